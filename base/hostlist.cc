@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "base/hostlist.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+
+namespace copse {
+namespace {
+
+// Longer numbers are refused (expansion) or left as text (compression), so that values fit into 64
+// bits.
+constexpr size_t kDigitsMax = 18;
+
+// Of an absurdly long list an error quotes only the beginning.
+constexpr size_t kQuotedBytesMax = 200;
+
+bool IsNameCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+}
+
+bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
+
+std::string Padded(uint64_t value, size_t width) {
+  const std::string digits = absl::StrCat(value);
+  return digits.size() < width ? absl::StrCat(std::string(width - digits.size(), '0'), digits)
+                               : digits;
+}
+
+struct Range {
+  uint64_t first;
+  uint64_t last;
+  size_t width;
+};
+
+// A piece of a name: fixed text, or one of the numbers in the ranges.
+struct Piece {
+  std::string text;
+  std::vector<Range> ranges;
+};
+
+uint64_t SaturatingAdd(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+
+uint64_t SaturatingMultiply(uint64_t a, uint64_t b) {
+  return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+// Reads one list from left to right.
+class HostlistParser {
+ public:
+  HostlistParser(std::string_view text, uint64_t hosts_max) : text_(text), hosts_max_(hosts_max) {}
+
+  absl::StatusOr<std::vector<std::string>> Parse() {
+    SkipBlanks();
+    if (AtEnd()) return std::move(hosts_);
+    while (true) {
+      SkipBlanks();
+      std::vector<Piece> pieces;
+      RETURN_IF_ERROR(ParseName(&pieces));
+      RETURN_IF_ERROR(AppendHosts(pieces));
+      SkipBlanks();
+      if (AtEnd()) return std::move(hosts_);
+      if (text_[position_] != ',') return Unexpected();
+      ++position_;
+    }
+  }
+
+ private:
+  bool AtEnd() const { return position_ == text_.size(); }
+  bool At(char c) const { return !AtEnd() && text_[position_] == c; }
+
+  void SkipBlanks() {
+    while (!AtEnd() && absl::ascii_isspace(static_cast<unsigned char>(text_[position_])))
+      ++position_;
+  }
+
+  std::string Quoted() const {
+    if (text_.size() <= kQuotedBytesMax) return absl::StrCat("host list '", AbslView(text_), "'");
+    return absl::StrCat("host list '", AbslView(text_.substr(0, kQuotedBytesMax)), "...'");
+  }
+
+  absl::Status Error(size_t position, const std::string& why) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quoted(), ": position ", position + 1, ": ", why));
+  }
+
+  absl::Status Unexpected() const {
+    if (AtEnd()) return Error(position_, "unexpected end");
+    return Error(position_,
+                 absl::StrCat("unexpected '", AbslView(text_.substr(position_, 1)), "'"));
+  }
+
+  absl::Status ParseName(std::vector<Piece>* pieces) {
+    while (!AtEnd()) {
+      if (At('[')) {
+        const size_t bracket = position_++;
+        Piece piece;
+        RETURN_IF_ERROR(ParseRanges(bracket, &piece.ranges));
+        pieces->push_back(std::move(piece));
+      } else if (IsNameCharacter(text_[position_])) {
+        const size_t begin = position_;
+        while (!AtEnd() && IsNameCharacter(text_[position_])) ++position_;
+        pieces->push_back(
+            {.text = std::string(text_.substr(begin, position_ - begin)), .ranges = {}});
+      } else {
+        break;
+      }
+    }
+    if (pieces->empty()) {
+      return AtEnd() || At(',') ? Error(position_, "empty host name") : Unexpected();
+    }
+    return absl::OkStatus();
+  }
+
+  // After "[" and up to and including "]".
+  absl::Status ParseRanges(size_t bracket, std::vector<Range>* ranges) {
+    while (true) {
+      Range range;
+      const size_t begin = position_;
+      RETURN_IF_ERROR(ParseNumber(bracket, &range.first, &range.width));
+      range.last = range.first;
+      if (At('-')) {
+        ++position_;
+        size_t last_width;
+        RETURN_IF_ERROR(ParseNumber(bracket, &range.last, &last_width));
+      }
+      if (range.last < range.first) {
+        return Error(begin,
+                     absl::StrCat("range runs backwards (", range.first, " to ", range.last, ")"));
+      }
+      ranges->push_back(range);
+      if (At(']')) {
+        ++position_;
+        return absl::OkStatus();
+      }
+      if (AtEnd()) return Error(bracket, "'[' is never closed");
+      if (!At(',')) return Unexpected();
+      ++position_;
+    }
+  }
+
+  absl::Status ParseNumber(size_t bracket, uint64_t* value, size_t* width) {
+    const size_t begin = position_;
+    *value = 0;
+    while (!AtEnd() && IsDigit(text_[position_])) {
+      if (position_ - begin == kDigitsMax) {
+        return Error(begin, absl::StrCat("number has too many digits (limit ", kDigitsMax, ")"));
+      }
+      *value = *value * 10 + static_cast<uint64_t>(text_[position_] - '0');
+      ++position_;
+    }
+    *width = position_ - begin;
+    if (*width > 0) return absl::OkStatus();
+    if (AtEnd()) return Error(bracket, "'[' is never closed");
+    return Error(position_, absl::StrCat("expected a number, not '",
+                                         AbslView(text_.substr(position_, 1)), "'"));
+  }
+
+  absl::Status AppendHosts(const std::vector<Piece>& pieces) {
+    uint64_t count = 1;
+    for (const Piece& piece : pieces) {
+      if (piece.ranges.empty()) continue;
+      uint64_t numbers = 0;
+      for (const Range& range : piece.ranges)
+        numbers = SaturatingAdd(numbers, range.last - range.first + 1);
+      count = SaturatingMultiply(count, numbers);
+    }
+    if (SaturatingAdd(hosts_.size(), count) > hosts_max_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(Quoted(), ": too many hosts (limit ", hosts_max_, ")"));
+    }
+    std::string host;
+    AppendFrom(pieces, 0, &host);
+    return absl::OkStatus();
+  }
+
+  // Appends every host that starts with `*host` and goes on with pieces[index...].
+  void AppendFrom(const std::vector<Piece>& pieces, size_t index, std::string* host) {
+    // Text needs no branching: consume it here, so that the recursion is only as deep as there are
+    // brackets.
+    const size_t begin = host->size();
+    while (index < pieces.size() && pieces[index].ranges.empty())
+      host->append(pieces[index++].text);
+    if (index == pieces.size()) {
+      hosts_.push_back(*host);
+    } else {
+      const size_t end = host->size();
+      for (const Range& range : pieces[index].ranges) {
+        for (uint64_t value = range.first; value <= range.last; ++value) {
+          host->append(Padded(value, range.width));
+          AppendFrom(pieces, index + 1, host);
+          host->resize(end);
+        }
+      }
+    }
+    host->resize(begin);
+  }
+
+  const std::string_view text_;
+  const uint64_t hosts_max_;
+  size_t position_ = 0;
+  std::vector<std::string> hosts_;
+};
+
+// A host name as its text up to the trailing number, and that number.
+struct SplitHost {
+  std::string_view prefix;
+  std::string_view digits;
+};
+
+SplitHost Split(std::string_view host) {
+  size_t begin = host.size();
+  while (begin > 0 && IsDigit(host[begin - 1]) && host.size() - begin < kDigitsMax) --begin;
+  return {host.substr(0, begin), host.substr(begin)};
+}
+
+uint64_t Value(std::string_view digits) {
+  uint64_t value = 0;
+  for (const char c : digits) value = value * 10 + static_cast<uint64_t>(c - '0');
+  return value;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ExpandHostlist(std::string_view text, uint64_t hosts_max) {
+  return HostlistParser(text, hosts_max).Parse();
+}
+
+std::string CompressHostlist(const std::vector<std::string>& hosts) {
+  std::string list;
+  for (size_t i = 0; i < hosts.size();) {
+    if (!list.empty()) list.push_back(',');
+    const SplitHost first = Split(hosts[i]);
+    // The numbers of all neighbours with the same prefix, as ranges.
+    std::string ranges;
+    const size_t group_begin = i;
+    bool bracket = false;
+    while (i < hosts.size()) {
+      const SplitHost low = Split(hosts[i]);
+      if (low.prefix != first.prefix || low.digits.empty()) break;
+      const uint64_t low_value = Value(low.digits);
+      uint64_t count = 1;
+      while (i + count < hosts.size()) {
+        const SplitHost next = Split(hosts[i + count]);
+        if (next.prefix != first.prefix ||
+            next.digits != Padded(low_value + count, low.digits.size()))
+          break;
+        ++count;
+      }
+      if (!ranges.empty()) ranges.push_back(',');
+      absl::StrAppend(&ranges, AbslView(low.digits));
+      if (count > 1)
+        absl::StrAppend(&ranges, "-", Padded(low_value + count - 1, low.digits.size()));
+      bracket = bracket || count > 1 || i > group_begin;
+      i += count;
+    }
+    if (bracket) {
+      absl::StrAppend(&list, AbslView(first.prefix), "[", ranges, "]");
+    } else {
+      absl::StrAppend(&list, hosts[group_begin]);
+      i = group_begin + 1;
+    }
+  }
+  return list;
+}
+
+}  // namespace copse

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Host lists as Slurm writes them: "n[1-4,07-09],rack[0-1]n[0-3],login".
+//
+//   list  = name { "," name }
+//   name  = one or more of: letters, digits, "-", "_", "."; or "[" range { "," range } "]"
+//   range = number | number "-" number
+//
+// A number with leading zeros pads its range to its own width ("08-10": 08, 09, 10). Of several
+// brackets the last varies fastest. Order and duplicates are kept. Blanks around commas outside
+// brackets are ignored.
+
+#ifndef COPSE_BASE_HOSTLIST_H_
+#define COPSE_BASE_HOSTLIST_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace copse {
+
+inline constexpr uint64_t kHostlistHostsMax = 1000000;
+
+// The hosts that `text` names; none if it is blank.
+//
+// Errors:  INVALID_ARGUMENT, which names the text and the position (from 1) of the mistake;
+//          RESOURCE_EXHAUSTED for more than `hosts_max` hosts, found before they are made.
+// Cost:    O(length of the result).
+absl::StatusOr<std::vector<std::string>> ExpandHostlist(std::string_view text,
+                                                        uint64_t hosts_max = kHostlistHostsMax);
+
+// A short list that expands to `hosts`, in their order. Neighbours that differ in their trailing
+// number share a bracket.
+std::string CompressHostlist(const std::vector<std::string>& hosts);
+
+}  // namespace copse
+
+#endif  // COPSE_BASE_HOSTLIST_H_

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "base/hostlist.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/status/status.h"
+#include "base/prng.h"
+
+namespace copse {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::vector<std::string> Expand(std::string_view text) {
+  const auto hosts = ExpandHostlist(text);
+  EXPECT_TRUE(hosts.ok()) << hosts.status();
+  return hosts.value_or(std::vector<std::string>{});
+}
+
+std::string ErrorOf(std::string_view text) {
+  const absl::Status status = ExpandHostlist(text).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+TEST(ExpandHostlistTest, PlainNames) {
+  EXPECT_THAT(Expand("login"), ElementsAre("login"));
+  EXPECT_THAT(Expand("b,a.example.org,c-1_x"), ElementsAre("b", "a.example.org", "c-1_x"));
+}
+
+TEST(ExpandHostlistTest, BlankIsNoHosts) {
+  EXPECT_THAT(Expand(""), IsEmpty());
+  EXPECT_THAT(Expand("  "), IsEmpty());
+}
+
+TEST(ExpandHostlistTest, Ranges) {
+  EXPECT_THAT(Expand("n[1-3]"), ElementsAre("n1", "n2", "n3"));
+  EXPECT_THAT(Expand("n[5]"), ElementsAre("n5"));
+  EXPECT_THAT(Expand("n[1-2,07-09],login"), ElementsAre("n1", "n2", "n07", "n08", "n09", "login"));
+  EXPECT_THAT(Expand("[1-2]"), ElementsAre("1", "2"));
+  EXPECT_THAT(Expand("n[0-1]-ib"), ElementsAre("n0-ib", "n1-ib"));
+}
+
+TEST(ExpandHostlistTest, ZerosPadToTheWidthOfTheLowEnd) {
+  EXPECT_THAT(Expand("n[08-11]"), ElementsAre("n08", "n09", "n10", "n11"));
+  EXPECT_THAT(Expand("n[8-011]"), ElementsAre("n8", "n9", "n10", "n11"));
+  EXPECT_THAT(Expand("n[098-101]"), ElementsAre("n098", "n099", "n100", "n101"));
+  EXPECT_THAT(Expand("n[000]"), ElementsAre("n000"));
+}
+
+TEST(ExpandHostlistTest, LastBracketVariesFastest) {
+  EXPECT_THAT(Expand("r[1-2]n[1-2]"), ElementsAre("r1n1", "r1n2", "r2n1", "r2n2"));
+  EXPECT_THAT(Expand("r[1-2][3-4]"), ElementsAre("r13", "r14", "r23", "r24"));
+}
+
+TEST(ExpandHostlistTest, OrderAndDuplicatesAreKept) {
+  EXPECT_THAT(Expand("b,a,b,n[2,1,2]"), ElementsAre("b", "a", "b", "n2", "n1", "n2"));
+}
+
+TEST(ExpandHostlistTest, BlanksAroundCommasAreIgnored) {
+  EXPECT_THAT(Expand(" a , n[1-2] ,b\n"), ElementsAre("a", "n1", "n2", "b"));
+}
+
+TEST(ExpandHostlistTest, ErrorsNameTextAndPosition) {
+  EXPECT_EQ(ErrorOf("a,,b"), "host list 'a,,b': position 3: empty host name");
+  EXPECT_EQ(ErrorOf("a,"), "host list 'a,': position 3: empty host name");
+  EXPECT_EQ(ErrorOf(",a"), "host list ',a': position 1: empty host name");
+  EXPECT_EQ(ErrorOf("n[1-4"), "host list 'n[1-4': position 2: '[' is never closed");
+  EXPECT_EQ(ErrorOf("n["), "host list 'n[': position 2: '[' is never closed");
+  EXPECT_EQ(ErrorOf("n[1-"), "host list 'n[1-': position 2: '[' is never closed");
+  EXPECT_EQ(ErrorOf("n]"), "host list 'n]': position 2: unexpected ']'");
+  EXPECT_EQ(ErrorOf("n[]"), "host list 'n[]': position 3: expected a number, not ']'");
+  EXPECT_EQ(ErrorOf("n[1,]"), "host list 'n[1,]': position 5: expected a number, not ']'");
+  EXPECT_EQ(ErrorOf("n[a-b]"), "host list 'n[a-b]': position 3: expected a number, not 'a'");
+  EXPECT_EQ(ErrorOf("n[1[2]]"), "host list 'n[1[2]]': position 4: unexpected '['");
+  EXPECT_EQ(ErrorOf("n[1-2-3]"), "host list 'n[1-2-3]': position 6: unexpected '-'");
+  EXPECT_EQ(ErrorOf("n[4-1]"), "host list 'n[4-1]': position 3: range runs backwards (4 to 1)");
+  EXPECT_EQ(ErrorOf("n[-1]"), "host list 'n[-1]': position 3: expected a number, not '-'");
+  EXPECT_EQ(ErrorOf("a b"), "host list 'a b': position 3: unexpected 'b'");
+  EXPECT_EQ(ErrorOf("a/b"), "host list 'a/b': position 2: unexpected '/'");
+  EXPECT_EQ(ErrorOf("/"), "host list '/': position 1: unexpected '/'");
+  EXPECT_THAT(ErrorOf("n[1234567890123456789]"),
+              HasSubstr("position 3: number has too many digits (limit 18)"));
+}
+
+TEST(ExpandHostlistTest, LongTextIsQuotedInPart) {
+  const std::string message = ErrorOf(std::string(5000, 'a') + "]");
+  EXPECT_LT(message.size(), 300u);
+  EXPECT_THAT(message, HasSubstr("position 5001"));
+}
+
+TEST(ExpandHostlistTest, LimitIsCheckedBeforeExpansion) {
+  EXPECT_THAT(*ExpandHostlist("n[1-4]", 4), SizeIs(4));
+  EXPECT_EQ(ExpandHostlist("n[1-4],a", 4).status(),
+            absl::ResourceExhaustedError("host list 'n[1-4],a': too many hosts (limit 4)"));
+  EXPECT_EQ(ExpandHostlist("n[1-1000001]").status().code(), absl::StatusCode::kResourceExhausted);
+  // Products that overflow 64 bits.
+  EXPECT_EQ(ExpandHostlist("n[0-99999999999999999][0-99999999999999999][0-99999999999999999]")
+                .status()
+                .code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(CompressHostlistTest, NeighboursShareABracket) {
+  EXPECT_EQ(CompressHostlist({}), "");
+  EXPECT_EQ(CompressHostlist({"login"}), "login");
+  EXPECT_EQ(CompressHostlist({"n7"}), "n7");
+  EXPECT_EQ(CompressHostlist({"n1", "n2", "n3", "n4", "n07", "n08", "n09", "login"}),
+            "n[1-4,07-09],login");
+  EXPECT_EQ(CompressHostlist({"n08", "n09", "n10", "n100"}), "n[08-10,100]");
+  EXPECT_EQ(CompressHostlist({"a", "a", "n2", "n1", "n1", "m1"}), "a,a,n[2,1,1],m1");
+  EXPECT_EQ(CompressHostlist({"1", "2"}), "[1-2]");
+}
+
+TEST(CompressHostlistTest, LongNumbersStayText) {
+  const std::vector<std::string> hosts = {"n99999999999999999998", "n99999999999999999999"};
+  EXPECT_EQ(Expand(CompressHostlist(hosts)), hosts);
+}
+
+// Whatever the hosts are, compressing and expanding gives them back.
+TEST(CompressHostlistTest, ExpandsToTheSameHosts) {
+  Prng prng(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<std::string> hosts;
+    const uint64_t count = 1 + prng.Below(12);
+    while (hosts.size() < count) {
+      std::string host(1, static_cast<char>('a' + prng.Below(2)));
+      const uint64_t digits = prng.Below(4);
+      for (uint64_t i = 0; i < digits; ++i) host.push_back("0189"[prng.Below(4)]);
+      hosts.push_back(host);
+      // Often a run of neighbours.
+      if (prng.Chance(0.5)) {
+        const uint64_t low = 8 + prng.Below(90);
+        for (uint64_t i = 0; i < prng.Below(5); ++i) hosts.push_back("a" + std::to_string(low + i));
+      }
+    }
+    const std::string list = CompressHostlist(hosts);
+    ASSERT_EQ(Expand(list), hosts) << list;
+  }
+}
+
+}  // namespace
+}  // namespace copse

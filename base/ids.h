@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strong integer types: an index of one kind does not convert to an index of another, or to int.
+
+#ifndef COPSE_BASE_IDS_H_
+#define COPSE_BASE_IDS_H_
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <utility>
+
+namespace copse {
+
+// A StrongInt is a T with a meaning, named by Tag. It can be compared, counted up, hashed and
+// printed, but not computed with: take value() for that, and for absl::StrCat. Default is 0.
+template <typename Tag, typename T>
+class StrongInt {
+ public:
+  using ValueType = T;
+
+  constexpr StrongInt() = default;
+  constexpr explicit StrongInt(T value) : value_(value) {}
+
+  constexpr T value() const { return value_; }
+
+  constexpr auto operator<=>(const StrongInt&) const = default;
+
+  constexpr StrongInt& operator++() {
+    ++value_;
+    return *this;
+  }
+  constexpr StrongInt operator++(int) { return StrongInt(value_++); }
+
+  template <typename H>
+  friend H AbslHashValue(H state, const StrongInt& id) {
+    return H::combine(std::move(state), id.value_);
+  }
+
+  friend std::ostream& operator<<(std::ostream& out, const StrongInt& id) {
+    return out << +id.value_;
+  }
+
+ private:
+  T value_ = 0;
+};
+
+// A member's index in its team.
+using Rank = StrongInt<struct RankTag, uint32_t>;
+// A node's index within a team; several ranks may share it. Not a node's identity, which is a name
+// and an incarnation.
+using NodeIndex = StrongInt<struct NodeIndexTag, uint32_t>;
+using TeamId = StrongInt<struct TeamIdTag, uint64_t>;
+using PlanId = StrongInt<struct PlanIdTag, uint64_t>;
+// Version of a team's plans.
+using EpochId = StrongInt<struct EpochIdTag, uint32_t>;
+// Number of a call within its team, the same on all ranks.
+using CallSeq = StrongInt<struct CallSeqTag, uint64_t>;
+// Changes at every start of a daemon.
+using Incarnation = StrongInt<struct IncarnationTag, uint64_t>;
+
+}  // namespace copse
+
+template <typename Tag, typename T>
+struct std::hash<copse::StrongInt<Tag, T>> {
+  size_t operator()(const copse::StrongInt<Tag, T>& id) const { return std::hash<T>()(id.value()); }
+};
+
+#endif  // COPSE_BASE_IDS_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The log: one line an event, to standard error or a file.
+//
+//   COPSE_LOG(kWarning, "node ", name, " is silent for ", silence_ms, " ms");
+//   2026-01-31T12:00:00.123456Z WARNING copsed: node n3 is silent for 10000 ms
+//
+// All functions are thread-safe. A line is one write(2), so lines of several processes in one file
+// do not mix.
+
+#ifndef COPSE_BASE_LOG_H_
+#define COPSE_BASE_LOG_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace copse {
+
+enum class LogLevel { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
+
+// "debug", "info", "warning" or "error", in any case.
+absl::StatusOr<LogLevel> ParseLogLevel(std::string_view text);
+std::string_view LogLevelName(LogLevel level);
+
+// Lines below `level` are dropped. The default is kInfo.
+void SetLogLevel(LogLevel level);
+bool LogEnabled(LogLevel level);
+
+// Appends to `path` from now on, which is created with mode 0640; an empty path means standard
+// error, the default. Call it again with the same path after the file was rotated. On an error the
+// log stays where it was.
+absl::Status OpenLogFile(const std::string& path);
+
+// The line that the log writes, without its newline. Control characters in `text`, which may come
+// from a peer, are escaped.
+std::string FormatLogLine(absl::Time time, LogLevel level, std::string_view program,
+                          std::string_view text);
+
+// Writes a line whether enabled or not; use COPSE_LOG.
+void WriteLog(LogLevel level, std::string_view text);
+
+}  // namespace copse
+
+// Logs the absl::StrCat of the arguments after `level` (kDebug, kInfo, kWarning, kError); they are
+// evaluated only if the level is enabled.
+#define COPSE_LOG(level, ...)                                                   \
+  do {                                                                          \
+    if (::copse::LogEnabled(::copse::LogLevel::level)) {                        \
+      ::copse::WriteLog(::copse::LogLevel::level, ::absl::StrCat(__VA_ARGS__)); \
+    }                                                                           \
+  } while (false)
+
+#endif  // COPSE_BASE_LOG_H_

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pseudo-random numbers that are the same on every platform for the same seed. Not for secrets.
+
+#ifndef COPSE_BASE_PRNG_H_
+#define COPSE_BASE_PRNG_H_
+
+#include <cstdint>
+
+namespace copse {
+
+// xoshiro256** 1.0 (Blackman, Vigna 2018, public domain), its state filled from the seed by
+// splitmix64 as its authors recommend. Whoever needs randomness is given a Prng; nothing seeds
+// itself. Thread-compatible; copies continue alike.
+class Prng {
+ public:
+  explicit Prng(uint64_t seed);
+
+  // Uniform over all 64-bit values.
+  uint64_t Next();
+
+  // Uniform over [0, n), without bias; n > 0. Draws once, or rarely more often.
+  uint64_t Below(uint64_t n);
+
+  // Uniform over [0, 1), a multiple of 2^-53.
+  double Unit();
+
+  // True with probability `p`: never if p <= 0, always if p >= 1. Always draws once.
+  bool Chance(double p);
+
+ private:
+  uint64_t state_[4];
+};
+
+}  // namespace copse
+
+#endif  // COPSE_BASE_PRNG_H_
