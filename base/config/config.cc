@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/config/config.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "base/units.h"
+#include "yaml-cpp/yaml.h"
+
+namespace copse::config {
+namespace {
+
+absl::Status Error(std::string_view what, std::string_view things) {
+  return absl::InvalidArgumentError(absl::StrCat("config: ", AbslView(what), " (", AbslView(things), ")"));
+}
+
+std::optional<bool> ParseBool(const std::string& text) {
+  for (const char* yes : {"true", "yes", "on", "1"}) {
+    if (absl::EqualsIgnoreCase(text, yes)) return true;
+  }
+  for (const char* no : {"false", "no", "off", "0"}) {
+    if (absl::EqualsIgnoreCase(text, no)) return false;
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> ParseInteger(const std::string& text) {
+  int64_t value = 0;
+  if (!absl::SimpleAtoi(text, &value)) return std::nullopt;
+  return value;
+}
+
+std::optional<absl::Duration> ParseTime(const std::string& text) {
+  const absl::StatusOr<absl::Duration> value = ParseDuration(text);
+  return value.ok() ? std::optional(*value) : std::nullopt;
+}
+
+std::optional<uint64_t> ParseSize(const std::string& text) {
+  const absl::StatusOr<int64_t> value = ParseBytes(text);
+  return value.ok() ? std::optional(static_cast<uint64_t>(*value)) : std::nullopt;
+}
+
+std::string_view TypeText(Type type) {
+  switch (type) {
+    case Type::kText: return "a text";
+    case Type::kBool: return "true or false";
+    case Type::kInteger: return "an integer";
+    case Type::kDuration: return "a duration such as 500ms or 10s";
+    case Type::kBytes: return "a size such as 65536 or 64MiB";
+    case Type::kList: return "a list";
+  }
+  return "?";
+}
+
+// -1: below the lowest, 1: above the highest, 0: fine. All texts parse.
+template <typename Parse>
+int Place(Parse parse, const Key& key, const std::string& text) {
+  const auto value = parse(text);
+  if (!key.lowest.empty() && *value < *parse(key.lowest)) return -1;
+  if (!key.highest.empty() && *value > *parse(key.highest)) return 1;
+  return 0;
+}
+
+// How YAML takes the text as one scalar.
+std::string Quoted(const std::string& text) {
+  static constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
+  const bool plain = !text.empty() && text.find_first_not_of(kPlain) == std::string::npos &&
+                     absl::ascii_isalnum(static_cast<unsigned char>(text[0])) && text.back() != ':';
+  if (plain || (!text.empty() && text[0] == '/' && text.find_first_not_of(kPlain) == std::string::npos)) return text;
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"\t", "\\t"}}), "\"");
+}
+
+}  // namespace
+
+Config::Config(std::string program, std::vector<Key> keys) : program_(std::move(program)), keys_(std::move(keys)) {
+  for (const Key& key : keys_) {
+    const absl::Status status = Check(key, key.default_text);
+    if (!status.ok()) std::fprintf(stderr, "default of %s: %s\n", key.name.c_str(), status.ToString().c_str());
+    CHECK(status.ok());
+    CHECK(values_.emplace(key.name, Value{key.default_text, "default"}).second);
+  }
+}
+
+absl::Status Config::Check(const Key& key, const std::string& text) {
+  const auto bad = [&](std::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat(AbslView(why), "|key=", key.name, ", value=", text));
+  };
+  bool parses = true;
+  int place = 0;
+  switch (key.type) {
+    case Type::kBool: parses = ParseBool(text).has_value(); break;
+    case Type::kInteger:
+      parses = ParseInteger(text).has_value();
+      if (parses) place = Place(ParseInteger, key, text);
+      break;
+    case Type::kDuration:
+      parses = ParseTime(text).has_value();
+      if (parses) place = Place(ParseTime, key, text);
+      break;
+    case Type::kBytes:
+      parses = ParseSize(text).has_value();
+      if (parses) place = Place(ParseSize, key, text);
+      break;
+    case Type::kText:
+    case Type::kList: break;
+  }
+  if (!parses) return bad(absl::StrCat("not ", AbslView(TypeText(key.type))));
+  const auto outside = [&](std::string_view why, const std::string& limit) {
+    return absl::InvalidArgumentError(absl::StrCat(AbslView(why), "|key=", key.name, ", value=", text, ", limit=", limit));
+  };
+  if (place < 0) return outside("too small", key.lowest);
+  if (place > 0) return outside("too large", key.highest);
+  if (!key.choices.empty()) {
+    for (const std::string& choice : key.choices) {
+      if (choice == text) return absl::OkStatus();
+    }
+    return bad(absl::StrCat("not one of ", absl::StrJoin(key.choices, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// Turns Check's "what|things" into the one-line error, with where it stands.
+absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
+  const std::string text(status.message());
+  const size_t bar = text.find('|');
+  return Error(text.substr(0, bar), absl::StrCat(text.substr(bar + 1), ", ", origin));
+}
+
+}  // namespace
+
+const Key* Config::Find(std::string_view name) const {
+  for (const Key& key : keys_) {
+    if (key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+absl::Status Config::LoadFile(const Sources& sources, Values* values) const {
+  std::ifstream in(sources.file);
+  if (!in) {
+    if (!sources.file_required && errno == ENOENT) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat("config: cannot open: ", strerror(errno), " (file=", sources.file, ")"));
+  }
+  YAML::Node root;
+  try {
+    root = YAML::Load(in);
+  } catch (const YAML::Exception& e) {
+    return Error(absl::StrCat("not YAML: ", e.msg), absl::StrCat("file=", sources.file, ":", e.mark.line + 1));
+  }
+  if (root.IsNull()) return absl::OkStatus();
+  if (!root.IsMap()) return Error("not a list of KEY: VALUE", absl::StrCat("file=", sources.file, ":", root.Mark().line + 1));
+  std::map<std::string, int> seen;
+  for (const auto& entry : root) {
+    const std::string where = absl::StrCat("file=", sources.file, ":", entry.first.Mark().line + 1);
+    if (!entry.first.IsScalar()) return Error("a key must be a word", where);
+    const std::string& name = entry.first.Scalar();
+    const Key* key = Find(name);
+    if (key == nullptr) return Error("unknown key", absl::StrCat("key=", name, ", ", where));
+    if (!seen.emplace(name, 0).second) return Error("key given twice", absl::StrCat("key=", name, ", ", where));
+    std::string text;
+    if (entry.second.IsScalar()) {
+      text = entry.second.Scalar();
+    } else if (entry.second.IsSequence() && key->type == Type::kList) {
+      std::vector<std::string> items;
+      for (const auto& item : entry.second) {
+        if (!item.IsScalar()) return Error("not a list of texts", absl::StrCat("key=", name, ", ", where));
+        items.push_back(item.Scalar());
+      }
+      text = absl::StrJoin(items, ",");
+    } else if (!entry.second.IsNull()) {
+      return Error(absl::StrCat("not ", AbslView(TypeText(key->type))), absl::StrCat("key=", name, ", ", where));
+    }
+    const absl::Status status = Check(*key, text);
+    if (!status.ok()) return WithOrigin(status, where);
+    (*values)[name] = {text, absl::StrCat("file ", sources.file, ":", entry.first.Mark().line + 1)};
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Config::Load(const Sources& sources) {
+  Values values;
+  for (const Key& key : keys_) values[key.name] = {key.default_text, "default"};
+  if (!sources.file.empty()) RETURN_IF_ERROR(LoadFile(sources, &values));
+  for (const Key& key : keys_) {
+    const std::string name = EnvironmentName(key.name);
+    const char* text = sources.environment ? sources.environment(name.c_str()) : std::getenv(name.c_str());
+    if (text == nullptr) continue;
+    const absl::Status status = Check(key, text);
+    if (!status.ok()) return WithOrigin(status, absl::StrCat("environment=", name));
+    values[key.name] = {text, absl::StrCat("environment ", name)};
+  }
+  for (const std::string& setting : sources.settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos) return Error("not KEY=VALUE", absl::StrCat("flag=--set ", setting));
+    const std::string name = setting.substr(0, equals);
+    const Key* key = Find(name);
+    if (key == nullptr) return Error("unknown key", absl::StrCat("key=", name, ", flag=--set"));
+    const std::string text = setting.substr(equals + 1);
+    const absl::Status status = Check(*key, text);
+    if (!status.ok()) return WithOrigin(status, "flag=--set");
+    values[name] = {text, "--set"};
+  }
+  values_ = std::move(values);
+  return absl::OkStatus();
+}
+
+const Config::Value& Config::Get(std::string_view key, std::optional<Type> type) const {
+  const Key* declared = Find(key);
+  CHECK(declared != nullptr);
+  if (type.has_value()) CHECK(declared->type == *type);
+  return values_.find(key)->second;
+}
+
+const std::string& Config::Text(std::string_view key) const { return Get(key, std::nullopt).text; }
+bool Config::Bool(std::string_view key) const { return *ParseBool(Get(key, Type::kBool).text); }
+int64_t Config::Integer(std::string_view key) const { return *ParseInteger(Get(key, Type::kInteger).text); }
+absl::Duration Config::Duration(std::string_view key) const { return *ParseTime(Get(key, Type::kDuration).text); }
+uint64_t Config::Bytes(std::string_view key) const { return *ParseSize(Get(key, Type::kBytes).text); }
+
+std::vector<std::string> Config::List(std::string_view key) const {
+  std::vector<std::string> items;
+  for (const auto& item : absl::StrSplit(Get(key, Type::kList).text, ',')) {
+    const auto stripped = absl::StripAsciiWhitespace(item);
+    if (!stripped.empty()) items.emplace_back(stripped);
+  }
+  return items;
+}
+
+const std::string& Config::Origin(std::string_view key) const { return Get(key, std::nullopt).origin; }
+
+std::vector<std::string> Config::Changed(const Config& other) const {
+  std::vector<std::string> changed;
+  for (const Key& key : keys_) {
+    if (Text(key.name) != other.Text(key.name)) changed.push_back(key.name);
+  }
+  return changed;
+}
+
+std::string Config::EnvironmentName(std::string_view key) const {
+  return absl::StrReplaceAll(absl::AsciiStrToUpper(absl::StrCat(program_, "_", AbslView(key))), {{"-", "_"}});
+}
+
+std::string Config::Print() const {
+  std::string out = absl::StrCat("# ", program_, ": every key, with its default and its present value.\n");
+  for (const Key& key : keys_) {
+    absl::StrAppend(&out, "\n# ", absl::StrReplaceAll(key.comment, {{"\n", "\n# "}}), "\n");
+    absl::StrAppend(&out, "# Default: ", key.default_text.empty() ? "(empty)" : key.default_text);
+    if (!key.lowest.empty() || !key.highest.empty()) absl::StrAppend(&out, "; from ", key.lowest.empty() ? "any" : key.lowest, " to ", key.highest.empty() ? "any" : key.highest);
+    if (!key.choices.empty()) absl::StrAppend(&out, "; one of ", absl::StrJoin(key.choices, ", "));
+    absl::StrAppend(&out, ". Environment: ", EnvironmentName(key.name), ".");
+    const Value& value = values_.find(key.name)->second;
+    if (value.origin != "default") absl::StrAppend(&out, " Set by ", value.origin, ".");
+    absl::StrAppend(&out, "\n", key.name, ": ", Quoted(value.text), "\n");
+  }
+  return out;
+}
+
+}  // namespace copse::config

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Configuration of the daemons: keys with defaults and comments, read from a YAML file, the environment and flags.
+//
+//   config::Config config("copsed", {{.name = "listen", .default_text = "127.0.0.1:7470", .comment = "Where to listen."}});
+//   RETURN_IF_ERROR(config.Load({.file = "/etc/copse/copsed.yaml"}));
+//   Listen(config.Text("listen"));
+//
+// Order, first wins: --set KEY=VALUE, environment (COPSED_LISTEN), file, default. Only daemons and the planner use this;
+// it never gets into a user's process. start.h has the command line that goes with it.
+
+#ifndef COPSE_BASE_CONFIG_CONFIG_H_
+#define COPSE_BASE_CONFIG_CONFIG_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace copse::config {
+
+enum class Type : uint8_t {
+  kText,
+  kBool,      // true, false, yes, no, on, off
+  kInteger,   // decimal
+  kDuration,  // 500ms, 10s: base/units.h
+  kBytes,     // 65536, 64KiB, 1GiB: base/units.h
+  kList,      // in the file a YAML list or one text; elsewhere separated by commas
+};
+
+// One key. `default_text` is what could stand in the file; it is checked when the Config is made.
+struct Key {
+  std::string name;  // snake_case
+  Type type = Type::kText;
+  std::string default_text = {};
+  std::string comment = {};               // for --print-config; newlines are kept
+  std::string lowest = {}, highest = {};  // inclusive, in the key's own type; empty: no limit
+  std::vector<std::string> choices = {};  // if not empty, the only texts allowed
+};
+
+// Where values may come from.
+struct Sources {
+  std::string file = {};       // empty: none
+  bool file_required = false;  // false: an absent file is fine
+  std::vector<std::string> settings = {};  // KEY=VALUE, later ones win
+  // Null: ::getenv.
+  std::function<const char*(const char*)> environment = {};
+};
+
+// A Config owns a program's keys and their values. Thread-compatible. Copy it to reload: load the copy, and replace the
+// original if that succeeded. Asking for a key that was not declared, or in another type, is a bug and ends the program.
+class Config {
+ public:
+  // `program` is "copsed" or "copse-planner": the prefix of environment twins is made of it (COPSE_PLANNER_).
+  Config(std::string program, std::vector<Key> keys);
+
+  // Sets every key from `sources`, or leaves all as they were. INVALID_ARGUMENT is one line,
+  // "config: unknown key (key=foo, file=x.yaml:3)"; NOT_FOUND if a required file is absent.
+  absl::Status Load(const Sources& sources);
+
+  const std::string& Text(std::string_view key) const;  // any type, as written
+  bool Bool(std::string_view key) const;
+  int64_t Integer(std::string_view key) const;
+  absl::Duration Duration(std::string_view key) const;
+  uint64_t Bytes(std::string_view key) const;
+  std::vector<std::string> List(std::string_view key) const;
+  // "default", "file x.yaml:3", "environment COPSED_NODE" or "--set".
+  const std::string& Origin(std::string_view key) const;
+  // Keys whose values differ from `other`'s, which has the same keys.
+  std::vector<std::string> Changed(const Config& other) const;
+
+  // YAML of all keys with comments, defaults and present values; Load reads it back.
+  std::string Print() const;
+
+  const std::string& program() const { return program_; }
+  // Name of a key's environment twin.
+  std::string EnvironmentName(std::string_view key) const;
+
+ private:
+  struct Value {
+    std::string text;
+    std::string origin;
+  };
+  using Values = std::map<std::string, Value, std::less<>>;
+
+  const Key* Find(std::string_view name) const;
+  const Value& Get(std::string_view key, std::optional<Type> type) const;
+  absl::Status LoadFile(const Sources& sources, Values* values) const;
+  static absl::Status Check(const Key& key, const std::string& text);
+
+  std::string program_;
+  std::vector<Key> keys_;
+  Values values_;
+};
+
+}  // namespace copse::config
+
+#endif  // COPSE_BASE_CONFIG_CONFIG_H_

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/config/config.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace copse::config {
+namespace {
+
+std::vector<Key> Keys() {
+  return {
+      {.name = "listen", .default_text = "127.0.0.1:7470", .comment = "Where to listen."},
+      {.name = "insecure", .type = Type::kBool, .default_text = "false", .comment = "No TLS."},
+      {.name = "spin_us", .type = Type::kInteger, .default_text = "50", .comment = "Spin.", .lowest = "0", .highest = "1000"},
+      {.name = "node_timeout", .type = Type::kDuration, .default_text = "10s", .comment = "Silence.", .lowest = "100ms"},
+      {.name = "memory_limit", .type = Type::kBytes, .default_text = "256MiB", .comment = "Memory.", .highest = "1024G"},
+      {.name = "net_devices", .type = Type::kList, .default_text = "", .comment = "Devices,\nmaybe several."},
+      {.name = "log_level", .default_text = "info", .comment = "Level.", .choices = {"debug", "info"}},
+  };
+}
+
+std::string WriteFile(const std::string& name, const std::string& text) {
+  const std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/", name);
+  std::ofstream(path) << text;
+  return path;
+}
+
+struct Fixture {
+  Config config{"copse-planner", Keys()};
+  std::map<std::string, std::string> environment;
+
+  absl::Status Load(const std::string& text, std::vector<std::string> settings = {}) {
+    file = WriteFile("x.yaml", text);
+    return config.Load({.file = file, .file_required = true, .settings = std::move(settings), .environment = [this](const char* name) {
+                          const auto it = environment.find(name);
+                          return it == environment.end() ? nullptr : it->second.c_str();
+                        }});
+  }
+  std::string Error(const std::string& text, std::vector<std::string> settings = {}) {
+    return std::string(Load(text, std::move(settings)).message());
+  }
+  std::string file;
+};
+
+TEST(ConfigTest, DefaultsHoldWithoutAnySource) {
+  Config config("copsed", Keys());
+  ASSERT_TRUE(config.Load({}).ok());
+  EXPECT_EQ(config.Text("listen"), "127.0.0.1:7470");
+  EXPECT_FALSE(config.Bool("insecure"));
+  EXPECT_EQ(config.Integer("spin_us"), 50);
+  EXPECT_EQ(config.Duration("node_timeout"), absl::Seconds(10));
+  EXPECT_EQ(config.Bytes("memory_limit"), 256u << 20);
+  EXPECT_TRUE(config.List("net_devices").empty());
+  EXPECT_EQ(config.Origin("listen"), "default");
+}
+
+TEST(ConfigTest, FlagWinsOverEnvironmentOverFileOverDefault) {
+  Fixture f;
+  f.environment = {{"COPSE_PLANNER_LISTEN", "env:1"}, {"COPSE_PLANNER_SPIN_US", "7"}};
+  ASSERT_TRUE(f.Load("listen: file:1\nspin_us: 5\ninsecure: yes\n", {"listen=flag:1"}).ok());
+  EXPECT_EQ(f.config.Text("listen"), "flag:1");
+  EXPECT_EQ(f.config.Origin("listen"), "--set");
+  EXPECT_EQ(f.config.Integer("spin_us"), 7);
+  EXPECT_EQ(f.config.Origin("spin_us"), "environment COPSE_PLANNER_SPIN_US");
+  EXPECT_TRUE(f.config.Bool("insecure"));
+  EXPECT_EQ(f.config.Origin("insecure"), absl::StrCat("file ", f.file, ":3"));
+  EXPECT_EQ(f.config.Origin("node_timeout"), "default");
+}
+
+TEST(ConfigTest, ListsComeFromYamlListsAndCommas) {
+  Fixture f;
+  ASSERT_TRUE(f.Load("net_devices: [eth0, eth1]\n").ok());
+  EXPECT_EQ(f.config.List("net_devices"), (std::vector<std::string>{"eth0", "eth1"}));
+  ASSERT_TRUE(f.Load("", {"net_devices=a, b"}).ok());
+  EXPECT_EQ(f.config.List("net_devices"), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(ConfigTest, ErrorsNameKeyValueAndLine) {
+  Fixture f;
+  const std::string ok = "listen: a\n";
+  const std::string at = absl::StrCat("file=", std::getenv("TEST_TMPDIR"), "/x.yaml:");
+  EXPECT_EQ(f.Error(ok + "foo: 1\n"), absl::StrCat("config: unknown key (key=foo, ", at, "2)"));
+  EXPECT_EQ(f.Error(ok + "listen: b\n"), absl::StrCat("config: key given twice (key=listen, ", at, "2)"));
+  EXPECT_EQ(f.Error("node_timeout: 10\n"), absl::StrCat("config: not a duration such as 500ms or 10s (key=node_timeout, value=10, ", at, "1)"));
+  EXPECT_EQ(f.Error("node_timeout: -1s\n"), absl::StrCat("config: not a duration such as 500ms or 10s (key=node_timeout, value=-1s, ", at, "1)"));
+  EXPECT_EQ(f.Error("node_timeout: 1ms\n"), absl::StrCat("config: too small (key=node_timeout, value=1ms, limit=100ms, ", at, "1)"));
+  EXPECT_EQ(f.Error("spin_us: 1001\n"), absl::StrCat("config: too large (key=spin_us, value=1001, limit=1000, ", at, "1)"));
+  EXPECT_EQ(f.Error("spin_us: [1]\n"), absl::StrCat("config: not an integer (key=spin_us, ", at, "1)"));
+  EXPECT_EQ(f.Error("insecure: maybe\n"), absl::StrCat("config: not true or false (key=insecure, value=maybe, ", at, "1)"));
+  EXPECT_EQ(f.Error("log_level: loud\n"), absl::StrCat("config: not one of debug, info (key=log_level, value=loud, ", at, "1)"));
+  EXPECT_EQ(f.Error("memory_limit: 5 apples\n"), absl::StrCat("config: not a size such as 65536 or 64MiB (key=memory_limit, value=5 apples, ", at, "1)"));
+  EXPECT_EQ(f.Error("memory_limit: 99999999999G\n").substr(0, 18), "config: not a size");
+  EXPECT_EQ(f.Error("net_devices: [[a]]\n"), absl::StrCat("config: not a list of texts (key=net_devices, ", at, "1)"));
+  EXPECT_EQ(f.Error("- a\n"), absl::StrCat("config: not a list of KEY: VALUE (", at, "1)"));
+  EXPECT_EQ(f.Error("[a]: b\n"), absl::StrCat("config: a key must be a word (", at, "1)"));
+  EXPECT_EQ(f.Error("a: [\n").substr(0, 17), "config: not YAML:");
+  EXPECT_EQ(f.Error("", {"foo=1"}), "config: unknown key (key=foo, flag=--set)");
+  EXPECT_EQ(f.Error("", {"foo"}), "config: not KEY=VALUE (flag=--set foo)");
+  EXPECT_EQ(f.Error("", {"spin_us=x"}), "config: not an integer (key=spin_us, value=x, flag=--set)");
+  f.environment["COPSE_PLANNER_INSECURE"] = "2";
+  EXPECT_EQ(f.Error(""), "config: not true or false (key=insecure, value=2, environment=COPSE_PLANNER_INSECURE)");
+}
+
+TEST(ConfigTest, AbsentFileIsFineUnlessRequired) {
+  Config config("copsed", Keys());
+  EXPECT_TRUE(config.Load({.file = "/nonexistent/x.yaml"}).ok());
+  const absl::Status status = config.Load({.file = "/nonexistent/x.yaml", .file_required = true});
+  EXPECT_EQ(status.message(), "config: cannot open: No such file or directory (file=/nonexistent/x.yaml)");
+}
+
+TEST(ConfigTest, FailedLoadChangesNothing) {
+  Fixture f;
+  ASSERT_TRUE(f.Load("spin_us: 5\n").ok());
+  EXPECT_FALSE(f.Load("spin_us: 6\nfoo: 1\n").ok());
+  EXPECT_EQ(f.config.Integer("spin_us"), 5);
+}
+
+TEST(ConfigTest, ChangedNamesKeys) {
+  Fixture f;
+  ASSERT_TRUE(f.Load("spin_us: 5\n").ok());
+  Config before = f.config;
+  ASSERT_TRUE(f.Load("spin_us: 6\ninsecure: on\n").ok());
+  EXPECT_EQ(f.config.Changed(before), (std::vector<std::string>{"insecure", "spin_us"}));
+}
+
+TEST(ConfigTest, PrintIsReadBack) {
+  Fixture f;
+  ASSERT_TRUE(f.Load("listen: \"[::1]:1 # \\\"x\\\"\"\nnet_devices: [a, b]\nspin_us: 9\n").ok());
+  const std::string printed = f.config.Print();
+  EXPECT_NE(printed.find("# Devices,\n# maybe several.\n# Default: (empty)."), std::string::npos) << printed;
+  EXPECT_NE(printed.find("COPSE_PLANNER_SPIN_US"), std::string::npos) << printed;
+  Config before = f.config;
+  ASSERT_TRUE(f.Load(printed).ok()) << printed;
+  EXPECT_TRUE(f.config.Changed(before).empty());
+}
+
+TEST(ConfigDeathTest, UndeclaredKeyIsABug) {
+  Config config("copsed", Keys());
+  EXPECT_DEATH(config.Text("nope"), "CHECK failed");
+  EXPECT_DEATH(config.Bool("listen"), "CHECK failed");
+  EXPECT_DEATH(Config("x", {{.name = "a", .type = Type::kInteger, .default_text = "x"}}), "default of a");
+}
+
+}  // namespace
+}  // namespace copse::config

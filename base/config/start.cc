@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/config/start.h"
+
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/version.h"
+
+namespace copse::config {
+namespace {
+
+std::string HelpText(const ProgramDescription& description, const Config& config) {
+  std::string out = absl::StrCat("usage: ", config.program(), " [--config FILE] [--set KEY=VALUE]... [--check-config | --print-config]\n\n",
+                                 description.summary, "\n\n");
+  const auto add = [&](const std::string& flag, const std::string& help) {
+    absl::StrAppend(&out, "  ", flag, std::string(flag.size() < 20 ? 20 - flag.size() : 1, ' '), " ", help, "\n");
+  };
+  add("--config FILE", absl::StrCat("configuration, YAML (default ", description.default_file, ", which may be absent)"));
+  add("--set KEY=VALUE", "set one key; wins over environment and file");
+  add("--check-config", "check the configuration and end");
+  add("--print-config", "print all keys with comments, defaults and present values");
+  for (const Flag& flag : description.flags) add(absl::StrCat("--", flag.name, flag.value_name.empty() ? "" : " ", flag.value_name), flag.help);
+  add("--help", "print this");
+  add("--version", "print the version");
+  absl::StrAppend(&out, "\nEach key has an environment twin: ", config.EnvironmentName("key"),
+                  ".\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 cannot reach a server, 4 timed out.\n");
+  return out;
+}
+
+// Takes "--name VALUE" or "--name=VALUE" off argv. `*error` is set if the value is missing.
+std::optional<std::string> TakeValue(const std::string& name, int argc, char** argv, int* i, std::string* error) {
+  const std::string argument = argv[*i];
+  if (absl::StartsWith(argument, name + "=")) return argument.substr(name.size() + 1);
+  if (argument != name) return std::nullopt;
+  if (*i + 1 >= argc) {
+    *error = absl::StrCat("usage: value missing (flag=", name, ")");
+    return "";
+  }
+  return argv[++*i];
+}
+
+}  // namespace
+
+Started Start(int argc, char** argv, const ProgramDescription& description, Config* config) {
+  Started started;
+  started.sources.file = description.default_file;
+  bool check = false, print = false;
+  const auto fail = [&](const std::string& text) {
+    std::fprintf(stderr, "%s: %s\n", config->program().c_str(), text.c_str());
+    started.exit_code = kExitUsage;
+    return started;
+  };
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    std::string error;
+    if (argument == "--help" || argument == "-h") {
+      std::fputs(HelpText(description, *config).c_str(), stdout);
+      started.exit_code = kExitDone;
+      return started;
+    }
+    if (argument == "--version") {
+      std::printf("%s %s\n", config->program().c_str(), kVersion);
+      started.exit_code = kExitDone;
+      return started;
+    }
+    if (argument == "--check-config") {
+      check = true;
+    } else if (argument == "--print-config") {
+      print = true;
+    } else if (auto file = TakeValue("--config", argc, argv, &i, &error); file.has_value()) {
+      started.sources.file = *file;
+      started.sources.file_required = true;
+    } else if (auto setting = TakeValue("--set", argc, argv, &i, &error); setting.has_value()) {
+      started.sources.settings.push_back(*setting);
+    } else {
+      bool known = false;
+      for (const Flag& flag : description.flags) {
+        auto value = TakeValue("--" + flag.name, argc, argv, &i, &error);
+        if (!value.has_value()) continue;
+        started.flags[flag.name] = *value;
+        known = true;
+        break;
+      }
+      if (!known) return fail(absl::StrCat("usage: unknown argument; try --help (argument=", argument, ")"));
+    }
+    if (!error.empty()) return fail(error);
+  }
+  const absl::Status status = config->Load(started.sources);
+  if (!status.ok()) return fail(std::string(status.message()));
+  if (print) std::fputs(config->Print().c_str(), stdout);
+  if (print || check) started.exit_code = kExitDone;
+  return started;
+}
+
+}  // namespace copse::config

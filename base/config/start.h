@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line that every configured program has.
+
+#ifndef COPSE_BASE_CONFIG_START_H_
+#define COPSE_BASE_CONFIG_START_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/config/config.h"
+
+namespace copse::config {
+
+// Exit codes of every program.
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitUnreachable = 3;
+inline constexpr int kExitTimedOut = 4;
+
+struct Flag {
+  std::string name;        // "port-file": given as --port-file VALUE or --port-file=VALUE
+  std::string value_name;  // "FILE"
+  std::string help;
+};
+
+struct ProgramDescription {
+  std::string summary;       // one or more lines for --help
+  std::string default_file;  // "/etc/copse/copsed.yaml"
+  std::vector<Flag> flags = {};  // beside the common ones
+};
+
+struct Started {
+  // Set: end now with this code; what there was to say has been said.
+  std::optional<int> exit_code;
+  std::map<std::string, std::string> flags;  // those of ProgramDescription that were given
+  Sources sources;                           // to load again, on SIGHUP
+};
+
+// Parses --config FILE, --set KEY=VALUE, --check-config, --print-config, --help, --version and `description.flags`, and
+// loads `*config`. Errors go to standard error as "PROGRAM: what: why", with exit code 2.
+Started Start(int argc, char** argv, const ProgramDescription& description, Config* config);
+
+}  // namespace copse::config
+
+#endif  // COPSE_BASE_CONFIG_START_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/config/start.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace copse::config {
+namespace {
+
+struct Fixture {
+  Config config{"copsed", {{.name = "listen", .default_text = "a", .comment = "Where."}}};
+  std::string out, err;
+
+  Started Run(std::vector<std::string> arguments) {
+    std::vector<char*> argv = {const_cast<char*>("copsed")};
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Started started = Start(static_cast<int>(argv.size()), argv.data(),
+                            {.summary = "Does things.", .default_file = "/nonexistent/copsed.yaml", .flags = {{"port-file", "FILE", "Where to write the port."}}},
+                            &config);
+    out = testing::internal::GetCapturedStdout();
+    err = testing::internal::GetCapturedStderr();
+    return started;
+  }
+};
+
+TEST(StartTest, GoesOnWithDefaults) {
+  Fixture f;
+  const Started started = f.Run({"--port-file", "p", "--set=listen=b"});
+  EXPECT_FALSE(started.exit_code.has_value());
+  EXPECT_EQ(started.flags.at("port-file"), "p");
+  EXPECT_EQ(f.config.Text("listen"), "b");
+  EXPECT_EQ(started.sources.settings.size(), 1u);
+}
+
+TEST(StartTest, HelpVersionAndConfigEndWithZero) {
+  Fixture f;
+  EXPECT_EQ(f.Run({"--help"}).exit_code, 0);
+  EXPECT_NE(f.out.find("--port-file FILE"), std::string::npos) << f.out;
+  EXPECT_NE(f.out.find("COPSED_KEY"), std::string::npos) << f.out;
+  EXPECT_EQ(f.Run({"--version"}).exit_code, 0);
+  EXPECT_EQ(f.out.substr(0, 7), "copsed ");
+  EXPECT_EQ(f.Run({"--check-config"}).exit_code, 0);
+  EXPECT_EQ(f.out, "");
+  EXPECT_EQ(f.Run({"--print-config", "--set", "listen=q"}).exit_code, 0);
+  EXPECT_NE(f.out.find("listen: q\n"), std::string::npos) << f.out;
+}
+
+TEST(StartTest, ErrorsAreOneLineAndTwo) {
+  Fixture f;
+  EXPECT_EQ(f.Run({"--wat"}).exit_code, 2);
+  EXPECT_EQ(f.err, "copsed: usage: unknown argument; try --help (argument=--wat)\n");
+  EXPECT_EQ(f.Run({"--config"}).exit_code, 2);
+  EXPECT_EQ(f.err, "copsed: usage: value missing (flag=--config)\n");
+  EXPECT_EQ(f.Run({"--config", "/nonexistent/y"}).exit_code, 2);
+  EXPECT_EQ(f.err, "copsed: config: cannot open: No such file or directory (file=/nonexistent/y)\n");
+  EXPECT_EQ(f.Run({"--set", "foo=1"}).exit_code, 2);
+  EXPECT_EQ(f.err, "copsed: config: unknown key (key=foo, flag=--set)\n");
+}
+
+}  // namespace
+}  // namespace copse::config
