@@ -1,0 +1,42 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that clang-format would change nothing. Usage: format.py [--fix] [FILE...]; the default is every C++ file."""
+
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import tidy  # pylint: disable=wrong-import-position
+
+# One version, since they disagree.
+CLANG_FORMAT = "clang-format-14"
+
+
+def badly_formatted(root, path):
+    """True if clang-format would change the file."""
+    run = subprocess.run([CLANG_FORMAT, "--dry-run", "-Werror", path], cwd=root, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return run.returncode != 0
+
+
+def main(arguments):
+    root = tidy.checkout()
+    fix = "--fix" in arguments
+    paths = [os.path.relpath(os.path.abspath(argument), root) for argument in arguments if argument != "--fix"]
+    if not paths:
+        paths = [path for path in tidy.paths_in(root)
+                 if path.endswith(tidy.CXX) and os.path.isfile(os.path.join(root, path))]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        bad = [path for path, is_bad in zip(paths, pool.map(lambda path: badly_formatted(root, path), paths)) if is_bad]
+    if fix and bad:
+        subprocess.run([CLANG_FORMAT, "-i", *bad], cwd=root, check=True)
+    for path in bad:
+        print(f"{path}: {'formatted' if fix else 'not formatted'}")
+    print(f"format: {len(paths)} files, {len(bad)} {'changed' if fix else 'to change (tools/tidy/format.py --fix)'}")
+    return 1 if bad and not fix else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
