@@ -11,8 +11,6 @@
 #include <string>
 #include <string_view>
 
-#include "absl/base/attributes.h"
-#include "absl/base/const_init.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,9 +18,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "base/string_view.h"
 
 namespace copse {
@@ -34,7 +32,7 @@ constexpr LogLevel kLevels[] = {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWa
 std::atomic<LogLevel> log_level = LogLevel::kInfo;
 
 // Guards the descriptor against being closed between a writer's read of it and its write.
-ABSL_CONST_INIT absl::Mutex log_mutex(absl::kConstInit);
+constinit Mutex log_mutex;
 int log_fd ABSL_GUARDED_BY(log_mutex) = STDERR_FILENO;
 
 void WriteAll(int fd, std::string_view text) {
@@ -85,7 +83,7 @@ absl::Status OpenLogFile(const std::string& path) {
   }
   int old_fd;
   {
-    absl::MutexLock lock(&log_mutex);
+    MutexLock lock(&log_mutex);
     old_fd = log_fd;
     log_fd = fd;
   }
@@ -111,7 +109,7 @@ std::string FormatLogLine(absl::Time time, LogLevel level, std::string_view prog
 void WriteLog(LogLevel level, std::string_view text) {
   std::string line = FormatLogLine(absl::Now(), level, program_invocation_short_name, text);
   line.push_back('\n');
-  absl::MutexLock lock(&log_mutex);
+  MutexLock lock(&log_mutex);
   WriteAll(log_fd, line);
 }
 
