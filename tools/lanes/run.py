@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the lanes of tools/test one after the other, and counts."""
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import results as counting  # pylint: disable=wrong-import-position
+
+# Lane: (name, Bazel command, options). Sanitizer lanes choose their tests in .bazelrc.
+LANES = {
+    "quick": ("gcc", "test", ["--test_tag_filters=-slow,-all", "--build_tests_only"]),
+    "default": ("gcc", "test", ["--test_tag_filters=-all"]),
+    "all": ("gcc", "test", []),
+    "clang": ("clang", "build", ["--config=clang"]),
+    "asan": ("asan", "test", ["--config=asan", "--build_tests_only"]),
+    "ubsan": ("ubsan", "test", ["--config=ubsan", "--build_tests_only"]),
+    "tsan": ("tsan", "test", ["--config=tsan", "--build_tests_only"]),
+}
+LANES_OF = {
+    "quick": ("quick",),
+    "default": ("default", "clang"),
+    "all": ("all", "clang", "asan", "ubsan", "tsan"),
+}
+
+EPILOG = """
+Tests tagged `slow` run by default and with --all, tests tagged `all` only with --all, which also runs the sanitizers.
+The last line is `N passed, N failed[, N skipped]`, in test cases. Exit code 0: none failed; 1: some did; 2: bad usage;
+130 or 143: interrupted. Build events are left in out/test/. Environment: COPSE_BAZEL_STARTUP and COPSE_BAZEL_FLAGS, words
+for Bazel before and after its command.
+"""
+
+
+class Interrupted(Exception):
+    """A signal asked us to end."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
+
+
+def on_signal(number, _frame):
+    # Once: what follows is cleaning up.
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
+    raise Interrupted(number)
+
+
+def bazel(*words):
+    return ["bazel", *shlex.split(os.environ.get("COPSE_BAZEL_STARTUP", "")), *words]
+
+
+def run_lane(lane, targets, folder):
+    """Runs one lane and returns its results."""
+    name, command, options = lane
+    events = os.path.join(folder, f"{name}.json")
+    if os.path.exists(events):
+        os.remove(events)
+    words = [command, "--keep_going", f"--build_event_json_file={events}", "--noshow_loading_progress", *options]
+    if command == "test":
+        words.append("--test_summary=terse")
+    if not sys.stderr.isatty():
+        words.append("--show_progress_rate_limit=10")
+    words += shlex.split(os.environ.get("COPSE_BAZEL_FLAGS", "")) + ["--", *targets]
+
+    print(f"== {name}: bazel {command} {' '.join(targets)}", flush=True)
+    start = time.monotonic()
+    with subprocess.Popen(bazel(*words), stdin=subprocess.DEVNULL) as process:
+        try:
+            exit_code = process.wait()
+        except Interrupted:
+            # Bazel's client cancels its build at the first interrupt; from a terminal it has had one already.
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    results = counting.results_of(counting.read_events(events), exit_code, wants_tests=command == "test")
+    seconds = time.monotonic() - start
+    if command == "test":
+        print(f"== {name}: {counting.last_line(results)} ({seconds:.0f} s)", flush=True)
+    else:
+        print(f"== {name}: {'failed' if results.failed else 'built'} ({seconds:.0f} s)", flush=True)
+    results.failed = [f"{name}: {failure}" for failure in results.failed]
+    results.skipped = [(f"{name}: {which}", reason) for which, reason in results.skipped]
+    return results
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="tools/test", description="Runs Copse's tests.", epilog=EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    depth = parser.add_mutually_exclusive_group()
+    depth.add_argument("--quick", dest="depth", action="store_const", const="quick", help="the quick tests only")
+    depth.add_argument("--all", dest="depth", action="store_const", const="all", help="everything")
+    parser.add_argument("--shutdown", action="store_true", help="end Bazel's server afterwards")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="Bazel targets (default: //...)")
+    parser.set_defaults(depth="default")
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    options = parse(arguments)
+    folder = os.path.join(os.getcwd(), "out", "test")
+    os.makedirs(folder, exist_ok=True)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, on_signal)
+
+    total = counting.Results()
+    shutdown = options.shutdown
+    try:
+        for lane in LANES_OF[options.depth]:
+            total.add(run_lane(LANES[lane], options.targets or ["//..."], folder))
+    except Interrupted as interrupted:
+        shutdown = True
+        print("tools/test: interrupted", file=sys.stderr, flush=True)
+        return 128 + interrupted.number
+    finally:
+        if shutdown:
+            subprocess.run(bazel("shutdown"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, check=False)
+
+    for which, reason in total.skipped:
+        print(f"skipped: {which}: {reason}")
+    for failure in total.failed:
+        print(f"FAILED: {failure}")
+    print(counting.last_line(total), flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
