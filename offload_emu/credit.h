@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Credit of one edge: how many calls each side may be ahead of the other.
+#ifndef COPSE_OFFLOAD_EMU_CREDIT_H_
+#define COPSE_OFFLOAD_EMU_CREDIT_H_
+
+#include <algorithm>
+#include <cstdint>
+
+namespace copse::emu {
+
+// The call near `reference` whose number modulo 2^16 is `low`. Neighbours of a team are never 2^15
+// calls apart: credit keeps those that exchange data within the window, and the others within the
+// window times the tree's depth.
+inline uint64_t NearestCall(uint64_t reference, uint16_t low) {
+  const int16_t distance =
+      static_cast<int16_t>(static_cast<uint16_t>(low - static_cast<uint16_t>(reference)));
+  if (distance < 0 && reference < static_cast<uint64_t>(-int64_t{distance})) return 0;
+  return reference + static_cast<uint64_t>(int64_t{distance});
+}
+
+// Credit is the number of calls that a side has finished, all of them from the first on; it allows
+// its neighbour to send for `slots` calls more. It goes back with every record of the edge, and
+// alone when half the window is unreported and data came in since, or when the neighbour has asked.
+// Thread-compatible.
+class Credit {
+ public:
+  explicit Credit(uint32_t slots) : slots_(slots) {}
+
+  // --- As a sender ---
+  bool MaySend(uint64_t call) const { return call < peer_finished_ + slots_; }
+  // A send stalls; true if the peer is to be asked, once a stall.
+  bool Stall(uint64_t call) {
+    if (ask_due_) ask_call_ = std::min(ask_call_, call);
+    if (asking_) return false;
+    asking_ = ask_due_ = true;
+    ask_call_ = call;
+    return true;
+  }
+  bool ask_due() const { return ask_due_; }
+  uint16_t TakeAsk() {
+    ask_due_ = false;
+    return static_cast<uint16_t>(ask_call_);
+  }
+  // The peer reported; `own_finished` places its 16 bits. True if credit grew.
+  bool Heard(uint16_t credit, uint64_t own_finished) {
+    const uint64_t finished = NearestCall(own_finished, credit);
+    if (finished <= peer_finished_) return false;
+    peer_finished_ = finished;
+    asking_ = ask_due_ = false;
+    return true;
+  }
+
+  // --- As a receiver ---
+  void DataArrived() { data_since_report_ = true; }
+  // The peer lacks credit for `call`.
+  void Asked(uint64_t call) {
+    asked_ = true;
+    asked_call_ = call;
+  }
+  // Whether a report must go out alone, now that `finished` calls are over.
+  bool ReportDue(uint64_t finished) const {
+    if (asked_ && asked_call_ < finished + slots_) return true;
+    return data_since_report_ && finished - reported_ >= std::max<uint64_t>(1, slots_ / 2);
+  }
+  // A record takes the report along.
+  uint16_t Report(uint64_t finished) {
+    if (asked_ && asked_call_ < finished + slots_) asked_ = false;
+    reported_ = finished;
+    data_since_report_ = false;
+    return static_cast<uint16_t>(finished);
+  }
+
+ private:
+  const uint32_t slots_;
+  bool asking_ = false;
+  bool ask_due_ = false;
+  bool asked_ = false;
+  bool data_since_report_ = false;
+  uint64_t ask_call_ = 0;
+  uint64_t peer_finished_ = 0;
+  uint64_t asked_call_ = 0;
+  uint64_t reported_ = 0;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_CREDIT_H_

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the engine's owner calls: ports, edges, sequences, calls, Progress.
+#include "offload_emu/engine.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "offload_emu/engine_impl.h"
+
+namespace copse::emu {
+namespace {
+
+constexpr uint32_t kSlotsMax = 4096;
+constexpr uint32_t kCountersPerSlotMax = 65536;
+constexpr uint32_t kRegionsMax = 1u << 20;
+constexpr uint32_t kEdgesMax = 4096;
+constexpr uint32_t kQueueEntriesMax = 65536;  // of an MPQ, of an EQ
+
+absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit) {
+  if (value <= limit) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " ", value, " (limit ", limit, ")"));
+}
+
+absl::Status NoSuchPort(PortId id) {
+  return absl::NotFoundError(
+      absl::StrCat("port ", id.index, " generation ", id.generation, " is not open"));
+}
+
+}  // namespace
+
+Engine::Impl::Impl(Transport* transport, ControlSink* control, EngineOptions options)
+    : transport_(transport),
+      control_(control),
+      options_(options),
+      buffers_(options.retained_bytes_max),
+      ready_(options.quantum_bytes),
+      labels_(options.incarnation) {
+  CHECK_GT(options_.quantum_bytes, 0u);
+}
+
+Engine::Impl::~Impl() {
+  for (const PortEntry& entry : ports_) {
+    if (entry.port != nullptr) ClosePort(entry.port->id());
+  }
+}
+
+Port* Engine::Impl::Find(PortId id) const {
+  if (id.index >= ports_.size() || ports_[id.index].generation != id.generation) return nullptr;
+  return ports_[id.index].port.get();
+}
+
+absl::Status Engine::Impl::CheckOptions(const PortOptions& options) const {
+  RETURN_IF_ERROR(CheckAtMost("slots", options.slots, kSlotsMax));
+  if (!std::has_single_bit(options.slots)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("slots ", options.slots, ": not a power of two"));
+  }
+  if (options.counters_per_slot == 0)
+    return absl::InvalidArgumentError("counters_per_slot 0 (at least 1)");
+  RETURN_IF_ERROR(CheckAtMost("counters_per_slot", options.counters_per_slot, kCountersPerSlotMax));
+  RETURN_IF_ERROR(CheckAtMost("regions", options.regions, kRegionsMax));
+  RETURN_IF_ERROR(CheckAtMost("edges", options.edges, kEdgesMax));
+  RETURN_IF_ERROR(CheckAtMost("mpq_entries", options.mpq_entries, kQueueEntriesMax));
+  RETURN_IF_ERROR(CheckAtMost("eq_entries", options.eq_entries, kQueueEntriesMax));
+  RETURN_IF_ERROR(CheckAtMost("cell_bytes", options.cell_bytes, BufferPool::kBytesMax));
+  if (options.sequences > options_.sequences_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("sequences ", options.sequences, " (limit ", options_.sequences_max, ")"));
+  }
+  if (ports_open_ >= options_.ports_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("ports: ", ports_open_, " are open (limit ", options_.ports_max, ")"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Impl::Reserve(uint64_t bytes) {
+  if (bytes > options_.memory_limit_bytes - stats_.memory_reserved_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "memory for cells: ", bytes, " bytes more than the ", stats_.memory_reserved_bytes,
+        " reserved (limit ", options_.memory_limit_bytes, ")"));
+  }
+  stats_.memory_reserved_bytes += bytes;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PortId> Engine::Impl::OpenPort(const PortOptions& options, PortSink* sink) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  RETURN_IF_ERROR(Reserve(Port::ReservedBytes(options)));
+  PortId id;
+  if (free_ports_.empty()) {
+    id.index = static_cast<uint32_t>(ports_.size());
+    ports_.emplace_back();
+  } else {
+    id.index = free_ports_.front();
+    free_ports_.pop_front();
+  }
+  PortEntry& entry = ports_[id.index];
+  id.generation = ++entry.generation;
+  entry.port = std::make_unique<Port>(id, next_owner_++, options, sink, &buffers_);
+  entry.port->job = ready_.AddPort(options.job);
+  ++ports_open_;
+  return id;
+}
+
+void Engine::Impl::ClosePort(PortId id) {
+  Port* port = Find(id);
+  if (port == nullptr) return;
+  for (uint32_t slot = 0; slot <= port->options().slots; ++slot) DropSequences(port, slot);
+  for (uint32_t i = 0; i < port->edge_count(); ++i) {
+    if (port->edge(i) != nullptr) DetachEdge(port->edge(i));
+  }
+  stats_.memory_reserved_bytes -= Port::ReservedBytes(port->options());
+  --ports_open_;
+  free_ports_.push_back(id.index);
+  // A running sequence may still refer to it.
+  closed_ports_.push_back(std::move(ports_[id.index].port));
+  if (!in_progress_) Reap();
+}
+
+absl::Status Engine::Impl::BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes,
+                                      bool writable) {
+  Port* port = Find(id);
+  if (port == nullptr) return NoSuchPort(id);
+  return port->Bind(index, Region{base, bytes, writable});
+}
+
+absl::StatusOr<Engine::NewEdge> Engine::Impl::AddEdge(PortId id, Incarnation peer) {
+  Port* port = Find(id);
+  if (port == nullptr) return NoSuchPort(id);
+  const uint32_t index = port->FreeEdge();
+  if (index == port->options().edges) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("edges: all ", index, " of the port are in use"));
+  }
+  RETURN_IF_ERROR(Reserve(Port::ReservedBytes(port->options())));
+  Peer* to = PeerOf(peer);
+  Edge* edge = port->AddEdge(index, to);
+  edge->local = labels_.Issue({port, index});
+  to->edges.push_back(edge);
+  return NewEdge{index, edge->local};
+}
+
+absl::Status Engine::Impl::SetRemoteLabel(PortId id, uint32_t index, Label remote) {
+  Port* port = Find(id);
+  if (port == nullptr) return NoSuchPort(id);
+  Edge* edge = port->edge(index);
+  if (edge == nullptr) return absl::NotFoundError(absl::StrCat("edge ", index, " does not exist"));
+  if (remote == kNoLabel) return absl::InvalidArgumentError("label 0");
+  edge->remote = remote;
+  WakeWaiting(edge);
+  MarkDue(edge);  // what came in before may be owed an answer
+  return absl::OkStatus();
+}
+
+// Takes the edge out of all books but its port's.
+void Engine::Impl::DetachEdge(Edge* edge) {
+  labels_.Retire(edge->local);
+  Peer* peer = edge->peer;
+  peer->edges.erase(std::find(peer->edges.begin(), peer->edges.end(), edge));
+  if (edge->due) peer->due.erase(std::find(peer->due.begin(), peer->due.end(), edge));
+  if (peer->edges.empty()) idle_peers_.push_back(peer->incarnation);
+  stats_.memory_reserved_bytes -= Port::ReservedBytes(edge->port->options());
+}
+
+void Engine::Impl::RemoveEdge(PortId id, uint32_t index) {
+  Port* port = Find(id);
+  Edge* edge = port == nullptr ? nullptr : port->edge(index);
+  if (edge == nullptr) return;
+  WakeWaiting(edge);  // they will find no edge, and fail
+  DetachEdge(edge);
+  port->RemoveEdge(index);
+}
+
+absl::Status Engine::Impl::CheckCounter(const Port& port, CounterIndex counter) const {
+  const uint32_t count = port.counter_count();
+  if (counter >= count) {
+    return absl::InvalidArgumentError(absl::StrCat("counter ", counter, " (limit ", count, ")"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& descriptor) const {
+  if (descriptor.counter != kNoCounter) RETURN_IF_ERROR(CheckCounter(port, descriptor.counter));
+  const auto check_region = [&](const char* what, const MemoryRef& ref) {
+    if (descriptor.bytes == 0 || ref.region < port.region_count()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " region ", ref.region, " (limit ", port.region_count(), ")"));
+  };
+  switch (descriptor.op) {
+    case OpCode::kSend:
+    case OpCode::kPut:
+    case OpCode::kGet: {
+      if (port.edge(descriptor.edge) == nullptr) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("edge ", descriptor.edge, " does not exist"));
+      }
+      uint64_t call = 0;
+      if (port.has_calls() && !port.CallInWindow(descriptor.sequence, &call)) {
+        return absl::InvalidArgumentError(absl::StrCat("sequence ", descriptor.sequence,
+                                                       " is outside the window [", port.finished(),
+                                                       ", +", port.options().slots, ")"));
+      }
+      RETURN_IF_ERROR(CheckAtMost("bytes", descriptor.bytes,
+                                  descriptor.op == OpCode::kSend ? kMpPayloadBytes : kPutBytesMax));
+      return descriptor.op == OpCode::kGet ? check_region("target", descriptor.target)
+                                           : check_region("source", descriptor.source);
+    }
+    case OpCode::kReduce: {
+      if (descriptor.operand_count == 0 || descriptor.operand_count > kAluOperandsMax) {
+        return absl::InvalidArgumentError(absl::StrCat("operand_count ", descriptor.operand_count,
+                                                       " (limit 1 to ", kAluOperandsMax, ")"));
+      }
+      if (!AluSupports(descriptor.alu_op, descriptor.alu_type)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("alu_op ", static_cast<int>(descriptor.alu_op), " on alu_type ",
+                         static_cast<int>(descriptor.alu_type)));
+      }
+      if (descriptor.bytes % AluTypeBytes(descriptor.alu_type) != 0) {
+        return absl::InvalidArgumentError(absl::StrCat("bytes ", descriptor.bytes,
+                                                       ": no multiple of ",
+                                                       AbslView(AluTypeName(descriptor.alu_type))));
+      }
+      for (uint8_t k = 0; k < descriptor.operand_count; ++k) {
+        RETURN_IF_ERROR(check_region("operand", descriptor.operands[k]));
+      }
+      return check_region("target", descriptor.target);
+    }
+    case OpCode::kCopy:
+      RETURN_IF_ERROR(check_region("source", descriptor.source));
+      return check_region("target", descriptor.target);
+    case OpCode::kCount:
+    case OpCode::kEvent:
+      return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("op ", static_cast<int>(descriptor.op), " is unknown"));
+}
+
+// The slot of the call that a sequence belongs to, and is dropped with: its trigger's, else its
+// first packet's, else its first counter's.
+uint32_t Engine::Impl::SlotOf(const Port& port, const Trigger& trigger,
+                              absl::Span<const Descriptor> descriptors) const {
+  if (!port.has_calls()) return port.options().slots;
+  if (trigger.counter != kNoCounter) return trigger.counter / port.options().counters_per_slot;
+  for (const Descriptor& descriptor : descriptors) {
+    if (descriptor.op <= OpCode::kGet) return port.SlotOf(descriptor.sequence);
+  }
+  for (const Descriptor& descriptor : descriptors) {
+    if (descriptor.counter != kNoCounter)
+      return descriptor.counter / port.options().counters_per_slot;
+  }
+  return port.options().slots;
+}
+
+absl::Status Engine::Impl::Post(PortId id, const Trigger& trigger,
+                                absl::Span<const Descriptor> descriptors) {
+  Port* port = Find(id);
+  if (port == nullptr) return NoSuchPort(id);
+  if (descriptors.empty() || descriptors.size() > kSequenceDescriptorsMax) {
+    return absl::InvalidArgumentError(absl::StrCat("sequence of ", descriptors.size(),
+                                                   " descriptors (limit 1 to ",
+                                                   kSequenceDescriptorsMax, ")"));
+  }
+  if (trigger.counter != kNoCounter) RETURN_IF_ERROR(CheckCounter(*port, trigger.counter));
+  uint32_t events = 0;
+  for (const Descriptor& descriptor : descriptors) {
+    RETURN_IF_ERROR(CheckDescriptor(*port, descriptor));
+    if (descriptor.op == OpCode::kEvent) ++events;
+  }
+  const uint32_t slot = SlotOf(*port, trigger, descriptors);
+  if (port->slot(slot).finished) {
+    return absl::InvalidArgumentError(absl::StrCat("the call in slot ", slot, " is over"));
+  }
+  if (port->sequences_used >= port->options().sequences) {
+    return absl::ResourceExhaustedError(absl::StrCat("sequences: ", port->sequences_used,
+                                                     " are posted (limit ",
+                                                     port->options().sequences, ")"));
+  }
+  if (port->events_armed + events > port->options().eq_entries) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("eq_entries: ", port->events_armed, " events are posted, ", events,
+                     " more (limit ", port->options().eq_entries, ")"));
+  }
+  Sequence* sequence = sequences_.New(descriptors);
+  sequence->port = port;
+  sequence->slot = slot;
+  sequence->counter = trigger.counter;
+  sequence->threshold = trigger.threshold;
+  sequence->priority = trigger.priority;
+  sequence->events = static_cast<uint8_t>(events);
+  port->slot(slot).sequences.PushBack(sequence);
+  ++port->sequences_used;
+  port->events_armed += events;
+  ++stats_.sequences_posted;
+  if (trigger.counter == kNoCounter) {
+    MakeReady(sequence);
+    return absl::OkStatus();
+  }
+  SequenceList& armed = port->counter(trigger.counter).armed;
+  Sequence* place = armed.back();
+  while (place != nullptr && place->threshold > trigger.threshold) place = place->previous;
+  armed.InsertAfter(place, sequence);
+  AddCount(port, trigger.counter, 0, 0);  // it may have been reached already
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Impl::Count(PortId id, CounterIndex counter, uint64_t success,
+                                 uint64_t failure) {
+  Port* port = Find(id);
+  if (port == nullptr) return NoSuchPort(id);
+  RETURN_IF_ERROR(CheckCounter(*port, counter));
+  const uint32_t slot = counter / port->options().counters_per_slot;
+  if (port->slot(slot).finished) {
+    return absl::InvalidArgumentError(absl::StrCat("the call in slot ", slot, " is over"));
+  }
+  AddCount(port, counter, success, failure);
+  return absl::OkStatus();
+}
+
+CounterValue Engine::Impl::ReadCounter(PortId id, CounterIndex index) {
+  Port* port = Find(id);
+  if (port == nullptr || !CheckCounter(*port, index).ok()) return {};
+  if (port->slot(index / port->options().counters_per_slot).block == nullptr) return {};
+  const Counter& counter = port->counter(index);
+  return {counter.success, counter.failure};
+}
+
+absl::Status Engine::Impl::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
+  Port* port = Find(id);
+  if (port == nullptr) return NoSuchPort(id);
+  if (!port->InWindow(seq.value())) {
+    return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [",
+                                                   port->finished(), ", +", port->options().slots,
+                                                   ")"));
+  }
+  const uint32_t at = port->SlotOf(seq.value());
+  Port::Slot& slot = port->slot(at);
+  if (slot.hash_expected) {
+    if (slot.hash == hash) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("call ", seq.value(), " expects hash ", slot.hash, ", not ", hash));
+  }
+  slot.hash_expected = true;
+  slot.hash = hash;
+  if (slot.block == nullptr) return absl::OkStatus();
+  // Packets that came before: count those that mean this call, then report the others.
+  CounterBlock& block = *slot.block;
+  const uint32_t counters = port->options().counters_per_slot;
+  for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
+    if (!block.edge(edge).hash_seen || block.edge(edge).hash != hash) continue;
+    for (uint32_t i = 0; i < counters; ++i) {
+      if (!block.Arrived(edge, i)) continue;
+      const bool failed = block.ArrivedFailed(edge, i);
+      AddCount(port, at * counters + i, failed ? 0 : 1, failed ? 1 : 0);
+    }
+  }
+  for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
+    // The sink may have finished the call, or closed the port, meanwhile.
+    if (port->slot(at).block.get() != &block || !port->InWindow(seq.value())) break;
+    CounterBlock::EdgeState& state = block.edge(edge);
+    if (!state.hash_seen || state.hash == hash || state.mismatch_reported) continue;
+    state.mismatch_reported = true;
+    ++stats_.dropped_mismatch;
+    port->sink()->OnMismatch(id, edge, static_cast<uint16_t>(seq.value()), state.hash);
+    if (Find(id) != port) break;
+  }
+  return absl::OkStatus();
+}
+
+void Engine::Impl::DropSequence(Sequence* sequence) {
+  Port* port = sequence->port;
+  port->slot(sequence->slot).sequences.Remove(sequence);
+  --port->sequences_used;
+  port->events_armed -= sequence->events;
+  switch (sequence->state) {
+    case SequenceState::kArmed:
+      port->counter(sequence->counter).armed.Remove(sequence);
+      break;
+    case SequenceState::kReady:
+      ready_.Remove(port->job, sequence);
+      break;
+    case SequenceState::kWaiting:
+      port->edge(sequence->wait_edge)->waiting.Remove(sequence);
+      break;
+    case SequenceState::kRunning:
+      sequence->dropped = true;
+      return;
+  }
+  sequences_.Free(sequence);
+}
+
+void Engine::Impl::DropSequences(Port* port, uint32_t slot) {
+  while (Sequence* sequence = port->slot(slot).sequences.front()) DropSequence(sequence);
+}
+
+absl::Status Engine::Impl::FinishCall(PortId id, CallSeq seq) {
+  Port* port = Find(id);
+  if (port == nullptr) return NoSuchPort(id);
+  if (!port->InWindow(seq.value())) {
+    return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [",
+                                                   port->finished(), ", +", port->options().slots,
+                                                   "), or over"));
+  }
+  const uint32_t slot = port->SlotOf(seq.value());
+  DropSequences(port, slot);
+  port->DropGets(slot);
+  if (!port->Finish(seq.value())) return absl::OkStatus();
+  for (uint32_t i = 0; i < port->edge_count(); ++i) {
+    Edge* edge = port->edge(i);
+    if (edge == nullptr) continue;
+    if (edge->credit.ReportDue(port->finished())) MarkDue(edge);
+    if (!edge->waiting.empty() && edge->gets_outstanding < kGetsPerEdgeMax) WakeWaiting(edge);
+  }
+  return absl::OkStatus();
+}
+
+// Frees what could not be freed while sequences ran.
+void Engine::Impl::Reap() {
+  for (std::unique_ptr<Port>& port : closed_ports_) ready_.RemovePort(port->job);
+  closed_ports_.clear();
+  for (const Incarnation incarnation : idle_peers_) {
+    const auto it = peers_.find(incarnation);
+    if (it == peers_.end()) continue;
+    const Peer& peer = *it->second;
+    if (peer.edges.empty() && !peer.dirty && peer.outbox.empty()) peers_.erase(it);
+  }
+  idle_peers_.clear();
+}
+
+bool Engine::Impl::Progress(uint64_t budget_bytes) {
+  CHECK(!in_progress_);
+  in_progress_ = true;
+  bool did = transport_->Progress(this);
+  do {
+    did |= RunReady(&budget_bytes);
+    Flush();
+    ReportLost();
+  } while (budget_bytes > 0 && ready_.Turn() != nullptr);
+  in_progress_ = false;
+  Reap();
+  return did || ready_.Turn() != nullptr;
+}
+
+const EngineStats& Engine::Impl::stats() {
+  stats_.memory_used_bytes = buffers_.used_bytes();
+  return stats_;
+}
+
+Engine::Engine(Transport* transport, ControlSink* control, EngineOptions options)
+    : impl_(std::make_unique<Impl>(transport, control, options)) {}
+Engine::~Engine() = default;
+
+absl::StatusOr<PortId> Engine::OpenPort(const PortOptions& options, PortSink* sink) {
+  return impl_->OpenPort(options, sink);
+}
+void Engine::ClosePort(PortId port) { impl_->ClosePort(port); }
+absl::Status Engine::BindRegion(PortId port, RegionIndex index, uint8_t* base, uint64_t bytes,
+                                bool writable) {
+  return impl_->BindRegion(port, index, base, bytes, writable);
+}
+RegionIndex Engine::CellRegion(PortId port, uint32_t edge, uint32_t slot) const {
+  const Port* of = impl_->Find(port);
+  return of == nullptr ? kNoRegion : of->CellRegion(edge, slot);
+}
+RegionIndex Engine::ScratchRegion(PortId port, uint32_t slot) const {
+  const Port* of = impl_->Find(port);
+  return of == nullptr ? kNoRegion : of->ScratchRegion(slot);
+}
+absl::StatusOr<Engine::NewEdge> Engine::AddEdge(PortId port, Incarnation peer) {
+  return impl_->AddEdge(port, peer);
+}
+absl::Status Engine::SetRemoteLabel(PortId port, uint32_t edge, Label remote) {
+  return impl_->SetRemoteLabel(port, edge, remote);
+}
+void Engine::RemoveEdge(PortId port, uint32_t edge) { impl_->RemoveEdge(port, edge); }
+absl::Status Engine::Post(PortId port, const Trigger& trigger,
+                          absl::Span<const Descriptor> descriptors) {
+  return impl_->Post(port, trigger, descriptors);
+}
+absl::Status Engine::Count(PortId port, CounterIndex counter, uint64_t success, uint64_t failure) {
+  return impl_->Count(port, counter, success, failure);
+}
+CounterValue Engine::ReadCounter(PortId port, CounterIndex counter) const {
+  return impl_->ReadCounter(port, counter);
+}
+absl::Status Engine::ExpectHash(PortId port, CallSeq seq, uint16_t hash) {
+  return impl_->ExpectHash(port, seq, hash);
+}
+absl::Status Engine::FinishCall(PortId port, CallSeq seq) { return impl_->FinishCall(port, seq); }
+CallSeq Engine::Finished(PortId port) const {
+  const Port* of = impl_->Find(port);
+  return CallSeq(of == nullptr ? 0 : of->finished());
+}
+absl::Status Engine::SendControl(Incarnation peer, uint16_t type,
+                                 absl::Span<const uint8_t> message) {
+  return impl_->SendControl(peer, type, message);
+}
+bool Engine::PopPacket(PortId port, MpPacket* packet, uint32_t* payload_bytes) {
+  Port* of = impl_->Find(port);
+  return of != nullptr && of->mpq().Pop(packet, payload_bytes);
+}
+bool Engine::Progress(uint64_t budget_bytes) { return impl_->Progress(budget_bytes); }
+const EngineStats& Engine::stats() const { return impl_->stats(); }
+
+}  // namespace copse::emu

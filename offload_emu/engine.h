@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine: one emulated NIC with virtual ports, triggered descriptor sequences, counters, an
+// ALU, credits and pools.
+#ifndef COPSE_OFFLOAD_EMU_ENGINE_H_
+#define COPSE_OFFLOAD_EMU_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "offload_emu/descriptor.h"
+#include "offload_emu/packet.h"
+#include "offload_emu/transport.h"
+
+namespace copse::emu {
+
+// What a port may use. Chosen by its owner, checked against the engine's quotas when the port is
+// opened.
+//
+// A port that serves a team has `slots` = the window W: everything that belongs to call `seq` lives
+// in slot seq mod W. Counters are numbered slot * counters_per_slot + i. Regions below `regions`
+// are bound by the owner; every edge also has one staging cell a slot, which the engine allocates
+// on first use, of at most `cell_bytes`.
+struct PortOptions {
+  uint32_t job = 0;         // fairness: ready work is served round-robin by job
+  uint32_t sequences = 64;  // descriptor sequences armed or ready at once (the DQ's depth)
+  uint32_t mpq_entries =
+      0;  // received packets that no cell awaits (kNoCell ports: client to client)
+  uint32_t eq_entries = 64;  // events posted and not yet delivered
+  uint32_t slots = 1;        // power of two, at most 4096
+  uint32_t counters_per_slot = 8;
+  uint32_t regions = 16;
+  uint32_t edges = 0;       // at most
+  uint64_t cell_bytes = 0;  // bound of one staging cell
+};
+
+// Half-counters of a trigger.
+struct CounterValue {
+  uint64_t success = 0;
+  uint64_t failure = 0;
+};
+
+// What comes out of a port. Called from Progress and from Post, on the engine's thread; it may post
+// again.
+class PortSink {
+ public:
+  virtual ~PortSink() = default;
+  // A kEvent descriptor ran. `failed`: its trigger or an earlier operation of its sequence had
+  // failed.
+  virtual void OnEvent(PortId port, uint64_t value, bool failed) = 0;
+  // A packet for call `sequence` arrived whose hash is not the one that ExpectHash named (whichever
+  // came first).
+  virtual void OnMismatch(PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) = 0;
+};
+
+// What the daemon's control messages look like to the engine: opaque. Called from Progress.
+class ControlSink {
+ public:
+  virtual ~ControlSink() = default;
+  virtual void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) = 0;
+  virtual void OnPeerDown(Incarnation peer, const absl::Status& why) = 0;
+  // Any frame of this peer arrived: it is alive (heartbeats need not be sent on a busy edge).
+  virtual void OnPeerHeard(Incarnation peer) = 0;
+};
+
+struct EngineOptions {
+  Incarnation incarnation;  // ours; frames for another one are dropped and counted
+  uint64_t memory_limit_bytes = 256u
+                                << 20;  // cells of all ports together, reserved at OpenPort/AddEdge
+  uint32_t ports_max = 4096;
+  uint32_t sequences_max = 65536;  // of one port
+  uint32_t quantum_bytes =
+      64 * 1024;  // of copy and ALU work for one job before the next job's turn
+  uint64_t retained_bytes_max = 256 * 1024;  // of released buffers, kept for the next call
+};
+
+// Counted since start. Names are those that `copsectl stats` prints.
+struct EngineStats {
+  uint64_t frames_sent = 0, frames_received = 0;
+  uint64_t packets_sent = 0, packets_received = 0;
+  uint64_t puts_sent = 0, puts_received = 0, gets_sent = 0, gets_received = 0;
+  uint64_t bytes_sent = 0, bytes_received = 0;
+  uint64_t sequences_posted = 0, sequences_run = 0, descriptors_run = 0;
+  uint64_t alu_bytes = 0, copy_bytes = 0;
+  uint64_t credits_sent = 0, credit_asks = 0, credit_stalls = 0;
+  uint64_t events = 0;
+  uint64_t dropped_malformed = 0, dropped_label = 0, dropped_window = 0, dropped_incarnation = 0,
+           dropped_mpq_full = 0;
+  uint64_t dropped_version = 0, dropped_duplicate = 0, dropped_mismatch = 0;
+  uint64_t memory_reserved_bytes = 0, memory_used_bytes = 0;
+};
+
+// An Engine is single-threaded and deterministic: what it does follows from the calls and frames
+// alone, in their order. It owns its ports, counters and cells; regions are borrowed until unbound.
+// `*transport`, `*control` outlive it.
+//
+// Invariants: a sequence runs at most once; descriptors of one sequence run in order; no cell is
+// written for a call that has no credit; a failure on a trigger is passed on as a failure, never as
+// data.
+class Engine {
+ public:
+  Engine(Transport* transport, ControlSink* control, EngineOptions options);
+  ~Engine();
+
+  // --- Ports ---
+  // RESOURCE_EXHAUSTED names the quota; INVALID_ARGUMENT the option. `*sink` outlives the port.
+  absl::StatusOr<PortId> OpenPort(const PortOptions& options, PortSink* sink);
+  // Armed sequences, counters, cells and labels of the port are gone; its events are never
+  // delivered afterwards.
+  void ClosePort(PortId port);
+
+  // --- Memory ---
+  // Makes region `index` mean [base, base + bytes). A null base unbinds. The memory must stay
+  // mapped until then.
+  absl::Status BindRegion(PortId port, RegionIndex index, uint8_t* base, uint64_t bytes,
+                          bool writable);
+  // The region that stands for edge's staging cell in `slot`, usable in every MemoryRef of the
+  // port.
+  RegionIndex CellRegion(PortId port, uint32_t edge, uint32_t slot) const;
+  // A scratch region of a slot (`cell_bytes` long, allocated on first use): where reductions
+  // accumulate.
+  RegionIndex ScratchRegion(PortId port, uint32_t slot) const;
+
+  // --- Edges ---
+  // A new edge to `peer`, both ways; issues the label by which the peer will reach us. Reserves
+  // slots * cell_bytes. INVALID_ARGUMENT beyond PortOptions::edges, RESOURCE_EXHAUSTED beyond
+  // memory_limit_bytes.
+  struct NewEdge {
+    uint32_t edge;
+    Label label;
+  };
+  absl::StatusOr<NewEdge> AddEdge(PortId port, Incarnation peer);
+  // The label that the peer issued for us. Before it, sends on the edge wait.
+  absl::Status SetRemoteLabel(PortId port, uint32_t edge, Label remote);
+  void RemoveEdge(PortId port, uint32_t edge);
+
+  // --- Counters and sequences ---
+  // Arms one sequence (at most 64 descriptors); it may run before this returns. All or nothing.
+  // INVALID_ARGUMENT: a field is out of range (the text names it). RESOURCE_EXHAUSTED:
+  // PortOptions::sequences or eq_entries.
+  absl::Status Post(PortId port, const Trigger& trigger, absl::Span<const Descriptor> descriptors);
+  absl::Status Count(PortId port, CounterIndex counter, uint64_t success, uint64_t failure);
+  CounterValue ReadCounter(PortId port, CounterIndex counter) const;
+
+  // --- Calls of a team's port ---
+  // The hash that packets of call `seq` must carry. `seq` must lie in the window [finished,
+  // finished + slots).
+  absl::Status ExpectHash(PortId port, CallSeq seq, uint16_t hash);
+  // Call `seq` is over: its counters are zeroed, its armed sequences dropped, its slot free for seq
+  // + slots. Calls may finish out of order; credit (the length of the finished prefix) goes back to
+  // the neighbours, piggybacked, or alone after slots / 2 calls, or when a neighbour asks.
+  absl::Status FinishCall(PortId port, CallSeq seq);
+  // Length of the finished prefix: all calls below it are over.
+  CallSeq Finished(PortId port) const;
+
+  // --- Network ---
+  // Sends a control frame to a connected peer (not subject to credits).
+  absl::Status SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message);
+
+  // --- Client-to-client packets (ports with mpq_entries) ---
+  // Takes the oldest packet of the port's MPQ. False if it is empty.
+  bool PopPacket(PortId port, MpPacket* packet, uint32_t* payload_bytes);
+
+  // Takes in what the transport has, then runs ready sequences, at most `budget_bytes` of copying
+  // and reducing. True if it did anything or left work behind.
+  bool Progress(uint64_t budget_bytes);
+
+  const EngineStats& stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_ENGINE_H_

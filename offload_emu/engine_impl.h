@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's inside. engine.cc: what its owner calls; engine_receive.cc: what arrives;
+// engine_run.cc: what runs; engine_send.cc: what leaves.
+#ifndef COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_
+#define COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/ids.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/label_table.h"
+#include "offload_emu/outbox.h"
+#include "offload_emu/pool.h"
+#include "offload_emu/port.h"
+#include "offload_emu/ready_queue.h"
+#include "offload_emu/sequence.h"
+#include "offload_emu/transport.h"
+
+namespace copse::emu {
+
+// Another daemon, as long as an edge leads to it or something waits to be sent to it.
+struct Peer {
+  Peer(Incarnation self, Incarnation incarnation, BufferPool* pool)
+      : incarnation(incarnation), outbox(self, incarnation, pool) {}
+
+  const Incarnation incarnation;
+  Outbox outbox;
+  std::vector<Edge*> edges;  // in order of creation
+  std::vector<Edge*> due;    // edges with credit, an ask or answers to send
+  bool dirty = false;        // on the engine's list of peers to flush
+  bool lost = false;         // its loss was reported, and it was not heard of since
+};
+
+class Engine::Impl final : public TransportSink {
+ public:
+  Impl(Transport* transport, ControlSink* control, EngineOptions options);
+  ~Impl() override;
+
+  absl::StatusOr<PortId> OpenPort(const PortOptions& options, PortSink* sink);
+  void ClosePort(PortId id);
+  absl::Status BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes,
+                          bool writable);
+  absl::StatusOr<NewEdge> AddEdge(PortId id, Incarnation peer);
+  absl::Status SetRemoteLabel(PortId id, uint32_t edge, Label remote);
+  void RemoveEdge(PortId id, uint32_t edge);
+  absl::Status Post(PortId id, const Trigger& trigger, absl::Span<const Descriptor> descriptors);
+  absl::Status Count(PortId id, CounterIndex counter, uint64_t success, uint64_t failure);
+  CounterValue ReadCounter(PortId id, CounterIndex counter);
+  absl::Status ExpectHash(PortId id, CallSeq seq, uint16_t hash);
+  absl::Status FinishCall(PortId id, CallSeq seq);
+  absl::Status SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message);
+  bool Progress(uint64_t budget_bytes);
+  // Null if there is no such port.
+  Port* Find(PortId id) const;
+  const EngineStats& stats();
+
+  // TransportSink
+  void OnFrame(absl::Span<const uint8_t> frame) override;
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override;
+
+ private:
+  struct PortEntry {
+    std::unique_ptr<Port> port;
+    uint32_t generation = 0;
+  };
+
+  // engine.cc
+  absl::Status CheckOptions(const PortOptions& options) const;
+  absl::Status CheckCounter(const Port& port, CounterIndex counter) const;
+  absl::Status CheckDescriptor(const Port& port, const Descriptor& descriptor) const;
+  absl::Status Reserve(uint64_t bytes);
+  uint32_t SlotOf(const Port& port, const Trigger& trigger,
+                  absl::Span<const Descriptor> descriptors) const;
+  void DropSequences(Port* port, uint32_t slot);
+  void DropSequence(Sequence* sequence);
+  void DetachEdge(Edge* edge);
+  void Reap();
+
+  // engine_receive.cc
+  void OnRecord(Incarnation from, const Record& record, const uint8_t* payload);
+  void OnRequest(Edge* edge, const Record& record);
+  void OnReply(Edge* edge, const Record& record, const uint8_t* payload);
+  void OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload);
+  void OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload);
+  bool Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload);
+
+  // engine_run.cc
+  void AddCount(Port* port, CounterIndex counter, uint64_t success, uint64_t failure);
+  void MakeReady(Sequence* sequence);
+  bool RunReady(uint64_t* budget_bytes);
+  uint64_t RunSequence(Sequence* sequence, uint64_t allowance_bytes);
+  void FreeSequence(Sequence* sequence);
+  enum class Outcome { kDone, kFailed, kInterrupted, kWaits };
+  Outcome RunDescriptor(Sequence* sequence, uint64_t allowance_bytes, uint64_t* used_bytes);
+  Outcome RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes);
+  Outcome RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                    uint64_t* used_bytes);
+  Outcome RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                  uint64_t* used_bytes);
+
+  // engine_send.cc
+  Peer* PeerOf(Incarnation incarnation);
+  void MarkDirty(Peer* peer);
+  void MarkDue(Edge* edge);
+  bool MaySend(Edge* edge, const Descriptor& descriptor);
+  void WakeWaiting(Edge* edge);
+  Record RecordFor(Edge* edge, RecordKind kind, MpHeader header);
+  uint8_t* AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes);
+  void SendDue(Peer* peer);
+  void SendDue(Edge* edge);
+  void Answer(Edge* edge, const GetRequest& request);
+  void Flush();
+  void ReportLost();
+
+  Transport* const transport_;
+  ControlSink* const control_;
+  const EngineOptions options_;
+  EngineStats stats_;
+  BufferPool buffers_;
+  SequencePool sequences_;
+  ReadyQueue ready_;
+  LabelTable labels_;
+  std::vector<PortEntry> ports_;
+  std::deque<uint32_t> free_ports_;  // longest closed first
+  uint32_t ports_open_ = 0;
+  uint64_t next_owner_ = 1;
+  absl::flat_hash_map<Incarnation, std::unique_ptr<Peer>> peers_;  // looked up, never iterated
+  std::vector<Peer*> dirty_;                                       // peers to flush, in order
+  std::vector<Peer*> flushing_;                             // Flush's own, kept for its memory
+  std::vector<std::pair<Incarnation, absl::Status>> lost_;  // noticed by Flush, not yet reported
+  std::vector<Incarnation> idle_peers_;                     // that may be forgotten
+  std::vector<std::unique_ptr<Port>> closed_ports_;         // closed inside Progress
+  bool in_progress_ = false;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's receiving side. Nothing in a frame is trusted: what does not fit is dropped and
+// counted.
+#include <cstring>
+
+#include "base/version.h"
+#include "offload_emu/engine_impl.h"
+
+namespace copse::emu {
+namespace {
+
+// Bytes of payload that follow the record in the frame.
+uint32_t PayloadBytes(const Record& record) {
+  return static_cast<RecordKind>(record.kind) == RecordKind::kGet ? 0 : record.bytes;
+}
+
+bool WellFormed(const Record& record) {
+  if ((record.flags & ~(kRecordTrigger | kRecordError | kRecordReply)) != 0) return false;
+  const bool error = (record.flags & kRecordError) != 0;
+  const bool reply = (record.flags & kRecordReply) != 0;
+  switch (static_cast<RecordKind>(record.kind)) {
+    case RecordKind::kPacket:
+      return record.bytes <= (error ? 0 : kMpPayloadBytes) && !reply;
+    case RecordKind::kPut:
+      return record.bytes <= (error ? 0 : kPutBytesMax);
+    case RecordKind::kGet:
+      return record.bytes <= kPutBytesMax && record.flags == 0;
+    case RecordKind::kCredit:
+    case RecordKind::kCreditAsk:
+      return record.bytes == 0 && record.flags == 0;
+  }
+  return false;
+}
+
+// Whether `bytes` consist of exactly `count` well-formed records, so that a frame is taken whole or
+// not at all.
+bool WellFormed(absl::Span<const uint8_t> bytes, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    Record record;
+    if (bytes.size() < sizeof(record)) return false;
+    std::memcpy(&record, bytes.data(), sizeof(record));
+    bytes.remove_prefix(sizeof(record));
+    if (!WellFormed(record)) return false;
+    const uint32_t padded = PaddedBytes(PayloadBytes(record));
+    if (bytes.size() < padded) return false;
+    bytes.remove_prefix(padded);
+  }
+  return bytes.empty();
+}
+
+}  // namespace
+
+void Engine::Impl::OnFrame(absl::Span<const uint8_t> frame) {
+  ++stats_.frames_received;
+  stats_.bytes_received += frame.size();
+  FrameHeader header;
+  if (frame.size() < sizeof(header) || frame.size() > kFrameBytesMax) {
+    ++stats_.dropped_malformed;
+    return;
+  }
+  std::memcpy(&header, frame.data(), sizeof(header));
+  frame.remove_prefix(sizeof(header));
+  if (!Compatible(kPacketVersion, header.version)) {
+    ++stats_.dropped_version;
+    return;
+  }
+  if (header.destination_incarnation != options_.incarnation.value()) {
+    ++stats_.dropped_incarnation;
+    return;
+  }
+  const FrameKind kind = static_cast<FrameKind>(header.kind);
+  const bool data = kind == FrameKind::kData;
+  if (header.bytes != frame.size() || (!data && kind != FrameKind::kControl) ||
+      (data && !WellFormed(frame, header.count))) {
+    ++stats_.dropped_malformed;
+    return;
+  }
+  const Incarnation from(header.source_incarnation);
+  const auto peer = peers_.find(from);
+  if (peer != peers_.end()) peer->second->lost = false;
+  control_->OnPeerHeard(from);
+  if (!data) {
+    control_->OnControl(from, header.count, frame);
+    return;
+  }
+  for (uint32_t i = 0; i < header.count; ++i) {
+    Record record;
+    std::memcpy(&record, frame.data(), sizeof(record));
+    OnRecord(from, record, frame.data() + sizeof(record));
+    frame.remove_prefix(sizeof(record) + PaddedBytes(PayloadBytes(record)));
+  }
+}
+
+void Engine::Impl::OnPeerDown(Incarnation peer, const absl::Status& why) {
+  const auto known = peers_.find(peer);
+  if (known != peers_.end()) {
+    known->second->lost = true;
+    known->second->outbox.Clear();
+    MarkDirty(known->second.get());
+    for (Edge* edge : known->second->edges) WakeWaiting(edge);
+  }
+  control_->OnPeerDown(peer, why);
+}
+
+void Engine::Impl::OnRecord(Incarnation from, const Record& record, const uint8_t* payload) {
+  const LabelTable::Target* target = labels_.Find(Label{record.header.label});
+  if (target == nullptr) {
+    ++stats_.dropped_label;
+    return;
+  }
+  Edge* edge = target->port->edge(target->edge);
+  if (edge->peer->incarnation != from) {
+    ++stats_.dropped_incarnation;
+    return;
+  }
+  if (edge->port->has_calls() && edge->credit.Heard(record.credit, edge->port->finished()))
+    WakeWaiting(edge);
+  switch (static_cast<RecordKind>(record.kind)) {
+    case RecordKind::kCredit:
+      return;
+    case RecordKind::kCreditAsk:
+      edge->credit.Asked(NearestCall(edge->port->finished(), record.header.sequence));
+      if (edge->credit.ReportDue(edge->port->finished())) MarkDue(edge);
+      return;
+    case RecordKind::kGet:
+      return OnRequest(edge, record);
+    case RecordKind::kPacket:
+    case RecordKind::kPut:
+      break;
+  }
+  ++(static_cast<RecordKind>(record.kind) == RecordKind::kPut ? stats_.puts_received
+                                                              : stats_.packets_received);
+  if ((record.flags & kRecordReply) != 0) return OnReply(edge, record, payload);
+  if (!edge->port->has_calls()) return OnMiniPacket(edge, record, payload);
+  OnCallRecord(edge, record, payload);
+}
+
+void Engine::Impl::OnRequest(Edge* edge, const Record& record) {
+  if (edge->requests.size() >= kGetsPerEdgeMax) {
+    ++stats_.dropped_malformed;
+    return;
+  }
+  ++stats_.gets_received;
+  edge->requests.push_back({.header = record.header,
+                            .counter = record.counter,
+                            .bytes = record.bytes,
+                            .region = record.region,
+                            .offset = record.offset,
+                            .reply_label = record.reply_label,
+                            .reply_region = record.reply_region});
+  MarkDue(edge);
+}
+
+void Engine::Impl::OnReply(Edge* edge, const Record& record, const uint8_t* payload) {
+  Port* port = edge->port;
+  PendingGet* get = port->FindGet(record.region);
+  if (get == nullptr || get->edge != edge->index) {
+    ++stats_.dropped_window;
+    return;
+  }
+  bool failed = (record.flags & kRecordError) != 0;
+  if (!failed && record.bytes != get->bytes) {
+    ++stats_.dropped_malformed;
+    failed = true;
+  }
+  if (!failed) {
+    uint8_t* target = port->Resolve(get->target, get->bytes, /*write=*/true);
+    failed = target == nullptr;
+    if (!failed && get->bytes > 0) std::memcpy(target, payload, get->bytes);
+  }
+  const CounterIndex counter = get->counter;
+  port->RemoveGet(get);
+  WakeWaiting(edge);
+  if (counter != kNoCounter) AddCount(port, counter, failed ? 0 : 1, failed ? 1 : 0);
+}
+
+// A port without calls: packets go to its queue, puts to what it has bound, and each that says so
+// counts.
+void Engine::Impl::OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload) {
+  Port* port = edge->port;
+  const bool trigger = (record.flags & kRecordTrigger) != 0;
+  const bool failed = (record.flags & kRecordError) != 0;
+  if (trigger && record.counter >= port->options().counters_per_slot) {
+    ++stats_.dropped_malformed;
+    return;
+  }
+  if (!failed) {
+    if (static_cast<RecordKind>(record.kind) == RecordKind::kPut) {
+      if (!Land(edge, record, 0, payload)) return;
+    } else {
+      MpPacket packet{};
+      packet.header = record.header;
+      std::memcpy(packet.payload, payload, record.bytes);
+      if (!port->mpq().Push(packet, record.bytes)) {
+        ++stats_.dropped_mpq_full;
+        return;
+      }
+    }
+  }
+  if (trigger) AddCount(port, record.counter, failed ? 0 : 1, failed ? 1 : 0);
+}
+
+// Writes the payload to where the record says. False, and counted, if that is out of bounds.
+bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload) {
+  if (record.bytes == 0) return true;
+  Port* port = edge->port;
+  MemoryRef place{record.region, record.offset};
+  if (static_cast<RecordKind>(record.kind) == RecordKind::kPacket || record.region == kCellOfEdge) {
+    place.region = port->CellRegion(edge->index, slot);
+  } else if (record.region >= port->options().regions) {
+    place.region = kNoRegion;  // another edge's cell, or scratch
+  }
+  uint8_t* target = port->Resolve(place, record.bytes, /*write=*/true);
+  if (target == nullptr) {
+    ++stats_.dropped_malformed;
+    return false;
+  }
+  std::memcpy(target, payload, record.bytes);
+  return true;
+}
+
+void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload) {
+  Port* port = edge->port;
+  uint64_t call = 0;
+  if (!port->CallInWindow(record.header.sequence, &call)) {
+    ++stats_.dropped_window;
+    return;
+  }
+  const bool trigger = (record.flags & kRecordTrigger) != 0;
+  const bool failed = (record.flags & kRecordError) != 0;
+  if (trigger && record.counter >= port->options().counters_per_slot) {
+    ++stats_.dropped_malformed;
+    return;
+  }
+  const uint32_t slot = port->SlotOf(call);
+  CounterBlock& block = port->Block(slot);
+  CounterBlock::EdgeState& state = block.edge(edge->index);
+  const bool expected = port->slot(slot).hash_expected;
+  if (expected && record.header.hash != port->slot(slot).hash) {
+    ++stats_.dropped_mismatch;
+    if (state.mismatch_reported) return;
+    state.mismatch_reported = true;
+    port->sink()->OnMismatch(port->id(), edge->index, record.header.sequence, record.header.hash);
+    return;  // the sink may have closed the port
+  }
+  if (!expected && state.hash_seen && state.hash != record.header.hash) {
+    ++stats_.dropped_mismatch;  // an edge that contradicts itself; its first packet decides
+    return;
+  }
+  if (trigger && block.Arrived(edge->index, record.counter)) {
+    ++stats_.dropped_duplicate;
+    return;
+  }
+  if (!failed && !Land(edge, record, slot, payload)) return;
+  edge->credit.DataArrived();
+  if (!expected) {
+    state.hash = record.header.hash;
+    state.hash_seen = true;
+  }
+  if (!trigger) return;
+  block.Arrive(edge->index, record.counter, failed);
+  if (!expected) return;  // ExpectHash counts it
+  AddCount(port, slot * port->options().counters_per_slot + record.counter, failed ? 0 : 1,
+           failed ? 1 : 0);
+}
+
+}  // namespace copse::emu

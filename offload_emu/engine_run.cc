@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's running side: counters fire sequences, sequences execute their descriptors.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/check.h"
+#include "offload_emu/engine_impl.h"
+
+namespace copse::emu {
+namespace {
+
+// What a descriptor costs beside its bytes, so that a turn of packets and events ends as well.
+constexpr uint64_t kDescriptorCostBytes = 64;
+
+}  // namespace
+
+void Engine::Impl::AddCount(Port* port, CounterIndex index, uint64_t success, uint64_t failure) {
+  Counter& counter = port->counter(index);
+  counter.success += success;
+  counter.failure += failure;
+  while (Sequence* sequence = counter.armed.front()) {
+    if (counter.success + counter.failure < sequence->threshold) break;
+    counter.armed.Remove(sequence);
+    sequence->failed = counter.failure > 0;
+    MakeReady(sequence);
+  }
+}
+
+void Engine::Impl::MakeReady(Sequence* sequence) { ready_.Push(sequence->port->job, sequence); }
+
+// Runs what is ready until the budget is used up. True if anything ran.
+bool Engine::Impl::RunReady(uint64_t* budget_bytes) {
+  bool ran = false;
+  while (*budget_bytes > 0) {
+    ReadyJob* job = ready_.Turn();
+    if (job == nullptr) break;
+    Sequence* sequence = job->sequences.front();
+    ready_.Remove(job, sequence);
+    sequence->state = SequenceState::kRunning;
+    const uint64_t used = RunSequence(sequence, std::min(*budget_bytes, ready_.LeftOfTurn(*job)));
+    ready_.Charge(job, used);
+    *budget_bytes -= std::min(*budget_bytes, used);
+    ran = true;
+  }
+  return ran;
+}
+
+// Runs descriptors in order until the sequence ends, has to wait, or has used its allowance.
+// Returns the bytes used.
+uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes) {
+  Port* port = sequence->port;
+  uint64_t used = 0;
+  while (sequence->current < sequence->count) {
+    if (used >= allowance_bytes) {
+      ready_.PushInterrupted(port->job, sequence);
+      return used;
+    }
+    const CounterIndex counter = sequence->descriptors()[sequence->current].counter;
+    const Outcome outcome = RunDescriptor(sequence, allowance_bytes - used, &used);
+    if (sequence->dropped) break;  // by the sink that an event called
+    if (outcome == Outcome::kWaits) return used;
+    if (outcome == Outcome::kInterrupted) continue;
+    used += kDescriptorCostBytes;
+    ++stats_.descriptors_run;
+    if (outcome == Outcome::kFailed) sequence->failed = true;
+    // A get counts when its answer has come.
+    const bool asked =
+        sequence->descriptors()[sequence->current].op == OpCode::kGet && outcome == Outcome::kDone;
+    ++sequence->current;
+    sequence->done_bytes = 0;
+    if (counter != kNoCounter && !asked)
+      AddCount(port, counter, sequence->failed ? 0 : 1, sequence->failed ? 1 : 0);
+  }
+  ++stats_.sequences_run;
+  FreeSequence(sequence);
+  return used;
+}
+
+// Of a running sequence. One that was dropped is on no list and in no port's books any more.
+void Engine::Impl::FreeSequence(Sequence* sequence) {
+  if (!sequence->dropped) {
+    Port* port = sequence->port;
+    port->slot(sequence->slot).sequences.Remove(sequence);
+    --port->sequences_used;
+    port->events_armed -= sequence->events;
+  }
+  sequences_.Free(sequence);
+}
+
+Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, uint64_t allowance_bytes,
+                                                  uint64_t* used_bytes) {
+  const Descriptor& descriptor = sequence->descriptors()[sequence->current];
+  switch (descriptor.op) {
+    case OpCode::kSend:
+    case OpCode::kPut:
+    case OpCode::kGet:
+      return RunTransfer(sequence, descriptor, used_bytes);
+    case OpCode::kReduce:
+      return sequence->failed ? Outcome::kFailed
+                              : RunReduce(sequence, descriptor, allowance_bytes, used_bytes);
+    case OpCode::kCopy:
+      return sequence->failed ? Outcome::kFailed
+                              : RunCopy(sequence, descriptor, allowance_bytes, used_bytes);
+    case OpCode::kCount:
+      return Outcome::kDone;
+    case OpCode::kEvent:
+      if (sequence->failed || (descriptor.options & kOptionEventOnError) == 0) {
+        ++stats_.events;
+        sequence->port->sink()->OnEvent(sequence->port->id(), descriptor.value, sequence->failed);
+      }
+      return Outcome::kDone;
+  }
+  return Outcome::kFailed;
+}
+
+// Send, put, get. What cannot go yet makes the whole sequence wait, so that its later descriptors
+// never overtake it.
+Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descriptor& descriptor,
+                                                uint64_t* used_bytes) {
+  Port* port = sequence->port;
+  Edge* edge = port->edge(descriptor.edge);
+  if (edge == nullptr) return Outcome::kFailed;
+  const bool is_get = descriptor.op == OpCode::kGet;
+  if (is_get && sequence->failed) return Outcome::kFailed;
+  if (!MaySend(edge, descriptor)) {
+    sequence->state = SequenceState::kWaiting;
+    sequence->wait_edge = edge->index;
+    edge->waiting.PushBack(sequence);
+    return Outcome::kWaits;
+  }
+  if (is_get && port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true) == nullptr) {
+    return Outcome::kFailed;
+  }
+  const RecordKind kind = is_get                          ? RecordKind::kGet
+                          : descriptor.op == OpCode::kPut ? RecordKind::kPut
+                                                          : RecordKind::kPacket;
+  const uint8_t* source = nullptr;
+  if (!is_get && descriptor.bytes > 0 && !sequence->failed) {
+    source = port->Resolve(descriptor.source, descriptor.bytes, /*write=*/false);
+    if (source == nullptr) sequence->failed = true;
+  }
+  Record record =
+      RecordFor(edge, kind, {.label = 0, .sequence = descriptor.sequence, .hash = descriptor.hash});
+  record.counter = descriptor.remote_counter;
+  record.region = descriptor.remote_region;
+  record.offset = descriptor.remote_offset;
+  if ((descriptor.options & kOptionTrigger) != 0) record.flags |= kRecordTrigger;
+  if (is_get) {
+    record.bytes = descriptor.bytes;
+    record.reply_label = static_cast<uint32_t>(edge->local);
+    record.reply_region = port->AddGet({.edge = edge->index,
+                                        .slot = sequence->slot,
+                                        .bytes = descriptor.bytes,
+                                        .target = descriptor.target,
+                                        .counter = descriptor.counter});
+    AppendRecord(edge, record, 0);
+    ++stats_.gets_sent;
+    return Outcome::kDone;
+  }
+  if (sequence->failed) {
+    record.flags |= kRecordError;
+  } else {
+    record.bytes = descriptor.bytes;
+  }
+  uint8_t* payload = AppendRecord(edge, record, record.bytes);
+  if (record.bytes > 0) std::memcpy(payload, source, record.bytes);
+  *used_bytes += record.bytes;
+  ++(kind == RecordKind::kPut ? stats_.puts_sent : stats_.packets_sent);
+  return Outcome::kDone;
+}
+
+Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descriptor& descriptor,
+                                              uint64_t allowance_bytes, uint64_t* used_bytes) {
+  if (descriptor.bytes == 0) return Outcome::kDone;
+  Port* port = sequence->port;
+  // Twice: the first round makes the cells large enough, so that the second one's pointers stay.
+  std::array<const uint8_t*, kAluOperandsMax> operands;
+  uint8_t* target = nullptr;
+  for (int round = 0; round < 2; ++round) {
+    for (uint8_t k = 0; k < descriptor.operand_count; ++k) {
+      operands[k] = port->Resolve(descriptor.operands[k], descriptor.bytes, /*write=*/false);
+      if (operands[k] == nullptr) return Outcome::kFailed;
+    }
+    target = port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true);
+    if (target == nullptr) return Outcome::kFailed;
+  }
+  const uint32_t element = AluTypeBytes(descriptor.alu_type);
+  const uint32_t done = sequence->done_bytes;
+  const uint64_t allowed = std::max<uint64_t>(element, allowance_bytes / element * element);
+  const uint32_t now = static_cast<uint32_t>(std::min<uint64_t>(descriptor.bytes - done, allowed));
+  for (uint8_t k = 0; k < descriptor.operand_count; ++k) operands[k] += done;
+  const absl::Status status = AluReduce(
+      descriptor.alu_op, descriptor.alu_type,
+      absl::MakeConstSpan(operands.data(), descriptor.operand_count), now / element, target + done);
+  CHECK(status.ok());  // Post has checked all that it can complain of
+  stats_.alu_bytes += now;
+  *used_bytes += now;
+  sequence->done_bytes += now;
+  return sequence->done_bytes == descriptor.bytes ? Outcome::kDone : Outcome::kInterrupted;
+}
+
+Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor& descriptor,
+                                            uint64_t allowance_bytes, uint64_t* used_bytes) {
+  if (descriptor.bytes == 0) return Outcome::kDone;
+  Port* port = sequence->port;
+  const uint8_t* source = nullptr;
+  uint8_t* target = nullptr;
+  for (int round = 0; round < 2; ++round) {
+    source = port->Resolve(descriptor.source, descriptor.bytes, /*write=*/false);
+    target = port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true);
+    if (source == nullptr || target == nullptr) return Outcome::kFailed;
+  }
+  const uint32_t done = sequence->done_bytes;
+  uint32_t now = static_cast<uint32_t>(
+      std::min<uint64_t>(descriptor.bytes - done, std::max<uint64_t>(1, allowance_bytes)));
+  // Overlapping ranges in one go, or a piece would overwrite the source of the next.
+  const uintptr_t from = reinterpret_cast<uintptr_t>(source);
+  const uintptr_t to = reinterpret_cast<uintptr_t>(target);
+  if ((from < to ? to - from : from - to) < descriptor.bytes) now = descriptor.bytes - done;
+  std::memmove(target + done, source + done, now);
+  stats_.copy_bytes += now;
+  *used_bytes += now;
+  sequence->done_bytes += now;
+  return sequence->done_bytes == descriptor.bytes ? Outcome::kDone : Outcome::kInterrupted;
+}
+
+}  // namespace copse::emu

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's sending side: peers, credit, and the outboxes.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "offload_emu/engine_impl.h"
+
+namespace copse::emu {
+
+Peer* Engine::Impl::PeerOf(Incarnation incarnation) {
+  std::unique_ptr<Peer>& peer = peers_[incarnation];
+  if (peer == nullptr) peer = std::make_unique<Peer>(options_.incarnation, incarnation, &buffers_);
+  return peer.get();
+}
+
+void Engine::Impl::MarkDirty(Peer* peer) {
+  if (peer->dirty) return;
+  peer->dirty = true;
+  dirty_.push_back(peer);
+}
+
+void Engine::Impl::MarkDue(Edge* edge) {
+  if (edge->due || edge->remote == kNoLabel) return;
+  edge->due = true;
+  edge->peer->due.push_back(edge);
+  MarkDirty(edge->peer);
+}
+
+// Whether the record of `descriptor` may go now. Asks for credit if that is what lacks.
+bool Engine::Impl::MaySend(Edge* edge, const Descriptor& descriptor) {
+  if (edge->remote == kNoLabel || edge->peer->outbox.full()) return false;
+  if (descriptor.op == OpCode::kGet) return edge->gets_outstanding < kGetsPerEdgeMax;
+  if (!edge->port->has_calls()) return true;
+  const uint64_t call = NearestCall(edge->port->finished(), descriptor.sequence);
+  if (edge->credit.MaySend(call)) return true;
+  if (edge->credit.Stall(call)) {
+    ++stats_.credit_stalls;
+    MarkDue(edge);
+  }
+  return false;
+}
+
+// What waits for the edge tries again, in order.
+void Engine::Impl::WakeWaiting(Edge* edge) {
+  while (Sequence* sequence = edge->waiting.front()) {
+    edge->waiting.Remove(sequence);
+    ready_.Push(edge->port->job, sequence);
+  }
+}
+
+Record Engine::Impl::RecordFor(Edge* edge, RecordKind kind, MpHeader header) {
+  Record record{};
+  record.header = header;
+  record.header.label = static_cast<uint32_t>(edge->remote);
+  record.kind = static_cast<uint8_t>(kind);
+  record.credit = edge->credit.Report(edge->port->finished());
+  return record;
+}
+
+uint8_t* Engine::Impl::AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes) {
+  MarkDirty(edge->peer);
+  return edge->peer->outbox.Append(record, payload_bytes);
+}
+
+void Engine::Impl::Answer(Edge* edge, const GetRequest& request) {
+  Record record = RecordFor(edge, RecordKind::kPut, request.header);
+  record.header.label = request.reply_label;
+  record.flags = kRecordReply;
+  record.counter = request.counter;
+  record.region = request.reply_region;
+  const uint8_t* source = nullptr;
+  // Only what the port's owner bound: cells and scratch are nobody else's.
+  if (request.region < edge->port->options().regions) {
+    source = edge->port->Resolve({request.region, request.offset}, request.bytes, /*write=*/false);
+  }
+  ++stats_.puts_sent;
+  if (source == nullptr) {
+    record.flags |= kRecordError;
+    AppendRecord(edge, record, 0);
+    return;
+  }
+  record.bytes = request.bytes;
+  uint8_t* payload = AppendRecord(edge, record, request.bytes);
+  std::copy(source, source + request.bytes, payload);
+}
+
+void Engine::Impl::SendDue(Edge* edge) {
+  Port* port = edge->port;
+  size_t answered = 0;
+  while (answered < edge->requests.size() && !edge->peer->outbox.full())
+    Answer(edge, edge->requests[answered++]);
+  edge->requests.erase(edge->requests.begin(),
+                       edge->requests.begin() + static_cast<ptrdiff_t>(answered));
+  if (edge->credit.ask_due()) {
+    const uint16_t call = edge->credit.TakeAsk();
+    AppendRecord(edge,
+                 RecordFor(edge, RecordKind::kCreditAsk, {.label = 0, .sequence = call, .hash = 0}),
+                 0);
+    ++stats_.credit_asks;
+  }
+  if (edge->credit.ReportDue(port->finished())) {
+    AppendRecord(edge, RecordFor(edge, RecordKind::kCredit, {}), 0);
+    ++stats_.credits_sent;
+  }
+}
+
+void Engine::Impl::SendDue(Peer* peer) {
+  size_t kept = 0;
+  for (Edge* edge : peer->due) {
+    SendDue(edge);
+    edge->due = !edge->requests.empty();
+    if (edge->due) peer->due[kept++] = edge;
+  }
+  peer->due.resize(kept);
+}
+
+void Engine::Impl::Flush() {
+  flushing_.swap(dirty_);
+  for (Peer* peer : flushing_) {
+    peer->dirty = false;
+    SendDue(peer);
+    const bool was_full = peer->outbox.full();
+    Outbox::Sent sent;
+    const absl::Status status = peer->outbox.Flush(transport_, &sent);
+    stats_.frames_sent += sent.frames;
+    stats_.bytes_sent += sent.bytes;
+    if (sent.frames > 0) peer->lost = false;
+    if (!status.ok() && !peer->lost) {
+      peer->lost = true;
+      lost_.emplace_back(peer->incarnation, status);
+    }
+    if (!peer->outbox.empty() || !peer->due.empty()) {
+      MarkDirty(peer);
+    } else if (peer->edges.empty()) {
+      idle_peers_.push_back(peer->incarnation);
+    }
+    if (was_full && !peer->outbox.full()) {
+      for (Edge* edge : peer->edges) WakeWaiting(edge);
+    }
+  }
+  flushing_.clear();
+}
+
+void Engine::Impl::ReportLost() {
+  if (lost_.empty()) return;
+  std::vector<std::pair<Incarnation, absl::Status>> lost;
+  lost.swap(lost_);
+  for (const auto& [peer, why] : lost) control_->OnPeerDown(peer, why);
+}
+
+absl::Status Engine::Impl::SendControl(Incarnation peer, uint16_t type,
+                                       absl::Span<const uint8_t> message) {
+  if (message.size() > kControlBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("control message of ", message.size(),
+                                                   " bytes (limit ", kControlBytesMax, ")"));
+  }
+  const auto known = peers_.find(peer);
+  const bool queued = known != peers_.end() && !known->second->outbox.empty();
+  if (!queued) {
+    const FrameHeader header =
+        MakeFrameHeader(FrameKind::kControl, type, static_cast<uint32_t>(message.size()),
+                        options_.incarnation, peer);
+    const absl::Status status = transport_->Send(
+        peer, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)),
+        message);
+    if (status.ok()) {
+      ++stats_.frames_sent;
+      stats_.bytes_sent += sizeof(header) + message.size();
+    }
+    if (!absl::IsResourceExhausted(status)) return status;
+  }
+  Peer* to = PeerOf(peer);
+  if (to->outbox.full()) {
+    return absl::ResourceExhaustedError(absl::StrCat("outbox of incarnation ", peer.value(),
+                                                     " is full (limit ", Outbox::kFramesMax,
+                                                     " frames)"));
+  }
+  to->outbox.AppendControl(type, message);
+  MarkDirty(to);
+  return absl::OkStatus();
+}
+
+}  // namespace copse::emu

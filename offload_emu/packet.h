@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The wire format between two engines: frames, and the records of mini-packets and puts that they
+// carry. docs/reference/packets.md draws the bytes. Everything is little-endian and naturally
+// aligned.
+#ifndef COPSE_OFFLOAD_EMU_PACKET_H_
+#define COPSE_OFFLOAD_EMU_PACKET_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace copse::emu {
+
+// An MP packet is 128 bytes: 8 of header and 120 of payload (papers: triggered operations, section
+// on the MPQ).
+inline constexpr uint32_t kMpPacketBytes = 128;
+inline constexpr uint32_t kMpPayloadBytes = 120;
+
+// No frame is longer; a longer message travels as segments of at most this, less the headers.
+inline constexpr uint32_t kFrameBytesMax = 16 * 1024;
+
+// A label names an incoming edge. The receiver issued it when it accepted a plan, and it alone
+// interprets it.
+enum class Label : uint32_t {};
+inline constexpr Label kNoLabel{0};
+
+// The 8 bytes of header of an MP packet.
+struct MpHeader {
+  uint32_t label;     // Label, issued by the receiver: implies team, epoch and edge
+  uint16_t sequence;  // the call's number, modulo 2^16
+  uint16_t hash;      // of (collective, operation, basic type, element count)
+};
+static_assert(sizeof(MpHeader) == 8);
+
+struct MpPacket {
+  MpHeader header;
+  uint8_t payload[kMpPayloadBytes];
+};
+static_assert(sizeof(MpPacket) == kMpPacketBytes);
+
+enum class FrameKind : uint8_t {
+  kData = 1,     // `count` records, each a Record and its payload padded to 8 bytes
+  kControl = 2,  // one message between the two daemons, opaque to the engine
+};
+
+// Under every frame lies one of these: what UCX carries as one active message.
+struct FrameHeader {
+  uint8_t version;  // kPacketVersion
+  uint8_t kind;     // FrameKind
+  uint16_t count;   // records in a data frame; the control message's type in a control frame
+  uint32_t bytes;   // what follows this header
+  uint64_t source_incarnation;       // who sends; a daemon that was declared dead is fenced by it
+  uint64_t destination_incarnation;  // whom it means; a restarted daemon drops what was for its
+                                     // predecessor
+  uint64_t mac;                      // reserved for message authentication; zero
+};
+static_assert(sizeof(FrameHeader) == 32);
+
+enum class RecordKind : uint8_t {
+  kPacket = 1,  // an MP packet: payload of at most kMpPayloadBytes
+  kPut = 2,     // payload goes to (region, offset) of the label's port
+  kGet = 3,     // asks for `bytes` of (region, offset); the answer is a kPut labelled `reply_label`
+  kCredit = 4,  // no payload: `credit` alone
+  kCreditAsk = 5  // a sender that lacks credit for `header.sequence` asks for it
+};
+
+enum RecordFlags : uint8_t {
+  kRecordTrigger = 1,  // counts on the receiver's counter; others only land
+  kRecordError = 2,    // counts a failure: what should have been sent could not be computed
+  kRecordReply = 4,    // kPut: answers a kGet; `region` repeats its reply_region
+};
+
+// One record of a data frame. 40 bytes. A kGet has no payload, an error record neither.
+struct Record {
+  MpHeader header;
+  uint8_t kind;          // RecordKind
+  uint8_t flags;         // RecordFlags
+  uint16_t credit;       // calls that the sender has finished in the label's team, modulo 2^16 (it
+                         // returns credit)
+  uint32_t bytes;        // of payload (kGet: bytes asked for)
+  uint32_t counter;      // which of the port's counters of that call's slot counts
+  uint32_t region;       // kPut, kGet: the port's region; kCellOfEdge means the staging cell of the
+                         // label's edge
+  uint64_t offset;       // bytes into the region or cell; kPacket always lands in the cell
+  uint32_t reply_label;  // kGet: the label of the edge at the side that asks
+  uint32_t reply_region;  // kGet: that side's number for the request; nobody else interprets it
+};
+static_assert(sizeof(Record) == 40);
+
+// Of payload in one record, and of one control message: what a frame holds beside the headers.
+inline constexpr uint32_t kPutBytesMax = kFrameBytesMax - sizeof(FrameHeader) - sizeof(Record);
+inline constexpr uint32_t kControlBytesMax = kFrameBytesMax - sizeof(FrameHeader);
+
+inline constexpr uint32_t kCellOfEdge = 0xffffffff;
+
+inline constexpr uint32_t PaddedBytes(uint32_t bytes) { return (bytes + 7u) & ~7u; }
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_PACKET_H_

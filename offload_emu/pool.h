@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers in powers of two: staging cells, scratch regions and frames under construction.
+#ifndef COPSE_OFFLOAD_EMU_POOL_H_
+#define COPSE_OFFLOAD_EMU_POOL_H_
+
+#include <array>
+#include <cstdint>
+
+namespace copse::emu {
+
+// Memory of one BufferPool; its size is a power of two. Who acquired it releases it there.
+struct Buffer {
+  uint8_t* data = nullptr;
+  uint64_t bytes = 0;
+};
+
+// A BufferPool hands out buffers and keeps released ones, up to a bound, for the next taker: a warm
+// engine does not allocate. It is not what limits memory: ports reserve theirs beforehand.
+//
+// A buffer holds zeros, or what an earlier buffer of the same owner held: one team's data never
+// shows up in another's. Thread-compatible.
+class BufferPool {
+ public:
+  // Of a buffer whose taker writes every byte that it later reads.
+  static constexpr uint64_t kOverwritten = 0;
+  static constexpr uint64_t kBytesMin = 64;
+  static constexpr uint64_t kBytesMax = uint64_t{1} << 30;
+
+  explicit BufferPool(uint64_t retained_bytes_max) : retained_bytes_max_(retained_bytes_max) {}
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+  ~BufferPool();
+
+  // What a buffer for `bytes` really takes. `bytes` <= kBytesMax.
+  static uint64_t RoundedBytes(uint64_t bytes);
+
+  // `owner`: any number but kOverwritten that is not used by others, or kOverwritten.
+  Buffer Acquire(uint64_t bytes, uint64_t owner);
+  // The buffer is empty afterwards; releasing an empty one is a no-op.
+  void Release(Buffer* buffer, uint64_t owner);
+  // Makes room for `bytes`, keeping the content.
+  void Grow(Buffer* buffer, uint64_t bytes, uint64_t owner);
+
+  uint64_t used_bytes() const { return used_bytes_; }
+  uint64_t retained_bytes() const { return retained_bytes_; }
+
+ private:
+  struct Free;  // lies in the buffer itself
+  static constexpr int kClassCount = 25;
+  static int ClassOf(uint64_t bytes);
+
+  const uint64_t retained_bytes_max_;
+  uint64_t used_bytes_ = 0;
+  uint64_t retained_bytes_ = 0;
+  std::array<Free*, kClassCount> free_{};
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_POOL_H_

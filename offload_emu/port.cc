@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload_emu/port.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace copse::emu {
+namespace {
+
+// Counter blocks kept for the next calls: a few KB, or two.
+constexpr uint64_t kFreeBlockBytesMax = 16 * 1024;
+
+// A get's number: its place and how often the place was used before, so that a late answer finds
+// nothing.
+constexpr uint32_t kGetPlaceBits = 16;
+constexpr uint32_t kGetGenerationMask = (1u << (32 - kGetPlaceBits)) - 1;
+
+}  // namespace
+
+uint64_t Port::ReservedBytes(const PortOptions& options) {
+  return options.cell_bytes == 0 ? 0 : options.slots * BufferPool::RoundedBytes(options.cell_bytes);
+}
+
+Port::Port(PortId id, uint64_t owner, const PortOptions& options, PortSink* sink, BufferPool* pool)
+    : id_(id),
+      owner_(owner),
+      options_(options),
+      sink_(sink),
+      pool_(pool),
+      has_calls_(options.mpq_entries == 0 || options.cell_bytes > 0),
+      slots_(options.slots + 1),
+      mpq_(options.mpq_entries) {}
+
+Port::~Port() {
+  for (uint32_t i = 0; i < edge_count(); ++i) RemoveEdge(i);
+  for (uint32_t i = 0; i < options_.slots; ++i) ReleaseSlot(i);
+}
+
+absl::Status Port::Bind(RegionIndex index, const Region& region) {
+  if (index >= options_.regions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("region ", index, " (limit ", options_.regions, ")"));
+  }
+  if (region.base != nullptr && regions_.size() <= index) regions_.resize(index + 1);
+  if (index < regions_.size()) regions_[index] = region;
+  return absl::OkStatus();
+}
+
+RegionIndex Port::region_count() const {
+  return options_.regions + (options_.edges + 1) * options_.slots;
+}
+
+RegionIndex Port::CellRegion(uint32_t edge, uint32_t slot) const {
+  return options_.regions + edge * options_.slots + slot;
+}
+
+RegionIndex Port::ScratchRegion(uint32_t slot) const { return CellRegion(options_.edges, slot); }
+
+uint8_t* Port::InCell(Cell* cell, uint64_t offset, uint64_t bytes) {
+  if (bytes > options_.cell_bytes || offset > options_.cell_bytes - bytes) return nullptr;
+  const uint64_t end = offset + bytes;
+  if (cell->buffer.bytes < end) pool_->Grow(&cell->buffer, std::max(end, cell_hint_), owner_);
+  cell->used = std::max(cell->used, end);
+  return cell->buffer.data + offset;
+}
+
+uint8_t* Port::Resolve(const MemoryRef& ref, uint64_t bytes, bool write) {
+  if (ref.region < options_.regions) {
+    if (ref.region >= regions_.size()) return nullptr;
+    const Region& region = regions_[ref.region];
+    if (region.base == nullptr || (write && !region.writable)) return nullptr;
+    if (bytes > region.bytes || ref.offset > region.bytes - bytes) return nullptr;
+    return region.base + ref.offset;
+  }
+  if (ref.region >= region_count() || options_.cell_bytes == 0) return nullptr;
+  const uint32_t index = (ref.region - options_.regions) / options_.slots;
+  const uint32_t at = (ref.region - options_.regions) % options_.slots;
+  if (index == options_.edges) return InCell(&slots_[at].scratch, ref.offset, bytes);
+  Edge* of = edge(index);
+  if (of == nullptr) return nullptr;
+  if (of->cells == nullptr) of->cells = std::make_unique<Cell[]>(options_.slots);
+  return InCell(&of->cells[at], ref.offset, bytes);
+}
+
+uint32_t Port::FreeEdge() const {
+  for (uint32_t i = 0; i < edge_count(); ++i) {
+    if (edges_[i] == nullptr) return i;
+  }
+  return std::min(edge_count(), options_.edges);
+}
+
+Edge* Port::AddEdge(uint32_t index, Peer* peer) {
+  if (index == edge_count()) edges_.emplace_back();
+  CHECK(edges_[index] == nullptr);
+  edges_[index] = std::make_unique<Edge>(this, index, peer, options_.slots);
+  return edges_[index].get();
+}
+
+void Port::RemoveEdge(uint32_t index) {
+  Edge* of = edge(index);
+  if (of == nullptr) return;
+  CHECK(of->waiting.empty());
+  for (PendingGet& get : gets_) {
+    if (get.used && get.edge == index) RemoveGet(&get);
+  }
+  for (uint32_t i = 0; of->cells != nullptr && i < options_.slots; ++i) ReleaseCell(&of->cells[i]);
+  // Whoever gets this number next has sent nothing yet.
+  for (uint32_t i = 0; i < options_.slots; ++i) {
+    if (slots_[i].block != nullptr) slots_[i].block->ForgetEdge(index);
+  }
+  edges_[index].reset();
+}
+
+bool Port::CallInWindow(uint16_t sequence, uint64_t* call) const {
+  const uint16_t ahead = static_cast<uint16_t>(sequence - static_cast<uint16_t>(finished_));
+  *call = finished_ + ahead;
+  return ahead < options_.slots && !slots_[SlotOf(*call)].finished;
+}
+
+CounterBlock& Port::Block(uint32_t slot) {
+  std::unique_ptr<CounterBlock>& block = slots_[slot].block;
+  if (block != nullptr) return *block;
+  if (free_blocks_.empty()) {
+    block = std::make_unique<CounterBlock>(options_.counters_per_slot, options_.edges);
+  } else {
+    block = std::move(free_blocks_.back());
+    free_blocks_.pop_back();
+  }
+  return *block;
+}
+
+void Port::ReleaseCell(Cell* cell) {
+  if (cell->buffer.data == nullptr) return;
+  cell_hint_ = cell->used;
+  pool_->Release(&cell->buffer, owner_);
+  cell->used = 0;
+}
+
+void Port::ReleaseSlot(uint32_t index) {
+  Slot& slot = slots_[index];
+  CHECK(slot.sequences.front() == nullptr);
+  ReleaseCell(&slot.scratch);
+  for (const std::unique_ptr<Edge>& edge : edges_) {
+    if (edge != nullptr && edge->cells != nullptr) ReleaseCell(&edge->cells[index]);
+  }
+  slot.hash_expected = false;
+  if (slot.block == nullptr) return;
+  const uint64_t block_bytes = CounterBlock::BytesFor(options_.counters_per_slot, options_.edges);
+  if (free_blocks_.size() < std::max<uint64_t>(2, kFreeBlockBytesMax / block_bytes)) {
+    slot.block->Clear();
+    free_blocks_.push_back(std::move(slot.block));
+  }
+  slot.block.reset();
+}
+
+bool Port::Finish(uint64_t call) {
+  ReleaseSlot(SlotOf(call));
+  slots_[SlotOf(call)].finished = true;
+  const uint64_t before = finished_;
+  while (slots_[SlotOf(finished_)].finished) slots_[SlotOf(finished_++)].finished = false;
+  return finished_ != before;
+}
+
+uint32_t Port::AddGet(const PendingGet& get) {
+  uint32_t place = 0;
+  while (place < gets_.size() && gets_[place].used) ++place;
+  if (place == gets_.size()) gets_.emplace_back();
+  CHECK_LT(place, 1u << kGetPlaceBits);
+  const uint32_t generation = (gets_[place].generation + 1) & kGetGenerationMask;
+  gets_[place] = get;
+  gets_[place].used = true;
+  gets_[place].generation = generation;
+  ++edge(get.edge)->gets_outstanding;
+  return generation << kGetPlaceBits | place;
+}
+
+PendingGet* Port::FindGet(uint32_t number) {
+  const uint32_t place = number & ((1u << kGetPlaceBits) - 1);
+  if (place >= gets_.size() || !gets_[place].used) return nullptr;
+  return gets_[place].generation == number >> kGetPlaceBits ? &gets_[place] : nullptr;
+}
+
+void Port::RemoveGet(PendingGet* get) {
+  get->used = false;
+  --edge(get->edge)->gets_outstanding;
+}
+
+void Port::DropGets(uint32_t slot) {
+  for (PendingGet& get : gets_) {
+    if (get.used && get.slot == slot) RemoveGet(&get);
+  }
+}
+
+}  // namespace copse::emu

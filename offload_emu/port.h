@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A virtual port inside the engine: its table of regions, its edges, and what lives in each call's
+// slot.
+#ifndef COPSE_OFFLOAD_EMU_PORT_H_
+#define COPSE_OFFLOAD_EMU_PORT_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "offload_emu/counter.h"
+#include "offload_emu/credit.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/mpq.h"
+#include "offload_emu/pool.h"
+#include "offload_emu/ready_queue.h"
+#include "offload_emu/sequence.h"
+
+namespace copse::emu {
+
+struct Peer;
+
+// A neighbour's request for bytes of ours, to be answered when the outbox has room.
+struct GetRequest {
+  MpHeader header;
+  uint32_t counter = 0;
+  uint32_t bytes = 0;
+  uint32_t region = 0;
+  uint64_t offset = 0;
+  uint32_t reply_label = 0;
+  uint32_t reply_region = 0;
+};
+
+// Requests of one edge that are not answered yet; each side keeps to it, so more is a peer's error.
+inline constexpr uint32_t kGetsPerEdgeMax = 16;
+
+// Memory of a slot, made on first use.
+struct Cell {
+  Buffer buffer;
+  uint64_t used = 0;  // up to where it was touched
+};
+
+// One neighbour of a port, both ways.
+struct Edge {
+  Edge(Port* port, uint32_t index, Peer* peer, uint32_t slots)
+      : port(port), index(index), peer(peer), credit(slots) {}
+
+  Port* const port;
+  const uint32_t index;
+  Peer* const peer;
+  Label local = kNoLabel;   // we issued it: the peer's records carry it
+  Label remote = kNoLabel;  // the peer issued it: ours carry it
+  Credit credit;
+  bool due = false;  // on its peer's list of edges with credit, an ask or answers to send
+  uint32_t gets_outstanding = 0;  // ours
+  SequenceList waiting;
+  std::unique_ptr<Cell[]> cells;  // by slot; null until one is used
+  std::vector<GetRequest> requests;
+};
+
+// Our own request that waits for its answer.
+struct PendingGet {
+  bool used = false;
+  uint32_t generation = 0;
+  uint32_t edge = 0;
+  uint32_t slot = 0;
+  uint32_t bytes = 0;
+  MemoryRef target;
+  CounterIndex counter = kNoCounter;
+};
+
+struct Region {
+  uint8_t* base = nullptr;
+  uint64_t bytes = 0;
+  bool writable = false;
+};
+
+// A Port keeps the tables; what is done with them is the engine's. `*pool` outlives it.
+// Thread-compatible.
+class Port {
+ public:
+  // How much memory the scratch regions, and the cells of one edge, can take.
+  static uint64_t ReservedBytes(const PortOptions& options);
+
+  Port(PortId id, uint64_t owner, const PortOptions& options, PortSink* sink, BufferPool* pool);
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  ~Port();
+
+  PortId id() const { return id_; }
+  const PortOptions& options() const { return options_; }
+  PortSink* sink() const { return sink_; }
+  // A team's port knows calls: window, credit, hashes, each packet counted once. The other kind has
+  // an MPQ.
+  bool has_calls() const { return has_calls_; }
+
+  // --- Memory ---
+  absl::Status Bind(RegionIndex index, const Region& region);
+  RegionIndex region_count() const;
+  RegionIndex CellRegion(uint32_t edge, uint32_t slot) const;
+  RegionIndex ScratchRegion(uint32_t slot) const;
+  // Memory of [offset, offset + bytes), made if it is a cell or scratch. Null if out of bounds,
+  // unbound or read-only. Valid until another Resolve of the same cell.
+  uint8_t* Resolve(const MemoryRef& ref, uint64_t bytes, bool write);
+
+  // --- Edges ---
+  Edge* edge(uint32_t index) const { return index < edges_.size() ? edges_[index].get() : nullptr; }
+  uint32_t edge_count() const { return static_cast<uint32_t>(edges_.size()); }  // with gaps
+  uint32_t FreeEdge() const;  // the lowest free index; options().edges if there is none
+  Edge* AddEdge(uint32_t index, Peer* peer);
+  void RemoveEdge(uint32_t index);
+
+  // --- Calls ---
+  uint32_t SlotOf(uint64_t call) const {
+    return static_cast<uint32_t>(call & (options_.slots - 1));
+  }
+  uint64_t finished() const { return finished_; }
+  bool InWindow(uint64_t call) const {
+    return call >= finished_ && call - finished_ < options_.slots && !slots_[SlotOf(call)].finished;
+  }
+  // The call of the window whose number modulo 2^16 is `sequence`; false if there is none, or it is
+  // over.
+  bool CallInWindow(uint16_t sequence, uint64_t* call) const;
+
+  struct Slot {
+    std::unique_ptr<CounterBlock> block;
+    SlotList sequences;
+    Cell scratch;
+    uint16_t hash = 0;
+    bool hash_expected = false;
+    bool finished = false;  // out of order: not in the prefix yet
+  };
+  // `index` == options().slots: what belongs to no call.
+  Slot& slot(uint32_t index) { return slots_[index]; }
+  CounterBlock& Block(uint32_t slot);
+  uint32_t counter_count() const { return options_.slots * options_.counters_per_slot; }
+  Counter& counter(CounterIndex index) {
+    return Block(index / options_.counters_per_slot).counter(index % options_.counters_per_slot);
+  }
+
+  // The slot is clean again: cells, scratch, counters, hash. Its sequences must have been dropped.
+  void ReleaseSlot(uint32_t slot);
+  // Call `call` of the window is over. True if the prefix grew.
+  bool Finish(uint64_t call);
+
+  // --- Gets ---
+  // Numbers a request. At most kGetsPerEdgeMax an edge.
+  uint32_t AddGet(const PendingGet& get);
+  // Null if the answer comes too late or was never asked for.
+  PendingGet* FindGet(uint32_t number);
+  void RemoveGet(PendingGet* get);
+  void DropGets(uint32_t slot);
+
+  MiniPacketQueue& mpq() { return mpq_; }
+
+  uint32_t sequences_used = 0;
+  uint32_t events_armed = 0;
+  ReadyJob* job = nullptr;
+  bool closed = false;
+
+ private:
+  uint8_t* InCell(Cell* cell, uint64_t offset, uint64_t bytes);
+  void ReleaseCell(Cell* cell);
+
+  const PortId id_;
+  const uint64_t owner_;  // of buffers
+  const PortOptions options_;
+  PortSink* const sink_;
+  BufferPool* const pool_;
+  const bool has_calls_;
+  std::vector<Region> regions_;
+  std::vector<std::unique_ptr<Edge>> edges_;
+  std::vector<Slot> slots_;  // and one for what belongs to no call
+  std::vector<std::unique_ptr<CounterBlock>> free_blocks_;
+  uint64_t finished_ = 0;
+  uint64_t cell_hint_ = 0;  // what the latest call's cells took: the next one's start with it
+  std::vector<PendingGet> gets_;
+  MiniPacketQueue mpq_;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_PORT_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sequences whose trigger has fired: round-robin by job, by priority within a job.
+#ifndef COPSE_OFFLOAD_EMU_READY_QUEUE_H_
+#define COPSE_OFFLOAD_EMU_READY_QUEUE_H_
+
+#include <cstdint>
+#include <map>
+
+#include "offload_emu/sequence.h"
+
+namespace copse::emu {
+
+// The ready sequences of one job, and how much of its turn the job has used.
+struct ReadyJob {
+  uint32_t job = 0;
+  uint32_t ports = 0;
+  uint64_t used_bytes = 0;
+  SequenceList sequences;  // higher priority first, else in order of becoming ready
+  ReadyJob* next = nullptr;
+  bool queued = false;
+};
+
+// A ReadyQueue holds sequences in state kReady. A job's turn lasts until it has used its quantum or
+// has nothing ready. Thread-compatible.
+class ReadyQueue {
+ public:
+  explicit ReadyQueue(uint64_t quantum_bytes) : quantum_bytes_(quantum_bytes) {}
+
+  // A port's share in its job's entry; jobs come and go with their ports.
+  ReadyJob* AddPort(uint32_t job);
+  void RemovePort(ReadyJob* job);
+
+  // Behind those of equal priority, or, for one that was interrupted, before them.
+  void Push(ReadyJob* job, Sequence* sequence);
+  void PushInterrupted(ReadyJob* job, Sequence* sequence);
+  void Remove(ReadyJob* job, Sequence* sequence);
+
+  bool empty() const { return head_ == nullptr; }
+  // The job whose turn it is; its list is not empty. Null if the queue is empty.
+  ReadyJob* Turn();
+  uint64_t LeftOfTurn(const ReadyJob& job) const { return quantum_bytes_ - job.used_bytes; }
+  // Charges the job; ends its turn when the quantum is used up.
+  void Charge(ReadyJob* job, uint64_t bytes);
+
+ private:
+  void Enqueue(ReadyJob* job);
+  void PopJob();
+
+  const uint64_t quantum_bytes_;
+  std::map<uint32_t, ReadyJob> jobs_;
+  ReadyJob* head_ = nullptr;  // ring of jobs that had something ready
+  ReadyJob* tail_ = nullptr;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_READY_QUEUE_H_

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Virtual time: a queue of events, run one by one in a fixed order.
+#ifndef COPSE_OFFLOAD_EMU_SIM_SIMULATOR_H_
+#define COPSE_OFFLOAD_EMU_SIM_SIMULATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/hash.h"
+
+namespace copse::sim {
+
+// Who an event belongs to. Breaks ties of time, so that independent actors' events have a fixed
+// order. Numbers are the scenario's own; VirtualNetwork uses those of its nodes (0, 1, ...) and
+// kNetworkActor.
+using ActorId = uint32_t;
+inline constexpr ActorId kNetworkActor = 0xffffffff;
+
+// A Simulator runs events in order of (time, actor, order of scheduling). An event may schedule
+// others, not before now. It is single-threaded; whatever the events refer to must outlive them.
+// Starts at absl::UnixEpoch().
+//
+// The trace hash covers time and actor of every event that ran and whatever actors Trace(): two
+// runs that are equal so far have equal hashes.
+class Simulator {
+ public:
+  Simulator() = default;
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
+
+  absl::Time Now() const { return now_; }
+  const Clock* clock() const { return &clock_; }
+
+  // An event at `time` (not before Now(): earlier means now), or after `delay`.
+  void At(absl::Time time, ActorId actor, std::function<void()> event);
+  void Schedule(absl::Time time, ActorId actor, std::function<void()> event) {
+    At(time, actor, std::move(event));
+  }
+  void Schedule(absl::Duration delay, ActorId actor, std::function<void()> event) {
+    At(now_ + delay, actor, std::move(event));
+  }
+
+  // Runs the next event. False if there is none.
+  bool Step();
+  // Runs until no event is left (true) or `events_max` have run (false): a simulation with timers
+  // never gets idle.
+  bool RunUntilIdle(uint64_t events_max = 100'000'000);
+  // Runs until `done()` holds, asked before each event (true), or no event at or before `deadline`
+  // is left (false; Now() is then `deadline`).
+  bool RunUntil(const std::function<bool()>& done, absl::Time deadline);
+  // Runs all events of the next `duration`.
+  void RunFor(absl::Duration duration);
+
+  void Trace(uint64_t value) { trace_hash_ = Mix64(trace_hash_ ^ value); }
+  uint64_t trace_hash() const { return trace_hash_; }
+  uint64_t events_run() const { return events_run_; }
+  size_t events_pending() const { return queue_.size(); }
+
+ private:
+  class SimClock final : public Clock {
+   public:
+    explicit SimClock(const Simulator* simulator) : simulator_(simulator) {}
+    absl::Time Now() const override { return simulator_->Now(); }
+
+   private:
+    const Simulator* simulator_;
+  };
+  struct Event {
+    absl::Time time;
+    ActorId actor;
+    uint64_t sequence;
+    std::function<void()> run;
+  };
+  static bool Later(const Event& a, const Event& b);
+
+  absl::Time now_ = absl::UnixEpoch();
+  uint64_t next_sequence_ = 0;
+  uint64_t events_run_ = 0;
+  uint64_t trace_hash_ = 0;
+  std::vector<Event> queue_;  // a heap by Later
+  SimClock clock_{this};
+};
+
+}  // namespace copse::sim
+
+#endif  // COPSE_OFFLOAD_EMU_SIM_SIMULATOR_H_

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A network in virtual time: nodes, links with delay and bandwidth, and what goes wrong with them.
+#ifndef COPSE_OFFLOAD_EMU_SIM_VIRTUAL_NETWORK_H_
+#define COPSE_OFFLOAD_EMU_SIM_VIRTUAL_NETWORK_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/ids.h"
+#include "base/prng.h"
+#include "offload_emu/sim/simulator.h"
+#include "offload_emu/transport.h"
+
+namespace copse::sim {
+
+// Index of a node in its VirtualNetwork, and its ActorId there. Not a team's NodeIndex.
+using NodeNumber = uint32_t;
+
+// One direction of a link. A frame leaves once its node has spent `send_overhead` and the frame's
+// bytes have passed; it arrives `latency` (and up to `jitter_max`) later, in order; its receiver
+// spends `receive_overhead` on it. A node's sends follow one another, and so do its receives.
+struct LinkProperties {
+  absl::Duration latency = absl::Microseconds(20);
+  absl::Duration send_overhead = absl::Microseconds(1);
+  absl::Duration receive_overhead = absl::Microseconds(1);
+  double bytes_per_second = 0;  // 0: no limit
+  absl::Duration jitter_max = absl::ZeroDuration();
+  // Faults, per frame: delivered twice (the copy up to reorder_delay_max later); delayed by up to
+  // reorder_delay_max and overtaken by later frames.
+  double duplicate_probability = 0;
+  double reorder_probability = 0;
+  absl::Duration reorder_delay_max = absl::Microseconds(100);
+};
+
+struct VirtualNetworkOptions {
+  uint64_t seed = 1;
+  LinkProperties link;                                 // of every pair without its own
+  absl::Duration down_delay = absl::Milliseconds(5);   // from a crash to OnPeerDown at its peers
+  absl::Duration wake_latency = absl::ZeroDuration();  // from a frame's arrival to on_ready
+  uint32_t frames_per_peer_max = 64;  // sent and not yet delivered; more: RESOURCE_EXHAUSTED
+};
+
+struct VirtualNetworkStats {
+  uint64_t frames_sent = 0, frames_delivered = 0, frames_lost = 0, frames_duplicated = 0,
+           frames_reordered = 0;
+  uint64_t bytes_sent = 0;
+};
+
+// A VirtualNetwork carries frames between its nodes' transports. `*simulator` outlives it. Nodes
+// are never removed.
+//
+//   VirtualNetwork network(&simulator, {.seed = seed});
+//   NodeNumber a = network.AddNode("a", Incarnation(1), [&] { engine_a.Progress(1 << 20); });
+//   Engine engine_a(network.transport(a), ...);
+//   network.transport(a)->Connect({Incarnation(2), network.transport(b)->LocalAddress()});
+//
+// on_ready is an event of the node (actor = its number): something arrived, a peer's loss is to be
+// reported, or the pool of frames has room again. The node's loop is expected to call Progress
+// until it returns false, and to schedule timers of its own with the simulator, checking running()
+// in them.
+class VirtualNetwork {
+ public:
+  VirtualNetwork(Simulator* simulator, VirtualNetworkOptions options);
+  ~VirtualNetwork();
+
+  NodeNumber AddNode(std::string name, Incarnation incarnation, std::function<void()> on_ready);
+  void SetOnReady(NodeNumber node, std::function<void()> on_ready);
+  // The same object for all incarnations of the node.
+  emu::Transport* transport(NodeNumber node);
+  const std::string& name(NodeNumber node) const;
+  Incarnation incarnation(NodeNumber node) const;
+
+  void SetDefault(const LinkProperties& properties);
+  // Both directions, or one.
+  void SetLink(NodeNumber a, NodeNumber b, const LinkProperties& properties);
+  void SetLinkOneWay(NodeNumber from, NodeNumber to, const LinkProperties& properties);
+
+  // A cut holds frames back, those in flight included, as TCP does; Heal lets them arrive.
+  void Cut(NodeNumber a, NodeNumber b);
+  void Heal(NodeNumber a, NodeNumber b);
+  void HealAll();
+  bool IsCut(NodeNumber a, NodeNumber b) const;
+
+  // The node's process dies: frames to, from and waiting at it are lost, its peers see OnPeerDown
+  // after down_delay (not while the link is cut), on_ready is not called any more. No-op if it is
+  // down.
+  void Crash(NodeNumber node);
+  // Starts again, with no connections (after a crash if it is running).
+  void Restart(NodeNumber node, Incarnation incarnation);
+  // SIGSTOP: on_ready is not called until Resume; frames wait. Nobody is told.
+  void Pause(NodeNumber node);
+  void Resume(NodeNumber node);
+  bool alive(NodeNumber node) const;
+  bool running(NodeNumber node) const;  // alive and not paused: its timers may fire
+
+  const VirtualNetworkStats& stats() const { return stats_; }
+
+ private:
+  class SimTransport;
+  struct Endpoint;
+  struct Frame;
+  struct Link;
+  struct Node;
+
+  Node& At(NodeNumber node);
+  const Node& At(NodeNumber node) const;
+  Link& LinkOf(NodeNumber from, NodeNumber to);
+  Endpoint* EndpointOf(const Frame& frame);
+  absl::Status Send(NodeNumber from, Incarnation peer, absl::Span<const uint8_t> head,
+                    absl::Span<const uint8_t> body);
+  void Arrive(Frame frame);   // at the receiver's end of the wire
+  void Deliver(Frame frame);  // into the receiver's inbox
+  void Consumed(const Frame& frame);
+  void HealOneWay(NodeNumber from, NodeNumber to);
+  void ReportDownLater(NodeNumber at, Incarnation peer);
+  void Wake(NodeNumber node);
+
+  Simulator* const simulator_;
+  VirtualNetworkOptions options_;
+  Prng prng_;
+  VirtualNetworkStats stats_;
+  uint64_t next_connection_ = 1;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::map<std::pair<NodeNumber, NodeNumber>, std::unique_ptr<Link>>
+      links_;  // those that differ or were used
+};
+
+}  // namespace copse::sim
+
+#endif  // COPSE_OFFLOAD_EMU_SIM_VIRTUAL_NETWORK_H_

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the engine needs of a network. UCX (offload_emu/ucx) and the virtual network
+// (offload_emu/sim) implement it.
+#ifndef COPSE_OFFLOAD_EMU_TRANSPORT_H_
+#define COPSE_OFFLOAD_EMU_TRANSPORT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/ids.h"
+
+namespace copse::emu {
+
+// A peer is another daemon, known by its incarnation (unique in the cluster and in time).
+struct PeerAddress {
+  Incarnation incarnation;
+  std::string worker_address;  // opaque: UCX's worker address, or the virtual network's node number
+};
+
+// Receives what arrives. Called from Transport::Progress only, never from within Send.
+class TransportSink {
+ public:
+  virtual ~TransportSink() = default;
+  // One whole frame, FrameHeader first. `frame` is only valid during the call and 8-byte aligned.
+  // Nothing is known of its origin but what the frame says; nothing relies on frames' order.
+  virtual void OnFrame(absl::Span<const uint8_t> frame) = 0;
+  // The connection is gone (reset, refused, timed out). Nothing arrives from this peer after it
+  // unless connected anew.
+  virtual void OnPeerDown(Incarnation peer, const absl::Status& why) = 0;
+};
+
+// Sends frames to peers that were connected before. Single-threaded: the engine's thread makes
+// every call.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // Our own worker address, to be given to peers through the control plane.
+  virtual std::string LocalAddress() const = 0;
+
+  // Prepares an endpoint. Idempotent. An unreachable peer is reported later, through OnPeerDown.
+  virtual absl::Status Connect(const PeerAddress& peer) = 0;
+  // Drops the endpoint at once; frames not yet sent are lost. Unknown peers are ignored.
+  virtual void Disconnect(Incarnation peer) = 0;
+
+  // Queues one frame made of `head` and `body` (either may be empty; together at most
+  // kFrameBytesMax); both are copied before it returns. UNAVAILABLE: not connected or down.
+  // RESOURCE_EXHAUSTED: the pool of frames is empty; try again after Progress.
+  virtual absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head,
+                            absl::Span<const uint8_t> body) = 0;
+
+  // Moves the network on; calls the sink. True if anything happened.
+  virtual bool Progress(TransportSink* sink) = 0;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_TRANSPORT_H_
