@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What passes between a client and the daemon's core, whatever carries it: shared memory, or the simulator.
+#ifndef COPSE_DAEMON_CORE_CLIENT_INTERFACE_H_
+#define COPSE_DAEMON_CORE_CLIENT_INTERFACE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "base/ids.h"
+#include "planner/schedule/control.h"
+
+namespace copse::daemon {
+
+// An inline contribution is at most this long.
+inline constexpr uint32_t kInlineBytesMax = 64;
+
+// A client of this daemon: one attached process. Numbers are not reused.
+using ClientId = uint64_t;
+
+struct ClientHello {
+  uint32_t uid = 0;  // from the kernel
+  int64_t pid = 0;   // likewise
+  std::string job;
+  uint32_t eq_entries = 256;
+  uint32_t dq_entries = 256;
+};
+
+// One call as a rank posts it: already copied out of the client's memory, not yet checked.
+struct CallPost {
+  uint32_t team = 0;  // handle
+  schedule::CallArguments arguments;
+  // Memory of the call: contribution and result. Either may be null if unused or empty. Mapped until the event.
+  const uint8_t* send = nullptr;
+  uint8_t* receive = nullptr;
+  uint64_t send_bytes = 0;     // what is mapped behind `send`, at least the message if it is used
+  uint64_t receive_bytes = 0;  // likewise
+  bool send_is_inline = false; // `send` is only valid during Post: the core copies it (at most 64 bytes)
+  uint64_t value = 0;          // comes back in the event
+};
+
+struct ClientEvent {
+  uint64_t value = 0;
+  CallSeq sequence{0};
+  schedule::FailureReport failure;  // kNone: success
+};
+
+// Where the core tells a client things. Called from within the core's own calls, on its thread; must not call back.
+class ClientSink {
+ public:
+  virtual ~ClientSink() = default;
+  virtual void OnEvent(const ClientEvent& event) = 0;
+  virtual void OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout& layout) = 0;
+  virtual void OnTeamFailed(uint64_t request, const schedule::FailureReport& why) = 0;
+  virtual void OnTeamDestroyed(uint64_t request, const schedule::FailureReport& why) = 0;
+  virtual void OnClosing(const std::string& why) = 0;  // the daemon drains
+};
+
+struct TeamRequest {
+  uint64_t request = 0;  // the client's own number
+  uint32_t parent = 0;   // handle; 0: none
+  uint64_t nonce = 0;
+  std::string name;
+  Rank rank{0};
+  uint32_t size = 0;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_CLIENT_INTERFACE_H_

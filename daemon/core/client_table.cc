@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/client_table.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace copse::daemon {
+
+const Membership* Client::FindMembership(uint32_t handle) const {
+  const auto it = memberships.find(handle);
+  return it == memberships.end() ? nullptr : &it->second;
+}
+
+void Client::Tell(const ClientEvent& event) {
+  if (outstanding > 0) --outstanding;
+  sink->OnEvent(event);
+}
+
+void Client::OnEvent(emu::PortId, uint64_t value, bool) { Tell({.value = value}); }
+
+absl::StatusOr<ClientId> ClientTable::Add(const ClientHello& hello, ClientSink* sink) {
+  if (clients_.size() >= clients_max_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("attach: too many clients (clients=", clients_.size() + 1, ", limit=", clients_max_, ")"));
+  }
+  auto client = std::make_unique<Client>();
+  client->id = next_;
+  client->hello = hello;
+  client->sink = sink;
+  emu::PortOptions options;
+  options.job = hello.uid;
+  options.sequences = hello.dq_entries;
+  options.eq_entries = hello.eq_entries;
+  options.regions = 0;
+  options.counters_per_slot = 1;
+  ASSIGN_OR_RETURN(client->port, engine_->OpenPort(options, client.get()));
+  clients_.emplace(next_, std::move(client));
+  return next_++;
+}
+
+void ClientTable::Remove(ClientId id) {
+  const auto it = clients_.find(id);
+  if (it == clients_.end()) return;
+  engine_->ClosePort(it->second->port);
+  clients_.erase(it);
+}
+
+Client* ClientTable::Find(ClientId id) {
+  const auto it = clients_.find(id);
+  return it == clients_.end() ? nullptr : it->second.get();
+}
+
+const Client* ClientTable::Find(ClientId id) const {
+  const auto it = clients_.find(id);
+  return it == clients_.end() ? nullptr : it->second.get();
+}
+
+void ClientTable::Tell(ClientId id, const ClientEvent& event) {
+  if (Client* client = Find(id)) client->Tell(event);
+}
+
+std::vector<Client*> ClientTable::All() {
+  std::vector<Client*> all;
+  for (const auto& [id, client] : clients_) all.push_back(client.get());
+  return all;
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/daemon_core.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "daemon/core/client_table.h"
+#include "daemon/core/neighbours.h"
+#include "daemon/core/peer_messages.h"
+#include "daemon/core/post_check.h"
+#include "daemon/core/team.h"
+
+namespace copse::daemon {
+namespace {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+// Copying and reducing in one turn of the loop, before rings and timers are looked at again.
+constexpr uint64_t kTurnBytes = 256 * 1024;
+
+}  // namespace
+
+class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
+ public:
+  Impl(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options)
+      : clock_(clock),
+        planner_(planner),
+        options_(std::move(options)),
+        engine_(transport, this,
+                {.incarnation = options_.node.incarnation, .memory_limit_bytes = options_.memory_limit_bytes}),
+        neighbours_(transport),
+        clients_(&engine_, options_.clients_max),
+        last_progress_(clock->Now()) {}
+
+  // --- Planner ---
+
+  void OnPlannerUp() {
+    registered_ = false;
+    planner_up_ = true;
+    schedule::Register message{.node = options_.node};
+    for (const auto& [id, team] : teams_) {
+      message.teams.push_back({.layout = team->layout(),
+                               .epoch = team->epoch(),
+                               .plans = team->EncodedPlans(),
+                               .broken = team->broken().has_value(),
+                               .prepared_epoch = team->prepared_epoch()});
+    }
+    planner_->Send(message);
+  }
+
+  void OnPlannerDown() { planner_up_ = registered_ = false; }
+
+  void OnPlannerMessage(const schedule::ToDaemon& message) {
+    std::visit([this](const auto& m) { On(m); }, message);
+  }
+
+  bool registered() const { return registered_; }
+  const FailureReport& refusal() const { return refusal_; }
+
+  // --- Clients ---
+
+  absl::StatusOr<ClientId> Attach(const ClientHello& hello, ClientSink* sink) { return clients_.Add(hello, sink); }
+
+  void Detach(ClientId id, bool died, const std::string& how) {
+    Client* client = clients_.Find(id);
+    if (client == nullptr) return;
+    for (auto it = joins_.begin(); it != joins_.end();) {
+      if (it->second.client != id) {
+        ++it;
+        continue;
+      }
+      SendToPlanner(schedule::CancelJoin{
+          .request = it->first, .why = {Failure::kMemberLost, absl::StrCat("rank ", it->second.request.rank.value(), " on node ",
+                                                                           options_.node.name, " lost: ", how)}});
+      it = joins_.erase(it);
+    }
+    const std::map<uint32_t, Membership> memberships = client->memberships;
+    for (const auto& [handle, membership] : memberships) {
+      Team* team = FindTeam(membership.team);
+      if (team == nullptr) continue;
+      // A member that goes while calls of it run has not taken leave, whatever it says.
+      if (died || team->HasCallInFlight(membership.rank)) {
+        team->Break({Failure::kMemberLost,
+                     absl::StrCat("rank ", membership.rank.value(), " on node ", options_.node.name, " lost: ", how)});
+      }
+      Leave(team, membership.rank);
+    }
+    clients_.Remove(id);
+  }
+
+  void CreateTeam(ClientId id, const TeamRequest& request) {
+    Client* client = clients_.Find(id);
+    CHECK(client != nullptr);
+    Join join{.client = id, .request = request};
+    join.identity = {.uid = client->hello.uid, .job = client->hello.job, .nonce = request.nonce, .name = request.name};
+    if (request.size == 0 || request.rank.value() >= request.size) {
+      return client->sink->OnTeamFailed(
+          request.request, {Failure::kInvalidArgument, absl::StrCat("team ", DescribeTeam(join.identity), ": rank (rank=",
+                                                                    request.rank.value(), ", size=", request.size, ")")});
+    }
+    if (draining_) {
+      return client->sink->OnTeamFailed(
+          request.request, {Failure::kNoDaemon, absl::StrCat("team ", DescribeTeam(join.identity), ": node ",
+                                                             options_.node.name, " takes no new teams: ", drain_reason_)});
+    }
+    if (teams_.size() + joins_.size() >= options_.teams_max) {
+      return client->sink->OnTeamFailed(
+          request.request, {Failure::kNoResource, absl::StrCat("team ", DescribeTeam(join.identity), ": too many teams on node ",
+                                                               options_.node.name, " (teams=", teams_.size() + joins_.size() + 1,
+                                                               ", limit=", options_.teams_max, ")")});
+    }
+    if (request.parent != 0) {
+      const Membership* parent = client->FindMembership(request.parent);
+      if (parent == nullptr) {
+        return client->sink->OnTeamFailed(request.request, {Failure::kInvalidArgument,
+                                                            absl::StrCat("team ", DescribeTeam(join.identity),
+                                                                         ": unknown parent (handle=", request.parent, ")")});
+      }
+      join.parent = parent->team;
+    }
+    if (registered_) SendJoin(next_join_, join);
+    joins_.emplace(next_join_++, std::move(join));
+  }
+
+  void CancelCreateTeam(ClientId id, uint64_t request, const std::string& why) {
+    for (auto it = joins_.begin(); it != joins_.end(); ++it) {
+      if (it->second.client != id || it->second.request.request != request) continue;
+      SendToPlanner(schedule::CancelJoin{.request = it->first, .why = {Failure::kTimedOut, why}});
+      joins_.erase(it);
+      return;
+    }
+  }
+
+  void DestroyTeam(ClientId id, uint64_t request, uint32_t handle) {
+    Client* client = clients_.Find(id);
+    CHECK(client != nullptr);
+    const Membership* membership = client->FindMembership(handle);
+    if (membership == nullptr) {
+      return client->sink->OnTeamDestroyed(
+          request, {Failure::kInvalidArgument, absl::StrCat("destroy: unknown team (handle=", handle, ")")});
+    }
+    Team* team = FindTeam(membership->team);
+    CHECK(team != nullptr);
+    if (!team->broken() && team->HasCallInFlight(membership->rank)) {
+      return client->sink->OnTeamDestroyed(request,
+                                           {Failure::kInvalidArgument, absl::StrCat("destroy: team ", DescribeTeam(team->layout().identity),
+                                                                                    " has calls in flight at rank ",
+                                                                                    membership->rank.value())});
+    }
+    const Rank rank = membership->rank;
+    client->memberships.erase(handle);
+    Leave(team, rank);
+    client->sink->OnTeamDestroyed(request, {});
+  }
+
+  void Post(ClientId id, const CallPost& post) {
+    Client* client = clients_.Find(id);
+    CHECK(client != nullptr);
+    ++client->outstanding;
+    const Membership* membership = client->FindMembership(post.team);
+    if (membership == nullptr) {
+      return Tell(id, {.value = post.value,
+                       .failure = {Failure::kInvalidArgument, absl::StrCat("post: unknown team (handle=", post.team, ")")}});
+    }
+    Team* team = FindTeam(membership->team);
+    CHECK(team != nullptr);
+    if (FailureReport bad = CheckPost(post, membership->rank, team->layout().shape.size()); bad.failure != Failure::kNone) {
+      return Tell(id, {.value = post.value, .failure = std::move(bad)});
+    }
+    team->Post(membership->rank, post, options_.pending_calls_max);
+    PumpTeams();
+  }
+
+  void PostNop(ClientId id, uint64_t value) {
+    Client* client = clients_.Find(id);
+    CHECK(client != nullptr);
+    ++client->outstanding;
+    emu::Descriptor event{.op = emu::OpCode::kEvent};
+    event.value = value;
+    const absl::Status posted = engine_.Post(client->port, {}, {event});
+    if (!posted.ok()) {
+      Tell(id, {.value = value, .failure = {Failure::kNoResource, std::string(posted.message())}});
+    }
+  }
+
+  uint32_t PostRoom(ClientId id) const {
+    const Client* client = clients_.Find(id);
+    if (client == nullptr) return 0;
+    return client->hello.eq_entries - std::min(client->hello.eq_entries, client->outstanding);
+  }
+
+  // --- The loop ---
+
+  bool Progress() {
+    bool any = engine_.Progress(kTurnBytes);
+    const absl::Time now = clock_->Now();
+    // Whoever was stopped for a while must not take its own silence for the others'.
+    if (now - last_progress_ > options_.node_timeout / 2) neighbours_.Forgive(now - last_progress_);
+    last_progress_ = now;
+    any |= HandlePeers();
+    any |= PumpTeams();
+    if (now >= next_tick_) Tick(now);
+    return any;
+  }
+
+  absl::Time NextDeadline() const {
+    return neighbours_.size() == 0 && teams_.empty() ? absl::InfiniteFuture() : next_tick_;
+  }
+
+  // --- Administration ---
+
+  void StartDrain(const std::string& why) {
+    if (draining_) return;
+    draining_ = true;
+    drain_reason_ = why;
+    for (Client* client : clients_.All()) client->sink->OnClosing(why);
+  }
+
+  bool Idle() const {
+    return std::none_of(teams_.begin(), teams_.end(), [](const auto& entry) { return entry.second->HasCallInFlight(); });
+  }
+
+  schedule::DaemonStatus Status() const {
+    schedule::DaemonStatus status;
+    status.node = options_.node.name;
+    status.incarnation = options_.node.incarnation;
+    status.state = draining_ ? "draining" : "ready";
+    status.clients = static_cast<uint32_t>(clients_.size());
+    status.teams = static_cast<uint32_t>(teams_.size());
+    for (const auto& [id, team] : teams_) team->AppendStatus(&status);
+    status.ranks = static_cast<uint32_t>(status.progress.size());
+    AppendCounters(engine_.stats(), &status.counters);
+    status.counters["neighbours"] = neighbours_.size();
+    status.counters["calls_in_flight"] = status.calls.size();
+    return status;
+  }
+
+  void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout) {
+    options_.heartbeat = heartbeat;
+    options_.node_timeout = node_timeout;
+  }
+
+  // --- emu::ControlSink: noted, handled when the engine is done with its turn ---
+
+  void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) override {
+    absl::StatusOr<PeerMessage> decoded =
+        DecodePeerMessage(type, std::string_view(reinterpret_cast<const char*>(message.data()), message.size()));
+    if (!decoded.ok()) {
+      COPSE_LOG(kWarning, "from daemon ", from.value(), ": ", decoded.status().message());
+      return;
+    }
+    peer_messages_.emplace_back(from, *std::move(decoded));
+  }
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override { peers_down_.emplace_back(peer, std::string(why.message())); }
+  void OnPeerHeard(Incarnation peer) override { neighbours_.Heard(peer, clock_->Now()); }
+
+  // --- TeamHost ---
+
+  absl::Time Now() const override { return clock_->Now(); }
+  void Tell(ClientId id, const ClientEvent& event) override { clients_.Tell(id, event); }
+  void SendToPeer(Incarnation peer, const PeerMessage& message) override {
+    const EncodedPeerMessage encoded = EncodePeerMessage(message);
+    const absl::Status sent = engine_.SendControl(
+        peer, encoded.type, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()));
+    if (!sent.ok()) COPSE_LOG(kDebug, "to daemon ", peer.value(), ": ", sent.message());
+  }
+  absl::Status AcquireNeighbour(const schedule::TeamNode& node) override { return neighbours_.Acquire(node, clock_->Now()); }
+  void ReleaseNeighbour(Incarnation peer) override { neighbours_.Release(peer, clock_->Now()); }
+  void OnTeamBroken(TeamId team, const FailureReport& why) override {
+    SendToPlanner(schedule::TeamBroken{.team = team, .why = why});
+  }
+
+ private:
+  // A rank that wants to join a team, until the team is formed or fails.
+  struct Join {
+    ClientId client = 0;
+    TeamRequest request;
+    schedule::TeamIdentity identity;
+    TeamId parent{0};
+  };
+
+  // --- Planner's messages ---
+
+  void On(const schedule::Registered& m) {
+    registered_ = m.accepted;
+    refusal_ = m.why;
+    if (!m.accepted) {
+      COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
+      return;
+    }
+    for (const TeamId id : m.forgotten) {
+      if (Team* team = FindTeam(id)) team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});
+    }
+    // Joins that a prepared team answers are decided with that team, which Register has named.
+    std::set<uint64_t> prepared;
+    for (const auto& [id, requests] : forming_) {
+      for (const auto& [request, rank] : requests) prepared.insert(request);
+    }
+    for (const auto& [request, join] : joins_) {
+      if (!prepared.contains(request)) SendJoin(request, join);
+    }
+  }
+
+  void On(const schedule::Prepare& m) {
+    Team* team = FindTeam(m.layout.id);
+    if (team == nullptr) {
+      absl::StatusOr<NodeIndex> self = CheckLayout(m);
+      if (!self.ok()) {
+        schedule::PrepareReply reply{.team = m.layout.id, .epoch = m.epoch};
+        reply.why = {self.status().code() == absl::StatusCode::kNotFound ? Failure::kMemberLost : Failure::kNoResource,
+                     absl::StrCat("node ", options_.node.name, ": ", self.status().message())};
+        return SendToPlanner(reply);
+      }
+      team = teams_.emplace(m.layout.id, std::make_unique<Team>(&engine_, this, m.layout, *self, &has_events_)).first->second.get();
+      forming_[m.layout.id] = m.requests;
+    }
+    schedule::PrepareReply reply = team->Prepare(m.epoch, m.plans);
+    if (!reply.accepted) reply.why.text = absl::StrCat("node ", options_.node.name, ": ", reply.why.text);
+    const bool drop = !reply.accepted && !team->ready() && !team->broken();
+    SendToPlanner(reply);
+    if (drop) {
+      forming_.erase(m.layout.id);
+      teams_.erase(m.layout.id);
+    }
+  }
+
+  // Our place in a new team, or why we cannot be in it. NOT_FOUND: a member of it is gone.
+  absl::StatusOr<NodeIndex> CheckLayout(const schedule::Prepare& m) const {
+    const schedule::TeamLayout& layout = m.layout;
+    if (draining_) return absl::ResourceExhaustedError(absl::StrCat("takes no new teams: ", drain_reason_));
+    if (const absl::Status shape = schedule::CheckShape(layout.shape); !shape.ok()) return shape;
+    if (layout.nodes.size() != layout.shape.node_count) {
+      return absl::InvalidArgumentError(absl::StrCat("team layout (nodes=", layout.nodes.size(), ", shape's=", layout.shape.node_count, ")"));
+    }
+    if (layout.window < 2 || layout.window > 4096 || (layout.window & (layout.window - 1)) != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("team window (window=", layout.window, ", limit=a power of two from 2 to 4096)"));
+    }
+    NodeIndex self{0};
+    while (self.value() < layout.nodes.size() && layout.nodes[self.value()].incarnation != options_.node.incarnation) ++self;
+    if (self.value() == layout.nodes.size()) return absl::InvalidArgumentError("team layout does not name this daemon");
+    for (const auto& [request, rank] : m.requests) {
+      if (!joins_.contains(request)) return absl::NotFoundError(absl::StrCat("the process of rank ", rank.value(), " is gone"));
+      if (rank.value() >= layout.shape.size() || layout.shape.node_of_rank[rank.value()] != self) {
+        return absl::InvalidArgumentError(absl::StrCat("team layout: rank ", rank.value(), " is not on this node"));
+      }
+    }
+    return self;
+  }
+
+  void On(const schedule::Commit& m) {
+    Team* team = FindTeam(m.team);
+    if (team == nullptr || team->broken()) return;
+    const absl::Status committed = team->Commit(m.epoch, m.first_call, m.outgoing);
+    if (!committed.ok()) {
+      COPSE_LOG(kError, "team ", m.team.value(), ": ", committed.message());
+      team->Break({Failure::kInternal, absl::StrCat("node ", options_.node.name, ": ", committed.message())});
+      return;
+    }
+    SendToPlanner(schedule::CommitReply{.team = m.team, .epoch = m.epoch});
+    const auto forming = forming_.extract(m.team);
+    if (forming.empty()) {
+      PumpTeams();
+      return;
+    }
+    std::vector<Rank> gone;
+    for (const auto& [request, rank] : forming.mapped()) {
+      const auto join = joins_.extract(request);
+      Client* client = join.empty() ? nullptr : clients_.Find(join.mapped().client);
+      if (client == nullptr) {
+        gone.push_back(rank);
+        continue;
+      }
+      const uint32_t handle = next_handle_++;
+      client->memberships[handle] = {.team = m.team, .rank = rank};
+      team->Join(rank, client->id);
+      client->sink->OnTeamReady(join.mapped().request.request, handle, team->layout());
+    }
+    for (const Rank rank : gone) {
+      team->Break({Failure::kMemberLost, absl::StrCat("rank ", rank.value(), " on node ", options_.node.name,
+                                                      " lost: its process went away while the team was formed")});
+      Leave(team, rank);
+    }
+  }
+
+  void On(const schedule::Abort& m) {
+    for (const uint64_t request : m.requests) {
+      const auto join = joins_.extract(request);
+      if (join.empty()) continue;
+      if (Client* client = clients_.Find(join.mapped().client)) client->sink->OnTeamFailed(join.mapped().request.request, m.why);
+    }
+    Team* team = FindTeam(m.team);
+    if (team == nullptr) return;
+    if (team->ready() || team->broken()) {
+      team->Abort(m.epoch);
+      PumpTeams();
+    } else {
+      teams_.erase(m.team);
+      // A planner that was restarted aborts what it does not know, but has not answered these ranks: they join again.
+      const auto forming = forming_.extract(m.team);
+      if (forming.empty()) return;
+      for (const auto& [request, rank] : forming.mapped()) {
+        const auto join = joins_.find(request);
+        if (join != joins_.end()) SendJoin(request, join->second);
+      }
+    }
+  }
+
+  void On(const schedule::BreakTeam& m) {
+    if (Team* team = FindTeam(m.team)) team->Break(m.why);
+  }
+
+  void On(const schedule::EndTeam&) {}  // a team goes here when its last member here leaves
+
+  void On(const schedule::StatusQuery& m) { SendToPlanner(schedule::StatusReply{.query = m.query, .status = Status()}); }
+
+  void On(const schedule::Drain& m) {
+    if (m.on) {
+      StartDrain("drained by the administrator");
+    } else {
+      draining_ = false;
+    }
+  }
+
+  // --- Parts ---
+
+  void SendToPlanner(const schedule::FromDaemon& message) {
+    if (planner_up_) planner_->Send(message);
+  }
+
+  void SendJoin(uint64_t request, const Join& join) {
+    SendToPlanner(schedule::JoinTeam{.request = request,
+                                     .identity = join.identity,
+                                     .parent = join.parent,
+                                     .rank = join.request.rank,
+                                     .size = join.request.size});
+  }
+
+  Team* FindTeam(TeamId id) {
+    const auto it = teams_.find(id);
+    return it == teams_.end() ? nullptr : it->second.get();
+  }
+
+  void Leave(Team* team, Rank rank) {
+    if (!team->Leave(rank)) return;
+    SendToPlanner(schedule::LeaveTeam{.team = team->id()});
+    teams_.erase(team->id());
+  }
+
+  bool PumpTeams() {
+    if (!std::exchange(has_events_, false)) return false;
+    for (const auto& [id, team] : teams_) team->Pump();
+    return true;
+  }
+
+  bool HandlePeers() {
+    const auto down = std::exchange(peers_down_, {});
+    const auto messages = std::exchange(peer_messages_, {});
+    for (const auto& [from, message] : messages) {
+      if (std::holds_alternative<HeartbeatMessage>(message)) continue;  // OnPeerHeard has noted it
+      const TeamId id = std::visit(TeamOf{}, message);
+      if (Team* team = FindTeam(id)) team->OnPeerMessage(from, message);
+    }
+    for (const auto& [peer, why] : down) LoseNode(peer, why);
+    return !down.empty() || !messages.empty();
+  }
+
+  struct TeamOf {
+    TeamId operator()(const HeartbeatMessage&) const { return TeamId(0); }
+    template <typename Message>
+    TeamId operator()(const Message& m) const {
+      return m.team;
+    }
+  };
+
+  void LoseNode(Incarnation peer, const std::string& why) {
+    COPSE_LOG(kInfo, "neighbour ", peer.value(), " lost: ", why);
+    for (const auto& [id, team] : teams_) team->OnNodeLost(peer, why);
+    neighbours_.Lost(peer);
+  }
+
+  void Tick(absl::Time now) {
+    next_tick_ = now + options_.heartbeat / 2;
+    for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat)) SendToPeer(peer, HeartbeatMessage{});
+    for (const schedule::TeamNode& node : neighbours_.Silent(now, options_.node_timeout)) {
+      LoseNode(node.incarnation, absl::StrCat("silent for ", absl::FormatDuration(options_.node_timeout)));
+    }
+    neighbours_.DropUnused(now);
+    for (const auto& [id, team] : teams_) {
+      team->ProbeStalled(options_.stall_probe);
+      if (team->AskForDecision(options_.decision_ask)) {
+        SendToPlanner(schedule::EpochQuery{.team = id, .epoch = team->prepared_epoch()});
+      }
+    }
+  }
+
+  const Clock* const clock_;
+  PlannerLink* const planner_;
+  CoreOptions options_;
+  bool has_events_ = false;  // before engine_ and teams_, which write it
+  emu::Engine engine_;
+  NeighbourTable neighbours_;
+  ClientTable clients_;
+  std::map<TeamId, std::unique_ptr<Team>> teams_;
+  std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // whose joins a team answers
+  std::map<uint64_t, Join> joins_;                                    // by our request number
+  uint64_t next_join_ = 1;
+  uint32_t next_handle_ = 1;
+  bool planner_up_ = false;
+  bool registered_ = false;
+  FailureReport refusal_;
+  bool draining_ = false;
+  std::string drain_reason_;
+  std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
+  std::vector<std::pair<Incarnation, std::string>> peers_down_;
+  absl::Time last_progress_;
+  absl::Time next_tick_ = absl::InfinitePast();
+};
+
+DaemonCore::DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options)
+    : impl_(std::make_unique<Impl>(clock, transport, planner, std::move(options))) {}
+DaemonCore::~DaemonCore() = default;
+
+void DaemonCore::OnPlannerUp() { impl_->OnPlannerUp(); }
+void DaemonCore::OnPlannerDown() { impl_->OnPlannerDown(); }
+void DaemonCore::OnPlannerMessage(const schedule::ToDaemon& message) { impl_->OnPlannerMessage(message); }
+bool DaemonCore::registered() const { return impl_->registered(); }
+const FailureReport& DaemonCore::refusal() const { return impl_->refusal(); }
+absl::StatusOr<ClientId> DaemonCore::Attach(const ClientHello& hello, ClientSink* sink) { return impl_->Attach(hello, sink); }
+void DaemonCore::Detach(ClientId client, bool died, const std::string& how) { impl_->Detach(client, died, how); }
+void DaemonCore::CreateTeam(ClientId client, const TeamRequest& request) { impl_->CreateTeam(client, request); }
+void DaemonCore::CancelCreateTeam(ClientId client, uint64_t request, const std::string& why) {
+  impl_->CancelCreateTeam(client, request, why);
+}
+void DaemonCore::DestroyTeam(ClientId client, uint64_t request, uint32_t handle) { impl_->DestroyTeam(client, request, handle); }
+void DaemonCore::Post(ClientId client, const CallPost& post) { impl_->Post(client, post); }
+void DaemonCore::PostNop(ClientId client, uint64_t value) { impl_->PostNop(client, value); }
+uint32_t DaemonCore::PostRoom(ClientId client) const { return impl_->PostRoom(client); }
+bool DaemonCore::Progress() { return impl_->Progress(); }
+absl::Time DaemonCore::NextDeadline() const { return impl_->NextDeadline(); }
+void DaemonCore::StartDrain(const std::string& why) { impl_->StartDrain(why); }
+bool DaemonCore::Idle() const { return impl_->Idle(); }
+schedule::DaemonStatus DaemonCore::Status() const { return impl_->Status(); }
+void DaemonCore::SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout) {
+  impl_->SetTimeouts(heartbeat, node_timeout);
+}
+
+}  // namespace copse::daemon

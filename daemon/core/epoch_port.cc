@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/epoch_port.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace copse::daemon {
+namespace {
+
+// Expansions kept per plan. A program that rotates the root through a large team makes them anew.
+constexpr size_t kExpansionsMax = 64;
+
+// An event's value in the engine: what it is about, whose, and which call of this epoch.
+constexpr uint64_t kNodeDoneBit = uint64_t{1} << 63;
+constexpr int kLocalShift = 48;
+constexpr uint64_t kCallMask = (uint64_t{1} << kLocalShift) - 1;
+static_assert(schedule::kLocalRanksMax < (1u << 15));
+
+}  // namespace
+
+EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch, uint32_t window,
+                     std::vector<schedule::Plan> plans, bool* has_events)
+    : engine_(engine),
+      shape_(shape),
+      self_(self),
+      epoch_(epoch),
+      window_(window),
+      local_ranks_(static_cast<uint32_t>(shape->RanksOf(self).size())),
+      plans_(std::move(plans)),
+      calls_(window),
+      has_events_(has_events) {
+  for (const schedule::Plan& plan : plans_) {
+    prepared_.emplace_back(plan);
+    for (const NodeIndex node : schedule::NeighboursOf(plan, self)) neighbours_.push_back(node.value());
+  }
+  std::sort(neighbours_.begin(), neighbours_.end());
+  neighbours_.erase(std::unique(neighbours_.begin(), neighbours_.end()), neighbours_.end());
+  remote_known_.assign(neighbours_.size(), false);
+  inline_data_.resize(size_t{window_} * local_ranks_);
+  for (Call& call : calls_) call.members.resize(local_ranks_);
+}
+
+EpochPort::~EpochPort() {
+  if (open_) engine_->ClosePort(port_);
+}
+
+absl::StatusOr<std::unique_ptr<EpochPort>> EpochPort::Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
+                                                           const schedule::TeamLayout& layout, NodeIndex self,
+                                                           EpochId epoch, std::vector<schedule::Plan> plans,
+                                                           bool* has_events) {
+  auto port = std::unique_ptr<EpochPort>(new EpochPort(engine, shape, self, epoch, layout.window, std::move(plans), has_events));
+  RETURN_IF_ERROR(port->OpenPort(layout));
+  return port;
+}
+
+absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
+  emu::PortOptions options;
+  options.job = layout.identity.uid;
+  options.slots = window_;
+  options.edges = static_cast<uint32_t>(neighbours_.size());
+  options.regions = window_ * local_ranks_ * 2;
+  options.eq_entries = window_ * (local_ranks_ + 1);
+  uint32_t sequences = 0;
+  for (const schedule::Plan& plan : plans_) {
+    counters_per_slot_ = std::max(counters_per_slot_, schedule::CountersPerSlot(plan, local_ranks_));
+    sequences = std::max(sequences, schedule::SequencesPerCall(plan, local_ranks_));
+    options.cell_bytes = std::max(options.cell_bytes, plan.bytes_max);
+  }
+  options.counters_per_slot = counters_per_slot_;
+  options.sequences = sequences * window_;
+  ASSIGN_OR_RETURN(port_, engine_->OpenPort(options, this));
+  open_ = true;
+  for (const uint32_t node : neighbours_) {
+    ASSIGN_OR_RETURN(const emu::Engine::NewEdge edge, engine_->AddEdge(port_, layout.nodes[node].incarnation));
+    edges_.push_back(edge.edge);
+    labels_.push_back(static_cast<uint32_t>(edge.label));
+  }
+  cells_.resize(window_);
+  for (uint32_t slot = 0; slot < window_; ++slot) {
+    for (const uint32_t edge : edges_) cells_[slot].push_back(engine_->CellRegion(port_, edge, slot));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<schedule::EdgeLabel> EpochPort::IncomingLabels() const {
+  std::vector<schedule::EdgeLabel> labels;
+  for (size_t i = 0; i < neighbours_.size(); ++i) labels.push_back({NodeIndex(neighbours_[i]), labels_[i]});
+  return labels;
+}
+
+uint32_t EpochPort::LabelFor(NodeIndex neighbour) const {
+  const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour.value());
+  if (it == neighbours_.end() || *it != neighbour.value()) return 0;
+  return labels_[it - neighbours_.begin()];
+}
+
+absl::Status EpochPort::SetRemoteLabel(NodeIndex neighbour, uint32_t label) {
+  const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour.value());
+  if (it == neighbours_.end() || *it != neighbour.value()) {
+    return absl::InvalidArgumentError(absl::StrCat("label of a node that is no neighbour (node=", neighbour.value(), ")"));
+  }
+  const size_t i = it - neighbours_.begin();
+  RETURN_IF_ERROR(engine_->SetRemoteLabel(port_, edges_[i], static_cast<emu::Label>(label)));
+  remote_known_[i] = true;
+  return absl::OkStatus();
+}
+
+bool EpochPort::HasAllRemoteLabels() const {
+  return std::find(remote_known_.begin(), remote_known_.end(), false) == remote_known_.end();
+}
+
+const schedule::Plan* EpochPort::PlanFor(const schedule::CallArguments& arguments) const {
+  const uint64_t bytes = arguments.collective == schedule::Collective::kBarrier ? 0 : arguments.bytes();
+  return schedule::SelectPlan(plans_, arguments.collective, bytes);
+}
+
+bool EpochPort::HasSlot(CallSeq sequence) const {
+  return Relative(sequence) < engine_->Finished(port_).value() + window_;
+}
+
+absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t plan, const schedule::CallArguments& arguments) {
+  std::map<uint32_t, schedule::NodeSequence>& cache = prepared_[plan].by_root;
+  const uint32_t root = schedule::HasRoot(arguments.collective) ? arguments.root : 0;
+  const auto it = cache.find(root);
+  if (it != cache.end()) return &it->second;
+  // Sequences do not depend on the size within the class, but Expand checks it.
+  const schedule::NodeView view = schedule::ViewOf(*shape_, plans_[plan], self_, arguments);
+  ASSIGN_OR_RETURN(schedule::NodeSequence sequence,
+                   schedule::Expand(plans_[plan], prepared_[plan].index, view, arguments));
+  if (cache.size() >= kExpansionsMax) cache.clear();
+  return &cache.emplace(root, std::move(sequence)).first->second;
+}
+
+schedule::PortMap EpochPort::MapFor(const Call& call) const {
+  const uint32_t slot = SlotOf(call.sequence);
+  schedule::PortMap map;
+  map.counter_base = slot * counters_per_slot_;
+  map.scratch = engine_->ScratchRegion(port_, slot);
+  map.rank_send_base = slot * 2 * local_ranks_;
+  map.rank_receive_base = map.rank_send_base + local_ranks_;
+  map.neighbours = neighbours_;
+  map.edges = edges_;
+  map.cells = cells_[slot];
+  map.sequence = static_cast<uint16_t>(Relative(call.sequence));
+  map.hash = schedule::HashArguments(call.arguments);
+  map.node_event = kNodeDoneBit | (Relative(call.sequence) & kCallMask);
+  return map;
+}
+
+absl::Status EpochPort::PostLowered() {
+  for (const schedule::LoweredSequence& s : lowered_.sequences) {
+    RETURN_IF_ERROR(engine_->Post(port_, s.trigger, absl::MakeConstSpan(lowered_.descriptors).subspan(s.first, s.count)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EpochPort::ArmNode(Call* call, size_t plan) {
+  ASSIGN_OR_RETURN(const schedule::NodeSequence* sequence, ExpandCached(plan, call->arguments));
+  const schedule::PortMap map = MapFor(*call);
+  RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(Relative(call->sequence)), map.hash));
+  schedule::LowerNode(plans_[plan], *sequence, call->arguments, map, &lowered_);
+  return PostLowered();
+}
+
+absl::Status EpochPort::ArmRank(Call* call, size_t plan, uint32_t local, const HeldPost& held) {
+  ASSIGN_OR_RETURN(const schedule::NodeSequence* sequence, ExpandCached(plan, call->arguments));
+  schedule::PortMap map = MapFor(*call);
+  map.rank_event = (uint64_t{local} << kLocalShift) | (Relative(call->sequence) & kCallMask);
+  const uint8_t* send = held.post.send;
+  uint64_t send_bytes = held.post.send_bytes;
+  if (held.post.send_is_inline) {
+    std::array<uint8_t, kInlineBytesMax>& kept = inline_data_[size_t{SlotOf(call->sequence)} * local_ranks_ + local];
+    kept = held.inline_data;
+    send = kept.data();
+    send_bytes = kInlineBytesMax;
+  }
+  // The engine's regions are written only if bound writable: contributions are not.
+  RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_send_base + local, const_cast<uint8_t*>(send),
+                                      send == nullptr ? 0 : send_bytes, /*writable=*/false));
+  RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_receive_base + local, held.post.receive,
+                                      held.post.receive == nullptr ? 0 : held.post.receive_bytes, /*writable=*/true));
+  schedule::LowerRank(plans_[plan], *sequence, call->arguments, map, local, &lowered_);
+  RETURN_IF_ERROR(PostLowered());
+  for (const emu::CounterIndex counter : lowered_.arrivals) RETURN_IF_ERROR(engine_->Count(port_, counter, 1, 0));
+  return absl::OkStatus();
+}
+
+absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& held, absl::Time now) {
+  CHECK(HasSlot(sequence));
+  Call& call = At(sequence);
+  const schedule::Plan* plan = PlanFor(held.post.arguments);
+  if (plan == nullptr) return absl::UnimplementedError(absl::StrCat("no plan for ", schedule::DescribeArguments(held.post.arguments)));
+  const size_t plan_index = plan - plans_.data();
+  if (!call.active) {
+    call.active = true;
+    call.sequence = sequence;
+    call.arguments = held.post.arguments;
+    call.started = call.probed = now;
+    call.node_done = false;
+    call.ranks_told = 0;
+    std::fill(call.members.begin(), call.members.end(), Call::Member{});
+    RETURN_IF_ERROR(ArmNode(&call, plan_index));
+  } else if (!(call.arguments == held.post.arguments)) {
+    return absl::FailedPreconditionError("arguments differ on this node");
+  }
+  Call::Member& member = call.members[local];
+  CHECK(call.sequence == sequence);
+  CHECK(!member.posted);
+  member.posted = true;
+  member.value = held.post.value;
+  return ArmRank(&call, plan_index, local, held);
+}
+
+std::vector<PortEvent> EpochPort::TakeEvents() {
+  std::vector<PortEvent> events;
+  events.swap(events_);
+  return events;
+}
+
+void EpochPort::RankTold(CallSeq sequence, uint32_t local) {
+  Call& call = At(sequence);
+  CHECK(call.active);
+  CHECK(!call.members[local].told);
+  call.members[local].told = true;
+  ++call.ranks_told;
+}
+
+bool EpochPort::FinishIfDone(CallSeq sequence) {
+  Call& call = At(sequence);
+  if (!call.active || call.sequence != sequence || !call.node_done || call.ranks_told < local_ranks_) return false;
+  call.active = false;
+  const uint32_t slot = SlotOf(sequence);
+  CHECK(engine_->FinishCall(port_, CallSeq(Relative(sequence))).ok());
+  for (uint32_t i = 0; i < 2 * local_ranks_; ++i) {
+    CHECK(engine_->BindRegion(port_, slot * 2 * local_ranks_ + i, nullptr, 0, false).ok());
+  }
+  return true;
+}
+
+CallSeq EpochPort::FinishedBelow() const { return CallSeq(first_call_.value() + engine_->Finished(port_).value()); }
+
+const EpochPort::Call* EpochPort::Find(CallSeq sequence) const {
+  if (sequence < first_call_) return nullptr;
+  const Call& call = calls_[SlotOf(sequence)];
+  return call.active && call.sequence == sequence ? &call : nullptr;
+}
+
+std::vector<const EpochPort::Call*> EpochPort::InFlight() const {
+  std::vector<const Call*> calls;
+  for (const Call& call : calls_) {
+    if (call.active) calls.push_back(&call);
+  }
+  std::sort(calls.begin(), calls.end(), [](const Call* a, const Call* b) { return a->sequence < b->sequence; });
+  return calls;
+}
+
+void EpochPort::MarkProbed(CallSeq sequence, absl::Time now) { At(sequence).probed = now; }
+
+std::vector<NodeIndex> EpochPort::NeighboursOfCall(const Call& call) const {
+  const schedule::Plan* plan = PlanFor(call.arguments);
+  return plan == nullptr ? std::vector<NodeIndex>() : schedule::NeighboursOf(*plan, self_);
+}
+
+void EpochPort::OnEvent(emu::PortId, uint64_t value, bool failed) {
+  PortEvent event;
+  event.sequence = CallSeq(first_call_.value() + (value & kCallMask));
+  event.failed = failed;
+  if ((value & kNodeDoneBit) != 0) {
+    event.kind = PortEvent::Kind::kNodeDone;
+    At(event.sequence).node_done = true;
+  } else {
+    event.kind = PortEvent::Kind::kRankDone;
+    event.local = static_cast<uint32_t>(value >> kLocalShift);
+  }
+  events_.push_back(event);
+  *has_events_ = true;
+}
+
+void EpochPort::OnMismatch(emu::PortId, uint32_t edge, uint16_t sequence, uint16_t) {
+  const auto it = std::find(edges_.begin(), edges_.end(), edge);
+  if (it == edges_.end()) return;
+  // The packet names its call modulo 2^16; it lies in the window, which begins at the first call that is not over.
+  const uint64_t base = engine_->Finished(port_).value();
+  const uint64_t relative = base + static_cast<uint16_t>(sequence - static_cast<uint16_t>(base));
+  events_.push_back({.kind = PortEvent::Kind::kMismatch,
+                     .sequence = CallSeq(first_call_.value() + relative),
+                     .neighbour = NodeIndex(neighbours_[it - edges_.begin()])});
+  *has_events_ = true;
+}
+
+}  // namespace copse::daemon

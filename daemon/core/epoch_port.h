@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One epoch of a team at this node: its plans, its port in the engine, and the calls that run there.
+#ifndef COPSE_DAEMON_CORE_EPOCH_PORT_H_
+#define COPSE_DAEMON_CORE_EPOCH_PORT_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "daemon/core/client_interface.h"
+#include "offload_emu/engine.h"
+#include "planner/schedule/control.h"
+#include "planner/schedule/expand.h"
+#include "planner/schedule/lower.h"
+
+namespace copse::daemon {
+
+// A call as a rank posted it, held until its slot is free: inline data is owned.
+struct HeldPost {
+  CallPost post;
+  std::array<uint8_t, kInlineBytesMax> inline_data{};
+};
+
+// What happened at an EpochPort, in the order in which the engine said so.
+struct PortEvent {
+  enum class Kind : uint8_t { kRankDone, kNodeDone, kMismatch };
+  Kind kind = Kind::kNodeDone;
+  CallSeq sequence{0};   // of the team (kMismatch: the call that the packet seems to mean)
+  uint32_t local = 0;    // kRankDone: local index
+  NodeIndex neighbour{0};  // kMismatch: who sent the packet
+  bool failed = false;
+};
+
+// An EpochPort numbers calls from 0 towards the engine (its own epoch's first call), so packets of a new epoch may arrive
+// before its first call's number in the team is known here. Every epoch has a port of its own: labels, counters, credits and
+// pools of two epochs never mix, and the old port goes when its last call is over.
+//
+// Order of calls: Open, (SetFirstCall, SetRemoteLabel)*, Start*, and Finish for each call once TakeEvents has told its end.
+// Thread-compatible; `*engine` and `*shape` outlive it.
+class EpochPort : public emu::PortSink {
+ public:
+  // Reserves everything that the plans can need. Errors name the resource; the plans were verified before. `*has_events` is
+  // set whenever TakeEvents would return something new; it outlives the port.
+  static absl::StatusOr<std::unique_ptr<EpochPort>> Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
+                                                         const schedule::TeamLayout& layout, NodeIndex self, EpochId epoch,
+                                                         std::vector<schedule::Plan> plans, bool* has_events);
+  ~EpochPort() override;
+
+  EpochId epoch() const { return epoch_; }
+  // Nodes with which any plan exchanges packets, ascending, and the labels issued to them.
+  const std::vector<uint32_t>& neighbours() const { return neighbours_; }
+  std::vector<schedule::EdgeLabel> IncomingLabels() const;
+  uint32_t LabelFor(NodeIndex neighbour) const;  // 0 if it is none
+  // INVALID_ARGUMENT if the node is no neighbour.
+  absl::Status SetRemoteLabel(NodeIndex neighbour, uint32_t label);
+  bool HasAllRemoteLabels() const;
+
+  void SetFirstCall(CallSeq first) { first_call_ = first; }
+  CallSeq first_call() const { return first_call_; }
+
+  // The plan that a call would use; null: none for this size.
+  const schedule::Plan* PlanFor(const schedule::CallArguments& arguments) const;
+
+  // Whether call `sequence` has a free slot, or one of its own already.
+  bool HasSlot(CallSeq sequence) const;
+  // Local rank `local` takes part in call `sequence`. The first rank's arguments are the call's; FAILED_PRECONDITION if
+  // this rank's are others (nothing is started then), anything else is the engine's refusal.
+  absl::Status Start(CallSeq sequence, uint32_t local, const HeldPost& post, absl::Time now);
+  // What has happened since the last call. Start and the engine's Progress produce it.
+  std::vector<PortEvent> TakeEvents();
+  // Rank `local` of the call has been told.
+  void RankTold(CallSeq sequence, uint32_t local);
+  // Ends the call if its node part and all its ranks are done. True if it did.
+  bool FinishIfDone(CallSeq sequence);
+  // All calls below this number of the team are over here.
+  CallSeq FinishedBelow() const;
+
+  // A call in flight here.
+  struct Call {
+    bool active = false;
+    CallSeq sequence{0};
+    schedule::CallArguments arguments;
+    absl::Time started;
+    absl::Time probed;  // when its arguments were last compared with the neighbours'
+    bool node_done = false;
+    uint32_t ranks_told = 0;
+    struct Member {
+      bool posted = false;
+      bool told = false;
+      uint64_t value = 0;
+    };
+    std::vector<Member> members;  // by local index
+  };
+  const Call* Find(CallSeq sequence) const;
+  std::vector<const Call*> InFlight() const;  // by sequence
+  void MarkProbed(CallSeq sequence, absl::Time now);
+
+  // Neighbours that take part in the call's plan: those to ask about it.
+  std::vector<NodeIndex> NeighboursOfCall(const Call& call) const;
+
+  void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
+  void OnMismatch(emu::PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) override;
+
+  const std::vector<schedule::Plan>& plans() const { return plans_; }
+
+ private:
+  struct Prepared {
+    explicit Prepared(const schedule::Plan& plan) : index(plan) {}
+    schedule::TreeIndex index;
+    std::map<uint32_t, schedule::NodeSequence> by_root;  // expanded before; bounded
+  };
+
+  EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch, uint32_t window,
+            std::vector<schedule::Plan> plans, bool* has_events);
+
+  absl::Status OpenPort(const schedule::TeamLayout& layout);
+  uint64_t Relative(CallSeq sequence) const { return sequence.value() - first_call_.value(); }
+  uint32_t SlotOf(CallSeq sequence) const { return static_cast<uint32_t>(Relative(sequence) % window_); }
+  Call& At(CallSeq sequence) { return calls_[SlotOf(sequence)]; }
+  absl::StatusOr<const schedule::NodeSequence*> ExpandCached(size_t plan, const schedule::CallArguments& arguments);
+  schedule::PortMap MapFor(const Call& call) const;
+  absl::Status ArmNode(Call* call, size_t plan);
+  absl::Status ArmRank(Call* call, size_t plan, uint32_t local, const HeldPost& post);
+  absl::Status PostLowered();
+
+  emu::Engine* const engine_;
+  const schedule::ShapeIndex* const shape_;
+  const NodeIndex self_;
+  const EpochId epoch_;
+  const uint32_t window_;
+  const uint32_t local_ranks_;
+  const std::vector<schedule::Plan> plans_;
+  std::vector<Prepared> prepared_;  // beside plans_
+  std::vector<uint32_t> neighbours_;
+  std::vector<uint32_t> edges_;         // beside neighbours_
+  std::vector<uint32_t> labels_;        // issued; beside neighbours_
+  std::vector<bool> remote_known_;      // beside neighbours_
+  std::vector<std::vector<emu::RegionIndex>> cells_;  // [slot], beside neighbours_
+  emu::PortId port_;
+  bool open_ = false;
+  uint32_t counters_per_slot_ = 0;
+  CallSeq first_call_{0};
+  std::vector<Call> calls_;  // by slot
+  // Inline contributions, by slot and local index: kept while the engine may read them.
+  std::vector<std::array<uint8_t, kInlineBytesMax>> inline_data_;
+  std::vector<PortEvent> events_;
+  bool* const has_events_;
+  schedule::LoweredCall lowered_;  // reused
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_EPOCH_PORT_H_

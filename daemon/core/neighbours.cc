@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/neighbours.h"
+
+#include "base/status_macros.h"
+
+namespace copse::daemon {
+namespace {
+
+// How long a connection without users is kept: what was sent last must leave, and teams come and go.
+constexpr absl::Duration kLinger = absl::Seconds(2);
+
+}  // namespace
+
+absl::Status NeighbourTable::Acquire(const schedule::TeamNode& node, absl::Time now) {
+  auto it = neighbours_.find(node.incarnation);
+  if (it == neighbours_.end()) {
+    RETURN_IF_ERROR(transport_->Connect({node.incarnation, node.worker_address}));
+    it = neighbours_.emplace(node.incarnation, Neighbour{.node = node, .sent = absl::InfinitePast()}).first;
+  }
+  Neighbour& neighbour = it->second;
+  if (neighbour.users++ == 0) neighbour.heard = now;  // silence counts from now on
+  return absl::OkStatus();
+}
+
+void NeighbourTable::Release(Incarnation peer, absl::Time now) {
+  const auto it = neighbours_.find(peer);
+  if (it == neighbours_.end() || it->second.users == 0) return;
+  if (--it->second.users == 0) it->second.released = now;
+}
+
+void NeighbourTable::Lost(Incarnation peer) {
+  if (neighbours_.erase(peer) > 0) transport_->Disconnect(peer);
+}
+
+void NeighbourTable::Heard(Incarnation peer, absl::Time now) {
+  const auto it = neighbours_.find(peer);
+  if (it != neighbours_.end()) it->second.heard = now;
+}
+
+void NeighbourTable::Forgive(absl::Duration gap) {
+  for (auto& [peer, neighbour] : neighbours_) neighbour.heard += gap;
+}
+
+std::vector<Incarnation> NeighbourTable::DueHeartbeats(absl::Time now, absl::Duration interval) {
+  std::vector<Incarnation> due;
+  for (auto& [peer, neighbour] : neighbours_) {
+    if (neighbour.users == 0 || now - neighbour.sent < interval) continue;
+    neighbour.sent = now;
+    due.push_back(peer);
+  }
+  return due;
+}
+
+std::vector<schedule::TeamNode> NeighbourTable::Silent(absl::Time now, absl::Duration timeout) const {
+  std::vector<schedule::TeamNode> silent;
+  for (const auto& [peer, neighbour] : neighbours_) {
+    if (neighbour.users > 0 && now - neighbour.heard >= timeout) silent.push_back(neighbour.node);
+  }
+  return silent;
+}
+
+void NeighbourTable::DropUnused(absl::Time now) {
+  for (auto it = neighbours_.begin(); it != neighbours_.end();) {
+    if (it->second.users == 0 && now - it->second.released >= kLinger) {
+      transport_->Disconnect(it->first);
+      it = neighbours_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The daemons that this one shares an edge with: connections, heartbeats, silence.
+#ifndef COPSE_DAEMON_CORE_NEIGHBOURS_H_
+#define COPSE_DAEMON_CORE_NEIGHBOURS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "offload_emu/transport.h"
+#include "planner/schedule/control.h"
+
+namespace copse::daemon {
+
+// A NeighbourTable connects to a neighbour on its first Acquire and lets go a while after the last Release, so that what was
+// sent last still leaves. Thread-compatible; owned by the core. `*transport` outlives it.
+class NeighbourTable {
+ public:
+  explicit NeighbourTable(emu::Transport* transport) : transport_(transport) {}
+
+  // Each Acquire is matched by one Release. An error is the transport's.
+  absl::Status Acquire(const schedule::TeamNode& node, absl::Time now);
+  void Release(Incarnation peer, absl::Time now);
+  // The connection is gone, or was declared so: forget it. Its Releases may still come.
+  void Lost(Incarnation peer);
+
+  void Heard(Incarnation peer, absl::Time now);
+  // This daemon itself stood still for `gap`: nobody's silence counts for that time.
+  void Forgive(absl::Duration gap);
+  // Neighbours that are in use, due a heartbeat; marks them as sent to.
+  std::vector<Incarnation> DueHeartbeats(absl::Time now, absl::Duration interval);
+  // Neighbours in use that have been silent for `timeout`, with their names.
+  std::vector<schedule::TeamNode> Silent(absl::Time now, absl::Duration timeout) const;
+  // Disconnects what has not been in use for a while.
+  void DropUnused(absl::Time now);
+
+  size_t size() const { return neighbours_.size(); }
+
+ private:
+  struct Neighbour {
+    schedule::TeamNode node;
+    uint32_t users = 0;
+    absl::Time heard;
+    absl::Time sent;      // of the last heartbeat
+    absl::Time released;  // when users became 0
+  };
+  emu::Transport* transport_;
+  std::map<Incarnation, Neighbour> neighbours_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_NEIGHBOURS_H_

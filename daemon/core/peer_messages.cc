@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/peer_messages.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/bytes.h"
+
+namespace copse::daemon {
+namespace {
+
+constexpr uint32_t kTextBytesMax = 1024;
+
+void PutArguments(const schedule::CallArguments& arguments, ByteWriter* out) {
+  out->Put(static_cast<uint8_t>(arguments.collective));
+  out->Put(static_cast<uint8_t>(arguments.type));
+  out->Put(static_cast<uint8_t>(arguments.op));
+  out->Put(arguments.count);
+  out->Put(arguments.root);
+}
+
+// False if an enumeration is out of range.
+bool GetArguments(ByteReader* in, schedule::CallArguments* arguments) {
+  const auto collective = in->Get<uint8_t>();
+  const auto type = in->Get<uint8_t>();
+  const auto op = in->Get<uint8_t>();
+  if (collective >= schedule::kCollectiveCount || type >= emu::kAluTypeCount || op >= emu::kAluOpCount) return false;
+  *arguments = {.collective = static_cast<schedule::Collective>(collective),
+                .type = static_cast<emu::AluType>(type),
+                .op = static_cast<emu::AluOp>(op)};
+  arguments->count = in->Get<uint64_t>();
+  arguments->root = in->Get<uint32_t>();
+  return true;
+}
+
+// Writes the body of each message; the type is its place in PeerMessage, plus one.
+struct BodyWriter {
+  ByteWriter* out;
+  void operator()(const HeartbeatMessage&) const {}
+  void operator()(const BreakMessage& m) const {
+    out->Put(m.team.value());
+    out->Put(static_cast<uint8_t>(m.why.failure));
+    out->PutText(std::string_view(m.why.text).substr(0, kTextBytesMax));
+  }
+  void operator()(const ArgumentsMessage& m) const {
+    out->Put(m.team.value());
+    out->Put(m.sequence.value());
+    out->Put(m.rank.value());
+    out->PutText(std::string_view(m.node).substr(0, kTextBytesMax));
+    PutArguments(m.arguments, out);
+  }
+  void operator()(const LeftMessage& m) const {
+    out->Put(m.team.value());
+    out->Put(m.calls.value());
+  }
+  void operator()(const EpochAskMessage& m) const {
+    out->Put(m.team.value());
+    out->Put(m.epoch.value());
+  }
+  void operator()(const EpochAnswerMessage& m) const {
+    out->Put(m.team.value());
+    out->Put(m.epoch.value());
+    out->Put(static_cast<uint8_t>(m.committed ? 1 : 0));
+    out->Put(m.first_call.value());
+    out->Put(m.label);
+  }
+};
+
+absl::Status Malformed(uint16_t type) {
+  return absl::InvalidArgumentError(absl::StrCat("peer message: malformed (type=", type, ")"));
+}
+
+}  // namespace
+
+EncodedPeerMessage EncodePeerMessage(const PeerMessage& message) {
+  ByteWriter out;
+  std::visit(BodyWriter{&out}, message);
+  return {static_cast<uint16_t>(message.index() + 1), out.Take()};
+}
+
+absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view body) {
+  ByteReader in(body);
+  PeerMessage message;
+  switch (static_cast<PeerMessageType>(type)) {
+    case PeerMessageType::kHeartbeat: message = HeartbeatMessage{}; break;
+    case PeerMessageType::kBreak: {
+      BreakMessage m{.team = TeamId(in.Get<uint64_t>())};
+      const auto failure = in.Get<uint8_t>();
+      if (failure == 0 || failure > static_cast<uint8_t>(schedule::Failure::kInternal)) return Malformed(type);
+      m.why.failure = static_cast<schedule::Failure>(failure);
+      m.why.text = in.GetText(kTextBytesMax);
+      message = std::move(m);
+      break;
+    }
+    case PeerMessageType::kArguments: {
+      ArgumentsMessage m{.team = TeamId(in.Get<uint64_t>())};
+      m.sequence = CallSeq(in.Get<uint64_t>());
+      m.rank = Rank(in.Get<uint32_t>());
+      m.node = in.GetText(kTextBytesMax);
+      if (!GetArguments(&in, &m.arguments)) return Malformed(type);
+      message = std::move(m);
+      break;
+    }
+    case PeerMessageType::kLeft: {
+      LeftMessage m{.team = TeamId(in.Get<uint64_t>())};
+      m.calls = CallSeq(in.Get<uint64_t>());
+      message = m;
+      break;
+    }
+    case PeerMessageType::kEpochAsk: {
+      EpochAskMessage m{.team = TeamId(in.Get<uint64_t>())};
+      m.epoch = EpochId(in.Get<uint32_t>());
+      message = m;
+      break;
+    }
+    case PeerMessageType::kEpochAnswer: {
+      EpochAnswerMessage m{.team = TeamId(in.Get<uint64_t>())};
+      m.epoch = EpochId(in.Get<uint32_t>());
+      m.committed = in.Get<uint8_t>() == 1;
+      m.first_call = CallSeq(in.Get<uint64_t>());
+      m.label = in.Get<uint32_t>();
+      message = m;
+      break;
+    }
+    default: return absl::InvalidArgumentError(absl::StrCat("peer message: unknown (type=", type, ")"));
+  }
+  if (!in.ok() || in.left() != 0) return Malformed(type);
+  return message;
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What two daemons say to each other beside calls' packets: control frames along committed edges.
+#ifndef COPSE_DAEMON_CORE_PEER_MESSAGES_H_
+#define COPSE_DAEMON_CORE_PEER_MESSAGES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "planner/schedule/control.h"
+
+namespace copse::daemon {
+
+// The values go over the wire: never renumber.
+enum class PeerMessageType : uint16_t {
+  kHeartbeat = 1,
+  kBreak = 2,
+  kArguments = 3,
+  kLeft = 4,
+  kEpochAsk = 5,
+  kEpochAnswer = 6,
+};
+
+struct HeartbeatMessage {};
+
+// The team is broken: the sweep along its edges.
+struct BreakMessage {
+  TeamId team{0};
+  schedule::FailureReport why;
+};
+
+// "Rank `rank` of ours gave these arguments for this call": sent when a packet's hash did not match, and by whoever waits
+// long. The receiver compares, and breaks the team if they differ.
+struct ArgumentsMessage {
+  TeamId team{0};
+  CallSeq sequence{0};
+  Rank rank{0};
+  std::string node;
+  schedule::CallArguments arguments;
+};
+
+// All ranks of the sender's node have destroyed the team, after this many calls.
+struct LeftMessage {
+  TeamId team{0};
+  CallSeq calls{0};
+};
+
+// The sender holds a prepared epoch without a decision and asks what its neighbour knows.
+struct EpochAskMessage {
+  TeamId team{0};
+  EpochId epoch{0};
+};
+struct EpochAnswerMessage {
+  TeamId team{0};
+  EpochId epoch{0};
+  bool committed = false;
+  CallSeq first_call{0};
+  uint32_t label = 0;  // that the sender issued for the asker in this epoch; 0: no edge
+};
+
+using PeerMessage =
+    std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage, EpochAnswerMessage>;
+
+// Type and body of a control frame. Decode trusts nothing: INVALID_ARGUMENT for what it does not understand.
+struct EncodedPeerMessage {
+  uint16_t type = 0;
+  std::string body;
+};
+EncodedPeerMessage EncodePeerMessage(const PeerMessage& message);
+absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view body);
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_PEER_MESSAGES_H_

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/team.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "planner/schedule/verify.h"
+
+namespace copse::daemon {
+namespace {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+Failure FailureOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument: return Failure::kInvalidArgument;
+    case absl::StatusCode::kResourceExhausted: return Failure::kNoResource;
+    case absl::StatusCode::kFailedPrecondition: return Failure::kVersion;
+    case absl::StatusCode::kUnimplemented: return Failure::kNotSupported;
+    default: return Failure::kInternal;
+  }
+}
+
+FailureReport ReportOf(const absl::Status& status, const std::string& what) {
+  return {FailureOf(status), absl::StrCat(what, ": ", status.message())};
+}
+
+}  // namespace
+
+Team::Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, bool* has_events)
+    : engine_(engine), host_(host), has_events_(has_events), layout_(std::move(layout)), self_(self), shape_(layout_.shape) {
+  for (const Rank rank : shape_.RanksOf(self_)) members_.push_back({.rank = rank});
+  history_.resize(size_t{layout_.window} * 4);
+}
+
+Team::~Team() {
+  for (const auto& port : epochs_) ReleaseEdges(*port);
+}
+
+// --- Epochs ---
+
+schedule::PrepareReply Team::Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans) {
+  schedule::PrepareReply reply{.team = id(), .epoch = epoch};
+  reply.started = Started();
+  if (broken_) {
+    reply.why = *broken_;
+    return reply;
+  }
+  if (prepared_ == nullptr || prepared_->epoch() != epoch) {
+    std::vector<schedule::Plan> plans;
+    for (const std::string& encoded : encoded_plans) {
+      absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
+      if (!plan.ok()) {
+        reply.why = ReportOf(plan.status(), "plans refused");
+        return reply;
+      }
+      plans.push_back(*std::move(plan));
+    }
+    if (const absl::Status verified = schedule::VerifyPlans(plans, layout_.shape); !verified.ok()) {
+      reply.why = ReportOf(verified, "plans refused");
+      return reply;
+    }
+    auto port = EpochPort::Open(engine_, &shape_, layout_, self_, epoch, std::move(plans), has_events_);
+    if (!port.ok()) {
+      reply.why = ReportOf(port.status(), "no room for the team");
+      return reply;
+    }
+    prepared_ = *std::move(port);
+    prepared_at_ = host_->Now();
+    hold_from_ = CallSeq(Started().value() + layout_.window);
+    decided_first_call_.reset();
+  }
+  reply.accepted = true;
+  reply.incoming = prepared_->IncomingLabels();
+  return reply;
+}
+
+absl::Status Team::Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing) {
+  if (!epochs_.empty() && epochs_.back()->epoch() == epoch) return absl::OkStatus();  // said again
+  if (prepared_ == nullptr || prepared_->epoch() != epoch) {
+    return absl::FailedPreconditionError(absl::StrCat("team ", id().value(), ": commit of an epoch that is not prepared (epoch=",
+                                                      epoch.value(), ", prepared=", prepared_epoch().value(), ")"));
+  }
+  for (const schedule::EdgeLabel& edge : outgoing) {
+    if (const absl::Status set = prepared_->SetRemoteLabel(edge.neighbour, edge.label); !set.ok()) return set;
+  }
+  prepared_->SetFirstCall(first_call);
+  epochs_.push_back(std::move(prepared_));
+  decided_first_call_.reset();
+  AcquireEdges(*epochs_.back());
+  RetireEpochs();
+  StartPending();
+  return absl::OkStatus();
+}
+
+void Team::Abort(EpochId epoch) {
+  if (prepared_ == nullptr || prepared_->epoch() != epoch) return;
+  prepared_.reset();
+  decided_first_call_.reset();
+  StartPending();
+}
+
+std::vector<std::string> Team::EncodedPlans() const {
+  std::vector<std::string> encoded;
+  if (epochs_.empty()) return encoded;
+  for (const schedule::Plan& plan : epochs_.back()->plans()) encoded.push_back(schedule::EncodePlan(plan));
+  return encoded;
+}
+
+bool Team::AskForDecision(absl::Duration age) {
+  if (prepared_ == nullptr || broken_ || epochs_.empty() || host_->Now() - prepared_at_ < age) return false;
+  prepared_at_ = host_->Now();  // asks again after the same time
+  // Every neighbour of the new epoch knows the label that it issued for us, and perhaps the decision. Those of the running
+  // epoch may know it too, and are connected.
+  for (const uint32_t node : prepared_->neighbours()) {
+    const schedule::TeamNode& neighbour = layout_.nodes[node];
+    if (!host_->AcquireNeighbour(neighbour).ok()) continue;
+    host_->SendToPeer(neighbour.incarnation, EpochAskMessage{.team = id(), .epoch = prepared_->epoch()});
+    host_->ReleaseNeighbour(neighbour.incarnation);
+  }
+  return true;
+}
+
+EpochPort& Team::PortFor(CallSeq sequence) {
+  for (size_t i = epochs_.size(); i-- > 1;) {
+    if (epochs_[i]->first_call() <= sequence) return *epochs_[i];
+  }
+  return *epochs_[0];
+}
+
+CallSeq Team::Started() const {
+  CallSeq started{0};
+  for (const Member& member : members_) started = std::max(started, member.next);
+  return started;
+}
+
+void Team::RetireEpochs() {
+  while (epochs_.size() > 1 && epochs_[0]->FinishedBelow() >= epochs_[1]->first_call()) {
+    // All its calls are over here, so every neighbour has sent what it had to send for them: nobody needs its credit.
+    ReleaseEdges(*epochs_[0]);
+    epochs_.erase(epochs_.begin());
+  }
+}
+
+void Team::AcquireEdges(const EpochPort& port) {
+  for (const uint32_t node : port.neighbours()) {
+    if (left_.contains(node)) continue;
+    const absl::Status acquired = host_->AcquireNeighbour(layout_.nodes[node]);
+    if (!acquired.ok()) {
+      COPSE_LOG(kWarning, "team ", id().value(), ": no connection to node ", layout_.nodes[node].name, ": ",
+                acquired.message());
+      continue;
+    }
+    ++acquired_[node];
+  }
+}
+
+void Team::ReleaseEdges(const EpochPort& port) {
+  for (const uint32_t node : port.neighbours()) {
+    const auto it = acquired_.find(node);
+    if (it == acquired_.end()) continue;
+    host_->ReleaseNeighbour(layout_.nodes[node].incarnation);
+    if (--it->second == 0) acquired_.erase(it);
+  }
+}
+
+// --- Members ---
+
+void Team::Join(Rank rank, ClientId client) { members_[LocalIndex(rank)].client = client; }
+
+bool Team::Leave(Rank rank) {
+  Member& member = members_[LocalIndex(rank)];
+  member.client.reset();
+  member.pending.clear();
+  for (const Member& other : members_) {
+    if (other.client) return false;
+  }
+  if (!broken_) {
+    for (const auto& [node, edges] : acquired_) {
+      host_->SendToPeer(layout_.nodes[node].incarnation, LeftMessage{.team = id(), .calls = Started()});
+    }
+  }
+  return true;
+}
+
+std::optional<ClientId> Team::ClientOf(Rank rank) const {
+  if (rank.value() >= shape_.size() || shape_.NodeOf(rank) != self_) return std::nullopt;
+  return members_[LocalIndex(rank)].client;
+}
+
+// --- Calls ---
+
+void Team::TellFailure(const Member& member, uint64_t value, CallSeq sequence, const FailureReport& why) {
+  if (member.client) host_->Tell(*member.client, {.value = value, .sequence = sequence, .failure = why});
+}
+
+void Team::Post(Rank rank, const CallPost& post, uint32_t pending_max) {
+  Member& member = members_[LocalIndex(rank)];
+  if (broken_) return TellFailure(member, post.value, member.next, *broken_);
+  if (member.pending.size() >= pending_max) {
+    return TellFailure(member, post.value, member.next,
+                       {Failure::kNoResource, absl::StrCat("team ", DescribeTeam(layout_.identity), ": rank ", rank.value(),
+                                                           " has too many calls waiting (calls=", member.pending.size() + 1,
+                                                           ", limit=", pending_max, ")")});
+  }
+  HeldPost held{.post = post};
+  if (post.send_is_inline && post.send != nullptr) {
+    CHECK(post.send_bytes <= kInlineBytesMax);
+    std::memcpy(held.inline_data.data(), post.send, post.send_bytes);
+    held.post.send = nullptr;  // it lives in inline_data from here on
+  }
+  member.pending.push_back(held);
+  while (!broken_ && StartNext(LocalIndex(rank))) {
+  }
+}
+
+bool Team::StartNext(uint32_t local) {
+  Member& member = members_[local];
+  if (member.pending.empty() || epochs_.empty()) return false;
+  const CallSeq sequence = member.next;
+  if (prepared_ != nullptr && sequence >= hold_from_) return false;
+  EpochPort& port = PortFor(sequence);
+  if (!port.HasSlot(sequence)) return false;
+  const HeldPost held = member.pending.front();
+  member.pending.pop_front();
+  ++member.next;
+  Remembered& remembered = history_[sequence.value() % history_.size()];
+  if (!remembered.known || remembered.sequence != sequence) {
+    remembered = {true, sequence, member.rank, held.post.arguments};
+  }
+  CheckLeavers();
+  if (broken_) {
+    TellFailure(member, held.post.value, sequence, *broken_);
+    return false;
+  }
+  const absl::Status started = port.Start(sequence, local, held, host_->Now());
+  if (started.ok()) return true;
+  // The call did not start for this rank, so it must be told here; the others by Break.
+  if (!(remembered.arguments == held.post.arguments)) {
+    BreakMismatch(sequence, remembered.rank, layout_.nodes[self_.value()].name, remembered.arguments, member.rank,
+                  layout_.nodes[self_.value()].name, held.post.arguments);
+  } else {
+    Break(ReportOf(started, absl::StrCat("call ", sequence.value(), " of team ", DescribeTeam(layout_.identity), " at ",
+                                         DescribeNode(self_))));
+  }
+  const EpochPort::Call* call = epochs_.empty() ? nullptr : PortFor(sequence).Find(sequence);
+  if (call == nullptr || !call->members[local].posted) TellFailure(member, held.post.value, sequence, *broken_);
+  return false;
+}
+
+void Team::StartPending() {
+  for (uint32_t local = 0; local < members_.size() && !broken_; ++local) {
+    while (!broken_ && StartNext(local)) {
+    }
+  }
+}
+
+bool Team::Pump() {
+  bool any = false;
+  // Starting a pending call may bring further events: until there are none.
+  for (bool more = true; more && !broken_;) {
+    more = false;
+    for (size_t i = 0; i < epochs_.size() && !broken_; ++i) {
+      EpochPort* port = epochs_[i].get();
+      for (const PortEvent& event : port->TakeEvents()) {
+        more = any = true;
+        Handle(port, event);
+        if (broken_) break;
+      }
+    }
+    if (more && !broken_) {
+      RetireEpochs();
+      StartPending();
+    }
+  }
+  return any;
+}
+
+void Team::Handle(EpochPort* port, const PortEvent& event) {
+  switch (event.kind) {
+    case PortEvent::Kind::kRankDone: {
+      const EpochPort::Call* call = port->Find(event.sequence);
+      CHECK(call != nullptr);
+      Member& member = members_[event.local];
+      ClientEvent told{.value = call->members[event.local].value, .sequence = event.sequence};
+      if (event.failed) {
+        told.failure = {Failure::kInternal, absl::StrCat("call ", event.sequence.value(), " of team ",
+                                                         DescribeTeam(layout_.identity), " (",
+                                                         schedule::DescribeArguments(call->arguments),
+                                                         "): an operation on its way failed, seen at ", DescribeNode(self_))};
+      }
+      port->RankTold(event.sequence, event.local);
+      if (member.client) host_->Tell(*member.client, told);
+      port->FinishIfDone(event.sequence);
+      break;
+    }
+    case PortEvent::Kind::kNodeDone: port->FinishIfDone(event.sequence); break;
+    case PortEvent::Kind::kMismatch: {
+      const Remembered* ours = Recall(event.sequence);
+      if (ours == nullptr) break;
+      host_->SendToPeer(layout_.nodes[event.neighbour.value()].incarnation,
+                        ArgumentsMessage{id(), event.sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments});
+      break;
+    }
+  }
+}
+
+const Team::Remembered* Team::Recall(CallSeq sequence) const {
+  const Remembered& remembered = history_[sequence.value() % history_.size()];
+  return remembered.known && remembered.sequence == sequence ? &remembered : nullptr;
+}
+
+void Team::ProbeStalled(absl::Duration age) {
+  const absl::Time now = host_->Now();
+  for (const auto& port : epochs_) {
+    for (const EpochPort::Call* call : port->InFlight()) {
+      if (now - call->probed < age) continue;
+      port->MarkProbed(call->sequence, now);
+      const Remembered* ours = Recall(call->sequence);
+      if (ours == nullptr) continue;
+      for (const NodeIndex node : port->NeighboursOfCall(*call)) {
+        host_->SendToPeer(layout_.nodes[node.value()].incarnation,
+                          ArgumentsMessage{id(), call->sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments});
+      }
+    }
+  }
+}
+
+bool Team::HasCallInFlight() const {
+  for (const auto& port : epochs_) {
+    if (!port->InFlight().empty()) return true;
+  }
+  return std::any_of(members_.begin(), members_.end(), [](const Member& m) { return !m.pending.empty(); });
+}
+
+bool Team::HasCallInFlight(Rank rank) const {
+  const uint32_t local = LocalIndex(rank);
+  for (const auto& port : epochs_) {
+    for (const EpochPort::Call* call : port->InFlight()) {
+      if (call->members[local].posted && !call->members[local].told) return true;
+    }
+  }
+  return !members_[local].pending.empty();
+}
+
+// --- The end ---
+
+void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
+  if (broken_) return;
+  broken_ = why;
+  COPSE_LOG(kWarning, "team ", id().value(), " ", DescribeTeam(layout_.identity), " is broken: ", why.text);
+  for (const auto& [node, edges] : acquired_) {
+    const Incarnation peer = layout_.nodes[node].incarnation;
+    if (peer != from) host_->SendToPeer(peer, BreakMessage{.team = id(), .why = why});
+  }
+  // What the engine has already finished is told as finished.
+  std::vector<std::pair<EpochPort*, PortEvent>> done;
+  for (const auto& port : epochs_) {
+    for (const PortEvent& event : port->TakeEvents()) {
+      if (event.kind != PortEvent::Kind::kRankDone) continue;
+      const EpochPort::Call* call = port->Find(event.sequence);
+      if (call == nullptr) continue;
+      const Member& member = members_[event.local];
+      ClientEvent told{.value = call->members[event.local].value, .sequence = event.sequence};
+      if (event.failed) told.failure = why;
+      port->RankTold(event.sequence, event.local);
+      if (member.client) host_->Tell(*member.client, told);
+    }
+    for (const EpochPort::Call* call : port->InFlight()) {
+      for (uint32_t local = 0; local < members_.size(); ++local) {
+        const EpochPort::Call::Member& part = call->members[local];
+        if (part.posted && !part.told) TellFailure(members_[local], part.value, call->sequence, why);
+      }
+    }
+  }
+  for (Member& member : members_) {
+    CallSeq sequence = member.next;
+    for (const HeldPost& held : member.pending) TellFailure(member, held.post.value, sequence++, why);
+    member.pending.clear();
+  }
+  for (const auto& port : epochs_) ReleaseEdges(*port);
+  epochs_.clear();
+  prepared_.reset();
+  host_->OnTeamBroken(id(), why);
+}
+
+void Team::OnNodeLost(Incarnation incarnation, const std::string& why) {
+  const std::optional<NodeIndex> node = NodeOf(incarnation);
+  if (!node || *node == self_ || left_.contains(node->value())) return;
+  Break({Failure::kMemberLost, absl::StrCat(DescribeNode(*node), " lost: ", why)});
+}
+
+std::string Team::DescribeNode(NodeIndex node) const {
+  const absl::Span<const Rank> ranks = shape_.RanksOf(node);
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size();) {
+    size_t j = i;
+    while (j + 1 < ranks.size() && ranks[j + 1].value() == ranks[j].value() + 1) ++j;
+    absl::StrAppend(&text, i == 0 ? "" : ",", ranks[i].value());
+    if (j > i) absl::StrAppend(&text, "-", ranks[j].value());
+    i = j + 1;
+  }
+  return absl::StrCat(text, " on node ", layout_.nodes[node.value()].name);
+}
+
+std::optional<NodeIndex> Team::NodeOf(Incarnation incarnation) const {
+  for (uint32_t n = 0; n < layout_.nodes.size(); ++n) {
+    if (layout_.nodes[n].incarnation == incarnation) return NodeIndex(n);
+  }
+  return std::nullopt;
+}
+
+void Team::BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const schedule::CallArguments& a,
+                         Rank rank_b, const std::string& node_b, const schedule::CallArguments& b) {
+  if (rank_b < rank_a) return BreakMismatch(sequence, rank_b, node_b, b, rank_a, node_a, a);
+  Break({Failure::kMismatch,
+         absl::StrCat("call ", sequence.value(), ": arguments differ: rank ", rank_a.value(), " on node ", node_a, " gave ",
+                      schedule::DescribeArguments(a), "; rank ", rank_b.value(), " on node ", node_b, " gave ",
+                      schedule::DescribeArguments(b))});
+}
+
+// A call that needs a node which has left the team cannot end: better an error that says so than waiting for ever.
+void Team::CheckLeavers() {
+  for (const auto& [node, calls] : left_) {
+    if (Started() > calls) {
+      return Break({Failure::kMemberLost, absl::StrCat(DescribeNode(NodeIndex(node)), " left the team after ", calls.value(),
+                                                       " calls, but call ", calls.value(), " was started at ",
+                                                       DescribeNode(self_))});
+    }
+  }
+}
+
+// --- From neighbours ---
+
+void Team::OnPeerMessage(Incarnation from, const PeerMessage& message) {
+  if (!NodeOf(from)) return;  // not a member of this team: what it says about it means nothing
+  if (const auto* m = std::get_if<BreakMessage>(&message)) OnBreak(from, *m);
+  if (const auto* m = std::get_if<ArgumentsMessage>(&message)) OnArguments(*m);
+  if (const auto* m = std::get_if<LeftMessage>(&message)) OnLeft(from, *m);
+  if (const auto* m = std::get_if<EpochAskMessage>(&message)) OnEpochAsk(from, *m);
+  if (const auto* m = std::get_if<EpochAnswerMessage>(&message)) OnEpochAnswer(from, *m);
+}
+
+void Team::OnBreak(Incarnation from, const BreakMessage& message) { Break(message.why, from); }
+
+void Team::OnArguments(const ArgumentsMessage& message) {
+  const Remembered* ours = Recall(message.sequence);
+  if (ours == nullptr || ours->arguments == message.arguments || broken_) return;
+  BreakMismatch(message.sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments, message.rank, message.node,
+                message.arguments);
+}
+
+void Team::OnLeft(Incarnation from, const LeftMessage& message) {
+  const uint32_t node = NodeOf(from)->value();
+  left_[node] = message.calls;
+  const auto it = acquired_.find(node);
+  if (it != acquired_.end()) {
+    // It sends no heartbeats for this team any more; its silence is not its death.
+    for (uint32_t i = 0; i < it->second; ++i) host_->ReleaseNeighbour(from);
+    acquired_.erase(it);
+  }
+  CheckLeavers();
+}
+
+void Team::OnEpochAsk(Incarnation from, const EpochAskMessage& message) {
+  const NodeIndex asker = *NodeOf(from);
+  EpochAnswerMessage answer{.team = id(), .epoch = message.epoch};
+  for (const auto& port : epochs_) {
+    if (port->epoch() != message.epoch) continue;
+    answer.committed = true;
+    answer.first_call = port->first_call();
+    answer.label = port->LabelFor(asker);
+  }
+  if (prepared_ != nullptr && prepared_->epoch() == message.epoch) answer.label = prepared_->LabelFor(asker);
+  host_->SendToPeer(from, answer);
+}
+
+void Team::OnEpochAnswer(Incarnation from, const EpochAnswerMessage& message) {
+  if (prepared_ == nullptr || prepared_->epoch() != message.epoch) return;
+  if (message.label != 0) (void)prepared_->SetRemoteLabel(*NodeOf(from), message.label).ok();
+  if (message.committed) decided_first_call_ = message.first_call;
+  if (!decided_first_call_ || !prepared_->HasAllRemoteLabels()) return;
+  const absl::Status committed = Commit(message.epoch, *decided_first_call_, {});
+  CHECK(committed.ok());
+  COPSE_LOG(kInfo, "team ", id().value(), ": epoch ", message.epoch.value(), " begins at call ",
+            epochs_.back()->first_call().value(), ", as a neighbour says");
+}
+
+void Team::AppendStatus(schedule::DaemonStatus* status) const {
+  const absl::Time now = host_->Now();
+  for (const auto& port : epochs_) {
+    for (const EpochPort::Call* call : port->InFlight()) {
+      schedule::CallStatus entry{.team = id(), .sequence = call->sequence, .arguments = call->arguments};
+      entry.age_s = absl::ToDoubleSeconds(now - call->started);
+      for (uint32_t local = 0; local < members_.size(); ++local) {
+        (call->members[local].posted ? entry.joined : entry.missing).push_back(members_[local].rank);
+      }
+      status->calls.push_back(std::move(entry));
+    }
+  }
+  for (const Member& member : members_) {
+    if (member.client) status->progress.push_back({id(), member.rank, member.next});
+  }
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One team at this node: its members here, its epochs, its calls, and its end.
+#ifndef COPSE_DAEMON_CORE_TEAM_H_
+#define COPSE_DAEMON_CORE_TEAM_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "daemon/core/client_interface.h"
+#include "daemon/core/epoch_port.h"
+#include "daemon/core/peer_messages.h"
+#include "offload_emu/engine.h"
+#include "planner/schedule/control.h"
+
+namespace copse::daemon {
+
+// What a team needs of its daemon.
+class TeamHost {
+ public:
+  virtual ~TeamHost() = default;
+  virtual absl::Time Now() const = 0;
+  virtual void Tell(ClientId client, const ClientEvent& event) = 0;
+  virtual void SendToPeer(Incarnation peer, const PeerMessage& message) = 0;
+  virtual absl::Status AcquireNeighbour(const schedule::TeamNode& node) = 0;
+  virtual void ReleaseNeighbour(Incarnation peer) = 0;
+  // Once per team, after its clients were told.
+  virtual void OnTeamBroken(TeamId team, const schedule::FailureReport& why) = 0;
+};
+
+// A Team lives from its first Prepare until all its members here have left, or its formation is aborted. Its state is that
+// of its parts: no committed epoch: forming; `broken()`: every call ends with that failure; else ready.
+// Thread-compatible; `*engine` and `*host` outlive it.
+class Team {
+ public:
+  // `*has_events` is set when Pump has work; like the others it outlives the team.
+  Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, bool* has_events);
+  ~Team();
+
+  const schedule::TeamLayout& layout() const { return layout_; }
+  TeamId id() const { return layout_.id; }
+  NodeIndex self() const { return self_; }
+  bool ready() const { return !epochs_.empty(); }
+  const std::optional<schedule::FailureReport>& broken() const { return broken_; }
+  EpochId epoch() const { return epochs_.empty() ? EpochId(0) : epochs_.back()->epoch(); }
+  EpochId prepared_epoch() const { return prepared_ == nullptr ? EpochId(0) : prepared_->epoch(); }
+
+  // --- Epochs (DESIGN, decision 7) ---
+  // Verifies and reserves. On success the team starts no call beyond S + W until Commit or Abort. Preparing the epoch that is
+  // prepared already repeats the answer.
+  schedule::PrepareReply Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans);
+  absl::Status Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing);
+  void Abort(EpochId epoch);
+  // Encoded plans of the committed epoch.
+  std::vector<std::string> EncodedPlans() const;
+  // A prepared epoch has waited for `age` without a decision: asks the neighbours in it. True if the planner should be asked.
+  bool AskForDecision(absl::Duration age);
+
+  // --- Members ---
+  void Join(Rank rank, ClientId client);
+  // The member destroys the team; calls of it in flight are told nothing more. True if no member is left here.
+  bool Leave(Rank rank);
+  std::optional<ClientId> ClientOf(Rank rank) const;
+
+  // --- Calls ---
+  // `post` was validated. Answered by exactly one Tell.
+  void Post(Rank rank, const CallPost& post, uint32_t pending_max);
+  // Handles what the engine reported since the last time. True if there was anything.
+  bool Pump();
+  // Calls older than `age` compare arguments with the neighbours, at most once in `age`.
+  void ProbeStalled(absl::Duration age);
+  bool HasCallInFlight() const;
+  bool HasCallInFlight(Rank rank) const;  // of this member here
+
+  // --- The end ---
+  // Tells every call in flight and all later ones; sweeps along the edges, except back to `from`. Once; later ones are ignored.
+  void Break(const schedule::FailureReport& why, std::optional<Incarnation> from = std::nullopt);
+  // Breaks the team if the lost daemon is one of its nodes.
+  void OnNodeLost(Incarnation incarnation, const std::string& why);
+
+  // --- From neighbours ---
+  void OnPeerMessage(Incarnation from, const PeerMessage& message);
+
+  void AppendStatus(schedule::DaemonStatus* status) const;
+  // "rank 3 on node n2", "ranks 2-3 on node n2".
+  std::string DescribeNode(NodeIndex node) const;
+
+ private:
+  struct Member {
+    Rank rank{0};
+    std::optional<ClientId> client;
+    CallSeq next{0};               // the call that it starts next
+    std::deque<HeldPost> pending;  // posted and not started
+  };
+  // What a call's arguments were, kept for a while after its end for neighbours that ask.
+  struct Remembered {
+    bool known = false;
+    CallSeq sequence{0};
+    Rank rank{0};
+    schedule::CallArguments arguments;
+  };
+
+  EpochPort& PortFor(CallSeq sequence);
+  CallSeq Started() const;  // S: calls that some member here has started
+  uint32_t LocalIndex(Rank rank) const { return shape_.LocalIndexOf(rank); }
+  void StartPending();
+  bool StartNext(uint32_t local);
+  void Handle(EpochPort* port, const PortEvent& event);
+  void RetireEpochs();
+  void TellFailure(const Member& member, uint64_t value, CallSeq sequence, const schedule::FailureReport& why);
+  void BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const schedule::CallArguments& a,
+                     Rank rank_b, const std::string& node_b, const schedule::CallArguments& b);
+  const Remembered* Recall(CallSeq sequence) const;
+  void AcquireEdges(const EpochPort& port);
+  void ReleaseEdges(const EpochPort& port);
+  void OnBreak(Incarnation from, const BreakMessage& message);
+  void OnArguments(const ArgumentsMessage& message);
+  void OnLeft(Incarnation from, const LeftMessage& message);
+  void OnEpochAsk(Incarnation from, const EpochAskMessage& message);
+  void OnEpochAnswer(Incarnation from, const EpochAnswerMessage& message);
+  std::optional<NodeIndex> NodeOf(Incarnation incarnation) const;
+  void CheckLeavers();
+
+  emu::Engine* const engine_;
+  TeamHost* const host_;
+  bool* const has_events_;
+  const schedule::TeamLayout layout_;
+  const NodeIndex self_;
+  const schedule::ShapeIndex shape_;
+  std::vector<Member> members_;                     // by local index
+  std::vector<std::unique_ptr<EpochPort>> epochs_;  // committed, ascending; all but the last only until their calls are over
+  std::unique_ptr<EpochPort> prepared_;
+  absl::Time prepared_at_;
+  CallSeq hold_from_{0};  // while prepared_: nothing of the old epoch starts from here on
+  std::optional<CallSeq> decided_first_call_;  // told by a neighbour, while labels are still missing
+  std::map<uint32_t, CallSeq> left_;           // nodes that have left, after how many calls
+  std::map<uint32_t, uint32_t> acquired_;      // by node: edges of committed epochs
+  std::optional<schedule::FailureReport> broken_;
+  std::vector<Remembered> history_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_TEAM_H_

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/schedule/collective.h"
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/string_view.h"
+
+namespace copse::schedule {
+namespace {
+
+constexpr std::array<std::string_view, kCollectiveCount> kNames = {"barrier", "bcast", "reduce", "allreduce"};
+
+// The arguments with every field zeroed that the collective does not look at, so that equality and hash agree.
+CallArguments Normalized(const CallArguments& arguments) {
+  CallArguments normal{.collective = arguments.collective};
+  if (arguments.collective == Collective::kBarrier) return normal;
+  normal.type = arguments.type;
+  normal.count = arguments.count;
+  if (HasRoot(arguments.collective)) normal.root = arguments.root;
+  if (Reduces(arguments.collective)) normal.op = arguments.op;
+  return normal;
+}
+
+}  // namespace
+
+std::string_view CollectiveName(Collective collective) {
+  const auto index = static_cast<size_t>(collective);
+  return index < kNames.size() ? kNames[index] : "unknown";
+}
+
+std::optional<Collective> CollectiveFromName(std::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<Collective>(i);
+  }
+  return std::nullopt;
+}
+
+bool operator==(const CallArguments& a, const CallArguments& b) {
+  const CallArguments x = Normalized(a);
+  const CallArguments y = Normalized(b);
+  return x.collective == y.collective && x.type == y.type && x.op == y.op && x.count == y.count && x.root == y.root;
+}
+
+std::string DescribeArguments(const CallArguments& arguments) {
+  std::string text = absl::StrCat(AbslView(CollectiveName(arguments.collective)));
+  if (arguments.collective == Collective::kBarrier) return text;
+  if (Reduces(arguments.collective)) absl::StrAppend(&text, " ", AbslView(emu::AluOpName(arguments.op)));
+  absl::StrAppend(&text, " ", AbslView(emu::AluTypeName(arguments.type)), " count ", arguments.count);
+  if (HasRoot(arguments.collective)) absl::StrAppend(&text, " root ", arguments.root);
+  return text;
+}
+
+uint16_t HashArguments(const CallArguments& arguments) {
+  const CallArguments normal = Normalized(arguments);
+  std::array<char, 15> bytes{};
+  bytes[0] = static_cast<char>(normal.collective);
+  bytes[1] = static_cast<char>(normal.type);
+  bytes[2] = static_cast<char>(normal.op);
+  for (int i = 0; i < 8; ++i) bytes[3 + i] = static_cast<char>(normal.count >> (8 * i));
+  for (int i = 0; i < 4; ++i) bytes[11 + i] = static_cast<char>(normal.root >> (8 * i));
+  return Fold16(Fnv1a64(std::string_view(bytes.data(), bytes.size())));
+}
+
+}  // namespace copse::schedule

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What planner and daemons say to each other, as plain structs: the coordinator (planner/coordinator) and the daemon's core
+// speak these; rpc/ turns them into protobuf, and the simulator hands them over as they are.
+//
+// Life of a team: every rank's daemon sends JoinTeam; when all `size` ranks are there, the coordinator sends Prepare (plans)
+// to each daemon; each reserves and answers PrepareReply with the labels of its incoming edges, or refuses with a reason;
+// all accepted: Commit (outgoing labels, peers' addresses), else Abort, to all. An epoch switch is the same exchange for
+// a team that runs, with a switch-over call number in Commit, recorded durably before it is sent.
+#ifndef COPSE_PLANNER_SCHEDULE_CONTROL_H_
+#define COPSE_PLANNER_SCHEDULE_CONTROL_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::schedule {
+
+// Who a team is. The daemon fills in `uid` from the kernel; clients never assert it.
+struct TeamIdentity {
+  uint32_t uid = 0;
+  std::string job;    // from the client's environment, checked printable, at most 64 bytes
+  uint64_t nonce = 0; // agreed by the members out of band, or 0
+  std::string name;   // at most 128 bytes
+  friend auto operator<=>(const TeamIdentity&, const TeamIdentity&) = default;
+};
+std::string DescribeTeam(const TeamIdentity& identity);  // "name" job J uid U
+
+// Why a call, a team or a formation failed. The values are those of copse_status_t, negated.
+enum class Failure : uint8_t {
+  kNone = 0, kInvalidArgument = 1, kNoDaemon = 2, kVersion = 3, kNoResource = 4, kTimedOut = 5, kMemberLost = 6,
+  kMismatch = 7, kCanceled = 8, kNotSupported = 9, kNoMemory = 10, kPermission = 11, kInternal = 12
+};
+struct FailureReport {
+  Failure failure = Failure::kNone;
+  std::string text;  // one line, names the member, the value, the limit; at most 240 bytes reach a client
+  friend bool operator==(const FailureReport&, const FailureReport&) = default;
+};
+
+struct FormatVersions {
+  uint32_t ring = 0, packet = 0, proto = 0, plan = 0;
+  friend bool operator==(const FormatVersions&, const FormatVersions&) = default;
+};
+
+// A node as its daemon announces it.
+struct NodeAnnouncement {
+  std::string name;
+  Incarnation incarnation{0};
+  std::string worker_address;   // the data plane's, opaque
+  std::string version;          // of the package
+  FormatVersions formats;
+  uint32_t cores = 1;
+  uint64_t memory_limit_bytes = 0;
+  std::string admin_address;    // host:port of its admin service
+  std::string join_token;       // empty if none is configured
+};
+
+// --- Team's content, as pushed ---
+struct TeamNode {
+  std::string name;
+  Incarnation incarnation{0};
+  std::string worker_address;
+  friend bool operator==(const TeamNode&, const TeamNode&) = default;
+};
+struct TeamLayout {
+  TeamId id{0};
+  TeamIdentity identity;
+  TeamId parent{0};               // 0: none
+  TeamShape shape;                // rank -> node index
+  std::vector<TeamNode> nodes;    // by node index
+  uint32_t window = 8;            // W: calls per edge; power of two
+};
+
+// --- Daemon to planner ---
+struct RunningTeam {  // what a daemon that reconnects still has
+  TeamLayout layout;
+  EpochId epoch{0};
+  std::vector<std::string> plans;  // encoded
+  bool broken = false;
+  // A prepared and undecided next epoch; 0: none.
+  EpochId prepared_epoch{0};
+};
+struct Register {
+  NodeAnnouncement node;
+  std::vector<RunningTeam> teams;
+};
+struct JoinTeam {
+  uint64_t request = 0;  // daemon's own number, echoed in Abort for this join
+  TeamIdentity identity;
+  TeamId parent{0};
+  Rank rank{0};
+  uint32_t size = 0;
+};
+struct CancelJoin {  // the client went away or timed out before its team was formed
+  uint64_t request = 0;
+  FailureReport why;
+};
+struct EdgeLabel {
+  NodeIndex neighbour{0};  // who will use it
+  uint32_t label = 0;      // issued by the sender of this message
+};
+struct PrepareReply {
+  TeamId team{0};
+  EpochId epoch{0};
+  bool accepted = false;
+  FailureReport why;                // if refused
+  std::vector<EdgeLabel> incoming;  // if accepted
+  CallSeq started{0};               // S: number of calls started here (epoch switch)
+};
+struct CommitReply {
+  TeamId team{0};
+  EpochId epoch{0};
+};
+struct LeaveTeam {  // all ranks on this node have destroyed it
+  TeamId team{0};
+};
+struct TeamBroken {
+  TeamId team{0};
+  FailureReport why;
+};
+struct EpochQuery {  // a daemon holds a prepared epoch and has heard nothing for a while
+  TeamId team{0};
+  EpochId epoch{0};
+};
+
+// One call in flight at one node, for `coll list`.
+struct CallStatus {
+  TeamId team{0};
+  CallSeq sequence{0};
+  CallArguments arguments;
+  double age_s = 0;
+  std::vector<Rank> joined;
+  std::vector<Rank> missing;
+};
+// How far a rank is: it has taken part in all calls below `calls`. Who is not in some node's CallStatus and has `calls` at
+// or below its sequence is missing there.
+struct RankProgress {
+  TeamId team{0};
+  Rank rank{0};
+  CallSeq calls{0};
+};
+struct DaemonStatus {
+  std::string node;
+  Incarnation incarnation{0};
+  std::string state;  // "ready", "draining"
+  uint32_t clients = 0;
+  uint32_t ranks = 0;
+  uint32_t teams = 0;
+  std::vector<CallStatus> calls;
+  std::vector<RankProgress> progress;  // of all ranks on this node
+  std::map<std::string, uint64_t> counters;
+};
+struct StatusReply {
+  uint64_t query = 0;
+  DaemonStatus status;
+};
+
+using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken, EpochQuery,
+                                StatusReply>;
+
+// --- Planner to daemon ---
+struct Registered {
+  bool accepted = false;
+  FailureReport why;
+  std::vector<TeamId> forgotten;  // teams of the Register message that the planner has declared broken or ended
+};
+struct Prepare {
+  TeamLayout layout;
+  EpochId epoch{0};
+  std::vector<std::string> plans;  // EncodePlan
+  uint64_t hash = 0;               // PlanHash over the concatenation
+  // Requests of this daemon that the team answers, by rank (first epoch only).
+  std::vector<std::pair<uint64_t, Rank>> requests;
+};
+struct Commit {
+  TeamId team{0};
+  EpochId epoch{0};
+  CallSeq first_call{0};            // the first call of this epoch
+  std::vector<EdgeLabel> outgoing;  // labels that the neighbours issued for us
+};
+struct Abort {
+  TeamId team{0};
+  EpochId epoch{0};  // epoch 1: the team does not come to be
+  FailureReport why;
+  std::vector<uint64_t> requests;  // joins that end with it
+};
+struct BreakTeam {  // e.g. a node of it is lost
+  TeamId team{0};
+  FailureReport why;
+};
+struct EndTeam {  // every node has left: forget it
+  TeamId team{0};
+};
+struct StatusQuery {
+  uint64_t query = 0;
+};
+struct Drain {  // accept no new teams
+  bool on = true;
+};
+
+using ToDaemon = std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain>;
+
+}  // namespace copse::schedule
+
+#endif  // COPSE_PLANNER_SCHEDULE_CONTROL_H_

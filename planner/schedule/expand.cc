@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/schedule/expand.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+
+namespace copse::schedule {
+namespace {
+
+constexpr uint16_t kUp = 0;
+constexpr uint16_t kDown = 1;
+
+// Writes one node's sequence, step by step.
+class SequenceBuilder {
+ public:
+  explicit SequenceBuilder(const Plan& plan, NodeIndex node) : priority_(plan.priority) {
+    sequence_.node = node;
+    Add({.step = Step::kStart});
+  }
+
+  void RecvFrom(uint32_t node, uint16_t phase) { Add({.step = Step::kRecvFrom, .peer = node, .phase = phase}); }
+  void RecvLocal(uint32_t local, uint16_t phase) { Add({.step = Step::kRecvLocal, .peer = local, .phase = phase}); }
+  void Wait(uint16_t phase) { Add({.step = Step::kWait, .phase = phase}); }
+  void SendTo(uint32_t node, uint16_t phase, Buffer from) {
+    Add({.step = Step::kSendTo, .peer = node, .phase = phase, .operands = {from}});
+  }
+  void Copy(Buffer from, Buffer to) { Add({.step = Step::kCopy, .operands = {from}, .target = to}); }
+  void Reduce(std::vector<Buffer> operands, Buffer to) {
+    Add({.step = Step::kReduce, .operands = std::move(operands), .target = to});
+  }
+  void Deliver(uint32_t local, Buffer from) {
+    if (from.place == Place::kNone) return Release(local);
+    Add({.step = Step::kDeliver, .peer = local, .operands = {from}});
+  }
+  void Release(uint32_t local) { Add({.step = Step::kRelease, .peer = local}); }
+  NodeSequence End() {
+    Add({.step = Step::kEnd});
+    return std::move(sequence_);
+  }
+
+  // Combines the operands, in this order, and says where the result lies. Nothing is done if there is only one.
+  Buffer Combine(std::vector<Buffer> operands) {
+    if (operands.empty()) return {};
+    if (operands.size() == 1) return operands[0];
+    Reduce(std::move(operands), {Place::kScratch});
+    return {Place::kScratch};
+  }
+
+ private:
+  void Add(Primitive primitive) {
+    primitive.priority = priority_;
+    sequence_.primitives.push_back(std::move(primitive));
+  }
+
+  uint8_t priority_;
+  NodeSequence sequence_;
+};
+
+// A tree call at one node: who is the parent, who are the children, in order.
+struct Directed {
+  uint32_t parent = kNobody;
+  std::vector<uint32_t> children;
+};
+
+Directed Direct(const Plan& plan, const TreeIndex& index, const NodeView& view) {
+  Directed directed;
+  directed.parent = index.Towards(view.node.value(), view.root_node);
+  for (const uint32_t v : plan.neighbours[view.node.value()]) {
+    if (v != directed.parent) directed.children.push_back(v);
+  }
+  return directed;
+}
+
+NodeSequence ExpandBcast(const Plan& plan, const TreeIndex& index, const NodeView& view) {
+  const Directed tree = Direct(plan, index, view);
+  SequenceBuilder out(plan, view.node);
+  const bool at_root = tree.parent == kNobody;
+  Buffer source{Place::kCell, tree.parent};
+  if (at_root) {
+    out.RecvLocal(view.root_local_index, kDown);
+    source = {Place::kRankSend, view.root_local_index};
+  } else {
+    out.RecvFrom(tree.parent, kDown);
+  }
+  out.Wait(kDown);
+  if (at_root && view.local_ranks > 1) {
+    // A late neighbour on this node must not keep the root rank from going on: what it gets comes from a copy.
+    out.Copy(source, {Place::kScratch});
+    source = {Place::kScratch};
+  }
+  for (const uint32_t child : tree.children) out.SendTo(child, kDown, source);
+  for (uint32_t l = 0; l < view.local_ranks; ++l) {
+    if (at_root && l == view.root_local_index) {
+      out.Release(l);
+    } else {
+      out.Deliver(l, source);
+    }
+  }
+  return out.End();
+}
+
+// Barrier, reduce and allreduce: up to the root; but for reduce, down again.
+NodeSequence ExpandUpAndDown(const Plan& plan, const TreeIndex& index, const NodeView& view, Collective collective) {
+  const Directed tree = Direct(plan, index, view);
+  SequenceBuilder out(plan, view.node);
+  std::vector<Buffer> operands;
+  for (uint32_t l = 0; l < view.local_ranks; ++l) {
+    out.RecvLocal(l, kUp);
+    operands.push_back({Place::kRankSend, l});
+  }
+  for (const uint32_t child : tree.children) {
+    out.RecvFrom(child, kUp);
+    operands.push_back({Place::kCell, child});
+  }
+  out.Wait(kUp);
+  const bool has_data = collective != Collective::kBarrier;
+  Buffer result = has_data ? out.Combine(std::move(operands)) : Buffer{};
+  const bool at_root = tree.parent == kNobody;
+  if (!at_root) out.SendTo(tree.parent, kUp, result);
+  if (collective == Collective::kReduce) {
+    for (uint32_t l = 0; l < view.local_ranks; ++l) {
+      if (at_root && l == view.root_local_index) {
+        out.Deliver(l, result);
+      } else {
+        out.Release(l);
+      }
+    }
+    return out.End();
+  }
+  if (!at_root) {
+    out.RecvFrom(tree.parent, kDown);
+    out.Wait(kDown);
+    if (has_data) result = {Place::kCell, tree.parent};
+  }
+  for (const uint32_t child : tree.children) out.SendTo(child, kDown, result);
+  for (uint32_t l = 0; l < view.local_ranks; ++l) out.Deliver(l, result);
+  return out.End();
+}
+
+// Dissemination and recursive doubling: the accumulator is scratch, since it changes from round to round.
+NodeSequence ExpandExchange(const Plan& plan, const NodeView& view, Collective collective) {
+  SequenceBuilder out(plan, view.node);
+  std::vector<Buffer> operands;
+  for (uint32_t l = 0; l < view.local_ranks; ++l) {
+    out.RecvLocal(l, 0);
+    operands.push_back({Place::kRankSend, l});
+  }
+  out.Wait(0);
+  const bool has_data = collective != Collective::kBarrier;
+  const Buffer scratch = has_data ? Buffer{Place::kScratch} : Buffer{};
+  if (has_data && operands.size() == 1) {
+    out.Copy(operands[0], scratch);
+  } else if (has_data) {
+    out.Reduce(std::move(operands), scratch);
+  }
+  for (const ExchangeStep& step : plan.steps[view.node.value()]) {
+    if (step.send_to != kNobody) out.SendTo(step.send_to, step.round, scratch);
+    if (step.receive_from == kNobody) continue;
+    out.RecvFrom(step.receive_from, step.round);
+    out.Wait(step.round);
+    if (!has_data) continue;
+    const Buffer cell{Place::kCell, step.receive_from};
+    if (!step.combine) {
+      out.Copy(cell, scratch);
+    } else if (step.receive_from < view.node.value()) {
+      // Both partners combine in node order, so that all nodes get the same bits.
+      out.Reduce({cell, scratch}, scratch);
+    } else {
+      out.Reduce({scratch, cell}, scratch);
+    }
+  }
+  for (uint32_t l = 0; l < view.local_ranks; ++l) out.Deliver(l, scratch);
+  return out.End();
+}
+
+std::string BufferName(const Buffer& buffer) {
+  switch (buffer.place) {
+    case Place::kNone: return "nothing";
+    case Place::kScratch: return "scratch";
+    case Place::kCell: return absl::StrCat("cell", buffer.index);
+    case Place::kRankSend: return absl::StrCat("send", buffer.index);
+    case Place::kRankRecv: return absl::StrCat("recv", buffer.index);
+  }
+  return "?";
+}
+
+}  // namespace
+
+TreeIndex::TreeIndex(const Plan& plan) {
+  if (plan.kind != PlanKind::kTree) return;
+  const size_t n = plan.neighbours.size();
+  parent_.assign(n, kNobody);
+  enter_.assign(n, 0);
+  leave_.assign(n, 0);
+  children_.resize(n);
+  // Depth first without recursion: `next` is the place in a vertex's neighbour list.
+  std::vector<std::pair<uint32_t, size_t>> path;
+  uint32_t clock = 0;
+  path.emplace_back(plan.root_node.value(), 0);
+  enter_[plan.root_node.value()] = clock++;
+  while (!path.empty()) {
+    const uint32_t v = path.back().first;
+    size_t& next = path.back().second;
+    if (next == plan.neighbours[v].size()) {
+      leave_[v] = clock;
+      path.pop_back();
+      continue;
+    }
+    const uint32_t child = plan.neighbours[v][next++];
+    if (child == parent_[v]) continue;
+    parent_[child] = v;
+    children_[v].push_back(child);
+    enter_[child] = clock++;
+    path.emplace_back(child, 0);
+  }
+}
+
+uint32_t TreeIndex::Towards(uint32_t node, uint32_t root) const {
+  if (node == root) return kNobody;
+  if (enter_[root] < enter_[node] || enter_[root] >= leave_[node]) return parent_[node];
+  const std::vector<uint32_t>& children = children_[node];
+  auto after = std::upper_bound(children.begin(), children.end(), enter_[root],
+                                [this](uint32_t enter, uint32_t child) { return enter < enter_[child]; });
+  return *(after - 1);
+}
+
+NodeView ViewOf(const ShapeIndex& shape, const Plan& plan, NodeIndex node, const CallArguments& arguments) {
+  NodeView view{.node = node, .local_ranks = static_cast<uint32_t>(shape.RanksOf(node).size())};
+  view.root_node = plan.root_node.value();
+  if (HasRoot(arguments.collective)) {
+    CHECK(arguments.root < shape.size());
+    view.root_node = shape.NodeOf(Rank(arguments.root)).value();
+    view.root_local_index = shape.LocalIndexOf(Rank(arguments.root));
+  }
+  return view;
+}
+
+absl::StatusOr<NodeSequence> Expand(const Plan& plan, const TreeIndex& index, const NodeView& view,
+                                    const CallArguments& arguments) {
+  if (arguments.collective != plan.collective) {
+    return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(), " is for ",
+                                                   AbslView(CollectiveName(plan.collective)), ", the call is ",
+                                                   DescribeArguments(arguments)));
+  }
+  const uint64_t bytes = arguments.collective == Collective::kBarrier ? 0 : arguments.bytes();
+  if (bytes < plan.bytes_min || bytes > plan.bytes_max) {
+    return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(), ": message outside its size class (bytes=",
+                                                   bytes, ", limit=", plan.bytes_min, "-", plan.bytes_max, ")"));
+  }
+  if (view.node.value() >= plan.node_count || view.root_node >= plan.node_count) {
+    return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(), ": node out of range (node=",
+                                                   view.node.value(), ", root=", view.root_node,
+                                                   ", limit=", plan.node_count, ")"));
+  }
+  if (view.local_ranks == 0 || view.local_ranks > kLocalRanksMax || view.root_local_index >= kLocalRanksMax) {
+    return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(), ": ranks on node ", view.node.value(),
+                                                   " (ranks=", view.local_ranks, ", limit=1-", kLocalRanksMax, ")"));
+  }
+  if (plan.kind == PlanKind::kExchange) return ExpandExchange(plan, view, arguments.collective);
+  if (arguments.collective == Collective::kBcast) return ExpandBcast(plan, index, view);
+  return ExpandUpAndDown(plan, index, view, arguments.collective);
+}
+
+std::vector<Segment> SegmentsOf(const Plan& plan, uint64_t bytes) {
+  std::vector<Segment> segments;
+  const uint32_t count = SegmentCount(plan, bytes);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t offset = uint64_t{i} * plan.segment_bytes;
+    const uint64_t length = count == 1 ? bytes : std::min<uint64_t>(plan.segment_bytes, bytes - offset);
+    segments.push_back({i, offset, length});
+  }
+  return segments;
+}
+
+std::string DescribePrimitive(const Primitive& p) {
+  std::vector<std::string> names;
+  for (const Buffer& buffer : p.operands) names.push_back(BufferName(buffer));
+  const std::string operands = absl::StrJoin(names, " + ");
+  switch (p.step) {
+    case Step::kStart: return "Start";
+    case Step::kRecvFrom: return absl::StrCat("RecvFrom(", p.peer, ") phase ", p.phase);
+    case Step::kRecvLocal: return absl::StrCat("RecvLocal(", p.peer, ") phase ", p.phase);
+    case Step::kWait: return absl::StrCat("Wait phase ", p.phase);
+    case Step::kReduce: return absl::StrCat("Reduce(", BufferName(p.target), " = ", operands, ")");
+    case Step::kCopy: return absl::StrCat("Copy(", BufferName(p.target), " = ", operands, ")");
+    case Step::kSendTo: return absl::StrCat("SendTo(", p.peer, ") phase ", p.phase, " from ", operands);
+    case Step::kDeliver: return absl::StrCat("Deliver(", p.peer, ") from ", operands);
+    case Step::kRelease: return absl::StrCat("Release(", p.peer, ")");
+    case Step::kEnd: return "End";
+  }
+  return "?";
+}
+
+}  // namespace copse::schedule

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Expansion: from a plan and a call's arguments to the primitive sequence of one node.
+#ifndef COPSE_PLANNER_SCHEDULE_EXPAND_H_
+#define COPSE_PLANNER_SCHEDULE_EXPAND_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::schedule {
+
+// Where a primitive's data lies at its node.
+enum class Place : uint8_t {
+  kNone,      // no data (barrier)
+  kScratch,   // the slot's accumulator
+  kCell,      // what came from node `index`
+  kRankSend,  // send buffer of the local rank with local index `index`
+  kRankRecv,  // receive buffer, likewise
+};
+struct Buffer {
+  Place place = Place::kNone;
+  uint32_t index = 0;
+  friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+
+// The five primitives of the barrier model (papers: barrier-model) and what data needs beside them.
+enum class Step : uint8_t {
+  kStart,      // the node takes up the call (its first rank has arrived)
+  kRecvFrom,   // posts: one packet or put from `peer` in `phase`; its data will lie in Cell(peer)
+  kRecvLocal,  // posts: local rank `peer` (a local index) has given its buffers
+  kWait,       // until every kRecvFrom and kRecvLocal since the last kWait or kStart has completed
+  kReduce,     // target = operands combined in this order
+  kCopy,       // operands[0] to target
+  kSendTo,     // operands[0] to `peer` in `phase`
+  kDeliver,    // operands[0] to the receive buffer of local rank `peer`, which is done with this segment
+  kRelease,    // local rank `peer`'s send buffer is not needed any more, and it gets no data: it is done with this segment
+  kEnd,
+};
+struct Primitive {
+  Step step = Step::kStart;
+  uint32_t peer = 0;
+  uint16_t phase = 0;
+  uint8_t priority = 0;
+  std::vector<Buffer> operands;
+  Buffer target;
+  friend bool operator==(const Primitive&, const Primitive&) = default;
+};
+
+// One segment's byte range of the message.
+struct Segment {
+  uint32_t index = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+// The sequence of one node for one segment; every segment has the same sequence, so it is made once and shared.
+struct NodeSequence {
+  NodeIndex node{0};
+  std::vector<Primitive> primitives;  // kStart ... kEnd
+};
+
+// How many ranks each node has and which local rank is the root's, without the whole team.
+struct NodeView {
+  NodeIndex node{0};
+  uint32_t local_ranks = 0;
+  uint32_t root_node = 0;         // node of the call's root (collectives without one: plan.root_node)
+  uint32_t root_local_index = 0;  // of the root rank, on its own node
+};
+NodeView ViewOf(const ShapeIndex& shape, const Plan& plan, NodeIndex node, const CallArguments& arguments);
+
+// A tree plan prepared for being directed towards any root: O(n) to build, O(log n) to ask. Empty for exchanges.
+// Precondition: the plan was verified.
+class TreeIndex {
+ public:
+  explicit TreeIndex(const Plan& plan);
+  // The neighbour of `node` on the path to `root`; kNobody if they are the same.
+  uint32_t Towards(uint32_t node, uint32_t root) const;
+
+ private:
+  std::vector<uint32_t> parent_;                    // towards plan.root_node
+  std::vector<uint32_t> enter_;                     // preorder numbers: v's subtree is [enter_[v], leave_[v])
+  std::vector<uint32_t> leave_;
+  std::vector<std::vector<uint32_t>> children_;     // by ascending enter_
+};
+
+// The sequence of `view.node`. Order of operands: own ranks ascending, then children in plan order.
+// Errors: INVALID_ARGUMENT if plan and arguments do not fit (collective, bytes beyond the size class, node out of range,
+// root not in the tree). Cost: O(node's neighbours + local ranks + log n).
+// Source: papers, triggered operations (algorithms 1 and 2) and barrier model (primitives). Differs: local ranks take part.
+absl::StatusOr<NodeSequence> Expand(const Plan& plan, const TreeIndex& index, const NodeView& view,
+                                    const CallArguments& arguments);
+
+std::vector<Segment> SegmentsOf(const Plan& plan, uint64_t bytes);
+
+// One line a primitive: "RecvFrom(3) up", "Reduce(scratch = rank0 + rank1 + cell3)".
+std::string DescribePrimitive(const Primitive& primitive);
+
+}  // namespace copse::schedule
+
+#endif  // COPSE_PLANNER_SCHEDULE_EXPAND_H_

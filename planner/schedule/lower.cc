@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/schedule/lower.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace copse::schedule {
+namespace {
+
+// Descriptors of one sequence are at most this many (the engine's limit); a longer block is cut and chained by order of post.
+constexpr uint32_t kSequenceDescriptorsMax = 64;
+
+class Lowering {
+ public:
+  Lowering(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
+           LoweredCall* call)
+      : plan_(plan),
+        sequence_(sequence),
+        arguments_(arguments),
+        map_(map),
+        call_(*call),
+        phases_(PhaseCount(plan)),
+        bytes_(arguments.collective == Collective::kBarrier ? 0 : arguments.bytes()),
+        segments_(SegmentCount(plan, bytes_)) {}
+
+  void Node() {
+    Clear();
+    for (uint32_t s = 0; s < segments_; ++s) {
+      SetSegment(s);
+      NodeSegment();
+    }
+    if (segments_ == 1) return;
+    Begin({.counter = NodeDone(), .threshold = segments_});
+    Event(map_.node_event);
+    Finish();
+  }
+
+  // A rank's part of a segment waits for the node's part: then the rank gets its data, or is let go.
+  void Rank(uint32_t l) {
+    Clear();
+    for (uint32_t s = 0; s < segments_; ++s) {
+      SetSegment(s);
+      Begin({.counter = Ready(), .threshold = 1});
+      for (const Primitive& p : sequence_.primitives) {
+        if (p.peer != l) continue;
+        if (p.step == Step::kRecvLocal) call_.arrivals.push_back(Counter(s, p.phase));
+        if (p.step == Step::kDeliver) Copy(Ref(p.operands[0]), Ref({Place::kRankRecv, l}));
+      }
+      if (segments_ == 1) {
+        Event(map_.rank_event);
+      } else {
+        Count(RankDone(l));
+      }
+      Finish();
+    }
+    if (segments_ == 1) return;
+    Begin({.counter = RankDone(l), .threshold = segments_});
+    Event(map_.rank_event);
+    Finish();
+  }
+
+ private:
+  emu::CounterIndex InSlot(uint32_t segment, uint32_t phase) const { return segment * (phases_ + 1) + phase; }
+  emu::CounterIndex Counter(uint32_t segment, uint32_t phase) const { return map_.counter_base + InSlot(segment, phase); }
+  emu::CounterIndex Ready() const { return Counter(segment_, phases_); }
+  emu::CounterIndex NodeDone() const { return map_.counter_base + segments_ * (phases_ + 1); }
+  emu::CounterIndex RankDone(uint32_t l) const { return NodeDone() + 1 + l; }
+
+  void SetSegment(uint32_t s) {
+    segment_ = s;
+    offset_ = uint64_t{s} * plan_.segment_bytes;
+    length_ = static_cast<uint32_t>(segments_ == 1 ? bytes_ : std::min<uint64_t>(plan_.segment_bytes, bytes_ - offset_));
+  }
+
+  // The node's own part of one segment: a block of descriptors after every Wait.
+  void NodeSegment() {
+    uint32_t awaited = 0;
+    bool first_block = true;
+    for (const Primitive& p : sequence_.primitives) {
+      switch (p.step) {
+        case Step::kStart: break;
+        case Step::kRecvFrom:
+        case Step::kRecvLocal: ++awaited; break;
+        case Step::kWait: {
+          const emu::CounterIndex counter = Counter(segment_, p.phase);
+          if (!first_block) {
+            // The block before has to end first: its last descriptor counts on this block's counter.
+            Count(counter);
+            Finish();
+            ++awaited;
+          }
+          Begin({.counter = counter, .threshold = awaited, .priority = p.priority});
+          first_block = false;
+          awaited = 0;
+          break;
+        }
+        case Step::kReduce: Reduce(p); break;
+        case Step::kCopy: Copy(Ref(p.operands[0]), Ref(p.target)); break;
+        case Step::kSendTo: Send(p); break;
+        case Step::kDeliver:
+        case Step::kRelease: break;  // the rank's own part
+        case Step::kEnd:
+          Count(Ready());
+          if (segments_ == 1) {
+            Event(map_.node_event);
+          } else {
+            Count(NodeDone());
+          }
+          Finish();
+          break;
+      }
+    }
+  }
+
+  void Clear() {
+    call_.descriptors.clear();
+    call_.sequences.clear();
+    call_.arrivals.clear();
+  }
+
+  size_t NeighbourIndex(uint32_t node) const {
+    const auto it = std::lower_bound(map_.neighbours.begin(), map_.neighbours.end(), node);
+    CHECK(it != map_.neighbours.end() && *it == node);
+    return static_cast<size_t>(it - map_.neighbours.begin());
+  }
+
+  emu::MemoryRef Ref(const Buffer& buffer) const {
+    switch (buffer.place) {
+      case Place::kNone: return {};
+      case Place::kScratch: return {map_.scratch, offset_};
+      case Place::kCell: return {map_.cells[NeighbourIndex(buffer.index)], offset_};
+      case Place::kRankSend: return {map_.rank_send_base + buffer.index, offset_};
+      case Place::kRankRecv: return {map_.rank_receive_base + buffer.index, offset_};
+    }
+    return {};
+  }
+
+  void Send(const Primitive& p) {
+    // A whole message of up to one MP packet goes as one; all else is a put into the receiver's staging cell.
+    const bool packet = offset_ == 0 && length_ <= emu::kMpPayloadBytes;
+    emu::Descriptor d;
+    d.op = packet ? emu::OpCode::kSend : emu::OpCode::kPut;
+    d.options = emu::kOptionTrigger;
+    d.bytes = p.operands[0].place == Place::kNone ? 0 : length_;
+    if (d.bytes > 0) d.source = Ref(p.operands[0]);
+    d.edge = map_.edges[NeighbourIndex(p.peer)];
+    d.remote_counter = InSlot(segment_, p.phase);
+    d.remote_offset = offset_;
+    d.sequence = map_.sequence;
+    d.hash = map_.hash;
+    Add(d);
+  }
+
+  // The ALU takes seven operands at once; a longer list goes on with the result as the first operand of the next chunk.
+  void Reduce(const Primitive& p) {
+    if (length_ == 0) return;
+    emu::Descriptor d;
+    d.op = emu::OpCode::kReduce;
+    d.alu_op = arguments_.op;
+    d.alu_type = arguments_.type;
+    d.bytes = length_;
+    d.target = Ref(p.target);
+    size_t next = 0;
+    while (next < p.operands.size()) {
+      d.operand_count = 0;
+      if (next > 0) d.operands[d.operand_count++] = d.target;
+      while (next < p.operands.size() && d.operand_count < emu::kAluOperandsMax) {
+        d.operands[d.operand_count++] = Ref(p.operands[next++]);
+      }
+      Add(d);
+    }
+  }
+
+  void Copy(emu::MemoryRef from, emu::MemoryRef to) {
+    if (length_ == 0) return;
+    emu::Descriptor d;
+    d.op = emu::OpCode::kCopy;
+    d.bytes = length_;
+    d.source = from;
+    d.target = to;
+    Add(d);
+  }
+
+  void Count(emu::CounterIndex counter) {
+    emu::Descriptor d;
+    d.op = emu::OpCode::kCount;
+    d.counter = counter;
+    Add(d);
+  }
+
+  void Event(uint64_t value) {
+    emu::Descriptor d;
+    d.op = emu::OpCode::kEvent;
+    d.value = value;
+    Add(d);
+  }
+
+  void Begin(const emu::Trigger& trigger) {
+    call_.sequences.push_back({trigger, static_cast<uint32_t>(call_.descriptors.size()), 0});
+  }
+
+  void Add(const emu::Descriptor& descriptor) {
+    if (call_.descriptors.size() - call_.sequences.back().first == kSequenceDescriptorsMax) {
+      const emu::Trigger trigger = call_.sequences.back().trigger;
+      Finish();
+      Begin(trigger);
+    }
+    call_.descriptors.push_back(descriptor);
+  }
+
+  void Finish() {
+    LoweredSequence& sequence = call_.sequences.back();
+    sequence.count = static_cast<uint32_t>(call_.descriptors.size()) - sequence.first;
+  }
+
+  const Plan& plan_;
+  const NodeSequence& sequence_;
+  const CallArguments& arguments_;
+  const PortMap& map_;
+  LoweredCall& call_;
+  const uint32_t phases_;
+  const uint64_t bytes_;
+  const uint32_t segments_;
+  uint32_t segment_ = 0;
+  uint64_t offset_ = 0;
+  uint32_t length_ = 0;
+};
+
+}  // namespace
+
+uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks) {
+  return SegmentCount(plan, plan.bytes_max) * (PhaseCount(plan) + 1) + 1 + local_ranks;
+}
+
+uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
+  const uint32_t segments = SegmentCount(plan, plan.bytes_max);
+  // Blocks of more than kSequenceDescriptorsMax only come from many children or operands.
+  uint32_t fan_out = 0;
+  for (const auto& list : plan.neighbours) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
+  const uint32_t cuts = (fan_out + (fan_out + local_ranks) / 6 + 4) / kSequenceDescriptorsMax + 1;
+  return segments * PhaseCount(plan) * cuts + 1 + local_ranks * (segments + 1);
+}
+
+void LowerNode(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
+               LoweredCall* call) {
+  Lowering(plan, sequence, arguments, map, call).Node();
+}
+
+void LowerRank(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
+               uint32_t local, LoweredCall* call) {
+  Lowering(plan, sequence, arguments, map, call).Rank(local);
+}
+
+}  // namespace copse::schedule

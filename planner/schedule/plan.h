@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plan: one parametric schedule for (team, collective, size class, algorithm). Root, count and segments are its
+// arguments; expand.h makes the primitive sequences of one call of it. docs/reference/plan-format.md has the bytes.
+#ifndef COPSE_PLANNER_SCHEDULE_PLAN_H_
+#define COPSE_PLANNER_SCHEDULE_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/ids.h"
+#include "planner/schedule/collective.h"
+
+namespace copse::schedule {
+
+// Bounds that the verifier enforces and that pools are computed from.
+inline constexpr uint32_t kNodeCountMax = 1u << 20;
+inline constexpr uint32_t kSegmentsMax = 16;
+inline constexpr uint32_t kPhasesMax = 44;      // 2 * log2(kNodeCountMax) + 4
+inline constexpr uint64_t kMessageBytesMax = 64 * 1024;
+inline constexpr uint32_t kLocalRanksMax = 256;
+inline constexpr uint32_t kSegmentBytesMax = 8 * 1024;  // a segment fits a frame
+inline constexpr uint32_t kExchangeNodesMax = 4096;     // the verifier follows every contribution of an exchange
+
+// Which ranks a team has and where: ranks[r] says on which of the team's nodes rank r lives. Node indices are dense,
+// numbered by the first rank that lives there.
+struct TeamShape {
+  std::vector<NodeIndex> node_of_rank;
+  uint32_t node_count = 0;
+
+  uint32_t size() const { return static_cast<uint32_t>(node_of_rank.size()); }
+  friend bool operator==(const TeamShape&, const TeamShape&) = default;
+};
+
+// A shape prepared for look-ups: O(size) to build, O(1) to ask.
+class ShapeIndex {
+ public:
+  // CHECKs what CheckShape checks.
+  explicit ShapeIndex(const TeamShape& shape);
+
+  uint32_t size() const { return static_cast<uint32_t>(node_of_rank_.size()); }
+  uint32_t node_count() const { return static_cast<uint32_t>(first_.size()) - 1; }
+  NodeIndex NodeOf(Rank rank) const { return node_of_rank_[rank.value()]; }
+  // Ranks of one node, ascending: the local index of a rank is its place in here.
+  absl::Span<const Rank> RanksOf(NodeIndex node) const;
+  uint32_t LocalIndexOf(Rank rank) const { return local_index_[rank.value()]; }
+
+ private:
+  std::vector<NodeIndex> node_of_rank_;
+  std::vector<uint32_t> local_index_;
+  std::vector<uint32_t> first_;  // ranks of node n are by_node_[first_[n], first_[n + 1])
+  std::vector<Rank> by_node_;
+};
+
+// INVALID_ARGUMENT: no ranks, a node index out of range or without a rank, more than kLocalRanksMax ranks on one node.
+absl::Status CheckShape(const TeamShape& shape);
+
+// kTree: an undirected tree over the team's nodes. A call's root (for barrier and allreduce: `root_node`) directs it: the
+// neighbour towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1 down.
+// kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling). A round is a phase.
+enum class PlanKind : uint8_t { kTree = 0, kExchange = 1 };
+
+// One round of an exchange plan at one node: first send, then await. kNobody: nothing to send, or to await.
+inline constexpr uint32_t kNobody = 0xffffffff;
+struct ExchangeStep {
+  uint16_t round = 0;
+  uint32_t send_to = kNobody;       // node index
+  uint32_t receive_from = kNobody;  // node index
+  // What is received: combined with the accumulated value, or replaces it (the last step of a folded-out node).
+  bool combine = true;
+};
+
+struct Plan {
+  PlanId id{0};
+  Collective collective = Collective::kBarrier;
+  uint64_t bytes_min = 0;  // size class, inclusive
+  uint64_t bytes_max = 0;
+  std::string algorithm;   // "flat", "binomial", "knomial-4", "kary-2", "dissemination", "recursive-doubling"
+  PlanKind kind = PlanKind::kTree;
+  uint32_t node_count = 0;
+  uint32_t segment_bytes = 0;  // longer messages are cut into segments of this; multiple of 8; 0: never cut
+  uint8_t priority = 0;
+  // kTree. neighbours[v] in serving order: the order of sends down, and of operands up (after v's own ranks).
+  NodeIndex root_node{0};
+  std::vector<std::vector<uint32_t>> neighbours;
+  // kExchange. steps[v], rounds ascending.
+  std::vector<std::vector<ExchangeStep>> steps;
+  double predicted_us = 0;  // by the cost model, for this plan's largest message, root at root_node
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+bool operator==(const ExchangeStep& a, const ExchangeStep& b);
+
+// Number of segments of a message: at least 1, also for 0 bytes.
+uint32_t SegmentCount(const Plan& plan, uint64_t bytes);
+// Phases that its packets may carry: counters per segment.
+uint32_t PhaseCount(const Plan& plan);
+// For a node: every node that it exchanges packets with, ascending. These are the plan's edges there.
+std::vector<NodeIndex> NeighboursOf(const Plan& plan, NodeIndex node);
+
+// Plan format. Decode checks lengths and ranges, not meaning (verify.h does): INVALID_ARGUMENT names the field.
+std::string EncodePlan(const Plan& plan);
+absl::StatusOr<Plan> DecodePlan(std::string_view bytes);
+// Content hash of the encoded bytes: both sides compare it.
+uint64_t PlanHash(std::string_view encoded);
+
+// The plan of `plans` for a call: same collective, bytes within the class; the first one wins. Null if none.
+const Plan* SelectPlan(absl::Span<const Plan> plans, Collective collective, uint64_t bytes);
+
+}  // namespace copse::schedule
+
+#endif  // COPSE_PLANNER_SCHEDULE_PLAN_H_

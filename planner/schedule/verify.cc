@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/schedule/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "planner/schedule/expand.h"
+
+namespace copse::schedule {
+namespace {
+
+template <typename... Parts>
+absl::Status Bad(const Plan& plan, const Parts&... parts) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("plan ", plan.id.value(), " (", AbslView(CollectiveName(plan.collective)), ", ", plan.algorithm, "): ",
+                   parts...));
+}
+
+absl::Status CheckSizes(const Plan& plan, const TeamShape& shape, const VerifyLimits& limits) {
+  if (plan.node_count == 0 || plan.node_count > kNodeCountMax) {
+    return Bad(plan, "nodes (nodes=", plan.node_count, ", limit=1-", kNodeCountMax, ")");
+  }
+  if (plan.node_count != shape.node_count) {
+    return Bad(plan, "made for another team (nodes=", plan.node_count, ", team's nodes=", shape.node_count, ")");
+  }
+  if (plan.bytes_min > plan.bytes_max || plan.bytes_max > kMessageBytesMax) {
+    return Bad(plan, "size class (bytes=", plan.bytes_min, "-", plan.bytes_max, ", limit=", kMessageBytesMax, ")");
+  }
+  if (plan.segment_bytes % 8 != 0 || plan.segment_bytes > kSegmentBytesMax) {
+    return Bad(plan, "segment size (bytes=", plan.segment_bytes, ", limit=", kSegmentBytesMax, ", a multiple of 8)");
+  }
+  if (plan.segment_bytes == 0 && plan.bytes_max > kSegmentBytesMax) {
+    return Bad(plan, "unsegmented message (bytes=", plan.bytes_max, ", limit=", kSegmentBytesMax, ")");
+  }
+  if (SegmentCount(plan, plan.bytes_max) > limits.segments_max) {
+    return Bad(plan, "segments (segments=", SegmentCount(plan, plan.bytes_max), ", limit=", limits.segments_max, ")");
+  }
+  if (plan.root_node.value() >= plan.node_count) {
+    return Bad(plan, "root out of range (node=", plan.root_node.value(), ", limit=", plan.node_count, ")");
+  }
+  if (!std::isfinite(plan.predicted_us) || plan.predicted_us < 0) return Bad(plan, "predicted time is not a time");
+  return absl::OkStatus();
+}
+
+absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
+  const uint32_t n = plan.node_count;
+  if (!plan.steps.empty()) return Bad(plan, "a tree with exchange steps (nodes=", plan.steps.size(), ")");
+  if (plan.neighbours.size() != n) return Bad(plan, "neighbour lists (lists=", plan.neighbours.size(), ", nodes=", n, ")");
+  uint64_t links = 0;
+  std::vector<std::vector<uint32_t>> sorted = plan.neighbours;
+  for (uint32_t v = 0; v < n; ++v) {
+    std::vector<uint32_t>& list = sorted[v];
+    std::sort(list.begin(), list.end());
+    if (list.size() > limits.neighbours_max) {
+      return Bad(plan, "fan-out of node ", v, " (neighbours=", list.size(), ", limit=", limits.neighbours_max, ")");
+    }
+    if (std::adjacent_find(list.begin(), list.end()) != list.end()) return Bad(plan, "node ", v, " has a neighbour twice");
+    if (!list.empty() && list.back() >= n) {
+      return Bad(plan, "node ", v, " has an unknown neighbour (node=", list.back(), ", limit=", n, ")");
+    }
+    if (std::binary_search(list.begin(), list.end(), v)) return Bad(plan, "node ", v, " is its own neighbour");
+    links += list.size();
+  }
+  for (uint32_t v = 0; v < n; ++v) {
+    for (const uint32_t u : sorted[v]) {
+      if (!std::binary_search(sorted[u].begin(), sorted[u].end(), v)) {
+        return Bad(plan, "node ", v, " knows node ", u, ", but not the other way round");
+      }
+    }
+  }
+  if (links != 2 * uint64_t{n - 1}) {
+    return Bad(plan, "not a tree: ", links / 2, " links for ", n, " nodes (limit=", n - 1, ")");
+  }
+  std::vector<bool> reached(n, false);
+  std::vector<uint32_t> work = {plan.root_node.value()};
+  reached[plan.root_node.value()] = true;
+  uint32_t count = 0;
+  while (!work.empty()) {
+    const uint32_t v = work.back();
+    work.pop_back();
+    ++count;
+    for (const uint32_t u : sorted[v]) {
+      if (reached[u]) continue;
+      reached[u] = true;
+      work.push_back(u);
+    }
+  }
+  if (count != n) {
+    const auto missing = std::find(reached.begin(), reached.end(), false) - reached.begin();
+    return Bad(plan, "node ", missing, " is not connected (reached=", count, ", nodes=", n, ")");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
+  const uint32_t n = plan.node_count;
+  if (plan.collective != Collective::kBarrier && plan.collective != Collective::kAllreduce) {
+    return Bad(plan, "an exchange cannot carry it");
+  }
+  if (n > kExchangeNodesMax) return Bad(plan, "exchange too large (nodes=", n, ", limit=", kExchangeNodesMax, ")");
+  if (!plan.neighbours.empty()) return Bad(plan, "an exchange with tree links");
+  if (plan.steps.size() != n) return Bad(plan, "step lists (lists=", plan.steps.size(), ", nodes=", n, ")");
+  for (uint32_t v = 0; v < n; ++v) {
+    uint32_t before = 0;
+    for (const ExchangeStep& step : plan.steps[v]) {
+      if (step.round <= before) return Bad(plan, "node ", v, ": rounds must ascend from 1 (round=", step.round, ")");
+      before = step.round;
+      if (step.round >= limits.phases_max) {
+        return Bad(plan, "node ", v, ": too many rounds (round=", step.round, ", limit=", limits.phases_max - 1, ")");
+      }
+      for (const uint32_t peer : {step.send_to, step.receive_from}) {
+        if (peer != kNobody && (peer >= n || peer == v)) return Bad(plan, "node ", v, ": bad partner (node=", peer, ")");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Up to here trees, too, are followed with exact sets.
+constexpr uint32_t kExactNodesMax = 256;
+
+// What a buffer holds, symbolically: whose contributions. The exact set for exchanges (n is small), for trees a multiset
+// hash: the sum of random numbers, one a node, and how many were added.
+class Contributions {
+ public:
+  static Contributions Of(uint32_t node, uint32_t node_count, bool exact) {
+    Contributions c;
+    c.count_ = 1;
+    c.sum_ = Mix64(node + 1);
+    if (exact) {
+      c.set_.assign((node_count + 63) / 64, 0);
+      c.set_[node / 64] |= uint64_t{1} << (node % 64);
+    }
+    return c;
+  }
+  void Add(const Contributions& other) {
+    count_ += other.count_;
+    sum_ += other.sum_;
+    if (set_.size() < other.set_.size()) set_.resize(other.set_.size(), 0);
+    for (size_t i = 0; i < other.set_.size(); ++i) set_[i] |= other.set_[i];
+  }
+  uint64_t Distinct() const {
+    uint64_t distinct = 0;
+    for (const uint64_t word : set_) distinct += static_cast<uint64_t>(__builtin_popcountll(word));
+    return distinct;
+  }
+  friend bool operator==(const Contributions&, const Contributions&) = default;
+
+ private:
+  uint64_t count_ = 0;
+  uint64_t sum_ = 0;
+  std::vector<uint64_t> set_;
+};
+
+// Runs all nodes' sequences against one another, in any order that dependencies allow.
+class SymbolicRun {
+ public:
+  SymbolicRun(const Plan& plan, const TeamShape& shape, const CallArguments& arguments)
+      : plan_(plan), shape_(shape), arguments_(arguments), index_(plan), exact_(plan.kind == PlanKind::kExchange || plan.node_count <= kExactNodesMax) {}
+
+  absl::Status Run() {
+    const uint32_t n = plan_.node_count;
+    wanted_ = Wanted();
+    nodes_.resize(n);
+    for (uint32_t v = 0; v < n; ++v) {
+      const NodeView view = ViewOf(shape_, plan_, NodeIndex(v), arguments_);
+      ASSIGN_OR_RETURN(nodes_[v].sequence, Expand(plan_, index_, view, arguments_));
+      runnable_.push_back(v);
+    }
+    while (!runnable_.empty()) {
+      const uint32_t v = runnable_.front();
+      runnable_.pop_front();
+      RETURN_IF_ERROR(Advance(v));
+    }
+    for (uint32_t v = 0; v < n; ++v) RETURN_IF_ERROR(CheckEnd(v));
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Message {
+    uint16_t phase = 0;
+    bool awaited = false;
+    Contributions data;
+  };
+  struct Node {
+    NodeSequence sequence;
+    size_t next = 0;
+    std::vector<std::pair<uint32_t, uint16_t>> awaited;  // since the last Wait
+    std::map<uint32_t, Message> arrived;                 // by sender: a directed edge carries one packet a call
+    std::map<uint32_t, bool> received;                   // peers of kRecvFrom so far
+    Contributions scratch;
+    uint32_t ranks_done = 0;
+  };
+
+  absl::StatusOr<Contributions> Read(Node& node, const Buffer& buffer) {
+    const uint32_t v = node.sequence.node.value();
+    switch (buffer.place) {
+      case Place::kNone:
+        // A barrier carries no data but knowledge: what has been heard of.
+        return node.scratch;
+      case Place::kScratch: return node.scratch;
+      // Ranks of a node count as one contribution: local index 0 stands for the node, the others add nothing, except for
+      // a broadcast, whose root rank is the one that matters.
+      case Place::kRankSend:
+        if (buffer.index != 0 && arguments_.collective != Collective::kBcast) return Contributions();
+        return Contributions::Of(v, plan_.node_count, exact_);
+      case Place::kRankRecv: return Bad(plan_, "node ", v, " reads a receive buffer");
+      case Place::kCell: {
+        const auto it = node.arrived.find(buffer.index);
+        if (it == node.arrived.end() || !it->second.awaited) {
+          return Bad(plan_, "node ", v, " reads what node ", buffer.index, " has not sent");
+        }
+        return it->second.data;
+      }
+    }
+    return Bad(plan_, "unknown buffer");
+  }
+
+  absl::Status Advance(uint32_t v) {
+    Node& node = nodes_[v];
+    const bool barrier = arguments_.collective == Collective::kBarrier;
+    while (node.next < node.sequence.primitives.size()) {
+      const Primitive& p = node.sequence.primitives[node.next];
+      switch (p.step) {
+        case Step::kStart:
+          if (barrier) node.scratch = Contributions::Of(v, plan_.node_count, exact_);
+          break;
+        case Step::kEnd:
+        case Step::kRecvLocal: break;
+        case Step::kRecvFrom:
+          if (!node.received.emplace(p.peer, true).second) {
+            return Bad(plan_, "node ", v, " awaits node ", p.peer, " twice in one call");
+          }
+          node.awaited.emplace_back(p.peer, p.phase);
+          break;
+        case Step::kWait: {
+          for (const auto& [peer, phase] : node.awaited) {
+            const auto it = node.arrived.find(peer);
+            if (it == node.arrived.end()) return absl::OkStatus();  // runs again when something arrives
+            if (it->second.phase != phase) {
+              return Bad(plan_, "node ", v, " awaits node ", peer, " in phase ", phase, ", it sends in phase ",
+                         it->second.phase);
+            }
+          }
+          for (const auto& [peer, phase] : node.awaited) {
+            Message& message = node.arrived[peer];
+            message.awaited = true;
+            if (barrier) node.scratch.Add(message.data);
+          }
+          node.awaited.clear();
+          break;
+        }
+        case Step::kReduce: {
+          Contributions sum;
+          for (const Buffer& operand : p.operands) {
+            ASSIGN_OR_RETURN(const Contributions part, Read(node, operand));
+            sum.Add(part);
+          }
+          node.scratch = sum;
+          break;
+        }
+        case Step::kCopy: {
+          ASSIGN_OR_RETURN(node.scratch, Read(node, p.operands[0]));
+          break;
+        }
+        case Step::kSendTo: {
+          ASSIGN_OR_RETURN(Contributions data, Read(node, p.operands[0]));
+          if (!nodes_[p.peer].arrived.emplace(v, Message{p.phase, false, std::move(data)}).second) {
+            return Bad(plan_, "node ", v, " sends to node ", p.peer, " twice in one call");
+          }
+          runnable_.push_back(p.peer);
+          break;
+        }
+        case Step::kDeliver: {
+          ASSIGN_OR_RETURN(const Contributions data, Read(node, p.operands[0]));
+          if (data != wanted_) return Bad(plan_, "node ", v, " delivers a wrong result: not every contribution exactly once");
+          ++node.ranks_done;
+          break;
+        }
+        case Step::kRelease: ++node.ranks_done; break;
+      }
+      ++node.next;
+    }
+    return absl::OkStatus();
+  }
+
+  Contributions Wanted() const {
+    if (arguments_.collective == Collective::kBcast) {
+      return Contributions::Of(shape_.NodeOf(Rank(arguments_.root)).value(), plan_.node_count, exact_);
+    }
+    Contributions all;
+    for (uint32_t v = 0; v < plan_.node_count; ++v) all.Add(Contributions::Of(v, plan_.node_count, exact_));
+    return all;
+  }
+
+  absl::Status CheckEnd(uint32_t v) {
+    const Node& node = nodes_[v];
+    if (node.next != node.sequence.primitives.size()) {
+      return Bad(plan_, "deadlock: node ", v, " waits for ever at '",
+                 DescribePrimitive(node.sequence.primitives[node.next]), "'");
+    }
+    for (const auto& [peer, message] : node.arrived) {
+      if (!message.awaited) return Bad(plan_, "node ", peer, " sends to node ", v, ", which does not await it");
+    }
+    if (node.ranks_done != shape_.RanksOf(NodeIndex(v)).size()) return Bad(plan_, "node ", v, " leaves a rank behind");
+    if (arguments_.collective == Collective::kBarrier && exact_ && node.scratch.Distinct() != plan_.node_count) {
+      return Bad(plan_, "node ", v, " leaves the barrier before all have entered (heard of=", node.scratch.Distinct(),
+                 ", nodes=", plan_.node_count, ")");
+    }
+    return absl::OkStatus();
+  }
+
+  const Plan& plan_;
+  const ShapeIndex shape_;
+  const CallArguments arguments_;
+  const TreeIndex index_;
+  const bool exact_;
+  Contributions wanted_;  // at every rank that gets a result
+  std::vector<Node> nodes_;
+  std::deque<uint32_t> runnable_;
+};
+
+}  // namespace
+
+absl::Status VerifyExecution(const Plan& plan, const TeamShape& shape, const CallArguments& arguments) {
+  return SymbolicRun(plan, shape, arguments).Run();
+}
+
+absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLimits& limits) {
+  RETURN_IF_ERROR(CheckShape(shape));
+  RETURN_IF_ERROR(CheckSizes(plan, shape, limits));
+  if (plan.kind == PlanKind::kTree) {
+    RETURN_IF_ERROR(CheckTree(plan, limits));
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckExchange(plan, limits));
+  CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
+  return VerifyExecution(plan, shape, arguments);
+}
+
+absl::Status VerifyPlans(absl::Span<const Plan> plans, const TeamShape& shape, const VerifyLimits& limits) {
+  for (const Plan& plan : plans) RETURN_IF_ERROR(VerifyPlan(plan, shape, limits));
+  for (int c = 0; c < kCollectiveCount; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    uint64_t bytes = 0;
+    while (true) {
+      const Plan* plan = SelectPlan(plans, collective, bytes);
+      if (plan == nullptr) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("plans: none for ", AbslView(CollectiveName(collective)), " of ", bytes, " bytes"));
+      }
+      if (collective == Collective::kBarrier || plan->bytes_max >= kMessageBytesMax) break;
+      bytes = plan->bytes_max + 1;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace copse::schedule
