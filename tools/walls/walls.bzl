@@ -72,7 +72,8 @@ _WALLS = {
     "ucx-transport": _GRPC + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["schedule"] + _TESTS,
     "daemon-core": _GRPC + _UCX + _PLANNER + ["daemon"] + _PROGRAMS + _TESTS,
     "daemon": _PLANNER + _PROGRAMS + _TESTS,
-    "client": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule"] + _TESTS,
+    # Loaded into users' processes: no library that it can do without either.
+    "client": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite"] + _TESTS,
     "ctl": _DAEMON + _PLANNER + _ENGINE + _CLIENT + _UCX + ["schedule", "copse-sim"] + _TESTS,
     "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "planner-server"] + _CLIENT + _TESTS,
     "fixture-inner": ["fixture-outer"],
