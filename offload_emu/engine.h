@@ -26,12 +26,15 @@ namespace copse::emu {
 // in slot seq mod W. Counters are numbered slot * counters_per_slot + i. Regions below `regions`
 // are bound by the owner; every edge also has one staging cell a slot, which the engine allocates
 // on first use, of at most `cell_bytes`.
+//
+// A port with an MPQ and no cells is of the other kind, from client to client: it knows no calls,
+// so packets go to the MPQ (dropped if it is full), every one that says so counts, and neither
+// window, credit nor hash apply.
 struct PortOptions {
-  uint32_t job = 0;         // fairness: ready work is served round-robin by job
-  uint32_t sequences = 64;  // descriptor sequences armed or ready at once (the DQ's depth)
-  uint32_t mpq_entries =
-      0;  // received packets that no cell awaits (kNoCell ports: client to client)
-  uint32_t eq_entries = 64;  // events posted and not yet delivered
+  uint32_t job = 0;          // fairness: ready work is served round-robin by job
+  uint32_t sequences = 64;   // descriptor sequences armed or ready at once (the DQ's depth)
+  uint32_t mpq_entries = 0;  // received packets not yet popped
+  uint32_t eq_entries = 64;  // kEvent descriptors posted and not yet run
   uint32_t slots = 1;        // power of two, at most 4096
   uint32_t counters_per_slot = 8;
   uint32_t regions = 16;
@@ -45,8 +48,8 @@ struct CounterValue {
   uint64_t failure = 0;
 };
 
-// What comes out of a port. Called from Progress and from Post, on the engine's thread; it may post
-// again.
+// What comes out of a port. Called from Progress (OnMismatch also from ExpectHash), on the engine's
+// thread. It may call everything of the engine but Progress, ClosePort of this very port included.
 class PortSink {
  public:
   virtual ~PortSink() = default;
@@ -54,7 +57,7 @@ class PortSink {
   // failed.
   virtual void OnEvent(PortId port, uint64_t value, bool failed) = 0;
   // A packet for call `sequence` arrived whose hash is not the one that ExpectHash named (whichever
-  // came first).
+  // came first). Once an edge and call; such packets neither land nor count.
   virtual void OnMismatch(PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) = 0;
 };
 
@@ -70,12 +73,12 @@ class ControlSink {
 
 struct EngineOptions {
   Incarnation incarnation;  // ours; frames for another one are dropped and counted
-  uint64_t memory_limit_bytes = 256u
-                                << 20;  // cells of all ports together, reserved at OpenPort/AddEdge
+  // For cells and scratch of all ports together, reserved by OpenPort and AddEdge.
+  uint64_t memory_limit_bytes = 256u << 20;
   uint32_t ports_max = 4096;
   uint32_t sequences_max = 65536;  // of one port
-  uint32_t quantum_bytes =
-      64 * 1024;  // of copy and ALU work for one job before the next job's turn
+  // Of copy and ALU work for one job before the next job's turn.
+  uint32_t quantum_bytes = 64 * 1024;
   uint64_t retained_bytes_max = 256 * 1024;  // of released buffers, kept for the next call
 };
 
@@ -98,6 +101,9 @@ struct EngineStats {
 // An Engine is single-threaded and deterministic: what it does follows from the calls and frames
 // alone, in their order. It owns its ports, counters and cells; regions are borrowed until unbound.
 // `*transport`, `*control` outlive it.
+//
+// Everything runs in Progress: other calls only make work for it. Their owner calls Progress after
+// them, as after the transport's wake-ups, until it returns false.
 //
 // Invariants: a sequence runs at most once; descriptors of one sequence run in order; no cell is
 // written for a call that has no credit; a failure on a trigger is passed on as a failure, never as
@@ -135,21 +141,30 @@ class Engine {
     Label label;
   };
   absl::StatusOr<NewEdge> AddEdge(PortId port, Incarnation peer);
-  // The label that the peer issued for us. Before it, sends on the edge wait.
+  // The label that the peer issued for us. Before it, sends on the edge wait. The transport must be
+  // connected to the peer by then, or its frames are dropped and OnPeerDown tells.
   absl::Status SetRemoteLabel(PortId port, uint32_t edge, Label remote);
+  // What waits for the edge, and gets that were not answered, fail.
   void RemoveEdge(PortId port, uint32_t edge);
 
   // --- Counters and sequences ---
-  // Arms one sequence (at most 64 descriptors); it may run before this returns. All or nothing.
-  // INVALID_ARGUMENT: a field is out of range (the text names it). RESOURCE_EXHAUSTED:
-  // PortOptions::sequences or eq_entries.
+  // Arms one sequence (at most 64 descriptors). All or nothing. It belongs to the call in whose
+  // slot its trigger is (without one: its first packet, else its first counter) and ends with it.
+  //
+  // A packet or put without credit, label or room in the outbox makes its whole sequence wait
+  // there: post sends that shall not wait for one another as sequences of their own. An operation
+  // out of a region's bounds counts as failed, and so does the rest of its sequence.
+  // INVALID_ARGUMENT: a field is out of range (the text names it), the call is over. NOT_FOUND: no
+  // such port. RESOURCE_EXHAUSTED: PortOptions::sequences or eq_entries.
   absl::Status Post(PortId port, const Trigger& trigger, absl::Span<const Descriptor> descriptors);
   absl::Status Count(PortId port, CounterIndex counter, uint64_t success, uint64_t failure);
   CounterValue ReadCounter(PortId port, CounterIndex counter) const;
 
   // --- Calls of a team's port ---
-  // The hash that packets of call `seq` must carry. `seq` must lie in the window [finished,
-  // finished + slots).
+  // The hash that packets of call `seq` must carry. Packets that came before land in their cells,
+  // but count only now, if their hash is this one: without ExpectHash no packet ever counts.
+  // INVALID_ARGUMENT: `seq` is outside the window [finished, finished + slots) or over.
+  // FAILED_PRECONDITION: another hash was named before.
   absl::Status ExpectHash(PortId port, CallSeq seq, uint16_t hash);
   // Call `seq` is over: its counters are zeroed, its armed sequences dropped, its slot free for seq
   // + slots. Calls may finish out of order; credit (the length of the finished prefix) goes back to
@@ -160,6 +175,8 @@ class Engine {
 
   // --- Network ---
   // Sends a control frame to a connected peer (not subject to credits).
+  // INVALID_ARGUMENT: longer than kControlBytesMax. UNAVAILABLE: not connected or down.
+  // RESOURCE_EXHAUSTED: too much is waiting for this peer already.
   absl::Status SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message);
 
   // --- Client-to-client packets (ports with mpq_entries) ---
@@ -167,7 +184,9 @@ class Engine {
   bool PopPacket(PortId port, MpPacket* packet, uint32_t* payload_bytes);
 
   // Takes in what the transport has, then runs ready sequences, at most `budget_bytes` of copying
-  // and reducing. True if it did anything or left work behind.
+  // and reducing, then sends. True if it did anything or left work behind: call it again. Frames
+  // that the transport does not take are no such work; the transport's wake-up announces that it
+  // has room.
   bool Progress(uint64_t budget_bytes);
 
   const EngineStats& stats() const;

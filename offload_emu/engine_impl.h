@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's inside. engine.cc: what its owner calls; engine_receive.cc: what arrives;
-// engine_run.cc: what runs; engine_send.cc: what leaves.
+// The engine's inside. engine.cc: ports, edges and calls; engine_post.cc: what is posted;
+// engine_receive.cc: what arrives; engine_run.cc: what runs; engine_send.cc: what leaves.
 #ifndef COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_
 #define COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_
 
@@ -25,6 +25,10 @@
 #include "offload_emu/transport.h"
 
 namespace copse::emu {
+
+// INVALID_ARGUMENT that names what, the value and the limit.
+absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit);
+absl::Status NoSuchPort(PortId id);
 
 // Another daemon, as long as an edge leads to it or something waits to be sent to it.
 struct Peer {
@@ -74,15 +78,17 @@ class Engine::Impl final : public TransportSink {
 
   // engine.cc
   absl::Status CheckOptions(const PortOptions& options) const;
+  absl::Status Reserve(uint64_t bytes);
+  void DetachEdge(Edge* edge);
+  void Reap();
+
+  // engine_post.cc
   absl::Status CheckCounter(const Port& port, CounterIndex counter) const;
   absl::Status CheckDescriptor(const Port& port, const Descriptor& descriptor) const;
-  absl::Status Reserve(uint64_t bytes);
   uint32_t SlotOf(const Port& port, const Trigger& trigger,
                   absl::Span<const Descriptor> descriptors) const;
   void DropSequences(Port* port, uint32_t slot);
   void DropSequence(Sequence* sequence);
-  void DetachEdge(Edge* edge);
-  void Reap();
 
   // engine_receive.cc
   void OnRecord(Incarnation from, const Record& record, const uint8_t* payload);

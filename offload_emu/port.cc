@@ -103,9 +103,7 @@ void Port::RemoveEdge(uint32_t index) {
   Edge* of = edge(index);
   if (of == nullptr) return;
   CHECK(of->waiting.empty());
-  for (PendingGet& get : gets_) {
-    if (get.used && get.edge == index) RemoveGet(&get);
-  }
+  while (PendingGet* get = FirstGetOf(index)) RemoveGet(get);
   for (uint32_t i = 0; of->cells != nullptr && i < options_.slots; ++i) ReleaseCell(&of->cells[i]);
   // Whoever gets this number next has sent nothing yet.
   for (uint32_t i = 0; i < options_.slots; ++i) {
@@ -186,6 +184,13 @@ PendingGet* Port::FindGet(uint32_t number) {
 void Port::RemoveGet(PendingGet* get) {
   get->used = false;
   --edge(get->edge)->gets_outstanding;
+}
+
+PendingGet* Port::FirstGetOf(uint32_t edge) {
+  for (PendingGet& get : gets_) {
+    if (get.used && get.edge == edge) return &get;
+  }
+  return nullptr;
 }
 
 void Port::DropGets(uint32_t slot) {

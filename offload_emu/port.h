@@ -150,6 +150,7 @@ class Port {
   // Null if the answer comes too late or was never asked for.
   PendingGet* FindGet(uint32_t number);
   void RemoveGet(PendingGet* get);
+  PendingGet* FirstGetOf(uint32_t edge);  // null if there is none
   void DropGets(uint32_t slot);
 
   MiniPacketQueue& mpq() { return mpq_; }
