@@ -50,7 +50,8 @@ INCLUDES = (
     IncludeRule(r"<(g[mt]est|benchmark)/", homes=()),
     IncludeRule(r"<(sys/socket|sys/un|netinet/\w+|arpa/inet|poll|sys/epoll|netdb)\.h>"),
     IncludeRule(r"<(thread|mutex|condition_variable|shared_mutex|future|pthread\.h)>"),
-    IncludeRule(r"\"absl/synchronization/"),
+    IncludeRule(r"\"base/mutex\.h"),
+    IncludeRule(r"[<\"]absl/synchronization/", homes=()),  # TSAN cannot see them: base/mutex.h.
 )
 
 

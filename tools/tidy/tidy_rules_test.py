@@ -87,7 +87,9 @@ class TidyRulesTest(unittest.TestCase):
         self.one("include", "daemon/core/a.h", "#include <sys/socket.h>\n")
         self.one("include", "planner/schedule/a.h", "#include <mutex>\n")
         self.none("include", "planner/schedule/a_test.cc", "#include <thread>\n")
-        self.none("include", "planner/server/a.h", "#include <mutex>\n")
+        self.none("include", "planner/server/a.h", "#include <mutex>\n#include \"base/mutex.h\"\n")
+        self.one("include", "daemon/core/a.h", "#include \"base/mutex.h\"\n")
+        self.one("include", "daemon/rpc/a.h", "#include \"absl/synchronization/mutex.h\"\n")
 
     def test_todo(self):
         word = "TO" + "DO"
