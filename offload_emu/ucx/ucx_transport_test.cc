@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two transports in one process, and one whose peer is another process that gets killed. Over
+// loopback.
+#include "offload_emu/ucx/ucx_transport.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "offload_emu/packet.h"
+
+namespace copse::emu {
+namespace {
+
+constexpr char kPeerFlag[] = "--peer";
+const Incarnation kA(11);
+const Incarnation kB(22);
+
+UcxTransportOptions OnLoopback() {
+  UcxTransportOptions options;
+  options.net_devices = "lo";
+  return options;
+}
+
+std::unique_ptr<UcxTransport> NewTransport(const UcxTransportOptions& options = OnLoopback()) {
+  auto transport = UcxTransport::Create(options);
+  EXPECT_TRUE(transport.ok()) << transport.status();
+  return *std::move(transport);
+}
+
+class RecordingSink : public TransportSink {
+ public:
+  void OnFrame(absl::Span<const uint8_t> frame) override {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.data()) % 8, 0u);
+    frames.emplace_back(frame.begin(), frame.end());
+  }
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override {
+    downs.emplace_back(peer, why);
+  }
+
+  std::vector<std::vector<uint8_t>> frames;
+  std::vector<std::pair<Incarnation, absl::Status>> downs;
+};
+
+std::vector<uint8_t> FrameOf(uint32_t number, size_t bytes) {
+  std::vector<uint8_t> frame(bytes);
+  for (size_t i = 0; i < bytes; ++i) frame[i] = static_cast<uint8_t>(number * 31 + i);
+  std::memcpy(frame.data(), &number, sizeof(number));
+  return frame;
+}
+
+// Progresses both until `done` or ten seconds have passed, asleep while nothing happens.
+template <typename Done>
+bool RunTill(UcxTransport* a, RecordingSink* sink_a, UcxTransport* b, RecordingSink* sink_b,
+             Done done) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(10);
+  while (!done()) {
+    if (absl::Now() > deadline) return false;
+    bool any = a->Progress(sink_a);
+    if (b != nullptr) any |= b->Progress(sink_b);
+    if (any) continue;
+    if (!*a->Arm() || (b != nullptr && !*b->Arm())) continue;
+    pollfd fds[2] = {{a->event_fd(), POLLIN, 0}, {b == nullptr ? -1 : b->event_fd(), POLLIN, 0}};
+    poll(fds, 2, 10);
+  }
+  return true;
+}
+
+TEST(UcxTransportTest, ExchangesFramesOfAllSizesBothWays) {
+  constexpr uint32_t kFrames = 10'000;
+  auto a = NewTransport();
+  auto b = NewTransport();
+  RecordingSink at_a, at_b;
+  ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
+  ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());  // idempotent
+  ASSERT_TRUE(b->Connect({kA, a->LocalAddress()}).ok());
+  const auto size_of = [](uint32_t i) -> size_t {
+    return i % 100 == 0 ? kFrameBytesMax : 4 + (i * 37) % 700;
+  };
+  uint32_t sent_a = 0, sent_b = 0, exhausted = 0;
+  const auto send = [&](UcxTransport* from, Incarnation to, uint32_t* sent) {
+    while (*sent < kFrames) {
+      const std::vector<uint8_t> frame = FrameOf(*sent, size_of(*sent));
+      const size_t head = std::min<size_t>(frame.size(), 32);
+      const absl::Status status = from->Send(to, absl::MakeConstSpan(frame).first(head),
+                                             absl::MakeConstSpan(frame).subspan(head));
+      if (absl::IsResourceExhausted(status)) {
+        ++exhausted;
+        return;
+      }
+      ASSERT_TRUE(status.ok()) << status;
+      ++*sent;
+    }
+  };
+  ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] {
+    send(a.get(), kB, &sent_a);
+    send(b.get(), kA, &sent_b);
+    return at_a.frames.size() == kFrames && at_b.frames.size() == kFrames;
+  }));
+  EXPECT_GT(exhausted, 0u);  // the pool is bounded
+  for (RecordingSink* sink : {&at_a, &at_b}) {
+    std::vector<bool> seen(kFrames);
+    for (const std::vector<uint8_t>& frame : sink->frames) {
+      uint32_t number;
+      std::memcpy(&number, frame.data(), sizeof(number));
+      ASSERT_LT(number, kFrames);
+      EXPECT_FALSE(seen[number]);
+      seen[number] = true;
+      EXPECT_EQ(frame, FrameOf(number, size_of(number)));
+    }
+    EXPECT_TRUE(sink->downs.empty());
+  }
+  EXPECT_EQ(a->dropped_messages(), 0u);
+}
+
+TEST(UcxTransportTest, SendsNowhereUnlessConnected) {
+  auto a = NewTransport();
+  EXPECT_EQ(a->Send(kB, {}, {}).code(), absl::StatusCode::kUnavailable);
+  a->Disconnect(kB);  // unknown: ignored
+}
+
+TEST(UcxTransportTest, RefusesADamagedAddress) {
+  auto a = NewTransport();
+  std::string address = a->LocalAddress();
+  EXPECT_EQ(a->Connect({kB, "short"}).code(), absl::StatusCode::kInvalidArgument);
+  address[12] ^= 1;
+  EXPECT_EQ(a->Connect({kB, address}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(UcxTransportTest, RefusesAnUnknownDevice) {
+  UcxTransportOptions options = OnLoopback();
+  options.net_devices = "nosuchdevice0";
+  EXPECT_FALSE(UcxTransport::Create(options).ok());
+}
+
+TEST(UcxTransportTest, AfterDisconnectNothingIsSentUntilConnectedAnew) {
+  auto a = NewTransport();
+  auto b = NewTransport();
+  RecordingSink at_a, at_b;
+  const std::vector<uint8_t> frame = FrameOf(1, 64);
+  for (size_t life = 1; life <= 20; ++life) {
+    ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
+    ASSERT_TRUE(b->Connect({kA, a->LocalAddress()}).ok());
+    ASSERT_TRUE(a->Send(kB, frame, {}).ok());
+    ASSERT_TRUE(b->Send(kA, frame, {}).ok());
+    ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] {
+      return at_a.frames.size() == life && at_b.frames.size() == life;
+    })) << life;
+    a->Disconnect(kB);
+    b->Disconnect(kA);
+    EXPECT_EQ(a->Send(kB, frame, {}).code(), absl::StatusCode::kUnavailable);
+  }
+  EXPECT_TRUE(at_a.downs.empty());
+  EXPECT_TRUE(at_b.downs.empty());
+}
+
+// This very program as another process: connects to the transport whose address it is given, says
+// its own address on standard output, and sends every frame back.
+class PeerProcess {
+ public:
+  PeerProcess(const std::string& address_of_test, Incarnation incarnation) {
+    int out[2];
+    EXPECT_EQ(pipe(out), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(out[1], 1);
+      close(out[0]);
+      const std::string address = absl::BytesToHexString(address_of_test);
+      const std::string number = std::to_string(incarnation.value());
+      execl("/proc/self/exe", "ucx_transport_test", kPeerFlag, address.c_str(), number.c_str(),
+            nullptr);
+      _exit(127);
+    }
+    close(out[1]);
+    char c;
+    std::string hex;
+    while (read(out[0], &c, 1) == 1 && c != '\n') hex += c;
+    close(out[0]);
+    address_ = absl::HexStringToBytes(hex);
+  }
+  ~PeerProcess() { Kill(); }
+  const std::string& address() const { return address_; }
+  void Kill() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_ = 0;
+  std::string address_;
+};
+
+int RunPeer(const std::string& address, Incarnation incarnation) {
+  class EchoSink final : public RecordingSink {};
+  auto transport = NewTransport();
+  std::cout << absl::BytesToHexString(transport->LocalAddress()) << std::endl;
+  if (!transport->Connect({kA, absl::HexStringToBytes(address)}).ok()) return 1;
+  RecordingSink sink;
+  static_cast<void>(incarnation);
+  RunTill(transport.get(), &sink, nullptr, nullptr, [&] {
+    for (const std::vector<uint8_t>& frame : std::exchange(sink.frames, {})) {
+      if (!transport->Send(kA, frame, {}).ok()) return true;
+    }
+    return !sink.downs.empty();
+  });
+  return 0;
+}
+
+TEST(UcxTransportTest, AKilledPeerIsReportedWithinASecondAndItsSuccessorIsReached) {
+  auto a = NewTransport();
+  RecordingSink sink;
+  const std::vector<uint8_t> frame = FrameOf(7, 200);
+  for (uint64_t life = 1; life <= 3; ++life) {
+    const Incarnation incarnation(100 + life);
+    PeerProcess peer(a->LocalAddress(), incarnation);
+    ASSERT_TRUE(a->Connect({incarnation, peer.address()}).ok());
+    ASSERT_TRUE(a->Send(incarnation, frame, {}).ok());
+    ASSERT_TRUE(
+        RunTill(a.get(), &sink, nullptr, nullptr, [&] { return sink.frames.size() == life; }));
+    EXPECT_EQ(sink.frames.back(), frame);
+    ASSERT_TRUE(sink.downs.empty());
+    const absl::Time killed = absl::Now();
+    peer.Kill();
+    ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return !sink.downs.empty(); }));
+    EXPECT_LT(absl::Now() - killed, absl::Seconds(1));
+    EXPECT_EQ(sink.downs[0].first, incarnation);
+    EXPECT_EQ(sink.downs[0].second.code(), absl::StatusCode::kUnavailable) << sink.downs[0].second;
+    sink.downs.clear();
+    EXPECT_EQ(a->Send(incarnation, frame, {}).code(), absl::StatusCode::kUnavailable);
+  }
+}
+
+TEST(UcxTransportTest, ConnectingToADeadPeerIsReportedLater) {
+  auto a = NewTransport();
+  RecordingSink sink;
+  std::string address;
+  {
+    PeerProcess peer(a->LocalAddress(), kB);
+    address = peer.address();
+  }
+  ASSERT_TRUE(a->Connect({kB, address}).ok());
+  const absl::Status sent = a->Send(kB, FrameOf(1, 64), {});
+  EXPECT_TRUE(sent.ok() || absl::IsUnavailable(sent)) << sent;
+  ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return !sink.downs.empty(); }));
+  EXPECT_EQ(sink.downs[0].first, kB);
+  EXPECT_TRUE(sink.frames.empty());
+}
+
+}  // namespace
+}  // namespace copse::emu
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == copse::emu::kPeerFlag) {
+    return copse::emu::RunPeer(argv[2], copse::Incarnation(std::strtoull(argv[3], nullptr, 10)));
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload_emu/ucx/ucx_worker.h"
+
+#include "base/status_macros.h"
+#include "offload_emu/ucx/ucx_status.h"
+
+namespace copse::emu {
+namespace {
+
+class Config {
+ public:
+  ~Config() {
+    if (config_ != nullptr) ucp_config_release(config_);
+  }
+  absl::Status Read() {
+    return UcxToStatus(ucp_config_read(nullptr, nullptr, &config_), "ucp_config_read");
+  }
+  absl::Status Set(const char* name, const std::string& value) {
+    if (value.empty()) return absl::OkStatus();
+    return UcxToStatus(ucp_config_modify(config_, name, value.c_str()),
+                       std::string("UCX option ") + name + "=" + value);
+  }
+  const ucp_config_t* get() const { return config_; }
+
+ private:
+  ucp_config_t* config_ = nullptr;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Open(const std::string& tls,
+                                                           const std::string& net_devices) {
+  Config config;
+  RETURN_IF_ERROR(config.Read());
+  RETURN_IF_ERROR(config.Set("TLS", tls));
+  RETURN_IF_ERROR(config.Set("NET_DEVICES", net_devices));
+  RETURN_IF_ERROR(config.Set("RNDV_THRESH", "inf"));
+
+  std::unique_ptr<UcxWorker> worker(new UcxWorker);
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  params.name = "copse";
+  RETURN_IF_ERROR(UcxToStatus(ucp_init(&params, config.get(), &worker->context_),
+                              "ucp_init (tls=" + tls + ", net_devices=" + net_devices + ")"));
+  ucp_worker_params_t worker_params{};
+  worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  RETURN_IF_ERROR(UcxToStatus(ucp_worker_create(worker->context_, &worker_params, &worker->worker_),
+                              "ucp_worker_create"));
+  RETURN_IF_ERROR(
+      UcxToStatus(ucp_worker_get_efd(worker->worker_, &worker->event_fd_), "ucp_worker_get_efd"));
+
+  ucp_address_t* address = nullptr;
+  size_t bytes = 0;
+  RETURN_IF_ERROR(UcxToStatus(ucp_worker_get_address(worker->worker_, &address, &bytes),
+                              "ucp_worker_get_address"));
+  worker->address_.assign(reinterpret_cast<const char*>(address), bytes);
+  ucp_worker_release_address(worker->worker_, address);
+  return worker;
+}
+
+UcxWorker::~UcxWorker() {
+  if (worker_ != nullptr) ucp_worker_destroy(worker_);
+  if (context_ != nullptr) ucp_cleanup(context_);
+}
+
+}  // namespace copse::emu

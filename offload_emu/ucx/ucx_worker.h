@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UCX's context and worker, opened and closed.
+#ifndef COPSE_OFFLOAD_EMU_UCX_UCX_WORKER_H_
+#define COPSE_OFFLOAD_EMU_UCX_UCX_WORKER_H_
+
+#include <ucp/api/ucp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace copse::emu {
+
+// A UcxWorker is a worker for active messages that can wake a sleeper. Its endpoints must be closed
+// before it.
+class UcxWorker {
+ public:
+  // UCX's own configuration (its environment) with `tls` and `net_devices` in place of UCX_TLS and
+  // UCX_NET_DEVICES, where they are not empty, and without rendezvous, since frames are small.
+  static absl::StatusOr<std::unique_ptr<UcxWorker>> Open(const std::string& tls,
+                                                         const std::string& net_devices);
+  UcxWorker(const UcxWorker&) = delete;
+  UcxWorker& operator=(const UcxWorker&) = delete;
+  ~UcxWorker();
+
+  ucp_worker_h get() const { return worker_; }
+  const std::string& address() const { return address_; }  // as UCX gives it
+  int event_fd() const { return event_fd_; }
+
+ private:
+  UcxWorker() = default;
+
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  std::string address_;
+  int event_fd_ = -1;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_UCX_UCX_WORKER_H_
