@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What client and daemon say to each other over the attach socket: a Unix socket of type SOCK_SEQPACKET, one message a
+// packet, each a fixed struct that starts with a MessageHead. Rare things only: calls go through the rings
+// (ring_layout.h). The socket stays open for the client's life. C++ without any library.
+//
+// Client: AttachRequest -> AttachReply (with three descriptors on success: port memfd, daemon page memfd, doorbell
+// eventfd, in this order). Then any number of TeamCreate -> TeamReady, TeamDestroy -> Done, RegisterMemory (with one
+// memfd) -> MemoryRegistered, DeregisterMemory -> Done; answers carry the request's number and may come in any order.
+// Daemon, unasked: Closing, before it drains.
+#ifndef COPSE_CLIENT_ATTACH_PROTOCOL_H_
+#define COPSE_CLIENT_ATTACH_PROTOCOL_H_
+
+#include <cstdint>
+
+namespace copse::attach {
+
+inline constexpr uint32_t kMagic = 0x41535043;  // "CPSA"
+inline constexpr uint32_t kNameBytes = 128;     // strings are NUL-terminated within their arrays
+inline constexpr uint32_t kJobBytes = 64;
+inline constexpr uint32_t kTextBytes = 256;
+inline constexpr uint32_t kMessageBytesMax = 1024;
+
+enum class MessageType : uint32_t {
+  kAttachRequest = 1,
+  kAttachReply,
+  kTeamCreate,
+  kTeamReady,
+  kTeamDestroy,
+  kRegisterMemory,
+  kMemoryRegistered,
+  kDeregisterMemory,
+  kDone,
+  kClosing,
+};
+
+struct MessageHead {
+  uint32_t magic;
+  uint32_t type;     // MessageType
+  uint64_t request;  // client's number; answers repeat it
+};
+
+struct AttachRequest {
+  MessageHead head;
+  uint32_t ring_version;
+  uint32_t dq_entries;  // power of two; 0: the daemon's default
+  uint32_t eq_entries;  // power of two; 0: likewise
+  uint32_t mpq_entries;
+  uint64_t data_bytes;  // of the port's data area; 0: likewise
+  char package_version[32];
+  char job[kJobBytes];  // COPSE_JOB, SLURM_JOB_ID, PMI's, or empty
+};
+
+struct AttachReply {
+  MessageHead head;
+  int32_t status;         // 0 or a negative copse_status_t
+  uint32_t ring_version;  // the daemon's
+  uint64_t incarnation;
+  uint32_t dq_entries, eq_entries;  // granted
+  uint64_t data_bytes;
+  uint64_t message_bytes_max;  // of one call
+  char node[kNameBytes];
+  char package_version[32];
+  char text[kTextBytes];
+};
+
+struct TeamCreate {
+  MessageHead head;
+  uint32_t parent;  // handle of the parent team; 0: none
+  uint32_t rank;
+  uint32_t size;
+  uint32_t reserved;
+  uint64_t nonce;
+  double timeout_s;  // of formation; 0: the planner's default
+  char name[kNameBytes];
+};
+
+struct TeamReady {
+  MessageHead head;
+  int32_t status;
+  uint32_t handle;  // names the team in DQ entries; never 0
+  uint64_t team;    // TeamId, cluster-wide
+  uint32_t window;  // W
+  uint32_t node_count;
+  char text[kTextBytes];
+};
+
+struct TeamDestroy {
+  MessageHead head;
+  uint32_t handle;
+  uint32_t reserved;
+};
+
+struct RegisterMemory {  // with one memfd, sealed against shrinking
+  MessageHead head;
+  uint64_t bytes;
+};
+struct MemoryRegistered {
+  MessageHead head;
+  int32_t status;
+  uint32_t region;
+  char text[kTextBytes];
+};
+struct DeregisterMemory {
+  MessageHead head;
+  uint32_t region;
+  uint32_t reserved;
+};
+
+struct Done {
+  MessageHead head;
+  int32_t status;
+  uint32_t reserved;
+  char text[kTextBytes];
+};
+
+struct Closing {
+  MessageHead head;
+  char text[kTextBytes];
+};
+
+}  // namespace copse::attach
+
+#endif  // COPSE_CLIENT_ATTACH_PROTOCOL_H_

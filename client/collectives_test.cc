@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls and requests by the C API, on the fake daemon.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/copse.h"
+#include "client/fake_cluster.h"
+#include "client/fake_daemon.h"
+
+namespace copse::client {
+namespace {
+
+using testing::Test;
+
+bool LastErrorHas(const std::string& text) { return std::string(copse_last_error()).find(text) != std::string::npos; }
+
+TEST(BlockingTest, BarrierBcastReduceAllreduceOfManySizes) {
+  FakeDaemon daemon;
+  constexpr uint32_t kSize = 4;
+  OnRanks(daemon, kSize, [](FakeRank& self) {
+    ASSERT_EQ(copse_barrier(self.team), COPSE_OK) << copse_last_error();
+    // Around what travels inline, and up to the longest.
+    for (const uint64_t count : {0, 1, 7, 8, 9, 100, 8192}) {
+      std::vector<int64_t> send(count), recv(count, -1);
+      std::iota(send.begin(), send.end(), self.rank);
+      ASSERT_EQ(copse_allreduce(self.team, send.data(), recv.data(), count, COPSE_DT_INT64, COPSE_OP_SUM), COPSE_OK)
+          << copse_last_error();
+      for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(recv[i], static_cast<int64_t>(4 * i + 6));
+      ASSERT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, send.data(), count, COPSE_DT_INT64, COPSE_OP_SUM), COPSE_OK);
+      EXPECT_EQ(send, recv);
+
+      std::vector<int64_t> message(count, self.rank == 2 ? 77 : -1);
+      ASSERT_EQ(copse_bcast(self.team, message.data(), count, COPSE_DT_INT64, 2), COPSE_OK) << copse_last_error();
+      EXPECT_EQ(message, std::vector<int64_t>(count, 77));
+
+      std::vector<int64_t> mine(count, self.rank), result(count, -5);
+      ASSERT_EQ(copse_reduce(self.team, mine.data(), self.rank == 3 ? result.data() : nullptr, count, COPSE_DT_INT64,
+                             COPSE_OP_SUM, 3),
+                COPSE_OK)
+          << copse_last_error();
+      EXPECT_EQ(result, std::vector<int64_t>(count, self.rank == 3 ? 6 : -5));
+      const bool root = self.rank == 0;
+      ASSERT_EQ(copse_reduce(self.team, root ? COPSE_IN_PLACE : mine.data(), root ? mine.data() : nullptr, count,
+                             COPSE_DT_INT64, COPSE_OP_SUM, 0),
+                COPSE_OK);
+      EXPECT_EQ(mine, std::vector<int64_t>(count, root ? 6 : self.rank));
+    }
+  });
+  EXPECT_EQ(daemon.teams(), 0u);
+  EXPECT_GT(daemon.inline_contributions(), 0u);
+}
+
+TEST(BlockingTest, TypesAndOperationsReachTheDaemonAsTheyAre) {
+  FakeDaemon daemon;
+  OnRanks(daemon, 2, [](FakeRank& self) {
+    float value = self.rank == 0 ? 1.5f : 4.0f;
+    ASSERT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, &value, 1, COPSE_DT_FLOAT, COPSE_OP_PROD), COPSE_OK);
+    EXPECT_EQ(value, 6.0f);
+    uint16_t bits = self.rank == 0 ? 0x0ff0 : 0x00ff;
+    ASSERT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, &bits, 1, COPSE_DT_UINT16, COPSE_OP_BXOR), COPSE_OK);
+    EXPECT_EQ(bits, 0x0f0f);
+    uint8_t truth = self.rank == 0 ? 0 : 9;
+    ASSERT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, &truth, 1, COPSE_DT_UINT8, COPSE_OP_LOR), COPSE_OK);
+    EXPECT_EQ(truth, 1);
+    double largest = self.rank;
+    ASSERT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, &largest, 1, COPSE_DT_DOUBLE, COPSE_OP_MAX), COPSE_OK);
+    EXPECT_EQ(largest, 1.0);
+  });
+}
+
+TEST(BlockingTest, MismatchedArgumentsFailOnEveryRankWithTheDaemonsText) {
+  FakeDaemon daemon;
+  OnRanks(daemon, 2, [](FakeRank& self) {
+    std::vector<double> values(4);
+    EXPECT_EQ(copse_bcast(self.team, values.data(), self.rank == 0 ? 4 : 3, COPSE_DT_DOUBLE, 0), COPSE_ERR_MISMATCH);
+    EXPECT_STREQ(copse_last_error(), "copse: bcast: bcast on team world: arguments differ (rank=0, rank=1)");
+    EXPECT_EQ(copse_barrier(self.team), COPSE_OK);
+  });
+}
+
+TEST(BlockingTest, ADeadMemberBreaksTheTeam) {
+  FakeDaemon daemon;
+  std::vector<std::thread> threads;
+  copse_context_t* contexts[2];
+  copse_team_t* teams[2];
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      ASSERT_EQ(InitOn(daemon, &contexts[rank]), COPSE_OK);
+      ASSERT_EQ(CreateNamed(contexts[rank], "pair", rank, 2, &teams[rank]), COPSE_OK);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::thread survivor([&] {
+    EXPECT_EQ(copse_barrier(teams[0]), COPSE_ERR_MEMBER_LOST);
+    EXPECT_TRUE(LastErrorHas("rank 1 is gone (node=fake)")) << copse_last_error();
+    EXPECT_EQ(copse_barrier(teams[0]), COPSE_ERR_MEMBER_LOST);
+  });
+  daemon.KillClientOf("pair", 1);
+  survivor.join();
+  EXPECT_EQ(copse_fini(contexts[0]), COPSE_OK);
+  EXPECT_EQ(copse_fini(contexts[1]), COPSE_OK);
+}
+
+TEST(BlockingTest, LongMessagesNameTheLimit) {
+  FakeDaemon daemon;
+  OnRanks(daemon, 1, [](FakeRank& self) {
+    std::vector<uint8_t> bytes(65537);
+    EXPECT_EQ(copse_bcast(self.team, bytes.data(), bytes.size(), COPSE_DT_UINT8, 0), COPSE_ERR_NOT_SUPPORTED);
+    EXPECT_TRUE(LastErrorHas("limit=65536 bytes")) << copse_last_error();
+  });
+}
+
+TEST(BlockingTest, AMessageThatNeverFitsTheDataAreaNamesIt) {
+  FakeDaemon::Options options;
+  options.data_bytes = 4096;
+  FakeDaemon daemon(options);
+  OnRanks(daemon, 1, [](FakeRank& self) {
+    std::vector<uint8_t> bytes(5000);
+    EXPECT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, bytes.data(), bytes.size(), COPSE_DT_UINT8, COPSE_OP_SUM),
+              COPSE_ERR_NO_RESOURCE);
+    EXPECT_TRUE(LastErrorHas("the data area has no room (bytes=5000, free=4096, data_bytes=4096)"))
+        << copse_last_error();
+    EXPECT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, bytes.data(), 4096, COPSE_DT_UINT8, COPSE_OP_SUM), COPSE_OK);
+  });
+}
+
+// --- Requests ---
+
+// One rank that is its own team.
+class SingleTest : public Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(InitOn(daemon_, &context_), COPSE_OK) << copse_last_error();
+    ASSERT_EQ(CreateNamed(context_, "solo", 0, 1, &team_), COPSE_OK) << copse_last_error();
+  }
+  void TearDown() override {
+    if (context_ == nullptr) return;
+    EXPECT_EQ(copse_fini(context_), COPSE_OK) << copse_last_error();
+  }
+
+  copse_request_t* Allreduce(const void* send, void* recv, uint64_t count) {
+    copse_coll_args_t args{};
+    args.collective = COPSE_COLL_ALLREDUCE;
+    args.type = COPSE_DT_INT32;
+    args.op = COPSE_OP_SUM;
+    args.send = send;
+    args.recv = recv;
+    args.count = count;
+    copse_request_t* request = nullptr;
+    EXPECT_EQ(copse_collective_init(team_, &args, &request), COPSE_OK) << copse_last_error();
+    return request;
+  }
+  copse_request_t* Barrier() {
+    copse_coll_args_t args{};
+    copse_request_t* request = nullptr;
+    EXPECT_EQ(copse_collective_init(team_, &args, &request), COPSE_OK) << copse_last_error();
+    return request;
+  }
+
+  FakeDaemon daemon_;
+  copse_context_t* context_ = nullptr;
+  copse_team_t* team_ = nullptr;
+};
+
+TEST_F(SingleTest, ARequestIsPostedAgainAndAgain) {
+  std::vector<int32_t> send(1000), recv(1000);
+  copse_request_t* request = Allreduce(send.data(), recv.data(), send.size());
+  EXPECT_EQ(copse_test(request), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_TRUE(LastErrorHas("never posted"));
+  EXPECT_EQ(copse_wait(request, 1), COPSE_ERR_INVALID_ARGUMENT);
+  for (int32_t round = 0; round < 200; ++round) {
+    std::fill(send.begin(), send.end(), round);
+    ASSERT_EQ(copse_post(request), COPSE_OK) << copse_last_error();
+    std::fill(send.begin(), send.end(), -1);  // the contribution was copied
+    ASSERT_EQ(copse_wait(request, -1), COPSE_OK) << copse_last_error();
+    ASSERT_EQ(recv, std::vector<int32_t>(1000, round));
+    ASSERT_EQ(copse_wait(request, 0), COPSE_OK);
+    ASSERT_EQ(copse_test(request), COPSE_OK);
+  }
+  EXPECT_EQ(copse_finalize(request), COPSE_OK);
+  EXPECT_EQ(copse_finalize(request), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_TRUE(LastErrorHas("the request was finalised")) << copse_last_error();
+  EXPECT_EQ(copse_post(request), COPSE_ERR_INVALID_ARGUMENT);
+}
+
+TEST_F(SingleTest, TestPollsToTheEnd) {
+  copse_request_t* request = Barrier();
+  ASSERT_EQ(copse_post(request), COPSE_OK);
+  copse_status_t status;
+  while ((status = copse_test(request)) == COPSE_INPROGRESS) std::this_thread::yield();
+  EXPECT_EQ(status, COPSE_OK);
+}
+
+TEST_F(SingleTest, AWaitThatTimesOutLeavesTheRoundInProgress) {
+  daemon_.HoldCalls(true);
+  int32_t value = 5;
+  copse_request_t* request = Allreduce(COPSE_IN_PLACE, &value, 1);
+  ASSERT_EQ(copse_post(request), COPSE_OK);
+  EXPECT_EQ(copse_wait(request, 0.03), COPSE_ERR_TIMED_OUT);
+  EXPECT_TRUE(LastErrorHas("allreduce on team solo is not complete in time")) << copse_last_error();
+  EXPECT_EQ(copse_wait(request, 0), COPSE_INPROGRESS);
+  EXPECT_EQ(copse_test(request), COPSE_INPROGRESS);
+  EXPECT_EQ(copse_post(request), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_TRUE(LastErrorHas("the request is in progress")) << copse_last_error();
+  EXPECT_EQ(copse_finalize(request), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(copse_team_destroy(team_), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_TRUE(LastErrorHas("calls of team solo are in progress (calls=1)")) << copse_last_error();
+  daemon_.HoldCalls(false);
+  EXPECT_EQ(copse_wait(request, -1), COPSE_OK);
+  EXPECT_EQ(copse_finalize(request), COPSE_OK);
+}
+
+TEST_F(SingleTest, ACanceledRoundWritesNothingAndKeepsTheOrderOfCalls) {
+  daemon_.HoldCalls(true);
+  std::vector<int32_t> send(100, 3), recv(100, -1);
+  copse_request_t* request = Allreduce(send.data(), recv.data(), send.size());
+  EXPECT_EQ(copse_cancel(request), COPSE_ERR_INVALID_ARGUMENT);
+  ASSERT_EQ(copse_post(request), COPSE_OK);
+  ASSERT_EQ(copse_cancel(request), COPSE_OK);
+  EXPECT_EQ(copse_test(request), COPSE_ERR_CANCELED);
+  EXPECT_TRUE(LastErrorHas("allreduce on team solo: COPSE_ERR_CANCELED")) << copse_last_error();
+  EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_CANCELED);
+  // The same request again, while its first round is still out: another staging block, another event.
+  std::fill(send.begin(), send.end(), 4);
+  ASSERT_EQ(copse_post(request), COPSE_OK);
+  daemon_.HoldCalls(false);
+  ASSERT_EQ(copse_wait(request, -1), COPSE_OK);
+  EXPECT_EQ(recv, std::vector<int32_t>(100, 4));
+  EXPECT_EQ(copse_cancel(request), COPSE_OK);  // complete: stays so
+  EXPECT_EQ(copse_test(request), COPSE_OK);
+  EXPECT_EQ(daemon_.calls_completed(), 2u);
+}
+
+TEST_F(SingleTest, AFullQueueIsNamedAndDrainsLater) {
+  daemon_.HoldQueues(true);
+  std::vector<copse_request_t*> requests;
+  for (int i = 0; i < 17; ++i) requests.push_back(Barrier());
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(copse_post(requests[static_cast<size_t>(i)]), COPSE_OK);
+  EXPECT_EQ(copse_post(requests[16]), COPSE_ERR_NO_RESOURCE);
+  EXPECT_TRUE(LastErrorHas("the descriptor queue stays full (calls_in_flight=16, dq_entries=16)"))
+      << copse_last_error();
+  EXPECT_EQ(copse_test(requests[16]), COPSE_ERR_INVALID_ARGUMENT);  // it was not posted
+  std::thread releaser([&] { daemon_.HoldQueues(false); });
+  EXPECT_EQ(copse_barrier(team_), COPSE_OK) << copse_last_error();  // a blocking call waits for room
+  releaser.join();
+  ASSERT_EQ(copse_post(requests[16]), COPSE_OK);
+  for (copse_request_t* request : requests) EXPECT_EQ(copse_wait(request, -1), COPSE_OK);
+}
+
+TEST_F(SingleTest, TooManyCallsInFlightIsNamed) {
+  daemon_.HoldCalls(true);
+  std::vector<copse_request_t*> requests;
+  for (int i = 0; i < 33; ++i) requests.push_back(Barrier());
+  copse_status_t status = COPSE_OK;
+  size_t posted = 0;
+  while (posted < 32) {
+    status = copse_post(requests[posted]);
+    if (status == COPSE_OK) ++posted;
+  }
+  while ((status = copse_post(requests[32])) == COPSE_ERR_NO_RESOURCE && !LastErrorHas("eq_entries")) {
+  }
+  EXPECT_EQ(status, COPSE_ERR_NO_RESOURCE);
+  EXPECT_TRUE(LastErrorHas("too many calls in flight (calls_in_flight=32, eq_entries=32)")) << copse_last_error();
+  daemon_.HoldCalls(false);
+  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(copse_wait(requests[i], -1), COPSE_OK);
+}
+
+TEST_F(SingleTest, AFullDataAreaIsNamedAndTheRoundNotPosted) {
+  daemon_.HoldCalls(true);
+  std::vector<int32_t> values(16384);  // 64 KiB; the area has room for 16
+  std::vector<copse_request_t*> requests;
+  std::vector<std::vector<int32_t>> results(17, std::vector<int32_t>(values.size()));
+  for (auto& result : results) requests.push_back(Allreduce(values.data(), result.data(), values.size()));
+  for (size_t i = 0; i < 16; ++i) ASSERT_EQ(copse_post(requests[i]), COPSE_OK) << copse_last_error();
+  EXPECT_EQ(copse_post(requests[16]), COPSE_ERR_NO_RESOURCE);
+  EXPECT_TRUE(LastErrorHas("the data area has no room (bytes=65536, free=0, data_bytes=1048576)"))
+      << copse_last_error();
+  daemon_.HoldCalls(false);
+  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(copse_wait(requests[i], -1), COPSE_OK);
+  EXPECT_EQ(copse_post(requests[16]), COPSE_OK);
+  EXPECT_EQ(copse_wait(requests[16], -1), COPSE_OK);
+}
+
+TEST_F(SingleTest, AFailedCallGivesTheDaemonsTextToWhoeverAsks) {
+  daemon_.FailNextCall(COPSE_ERR_MEMBER_LOST, "rank 3 of team solo died (node=n3)");
+  copse_request_t* request = Barrier();
+  ASSERT_EQ(copse_post(request), COPSE_OK);
+  EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_MEMBER_LOST);
+  EXPECT_STREQ(copse_last_error(), "copse: wait: barrier on team solo: rank 3 of team solo died (node=n3)");
+  std::thread other([&] {
+    EXPECT_STREQ(copse_last_error(), "");
+    EXPECT_EQ(copse_test(request), COPSE_ERR_MEMBER_LOST);
+    EXPECT_STREQ(copse_last_error(), "copse: test: barrier on team solo: rank 3 of team solo died (node=n3)");
+  });
+  other.join();
+  daemon_.FailNextCall(-999, "");
+  EXPECT_EQ(copse_barrier(team_), COPSE_ERR_INTERNAL);  // no status of ours
+}
+
+TEST_F(SingleTest, RequestsOfADestroyedTeamAreFinalisedOnly) {
+  copse_request_t* request = Barrier();
+  ASSERT_EQ(copse_team_destroy(team_), COPSE_OK) << copse_last_error();
+  EXPECT_EQ(copse_post(request), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_TRUE(LastErrorHas("the request's team was destroyed")) << copse_last_error();
+  EXPECT_EQ(copse_finalize(request), COPSE_OK);
+  EXPECT_EQ(copse_barrier(team_), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_TRUE(LastErrorHas("the team was destroyed")) << copse_last_error();
+  EXPECT_EQ(copse_team_destroy(team_), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(daemon_.teams(), 0u);
+}
+
+TEST_F(SingleTest, ATeamWithACanceledCallCanBeDestroyed) {
+  daemon_.HoldCalls(true);
+  copse_request_t* request = Barrier();
+  ASSERT_EQ(copse_post(request), COPSE_OK);
+  ASSERT_EQ(copse_cancel(request), COPSE_OK);
+  EXPECT_EQ(copse_team_destroy(team_), COPSE_OK) << copse_last_error();
+  EXPECT_EQ(copse_finalize(request), COPSE_OK);
+  EXPECT_EQ(daemon_.teams(), 1u);  // the daemon keeps it while the call is in flight
+  daemon_.HoldCalls(false);
+  while (daemon_.teams() != 0) ASSERT_EQ(copse_ping(context_, -1), COPSE_OK);
+}
+
+TEST_F(SingleTest, NotANumberIsNoTime) {
+  copse_request_t* request = Barrier();
+  EXPECT_EQ(copse_wait(request, __builtin_nan("")), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(copse_ping(context_, __builtin_nan("")), COPSE_ERR_INVALID_ARGUMENT);
+}
+
+TEST_F(SingleTest, PingGoesThereAndBack) {
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(copse_ping(context_, -1), COPSE_OK) << copse_last_error();
+  daemon_.HoldQueues(true);
+  EXPECT_EQ(copse_ping(context_, 0.02), COPSE_ERR_TIMED_OUT);
+  daemon_.HoldQueues(false);
+  EXPECT_EQ(copse_ping(context_, -1), COPSE_OK);
+}
+
+TEST_F(SingleTest, FiniEndsWhatIsInProgress) {
+  daemon_.HoldCalls(true);
+  copse_request_t* request = Barrier();
+  ASSERT_EQ(copse_post(request), COPSE_OK);
+  EXPECT_EQ(copse_fini(context_), COPSE_OK);
+  EXPECT_EQ(copse_test(request), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(copse_barrier(team_), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(copse_fini(context_), COPSE_ERR_INVALID_ARGUMENT);
+  EXPECT_TRUE(LastErrorHas("the context was finalised")) << copse_last_error();
+  EXPECT_EQ(daemon_.teams(), 0u);
+  context_ = nullptr;
+}
+
+TEST(ThreadsTest, ManyThreadsWaitOnOneContext) {
+  FakeDaemon daemon;
+  constexpr int kThreads = 6;
+  constexpr int kRounds = 150;
+  OnRanks(daemon, 2, [](FakeRank& self) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        copse_team_t* team = nullptr;
+        // Teams form at once and in any order.
+        ASSERT_EQ(CreateNamed(self.context, "thread" + std::to_string(t), self.rank, 2, &team), COPSE_OK)
+            << copse_last_error();
+        for (int round = 0; round < kRounds; ++round) {
+          uint64_t value[20] = {};
+          value[19] = static_cast<uint64_t>(round * (t + 1)) + self.rank;
+          ASSERT_EQ(copse_allreduce(team, COPSE_IN_PLACE, value, 20, COPSE_DT_UINT64, COPSE_OP_SUM), COPSE_OK)
+              << copse_last_error();
+          ASSERT_EQ(value[19], static_cast<uint64_t>(2 * round * (t + 1)) + 1);
+        }
+        EXPECT_EQ(copse_team_destroy(team), COPSE_OK);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  });
+}
+
+}  // namespace
+}  // namespace copse::client

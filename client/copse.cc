@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C API: each function checks its handles and pointers, and lets no exception out.
+
+#include "client/copse.h"
+
+#include <cxxabi.h>
+
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "client/context.h"
+#include "client/deadline.h"
+#include "client/error.h"
+#include "client/team.h"
+
+namespace {
+
+using copse::client::CallPlan;
+using copse::client::Check;
+using copse::client::Deadline;
+using copse::client::DeadlineAfter;
+using copse::client::Fail;
+using copse::client::Handle;
+using copse::client::Round;
+
+// How long copse_post puts up with a full queue.
+constexpr double kPostSeconds = 0.01;
+constexpr uint64_t kAttrFields = COPSE_CONTEXT_ATTR_FIELD_NODE | COPSE_CONTEXT_ATTR_FIELD_INCARNATION |
+                                 COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX | COPSE_CONTEXT_ATTR_FIELD_DQ_ENTRIES |
+                                 COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES | COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES;
+
+template <typename Body>
+copse_status_t Api(const char* name, Body body) {
+  copse::client::CallScope scope(name);
+  try {
+    return body();
+  } catch (abi::__forced_unwind&) {
+    throw;  // the thread is being cancelled
+  } catch (const std::bad_alloc&) {
+    return Fail(COPSE_ERR_NO_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return Fail(COPSE_ERR_INTERNAL, "%s", error.what());
+  } catch (...) {
+    return Fail(COPSE_ERR_INTERNAL, "an unknown exception");
+  }
+}
+
+// As Api, for a function on a handle.
+template <typename T, typename Body>
+copse_status_t ApiOn(const char* name, T* handle, Body body) {
+  return Api(name, [&] {
+    const copse_status_t status = Check(handle);
+    return status == COPSE_OK ? body() : status;
+  });
+}
+
+copse_status_t FailNull(const char* what) { return Fail(COPSE_ERR_INVALID_ARGUMENT, "%s is NULL", what); }
+
+copse_status_t Blocking(const char* name, copse_team_t* team, const copse_coll_args_t& args) {
+  return ApiOn(name, team, [&] {
+    copse_context_t* context = team->context;
+    CallPlan plan;
+    if (const auto status = PlanCall(args, team->rank, team->size, context->message_bytes_max(), &plan);
+        status != COPSE_OK) {
+      return status;
+    }
+    return context->Call(team, plan, DeadlineAfter(context->timeout_s()));
+  });
+}
+
+std::string TeamName(const copse_request_t* request) {
+  return request->team == nullptr ? "(destroyed)" : request->team->name;
+}
+
+// The state of a request, with events taken. Its lock is held.
+copse_status_t StateOf(copse_context::Lock& lock, copse_request_t* request) {
+  request->context->Progress(lock);
+  switch (request->round.state) {
+    case Round::State::kIdle:
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted");
+    case Round::State::kInProgress:
+      return COPSE_INPROGRESS;
+    case Round::State::kComplete:
+      break;
+  }
+  if (request->round.status == COPSE_OK) return COPSE_OK;
+  return request->context->Result(copse::client::CollectiveName(request->plan.collective), TeamName(request),
+                                  request->round);
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* copse_status_string(copse_status_t status) { return copse::client::StatusString(status); }
+
+const char* copse_last_error(void) { return copse::client::LastError(); }
+
+void copse_get_version(unsigned* major, unsigned* minor, unsigned* patch) {
+  if (major != nullptr) *major = COPSE_VERSION_MAJOR;
+  if (minor != nullptr) *minor = COPSE_VERSION_MINOR;
+  if (patch != nullptr) *patch = COPSE_VERSION_PATCH;
+}
+
+copse_status_t copse_init(const copse_init_params_t* params, copse_context_t** context) {
+  return Api("init", [&] {
+    if (context == nullptr) return FailNull("context");
+    *context = nullptr;
+    auto result = std::make_unique<copse_context>();
+    const copse_status_t status = result->Attach(params != nullptr ? *params : copse_init_params_t{});
+    if (status == COPSE_OK) *context = result.release();
+    return status;
+  });
+}
+
+copse_status_t copse_fini(copse_context_t* context) {
+  return Api("fini", [&] {
+    if (context != nullptr && context->Is(Handle::Kind::kContext) && context->forked()) {
+      context->DropInChild();
+      Handle::Abandon(std::unique_ptr<Handle>(context));
+      return COPSE_OK;
+    }
+    if (const auto status = Check(context); status != COPSE_OK) return status;
+    context->Detach();
+    Handle::Retire(std::unique_ptr<Handle>(context));
+    return COPSE_OK;
+  });
+}
+
+copse_status_t copse_context_get_attr(copse_context_t* context, copse_context_attr_t* attr) {
+  return ApiOn("context_get_attr", context, [&] {
+    if (attr == nullptr) return FailNull("attr");
+    const uint64_t mask = attr->mask;
+    if ((mask & ~kAttrFields) != 0) {
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown fields in copse_context_attr_t (mask=0x%llx, known=0x%llx)",
+                  static_cast<unsigned long long>(mask), static_cast<unsigned long long>(kAttrFields));
+    }
+    const copse_context_attr_t& own = context->attr();
+    if ((mask & COPSE_CONTEXT_ATTR_FIELD_NODE) != 0) memcpy(attr->node, own.node, sizeof(own.node));
+    if ((mask & COPSE_CONTEXT_ATTR_FIELD_INCARNATION) != 0) attr->incarnation = own.incarnation;
+    if ((mask & COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX) != 0) attr->message_bytes_max = own.message_bytes_max;
+    if ((mask & COPSE_CONTEXT_ATTR_FIELD_DQ_ENTRIES) != 0) attr->dq_entries = own.dq_entries;
+    if ((mask & COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES) != 0) attr->eq_entries = own.eq_entries;
+    if ((mask & COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES) != 0) attr->data_bytes = own.data_bytes;
+    return COPSE_OK;
+  });
+}
+
+copse_status_t copse_ping(copse_context_t* context, double seconds) {
+  return ApiOn("ping", context, [&] {
+    if (std::isnan(seconds)) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time is not a number");
+    return context->Ping(DeadlineAfter(seconds));
+  });
+}
+
+copse_status_t copse_team_create(copse_context_t* context, const copse_team_params_t* params, copse_team_t** team) {
+  return ApiOn("team_create", context, [&] {
+    if (team == nullptr) return FailNull("team");
+    *team = nullptr;
+    if (params == nullptr) return FailNull("params");
+    return copse::client::CreateTeam(context, *params, team);
+  });
+}
+
+copse_status_t copse_team_create_from_parent(copse_team_t* parent, const copse_subteam_params_t* params,
+                                             copse_team_t** team) {
+  return ApiOn("team_create_from_parent", parent, [&] {
+    if (team == nullptr) return FailNull("team");
+    *team = nullptr;
+    if (params == nullptr) return FailNull("params");
+    return copse::client::CreateSubteam(parent, *params, team);
+  });
+}
+
+copse_status_t copse_team_destroy(copse_team_t* team) {
+  return ApiOn("team_destroy", team, [&] { return copse::client::DestroyTeam(team); });
+}
+
+copse_status_t copse_team_rank(copse_team_t* team, uint32_t* rank) {
+  return ApiOn("team_rank", team, [&] {
+    if (rank == nullptr) return FailNull("rank");
+    *rank = team->rank;
+    return COPSE_OK;
+  });
+}
+
+copse_status_t copse_team_size(copse_team_t* team, uint32_t* size) {
+  return ApiOn("team_size", team, [&] {
+    if (size == nullptr) return FailNull("size");
+    *size = team->size;
+    return COPSE_OK;
+  });
+}
+
+copse_status_t copse_collective_init(copse_team_t* team, const copse_coll_args_t* args, copse_request_t** request) {
+  return ApiOn("collective_init", team, [&] {
+    if (request == nullptr) return FailNull("request");
+    *request = nullptr;
+    if (args == nullptr) return FailNull("args");
+    auto result = std::make_unique<copse_request>(team->context);
+    if (const auto status = PlanCall(*args, team->rank, team->size, team->context->message_bytes_max(), &result->plan);
+        status != COPSE_OK) {
+      return status;
+    }
+    result->team = team;
+    *request = result.get();
+    team->context->Own(std::move(result));
+    return COPSE_OK;
+  });
+}
+
+copse_status_t copse_post(copse_request_t* request) {
+  return ApiOn("post", request, [&] {
+    copse_context::Lock lock(request->context->mutex());
+    request->context->Progress(lock);
+    if (request->team == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request's team was destroyed");
+    if (request->round.state == Round::State::kInProgress) {
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request is in progress (team=%s)", request->team->name.c_str());
+    }
+    return request->context->Post(lock, request->team, request->plan, &request->round, DeadlineAfter(kPostSeconds));
+  });
+}
+
+copse_status_t copse_test(copse_request_t* request) {
+  return ApiOn("test", request, [&] {
+    copse_context::Lock lock(request->context->mutex());
+    return StateOf(lock, request);
+  });
+}
+
+copse_status_t copse_wait(copse_request_t* request, double seconds) {
+  return ApiOn("wait", request, [&] {
+    if (std::isnan(seconds)) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time is not a number");
+    copse_context::Lock lock(request->context->mutex());
+    const copse_status_t status = StateOf(lock, request);
+    if (status != COPSE_INPROGRESS || seconds == 0) return status;
+    return request->context->Wait(lock, copse::client::CollectiveName(request->plan.collective), TeamName(request),
+                                  &request->round, DeadlineAfter(seconds));
+  });
+}
+
+copse_status_t copse_cancel(copse_request_t* request) {
+  return ApiOn("cancel", request, [&] {
+    copse_context::Lock lock(request->context->mutex());
+    request->context->Progress(lock);
+    if (request->round.state == Round::State::kIdle) {
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted");
+    }
+    if (request->round.state == Round::State::kInProgress) request->context->Cancel(&request->round);
+    return COPSE_OK;
+  });
+}
+
+copse_status_t copse_finalize(copse_request_t* request) {
+  return ApiOn("finalize", request, [&] {
+    std::unique_ptr<Handle> owner;
+    {
+      copse_context::Lock lock(request->context->mutex());
+      request->context->Progress(lock);
+      if (request->round.state == Round::State::kInProgress) {
+        return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request is in progress; wait for it or cancel it (team=%s)",
+                    TeamName(request).c_str());
+      }
+      owner = request->context->Disown(request);
+    }
+    if (owner == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was finalised");
+    Handle::Retire(std::move(owner));
+    return COPSE_OK;
+  });
+}
+
+copse_status_t copse_barrier(copse_team_t* team) {
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_BARRIER;
+  return Blocking("barrier", team, args);
+}
+
+copse_status_t copse_bcast(copse_team_t* team, void* buffer, uint64_t count, copse_datatype_t type, uint32_t root) {
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_BCAST;
+  args.recv = buffer;
+  args.count = count;
+  args.type = type;
+  args.root = root;
+  return Blocking("bcast", team, args);
+}
+
+copse_status_t copse_reduce(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
+                            copse_op_t op, uint32_t root) {
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_REDUCE;
+  args.send = send;
+  args.recv = recv;
+  args.count = count;
+  args.type = type;
+  args.op = op;
+  args.root = root;
+  return Blocking("reduce", team, args);
+}
+
+copse_status_t copse_allreduce(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
+                               copse_op_t op) {
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_ALLREDUCE;
+  args.send = send;
+  args.recv = recv;
+  args.count = count;
+  args.type = type;
+  args.op = op;
+  return Blocking("allreduce", team, args);
+}
+
+copse_status_t copse_alloc(copse_context_t* context, uint64_t bytes, void** memory) {
+  return ApiOn("alloc", context, [&] {
+    if (memory == nullptr) return FailNull("memory");
+    *memory = nullptr;
+    return context->Allocate(bytes, memory);
+  });
+}
+
+copse_status_t copse_free(copse_context_t* context, void* memory) {
+  return ApiOn("free", context, [&] { return context->Free(memory); });
+}
+
+copse_status_t copse_register(copse_context_t* context, void* memory, uint64_t bytes) {
+  return ApiOn("register", context, [&] { return context->Register(memory, bytes); });
+}
+
+copse_status_t copse_deregister(copse_context_t* context, void* memory) {
+  return ApiOn("deregister", context, [&] { return context->Deregister(memory); });
+}
+
+}  // extern "C"

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copse for C++ (11 and later): handles that free themselves, and failures as exceptions. Header only; link with
+// libcopse. copse.h explains what everything means; names here are its names.
+//
+//     copse::Context context;
+//     copse::Team team(context, "world", rank, size);
+//     double sum = team.allreduce(mine, COPSE_OP_SUM);
+//     copse::Request request = team.allreduce_init(values.data(), sums.data(), values.size(), COPSE_OP_SUM);
+//     request.post();
+//     compute();
+//     request.wait();
+//
+// Handles move but do not copy. Destroy requests before their team, teams before their context: as for any C++ objects,
+// declare them in that order.
+#ifndef COPSE_HPP_
+#define COPSE_HPP_
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "copse.h"
+
+namespace copse {
+
+// what() is copse_last_error() of the call that failed.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(copse_status_t status) : std::runtime_error(copse_last_error()), status_(status) {}
+  copse_status_t status() const noexcept { return status_; }
+
+ private:
+  copse_status_t status_;
+};
+
+inline void Check(copse_status_t status) {
+  if (status < 0) throw Error(status);
+}
+
+// The copse_datatype_t of a C++ type.
+template <typename T>
+struct Datatype;  // no such type in Copse
+template <>
+struct Datatype<float> {
+  static constexpr copse_datatype_t value = COPSE_DT_FLOAT;
+};
+template <>
+struct Datatype<double> {
+  static constexpr copse_datatype_t value = COPSE_DT_DOUBLE;
+};
+template <>
+struct Datatype<signed char> {
+  static constexpr copse_datatype_t value = COPSE_DT_INT8;
+};
+template <>
+struct Datatype<unsigned char> {
+  static constexpr copse_datatype_t value = COPSE_DT_UINT8;
+};
+template <>
+struct Datatype<short> {
+  static constexpr copse_datatype_t value = COPSE_DT_INT16;
+};
+template <>
+struct Datatype<unsigned short> {
+  static constexpr copse_datatype_t value = COPSE_DT_UINT16;
+};
+template <>
+struct Datatype<int> {
+  static constexpr copse_datatype_t value = COPSE_DT_INT32;
+};
+template <>
+struct Datatype<unsigned> {
+  static constexpr copse_datatype_t value = COPSE_DT_UINT32;
+};
+template <>
+struct Datatype<long> {
+  static constexpr copse_datatype_t value = sizeof(long) == 8 ? COPSE_DT_INT64 : COPSE_DT_INT32;
+};
+template <>
+struct Datatype<unsigned long> {
+  static constexpr copse_datatype_t value = sizeof(unsigned long) == 8 ? COPSE_DT_UINT64 : COPSE_DT_UINT32;
+};
+template <>
+struct Datatype<long long> {
+  static constexpr copse_datatype_t value = COPSE_DT_INT64;
+};
+template <>
+struct Datatype<unsigned long long> {
+  static constexpr copse_datatype_t value = COPSE_DT_UINT64;
+};
+
+namespace internal {
+
+// Owns a C handle; Destroy must not throw.
+template <typename T, void (*Destroy)(T*)>
+class Handle {
+ public:
+  Handle() noexcept : handle_(nullptr) {}
+  explicit Handle(T* handle) noexcept : handle_(handle) {}
+  Handle(Handle&& other) noexcept : handle_(other.release()) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) {
+      reset();
+      handle_ = other.release();
+    }
+    return *this;
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() { reset(); }
+
+  T* get() const noexcept { return handle_; }
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  T* release() noexcept {
+    T* handle = handle_;
+    handle_ = nullptr;
+    return handle;
+  }
+  void reset() noexcept {
+    if (handle_ != nullptr) Destroy(release());
+  }
+
+ private:
+  T* handle_;
+};
+
+inline void DestroyContext(copse_context_t* context) { copse_fini(context); }
+inline void DestroyTeam(copse_team_t* team) { copse_team_destroy(team); }
+inline void DestroyRequest(copse_request_t* request) {
+  copse_cancel(request);  // of no effect unless it is in progress
+  copse_finalize(request);
+}
+
+}  // namespace internal
+
+class Context : public internal::Handle<copse_context_t, internal::DestroyContext> {
+ public:
+  Context() : Context(nullptr) {}
+  explicit Context(const copse_init_params_t* params) : Handle(Init(params)) {}
+
+  void ping(double seconds = -1) { Check(copse_ping(get(), seconds)); }
+  copse_context_attr_t attr() const {
+    copse_context_attr_t attr = {};
+    attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE | COPSE_CONTEXT_ATTR_FIELD_INCARNATION |
+                COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX | COPSE_CONTEXT_ATTR_FIELD_DQ_ENTRIES |
+                COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES | COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES;
+    Check(copse_context_get_attr(get(), &attr));
+    return attr;
+  }
+
+ private:
+  static copse_context_t* Init(const copse_init_params_t* params) {
+    copse_context_t* context = nullptr;
+    Check(copse_init(params, &context));
+    return context;
+  }
+};
+
+class Request : public internal::Handle<copse_request_t, internal::DestroyRequest> {
+ public:
+  using Handle::Handle;
+
+  void post() { Check(copse_post(get())); }
+  // True when the round is complete; throws if it failed.
+  bool test() {
+    const copse_status_t status = copse_test(get());
+    Check(status);
+    return status == COPSE_OK;
+  }
+  void wait() { Check(copse_wait(get(), -1)); }
+  // False: not complete within `seconds`.
+  bool wait_for(double seconds) {
+    const copse_status_t status = copse_wait(get(), seconds);
+    if (status == COPSE_ERR_TIMED_OUT || status == COPSE_INPROGRESS) return false;
+    Check(status);
+    return true;
+  }
+  void cancel() { Check(copse_cancel(get())); }
+};
+
+class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
+ public:
+  Team() = default;
+  explicit Team(copse_team_t* team) : Handle(team) {}
+  Team(Context& context, const copse_team_params_t& params) : Handle(Create(context, params)) {}
+  Team(Context& context, const std::string& name, uint32_t rank, uint32_t size)
+      : Handle(Create(context, Params(name, rank, size))) {}
+
+  // Collective over this team. False (as a bool) for colour COPSE_UNDEFINED.
+  Team split(int64_t color, int64_t key = 0) {
+    copse_subteam_params_t params = {};
+    params.mask = COPSE_SUBTEAM_PARAM_FIELD_COLOR | COPSE_SUBTEAM_PARAM_FIELD_KEY;
+    params.color = color;
+    params.key = key;
+    return FromParent(params);
+  }
+  Team subteam(bool included) {
+    copse_subteam_params_t params = {};
+    params.mask = COPSE_SUBTEAM_PARAM_FIELD_INCLUDED;
+    params.included = included ? 1 : 0;
+    return FromParent(params);
+  }
+  Team subteam(const std::vector<uint32_t>& ranks) {
+    copse_subteam_params_t params = {};
+    params.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS;
+    params.ranks = ranks.data();
+    params.rank_count = static_cast<uint32_t>(ranks.size());
+    return FromParent(params);
+  }
+
+  uint32_t rank() const {
+    uint32_t rank = 0;
+    Check(copse_team_rank(get(), &rank));
+    return rank;
+  }
+  uint32_t size() const {
+    uint32_t size = 0;
+    Check(copse_team_size(get(), &size));
+    return size;
+  }
+
+  void barrier() { Check(copse_barrier(get())); }
+  template <typename T>
+  void bcast(T* buffer, uint64_t count, uint32_t root) {
+    Check(copse_bcast(get(), buffer, count, Datatype<T>::value, root));
+  }
+  template <typename T>
+  void reduce(const T* send, T* recv, uint64_t count, copse_op_t op, uint32_t root) {
+    Check(copse_reduce(get(), send, recv, count, Datatype<T>::value, op, root));
+  }
+  template <typename T>
+  void allreduce(const T* send, T* recv, uint64_t count, copse_op_t op) {
+    Check(copse_allreduce(get(), send, recv, count, Datatype<T>::value, op));
+  }
+  template <typename T>
+  void allreduce_in_place(T* buffer, uint64_t count, copse_op_t op) {
+    Check(copse_allreduce(get(), COPSE_IN_PLACE, buffer, count, Datatype<T>::value, op));
+  }
+  template <typename T>
+  T allreduce(T value, copse_op_t op) {
+    allreduce_in_place(&value, 1, op);
+    return value;
+  }
+
+  // Requests, to be posted any number of times.
+  Request collective_init(const copse_coll_args_t& args) {
+    copse_request_t* request = nullptr;
+    Check(copse_collective_init(get(), &args, &request));
+    return Request(request);
+  }
+  Request barrier_init() { return collective_init(Args(COPSE_COLL_BARRIER)); }
+  template <typename T>
+  Request bcast_init(T* buffer, uint64_t count, uint32_t root) {
+    copse_coll_args_t args = Args(COPSE_COLL_BCAST);
+    args.recv = buffer;
+    args.count = count;
+    args.type = Datatype<T>::value;
+    args.root = root;
+    return collective_init(args);
+  }
+  template <typename T>
+  Request reduce_init(const T* send, T* recv, uint64_t count, copse_op_t op, uint32_t root) {
+    copse_coll_args_t args = Reduction<T>(COPSE_COLL_REDUCE, send, recv, count, op);
+    args.root = root;
+    return collective_init(args);
+  }
+  template <typename T>
+  Request allreduce_init(const T* send, T* recv, uint64_t count, copse_op_t op) {
+    return collective_init(Reduction<T>(COPSE_COLL_ALLREDUCE, send, recv, count, op));
+  }
+
+ private:
+  static copse_team_params_t Params(const std::string& name, uint32_t rank, uint32_t size) {
+    copse_team_params_t params = {};
+    params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE;
+    params.name = name.c_str();
+    params.rank = rank;
+    params.size = size;
+    return params;
+  }
+  static copse_team_t* Create(Context& context, const copse_team_params_t& params) {
+    copse_team_t* team = nullptr;
+    Check(copse_team_create(context.get(), &params, &team));
+    return team;
+  }
+  Team FromParent(const copse_subteam_params_t& params) {
+    copse_team_t* team = nullptr;
+    Check(copse_team_create_from_parent(get(), &params, &team));
+    return Team(team);
+  }
+  static copse_coll_args_t Args(copse_collective_t collective) {
+    copse_coll_args_t args = {};
+    args.collective = collective;
+    return args;
+  }
+  template <typename T>
+  static copse_coll_args_t Reduction(copse_collective_t collective, const T* send, T* recv, uint64_t count,
+                                     copse_op_t op) {
+    copse_coll_args_t args = Args(collective);
+    args.send = send;
+    args.recv = recv;
+    args.count = count;
+    args.type = Datatype<T>::value;
+    args.op = op;
+    return args;
+  }
+};
+
+}  // namespace copse
+
+#endif  // COPSE_HPP_

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shared memory between a client and its daemon: one sealed memfd a virtual port, laid out as below, and one page
+// of the daemon's state that all clients map read-only. docs/reference/ring-layout.md draws it. C++ without any
+// library, as it is loaded into users' processes.
+//
+// Trust: the daemon writes `PortHeader` geometry once and never reads it back; of what a client can write it reads only
+// dq_tail, eq_head, eq_waiting (each checked against the ring's size) and DQ entries (each copied once, then validated,
+// then acted on) and payload bytes, whose content harms nobody but the client's own call.
+#ifndef COPSE_CLIENT_RING_LAYOUT_H_
+#define COPSE_CLIENT_RING_LAYOUT_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace copse::ring {
+
+inline constexpr uint32_t kMagic = 0x45535043;  // "CPSE"
+inline constexpr uint32_t kLayoutVersion = 1;   // base/version.h's kRingLayoutVersion, for users without Abseil
+inline constexpr uint32_t kInlineBytes = 64;
+inline constexpr uint32_t kTextBytes = 256;  // of one failure text, NUL-terminated
+inline constexpr uint32_t kTextCount = 16;   // failure texts kept; an event says which one is its own
+inline constexpr uint32_t kNoText = 0xffffffff;
+inline constexpr uint32_t kPageBytes = 4096;
+
+enum class Command : uint8_t {
+  kNop = 0,         // answered by an event: what a hop costs
+  kCollective = 1,  // one call of a team
+};
+
+enum DqFlags : uint8_t {
+  kSendInline = 1,  // the send buffer is `payload`
+  kInPlace = 2,     // the send buffer is the receive buffer (root of a reduce, every rank of an allreduce)
+};
+
+// Bytes at `offset` of region `region`: 0 is the port's own data area, others were registered.
+struct Place {
+  uint32_t region;
+  uint32_t reserved;
+  uint64_t offset;
+};
+
+// One entry of the descriptor queue. 128 bytes.
+struct DqEntry {
+  uint8_t command;     // Command
+  uint8_t collective;  // schedule::Collective
+  uint8_t type;        // emu::AluType
+  uint8_t op;          // emu::AluOp
+  uint8_t flags;       // DqFlags
+  uint8_t reserved[3];
+  uint32_t team;   // handle from TeamReady
+  uint32_t root;   // rank
+  uint64_t count;  // elements
+  uint64_t value;  // comes back in the event
+  Place send;      // contribution; for bcast at the root the message
+  uint8_t payload[kInlineBytes];
+};
+static_assert(sizeof(DqEntry) == 112);
+
+// The receive place comes in a second half so that an entry is two cache lines.
+struct alignas(128) DqSlot {
+  DqEntry entry;
+  Place receive;
+};
+static_assert(sizeof(DqSlot) == 128);
+
+// One entry of the event queue. 32 bytes.
+struct EqEntry {
+  uint64_t value;     // the poster's
+  uint64_t sequence;  // of the call in its team
+  int32_t status;     // 0 or a negative copse_status_t
+  uint32_t text;      // index of the failure's text, or kNoText
+  uint64_t reserved;
+};
+static_assert(sizeof(EqEntry) == 32);
+
+// Start of the memfd; the rest follows at the offsets it names. Producer and consumer indices run freely (modulo 2^64);
+// entry i lives at i mod entries, and entries are powers of two.
+struct PortHeader {
+  // Geometry, written by the daemon before the client gets the memfd.
+  uint32_t magic;
+  uint32_t ring_version;
+  uint32_t dq_entries;
+  uint32_t eq_entries;
+  uint64_t dq_offset;
+  uint64_t eq_offset;
+  uint64_t text_offset;  // kTextCount texts of kTextBytes
+  uint64_t data_offset;  // page-aligned
+  uint64_t data_bytes;
+  uint64_t total_bytes;
+
+  alignas(64) std::atomic<uint64_t> dq_tail;  // client: next to write
+  alignas(64) std::atomic<uint64_t> dq_head;  // daemon: next to read
+  alignas(64) std::atomic<uint64_t> eq_tail;  // daemon: next to write
+  std::atomic<uint32_t> eq_futex;             // daemon: low half of eq_tail, what a waiting client's futex watches
+  alignas(64) std::atomic<uint64_t> eq_head;  // client: next to read
+  std::atomic<uint32_t> eq_waiting;           // client: 1 while it sleeps (or is about to) on eq_futex
+  alignas(64) std::atomic<uint32_t> closed;   // daemon: 1 when the port is gone (drained or refused); wakes the futex
+};
+static_assert(sizeof(PortHeader) <= kPageBytes);
+static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
+
+// The daemon's page, read-only for clients.
+struct DaemonPage {
+  uint32_t magic;
+  uint32_t ring_version;
+  uint64_t incarnation;
+  // 1 while the daemon sleeps (or is about to): only then a client rings its doorbell (an eventfd). Protocol:
+  // client: write entry, store dq_tail (seq_cst), load sleeping (seq_cst), ring if 1.
+  // daemon: store sleeping = 1 (seq_cst), read all dq_tails again, sleep if nothing; store 0 when awake.
+  alignas(64) std::atomic<uint32_t> sleeping;
+  // Counts up with every turn of the daemon's loop: a client that waits long can tell a stuck daemon from a late peer.
+  alignas(64) std::atomic<uint64_t> turns;
+};
+
+inline constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// Offsets for a geometry; both sides compute them the same way. `dq_entries`, `eq_entries` powers of two.
+struct Geometry {
+  uint64_t dq_offset, eq_offset, text_offset, data_offset, total_bytes;
+};
+inline constexpr Geometry Lay(uint32_t dq_entries, uint32_t eq_entries, uint64_t data_bytes) {
+  Geometry g{};
+  g.dq_offset = kPageBytes;
+  g.eq_offset = RoundUp(g.dq_offset + uint64_t{dq_entries} * sizeof(DqSlot), 64);
+  g.text_offset = RoundUp(g.eq_offset + uint64_t{eq_entries} * sizeof(EqEntry), 64);
+  g.data_offset = RoundUp(g.text_offset + uint64_t{kTextCount} * kTextBytes, kPageBytes);
+  g.total_bytes = RoundUp(g.data_offset + data_bytes, kPageBytes);
+  return g;
+}
+
+}  // namespace copse::ring
+
+#endif  // COPSE_CLIENT_RING_LAYOUT_H_
