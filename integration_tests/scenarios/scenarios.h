@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scenario bodies: what a cluster must do, told once, run against the simulated one and against real processes. Each body
+// starts its cluster, and reports through gtest.
+#ifndef COPSE_INTEGRATION_TESTS_SCENARIOS_SCENARIOS_H_
+#define COPSE_INTEGRATION_TESTS_SCENARIOS_SCENARIOS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "integration_tests/scenarios/cluster.h"
+
+namespace copse::scenario {
+
+// Where each rank of a team lives: node_of_rank[r].
+using Placement = std::vector<uint32_t>;
+
+// Ranks spread over `nodes` nodes unevenly, by a rule that `seed` varies: every node gets at least one if there are enough.
+Placement UnevenPlacement(uint32_t ranks, uint32_t nodes, uint64_t seed);
+
+// One team named `name` over `placement`; every rank makes `calls` (seeds counted up from `seed`) and destroys the team.
+std::vector<Program> TeamPrograms(const std::string& name, const Placement& placement,
+                                  const std::vector<schedule::CallArguments>& calls, uint64_t seed);
+
+// Runs the programs to their end and expects every outcome to be success with right data.
+void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, absl::Duration timeout);
+
+// Every collective, type, operation (where defined) and root, `counts` elements each, for a team of `ranks` ranks.
+std::vector<schedule::CallArguments> EveryCall(uint32_t ranks, const std::vector<uint64_t>& counts);
+// Any call, chosen by `seed`: 0 B to 64 KiB.
+schedule::CallArguments RandomCall(uint32_t ranks, uint64_t seed);
+
+// --- Bodies ---
+void EveryCollective(Cluster* cluster, uint32_t nodes, uint32_t ranks, const std::vector<uint64_t>& counts, uint64_t seed);
+void RandomCalls(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t calls, uint64_t seed);
+void BackToBackSkewed(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t calls, uint64_t seed);
+void TwoTeamsAtOnce(Cluster* cluster, uint64_t seed);
+void SubTeams(Cluster* cluster);
+void LateRankIsListedAndCompletes(Cluster* cluster);
+void DeadlineOfACall(Cluster* cluster);
+void StoppedProcessDelaysAndCompletes(Cluster* cluster);
+void StoppedDaemonDelaysAndCompletes(Cluster* cluster);
+void ArgumentsThatDiffer(Cluster* cluster);
+void CollectivesThatDiffer(Cluster* cluster);
+void TwoProcessesClaimOneRank(Cluster* cluster);
+void SizesThatDiffer(Cluster* cluster);
+void TeamOfMissingRanksTimesOut(Cluster* cluster);
+void BadArguments(Cluster* cluster);
+void ExhaustionAtAdmission(Cluster* cluster);
+void KilledProcess(Cluster* cluster, uint64_t seed);
+void KilledDaemonRejoins(Cluster* cluster, uint64_t seed);
+void KilledPlanner(Cluster* cluster, uint64_t seed);
+void PlannerRestartUnderLoad(Cluster* cluster);
+void EpochSwitchUnderLoad(Cluster* cluster);
+void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster);
+
+}  // namespace copse::scenario
+
+#endif  // COPSE_INTEGRATION_TESTS_SCENARIOS_SCENARIOS_H_

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulated runner of the scenarios in which nothing goes wrong.
+#include "gtest/gtest.h"
+#include "integration_tests/scenarios/scenarios.h"
+#include "integration_tests/sim/sim_cluster.h"
+
+namespace copse::scenario {
+namespace {
+
+TEST(SimCollectivesTest, Smoke) {
+  SimCluster cluster;
+  EveryCollective(&cluster, 2, 3, {6}, 1);
+}
+
+// Every collective, operation, type and root, 1 to 17 ranks on uneven nodes, in one packet.
+class EveryCollectiveTest : public testing::TestWithParam<uint32_t> {};
+TEST_P(EveryCollectiveTest, OnUnevenNodes) {
+  const uint32_t ranks = GetParam();
+  SimCluster cluster;
+  EveryCollective(&cluster, std::max(1u, (ranks * 2 + 2) / 3), ranks, {3}, ranks);
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, EveryCollectiveTest, testing::Range(1u, 18u));
+
+class RandomCallsTest : public testing::TestWithParam<uint64_t> {};
+TEST_P(RandomCallsTest, UpTo64KiB) {
+  const uint64_t seed = GetParam();
+  SimCluster cluster;
+  RandomCalls(&cluster, 1 + seed % 9, 1 + (seed * 7) % 17, 60, seed);
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomCallsTest, testing::Range(uint64_t{1}, uint64_t{41}));
+
+TEST(SimCollectivesTest, BackToBackSkewed) {
+  SimCluster cluster;
+  BackToBackSkewed(&cluster, 5, 9, 10000, 3);
+}
+
+TEST(SimCollectivesTest, TwoTeamsAtOnce) {
+  SimCluster cluster;
+  TwoTeamsAtOnce(&cluster, 11);
+}
+
+TEST(SimCollectivesTest, SubTeams) {
+  SimCluster cluster;
+  SubTeams(&cluster);
+}
+
+TEST(SimCollectivesTest, SameSeedSameTrace) {
+  uint64_t hashes[3];
+  for (int i = 0; i < 3; ++i) {
+    SimCluster cluster({.jitter_max = absl::Microseconds(50)});
+    RandomCalls(&cluster, 4, 7, 40, i == 2 ? 6 : 5);
+    hashes[i] = cluster.trace_hash();
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+  EXPECT_NE(hashes[0], hashes[2]);
+}
+
+TEST(SimCollectivesTest, PacketsThatOvertakeAndRepeat) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SimCluster cluster({.jitter_max = absl::Microseconds(100), .duplicate_probability = 0.05, .reorder_probability = 0.2});
+    BackToBackSkewed(&cluster, 5, 8, 400, seed);
+  }
+}
+
+}  // namespace
+}  // namespace copse::scenario

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A simulated application process: runs a script against its node's daemon core, in virtual time.
+#ifndef COPSE_INTEGRATION_TESTS_SIM_SIM_CLIENT_H_
+#define COPSE_INTEGRATION_TESTS_SIM_SIM_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/core/daemon_core.h"
+#include "integration_tests/scenarios/script.h"
+#include "offload_emu/sim/simulator.h"
+
+namespace copse::scenario {
+
+// What a client needs of its node.
+class ClientHost {
+ public:
+  virtual ~ClientHost() = default;
+  // Null while the daemon is down.
+  virtual daemon::DaemonCore* core() = 0;
+  // The daemon's loop has something to do.
+  virtual void Kick() = 0;
+};
+
+// A SimClient attaches when it starts and runs its steps one after another. What its daemon tells it is taken up in an event of
+// its own, a hop later. `*simulator` and `*host` outlive it.
+class SimClient : public daemon::ClientSink {
+ public:
+  SimClient(sim::Simulator* simulator, sim::ActorId actor, ClientHost* host, Script script);
+  ~SimClient() override;
+
+  void Start();
+  void Kill();              // as SIGKILL: its daemon is told that it died
+  void Stop() { stopped_ = true; }
+  void Continue();
+  void DaemonDied();        // every wait ends with an error
+
+  bool ended() const { return ended_; }
+  std::vector<Outcome> outcomes() const;
+
+  void OnEvent(const daemon::ClientEvent& event) override;
+  void OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout& layout) override;
+  void OnTeamFailed(uint64_t request, const schedule::FailureReport& why) override;
+  void OnTeamDestroyed(uint64_t request, const schedule::FailureReport& why) override;
+  void OnClosing(const std::string&) override {}
+
+ private:
+  struct TeamSlot {
+    uint32_t handle = 0;
+    uint32_t rank = 0;
+    uint32_t size = 0;
+    std::string name;
+    uint32_t children = 0;  // sub-teams made so far: part of their names
+  };
+  // A call that was posted: its buffers live until its event.
+  struct Request {
+    size_t step = 0;
+    schedule::CallArguments arguments;
+    uint32_t rank = 0, size = 0;
+    uint64_t seed = 0;
+    std::vector<uint8_t> send;
+    std::vector<uint8_t> receive;  // with guard bytes around the result
+  };
+
+  void Later(std::function<void()> event);  // in an event of its own; kept while stopped
+  void Run();                               // steps, until one has to wait
+  bool RunStep(const Step& step);           // false: it waits, or the script is over
+  void PostCall(const Step& step);
+  void Finish(size_t step, Outcome outcome);
+  void Resume();
+  bool CheckResult(const Request& request) const;
+
+  sim::Simulator* const simulator_;
+  const sim::ActorId actor_;
+  ClientHost* const host_;
+  const Script script_;
+  std::shared_ptr<bool> alive_;  // events of a client that is gone do nothing
+  std::optional<daemon::ClientId> id_;
+  size_t next_ = 0;
+  bool waiting_ = false;
+  bool stopped_ = false;
+  bool ended_ = false;
+  bool daemon_dead_ = false;
+  uint64_t wait_number_ = 0;  // which wait a timer belongs to
+  std::map<uint32_t, TeamSlot> teams_;
+  std::map<uint64_t, Request> requests_;  // in flight, by value
+  std::optional<uint64_t> awaited_;       // kCall: only this one; else all
+  uint64_t next_value_ = 1;
+  std::map<size_t, Outcome> outcomes_;    // by step
+  std::vector<std::function<void()>> held_;
+};
+
+}  // namespace copse::scenario
+
+#endif  // COPSE_INTEGRATION_TESTS_SIM_SIM_CLIENT_H_
