@@ -54,9 +54,7 @@ inline T Combine(T a, T b) {
   }
 }
 
-constexpr bool IsLogical(AluOp op) {
-  return op == AluOp::kLand || op == AluOp::kLor || op == AluOp::kLxor;
-}
+constexpr bool IsLogical(AluOp op) { return op == AluOp::kLand || op == AluOp::kLor || op == AluOp::kLxor; }
 
 template <AluOp op, typename T>
 void ReduceTyped(absl::Span<const uint8_t* const> operands, size_t count, uint8_t* target) {
@@ -84,8 +82,7 @@ void ReduceTyped(absl::Span<const uint8_t* const> operands, size_t count, uint8_
 }
 
 template <AluOp op>
-void ReduceOp(AluType type, absl::Span<const uint8_t* const> operands, size_t count,
-              uint8_t* target) {
+void ReduceOp(AluType type, absl::Span<const uint8_t* const> operands, size_t count, uint8_t* target) {
   constexpr bool kBitwise = op >= AluOp::kBand;
   switch (type) {
     case AluType::kInt8:
@@ -115,8 +112,8 @@ void ReduceOp(AluType type, absl::Span<const uint8_t* const> operands, size_t co
 
 constexpr std::string_view kOpNames[kAluOpCount] = {"sum", "prod", "min",  "max", "land",
                                                     "lor", "lxor", "band", "bor", "bxor"};
-constexpr std::string_view kTypeNames[kAluTypeCount] = {
-    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double"};
+constexpr std::string_view kTypeNames[kAluTypeCount] = {"int8",   "int16",  "int32",  "int64", "uint8",
+                                                        "uint16", "uint32", "uint64", "float", "double"};
 constexpr uint32_t kTypeBytes[kAluTypeCount] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
 
 bool Known(AluOp op) { return static_cast<int>(op) < kAluOpCount; }
@@ -124,13 +121,9 @@ bool Known(AluType type) { return static_cast<int>(type) < kAluTypeCount; }
 
 }  // namespace
 
-std::string_view AluOpName(AluOp op) {
-  return Known(op) ? kOpNames[static_cast<int>(op)] : "unknown";
-}
+std::string_view AluOpName(AluOp op) { return Known(op) ? kOpNames[static_cast<int>(op)] : "unknown"; }
 
-std::string_view AluTypeName(AluType type) {
-  return Known(type) ? kTypeNames[static_cast<int>(type)] : "unknown";
-}
+std::string_view AluTypeName(AluType type) { return Known(type) ? kTypeNames[static_cast<int>(type)] : "unknown"; }
 
 uint32_t AluTypeBytes(AluType type) { return Known(type) ? kTypeBytes[static_cast<int>(type)] : 0; }
 
@@ -139,15 +132,15 @@ bool AluSupports(AluOp op, AluType type) {
   return op < AluOp::kBand || (type != AluType::kFloat && type != AluType::kDouble);
 }
 
-absl::Status AluReduce(AluOp op, AluType type, absl::Span<const uint8_t* const> operands,
-                       size_t count, uint8_t* target) {
+absl::Status AluReduce(AluOp op, AluType type, absl::Span<const uint8_t* const> operands, size_t count,
+                       uint8_t* target) {
   if (operands.empty() || operands.size() > kAluOperandsMax) {
-    return absl::InvalidArgumentError(absl::StrCat("reduction of ", operands.size(),
-                                                   " operands (limit 1 to ", kAluOperandsMax, ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("reduction of ", operands.size(), " operands (limit 1 to ", kAluOperandsMax, ")"));
   }
   if (!AluSupports(op, type)) {
-    return absl::InvalidArgumentError(absl::StrCat("operation ", AbslView(AluOpName(op)),
-                                                   " on type ", AbslView(AluTypeName(type))));
+    return absl::InvalidArgumentError(
+        absl::StrCat("operation ", AbslView(AluOpName(op)), " on type ", AbslView(AluTypeName(type))));
   }
   switch (op) {
     case AluOp::kSum:

@@ -21,18 +21,7 @@ inline constexpr int kAluOperandsMax = 7;
 // never renumber.
 enum class AluOp : uint8_t { kSum = 0, kProd, kMin, kMax, kLand, kLor, kLxor, kBand, kBor, kBxor };
 inline constexpr int kAluOpCount = 10;
-enum class AluType : uint8_t {
-  kInt8 = 0,
-  kInt16,
-  kInt32,
-  kInt64,
-  kUint8,
-  kUint16,
-  kUint32,
-  kUint64,
-  kFloat,
-  kDouble
-};
+enum class AluType : uint8_t { kInt8 = 0, kInt16, kInt32, kInt64, kUint8, kUint16, kUint32, kUint64, kFloat, kDouble };
 inline constexpr int kAluTypeCount = 10;
 
 std::string_view AluOpName(AluOp op);
@@ -49,8 +38,8 @@ bool AluSupports(AluOp op, AluType type);
 // Errors: INVALID_ARGUMENT if there are no operands or more than kAluOperandsMax, or
 // !AluSupports(op, type). Source: papers, triggered operations ("reduces up to 7 operands at
 // once").
-absl::Status AluReduce(AluOp op, AluType type, absl::Span<const uint8_t* const> operands,
-                       size_t count, uint8_t* target);
+absl::Status AluReduce(AluOp op, AluType type, absl::Span<const uint8_t* const> operands, size_t count,
+                       uint8_t* target);
 
 }  // namespace copse::emu
 

@@ -6,32 +6,15 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "offload_emu/descriptor_factory.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/engine_cluster.h"
+#include "offload_emu/recording_sinks.h"
 
 namespace copse::emu {
 namespace {
 
-constexpr uint16_t kHash = 0x4242;
 enum : uint32_t { kUp, kDown, kPhases };
-
-Descriptor Send(uint32_t edge, uint32_t remote_counter, uint64_t call) {
-  Descriptor d;
-  d.op = OpCode::kSend;
-  d.options = kOptionTrigger;
-  d.edge = edge;
-  d.remote_counter = remote_counter;
-  d.sequence = static_cast<uint16_t>(call);
-  d.hash = kHash;
-  return d;
-}
-
-Descriptor Event(uint64_t value) {
-  Descriptor d;
-  d.op = OpCode::kEvent;
-  d.value = value;
-  return d;
-}
 
 // A tree over an EngineCluster: parent of node i > 0 is (i - 1) / arity.
 class Tree {
@@ -53,17 +36,16 @@ class Tree {
   void EnterBarrier(uint32_t at, uint64_t call, uint32_t slots) {
     EngineNode& node = cluster_->node(at);
     const uint32_t base = static_cast<uint32_t>(call % slots) * kPhases;
-    ASSERT_TRUE(node.engine->ExpectHash(node.port, CallSeq(call), kHash).ok());
+    ASSERT_TRUE(node.engine->ExpectHash(node.port, CallSeq(call), kTestHash).ok());
     std::vector<Descriptor> down;
-    for (const uint32_t child : children_[at]) down.push_back(Send(child, kDown, call));
-    down.push_back(Event(call));
+    for (const uint32_t child : children_[at]) down.push_back(SendOf(child, kDown, call));
+    down.push_back(EventOf(call));
     const Trigger all_here{.counter = base + kUp, .threshold = children_[at].size() + 1};
     if (at == 0) {
       ASSERT_TRUE(node.engine->Post(node.port, all_here, down).ok());
     } else {
-      ASSERT_TRUE(node.engine->Post(node.port, all_here, {Send(parent_[at], kUp, call)}).ok());
-      ASSERT_TRUE(
-          node.engine->Post(node.port, {.counter = base + kDown, .threshold = 1}, down).ok());
+      ASSERT_TRUE(node.engine->Post(node.port, all_here, {SendOf(parent_[at], kUp, call)}).ok());
+      ASSERT_TRUE(node.engine->Post(node.port, {.counter = base + kDown, .threshold = 1}, down).ok());
     }
     ASSERT_TRUE(node.engine->Count(node.port, base + kUp, 1, 0).ok());
   }
@@ -83,7 +65,7 @@ TEST(BarrierTest, NobodyLeavesBeforeTheLastArrives) {
   tree.EnterBarrier(3, 0, 8);
   cluster.Run();
   for (uint32_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(cluster.node(i).TakeEvents(), (std::vector<RecordedEvent>{{0, false}})) << i;
+    EXPECT_EQ(cluster.node(i).sink.TakeEvents(), (std::vector<RecordedEvent>{{0, false}})) << i;
   }
 }
 
@@ -124,11 +106,8 @@ TEST(AllreduceTest, SegmentsOverThreeEngines) {
   constexpr uint64_t kCount = kBytes / sizeof(int64_t);
   constexpr RegionIndex kMine = 0;
   constexpr RegionIndex kResult = 1;
-  EngineCluster cluster(3, {.slots = kSlots,
-                            .counters_per_slot = kSegments * kPhases,
-                            .regions = 2,
-                            .edges = 2,
-                            .cell_bytes = kBytes});
+  EngineCluster cluster(
+      3, {.slots = kSlots, .counters_per_slot = kSegments * kPhases, .regions = 2, .edges = 2, .cell_bytes = kBytes});
   Tree tree(&cluster, 2);
   std::vector<std::vector<int64_t>> mine(3, std::vector<int64_t>(kCount));
   std::vector<std::vector<int64_t>> result(3, std::vector<int64_t>(kCount));
@@ -139,37 +118,25 @@ TEST(AllreduceTest, SegmentsOverThreeEngines) {
       Engine& engine = *node.engine;
       std::iota(mine[i].begin(), mine[i].end(), static_cast<int64_t>(1000 * i + call));
       ASSERT_TRUE(engine
-                      .BindRegion(node.port, kMine, reinterpret_cast<uint8_t*>(mine[i].data()),
-                                  kBytes,
+                      .BindRegion(node.port, kMine, reinterpret_cast<uint8_t*>(mine[i].data()), kBytes,
                                   /*writable=*/false)
                       .ok());
       ASSERT_TRUE(engine
-                      .BindRegion(node.port, kResult, reinterpret_cast<uint8_t*>(result[i].data()),
-                                  kBytes,
+                      .BindRegion(node.port, kResult, reinterpret_cast<uint8_t*>(result[i].data()), kBytes,
                                   /*writable=*/true)
                       .ok());
-      ASSERT_TRUE(engine.ExpectHash(node.port, CallSeq(call), kHash).ok());
+      ASSERT_TRUE(engine.ExpectHash(node.port, CallSeq(call), kTestHash).ok());
       for (uint32_t segment = 0; segment < kSegments; ++segment) {
         const uint64_t offset = segment * kSegmentBytes;
         const CounterIndex up = (slot * kSegments + segment) * kPhases + kUp;
         const CounterIndex down = up + kDown;
-        Descriptor reduce;
-        reduce.op = OpCode::kReduce;
-        reduce.alu_op = AluOp::kSum;
-        reduce.alu_type = AluType::kInt64;
-        reduce.bytes = kSegmentBytes;
-        reduce.operands[0] = {kMine, offset};
-        reduce.operand_count = 1;
+        Descriptor reduce = ReduceOf(AluOp::kSum, AluType::kInt64, {{kMine, offset}}, {}, kSegmentBytes);
         for (const uint32_t child : tree.children(i)) {
-          reduce.operands[reduce.operand_count++] = {engine.CellRegion(node.port, child, slot),
-                                                     offset};
+          reduce.operands[reduce.operand_count++] = {engine.CellRegion(node.port, child, slot), offset};
         }
         const MemoryRef scratch{engine.ScratchRegion(node.port, slot), offset};
         reduce.target = i == 0 ? MemoryRef{kResult, offset} : scratch;
-        Descriptor put = Send(0, segment * kPhases + kUp, call);
-        put.op = OpCode::kPut;
-        put.bytes = kSegmentBytes;
-        put.remote_offset = offset;
+        Descriptor put = PutOf(0, segment * kPhases + kUp, call, scratch, kSegmentBytes, offset);
         if (i == 0) {
           std::vector<Descriptor> all = {reduce};
           for (const uint32_t child : tree.children(0)) {
@@ -178,29 +145,24 @@ TEST(AllreduceTest, SegmentsOverThreeEngines) {
             put.remote_counter = segment * kPhases + kDown;
             all.push_back(put);
           }
-          all.push_back(Event(segment));
+          all.push_back(EventOf(segment));
           ASSERT_TRUE(engine.Post(node.port, {up, tree.children(0).size(), 0}, all).ok());
         } else {
           put.edge = tree.parent(i);
-          put.source = scratch;
           ASSERT_TRUE(engine.Post(node.port, {}, {reduce, put}).ok());
-          Descriptor copy;
-          copy.op = OpCode::kCopy;
-          copy.bytes = kSegmentBytes;
-          copy.source = {engine.CellRegion(node.port, tree.parent(i), slot), offset};
-          copy.target = {kResult, offset};
-          ASSERT_TRUE(engine.Post(node.port, {down, 1, 0}, {copy, Event(segment)}).ok());
+          const MemoryRef result_below{engine.CellRegion(node.port, tree.parent(i), slot), offset};
+          const Descriptor copy = CopyOf(result_below, {kResult, offset}, kSegmentBytes);
+          ASSERT_TRUE(engine.Post(node.port, {down, 1, 0}, {copy, EventOf(segment)}).ok());
         }
       }
     }
     cluster.Run();
     for (uint32_t i = 0; i < 3; ++i) {
-      const std::vector<RecordedEvent> events = cluster.node(i).TakeEvents();
+      const std::vector<RecordedEvent> events = cluster.node(i).sink.TakeEvents();
       ASSERT_EQ(events.size(), kSegments) << "node " << i << " call " << call;
       for (const RecordedEvent& event : events) EXPECT_FALSE(event.failed);
       for (uint64_t k = 0; k < kCount; ++k) {
-        ASSERT_EQ(result[i][k], static_cast<int64_t>(3000 + 3 * call + 3 * k))
-            << "node " << i << " element " << k;
+        ASSERT_EQ(result[i][k], static_cast<int64_t>(3000 + 3 * call + 3 * k)) << "node " << i << " element " << k;
       }
       ASSERT_TRUE(cluster.node(i).engine->FinishCall(cluster.node(i).port, CallSeq(call)).ok());
     }

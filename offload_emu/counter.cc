@@ -11,10 +11,7 @@ size_t WordsFor(uint32_t counters, uint32_t edges) { return (size_t{counters} * 
 }  // namespace
 
 CounterBlock::CounterBlock(uint32_t counters, uint32_t edges)
-    : counters_(counters),
-      edges_(edges),
-      arrived_(WordsFor(counters, edges)),
-      failed_(WordsFor(counters, edges)) {}
+    : counters_(counters), edges_(edges), arrived_(WordsFor(counters, edges)), failed_(WordsFor(counters, edges)) {}
 
 uint64_t CounterBlock::BytesFor(uint32_t counters, uint32_t edges) {
   return sizeof(CounterBlock) + counters * sizeof(Counter) + edges * sizeof(EdgeState) +
@@ -32,8 +29,7 @@ bool CounterBlock::Arrive(uint32_t edge, uint32_t index, bool failed) {
 
 void CounterBlock::ForgetEdge(uint32_t edge) {
   edges_[edge] = EdgeState{};
-  for (uint64_t at = uint64_t{edge} * counters_.size();
-       at < (uint64_t{edge} + 1) * counters_.size(); ++at) {
+  for (uint64_t at = uint64_t{edge} * counters_.size(); at < (uint64_t{edge} + 1) * counters_.size(); ++at) {
     arrived_[at / 64] &= ~(uint64_t{1} << (at % 64));
     failed_[at / 64] &= ~(uint64_t{1} << (at % 64));
   }

@@ -13,8 +13,7 @@ namespace copse::emu {
 // calls apart: credit keeps those that exchange data within the window, and the others within the
 // window times the tree's depth.
 inline uint64_t NearestCall(uint64_t reference, uint16_t low) {
-  const int16_t distance =
-      static_cast<int16_t>(static_cast<uint16_t>(low - static_cast<uint16_t>(reference)));
+  const int16_t distance = static_cast<int16_t>(static_cast<uint16_t>(low - static_cast<uint16_t>(reference)));
   if (distance < 0 && reference < static_cast<uint64_t>(-int64_t{distance})) return 0;
   return reference + static_cast<uint64_t>(int64_t{distance});
 }

@@ -48,11 +48,9 @@ Port* Engine::Impl::Find(PortId id) const {
 absl::Status Engine::Impl::CheckOptions(const PortOptions& options) const {
   RETURN_IF_ERROR(CheckAtMost("slots", options.slots, kSlotsMax));
   if (!std::has_single_bit(options.slots)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("slots ", options.slots, ": not a power of two"));
+    return absl::InvalidArgumentError(absl::StrCat("slots ", options.slots, ": not a power of two"));
   }
-  if (options.counters_per_slot == 0)
-    return absl::InvalidArgumentError("counters_per_slot 0 (at least 1)");
+  if (options.counters_per_slot == 0) return absl::InvalidArgumentError("counters_per_slot 0 (at least 1)");
   RETURN_IF_ERROR(CheckAtMost("counters_per_slot", options.counters_per_slot, kCountersPerSlotMax));
   RETURN_IF_ERROR(CheckAtMost("regions", options.regions, kRegionsMax));
   RETURN_IF_ERROR(CheckAtMost("edges", options.edges, kEdgesMax));
@@ -72,9 +70,9 @@ absl::Status Engine::Impl::CheckOptions(const PortOptions& options) const {
 
 absl::Status Engine::Impl::Reserve(uint64_t bytes) {
   if (bytes > options_.memory_limit_bytes - stats_.memory_reserved_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "memory for cells: ", bytes, " bytes more than the ", stats_.memory_reserved_bytes,
-        " reserved (limit ", options_.memory_limit_bytes, ")"));
+    return absl::ResourceExhaustedError(absl::StrCat("memory for cells: ", bytes, " bytes more than the ",
+                                                     stats_.memory_reserved_bytes, " reserved (limit ",
+                                                     options_.memory_limit_bytes, ")"));
   }
   stats_.memory_reserved_bytes += bytes;
   return absl::OkStatus();
@@ -114,8 +112,7 @@ void Engine::Impl::ClosePort(PortId id) {
   if (!in_progress_) Reap();
 }
 
-absl::Status Engine::Impl::BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes,
-                                      bool writable) {
+absl::Status Engine::Impl::BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   return port->Bind(index, Region{base, bytes, writable});
@@ -126,8 +123,7 @@ absl::StatusOr<Engine::NewEdge> Engine::Impl::AddEdge(PortId id, Incarnation pee
   if (port == nullptr) return NoSuchPort(id);
   const uint32_t index = port->FreeEdge();
   if (index == port->options().edges) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("edges: all ", index, " of the port are in use"));
+    return absl::InvalidArgumentError(absl::StrCat("edges: all ", index, " of the port are in use"));
   }
   RETURN_IF_ERROR(Reserve(Port::ReservedBytes(port->options())));
   Peer* to = PeerOf(peer);
@@ -177,9 +173,8 @@ absl::Status Engine::Impl::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   if (!port->InWindow(seq.value())) {
-    return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [",
-                                                   port->finished(), ", +", port->options().slots,
-                                                   ")"));
+    return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [", port->finished(),
+                                                   ", +", port->options().slots, ")"));
   }
   const uint32_t at = port->SlotOf(seq.value());
   Port::Slot& slot = port->slot(at);
@@ -219,9 +214,8 @@ absl::Status Engine::Impl::FinishCall(PortId id, CallSeq seq) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   if (!port->InWindow(seq.value())) {
-    return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [",
-                                                   port->finished(), ", +", port->options().slots,
-                                                   "), or over"));
+    return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [", port->finished(),
+                                                   ", +", port->options().slots, "), or over"));
   }
   const uint32_t slot = port->SlotOf(seq.value());
   DropSequences(port, slot);
@@ -276,8 +270,7 @@ absl::StatusOr<PortId> Engine::OpenPort(const PortOptions& options, PortSink* si
   return impl_->OpenPort(options, sink);
 }
 void Engine::ClosePort(PortId port) { impl_->ClosePort(port); }
-absl::Status Engine::BindRegion(PortId port, RegionIndex index, uint8_t* base, uint64_t bytes,
-                                bool writable) {
+absl::Status Engine::BindRegion(PortId port, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable) {
   return impl_->BindRegion(port, index, base, bytes, writable);
 }
 RegionIndex Engine::CellRegion(PortId port, uint32_t edge, uint32_t slot) const {
@@ -288,33 +281,25 @@ RegionIndex Engine::ScratchRegion(PortId port, uint32_t slot) const {
   const Port* of = impl_->Find(port);
   return of == nullptr ? kNoRegion : of->ScratchRegion(slot);
 }
-absl::StatusOr<Engine::NewEdge> Engine::AddEdge(PortId port, Incarnation peer) {
-  return impl_->AddEdge(port, peer);
-}
+absl::StatusOr<Engine::NewEdge> Engine::AddEdge(PortId port, Incarnation peer) { return impl_->AddEdge(port, peer); }
 absl::Status Engine::SetRemoteLabel(PortId port, uint32_t edge, Label remote) {
   return impl_->SetRemoteLabel(port, edge, remote);
 }
 void Engine::RemoveEdge(PortId port, uint32_t edge) { impl_->RemoveEdge(port, edge); }
-absl::Status Engine::Post(PortId port, const Trigger& trigger,
-                          absl::Span<const Descriptor> descriptors) {
+absl::Status Engine::Post(PortId port, const Trigger& trigger, absl::Span<const Descriptor> descriptors) {
   return impl_->Post(port, trigger, descriptors);
 }
 absl::Status Engine::Count(PortId port, CounterIndex counter, uint64_t success, uint64_t failure) {
   return impl_->Count(port, counter, success, failure);
 }
-CounterValue Engine::ReadCounter(PortId port, CounterIndex counter) const {
-  return impl_->ReadCounter(port, counter);
-}
-absl::Status Engine::ExpectHash(PortId port, CallSeq seq, uint16_t hash) {
-  return impl_->ExpectHash(port, seq, hash);
-}
+CounterValue Engine::ReadCounter(PortId port, CounterIndex counter) const { return impl_->ReadCounter(port, counter); }
+absl::Status Engine::ExpectHash(PortId port, CallSeq seq, uint16_t hash) { return impl_->ExpectHash(port, seq, hash); }
 absl::Status Engine::FinishCall(PortId port, CallSeq seq) { return impl_->FinishCall(port, seq); }
 CallSeq Engine::Finished(PortId port) const {
   const Port* of = impl_->Find(port);
   return CallSeq(of == nullptr ? 0 : of->finished());
 }
-absl::Status Engine::SendControl(Incarnation peer, uint16_t type,
-                                 absl::Span<const uint8_t> message) {
+absl::Status Engine::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message) {
   return impl_->SendControl(peer, type, message);
 }
 bool Engine::PopPacket(PortId port, MpPacket* packet, uint32_t* payload_bytes) {

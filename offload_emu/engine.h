@@ -92,8 +92,7 @@ struct EngineStats {
   uint64_t alu_bytes = 0, copy_bytes = 0;
   uint64_t credits_sent = 0, credit_asks = 0, credit_stalls = 0;
   uint64_t events = 0;
-  uint64_t dropped_malformed = 0, dropped_label = 0, dropped_window = 0, dropped_incarnation = 0,
-           dropped_mpq_full = 0;
+  uint64_t dropped_malformed = 0, dropped_label = 0, dropped_window = 0, dropped_incarnation = 0, dropped_mpq_full = 0;
   uint64_t dropped_version = 0, dropped_duplicate = 0, dropped_mismatch = 0;
   uint64_t memory_reserved_bytes = 0, memory_used_bytes = 0;
 };
@@ -123,8 +122,7 @@ class Engine {
   // --- Memory ---
   // Makes region `index` mean [base, base + bytes). A null base unbinds. The memory must stay
   // mapped until then.
-  absl::Status BindRegion(PortId port, RegionIndex index, uint8_t* base, uint64_t bytes,
-                          bool writable);
+  absl::Status BindRegion(PortId port, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable);
   // The region that stands for edge's staging cell in `slot`, usable in every MemoryRef of the
   // port.
   RegionIndex CellRegion(PortId port, uint32_t edge, uint32_t slot) const;

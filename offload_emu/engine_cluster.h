@@ -5,67 +5,19 @@
 #define COPSE_OFFLOAD_EMU_ENGINE_CLUSTER_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "base/check.h"
 #include "base/ids.h"
 #include "offload_emu/engine.h"
+#include "offload_emu/recording_sinks.h"
 #include "offload_emu/sim/simulator.h"
 #include "offload_emu/sim/virtual_network.h"
 
 namespace copse::emu {
-
-struct RecordedEvent {
-  uint64_t value;
-  bool failed;
-  friend bool operator==(const RecordedEvent&, const RecordedEvent&) = default;
-};
-struct RecordedMismatch {
-  uint32_t edge;
-  uint16_t sequence;
-  uint16_t hash;
-  friend bool operator==(const RecordedMismatch&, const RecordedMismatch&) = default;
-};
-
-class RecordingPortSink final : public PortSink {
- public:
-  void OnEvent(PortId port, uint64_t value, bool failed) override {
-    events.push_back({value, failed});
-    if (on_event) on_event(port, value, failed);
-  }
-  void OnMismatch(PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) override {
-    mismatches.push_back({edge, sequence, hash});
-    if (on_mismatch) on_mismatch(port);
-  }
-
-  std::vector<RecordedEvent> events;
-  std::vector<RecordedMismatch> mismatches;
-  std::function<void(PortId, uint64_t, bool)> on_event;
-  std::function<void(PortId)> on_mismatch;
-};
-
-class RecordingControlSink final : public ControlSink {
- public:
-  void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) override {
-    controls.emplace_back(from, type, std::string(message.begin(), message.end()));
-  }
-  void OnPeerDown(Incarnation peer, const absl::Status& why) override {
-    downs.emplace_back(peer, why);
-  }
-  void OnPeerHeard(Incarnation) override { ++heard; }
-
-  std::vector<std::tuple<Incarnation, uint16_t, std::string>> controls;
-  std::vector<std::pair<Incarnation, absl::Status>> downs;
-  uint64_t heard = 0;
-};
 
 // One engine and one port of it.
 struct EngineNode {
@@ -79,23 +31,20 @@ struct EngineNode {
     while (engine->Progress(budget_bytes)) {
     }
   }
-  std::vector<RecordedEvent> TakeEvents() { return std::exchange(sink.events, {}); }
 };
 
 // `count` engines with incarnations 100, 101, ... and a port of the same options each.
 class EngineCluster {
  public:
-  EngineCluster(uint32_t count, const PortOptions& options,
-                sim::VirtualNetworkOptions network_options = {}, EngineOptions engine_options = {})
+  EngineCluster(uint32_t count, const PortOptions& options, sim::VirtualNetworkOptions network_options = {},
+                EngineOptions engine_options = {})
       : network_(&simulator_, std::move(network_options)) {
     for (uint32_t i = 0; i < count; ++i) {
       nodes_.push_back(std::make_unique<EngineNode>());
       EngineNode* node = nodes_.back().get();
-      node->number =
-          network_.AddNode(absl::StrCat("n", i), Incarnation(100 + i), [node] { node->Run(); });
+      node->number = network_.AddNode(absl::StrCat("n", i), Incarnation(100 + i), [node] { node->Run(); });
       engine_options.incarnation = Incarnation(100 + i);
-      node->engine = std::make_unique<Engine>(network_.transport(node->number), &node->control,
-                                              engine_options);
+      node->engine = std::make_unique<Engine>(network_.transport(node->number), &node->control, engine_options);
       auto port = node->engine->OpenPort(options, &node->sink);
       CHECK(port.ok());
       node->port = *port;
@@ -112,9 +61,7 @@ class EngineCluster {
   }
   // Connected, but not labelled.
   Engine::NewEdge Edge(uint32_t at, uint32_t to) {
-    CHECK(network_.transport(at)
-              ->Connect({Incarnation(100 + to), network_.transport(to)->LocalAddress()})
-              .ok());
+    CHECK(network_.transport(at)->Connect({Incarnation(100 + to), network_.transport(to)->LocalAddress()}).ok());
     auto edge = node(at).engine->AddEdge(node(at).port, Incarnation(100 + to));
     CHECK(edge.ok());
     return *edge;

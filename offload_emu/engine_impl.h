@@ -50,8 +50,7 @@ class Engine::Impl final : public TransportSink {
 
   absl::StatusOr<PortId> OpenPort(const PortOptions& options, PortSink* sink);
   void ClosePort(PortId id);
-  absl::Status BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes,
-                          bool writable);
+  absl::Status BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable);
   absl::StatusOr<NewEdge> AddEdge(PortId id, Incarnation peer);
   absl::Status SetRemoteLabel(PortId id, uint32_t edge, Label remote);
   void RemoveEdge(PortId id, uint32_t edge);
@@ -85,8 +84,7 @@ class Engine::Impl final : public TransportSink {
   // engine_post.cc
   absl::Status CheckCounter(const Port& port, CounterIndex counter) const;
   absl::Status CheckDescriptor(const Port& port, const Descriptor& descriptor) const;
-  uint32_t SlotOf(const Port& port, const Trigger& trigger,
-                  absl::Span<const Descriptor> descriptors) const;
+  uint32_t SlotOf(const Port& port, const Trigger& trigger, absl::Span<const Descriptor> descriptors) const;
   void DropSequences(Port* port, uint32_t slot);
   void DropSequence(Sequence* sequence);
 
@@ -107,10 +105,8 @@ class Engine::Impl final : public TransportSink {
   enum class Outcome { kDone, kFailed, kInterrupted, kWaits };
   Outcome RunDescriptor(Sequence* sequence, uint64_t allowance_bytes, uint64_t* used_bytes);
   Outcome RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes);
-  Outcome RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                    uint64_t* used_bytes);
-  Outcome RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                  uint64_t* used_bytes);
+  Outcome RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
+  Outcome RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
 
   // engine_send.cc
   Peer* PeerOf(Incarnation incarnation);
@@ -140,10 +136,10 @@ class Engine::Impl final : public TransportSink {
   uint64_t next_owner_ = 1;
   absl::flat_hash_map<Incarnation, std::unique_ptr<Peer>> peers_;  // looked up, never iterated
   std::vector<Peer*> dirty_;                                       // peers to flush, in order
-  std::vector<Peer*> flushing_;                             // Flush's own, kept for its memory
-  std::vector<std::pair<Incarnation, absl::Status>> lost_;  // noticed by Flush, not yet reported
-  std::vector<Incarnation> idle_peers_;                     // that may be forgotten
-  std::vector<std::unique_ptr<Port>> closed_ports_;         // closed inside Progress
+  std::vector<Peer*> flushing_;                                    // Flush's own, kept for its memory
+  std::vector<std::pair<Incarnation, absl::Status>> lost_;         // noticed by Flush, not yet reported
+  std::vector<Incarnation> idle_peers_;                            // that may be forgotten
+  std::vector<std::unique_ptr<Port>> closed_ports_;                // closed inside Progress
   bool in_progress_ = false;
 };
 

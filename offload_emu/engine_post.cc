@@ -17,8 +17,7 @@ absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit) {
 }
 
 absl::Status NoSuchPort(PortId id) {
-  return absl::NotFoundError(
-      absl::StrCat("port ", id.index, " generation ", id.generation, " is not open"));
+  return absl::NotFoundError(absl::StrCat("port ", id.index, " generation ", id.generation, " is not open"));
 }
 
 absl::Status Engine::Impl::CheckCounter(const Port& port, CounterIndex counter) const {
@@ -33,42 +32,37 @@ absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& d
   if (descriptor.counter != kNoCounter) RETURN_IF_ERROR(CheckCounter(port, descriptor.counter));
   const auto check_region = [&](const char* what, const MemoryRef& ref) {
     if (descriptor.bytes == 0 || ref.region < port.region_count()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " region ", ref.region, " (limit ", port.region_count(), ")"));
+    return absl::InvalidArgumentError(absl::StrCat(what, " region ", ref.region, " (limit ", port.region_count(), ")"));
   };
   switch (descriptor.op) {
     case OpCode::kSend:
     case OpCode::kPut:
     case OpCode::kGet: {
       if (port.edge(descriptor.edge) == nullptr) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("edge ", descriptor.edge, " does not exist"));
+        return absl::InvalidArgumentError(absl::StrCat("edge ", descriptor.edge, " does not exist"));
       }
       uint64_t call = 0;
       if (port.has_calls() && !port.CallInWindow(descriptor.sequence, &call)) {
-        return absl::InvalidArgumentError(absl::StrCat("sequence ", descriptor.sequence,
-                                                       " is outside the window [", port.finished(),
-                                                       ", +", port.options().slots, ")"));
+        return absl::InvalidArgumentError(absl::StrCat("sequence ", descriptor.sequence, " is outside the window [",
+                                                       port.finished(), ", +", port.options().slots, ")"));
       }
-      RETURN_IF_ERROR(CheckAtMost("bytes", descriptor.bytes,
-                                  descriptor.op == OpCode::kSend ? kMpPayloadBytes : kPutBytesMax));
+      RETURN_IF_ERROR(
+          CheckAtMost("bytes", descriptor.bytes, descriptor.op == OpCode::kSend ? kMpPayloadBytes : kPutBytesMax));
       return descriptor.op == OpCode::kGet ? check_region("target", descriptor.target)
                                            : check_region("source", descriptor.source);
     }
     case OpCode::kReduce: {
       if (descriptor.operand_count == 0 || descriptor.operand_count > kAluOperandsMax) {
-        return absl::InvalidArgumentError(absl::StrCat("operand_count ", descriptor.operand_count,
-                                                       " (limit 1 to ", kAluOperandsMax, ")"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("operand_count ", descriptor.operand_count, " (limit 1 to ", kAluOperandsMax, ")"));
       }
       if (!AluSupports(descriptor.alu_op, descriptor.alu_type)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("alu_op ", static_cast<int>(descriptor.alu_op), " on alu_type ",
-                         static_cast<int>(descriptor.alu_type)));
+        return absl::InvalidArgumentError(absl::StrCat("alu_op ", static_cast<int>(descriptor.alu_op), " on alu_type ",
+                                                       static_cast<int>(descriptor.alu_type)));
       }
       if (descriptor.bytes % AluTypeBytes(descriptor.alu_type) != 0) {
-        return absl::InvalidArgumentError(absl::StrCat("bytes ", descriptor.bytes,
-                                                       ": no multiple of ",
-                                                       AbslView(AluTypeName(descriptor.alu_type))));
+        return absl::InvalidArgumentError(
+            absl::StrCat("bytes ", descriptor.bytes, ": no multiple of ", AbslView(AluTypeName(descriptor.alu_type))));
       }
       for (uint8_t k = 0; k < descriptor.operand_count; ++k) {
         RETURN_IF_ERROR(check_region("operand", descriptor.operands[k]));
@@ -82,8 +76,7 @@ absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& d
     case OpCode::kEvent:
       return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("op ", static_cast<int>(descriptor.op), " is unknown"));
+  return absl::InvalidArgumentError(absl::StrCat("op ", static_cast<int>(descriptor.op), " is unknown"));
 }
 
 // The slot of the call that a sequence belongs to, and is dropped with: its trigger's, else its
@@ -96,20 +89,17 @@ uint32_t Engine::Impl::SlotOf(const Port& port, const Trigger& trigger,
     if (descriptor.op <= OpCode::kGet) return port.SlotOf(descriptor.sequence);
   }
   for (const Descriptor& descriptor : descriptors) {
-    if (descriptor.counter != kNoCounter)
-      return descriptor.counter / port.options().counters_per_slot;
+    if (descriptor.counter != kNoCounter) return descriptor.counter / port.options().counters_per_slot;
   }
   return port.options().slots;
 }
 
-absl::Status Engine::Impl::Post(PortId id, const Trigger& trigger,
-                                absl::Span<const Descriptor> descriptors) {
+absl::Status Engine::Impl::Post(PortId id, const Trigger& trigger, absl::Span<const Descriptor> descriptors) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   if (descriptors.empty() || descriptors.size() > kSequenceDescriptorsMax) {
-    return absl::InvalidArgumentError(absl::StrCat("sequence of ", descriptors.size(),
-                                                   " descriptors (limit 1 to ",
-                                                   kSequenceDescriptorsMax, ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("sequence of ", descriptors.size(), " descriptors (limit 1 to ", kSequenceDescriptorsMax, ")"));
   }
   if (trigger.counter != kNoCounter) RETURN_IF_ERROR(CheckCounter(*port, trigger.counter));
   uint32_t events = 0;
@@ -122,14 +112,12 @@ absl::Status Engine::Impl::Post(PortId id, const Trigger& trigger,
     return absl::InvalidArgumentError(absl::StrCat("the call in slot ", slot, " is over"));
   }
   if (port->sequences_used >= port->options().sequences) {
-    return absl::ResourceExhaustedError(absl::StrCat("sequences: ", port->sequences_used,
-                                                     " are posted (limit ",
-                                                     port->options().sequences, ")"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("sequences: ", port->sequences_used, " are posted (limit ", port->options().sequences, ")"));
   }
   if (port->events_armed + events > port->options().eq_entries) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("eq_entries: ", port->events_armed, " events are posted, ", events,
-                     " more (limit ", port->options().eq_entries, ")"));
+    return absl::ResourceExhaustedError(absl::StrCat("eq_entries: ", port->events_armed, " events are posted, ", events,
+                                                     " more (limit ", port->options().eq_entries, ")"));
   }
   Sequence* sequence = sequences_.New(descriptors);
   sequence->port = port;
@@ -154,8 +142,7 @@ absl::Status Engine::Impl::Post(PortId id, const Trigger& trigger,
   return absl::OkStatus();
 }
 
-absl::Status Engine::Impl::Count(PortId id, CounterIndex counter, uint64_t success,
-                                 uint64_t failure) {
+absl::Status Engine::Impl::Count(PortId id, CounterIndex counter, uint64_t success, uint64_t failure) {
   Port* port = Find(id);
   if (port == nullptr) return NoSuchPort(id);
   RETURN_IF_ERROR(CheckCounter(*port, counter));

@@ -114,8 +114,7 @@ void Engine::Impl::OnRecord(Incarnation from, const Record& record, const uint8_
     ++stats_.dropped_incarnation;
     return;
   }
-  if (edge->port->has_calls() && edge->credit.Heard(record.credit, edge->port->finished()))
-    WakeWaiting(edge);
+  if (edge->port->has_calls() && edge->credit.Heard(record.credit, edge->port->finished())) WakeWaiting(edge);
   switch (static_cast<RecordKind>(record.kind)) {
     case RecordKind::kCredit:
       return;
@@ -129,8 +128,7 @@ void Engine::Impl::OnRecord(Incarnation from, const Record& record, const uint8_
     case RecordKind::kPut:
       break;
   }
-  ++(static_cast<RecordKind>(record.kind) == RecordKind::kPut ? stats_.puts_received
-                                                              : stats_.packets_received);
+  ++(static_cast<RecordKind>(record.kind) == RecordKind::kPut ? stats_.puts_received : stats_.packets_received);
   if ((record.flags & kRecordReply) != 0) return OnReply(edge, record, payload);
   if (!edge->port->has_calls()) return OnMiniPacket(edge, record, payload);
   OnCallRecord(edge, record, payload);
@@ -261,8 +259,7 @@ void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t*
   if (!trigger) return;
   block.Arrive(edge->index, record.counter, failed);
   if (!expected) return;  // ExpectHash counts it
-  AddCount(port, slot * port->options().counters_per_slot + record.counter, failed ? 0 : 1,
-           failed ? 1 : 0);
+  AddCount(port, slot * port->options().counters_per_slot + record.counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 
 }  // namespace copse::emu

@@ -66,12 +66,10 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
     ++stats_.descriptors_run;
     if (outcome == Outcome::kFailed) sequence->failed = true;
     // A get counts when its answer has come.
-    const bool asked =
-        sequence->descriptors()[sequence->current].op == OpCode::kGet && outcome == Outcome::kDone;
+    const bool asked = sequence->descriptors()[sequence->current].op == OpCode::kGet && outcome == Outcome::kDone;
     ++sequence->current;
     sequence->done_bytes = 0;
-    if (counter != kNoCounter && !asked)
-      AddCount(port, counter, sequence->failed ? 0 : 1, sequence->failed ? 1 : 0);
+    if (counter != kNoCounter && !asked) AddCount(port, counter, sequence->failed ? 0 : 1, sequence->failed ? 1 : 0);
   }
   ++stats_.sequences_run;
   FreeSequence(sequence);
@@ -89,8 +87,7 @@ void Engine::Impl::FreeSequence(Sequence* sequence) {
   sequences_.Free(sequence);
 }
 
-Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, uint64_t allowance_bytes,
-                                                  uint64_t* used_bytes) {
+Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, uint64_t allowance_bytes, uint64_t* used_bytes) {
   const Descriptor& descriptor = sequence->descriptors()[sequence->current];
   switch (descriptor.op) {
     case OpCode::kSend:
@@ -98,11 +95,9 @@ Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, uint64_t a
     case OpCode::kGet:
       return RunTransfer(sequence, descriptor, used_bytes);
     case OpCode::kReduce:
-      return sequence->failed ? Outcome::kFailed
-                              : RunReduce(sequence, descriptor, allowance_bytes, used_bytes);
+      return sequence->failed ? Outcome::kFailed : RunReduce(sequence, descriptor, allowance_bytes, used_bytes);
     case OpCode::kCopy:
-      return sequence->failed ? Outcome::kFailed
-                              : RunCopy(sequence, descriptor, allowance_bytes, used_bytes);
+      return sequence->failed ? Outcome::kFailed : RunCopy(sequence, descriptor, allowance_bytes, used_bytes);
     case OpCode::kCount:
       return Outcome::kDone;
     case OpCode::kEvent:
@@ -141,8 +136,7 @@ Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descri
     source = port->Resolve(descriptor.source, descriptor.bytes, /*write=*/false);
     if (source == nullptr) sequence->failed = true;
   }
-  Record record =
-      RecordFor(edge, kind, {.label = 0, .sequence = descriptor.sequence, .hash = descriptor.hash});
+  Record record = RecordFor(edge, kind, {.label = 0, .sequence = descriptor.sequence, .hash = descriptor.hash});
   record.counter = descriptor.remote_counter;
   record.region = descriptor.remote_region;
   record.offset = descriptor.remote_offset;
@@ -191,9 +185,9 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
   const uint64_t allowed = std::max<uint64_t>(element, allowance_bytes / element * element);
   const uint32_t now = static_cast<uint32_t>(std::min<uint64_t>(descriptor.bytes - done, allowed));
   for (uint8_t k = 0; k < descriptor.operand_count; ++k) operands[k] += done;
-  const absl::Status status = AluReduce(
-      descriptor.alu_op, descriptor.alu_type,
-      absl::MakeConstSpan(operands.data(), descriptor.operand_count), now / element, target + done);
+  const absl::Status status =
+      AluReduce(descriptor.alu_op, descriptor.alu_type, absl::MakeConstSpan(operands.data(), descriptor.operand_count),
+                now / element, target + done);
   CHECK(status.ok());  // Post has checked all that it can complain of
   stats_.alu_bytes += now;
   *used_bytes += now;
@@ -201,8 +195,8 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
   return sequence->done_bytes == descriptor.bytes ? Outcome::kDone : Outcome::kInterrupted;
 }
 
-Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor& descriptor,
-                                            uint64_t allowance_bytes, uint64_t* used_bytes) {
+Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                                            uint64_t* used_bytes) {
   if (descriptor.bytes == 0) return Outcome::kDone;
   Port* port = sequence->port;
   const uint8_t* source = nullptr;
@@ -213,8 +207,8 @@ Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor
     if (source == nullptr || target == nullptr) return Outcome::kFailed;
   }
   const uint32_t done = sequence->done_bytes;
-  uint32_t now = static_cast<uint32_t>(
-      std::min<uint64_t>(descriptor.bytes - done, std::max<uint64_t>(1, allowance_bytes)));
+  uint32_t now =
+      static_cast<uint32_t>(std::min<uint64_t>(descriptor.bytes - done, std::max<uint64_t>(1, allowance_bytes)));
   // Overlapping ranges in one go, or a piece would overwrite the source of the next.
   const uintptr_t from = reinterpret_cast<uintptr_t>(source);
   const uintptr_t to = reinterpret_cast<uintptr_t>(target);

@@ -90,15 +90,11 @@ void Engine::Impl::Answer(Edge* edge, const GetRequest& request) {
 void Engine::Impl::SendDue(Edge* edge) {
   Port* port = edge->port;
   size_t answered = 0;
-  while (answered < edge->requests.size() && !edge->peer->outbox.full())
-    Answer(edge, edge->requests[answered++]);
-  edge->requests.erase(edge->requests.begin(),
-                       edge->requests.begin() + static_cast<ptrdiff_t>(answered));
+  while (answered < edge->requests.size() && !edge->peer->outbox.full()) Answer(edge, edge->requests[answered++]);
+  edge->requests.erase(edge->requests.begin(), edge->requests.begin() + static_cast<ptrdiff_t>(answered));
   if (edge->credit.ask_due()) {
     const uint16_t call = edge->credit.TakeAsk();
-    AppendRecord(edge,
-                 RecordFor(edge, RecordKind::kCreditAsk, {.label = 0, .sequence = call, .hash = 0}),
-                 0);
+    AppendRecord(edge, RecordFor(edge, RecordKind::kCreditAsk, {.label = 0, .sequence = call, .hash = 0}), 0);
     ++stats_.credit_asks;
   }
   if (edge->credit.ReportDue(port->finished())) {
@@ -151,21 +147,18 @@ void Engine::Impl::ReportLost() {
   for (const auto& [peer, why] : lost) control_->OnPeerDown(peer, why);
 }
 
-absl::Status Engine::Impl::SendControl(Incarnation peer, uint16_t type,
-                                       absl::Span<const uint8_t> message) {
+absl::Status Engine::Impl::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message) {
   if (message.size() > kControlBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("control message of ", message.size(),
-                                                   " bytes (limit ", kControlBytesMax, ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("control message of ", message.size(), " bytes (limit ", kControlBytesMax, ")"));
   }
   const auto known = peers_.find(peer);
   const bool queued = known != peers_.end() && !known->second->outbox.empty();
   if (!queued) {
     const FrameHeader header =
-        MakeFrameHeader(FrameKind::kControl, type, static_cast<uint32_t>(message.size()),
-                        options_.incarnation, peer);
-    const absl::Status status = transport_->Send(
-        peer, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)),
-        message);
+        MakeFrameHeader(FrameKind::kControl, type, static_cast<uint32_t>(message.size()), options_.incarnation, peer);
+    const absl::Status status =
+        transport_->Send(peer, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)), message);
     if (status.ok()) {
       ++stats_.frames_sent;
       stats_.bytes_sent += sizeof(header) + message.size();
@@ -174,9 +167,8 @@ absl::Status Engine::Impl::SendControl(Incarnation peer, uint16_t type,
   }
   Peer* to = PeerOf(peer);
   if (to->outbox.full()) {
-    return absl::ResourceExhaustedError(absl::StrCat("outbox of incarnation ", peer.value(),
-                                                     " is full (limit ", Outbox::kFramesMax,
-                                                     " frames)"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("outbox of incarnation ", peer.value(), " is full (limit ", Outbox::kFramesMax, " frames)"));
   }
   to->outbox.AppendControl(type, message);
   MarkDirty(to);

@@ -8,8 +8,7 @@
 
 namespace copse::emu {
 
-FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Incarnation from,
-                            Incarnation to) {
+FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Incarnation from, Incarnation to) {
   FrameHeader header{};
   header.version = static_cast<uint8_t>(kPacketVersion);
   header.kind = static_cast<uint8_t>(kind);
@@ -22,8 +21,7 @@ FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Inca
 
 // The frame that takes `bytes` more: the last one, or a new one.
 Outbox::Frame& Outbox::FrameFor(uint32_t bytes) {
-  if (frames_.empty() || frames_.back().kind != FrameKind::kData ||
-      frames_.back().bytes + bytes > kFrameBytesMax) {
+  if (frames_.empty() || frames_.back().kind != FrameKind::kData || frames_.back().bytes + bytes > kFrameBytesMax) {
     frames_.emplace_back();
     frames_.back().bytes = sizeof(FrameHeader);
   }
@@ -52,8 +50,7 @@ void Outbox::AppendControl(uint16_t type, absl::Span<const uint8_t> message) {
   frame.count = type;
   frame.bytes = static_cast<uint32_t>(sizeof(FrameHeader) + message.size());
   frame.buffer = pool_->Acquire(frame.bytes, BufferPool::kOverwritten);
-  if (!message.empty())
-    std::memcpy(frame.buffer.data + sizeof(FrameHeader), message.data(), message.size());
+  if (!message.empty()) std::memcpy(frame.buffer.data + sizeof(FrameHeader), message.data(), message.size());
   frames_.push_back(frame);
 }
 
@@ -62,9 +59,8 @@ absl::Status Outbox::Flush(Transport* transport, Sent* sent) {
   absl::Status status;
   for (; done < frames_.size(); ++done) {
     Frame& frame = frames_[done];
-    const FrameHeader header =
-        MakeFrameHeader(frame.kind, frame.count,
-                        frame.bytes - static_cast<uint32_t>(sizeof(FrameHeader)), self_, peer_);
+    const FrameHeader header = MakeFrameHeader(frame.kind, frame.count,
+                                               frame.bytes - static_cast<uint32_t>(sizeof(FrameHeader)), self_, peer_);
     std::memcpy(frame.buffer.data, &header, sizeof(header));
     status = transport->Send(peer_, absl::MakeConstSpan(frame.buffer.data, frame.bytes), {});
     if (!status.ok()) break;

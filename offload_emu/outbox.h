@@ -16,8 +16,7 @@
 
 namespace copse::emu {
 
-FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Incarnation from,
-                            Incarnation to);
+FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Incarnation from, Incarnation to);
 
 // An Outbox gathers records until Flush and keeps frames that the transport did not take. `*pool`
 // outlives it. Frames take memory only while they exist. Thread-compatible.
@@ -27,8 +26,7 @@ class Outbox {
   // for credit.
   static constexpr size_t kFramesMax = 16;
 
-  Outbox(Incarnation self, Incarnation peer, BufferPool* pool)
-      : self_(self), peer_(peer), pool_(pool) {}
+  Outbox(Incarnation self, Incarnation peer, BufferPool* pool) : self_(self), peer_(peer), pool_(pool) {}
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
   ~Outbox() { Clear(); }

@@ -45,10 +45,10 @@ enum class FrameKind : uint8_t {
 
 // Under every frame lies one of these: what UCX carries as one active message.
 struct FrameHeader {
-  uint8_t version;  // kPacketVersion
-  uint8_t kind;     // FrameKind
-  uint16_t count;   // records in a data frame; the control message's type in a control frame
-  uint32_t bytes;   // what follows this header
+  uint8_t version;                   // kPacketVersion
+  uint8_t kind;                      // FrameKind
+  uint16_t count;                    // records in a data frame; the control message's type in a control frame
+  uint32_t bytes;                    // what follows this header
   uint64_t source_incarnation;       // who sends; a daemon that was declared dead is fenced by it
   uint64_t destination_incarnation;  // whom it means; a restarted daemon drops what was for its
                                      // predecessor
@@ -57,10 +57,10 @@ struct FrameHeader {
 static_assert(sizeof(FrameHeader) == 32);
 
 enum class RecordKind : uint8_t {
-  kPacket = 1,  // an MP packet: payload of at most kMpPayloadBytes
-  kPut = 2,     // payload goes to (region, offset) of the label's port
-  kGet = 3,     // asks for `bytes` of (region, offset); the answer is a kPut labelled `reply_label`
-  kCredit = 4,  // no payload: `credit` alone
+  kPacket = 1,    // an MP packet: payload of at most kMpPayloadBytes
+  kPut = 2,       // payload goes to (region, offset) of the label's port
+  kGet = 3,       // asks for `bytes` of (region, offset); the answer is a kPut labelled `reply_label`
+  kCredit = 4,    // no payload: `credit` alone
   kCreditAsk = 5  // a sender that lacks credit for `header.sequence` asks for it
 };
 
@@ -73,16 +73,16 @@ enum RecordFlags : uint8_t {
 // One record of a data frame. 40 bytes. A kGet has no payload, an error record neither.
 struct Record {
   MpHeader header;
-  uint8_t kind;          // RecordKind
-  uint8_t flags;         // RecordFlags
-  uint16_t credit;       // calls that the sender has finished in the label's team, modulo 2^16 (it
-                         // returns credit)
-  uint32_t bytes;        // of payload (kGet: bytes asked for)
-  uint32_t counter;      // which of the port's counters of that call's slot counts
-  uint32_t region;       // kPut, kGet: the port's region; kCellOfEdge means the staging cell of the
-                         // label's edge
-  uint64_t offset;       // bytes into the region or cell; kPacket always lands in the cell
-  uint32_t reply_label;  // kGet: the label of the edge at the side that asks
+  uint8_t kind;           // RecordKind
+  uint8_t flags;          // RecordFlags
+  uint16_t credit;        // calls that the sender has finished in the label's team, modulo 2^16 (it
+                          // returns credit)
+  uint32_t bytes;         // of payload (kGet: bytes asked for)
+  uint32_t counter;       // which of the port's counters of that call's slot counts
+  uint32_t region;        // kPut, kGet: the port's region; kCellOfEdge means the staging cell of the
+                          // label's edge
+  uint64_t offset;        // bytes into the region or cell; kPacket always lands in the cell
+  uint32_t reply_label;   // kGet: the label of the edge at the side that asks
   uint32_t reply_region;  // kGet: that side's number for the request; nobody else interprets it
 };
 static_assert(sizeof(Record) == 40);

@@ -46,8 +46,7 @@ Buffer BufferPool::Acquire(uint64_t bytes, uint64_t owner) {
     std::memset(buffer.data, 0, known ? sizeof(Free) : buffer.bytes);
     return buffer;
   }
-  buffer.data = static_cast<uint8_t*>(owner == kOverwritten ? std::malloc(buffer.bytes)
-                                                            : std::calloc(1, buffer.bytes));
+  buffer.data = static_cast<uint8_t*>(owner == kOverwritten ? std::malloc(buffer.bytes) : std::calloc(1, buffer.bytes));
   CHECK(buffer.data != nullptr);
   return buffer;
 }

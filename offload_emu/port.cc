@@ -41,17 +41,14 @@ Port::~Port() {
 
 absl::Status Port::Bind(RegionIndex index, const Region& region) {
   if (index >= options_.regions) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("region ", index, " (limit ", options_.regions, ")"));
+    return absl::InvalidArgumentError(absl::StrCat("region ", index, " (limit ", options_.regions, ")"));
   }
   if (region.base != nullptr && regions_.size() <= index) regions_.resize(index + 1);
   if (index < regions_.size()) regions_[index] = region;
   return absl::OkStatus();
 }
 
-RegionIndex Port::region_count() const {
-  return options_.regions + (options_.edges + 1) * options_.slots;
-}
+RegionIndex Port::region_count() const { return options_.regions + (options_.edges + 1) * options_.slots; }
 
 RegionIndex Port::CellRegion(uint32_t edge, uint32_t slot) const {
   return options_.regions + edge * options_.slots + slot;

@@ -43,8 +43,7 @@ struct Cell {
 
 // One neighbour of a port, both ways.
 struct Edge {
-  Edge(Port* port, uint32_t index, Peer* peer, uint32_t slots)
-      : port(port), index(index), peer(peer), credit(slots) {}
+  Edge(Port* port, uint32_t index, Peer* peer, uint32_t slots) : port(port), index(index), peer(peer), credit(slots) {}
 
   Port* const port;
   const uint32_t index;
@@ -52,7 +51,7 @@ struct Edge {
   Label local = kNoLabel;   // we issued it: the peer's records carry it
   Label remote = kNoLabel;  // the peer issued it: ours carry it
   Credit credit;
-  bool due = false;  // on its peer's list of edges with credit, an ask or answers to send
+  bool due = false;               // on its peer's list of edges with credit, an ask or answers to send
   uint32_t gets_outstanding = 0;  // ours
   SequenceList waiting;
   std::unique_ptr<Cell[]> cells;  // by slot; null until one is used
@@ -112,9 +111,7 @@ class Port {
   void RemoveEdge(uint32_t index);
 
   // --- Calls ---
-  uint32_t SlotOf(uint64_t call) const {
-    return static_cast<uint32_t>(call & (options_.slots - 1));
-  }
+  uint32_t SlotOf(uint64_t call) const { return static_cast<uint32_t>(call & (options_.slots - 1)); }
   uint64_t finished() const { return finished_; }
   bool InWindow(uint64_t call) const {
     return call >= finished_ && call - finished_ < options_.slots && !slots_[SlotOf(call)].finished;

@@ -43,8 +43,7 @@ void ReadyQueue::Push(ReadyJob* job, Sequence* sequence) {
 
 void ReadyQueue::PushInterrupted(ReadyJob* job, Sequence* sequence) {
   Sequence* place = nullptr;
-  for (Sequence* at = job->sequences.front(); at != nullptr && at->priority > sequence->priority;
-       at = at->next) {
+  for (Sequence* at = job->sequences.front(); at != nullptr && at->priority > sequence->priority; at = at->next) {
     place = at;
   }
   sequence->state = SequenceState::kReady;

@@ -11,8 +11,7 @@
 
 namespace copse::emu {
 
-static_assert(std::is_trivially_destructible_v<Descriptor> &&
-              std::is_trivially_destructible_v<Sequence>);
+static_assert(std::is_trivially_destructible_v<Descriptor> && std::is_trivially_destructible_v<Sequence>);
 
 void SequenceList::InsertAfter(Sequence* place, Sequence* sequence) {
   sequence->previous = place;
@@ -35,10 +34,8 @@ void SlotList::PushBack(Sequence* sequence) {
 }
 
 void SlotList::Remove(Sequence* sequence) {
-  (sequence->slot_previous == nullptr ? head_ : sequence->slot_previous->slot_next) =
-      sequence->slot_next;
-  (sequence->slot_next == nullptr ? tail_ : sequence->slot_next->slot_previous) =
-      sequence->slot_previous;
+  (sequence->slot_previous == nullptr ? head_ : sequence->slot_previous->slot_next) = sequence->slot_next;
+  (sequence->slot_next == nullptr ? tail_ : sequence->slot_next->slot_previous) = sequence->slot_previous;
   sequence->slot_previous = sequence->slot_next = nullptr;
 }
 

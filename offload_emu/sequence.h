@@ -93,9 +93,7 @@ class SequencePool {
 
  private:
   static constexpr int kClassCount = 7;  // 1, 2, 4 ... 64 descriptors
-  static uint64_t ClassBytes(int size_class) {
-    return sizeof(Sequence) + (sizeof(Descriptor) << size_class);
-  }
+  static uint64_t ClassBytes(int size_class) { return sizeof(Sequence) + (sizeof(Descriptor) << size_class); }
 
   std::array<Sequence*, kClassCount> free_{};
   uint64_t retained_bytes_ = 0;

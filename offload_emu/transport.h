@@ -50,8 +50,7 @@ class Transport {
   // Queues one frame made of `head` and `body` (either may be empty; together at most
   // kFrameBytesMax); both are copied before it returns. UNAVAILABLE: not connected or down.
   // RESOURCE_EXHAUSTED: the pool of frames is empty; try again after Progress.
-  virtual absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head,
-                            absl::Span<const uint8_t> body) = 0;
+  virtual absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) = 0;
 
   // Moves the network on; calls the sink. True if anything happened.
   virtual bool Progress(TransportSink* sink) = 0;
