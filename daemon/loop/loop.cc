@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/loop/loop.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace copse::daemon {
+namespace {
+
+// Rounds of work between two looks at the descriptors (new clients, signals): some 100 us of work.
+constexpr int kRoundsPerTurn = 64;
+
+}  // namespace
+
+Loop::Loop(const Clock* clock, Poller* poller, LoopWork* work, LoopOptions options)
+    : clock_(clock),
+      poller_(poller),
+      work_(work),
+      options_(options),
+      spin_(options.spin, UsableCores(), &ThreadsRunning) {}
+
+void Loop::Run() {
+  while (!stopped_) Turn();
+}
+
+void Loop::Turn() {
+  ++stats_.turns;
+  if (WorkUntilIdle() || stopped_ || Spin()) {
+    poller_->Wait(absl::ZeroDuration());
+    return;
+  }
+  Sleep();
+}
+
+bool Loop::WorkOnce() {
+  const bool read = work_->ReadPosts();
+  const bool progressed = work_->Progress();
+  return read || progressed;
+}
+
+bool Loop::WorkUntilIdle() {
+  for (int i = 0; i < kRoundsPerTurn; ++i) {
+    if (!WorkOnce()) return false;
+  }
+  return true;
+}
+
+bool Loop::Spin() {
+  absl::Time now = clock_->Now();
+  const absl::Duration budget = spin_.Budget(now);
+  if (budget <= absl::ZeroDuration()) return false;
+  ++stats_.spins;
+  const absl::Time end = now + budget;
+  while (now < end) {
+    sched_yield();
+    if (WorkOnce()) {
+      ++stats_.spins_found;
+      spin_.OnSpun(/*found_work=*/true);
+      return true;
+    }
+    const absl::Time after = clock_->Now();
+    if (spin_.OnYielded(after, after - now)) break;
+    now = after;
+  }
+  spin_.OnSpun(/*found_work=*/false);
+  return false;
+}
+
+// Order matters: the flag first, then the last look at the rings, so that a client that posts after
+// that look sees the flag and rings. The network is armed after it was seen empty.
+void Loop::Sleep() {
+  work_->SetSleeping(true);
+  if (!WorkOnce() && !stopped_ && work_->ArmNetwork()) {
+    const absl::Time begin = clock_->Now();
+    const absl::Duration timeout =
+        std::min<absl::Duration>(work_->NextDeadline() - begin, options_.sleep_max);
+    ++stats_.sleeps;
+    if (poller_->Wait(timeout)) {
+      spin_.OnSlept(clock_->Now() - begin);
+    } else {
+      ++stats_.sleeps_timed_out;
+      spin_.OnSlept(options_.sleep_max);
+    }
+  }
+  work_->SetSleeping(false);
+}
+
+}  // namespace copse::daemon

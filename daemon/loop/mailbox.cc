@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/loop/mailbox.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace copse::daemon {
+
+Mailbox::Mailbox(UniqueFd event) : event_(std::move(event)) {}
+
+absl::StatusOr<std::unique_ptr<Mailbox>> Mailbox::Create() {
+  UniqueFd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  return std::unique_ptr<Mailbox>(new Mailbox(std::move(event)));
+}
+
+void Mailbox::Post(std::function<void()> letter) {
+  bool was_empty;
+  {
+    MutexLock lock(&mutex_);
+    was_empty = letters_.empty();
+    letters_.push_back(std::move(letter));
+  }
+  // After the letter is in: whoever is woken finds it. The count never comes near its limit of 2^64
+  // - 2.
+  if (was_empty) eventfd_write(event_.get(), 1);
+}
+
+bool Mailbox::Drain() {
+  std::deque<std::function<void()>> letters;
+  {
+    MutexLock lock(&mutex_);
+    letters.swap(letters_);
+  }
+  if (letters.empty()) return false;
+  for (std::function<void()>& letter : letters) letter();
+  return true;
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Descriptors that the daemon's loop sleeps on, and what to do when one is ready.
+#ifndef COPSE_DAEMON_LOOP_POLLER_H_
+#define COPSE_DAEMON_LOOP_POLLER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "daemon/loop/unique_fd.h"
+
+namespace copse::daemon {
+
+// A Poller is an epoll set with a function for every descriptor. Single-threaded. Functions are
+// called from Wait only; they may watch and unwatch, also themselves. After Unwatch a function is
+// not called again, not even for what is already ready.
+class Poller {
+ public:
+  using OnReady = std::function<void(uint32_t events)>;
+
+  static absl::StatusOr<std::unique_ptr<Poller>> Create();
+
+  // `events` as for epoll_ctl (EPOLLIN, EPOLLET...). `fd` stays open until Unwatch. Null: only
+  // wakes the sleeper.
+  absl::Status Watch(int fd, uint32_t events, OnReady on_ready);
+  // Unknown descriptors are ignored.
+  void Unwatch(int fd);
+
+  // Sleeps until something is ready or `timeout` is over, then calls the functions of all that are
+  // ready. True if any was. Signals end the sleep early.
+  bool Wait(absl::Duration timeout);
+
+ private:
+  explicit Poller(UniqueFd epoll);
+
+  struct Entry {
+    uint64_t id;
+    std::shared_ptr<OnReady> on_ready;  // shared: survives its own Unwatch while it runs
+  };
+
+  UniqueFd epoll_;
+  uint64_t next_id_ = 1;  // ids tell a descriptor from a later one with the same number
+  absl::flat_hash_map<int, Entry> entries_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_LOOP_POLLER_H_

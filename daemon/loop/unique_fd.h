@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file descriptor with an owner.
+#ifndef COPSE_DAEMON_LOOP_UNIQUE_FD_H_
+#define COPSE_DAEMON_LOOP_UNIQUE_FD_H_
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace copse::daemon {
+
+// Closes what it owns when it goes. Movable.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~UniqueFd() { reset(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset() {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_LOOP_UNIQUE_FD_H_
