@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/shm/attach_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+
+namespace copse::daemon {
+namespace {
+
+// Connections taken before other descriptors have their turn.
+constexpr int kAcceptsPerTurn = 16;
+
+UniqueFd SpareFd() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+// Answers before the socket is closed, so that the client has a reason.
+void Refuse(int socket, const std::string& why) {
+  auto reply = NewMessage<attach::AttachReply>(attach::MessageType::kAttachReply, 0);
+  reply.status = -static_cast<int32_t>(schedule::Failure::kNoResource);
+  SetText(reply.text, why);
+  SendMessage(socket, reply).IgnoreError();
+  COPSE_LOG(kWarning, why);
+}
+
+}  // namespace
+
+AttachServer::AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, const DaemonPage* page,
+                           AttachOptions options)
+    : options_(std::move(options)), context_{&options_, clock, poller, core, page}, spare_(SpareFd()) {}
+
+AttachServer::~AttachServer() { Shutdown("the daemon stops"); }
+
+absl::Status AttachServer::AddListener(UniqueFd socket) {
+  const int fd = socket.get();
+  const absl::Status watched = context_.poller->Watch(fd, EPOLLIN, [this, fd](uint32_t) { OnConnection(fd); });
+  if (watched.ok()) listeners_.push_back(std::move(socket));
+  return watched;
+}
+
+void AttachServer::OnConnection(int listener) {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.valid()) {
+      Accept(std::move(socket));
+      continue;
+    }
+    if (errno != EMFILE && errno != ENFILE) return;
+    spare_.reset();
+    socket = UniqueFd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.valid()) Refuse(socket.get(), "attach: the daemon has no descriptors left");
+    socket.reset();
+    spare_ = SpareFd();
+    return;
+  }
+}
+
+void AttachServer::Accept(UniqueFd socket) {
+  if (sessions_.size() >= options_.clients_max) {
+    return Refuse(socket.get(), absl::StrCat("attach: too many clients (clients=", sessions_.size(),
+                                             ", limit=", options_.clients_max, ")"));
+  }
+  absl::StatusOr<PeerProcess> process = PeerOf(socket.get());
+  if (!process.ok()) {
+    COPSE_LOG(kWarning, "attach: ", process.status().message());
+    return;
+  }
+  auto session = std::make_unique<ClientSession>(&context_, std::move(socket), *std::move(process));
+  if (const absl::Status started = session->Start(); !started.ok()) {
+    COPSE_LOG(kWarning, "attach: ", started.message());
+    return;
+  }
+  sessions_.push_back(std::move(session));
+}
+
+bool AttachServer::ReadPosts() {
+  bool did = false;
+  bool any_doomed = false;
+  const bool due = context_.clock->Now() >= NextDeadline();
+  for (size_t i = 0; i < sessions_.size(); ++i) {
+    ClientSession& session = *sessions_[i];
+    if (due) session.Tick(context_.clock->Now());
+    if (session.attached() && !session.doomed()) did |= session.Read();
+    any_doomed |= session.doomed();
+  }
+  if (!any_doomed) return did;
+  std::vector<std::unique_ptr<ClientSession>> ending;
+  const auto doomed =
+      std::stable_partition(sessions_.begin(), sessions_.end(), [](const auto& session) { return !session->doomed(); });
+  std::move(doomed, sessions_.end(), std::back_inserter(ending));
+  sessions_.erase(doomed, sessions_.end());
+  for (const std::unique_ptr<ClientSession>& session : ending) session->End("");
+  return true;
+}
+
+void AttachServer::WakeClients() {
+  for (const std::unique_ptr<ClientSession>& session : sessions_) {
+    if (session->TakeEventsPut()) session->WakeIfWaiting();
+  }
+}
+
+absl::Time AttachServer::NextDeadline() const {
+  absl::Time deadline = absl::InfiniteFuture();
+  for (const std::unique_ptr<ClientSession>& session : sessions_)
+    deadline = std::min(deadline, session->NextDeadline());
+  return deadline;
+}
+
+void AttachServer::Shutdown(const std::string& why) {
+  for (const UniqueFd& listener : listeners_) context_.poller->Unwatch(listener.get());
+  listeners_.clear();
+  std::vector<std::unique_ptr<ClientSession>> ending = std::move(sessions_);
+  sessions_.clear();
+  for (const std::unique_ptr<ClientSession>& session : ending) session->End(session->doomed() ? "" : why);
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls of one client: from its descriptor queue to the core, and from the core to its event
+// queue.
+#ifndef COPSE_DAEMON_SHM_CLIENT_CALLS_H_
+#define COPSE_DAEMON_SHM_CLIENT_CALLS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "daemon/core/client_interface.h"
+#include "daemon/core/daemon_core.h"
+#include "daemon/shm/client_port.h"
+#include "daemon/shm/region_table.h"
+
+namespace copse::daemon {
+
+// Entries of one client that are taken before the next client's turn.
+inline constexpr uint32_t kPostsPerTurn = 16;
+
+// The client's rank in each of its teams, by handle.
+using RankOfTeam = absl::flat_hash_map<uint32_t, uint32_t>;
+
+// Every entry taken from the descriptor queue becomes exactly one event. None is taken without room
+// for its event: entries then wait in the queue. Thread-compatible. `*core` outlives it.
+class ClientCalls {
+ public:
+  ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits);
+
+  // Before the first Read.
+  void set_client(ClientId client) { client_ = client; }
+
+  bool HasPosts() const { return port_->HasPosts(); }
+  // Takes and posts at most kPostsPerTurn entries; returns how many. INVALID_ARGUMENT: the client
+  // has written an impossible index and cannot be served any more.
+  absl::StatusOr<uint32_t> Read(const RankOfTeam& ranks);
+
+  // An event of the core for one of these calls. Wakes nobody: WakeIfWaiting.
+  void OnEvent(const ClientEvent& event);
+
+  ClientPort& port() { return *port_; }
+  RegionTable& regions() { return regions_; }
+  uint32_t outstanding() const { return outstanding_; }
+
+ private:
+  // What an event needs to know of its call. The core carries the index of it as the call's value.
+  struct Call {
+    uint64_t value = 0;  // the client's own
+    uint32_t send_region = 0;
+    uint32_t receive_region = 0;
+    bool used = false;
+  };
+
+  void PostSlot(const ring::DqSlot& slot, const RankOfTeam& ranks);
+  uint64_t NewCall(uint64_t value, uint32_t send_region, uint32_t receive_region);
+  void Refuse(uint64_t value, std::string_view text);
+
+  DaemonCore* const core_;
+  ClientId client_ = 0;
+  const std::unique_ptr<ClientPort> port_;
+  RegionTable regions_;
+  std::vector<Call> calls_;
+  std::vector<uint32_t> free_;
+  uint32_t outstanding_ = 0;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_SHM_CLIENT_CALLS_H_

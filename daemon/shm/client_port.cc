@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/shm/client_port.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/version.h"
+
+namespace copse::daemon {
+
+absl::StatusOr<std::unique_ptr<ClientPort>> ClientPort::Create(const PortSizes& sizes) {
+  const ring::Geometry geometry = ring::Lay(sizes.dq_entries, sizes.eq_entries, sizes.data_bytes);
+  ASSIGN_OR_RETURN(UniqueFd fd, CreateMemoryFile("copse-port", geometry.total_bytes));
+  RETURN_IF_ERROR(SealSeals(fd.get(), /*against_new_writers=*/false));
+  ASSIGN_OR_RETURN(Mapping mapping, Mapping::Map(fd.get(), geometry.total_bytes));
+  return std::unique_ptr<ClientPort>(new ClientPort(sizes, std::move(fd), std::move(mapping)));
+}
+
+ClientPort::ClientPort(const PortSizes& sizes, UniqueFd fd, Mapping mapping)
+    : sizes_(sizes),
+      geometry_(ring::Lay(sizes.dq_entries, sizes.eq_entries, sizes.data_bytes)),
+      fd_(std::move(fd)),
+      mapping_(std::move(mapping)),
+      header_(new (mapping_.data()) ring::PortHeader{}) {
+  header_->magic = ring::kMagic;
+  header_->ring_version = kRingLayoutVersion;
+  header_->dq_entries = sizes.dq_entries;
+  header_->eq_entries = sizes.eq_entries;
+  header_->dq_offset = geometry_.dq_offset;
+  header_->eq_offset = geometry_.eq_offset;
+  header_->text_offset = geometry_.text_offset;
+  header_->data_offset = geometry_.data_offset;
+  header_->data_bytes = sizes.data_bytes;
+  header_->total_bytes = geometry_.total_bytes;
+}
+
+absl::StatusOr<uint32_t> ClientPort::Posted() const {
+  const uint64_t tail = header_->dq_tail.load(std::memory_order_seq_cst);
+  const uint64_t posted = tail - dq_head_;
+  if (posted > sizes_.dq_entries) {
+    return absl::InvalidArgumentError(absl::StrCat("descriptor queue: impossible tail (tail=", tail,
+                                                   ", head=", dq_head_, ", limit=", sizes_.dq_entries, ")"));
+  }
+  return static_cast<uint32_t>(posted);
+}
+
+ring::DqSlot ClientPort::Take() {
+  const uint64_t index = dq_head_ & (sizes_.dq_entries - 1);
+  ring::DqSlot slot;
+  memcpy(&slot, mapping_.data() + geometry_.dq_offset + index * sizeof(ring::DqSlot), sizeof(slot));
+  // The client may write on: from here only the copy counts, and the compiler must not read again.
+  asm volatile("" ::: "memory");
+  header_->dq_head.store(++dq_head_, std::memory_order_release);
+  return slot;
+}
+
+absl::StatusOr<uint32_t> ClientPort::EventRoom() const {
+  const uint64_t head = header_->eq_head.load(std::memory_order_acquire);
+  const uint64_t used = eq_tail_ - head;
+  if (used > sizes_.eq_entries) {
+    return absl::InvalidArgumentError(absl::StrCat("event queue: impossible head (head=", head, ", tail=", eq_tail_,
+                                                   ", limit=", sizes_.eq_entries, ")"));
+  }
+  return sizes_.eq_entries - static_cast<uint32_t>(used);
+}
+
+void ClientPort::PutEvent(uint64_t value, uint64_t sequence, int32_t status, std::string_view text) {
+  ring::EqEntry entry{};
+  entry.value = value;
+  entry.sequence = sequence;
+  entry.status = status;
+  entry.text = ring::kNoText;
+  if (!text.empty()) {
+    entry.text = next_text_++ % ring::kTextCount;
+    char kept[ring::kTextBytes] = {};
+    memcpy(kept, text.data(), std::min<size_t>(text.size(), sizeof(kept) - 1));
+    memcpy(mapping_.data() + geometry_.text_offset + entry.text * ring::kTextBytes, kept, sizeof(kept));
+  }
+  const uint64_t index = eq_tail_ & (sizes_.eq_entries - 1);
+  memcpy(mapping_.data() + geometry_.eq_offset + index * sizeof(entry), &entry, sizeof(entry));
+  ++eq_tail_;
+  header_->eq_tail.store(eq_tail_, std::memory_order_release);
+  header_->eq_futex.store(static_cast<uint32_t>(eq_tail_), std::memory_order_seq_cst);
+}
+
+void ClientPort::WakeIfWaiting() {
+  if (header_->eq_waiting.load(std::memory_order_seq_cst) != 0) Wake();
+}
+
+void ClientPort::Close() {
+  header_->closed.store(1, std::memory_order_seq_cst);
+  // Changed once more, so that a client which is about to sleep on the old value does not.
+  header_->eq_futex.fetch_add(1, std::memory_order_seq_cst);
+  Wake();
+}
+
+void ClientPort::Wake() { syscall(SYS_futex, &header_->eq_futex, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+
+}  // namespace copse::daemon

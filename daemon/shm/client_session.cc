@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/shm/client_session.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/numeric/bits.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "base/version.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::daemon {
+namespace {
+
+using attach::MessageType;
+using schedule::Failure;
+using schedule::FailureReport;
+
+// Messages of one client before other descriptors have their turn.
+constexpr int kPacketsPerTurn = 16;
+// What a client that died may have left in its socket.
+constexpr int kPacketsLeftMax = 4096;
+
+int32_t StatusOf(Failure failure) { return -static_cast<int32_t>(failure); }
+
+FailureReport ReportOf(const absl::Status& status) {
+  const auto failure = [&] {
+    switch (status.code()) {
+      case absl::StatusCode::kOk:
+        return Failure::kNone;
+      case absl::StatusCode::kInvalidArgument:
+        return Failure::kInvalidArgument;
+      case absl::StatusCode::kFailedPrecondition:
+        return Failure::kVersion;
+      case absl::StatusCode::kResourceExhausted:
+        return Failure::kNoResource;
+      case absl::StatusCode::kPermissionDenied:
+        return Failure::kPermission;
+      case absl::StatusCode::kUnavailable:
+        return Failure::kNoDaemon;
+      case absl::StatusCode::kUnimplemented:
+        return Failure::kNotSupported;
+      default:
+        return Failure::kInternal;
+    }
+  };
+  return {failure(), std::string(StdView(status.message()))};
+}
+
+absl::StatusOr<uint32_t> RingEntries(const char* what, uint32_t asked, uint32_t otherwise, uint32_t limit) {
+  if (asked == 0) return otherwise;
+  if (!absl::has_single_bit(asked)) {
+    return absl::InvalidArgumentError(absl::StrCat("attach: not a power of two (", what, "=", asked, ")"));
+  }
+  if (asked > limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("attach: queue too long (", what, "=", asked, ", limit=", limit, ")"));
+  }
+  return asked;
+}
+
+}  // namespace
+
+ClientSession::ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process)
+    : context_(context), socket_(std::move(socket)), process_(std::move(process)) {}
+
+ClientSession::~ClientSession() {
+  context_->poller->Unwatch(socket_.get());
+  if (process_.pidfd.valid()) context_->poller->Unwatch(process_.pidfd.get());
+  if (doorbell_.valid()) context_->poller->Unwatch(doorbell_.get());
+  if (attached()) context_->ports_bytes -= calls_->port().total_bytes();
+}
+
+absl::Status ClientSession::Start() {
+  greeting_deadline_ = context_->clock->Now() + context_->options->greeting_timeout;
+  UpdateDeadline();
+  RETURN_IF_ERROR(
+      context_->poller->Watch(socket_.get(), EPOLLIN | EPOLLRDHUP, [this](uint32_t events) { OnSocket(events); }));
+  if (!process_.pidfd.valid()) return absl::OkStatus();  // its socket will have to tell
+  return context_->poller->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnDeath(); });
+}
+
+// --- The socket ---
+
+void ClientSession::OnSocket(uint32_t) {
+  for (int i = 0; i < kPacketsPerTurn && !doomed_; ++i) {
+    Packet packet;
+    const absl::StatusOr<Receipt> receipt = ReceivePacket(socket_.get(), &packet);
+    if (!receipt.ok())
+      return Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", receipt.status().message()));
+    if (*receipt == Receipt::kNothing) return;
+    if (*receipt == Receipt::kClosed) return OnHangUp();
+    OnPacket(packet);
+  }
+}
+
+void ClientSession::OnDeath() {
+  context_->poller->Unwatch(process_.pidfd.get());
+  // What it said before it went counts: a process may take leave and exit at once.
+  for (int i = 0; i < kPacketsLeftMax / kPacketsPerTurn && !doomed_; ++i) {
+    if (hang_up_deadline_ != absl::InfiniteFuture()) break;
+    Packet packet;
+    const absl::StatusOr<Receipt> receipt = ReceivePacket(socket_.get(), &packet);
+    if (!receipt.ok() || *receipt != Receipt::kPacket) break;
+    OnPacket(packet);
+  }
+  Doom(DescribeDeath(process_));
+}
+
+void ClientSession::OnHangUp() {
+  context_->poller->Unwatch(socket_.get());
+  if (!HasLiveTeams() || !process_.pidfd.valid())
+    return Doom(absl::StrCat(DescribeProcess(process_), " closed its connection"));
+  hang_up_deadline_ = context_->clock->Now() + context_->options->hang_up_grace;
+  UpdateDeadline();
+}
+
+void ClientSession::Doom(std::string why) {
+  if (doomed_) return;
+  doomed_ = true;
+  why_ = std::move(why);
+  context_->poller->Unwatch(socket_.get());
+}
+
+template <typename T>
+void ClientSession::Answer(const T& message, absl::Span<const int> descriptors) {
+  if (doomed_) return;
+  const absl::Status sent = SendMessage(socket_.get(), message, descriptors);
+  // Gone: the hang-up will say so. Full: it is not worth waiting for.
+  if (absl::IsResourceExhausted(sent)) Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", sent.message()));
+}
+
+void ClientSession::OnPacket(const Packet& packet) {
+  const auto malformed = [&](absl::string_view why) {
+    Doom(absl::StrCat(DescribeProcess(process_), " was dropped: malformed message: ", why));
+  };
+  attach::MessageHead head;
+  if (packet.bytes.size() < sizeof(head)) return malformed(absl::StrCat("too short (bytes=", packet.bytes.size(), ")"));
+  memcpy(&head, packet.bytes.data(), sizeof(head));
+  if (head.magic != attach::kMagic) return malformed(absl::StrCat("wrong magic (magic=", head.magic, ")"));
+  const auto type = static_cast<MessageType>(head.type);
+  if (attached() == (type == MessageType::kAttachRequest)) {
+    return malformed(attached() ? "it is attached already" : "it is not attached yet");
+  }
+  const size_t descriptors = type == MessageType::kRegisterMemory ? 1 : 0;
+  if (packet.descriptors.size() != descriptors) {
+    return malformed(absl::StrCat("descriptors=", packet.descriptors.size(), ", limit=", descriptors));
+  }
+  attach::TeamCreate create;
+  attach::TeamDestroy destroy;
+  attach::RegisterMemory register_memory;
+  attach::DeregisterMemory deregister;
+  if (type == MessageType::kAttachRequest) return OnAttachRequest(packet);
+  if (type == MessageType::kTeamCreate && packet.As(&create)) return OnTeamCreate(create);
+  if (type == MessageType::kTeamDestroy && packet.As(&destroy)) return OnTeamDestroy(destroy);
+  if (type == MessageType::kRegisterMemory && packet.As(&register_memory)) {
+    return OnRegisterMemory(register_memory, packet.descriptors[0]);
+  }
+  if (type == MessageType::kDeregisterMemory && packet.As(&deregister)) return OnDeregisterMemory(deregister);
+  malformed(absl::StrCat("type=", head.type, ", bytes=", packet.bytes.size()));
+}
+
+// --- Attach ---
+
+void ClientSession::OnAttachRequest(const Packet& packet) {
+  attach::AttachRequest message{};
+  // The version stands in front, so that it can be refused whatever else has changed.
+  if (packet.bytes.size() < offsetof(attach::AttachRequest, dq_entries)) {
+    return Doom(absl::StrCat(DescribeProcess(process_),
+                             " was dropped: malformed message: attach request too short (bytes=", packet.bytes.size(),
+                             ")"));
+  }
+  memcpy(static_cast<void*>(&message), packet.bytes.data(), std::min(packet.bytes.size(), sizeof(message)));
+  absl::Status status = CheckVersion("ring layout", kRingLayoutVersion, message.ring_version);
+  if (status.ok() && packet.bytes.size() != sizeof(message)) {
+    status = absl::InvalidArgumentError(absl::StrCat("attach request: wrong length (bytes=", packet.bytes.size(), ")"));
+  }
+  if (status.ok()) status = Attach(message);
+
+  const FailureReport why = ReportOf(status);
+  auto reply = NewMessage<attach::AttachReply>(MessageType::kAttachReply, message.head.request);
+  reply.status = StatusOf(why.failure);
+  reply.ring_version = kRingLayoutVersion;
+  reply.incarnation = context_->options->incarnation.value();
+  SetText(reply.node, context_->options->node);
+  SetText(reply.package_version, kVersion);
+  SetText(reply.text, why.text);
+  if (!status.ok()) {
+    Answer(reply);
+    return Doom(absl::StrCat(DescribeProcess(process_), " was refused: ", why.text));
+  }
+  const PortSizes& sizes = calls_->port().sizes();
+  reply.dq_entries = sizes.dq_entries;
+  reply.eq_entries = sizes.eq_entries;
+  reply.data_bytes = sizes.data_bytes;
+  reply.message_bytes_max = schedule::kMessageBytesMax;
+  Answer(reply, {calls_->port().fd(), context_->page->fd(), doorbell_.get()});
+  calls_->port().CloseFd();
+  greeting_deadline_ = absl::InfiniteFuture();
+  UpdateDeadline();
+  COPSE_LOG(kInfo, "client ", client_, ": ", DescribeProcess(process_), " of uid ", process_.uid,
+            " attached (dq_entries=", sizes.dq_entries, ", eq_entries=", sizes.eq_entries,
+            ", data_bytes=", sizes.data_bytes, ")");
+}
+
+absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
+  const AttachOptions& options = *context_->options;
+  ClientHello hello;
+  hello.uid = process_.uid;
+  hello.pid = process_.pid;
+  ASSIGN_OR_RETURN(hello.job, GetText("job", message.job));
+  if (message.mpq_entries != 0) {
+    return absl::UnimplementedError(
+        absl::StrCat("attach: no packet queue yet (mpq_entries=", message.mpq_entries, ", limit=0)"));
+  }
+  PortSizes sizes;
+  ASSIGN_OR_RETURN(sizes.dq_entries,
+                   RingEntries("dq_entries", message.dq_entries, options.dq_entries, options.dq_entries_max));
+  ASSIGN_OR_RETURN(sizes.eq_entries,
+                   RingEntries("eq_entries", message.eq_entries, options.eq_entries, options.eq_entries_max));
+  sizes.data_bytes = message.data_bytes == 0 ? options.data_bytes : message.data_bytes;
+  if (sizes.data_bytes > options.data_bytes_max) {
+    return absl::ResourceExhaustedError(absl::StrCat("attach: data area too large (data_bytes=", sizes.data_bytes,
+                                                     ", limit=", options.data_bytes_max, ")"));
+  }
+  const uint64_t bytes = ring::Lay(sizes.dq_entries, sizes.eq_entries, sizes.data_bytes).total_bytes;
+  if (bytes > options.ports_bytes_max - std::min(context_->ports_bytes, options.ports_bytes_max)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("attach: the daemon's memory for clients is used up (bytes=", bytes,
+                     ", used=", context_->ports_bytes, ", limit=", options.ports_bytes_max, ")"));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<ClientPort> port, ClientPort::Create(sizes));
+  // Never read: its flags are shared with the client, who could make a read block.
+  doorbell_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!doorbell_.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  RETURN_IF_ERROR(context_->poller->Watch(doorbell_.get(), EPOLLIN | EPOLLET, nullptr));
+  hello.dq_entries = sizes.dq_entries;
+  hello.eq_entries = sizes.eq_entries;
+  auto calls = std::make_unique<ClientCalls>(context_->core, std::move(port), options.regions);
+  ASSIGN_OR_RETURN(client_, context_->core->Attach(hello, this));
+  calls->set_client(client_);
+  calls_ = std::move(calls);
+  context_->ports_bytes += bytes;
+  return absl::OkStatus();
+}
+
+// --- Teams ---
+
+absl::Status ClientSession::CheckTeamCreate(const attach::TeamCreate& message, TeamRequest* request) const {
+  ASSIGN_OR_RETURN(request->name, GetText("name", message.name));
+  if (message.size == 0 || message.rank >= message.size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("team: rank beyond its size (rank=", message.rank, ", size=", message.size, ")"));
+  }
+  if (message.parent != 0 && !ranks_.contains(message.parent)) {
+    return absl::InvalidArgumentError(absl::StrCat("team: no such parent (handle=", message.parent, ")"));
+  }
+  if (std::isnan(message.timeout_s) || message.timeout_s < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("team: impossible time-out (timeout_s=", message.timeout_s, ")"));
+  }
+  const size_t pending = creates_.size() + destroys_.size();
+  if (pending >= context_->options->requests_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("team: too many requests (pending=", pending, ", limit=", context_->options->requests_max, ")"));
+  }
+  request->parent = message.parent;
+  request->nonce = message.nonce;
+  request->rank = Rank(message.rank);
+  request->size = message.size;
+  return absl::OkStatus();
+}
+
+void ClientSession::OnTeamCreate(const attach::TeamCreate& message) {
+  TeamRequest request;
+  if (const absl::Status status = CheckTeamCreate(message, &request); !status.ok()) {
+    return AnswerTeamFailed(message.head.request, ReportOf(status));
+  }
+  request.request = next_request_++;
+  const absl::Duration timeout =
+      message.timeout_s > 0 ? absl::Seconds(message.timeout_s) : context_->options->formation_timeout;
+  creates_[request.request] = {message.head.request, message.rank, context_->clock->Now() + timeout};
+  UpdateDeadline();
+  context_->core->CreateTeam(client_, request);
+}
+
+void ClientSession::OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout& layout) {
+  const auto it = creates_.find(request);
+  if (it == creates_.end()) {
+    unwanted_.push_back(handle);
+    return;
+  }
+  ranks_[handle] = it->second.rank;
+  auto ready = NewMessage<attach::TeamReady>(MessageType::kTeamReady, it->second.client_request);
+  creates_.erase(it);
+  ready.handle = handle;
+  ready.team = layout.id.value();
+  ready.window = layout.window;
+  ready.node_count = layout.shape.node_count;
+  Answer(ready);
+}
+
+void ClientSession::OnTeamFailed(uint64_t request, const FailureReport& why) {
+  const auto it = creates_.find(request);
+  if (it == creates_.end()) return;
+  const uint64_t client_request = it->second.client_request;
+  creates_.erase(it);
+  AnswerTeamFailed(client_request, why);
+}
+
+void ClientSession::OnTeamDestroy(const attach::TeamDestroy& message) {
+  const auto it = ranks_.find(message.handle);
+  if (it == ranks_.end()) {
+    return AnswerDone(message.head.request,
+                      {Failure::kInvalidArgument, absl::StrCat("team: no such team (handle=", message.handle, ")")});
+  }
+  const uint64_t request = next_request_++;
+  destroys_[request] = {message.head.request, message.handle, it->second};
+  ranks_.erase(it);
+  context_->core->DestroyTeam(client_, request, message.handle);
+}
+
+void ClientSession::OnTeamDestroyed(uint64_t request, const FailureReport& why) {
+  const auto it = destroys_.find(request);
+  if (it == destroys_.end()) return;  // an unwanted one
+  const PendingDestroy destroy = it->second;
+  destroys_.erase(it);
+  // It lives on, as with calls in flight.
+  if (why.failure != Failure::kNone) ranks_[destroy.handle] = destroy.rank;
+  AnswerDone(destroy.client_request, why);
+}
+
+void ClientSession::AnswerTeamFailed(uint64_t client_request, const FailureReport& why) {
+  auto answer = NewMessage<attach::TeamReady>(MessageType::kTeamReady, client_request);
+  answer.status = StatusOf(why.failure);
+  SetText(answer.text, why.text);
+  Answer(answer);
+}
+
+void ClientSession::AnswerDone(uint64_t client_request, const FailureReport& why) {
+  auto done = NewMessage<attach::Done>(MessageType::kDone, client_request);
+  done.status = StatusOf(why.failure);
+  SetText(done.text, why.text);
+  Answer(done);
+}
+
+// --- Memory ---
+
+void ClientSession::OnRegisterMemory(const attach::RegisterMemory& message, const UniqueFd& memory) {
+  const absl::StatusOr<uint32_t> region = calls_->regions().Register(memory, message.bytes);
+  auto answer = NewMessage<attach::MemoryRegistered>(MessageType::kMemoryRegistered, message.head.request);
+  if (region.ok()) {
+    answer.region = *region;
+  } else {
+    const FailureReport why = ReportOf(region.status());
+    answer.status = StatusOf(why.failure);
+    SetText(answer.text, why.text);
+  }
+  Answer(answer);
+}
+
+void ClientSession::OnDeregisterMemory(const attach::DeregisterMemory& message) {
+  const absl::Status status = calls_->regions().Deregister(message.region);
+  if (!status.ok()) return AnswerDone(message.head.request, ReportOf(status));
+  deregistrations_[message.region] = message.head.request;  // answered by Read, once no call uses it
+}
+
+// --- Rings ---
+
+bool ClientSession::Read() {
+  bool did = false;
+  for (const uint32_t region : calls_->regions().Sweep()) {
+    did = true;
+    const auto it = deregistrations_.find(region);
+    const uint64_t client_request = it->second;
+    deregistrations_.erase(it);
+    AnswerDone(client_request, {});
+  }
+  while (!unwanted_.empty()) {
+    did = true;
+    const uint32_t handle = unwanted_.back();
+    unwanted_.pop_back();
+    context_->core->DestroyTeam(client_, next_request_++, handle);
+  }
+  if (!calls_->HasPosts()) return did;
+  const absl::StatusOr<uint32_t> read = calls_->Read(ranks_);
+  if (!read.ok()) {
+    Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", read.status().message()));
+    return true;
+  }
+  return did || *read > 0;
+}
+
+void ClientSession::OnEvent(const ClientEvent& event) {
+  calls_->OnEvent(event);
+  events_put_ = true;
+}
+
+// --- Time and end ---
+
+void ClientSession::UpdateDeadline() {
+  next_deadline_ = std::min(greeting_deadline_, hang_up_deadline_);
+  for (const auto& [request, create] : creates_) next_deadline_ = std::min(next_deadline_, create.deadline);
+}
+
+void ClientSession::Tick(absl::Time now) {
+  if (now < next_deadline_ || doomed_) return;
+  if (now >= greeting_deadline_)
+    return Doom(absl::StrCat(DescribeProcess(process_), " was dropped: it did not attach"));
+  if (now >= hang_up_deadline_) return Doom(absl::StrCat(DescribeProcess(process_), " closed its connection"));
+  std::vector<uint64_t> late;
+  for (const auto& [request, create] : creates_) {
+    if (now >= create.deadline) late.push_back(request);
+  }
+  for (const uint64_t request : late) {
+    const std::string why = "team: not formed in time";
+    context_->core->CancelCreateTeam(client_, request, why);
+    // The core has the better reason if it knows one; if it says nothing, this is it.
+    if (creates_.contains(request)) OnTeamFailed(request, {Failure::kTimedOut, why});
+  }
+  UpdateDeadline();
+}
+
+void ClientSession::OnClosing(const std::string& why) {
+  auto closing = NewMessage<attach::Closing>(MessageType::kClosing, 0);
+  SetText(closing.text, why);
+  Answer(closing);
+}
+
+void ClientSession::End(const std::string& why) {
+  const std::string reason = why.empty() ? why_ : why;
+  auto closing = NewMessage<attach::Closing>(MessageType::kClosing, 0);
+  SetText(closing.text, reason);
+  SendMessage(socket_.get(), closing).IgnoreError();  // it may be gone
+  if (!attached()) {
+    COPSE_LOG(kInfo, reason);
+    return;
+  }
+  const bool died = HasLiveTeams();
+  if (died) {
+    COPSE_LOG(kWarning, "client ", client_, ": ", reason);
+  } else {
+    COPSE_LOG(kInfo, "client ", client_, ": ", reason);
+  }
+  doomed_ = true;  // whatever the core still says goes nowhere
+  context_->core->Detach(client_, died, reason);
+  calls_->port().Close();
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One attached process, from connection to end: its socket, its teams, its rings.
+#ifndef COPSE_DAEMON_SHM_CLIENT_SESSION_H_
+#define COPSE_DAEMON_SHM_CLIENT_SESSION_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "client/attach_protocol.h"
+#include "daemon/core/client_interface.h"
+#include "daemon/core/daemon_core.h"
+#include "daemon/loop/poller.h"
+#include "daemon/loop/unique_fd.h"
+#include "daemon/shm/client_calls.h"
+#include "daemon/shm/daemon_page.h"
+#include "daemon/shm/packet_socket.h"
+#include "daemon/shm/process_watch.h"
+#include "daemon/shm/region_table.h"
+
+namespace copse::daemon {
+
+struct AttachOptions {
+  std::string node;
+  Incarnation incarnation{0};
+  uint32_t clients_max = 1024;  // connections, attached or not
+  uint32_t dq_entries = 256, dq_entries_max = 4096;
+  uint32_t eq_entries = 256, eq_entries_max = 4096;
+  uint64_t data_bytes = 1u << 20, data_bytes_max = 64u << 20;
+  uint64_t ports_bytes_max = 256u << 20;  // of all clients' queues and data areas together
+  uint32_t requests_max = 64;             // of one client, unanswered
+  RegionLimits regions;
+  absl::Duration greeting_timeout = absl::Seconds(10);
+  // A team that is not formed by then fails here even if the planner is silent; the planner's own
+  // limit is shorter.
+  absl::Duration formation_timeout = absl::Seconds(35);
+  // A dying process closes its socket a moment before it is seen dead: wait that long for the
+  // better reason.
+  absl::Duration hang_up_grace = absl::Milliseconds(5);
+};
+
+// What sessions share.
+struct SessionContext {
+  const AttachOptions* options;
+  const Clock* clock;
+  Poller* poller;
+  DaemonCore* core;
+  const DaemonPage* page;
+  uint64_t ports_bytes = 0;  // in use, of all sessions
+};
+
+// Life: Start, then callbacks of poller and core and calls of Read and Tick, in any order; once
+// doomed(), End. Nothing ends a session from within a callback: it is marked, and the server ends
+// it on its next turn. Invariant: the core knows the client from a granted AttachRequest until End.
+class ClientSession final : public ClientSink {
+ public:
+  // `*context` outlives it.
+  ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process);
+  ~ClientSession() override;
+
+  absl::Status Start();
+
+  bool attached() const { return calls_ != nullptr; }
+  bool doomed() const { return doomed_; }
+  bool HasPosts() const { return calls_->HasPosts(); }
+  // Takes some posts in, answers what waited for calls to end. True if it did anything. Only if
+  // attached.
+  bool Read();
+  // Runs what is due; NextDeadline says when.
+  void Tick(absl::Time now);
+  absl::Time NextDeadline() const { return next_deadline_; }
+  // True if events were put since the last call of it.
+  bool TakeEventsPut() { return std::exchange(events_put_, false); }
+  void WakeIfWaiting() { calls_->port().WakeIfWaiting(); }
+
+  // Tells the client why, and takes it from the core. `why` replaces a doomed session's own reason
+  // if not empty.
+  void End(const std::string& why);
+
+  // ClientSink.
+  void OnEvent(const ClientEvent& event) override;
+  void OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout& layout) override;
+  void OnTeamFailed(uint64_t request, const schedule::FailureReport& why) override;
+  void OnTeamDestroyed(uint64_t request, const schedule::FailureReport& why) override;
+  void OnClosing(const std::string& why) override;
+
+ private:
+  // Core's requests are numbered by us: clients' own numbers need not differ.
+  struct PendingCreate {
+    uint64_t client_request;
+    uint32_t rank;
+    absl::Time deadline;
+  };
+
+  struct PendingDestroy {
+    uint64_t client_request;
+    uint32_t handle;
+    uint32_t rank;
+  };
+
+  void OnSocket(uint32_t events);
+  void OnDeath();
+  void OnHangUp();
+  void Doom(std::string why);
+
+  void OnPacket(const Packet& packet);
+  void OnAttachRequest(const Packet& packet);
+  absl::Status Attach(const attach::AttachRequest& message);
+  void OnTeamCreate(const attach::TeamCreate& message);
+  absl::Status CheckTeamCreate(const attach::TeamCreate& message, TeamRequest* request) const;
+  void OnTeamDestroy(const attach::TeamDestroy& message);
+  void OnRegisterMemory(const attach::RegisterMemory& message, const UniqueFd& memory);
+  void OnDeregisterMemory(const attach::DeregisterMemory& message);
+
+  template <typename T>
+  void Answer(const T& message, absl::Span<const int> descriptors = {});
+  void AnswerTeamFailed(uint64_t client_request, const schedule::FailureReport& why);
+  void AnswerDone(uint64_t client_request, const schedule::FailureReport& why);
+  void UpdateDeadline();
+  bool HasLiveTeams() const { return !ranks_.empty() || !creates_.empty(); }
+
+  SessionContext* const context_;
+  const UniqueFd socket_;
+  const PeerProcess process_;
+  UniqueFd doorbell_;
+  std::unique_ptr<ClientCalls> calls_;  // null until attached
+  ClientId client_ = 0;
+
+  RankOfTeam ranks_;  // of live teams
+  uint64_t next_request_ = 1;
+  std::map<uint64_t, PendingCreate> creates_;                // by our number
+  std::map<uint64_t, PendingDestroy> destroys_;              // likewise
+  absl::flat_hash_map<uint32_t, uint64_t> deregistrations_;  // region to the client's number
+  std::vector<uint32_t> unwanted_;                           // handles of teams that came too late
+
+  absl::Time greeting_deadline_ = absl::InfiniteFuture();
+  absl::Time hang_up_deadline_ = absl::InfiniteFuture();
+  absl::Time next_deadline_ = absl::InfiniteFuture();
+  bool events_put_ = false;
+  bool doomed_ = false;
+  std::string why_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_SHM_CLIENT_SESSION_H_

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/shm/listen_socket.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+
+namespace copse::daemon {
+namespace {
+
+constexpr int kBacklog = 1024;
+
+struct Address {
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+};
+
+absl::StatusOr<Address> AddressOf(const std::string& name) {
+  Address result;
+  if (name.empty() || name.size() >= sizeof(result.address.sun_path)) {
+    return absl::InvalidArgumentError(absl::StrCat("socket: name empty or too long (socket=", name,
+                                                   ", limit=", sizeof(result.address.sun_path) - 1, ")"));
+  }
+  result.address.sun_family = AF_UNIX;
+  memcpy(result.address.sun_path, name.data(), name.size());
+  result.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  if (name[0] == '@') {
+    result.address.sun_path[0] = '\0';
+  } else {
+    ++result.bytes;
+  }
+  return result;
+}
+
+UniqueFd NewSocket() { return UniqueFd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
+// True if a socket lies at the path and nobody listens on it.
+bool IsLeftOver(const std::string& path, const Address& address) {
+  struct stat file;
+  if (lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
+  const UniqueFd probe = NewSocket();
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes) != 0 &&
+         errno == ECONNREFUSED;
+}
+
+}  // namespace
+
+std::string ExpandSocketName(std::string_view name, std::string_view node) {
+  return absl::StrReplaceAll(AbslView(name), {{"%h", AbslView(node)}});
+}
+
+absl::StatusOr<UniqueFd> ListenOn(const std::string& name) {
+  ASSIGN_OR_RETURN(const Address address, AddressOf(name));
+  UniqueFd socket = NewSocket();
+  if (!socket.valid()) return absl::ErrnoToStatus(errno, "socket");
+  const bool is_path = name[0] != '@';
+  const auto try_bind = [&] {
+    return bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes);
+  };
+  int error = try_bind() == 0 ? 0 : errno;
+  if (error == EADDRINUSE && is_path && IsLeftOver(name, address)) {
+    unlink(name.c_str());
+    error = try_bind() == 0 ? 0 : errno;
+  }
+  if (error == EADDRINUSE)
+    return absl::AlreadyExistsError(absl::StrCat("socket: a daemon listens there already (socket=", name, ")"));
+  if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("socket: cannot bind (socket=", name, ")"));
+  // Everybody may connect: who the client is, the kernel says.
+  if (is_path && chmod(name.c_str(), 0666) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("chmod ", name));
+  if (listen(socket.get(), kBacklog) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("listen ", name));
+  return socket;
+}
+
+absl::StatusOr<std::vector<UniqueFd>> SocketsFromSystemd() {
+  std::vector<UniqueFd> sockets;
+  const int count = sd_listen_fds(/*unset_environment=*/1);
+  if (count < 0) return absl::ErrnoToStatus(-count, "LISTEN_FDS");
+  for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + count; ++fd) sockets.emplace_back(fd);
+  for (const UniqueFd& socket : sockets) {
+    if (sd_is_socket_unix(socket.get(), SOCK_SEQPACKET, /*listening=*/1, nullptr, 0) <= 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "socket: systemd passed one that is not a listening SOCK_SEQPACKET Unix socket (fd=", socket.get(), ")"));
+    }
+  }
+  return sockets;
+}
+
+}  // namespace copse::daemon

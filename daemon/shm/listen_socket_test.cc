@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/shm/listen_socket.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace copse::daemon {
+namespace {
+
+// Short, as a socket's path must be.
+std::string Folder() {
+  std::string folder = "/tmp/copse_listen_XXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  return folder;
+}
+
+TEST(ListenOnTest, OnlyOneCanListenOnAnAbstractName) {
+  const std::string name = absl::StrCat("@copse_listen_test_", getpid());
+  absl::StatusOr<UniqueFd> first = ListenOn(name);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(absl::IsAlreadyExists(ListenOn(name).status()));
+  first->reset();
+  EXPECT_TRUE(ListenOn(name).ok());
+}
+
+TEST(ListenOnTest, ReplacesWhatADeadDaemonLeft) {
+  const std::string folder = Folder();
+  const std::string path = folder + "/socket";
+  absl::StatusOr<UniqueFd> first = ListenOn(path);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(absl::IsAlreadyExists(ListenOn(path).status()));
+  first->reset();
+  EXPECT_EQ(access(path.c_str(), F_OK), 0);
+  const absl::StatusOr<UniqueFd> second = ListenOn(path);
+  EXPECT_TRUE(second.ok()) << second.status();
+  struct stat file;
+  ASSERT_EQ(stat(path.c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0666u);
+  unlink(path.c_str());
+  rmdir(folder.c_str());
+}
+
+TEST(ListenOnTest, DoesNotReplaceAFile) {
+  const std::string folder = Folder();
+  const std::string path = folder + "/file";
+  const UniqueFd file(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  EXPECT_TRUE(absl::IsAlreadyExists(ListenOn(path).status()));
+  EXPECT_EQ(access(path.c_str(), F_OK), 0);
+  unlink(path.c_str());
+  rmdir(folder.c_str());
+}
+
+TEST(ListenOnTest, RefusesImpossibleNames) {
+  EXPECT_TRUE(absl::IsInvalidArgument(ListenOn("").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ListenOn(std::string(200, 'x')).status()));
+  EXPECT_FALSE(ListenOn("/nowhere/at/all").ok());
+}
+
+TEST(ExpandSocketNameTest, PutsTheNodesNameIn) {
+  EXPECT_EQ(ExpandSocketName("@copse-%h", "n1"), "@copse-n1");
+  EXPECT_EQ(ExpandSocketName("@copse", "n1"), "@copse");
+}
+
+TEST(SocketsFromSystemdTest, TakesNoneWithoutSystemd) {
+  unsetenv("LISTEN_FDS");
+  const auto sockets = SocketsFromSystemd();
+  ASSERT_TRUE(sockets.ok()) << sockets.status();
+  EXPECT_TRUE(sockets->empty());
+}
+
+}  // namespace
+}  // namespace copse::daemon

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One message of client/attach_protocol.h over a SOCK_SEQPACKET socket, and the descriptors that
+// travel with it.
+#ifndef COPSE_DAEMON_SHM_PACKET_SOCKET_H_
+#define COPSE_DAEMON_SHM_PACKET_SOCKET_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/attach_protocol.h"
+#include "daemon/loop/unique_fd.h"
+
+namespace copse::daemon {
+
+// More descriptors than any message may carry: their number is checked, not the kernel trusted.
+inline constexpr int kDescriptorsMax = 4;
+
+struct Packet {
+  std::vector<uint8_t> bytes;
+  std::vector<UniqueFd> descriptors;
+
+  // The packet as a T, if it is exactly as long.
+  template <typename T>
+  bool As(T* message) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (bytes.size() != sizeof(T)) return false;
+    memcpy(message, bytes.data(), sizeof(T));
+    return true;
+  }
+};
+
+enum class Receipt { kPacket, kNothing, kClosed };
+
+// Never blocks. INVALID_ARGUMENT: the packet is longer than any message, or carries too many
+// descriptors.
+absl::StatusOr<Receipt> ReceivePacket(int socket, Packet* packet);
+
+// Never blocks. RESOURCE_EXHAUSTED: the peer does not read. UNAVAILABLE: it is gone.
+absl::Status SendBytes(int socket, absl::Span<const uint8_t> bytes, absl::Span<const int> descriptors);
+
+template <typename T>
+absl::Status SendMessage(int socket, const T& message, absl::Span<const int> descriptors = {}) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= attach::kMessageBytesMax);
+  return SendBytes(socket, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&message), sizeof(T)), descriptors);
+}
+
+// A message of our own, zeroed.
+template <typename T>
+T NewMessage(attach::MessageType type, uint64_t request) {
+  T message;
+  memset(static_cast<void*>(&message), 0, sizeof(message));
+  message.head.magic = attach::kMagic;
+  message.head.type = static_cast<uint32_t>(type);
+  message.head.request = request;
+  return message;
+}
+
+// Cuts what does not fit; `field` is zeroed before.
+template <size_t n>
+void SetText(char (&field)[n], std::string_view text) {
+  memcpy(field, text.data(), std::min(text.size(), n - 1));
+}
+
+// INVALID_ARGUMENT unless `field` is NUL-terminated and printable ASCII.
+absl::StatusOr<std::string> GetText(const char* what, absl::Span<const char> field);
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_SHM_PACKET_SOCKET_H_

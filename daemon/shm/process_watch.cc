@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/shm/process_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace copse::daemon {
+namespace {
+
+// Newer than Debian 12's headers: Linux 6.5, and 6.15 for the exit code of a process that is not a
+// child.
+constexpr int kSoPeerPidfd = 77;
+struct PidfdInfo {
+  uint64_t mask;
+  uint64_t cgroup;
+  uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+  int32_t exit_code;
+};
+static_assert(sizeof(PidfdInfo) == 64);
+constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
+constexpr uint64_t kPidfdInfoExit = 1u << 3;
+
+// Position of exit_code in /proc/PID/stat, counted after the command's closing parenthesis (field
+// 52 of all).
+constexpr size_t kStatExitCode = 52 - 3;
+
+std::string ReadProc(int64_t pid, const char* file) {
+  const UniqueFd fd(open(absl::StrCat("/proc/", pid, "/", file).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return "";
+  char text[1024];
+  const ssize_t bytes = read(fd.get(), text, sizeof(text));
+  return bytes > 0 ? std::string(text, static_cast<size_t>(bytes)) : "";
+}
+
+std::string CommandOf(int64_t pid) {
+  std::string name = ReadProc(pid, "comm");
+  absl::StripAsciiWhitespace(&name);
+  for (char& c : name) {
+    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
+  }
+  return name;
+}
+
+UniqueFd PidfdOf(int socket, int64_t pid) {
+  int pidfd = -1;
+  socklen_t bytes = sizeof(pidfd);
+  if (getsockopt(socket, SOL_SOCKET, kSoPeerPidfd, &pidfd, &bytes) == 0) return UniqueFd(pidfd);
+  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
+// As for waitpid. A process that is dead but not yet reaped tells it in /proc; afterwards newer
+// kernels' pidfds do.
+std::optional<int> WaitStatusOf(const PeerProcess& process) {
+  const std::string stat = ReadProc(process.pid, "stat");
+  const size_t after_name = stat.rfind(')');
+  if (after_name != std::string::npos && after_name + 2 < stat.size()) {
+    const std::vector<std::string> fields = absl::StrSplit(absl::string_view(stat).substr(after_name + 2), ' ');
+    int status;
+    if ((fields[0] == "Z" || fields[0] == "X") && fields.size() > kStatExitCode &&
+        absl::SimpleAtoi(absl::StripAsciiWhitespace(fields[kStatExitCode]), &status)) {
+      return status;
+    }
+  }
+  PidfdInfo info{};
+  info.mask = kPidfdInfoExit;
+  if (process.pidfd.valid() && ioctl(process.pidfd.get(), kPidfdGetInfo, &info) == 0 &&
+      (info.mask & kPidfdInfoExit) != 0) {
+    return info.exit_code;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<PeerProcess> PeerOf(int socket) {
+  ucred credentials{};
+  socklen_t bytes = sizeof(credentials);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) {
+    return absl::ErrnoToStatus(errno, "SO_PEERCRED");
+  }
+  PeerProcess process;
+  process.uid = credentials.uid;
+  process.pid = credentials.pid;
+  if (process.pid == 0) return process;
+  process.pidfd = PidfdOf(socket, process.pid);
+  process.name = CommandOf(process.pid);
+  return process;
+}
+
+std::string DescribeProcess(const PeerProcess& process) {
+  if (process.pid == 0) return absl::StrCat("a process of uid ", process.uid);
+  return process.name.empty() ? absl::StrCat("process ", process.pid)
+                              : absl::StrCat("process ", process.pid, " (", process.name, ")");
+}
+
+std::string DescribeDeath(const PeerProcess& process) {
+  const std::string who = DescribeProcess(process);
+  const std::optional<int> status = WaitStatusOf(process);
+  if (!status.has_value()) return absl::StrCat(who, " ended");
+  if (WIFSIGNALED(*status)) {
+    const int signal = WTERMSIG(*status);
+    const char* const name = sigdescr_np(signal);
+    return absl::StrCat(who, " was killed by signal ", signal, name == nullptr ? "" : absl::StrCat(" (", name, ")"));
+  }
+  return absl::StrCat(who, " exited with status ", WEXITSTATUS(*status));
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/shm/process_watch.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/loop/unique_fd.h"
+
+namespace copse::daemon {
+namespace {
+
+// A child that calls itself "victim", runs `body` once it may, and was the peer of a socket of
+// ours.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& body) {
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    go_ = UniqueFd(ends[1]);
+    pid_ = fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      prctl(PR_SET_NAME, "victim");
+      int pair[2];
+      socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair);
+      char byte;
+      if (read(ends[0], &byte, 1) == 1) body();
+      _exit(0);
+    }
+    close(ends[0]);
+  }
+  ~Child() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  void Go() { EXPECT_EQ(write(go_.get(), "x", 1), 1); }
+  void Reap() { waitpid(pid_, nullptr, 0); }
+  pid_t pid() const { return pid_; }
+
+ private:
+  UniqueFd go_;
+  pid_t pid_;
+};
+
+PeerProcess Watch(pid_t pid) {
+  return {0, pid, "victim", UniqueFd(static_cast<int>(syscall(434 /* pidfd_open */, pid, 0)))};
+}
+
+void AwaitDeath(const PeerProcess& process) {
+  pollfd fd{process.pidfd.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&fd, 1, 10000), 1);
+}
+
+TEST(ProcessWatchTest, KnowsThePeerOfASocket) {
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+  const UniqueFd a(pair[0]), b(pair[1]);
+  const absl::StatusOr<PeerProcess> peer = PeerOf(a.get());
+  ASSERT_TRUE(peer.ok()) << peer.status();
+  EXPECT_EQ(peer->pid, getpid());
+  EXPECT_EQ(peer->uid, getuid());
+  EXPECT_TRUE(peer->pidfd.valid());
+  EXPECT_FALSE(peer->name.empty());
+  EXPECT_FALSE(PeerOf(-1).ok());
+}
+
+TEST(ProcessWatchTest, SaysWhichSignalKilled) {
+  Child child([] { raise(SIGKILL); });
+  const PeerProcess process = Watch(child.pid());
+  child.Go();
+  AwaitDeath(process);
+  EXPECT_EQ(DescribeDeath(process), absl::StrCat("process ", child.pid(), " (victim) was killed by signal 9 (Killed)"));
+  child.Reap();
+  // Once reaped only newer kernels know.
+  EXPECT_TRUE(absl::StrContains(DescribeDeath(process), " was killed by signal 9 (Killed)") ||
+              absl::EndsWith(DescribeDeath(process), " ended"));
+}
+
+TEST(ProcessWatchTest, SaysTheExitStatus) {
+  Child child([] { _exit(3); });
+  const PeerProcess process = Watch(child.pid());
+  child.Go();
+  AwaitDeath(process);
+  EXPECT_EQ(DescribeDeath(process), absl::StrCat("process ", child.pid(), " (victim) exited with status 3"));
+}
+
+TEST(ProcessWatchTest, DescribesWhatItCannotSee) {
+  PeerProcess process;
+  process.uid = 7;
+  EXPECT_EQ(DescribeProcess(process), "a process of uid 7");
+  EXPECT_EQ(DescribeDeath(process), "a process of uid 7 ended");
+}
+
+}  // namespace
+}  // namespace copse::daemon

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/shm/region_table.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace copse::daemon {
+
+RegionTable::RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits)
+    : data_(data), data_bytes_(data_bytes), limits_(limits) {}
+
+absl::StatusOr<uint32_t> RegionTable::Register(const UniqueFd& memory, uint64_t bytes) {
+  if (bytes == 0) return absl::InvalidArgumentError("memory: nothing to register (bytes=0)");
+  if (regions_.size() >= limits_.regions_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("memory: too many regions (regions=", regions_.size(), ", limit=", limits_.regions_max, ")"));
+  }
+  if (bytes > limits_.bytes_max - bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat("memory: too much registered (bytes=", bytes,
+                                                     ", registered=", bytes_, ", limit=", limits_.bytes_max, ")"));
+  }
+  RETURN_IF_ERROR(CheckClientMemory(memory.get(), bytes));
+  ASSIGN_OR_RETURN(Mapping mapping, Mapping::Map(memory.get(), bytes));
+  while (next_ == 0 || regions_.contains(next_)) ++next_;
+  bytes_ += bytes;
+  regions_[next_].mapping = std::move(mapping);
+  return next_++;
+}
+
+absl::Status RegionTable::Deregister(uint32_t region) {
+  const auto it = regions_.find(region);
+  if (it == regions_.end() || it->second.retired) {
+    return absl::InvalidArgumentError(absl::StrCat("memory: no such region (region=", region, ")"));
+  }
+  it->second.retired = true;
+  sweep_needed_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint8_t*> RegionTable::Resolve(const char* what, const ring::Place& place, uint64_t bytes) const {
+  uint8_t* base = data_;
+  uint64_t limit = data_bytes_;
+  if (place.region != 0) {
+    const auto it = regions_.find(place.region);
+    if (it == regions_.end() || it->second.retired) {
+      return absl::InvalidArgumentError(absl::StrCat(what, " buffer: no such region (region=", place.region, ")"));
+    }
+    base = it->second.mapping.data();
+    limit = it->second.mapping.bytes();
+  }
+  if (place.offset > limit || bytes > limit - place.offset) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " buffer: beyond its region (region=", place.region,
+                                                   ", offset=", place.offset, ", bytes=", bytes, ", limit=", limit,
+                                                   ")"));
+  }
+  return base + place.offset;
+}
+
+void RegionTable::Use(uint32_t region) {
+  if (region == 0) return;
+  const auto it = regions_.find(region);
+  CHECK(it != regions_.end());
+  ++it->second.uses;
+}
+
+void RegionTable::Unuse(uint32_t region) {
+  if (region == 0) return;
+  const auto it = regions_.find(region);
+  CHECK(it != regions_.end());
+  CHECK_GT(it->second.uses, 0u);
+  if (--it->second.uses == 0 && it->second.retired) sweep_needed_ = true;
+}
+
+std::vector<uint32_t> RegionTable::Sweep() {
+  std::vector<uint32_t> gone;
+  if (!sweep_needed_) return gone;
+  sweep_needed_ = false;
+  for (auto it = regions_.begin(); it != regions_.end();) {
+    if (it->second.retired && it->second.uses == 0) {
+      gone.push_back(it->first);
+      bytes_ -= it->second.mapping.bytes();
+      it = regions_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return gone;
+}
+
+}  // namespace copse::daemon

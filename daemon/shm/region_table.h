@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory that one client's calls may name: region 0 is its port's data area, others it
+// registered.
+#ifndef COPSE_DAEMON_SHM_REGION_TABLE_H_
+#define COPSE_DAEMON_SHM_REGION_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/ring_layout.h"
+#include "daemon/loop/unique_fd.h"
+#include "daemon/shm/memory_file.h"
+
+namespace copse::daemon {
+
+struct RegionLimits {
+  uint32_t regions_max = 256;
+  uint64_t bytes_max = 16ull << 30;  // of all registered regions together: addresses, not memory
+};
+
+// A region stays mapped while calls use it, also after it was deregistered. Thread-compatible.
+class RegionTable {
+ public:
+  // `data` outlives the table.
+  RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits);
+
+  // Maps the first `bytes` of a client's memfd. INVALID_ARGUMENT: not memory that is safe to map;
+  // RESOURCE_EXHAUSTED: a limit. On success returns the region's number, never 0.
+  absl::StatusOr<uint32_t> Register(const UniqueFd& memory, uint64_t bytes);
+  // No call can name it from now on. INVALID_ARGUMENT if there is no such region.
+  absl::Status Deregister(uint32_t region);
+
+  // The `bytes` at `place`. INVALID_ARGUMENT, with `what` ("send") in the text, if they do not all
+  // lie in a region.
+  absl::StatusOr<uint8_t*> Resolve(const char* what, const ring::Place& place, uint64_t bytes) const;
+
+  // A call uses the region from Use to Unuse; 0 is allowed.
+  void Use(uint32_t region);
+  void Unuse(uint32_t region);
+
+  // Unmaps deregistered regions that no call uses any more and returns their numbers.
+  std::vector<uint32_t> Sweep();
+
+ private:
+  struct Region {
+    Mapping mapping;
+    uint32_t uses = 0;
+    bool retired = false;
+  };
+
+  uint8_t* const data_;
+  const uint64_t data_bytes_;
+  const RegionLimits limits_;
+  std::map<uint32_t, Region> regions_;
+  uint64_t bytes_ = 0;
+  uint32_t next_ = 1;
+  bool sweep_needed_ = false;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_SHM_REGION_TABLE_H_

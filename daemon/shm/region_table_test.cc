@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/shm/region_table.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/loop/unique_fd.h"
+#include "daemon/shm/memory_file.h"
+
+namespace copse::daemon {
+namespace {
+
+ring::Place At(uint32_t region, uint64_t offset) { return {region, 0, offset}; }
+
+class RegionTableTest : public testing::Test {
+ protected:
+  uint8_t data_[100] = {};
+  RegionTable table_{data_, sizeof(data_), {.regions_max = 2, .bytes_max = 10000}};
+  UniqueFd memory_ = *CreateMemoryFile("test", 8192);
+};
+
+TEST_F(RegionTableTest, RegionZeroIsTheDataArea) {
+  EXPECT_EQ(*table_.Resolve("send", At(0, 0), 100), data_);
+  EXPECT_EQ(*table_.Resolve("send", At(0, 100), 0), data_ + 100);
+}
+
+TEST_F(RegionTableTest, RefusesWhatLeavesARegion) {
+  const uint64_t most = ~uint64_t{0};
+  for (const auto& [offset, bytes] : std::vector<std::pair<uint64_t, uint64_t>>{
+           {0, 101}, {100, 1}, {101, 0}, {1, 100}, {most, 1}, {most, most}, {1, most}, {50, most - 49}}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(table_.Resolve("send", At(0, offset), bytes).status()))
+        << offset << " " << bytes;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(table_.Resolve("send", At(1, 0), 0).status()));
+}
+
+TEST_F(RegionTableTest, RegisteredMemoryIsTheClients) {
+  const absl::StatusOr<uint32_t> region = table_.Register(memory_, 8192);
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_NE(*region, 0u);
+  const absl::StatusOr<Mapping> mine = Mapping::Map(memory_.get(), 8192);
+  mine->data()[8191] = 9;
+  EXPECT_EQ(**table_.Resolve("receive", At(*region, 8191), 1), 9);
+  EXPECT_FALSE(table_.Resolve("receive", At(*region, 8191), 2).ok());
+}
+
+TEST_F(RegionTableTest, KeepsItsLimits) {
+  EXPECT_TRUE(absl::IsInvalidArgument(table_.Register(memory_, 0).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(table_.Register(memory_, ~uint64_t{0}).status()));
+  ASSERT_TRUE(table_.Register(memory_, 8192).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(table_.Register(memory_, 8192).status()));
+  ASSERT_TRUE(table_.Register(memory_, 1).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(table_.Register(memory_, 1).status()));
+}
+
+TEST_F(RegionTableTest, ADeregisteredRegionLastsUntilItsLastCall) {
+  const uint32_t region = *table_.Register(memory_, 8192);
+  table_.Use(region);
+  table_.Use(0);
+  ASSERT_TRUE(table_.Deregister(region).ok());
+  EXPECT_FALSE(table_.Resolve("send", At(region, 0), 1).ok());
+  EXPECT_FALSE(table_.Deregister(region).ok());
+  EXPECT_TRUE(table_.Sweep().empty());
+  table_.Unuse(region);
+  table_.Unuse(0);
+  EXPECT_EQ(table_.Sweep(), std::vector<uint32_t>{region});
+  EXPECT_TRUE(table_.Sweep().empty());
+  EXPECT_TRUE(table_.Register(memory_, 8192).ok());  // its bytes are free again
+}
+
+TEST_F(RegionTableTest, CannotDeregisterWhatIsNotThere) {
+  EXPECT_TRUE(absl::IsInvalidArgument(table_.Deregister(0)));
+  EXPECT_TRUE(absl::IsInvalidArgument(table_.Deregister(7)));
+}
+
+}  // namespace
+}  // namespace copse::daemon
