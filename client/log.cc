@@ -12,6 +12,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 namespace copse::client {
 namespace {
@@ -31,19 +32,20 @@ LogLevel ParseLogLevel(const char* text) {
 }
 
 void ConfigureLog(LogLevel level, const std::string& path) {
-  int fd = STDERR_FILENO;
-  if (level != LogLevel::kNone && !path.empty()) {
-    fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-    if (fd < 0) fd = STDERR_FILENO;
+  static std::mutex mutex;
+  static int file = -1;
+  std::lock_guard<std::mutex> lock(mutex);
+  const int opened = level == LogLevel::kNone || path.empty()
+                         ? -1
+                         : open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+  if (opened >= 0 && file < 0) {
+    file = opened;
+  } else if (opened >= 0) {
+    // Another thread may be writing to the old file: point its number at the new one instead of closing it.
+    dup3(opened, file, O_CLOEXEC);
+    close(opened);
   }
-  // Another thread may be writing to the old file: point its number at the new one instead of closing it.
-  const int old = log_fd.load();
-  if (old != STDERR_FILENO && fd != STDERR_FILENO) {
-    dup3(fd, old, O_CLOEXEC);
-    close(fd);
-  } else if (fd != STDERR_FILENO) {
-    log_fd.store(fd);
-  }
+  log_fd.store(opened >= 0 ? file : STDERR_FILENO);
   enabled.store(level);
 }
 

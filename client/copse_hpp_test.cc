@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/copse.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "client/fake_daemon.h"
+
+namespace copse {
+namespace {
+
+using client::FakeDaemon;
+
+copse_init_params_t On(const FakeDaemon& daemon) {
+  copse_init_params_t params{};
+  params.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
+  params.socket = daemon.socket().c_str();
+  return params;
+}
+
+static_assert(std::is_nothrow_move_constructible_v<Context> && !std::is_copy_constructible_v<Context>);
+static_assert(std::is_nothrow_move_assignable_v<Team> && !std::is_copy_assignable_v<Team>);
+static_assert(Datatype<int32_t>::value == COPSE_DT_INT32 && Datatype<int64_t>::value == COPSE_DT_INT64);
+static_assert(Datatype<uint8_t>::value == COPSE_DT_UINT8 && Datatype<double>::value == COPSE_DT_DOUBLE);
+
+TEST(CppTest, EverythingOfATeam) {
+  FakeDaemon daemon;
+  const copse_init_params_t params = On(daemon);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      Context context(&params);
+      context.ping();
+      EXPECT_STREQ(context.attr().node, "fake");
+      Team team(context, "world", rank, 3);
+      EXPECT_EQ(team.rank(), rank);
+      EXPECT_EQ(team.size(), 3u);
+      team.barrier();
+      EXPECT_EQ(team.allreduce(static_cast<int>(rank), COPSE_OP_SUM), 3);
+      std::vector<double> values(100, rank), sums(100);
+      team.allreduce(values.data(), sums.data(), values.size(), COPSE_OP_SUM);
+      EXPECT_EQ(sums, std::vector<double>(100, 3.0));
+      team.bcast(values.data(), values.size(), 2);
+      EXPECT_EQ(values, std::vector<double>(100, 2.0));
+      team.reduce(values.data(), sums.data(), values.size(), COPSE_OP_PROD, 1);
+      EXPECT_EQ(sums, std::vector<double>(100, rank == 1 ? 8.0 : 3.0));
+
+      Request request = team.allreduce_init(values.data(), sums.data(), values.size(), COPSE_OP_SUM);
+      Request barrier = team.barrier_init();
+      Request bcast = team.bcast_init(values.data(), values.size(), 0);
+      Request reduce = team.reduce_init(values.data(), sums.data(), values.size(), COPSE_OP_MAX, 0);
+      for (Request* each : {&request, &barrier, &bcast, &reduce}) {
+        each->post();
+        each->wait();
+        EXPECT_TRUE(each->test());
+        EXPECT_TRUE(each->wait_for(0));
+      }
+
+      Team pair = team.split(rank == 1 ? COPSE_UNDEFINED : 7, -static_cast<int64_t>(rank));
+      EXPECT_EQ(static_cast<bool>(pair), rank != 1);
+      if (pair) {
+        EXPECT_EQ(pair.rank(), rank == 2 ? 0u : 1u);
+      }
+      Team all = team.subteam(true);
+      EXPECT_EQ(all.size(), 3u);
+      Team two = team.subteam(std::vector<uint32_t>{2, 1});
+      EXPECT_EQ(static_cast<bool>(two), rank != 0);
+      Team moved = std::move(all);
+      EXPECT_FALSE(all);  // NOLINT(bugprone-use-after-move)
+      moved.barrier();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(daemon.teams(), 0u);
+}
+
+TEST(CppTest, FailuresAreExceptionsWithTheLine) {
+  FakeDaemon daemon;
+  const copse_init_params_t params = On(daemon);
+  Context context(&params);
+  Team team(context, "solo", 0, 1);
+  double value = 0;
+  try {
+    team.bcast(&value, 1, 9);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), COPSE_ERR_INVALID_ARGUMENT);
+    EXPECT_STREQ(error.what(), "copse: bcast: no such root (root=9, size=1)");
+  }
+  EXPECT_THROW(Team(context, "", 0, 1), Error);
+  copse_init_params_t nowhere{};
+  nowhere.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
+  nowhere.socket = "/nonexistent/copsed.sock";
+  EXPECT_THROW(Context other(&nowhere), Error);
+}
+
+TEST(CppTest, ARequestInProgressIsCancelledByItsDestructor) {
+  FakeDaemon daemon;
+  const copse_init_params_t params = On(daemon);
+  Context context(&params);
+  Team team(context, "solo", 0, 1);
+  daemon.HoldCalls(true);
+  std::vector<int> values(100, 1);
+  {
+    Request request = team.allreduce_init(values.data(), values.data() + 50, 50, COPSE_OP_SUM);
+    request.post();
+    EXPECT_FALSE(request.test());
+    EXPECT_FALSE(request.wait_for(0.01));
+  }
+  Request request = team.barrier_init();
+  request.post();
+  request.cancel();
+  EXPECT_THROW(request.wait(), Error);
+  daemon.HoldCalls(false);
+  team.barrier();
+}
+
+}  // namespace
+}  // namespace copse

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What libcopse.so.0 shows to the programs that load it. Argument: the library, then the header.
+set -euo pipefail
+library=$1 header=$2
+failed=0
+fail() { echo "$*" >&2; failed=1; }
+
+exported=$(nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | sort)
+[ -n "$exported" ] || fail "nothing is exported"
+while read -r symbol; do
+  [[ $symbol =~ ^copse_[a-z_]+@@COPSE_0$ ]] || fail "exported, but not ours or without its version: $symbol"
+done <<<"$exported"
+
+declared=$(grep -oE 'COPSE_API [^(]*\bcopse_[a-z_]+\(' "$header" | grep -oE 'copse_[a-z_]+\($' | tr -d '(' | sort)
+[ "$(sed 's/@@.*//' <<<"$exported")" = "$declared" ] ||
+  fail "exported and declared functions differ:"$'\n'"$(diff <(sed 's/@@.*//' <<<"$exported") <(echo "$declared"))"
+
+dynamic=$(readelf -dW "$library")
+grep -q 'Library soname: \[libcopse.so.0\]' <<<"$dynamic" || fail "the soname is not libcopse.so.0"
+while read -r needed; do
+  [[ $needed =~ ^(libstdc\+\+|libgcc_s|libc|libm|ld-linux.*)\.so\.[0-9]+$ ]] || fail "needs a library more: $needed"
+done < <(grep -oP 'Shared library: \[\K[^]]+' <<<"$dynamic")
+! grep -q 'TEXTREL' <<<"$dynamic" || fail "it has text relocations"
+
+# Loaded into users' processes: it never ends them, prints by itself or handles signals.
+while read -r symbol; do
+  [[ ! $symbol =~ ^(abort|exit|_exit|signal|sigaction|printf|puts|putchar|perror)@ ]] || fail "it uses $symbol"
+done < <(nm -D --undefined-only "$library" | awk '{print $2}')
+exit $failed

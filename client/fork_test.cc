@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a forked child may do with its parent's handles.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "client/copse.h"
+#include "client/fake_cluster.h"
+#include "client/fake_daemon.h"
+
+namespace copse::client {
+namespace {
+
+// Runs `body` in a forked child; true if it returned true there.
+bool InChild(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body() ? 0 : 1);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(ForkTest, TheChildGetsErrorsAndTheParentGoesOn) {
+  FakeDaemon daemon;
+  copse_context_t* context = nullptr;
+  copse_team_t* team = nullptr;
+  copse_request_t* request = nullptr;
+  ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
+  ASSERT_EQ(CreateNamed(context, "solo", 0, 1, &team), COPSE_OK);
+  double value = 2;
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_ALLREDUCE;
+  args.type = COPSE_DT_DOUBLE;
+  args.send = COPSE_IN_PLACE;
+  args.recv = &value;
+  args.count = 1;
+  ASSERT_EQ(copse_collective_init(team, &args, &request), COPSE_OK);
+  daemon.HoldCalls(true);
+  ASSERT_EQ(copse_post(request), COPSE_OK);
+  void* memory = nullptr;
+
+  EXPECT_TRUE(InChild([&] {
+    const std::string text =
+        "copse: barrier: the context belongs to the parent of this forked process; call copse_init";
+    return copse_barrier(team) == COPSE_ERR_INVALID_ARGUMENT && copse_last_error() == text &&
+           copse_test(request) == COPSE_ERR_INVALID_ARGUMENT && copse_wait(request, -1) == COPSE_ERR_INVALID_ARGUMENT &&
+           copse_post(request) == COPSE_ERR_INVALID_ARGUMENT && copse_cancel(request) == COPSE_ERR_INVALID_ARGUMENT &&
+           copse_finalize(request) == COPSE_ERR_INVALID_ARGUMENT &&
+           copse_team_destroy(team) == COPSE_ERR_INVALID_ARGUMENT &&
+           copse_alloc(context, 64, &memory) == COPSE_ERR_INVALID_ARGUMENT &&
+           copse_ping(context, -1) == COPSE_ERR_INVALID_ARGUMENT && copse_fini(context) == COPSE_OK &&
+           copse_fini(context) == COPSE_ERR_INVALID_ARGUMENT;
+  }));
+
+  daemon.HoldCalls(false);
+  EXPECT_EQ(copse_wait(request, -1), COPSE_OK) << copse_last_error();
+  EXPECT_EQ(copse_barrier(team), COPSE_OK) << copse_last_error();
+  EXPECT_EQ(daemon.calls_completed(), 2u);
+  EXPECT_EQ(copse_fini(context), COPSE_OK);
+}
+
+TEST(ForkTest, TheChildMayAttachItself) {
+  FakeDaemon daemon;
+  copse_context_t* context = nullptr;
+  ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
+  EXPECT_TRUE(InChild([&] {
+    copse_context_t* own = nullptr;
+    copse_team_t* team = nullptr;
+    return InitOn(daemon, &own) == COPSE_OK && CreateNamed(own, "child", 0, 1, &team) == COPSE_OK &&
+           copse_barrier(team) == COPSE_OK && copse_fini(own) == COPSE_OK;
+  }));
+  EXPECT_EQ(copse_ping(context, -1), COPSE_OK);
+  EXPECT_EQ(copse_fini(context), COPSE_OK);
+}
+
+}  // namespace
+}  // namespace copse::client
