@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scenarios in which something goes wrong: bad input, lateness, death, restarts.
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/prng.h"
+#include "gtest/gtest.h"
+#include "integration_tests/scenarios/scenarios.h"
+
+namespace copse::scenario {
+namespace {
+
+using schedule::CallArguments;
+using schedule::Collective;
+using schedule::Failure;
+
+// What must not take long takes at most this; real machines are slow and shared.
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+const CallArguments kBarrier{.collective = Collective::kBarrier};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+
+void ExpectOk(const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; }
+
+// Ends of all processes, then their outcomes.
+std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uint32_t count) {
+  std::vector<std::vector<Outcome>> all;
+  for (uint32_t p = first; p < first + count; ++p) {
+    ExpectOk(cluster->AwaitEnd(p, kPatience));
+    all.push_back(cluster->Outcomes(p));
+  }
+  return all;
+}
+
+// Success with right data, or `failure` with a text that contains all of `words`.
+void ExpectOutcome(const Outcome& outcome, Failure failure, const std::vector<std::string>& words, const std::string& what) {
+  EXPECT_EQ(outcome.failure, failure) << what << ": " << outcome.text;
+  EXPECT_TRUE(outcome.data_ok) << what;
+  for (const std::string& word : words) EXPECT_NE(outcome.text.find(word), std::string::npos) << what << ": " << outcome.text;
+}
+
+// One rank a node, `calls` allreduces each.
+std::vector<Program> Flat(const std::string& name, uint32_t ranks, uint32_t calls) {
+  Placement placement;
+  for (uint32_t r = 0; r < ranks; ++r) placement.push_back(r);
+  return TeamPrograms(name, placement, std::vector<CallArguments>(calls, kSum), 1);
+}
+
+// After a disaster: every outcome is success, or a failure that names `words`; once failed, always failed. At least one rank
+// failed if `must_fail`.
+void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::set<Failure>& allowed,
+                              const std::vector<std::string>& words, const std::string& what) {
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    EXPECT_TRUE(outcomes[i].data_ok) << what << " outcome " << i;
+    if (outcomes[i].failure == Failure::kNone) continue;
+    EXPECT_TRUE(allowed.contains(outcomes[i].failure)) << what << " outcome " << i << ": " << outcomes[i].text;
+    for (const std::string& word : words) {
+      EXPECT_NE(outcomes[i].text.find(word), std::string::npos) << what << " outcome " << i << ": " << outcomes[i].text;
+    }
+  }
+}
+
+// The cluster still works: a new team over `placement` makes a few calls.
+void ExpectWorks(Cluster* cluster, const std::string& name, const Placement& placement) {
+  ExpectAllSucceed(cluster, TeamPrograms(name, placement, {kBarrier, kSum, kSum}, 900), kPatience);
+}
+
+}  // namespace
+
+void LateRankIsListedAndCompletes(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
+  std::vector<Program> programs = Flat("late", 4, 1);
+  // Rank 2 is stopped between forming the team and the call.
+  programs[2].script.insert(programs[2].script.begin() + 1, PauseStep(absl::Milliseconds(2500)));
+  const uint32_t first = cluster->Launch(programs);
+  for (uint32_t p = 0; p < 4; ++p) ExpectOk(cluster->AwaitOutcomes(first + p, 1, kPatience));
+  bool listed = false;
+  for (int i = 0; i < 200 && !listed; ++i) {
+    cluster->Pass(absl::Milliseconds(10));
+    const absl::StatusOr<std::vector<ListedCall>> calls = cluster->ListCalls("late");
+    ASSERT_TRUE(calls.ok()) << calls.status();
+    for (const ListedCall& call : *calls) {
+      if (call.missing != std::vector<uint32_t>{2}) continue;
+      EXPECT_EQ(call.sequence, 0u);
+      EXPECT_EQ(call.collective, "allreduce");
+      EXPECT_EQ(call.joined, (std::vector<uint32_t>{0, 1, 3}));
+      listed = true;
+    }
+  }
+  EXPECT_TRUE(listed) << "rank 2 was never listed as the one that is missing";
+  for (const auto& outcomes : AwaitAll(cluster, first, 4)) {
+    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "late");
+  }
+}
+
+void DeadlineOfACall(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
+  std::vector<Program> programs = Flat("deadline", 3, 1);
+  for (uint32_t r : {0u, 2u}) {
+    programs[r].script[1].timeout = absl::Milliseconds(300);
+    // The team is as good as before once the late one has come.
+    programs[r].script.insert(programs[r].script.begin() + 2, CallStep(0, kBarrier, 5));
+  }
+  programs[1].script.insert(programs[1].script.begin() + 1, PauseStep(absl::Seconds(1)));
+  programs[1].script.insert(programs[1].script.begin() + 3, CallStep(0, kBarrier, 5));
+  const uint32_t first = cluster->Launch(programs);
+  const auto all = AwaitAll(cluster, first, 3);
+  for (uint32_t r = 0; r < 3; ++r) {
+    ASSERT_EQ(all[r].size(), 4u) << r;
+    ExpectOutcome(all[r][1], r == 1 ? Failure::kNone : Failure::kTimedOut, {}, absl::StrCat("call of rank ", r));
+    ExpectOutcome(all[r][2], Failure::kNone, {}, absl::StrCat("barrier of rank ", r));
+  }
+}
+
+void StoppedProcessDelaysAndCompletes(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
+  const std::vector<Program> programs = Flat("stopped", 3, 200);
+  const uint32_t first = cluster->Launch(programs);
+  ExpectOk(cluster->AwaitOutcomes(first + 1, 20, kPatience));
+  cluster->StopProcess(first + 1);
+  cluster->Pass(absl::Seconds(5));
+  cluster->ContinueProcess(first + 1);
+  for (const auto& outcomes : AwaitAll(cluster, first, 3)) {
+    EXPECT_EQ(outcomes.size(), 202u);
+    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "stopped process");
+  }
+}
+
+void StoppedDaemonDelaysAndCompletes(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
+  const std::vector<Program> programs = Flat("stopped", 3, 200);
+  const uint32_t first = cluster->Launch(programs);
+  ExpectOk(cluster->AwaitOutcomes(first + 1, 20, kPatience));
+  cluster->StopDaemon(1);
+  cluster->Pass(absl::Seconds(5));
+  cluster->ContinueDaemon(1);
+  for (const auto& outcomes : AwaitAll(cluster, first, 3)) {
+    EXPECT_EQ(outcomes.size(), 202u);
+    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "stopped daemon");
+  }
+}
+
+void ArgumentsThatDiffer(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
+  // Count, type, operation, root; on another node, and between ranks of one node.
+  CallArguments count = kSum, type = kSum, op = kSum;
+  count.count = 7;
+  type.type = emu::AluType::kInt64;
+  op.op = emu::AluOp::kMax;
+  int number = 0;
+  for (const CallArguments& other : {count, type, op}) {
+    for (const uint32_t wrong : {5u, 1u}) {
+      std::vector<Program> programs = TeamPrograms(absl::StrCat("differ", number++), {0, 0, 1, 1, 2, 3}, {kBarrier, kSum, kSum}, 1);
+      programs[wrong].script[2].arguments = other;
+      const uint32_t first = cluster->Launch(programs);
+      const auto all = AwaitAll(cluster, first, 6);
+      for (uint32_t r = 0; r < 6; ++r) {
+        ASSERT_EQ(all[r].size(), 5u);
+        ExpectOutcome(all[r][1], Failure::kNone, {}, "barrier before");
+        for (int call : {2, 3}) {
+          ExpectOutcome(all[r][call], Failure::kMismatch,
+                        {"call 1", absl::StrCat("rank ", wrong, " on node n"), schedule::DescribeArguments(other),
+                         schedule::DescribeArguments(kSum)},
+                        absl::StrCat("rank ", r, " call ", call));
+        }
+      }
+    }
+  }
+  ExpectWorks(cluster, "after", {0, 1, 2, 3});
+}
+
+void CollectivesThatDiffer(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
+  // Each waits for the other: no packet crosses, so only a comparison of what is being waited for finds it.
+  const CallArguments from_1{.collective = Collective::kBcast, .type = emu::AluType::kInt32, .count = 4, .root = 1};
+  const CallArguments to_0{.collective = Collective::kReduce, .type = emu::AluType::kInt32, .count = 4, .root = 1};
+  std::vector<Program> programs = TeamPrograms("differ", {0, 1}, {from_1}, 1);
+  programs[1].script[1].arguments = to_0;
+  const uint32_t first = cluster->Launch(programs);
+  for (const auto& outcomes : AwaitAll(cluster, first, 2)) {
+    ASSERT_EQ(outcomes.size(), 3u);
+    ExpectOutcome(outcomes[1], Failure::kMismatch, {"rank 0 on node n0", "rank 1 on node n1", "bcast", "reduce"}, "call");
+  }
+}
+
+void TwoProcessesClaimOneRank(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
+  std::vector<Program> programs = Flat("claimed", 3, 1);
+  programs[2].script[0].rank = 1;
+  for (Program& program : programs) program.script.resize(1);
+  const uint32_t first = cluster->Launch(programs);
+  for (const auto& outcomes : AwaitAll(cluster, first, 3)) {
+    ASSERT_EQ(outcomes.size(), 1u);
+    ExpectOutcome(outcomes[0], Failure::kMismatch, {"rank 1 claimed", "node n1", "node n2"}, "team");
+  }
+  ExpectWorks(cluster, "after", {0, 1, 2});
+}
+
+void SizesThatDiffer(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
+  std::vector<Program> programs = Flat("sizes", 2, 1);
+  programs[1].script[0].size = 3;
+  for (Program& program : programs) program.script.resize(1);
+  const uint32_t first = cluster->Launch(programs);
+  for (const auto& outcomes : AwaitAll(cluster, first, 2)) {
+    ASSERT_EQ(outcomes.size(), 1u);
+    ExpectOutcome(outcomes[0], Failure::kMismatch, {"size", "2", "3", "node n0", "node n1"}, "team");
+  }
+}
+
+void TeamOfMissingRanksTimesOut(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 3, .team_formation_timeout = absl::Seconds(2)}).ok());
+  std::vector<Program> programs = Flat("missing", 3, 1);
+  for (Program& program : programs) program.script[0].size = 5;
+  for (Program& program : programs) program.script.resize(1);
+  const uint32_t first = cluster->Launch(programs);
+  for (const auto& outcomes : AwaitAll(cluster, first, 3)) {
+    ASSERT_EQ(outcomes.size(), 1u);
+    ExpectOutcome(outcomes[0], Failure::kTimedOut, {"2 of 5", "3-4"}, "team");
+  }
+  ExpectWorks(cluster, "after", {0, 1, 2});
+}
+
+void BadArguments(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
+  // All ranks err alike, so that the team goes on afterwards.
+  const CallArguments root{.collective = Collective::kBcast, .type = emu::AluType::kInt8, .count = 1, .root = 2};
+  const CallArguments bitwise{.collective = Collective::kAllreduce, .type = emu::AluType::kFloat, .op = emu::AluOp::kBand, .count = 1};
+  CallArguments huge = kSum;
+  huge.count = schedule::kMessageBytesMax / 8 + 1;
+  const std::vector<Program> programs = TeamPrograms("bad", {0, 1}, {root, bitwise, huge, kSum}, 1);
+  const uint32_t first = cluster->Launch(programs);
+  for (const auto& outcomes : AwaitAll(cluster, first, 2)) {
+    ASSERT_EQ(outcomes.size(), 6u);
+    ExpectOutcome(outcomes[1], Failure::kInvalidArgument, {"root", "2"}, "root");
+    EXPECT_TRUE(outcomes[2].failure == Failure::kInvalidArgument || outcomes[2].failure == Failure::kNotSupported) << outcomes[2].text;
+    ExpectOutcome(outcomes[3], Failure::kNotSupported, {"limit"}, "size");
+    ExpectOutcome(outcomes[4], Failure::kNone, {}, "the call after them");
+  }
+}
+
+void ExhaustionAtAdmission(Cluster* cluster) {
+  // Room for some teams, not for all: whoever is refused is told what is short; the others work.
+  ASSERT_TRUE(cluster->Start({.nodes = 2, .memory_limit_bytes = 8u << 20}).ok());
+  constexpr uint32_t kTeams = 24;
+  std::vector<Program> programs;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    Script script;
+    for (uint32_t t = 0; t < kTeams; ++t) script.push_back(TeamStep(t, absl::StrCat("team", t), rank, 2));
+    script.push_back(CallStep(0, kSum, 1));
+    programs.push_back({rank, script});
+  }
+  const uint32_t first = cluster->Launch(programs);
+  const auto all = AwaitAll(cluster, first, 2);
+  uint32_t refused = 0;
+  for (uint32_t t = 0; t < kTeams; ++t) {
+    EXPECT_EQ(all[0][t].failure, all[1][t].failure) << "all accept, or none: team " << t;
+    if (all[0][t].failure == Failure::kNone) continue;
+    ++refused;
+    ExpectOutcome(all[0][t], Failure::kNoResource, {"limit"}, absl::StrCat("team ", t));
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_LT(refused, kTeams);
+  ExpectOutcome(all[0][kTeams], Failure::kNone, {}, "a call of an accepted team");
+}
+
+void KilledProcess(Cluster* cluster, uint64_t seed) {
+  ASSERT_TRUE(cluster->Start({.nodes = 5, .seed = seed}).ok());
+  Prng prng(seed);
+  const Placement placement = UnevenPlacement(8, 5, seed);
+  const auto victim = static_cast<uint32_t>(prng.Below(8));
+  std::vector<CallArguments> calls;
+  for (int i = 0; i < 200; ++i) calls.push_back(RandomCall(8, seed * 31 + i));
+  const uint32_t first = cluster->Launch(TeamPrograms("killed", placement, calls, seed));
+  ExpectOk(cluster->AwaitOutcomes(first + victim, 1 + prng.Below(190), kPatience));
+  cluster->KillProcess(first + victim);
+  const absl::Time killed = cluster->Now();
+  const auto all = AwaitAll(cluster, first, 8);
+  // The daemon notices in 10 ms, the sweep takes 100; leave room for a slow machine.
+  EXPECT_LT(cluster->Now() - killed, absl::Seconds(5));
+  uint32_t failed = 0;
+  for (uint32_t p = 0; p < 8; ++p) {
+    if (p == victim) continue;
+    ExpectSuccessThenFailure(all[p], {Failure::kMemberLost}, {absl::StrCat("rank ", victim), absl::StrCat("n", placement[victim])},
+                             absl::StrCat("rank ", p, " seed ", seed));
+    failed += std::any_of(all[p].begin(), all[p].end(), [](const Outcome& o) { return o.failure != Failure::kNone; });
+  }
+  EXPECT_GT(failed, 0u);
+  ExpectWorks(cluster, "after", {0, 1, 2, 3, 4});
+}
+
+void KilledDaemonRejoins(Cluster* cluster, uint64_t seed) {
+  ASSERT_TRUE(cluster->Start({.nodes = 5, .seed = seed}).ok());
+  Prng prng(seed);
+  const Placement placement = UnevenPlacement(8, 5, seed);
+  const auto victim = static_cast<uint32_t>(prng.Below(5));
+  std::vector<CallArguments> calls;
+  for (int i = 0; i < 200; ++i) calls.push_back(RandomCall(8, seed * 37 + i));
+  const uint32_t first = cluster->Launch(TeamPrograms("killed", placement, calls, seed));
+  // A team that has nothing to do with it.
+  std::vector<uint32_t> others;
+  for (uint32_t n = 0; n < 5; ++n) {
+    if (n != victim) others.push_back(n);
+  }
+  const std::vector<Program> bystanders = TeamPrograms("bystanders", others, std::vector<CallArguments>(200, kSum), 5);
+  const uint32_t first_bystander = cluster->Launch(bystanders);
+  ExpectOk(cluster->AwaitOutcomes(first, 1 + prng.Below(190), kPatience));
+  cluster->KillDaemon(victim);
+  const auto all = AwaitAll(cluster, first, 8);
+  for (uint32_t p = 0; p < 8; ++p) {
+    const std::string what = absl::StrCat("rank ", p, " seed ", seed);
+    if (placement[p] == victim) {
+      ExpectSuccessThenFailure(all[p], {Failure::kNoDaemon}, {}, what);
+    } else {
+      ExpectSuccessThenFailure(all[p], {Failure::kMemberLost}, {absl::StrCat("n", victim)}, what);
+    }
+  }
+  for (const auto& outcomes : AwaitAll(cluster, first_bystander, 4)) {
+    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "bystander");
+  }
+  ExpectOk(cluster->RestartDaemon(victim));
+  ExpectWorks(cluster, "after", {0, 1, 2, 3, 4});
+}
+
+void KilledPlanner(Cluster* cluster, uint64_t seed) {
+  ASSERT_TRUE(cluster->Start({.nodes = 4, .seed = seed}).ok());
+  Prng prng(seed);
+  std::vector<CallArguments> calls;
+  for (int i = 0; i < 200; ++i) calls.push_back(RandomCall(6, seed * 41 + i));
+  const std::vector<Program> programs = TeamPrograms("running", UnevenPlacement(6, 4, seed), calls, seed);
+  const uint32_t first = cluster->Launch(programs);
+  ExpectOk(cluster->AwaitOutcomes(first, 1 + prng.Below(100), kPatience));
+  cluster->KillPlanner();
+  // Existing teams go on to their end without it.
+  for (uint32_t p = 0; p < 6; ++p) ExpectOk(cluster->AwaitOutcomes(first + p, 201, kPatience));
+  ExpectOk(cluster->RestartPlanner());
+  for (const auto& outcomes : AwaitAll(cluster, first, 6)) {
+    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "without a planner");
+  }
+  ExpectWorks(cluster, "after", {0, 1, 2, 3});
+}
+
+void PlannerRestartUnderLoad(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
+  // Slow enough for three restarts to happen meanwhile.
+  std::vector<Program> programs = Flat("loaded", 4, 8000);
+  Script slow;
+  for (size_t i = 0; i < programs[0].script.size(); ++i) {
+    slow.push_back(programs[0].script[i]);
+    if (i % 4 == 1) slow.push_back(PauseStep(absl::Milliseconds(2)));
+  }
+  programs[0].script = slow;
+  const uint32_t first = cluster->Launch(programs);
+  for (int i = 1; i <= 3; ++i) {
+    ExpectOk(cluster->AwaitOutcomes(first, 400 * i, kPatience));
+    ExpectOk(cluster->RestartPlanner());
+    ExpectWorks(cluster, absl::StrCat("new", i), {3, 2, 1, 0});
+  }
+  // The restarted planner knows the team that runs, and can switch its plans.
+  ExpectOk(cluster->Replan("loaded", "flat"));
+  for (const auto& outcomes : AwaitAll(cluster, first, 4)) {
+    EXPECT_EQ(outcomes.size(), 8002u);
+    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "planner restarted");
+  }
+}
+
+void EpochSwitchUnderLoad(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 5}).ok());
+  std::vector<CallArguments> calls;
+  for (int i = 0; i < 3000; ++i) calls.push_back(RandomCall(7, 4000 + i));
+  for (CallArguments& call : calls) call.count = std::min<uint64_t>(call.count, 200);
+  const uint32_t first = cluster->Launch(TeamPrograms("switched", UnevenPlacement(7, 5, 2), calls, 1));
+  int switches = 0;
+  for (const char* algorithm : {"flat", "binomial", "kary-2", "knomial-3", "flat", "kary-3"}) {
+    ExpectOk(cluster->AwaitOutcomes(first, 200 * ++switches, kPatience));
+    ExpectOk(cluster->Replan("switched", algorithm));
+  }
+  for (const auto& outcomes : AwaitAll(cluster, first, 7)) {
+    EXPECT_EQ(outcomes.size(), 3002u);
+    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "switched");
+  }
+}
+
+void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
+  const uint32_t first = cluster->Launch(Flat("undecided", 4, 3000));
+  ExpectOk(cluster->AwaitOutcomes(first, 200, kPatience));
+  ExpectOk(cluster->KillPlannerAtNextDecision());
+  EXPECT_FALSE(cluster->Replan("undecided", "flat").ok()) << "the planner is to die on the way";
+  // Calls go on up to the window's end and wait there; the decision stands in the record.
+  ExpectOk(cluster->RestartPlanner());
+  for (const auto& outcomes : AwaitAll(cluster, first, 4)) {
+    EXPECT_EQ(outcomes.size(), 3002u);
+    for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "undecided");
+  }
+}
+
+}  // namespace copse::scenario

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulated runner of the scenarios in which something goes wrong.
+#include "gtest/gtest.h"
+#include "integration_tests/scenarios/scenarios.h"
+#include "integration_tests/sim/sim_cluster.h"
+
+namespace copse::scenario {
+namespace {
+
+#define COPSE_SIM_SCENARIO(Name)  \
+  TEST(SimFailuresTest, Name) {   \
+    SimCluster cluster;           \
+    Name(&cluster);               \
+  }
+
+COPSE_SIM_SCENARIO(LateRankIsListedAndCompletes)
+COPSE_SIM_SCENARIO(DeadlineOfACall)
+COPSE_SIM_SCENARIO(StoppedProcessDelaysAndCompletes)
+COPSE_SIM_SCENARIO(StoppedDaemonDelaysAndCompletes)
+COPSE_SIM_SCENARIO(ArgumentsThatDiffer)
+COPSE_SIM_SCENARIO(CollectivesThatDiffer)
+COPSE_SIM_SCENARIO(TwoProcessesClaimOneRank)
+COPSE_SIM_SCENARIO(SizesThatDiffer)
+COPSE_SIM_SCENARIO(TeamOfMissingRanksTimesOut)
+COPSE_SIM_SCENARIO(BadArguments)
+COPSE_SIM_SCENARIO(ExhaustionAtAdmission)
+COPSE_SIM_SCENARIO(PlannerRestartUnderLoad)
+COPSE_SIM_SCENARIO(EpochSwitchUnderLoad)
+COPSE_SIM_SCENARIO(PlannerKilledBetweenDecisionAndCommit)
+
+class SimKillTest : public testing::TestWithParam<uint64_t> {};
+TEST_P(SimKillTest, Process) {
+  SimCluster cluster;
+  KilledProcess(&cluster, GetParam());
+}
+TEST_P(SimKillTest, Daemon) {
+  SimCluster cluster;
+  KilledDaemonRejoins(&cluster, GetParam());
+}
+TEST_P(SimKillTest, Planner) {
+  SimCluster cluster;
+  KilledPlanner(&cluster, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, SimKillTest, testing::Range(uint64_t{1}, uint64_t{21}));
+
+// A cut that heals within node_timeout delays; one that lasts breaks the team, on both sides of it.
+TEST(SimCutTest, ShortCutDelays) {
+  SimCluster cluster;
+  ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
+  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
+  const uint32_t first =
+      cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<schedule::CallArguments>(100, barrier), 1));
+  ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
+  cluster.CutLink(0, 1);
+  cluster.Pass(absl::Seconds(5));
+  cluster.HealLinks();
+  for (uint32_t p = first; p < first + 2; ++p) {
+    ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(10)).ok());
+    for (const Outcome& outcome : cluster.Outcomes(p)) EXPECT_EQ(outcome.failure, schedule::Failure::kNone) << outcome.text;
+  }
+}
+
+TEST(SimCutTest, LongCutIsALoss) {
+  SimCluster cluster;
+  ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
+  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
+  const uint32_t first =
+      cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<schedule::CallArguments>(5000, barrier), 1));
+  ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
+  cluster.CutLink(0, 1);
+  for (uint32_t p = first; p < first + 2; ++p) {
+    ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(15)).ok());
+    const std::vector<Outcome> outcomes = cluster.Outcomes(p);
+    EXPECT_EQ(outcomes[outcomes.size() - 2].failure, schedule::Failure::kMemberLost);
+    EXPECT_NE(outcomes[outcomes.size() - 2].text.find("silent for 10s"), std::string::npos) << outcomes[outcomes.size() - 2].text;
+  }
+}
+
+}  // namespace
+}  // namespace copse::scenario
