@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Triggers, order, failures and fairness of what runs.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/single_engine.h"
+
+namespace copse::emu {
+namespace {
+
+using Events = std::vector<RecordedEvent>;
+
+std::vector<uint64_t> Values(const Events& events) {
+  std::vector<uint64_t> values;
+  for (const RecordedEvent& event : events) values.push_back(event.value);
+  return values;
+}
+
+TEST(TriggerTest, FiresOnceWhenSuccessAndFailureReachTheThreshold) {
+  SingleEngine one({.slots = 2});
+  ASSERT_TRUE(one.engine.Post(one.port, {.counter = 3, .threshold = 3}, {EventOf(1)}).ok());
+  ASSERT_TRUE(one.engine.Count(one.port, 3, 2, 0).ok());
+  one.Run();
+  EXPECT_TRUE(one.sink.events.empty());
+  ASSERT_TRUE(one.engine.Count(one.port, 3, 1, 0).ok());
+  ASSERT_TRUE(one.engine.Count(one.port, 3, 9, 0).ok());
+  one.Run();
+  EXPECT_EQ(one.sink.events, (Events{{1, false}}));
+  EXPECT_EQ(one.Counter(3), (CounterValue{12, 0}));
+}
+
+TEST(TriggerTest, AThresholdThatIsReachedAlreadyFiresAtOnce) {
+  SingleEngine one({.slots = 2});
+  ASSERT_TRUE(one.engine.Count(one.port, 0, 1, 0).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {.counter = 0, .threshold = 1}, {EventOf(1)}).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {.counter = 1, .threshold = 0}, {EventOf(2)}).ok());
+  one.Run();
+  EXPECT_EQ(Values(one.sink.events), (std::vector<uint64_t>{1, 2}));
+}
+
+TEST(TriggerTest, SameThresholdsFireInOrderOfPostingLowerOnesFirst) {
+  SingleEngine one({.slots = 2});
+  for (const auto& [threshold, value] :
+       std::vector<std::pair<uint64_t, uint64_t>>{{2, 21}, {1, 11}, {2, 22}, {1, 12}}) {
+    ASSERT_TRUE(one.engine.Post(one.port, {.counter = 0, .threshold = threshold}, {EventOf(value)}).ok());
+  }
+  ASSERT_TRUE(one.engine.Count(one.port, 0, 5, 0).ok());
+  one.Run();
+  EXPECT_EQ(Values(one.sink.events), (std::vector<uint64_t>{11, 12, 21, 22}));
+}
+
+TEST(TriggerTest, OfThoseReadyHigherPriorityRunsFirst) {
+  SingleEngine one({.slots = 2});
+  for (const auto& [priority, value] : std::vector<std::pair<int, uint64_t>>{{0, 1}, {5, 2}, {5, 3}, {9, 4}, {0, 5}}) {
+    const Trigger trigger{.counter = 0, .threshold = 1, .priority = static_cast<uint8_t>(priority)};
+    ASSERT_TRUE(one.engine.Post(one.port, trigger, {EventOf(value)}).ok());
+  }
+  ASSERT_TRUE(one.engine.Count(one.port, 0, 1, 0).ok());
+  one.Run();
+  EXPECT_EQ(Values(one.sink.events), (std::vector<uint64_t>{4, 2, 3, 1, 5}));
+}
+
+TEST(TriggerTest, CountsOfDescriptorsFireFurtherSequences) {
+  SingleEngine one({.slots = 2});
+  ASSERT_TRUE(one.engine.Post(one.port, {.counter = 1, .threshold = 2}, {EventOf(2)}).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {.counter = 0, .threshold = 1}, {CountOf(1), CountOf(1), EventOf(1)}).ok());
+  ASSERT_TRUE(one.engine.Count(one.port, 0, 1, 0).ok());
+  one.Run();
+  EXPECT_EQ(Values(one.sink.events), (std::vector<uint64_t>{1, 2}));
+}
+
+TEST(TriggerTest, AnEventMayPostAgain) {
+  SingleEngine one({.slots = 2});
+  one.sink.on_event = [&](PortId port, uint64_t value, bool) {
+    if (value == 100) return;
+    ASSERT_TRUE(one.engine.Post(port, {}, {EventOf(value + 1)}).ok());
+  };
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {EventOf(0)}).ok());
+  one.Run();
+  EXPECT_EQ(one.sink.events.size(), 101u);
+}
+
+// --- What Post refuses ---
+
+class PostTest : public testing::Test {
+ protected:
+  void ExpectRefused(const Trigger& trigger, const Descriptor& descriptor, const char* what) {
+    const absl::Status status = one_.engine.Post(one_.port, trigger, {descriptor});
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << what;
+    EXPECT_TRUE(absl::StartsWith(status.message(), what)) << status;
+  }
+
+  SingleEngine one_{{.sequences = 3,
+                     .eq_entries = 2,
+                     .slots = 2,
+                     .counters_per_slot = 4,
+                     .regions = 2,
+                     .edges = 1,
+                     .cell_bytes = 64}};
+  static constexpr RegionIndex kBeyond = 2 + 2 * 2;  // regions, cells of one edge, scratch
+};
+
+TEST_F(PostTest, RefusesFieldsOutOfRange) {
+  ExpectRefused({.counter = 8, .threshold = 1}, EventOf(1), "counter 8");
+  ExpectRefused({}, CountOf(8), "counter 8");
+  ExpectRefused({}, SendOf(1, 0, 0), "edge 1");
+  ExpectRefused({}, SendOf(0, 0, 2), "sequence 2");
+  Descriptor send = SendOf(0, 0, 0);
+  send.bytes = kMpPayloadBytes + 1;
+  ExpectRefused({}, send, "bytes 121");
+  ExpectRefused({}, PutOf(0, 0, 0, {0, 0}, kPutBytesMax + 1), "bytes 16313");
+  ExpectRefused({}, PutOf(0, 0, 0, {kBeyond, 0}, 1), "source region");
+  ExpectRefused({}, GetOf(0, 0, 0, {0, 0}, kPutBytesMax + 1, 0), "bytes 16313");
+  ExpectRefused({}, GetOf(0, 0, 0, {kBeyond, 0}, 1, 0), "target region");
+  ExpectRefused({}, CopyOf({kBeyond, 0}, {0, 0}, 1), "source region");
+  ExpectRefused({}, CopyOf({0, 0}, {kBeyond, 0}, 1), "target region");
+  const std::vector<MemoryRef> operand = {{0, 0}};
+  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, {}, {0, 0}, 1), "operand_count 0");
+  Descriptor eight = ReduceOf(AluOp::kSum, AluType::kInt8, operand, {0, 0}, 1);
+  eight.operand_count = 8;
+  ExpectRefused({}, eight, "operand_count 8");
+  ExpectRefused({}, ReduceOf(AluOp::kBor, AluType::kFloat, operand, {0, 0}, 4), "alu_op 8");
+  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt32, operand, {0, 0}, 6), "bytes 6");
+  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, {{kBeyond, 0}}, {0, 0}, 1), "operand region");
+  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, operand, {kBeyond, 0}, 1), "target region");
+  Descriptor unknown;
+  unknown.op = static_cast<OpCode>(7);
+  ExpectRefused({}, unknown, "op 7");
+  EXPECT_EQ(one_.engine.stats().sequences_posted, 0u);
+}
+
+TEST_F(PostTest, RefusesEmptyAndOverlongSequences) {
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.Post(one_.port, {}, {})));
+  const std::vector<Descriptor> longest(64, CountOf(0));
+  const std::vector<Descriptor> too_long(65, CountOf(0));
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.Post(one_.port, {}, too_long)));
+  EXPECT_TRUE(one_.engine.Post(one_.port, {}, longest).ok());
+  one_.Run();
+  EXPECT_EQ(one_.Counter(0), (CounterValue{64, 0}));
+}
+
+TEST_F(PostTest, RefusesMoreThanThePortsQueuesHold) {
+  const Trigger never{.counter = 0, .threshold = 100};
+  EXPECT_TRUE(one_.engine.Post(one_.port, never, {EventOf(1), EventOf(2)}).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(one_.engine.Post(one_.port, never, {EventOf(3)})));
+  EXPECT_TRUE(one_.engine.Post(one_.port, never, {CountOf(1)}).ok());
+  EXPECT_TRUE(one_.engine.Post(one_.port, never, {CountOf(1)}).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(one_.engine.Post(one_.port, never, {CountOf(1)})));
+  ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(0)).ok());  // they are given back
+  EXPECT_TRUE(one_.engine.Post(one_.port, never, {EventOf(1), EventOf(2)}).ok());
+}
+
+TEST_F(PostTest, CountRefusesCountersOutOfRange) {
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.Count(one_.port, 8, 1, 0)));
+  EXPECT_EQ(one_.Counter(8), CounterValue{});
+}
+
+// --- Failures ---
+
+TEST(FailureTest, AFailedTriggerIsPassedOnAsAnErrorNeverAsData) {
+  SingleEngine one({.slots = 2, .counters_per_slot = 8, .regions = 1, .edges = 1});
+  std::vector<uint8_t> memory(16, 1);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 16, true).ok());
+  Descriptor send = SendOf(0, 5, 0);
+  send.source = {0, 0};
+  send.bytes = 8;
+  send.counter = 1;
+  Descriptor copy = CopyOf({0, 0}, {0, 8}, 8);
+  copy.counter = 2;
+  Descriptor get = GetOf(0, 0, 0, {0, 0}, 8, 3);
+  memory[0] = 9;
+  ASSERT_TRUE(one.engine
+                  .Post(one.port, {.counter = 0, .threshold = 2},
+                        {send, copy, get, CountOf(4), EventOf(7), EventOf(8, kOptionEventOnError)})
+                  .ok());
+  ASSERT_TRUE(one.engine.Count(one.port, 0, 1, 1).ok());
+  one.Run();
+  const auto records = one.transport.TakeRecords();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].record.flags, kRecordTrigger | kRecordError);
+  EXPECT_EQ(records[0].record.bytes, 0u);
+  EXPECT_EQ(records[0].record.counter, 5u);
+  EXPECT_EQ(memory[8], 1);
+  for (const CounterIndex counter : {1, 2, 3, 4}) EXPECT_EQ(one.Counter(counter), (CounterValue{0, 1})) << counter;
+  EXPECT_EQ(one.sink.events, (Events{{7, true}, {8, true}}));
+}
+
+TEST(FailureTest, OfAnOperationFailsTheRestOfItsSequence) {
+  SingleEngine one({.slots = 2, .counters_per_slot = 8, .regions = 1, .edges = 1});
+  std::vector<uint8_t> memory(16, 1);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 16, true).ok());
+  Descriptor reduce = ReduceOf(AluOp::kSum, AluType::kUint8, {{0, 0}, {0, 9}}, {0, 0}, 8);
+  reduce.counter = 2;
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {CountOf(1), reduce, SendOf(0, 5, 0), CountOf(1), EventOf(7)}).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {EventOf(9, kOptionEventOnError), EventOf(10)}).ok());
+  one.Run();
+  EXPECT_EQ(memory, std::vector<uint8_t>(16, 1));
+  EXPECT_EQ(one.Counter(1), (CounterValue{1, 1}));
+  EXPECT_EQ(one.Counter(2), (CounterValue{0, 1}));
+  EXPECT_EQ(one.sink.events, (Events{{7, true}, {10, false}}));
+  EXPECT_NE(one.transport.TakeRecords()[0].record.flags & kRecordError, 0);
+}
+
+TEST(FailureTest, ASendFromUnboundMemoryIsSentAsAnError) {
+  SingleEngine one({.slots = 2, .regions = 1, .edges = 1});
+  Descriptor put = PutOf(0, 1, 0, {0, 0}, 100);
+  put.counter = 2;
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {put}).ok());
+  ASSERT_TRUE(
+      one.engine.Post(one.port, {}, {ReduceOf(AluOp::kSum, AluType::kInt8, {{0, 0}}, {0, 0}, 1), EventOf(1)}).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {GetOf(0, 0, 0, {0, 0}, 1, 3)}).ok());
+  one.Run();
+  EXPECT_EQ(one.Counter(2), (CounterValue{0, 1}));
+  EXPECT_EQ(one.Counter(3), (CounterValue{0, 1}));
+  EXPECT_EQ(one.sink.events, (Events{{1, true}}));
+  const auto records = one.transport.TakeRecords();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].record.flags, kRecordTrigger | kRecordError);
+}
+
+TEST(FailureTest, AnErrorRecordCountsAsAFailure) {
+  SingleEngine one({.slots = 2, .edges = 1, .cell_bytes = 64});
+  ASSERT_TRUE(one.engine.ExpectHash(one.port, CallSeq(0), kTestHash).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {.counter = 3, .threshold = 1}, {EventOf(1)}).ok());
+  RecordAndPayload error = one.From(0, RecordKind::kPut, 0, 3);
+  error.record.flags |= kRecordError;
+  one.Deliver(0, {error});
+  EXPECT_EQ(one.Counter(3), (CounterValue{0, 1}));
+  EXPECT_EQ(one.sink.events, (Events{{1, true}}));
+}
+
+// --- Quanta ---
+
+TEST(QuantumTest, ALongReductionNeitherDelaysAnotherJobNorLosesItsPlace) {
+  constexpr uint32_t kBytes = 1 << 20;
+  EngineOptions engine_options;
+  engine_options.quantum_bytes = 4096;
+  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, engine_options);
+  const PortId other = *one.engine.OpenPort({.job = 2}, &one.sink);
+  std::vector<uint64_t> a(kBytes / 8, 1), b(kBytes / 8, 2);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, reinterpret_cast<uint8_t*>(a.data()), kBytes, true).ok());
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 1, reinterpret_cast<uint8_t*>(b.data()), kBytes, true).ok());
+  const Descriptor reduce = ReduceOf(AluOp::kSum, AluType::kUint64, {{0, 0}, {1, 0}}, {0, 0}, kBytes);
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {reduce, reduce, EventOf(1)}).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {EventOf(2)}).ok());
+  ASSERT_TRUE(one.engine.Post(other, {}, {EventOf(3)}).ok());
+  EXPECT_TRUE(one.engine.Progress(3 * 4096));
+  EXPECT_EQ(Values(one.sink.events), (std::vector<uint64_t>{3}));  // the other job's turn came
+  EXPECT_LE(one.engine.stats().alu_bytes, 3 * 4096u);
+  EXPECT_GE(one.engine.stats().alu_bytes, 2 * 4096u - 64);
+  one.Run(1000);
+  EXPECT_EQ(Values(one.sink.events), (std::vector<uint64_t>{3, 1, 2}));
+  EXPECT_EQ(a, std::vector<uint64_t>(kBytes / 8, 5));
+  EXPECT_EQ(one.engine.stats().alu_bytes, 2u * kBytes);
+}
+
+TEST(QuantumTest, HigherPriorityOvertakesBetweenQuanta) {
+  EngineOptions engine_options;
+  engine_options.quantum_bytes = 4096;
+  SingleEngine one({.slots = 2, .regions = 1}, engine_options);
+  std::vector<uint8_t> memory(1 << 20);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), memory.size(), true).ok());
+  const Descriptor copy = CopyOf({0, 0}, {0, 1 << 19}, 1 << 19);
+  ASSERT_TRUE(one.engine.Post(one.port, {.priority = 1}, {copy, EventOf(1)}).ok());
+  one.engine.Progress(4096);
+  ASSERT_TRUE(one.engine.Post(one.port, {.priority = 2}, {EventOf(2)}).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {.priority = 1}, {EventOf(3)}).ok());
+  one.Run(4096);
+  EXPECT_EQ(Values(one.sink.events), (std::vector<uint64_t>{2, 1, 3}));
+}
+
+TEST(QuantumTest, NoBudgetRunsNothingButSaysThatWorkIsLeft) {
+  SingleEngine one({.slots = 2});
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {EventOf(1)}).ok());
+  EXPECT_TRUE(one.engine.Progress(0));
+  EXPECT_TRUE(one.sink.events.empty());
+  one.Run(1);
+  EXPECT_EQ(one.sink.events.size(), 1u);
+  EXPECT_FALSE(one.engine.Progress(1));
+}
+
+TEST(QuantumTest, AnOverlappingCopyIsMadeInOneGo) {
+  EngineOptions engine_options;
+  engine_options.quantum_bytes = 64;
+  SingleEngine one({.slots = 2, .regions = 1}, engine_options);
+  std::vector<uint8_t> memory(1000);
+  for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<uint8_t>(i);
+  std::vector<uint8_t> expected = memory;
+  std::memmove(expected.data() + 10, expected.data(), 900);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), memory.size(), true).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {CopyOf({0, 0}, {0, 10}, 900)}).ok());
+  one.Run();
+  EXPECT_EQ(memory, expected);
+}
+
+TEST(QuantumTest, AReductionIsCutOnElementBoundaries) {
+  EngineOptions engine_options;
+  engine_options.quantum_bytes = 13;
+  SingleEngine one({.slots = 2, .regions = 1}, engine_options);
+  std::vector<uint32_t> memory(100, 3);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, reinterpret_cast<uint8_t*>(memory.data()), 400, true).ok());
+  ASSERT_TRUE(
+      one.engine.Post(one.port, {}, {ReduceOf(AluOp::kProd, AluType::kUint32, {{0, 0}, {0, 0}}, {0, 0}, 400)}).ok());
+  one.Run(7);
+  EXPECT_EQ(memory, std::vector<uint32_t>(100, 9));
+}
+
+TEST(OpCodeNameTest, UnknownValuesAreHarmless) {
+  EXPECT_EQ(OpCodeName(OpCode::kSend), "send");
+  EXPECT_EQ(OpCodeName(OpCode::kEvent), "event");
+  EXPECT_EQ(OpCodeName(static_cast<OpCode>(99)), "unknown");
+}
+
+}  // namespace
+}  // namespace copse::emu
