@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Comparing what must not be guessed.
+
+#ifndef COPSE_BASE_SECRET_H_
+#define COPSE_BASE_SECRET_H_
+
+#include <cstddef>
+#include <string_view>
+
+namespace copse {
+
+// Equal? The time depends on the lengths only, not on where the two differ.
+inline bool SameSecret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  volatile unsigned char difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference = difference | static_cast<unsigned char>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+}  // namespace copse
+
+#endif  // COPSE_BASE_SECRET_H_
