@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cluster as a tree with costs: leaves are nodes, inner vertices are switches (papers: MGO, section 3.2).
+// Times are integer nanoseconds and rates integer bytes a second, so that equality is testable.
+#ifndef COPSE_PLANNER_TOPOLOGY_TOPOLOGY_H_
+#define COPSE_PLANNER_TOPOLOGY_TOPOLOGY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace copse::topology {
+
+inline constexpr uint32_t kNodeCountMax = 1u << 20;
+inline constexpr uint32_t kSwitchCountMax = 1u << 20;
+// Of switches above a node. Bounds path queries.
+inline constexpr uint32_t kDepthMax = 64;
+inline constexpr int64_t kTimeNsMax = 1'000'000'000'000;                       // 1000 s
+inline constexpr int64_t kBandwidthBytesPerSecondMax = 1'000'000'000'000'000;  // 1 PB/s
+inline constexpr uint32_t kCoreCountMax = 1u << 16;
+
+inline constexpr uint32_t kNoParent = 0xffffffff;
+
+// `latency_ns` and `bandwidth_bytes_per_s` belong to the link to the parent; at the root they have no meaning.
+struct Switch {
+  std::string name;
+  uint32_t parent = kNoParent;  // index of a switch
+  int64_t latency_ns = 0;
+  int64_t bandwidth_bytes_per_s = 0;
+  friend bool operator==(const Switch&, const Switch&) = default;
+};
+
+struct Node {
+  std::string name;
+  uint32_t parent = 0;              // index of its switch
+  int64_t overhead_ns = 0;          // to send a message, and to receive one unless the next says otherwise
+  int64_t receive_overhead_ns = 0;  // 0: as overhead_ns
+  int64_t latency_ns = 0;           // of the link to the switch, as is the bandwidth
+  int64_t bandwidth_bytes_per_s = 0;
+  uint32_t cores = 0;  // that the daemon and its ranks share; 0: they never wait for a core
+  std::string host;    // nodes of one host share its cores; empty: the node is its own host
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+// What is wrong with a cluster's description, and where: of a switch or a node, by index.
+struct Defect {
+  bool in_switch = false;
+  uint32_t index = 0;
+  std::string text;  // "what: why (thing=value, limit=value)"
+};
+
+// L_ij and b_ij of the MGO paper's section 3.1.
+struct Path {
+  int64_t latency_ns = 0;             // sum over its links
+  int64_t bandwidth_bytes_per_s = 0;  // least of its links
+};
+
+// A Topology is immutable; all methods are const and thread-safe. Nodes and switches keep the order they were given in.
+class Topology {
+ public:
+  // The first defect, or nothing: no switches or nodes, too many, duplicate or empty names, figures out of range, a
+  // parent that does not exist, several roots, a cycle, more than kDepthMax levels, one host with two numbers of cores.
+  static std::optional<Defect> FindDefect(const std::vector<Switch>& switches, const std::vector<Node>& nodes);
+
+  // Errors: INVALID_ARGUMENT with the text of FindDefect. Cost: O(switches + nodes) expected.
+  static absl::StatusOr<Topology> Create(std::vector<Switch> switches, std::vector<Node> nodes);
+
+  const std::vector<Switch>& switches() const { return switches_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  uint32_t root_switch() const { return root_; }
+
+  std::optional<uint32_t> FindNode(std::string_view name) const;
+
+  // Depth of a switch: 0 at the root.
+  uint32_t DepthOf(uint32_t switch_index) const { return depth_[switch_index]; }
+  // Place of a switch in a depth-first walk from the root, children by index: subtrees are contiguous.
+  uint32_t PreorderOf(uint32_t switch_index) const { return preorder_[switch_index]; }
+  uint32_t CommonSwitch(uint32_t switch_a, uint32_t switch_b) const;
+
+  // Between two different nodes, by index. Cost: O(depth); no matrix is kept.
+  Path PathBetween(uint32_t node_a, uint32_t node_b) const;
+
+ private:
+  Topology() = default;
+
+  std::vector<Switch> switches_;
+  std::vector<Node> nodes_;
+  uint32_t root_ = 0;
+  std::vector<uint32_t> depth_;
+  std::vector<uint32_t> preorder_;
+  std::vector<int64_t> latency_to_root_ns_;
+  absl::flat_hash_map<std::string, uint32_t> node_by_name_;
+};
+
+// What a node costs when nobody has said or measured it: processes of one small machine over loopback TCP. These are
+// ours; docs say how they follow from a one-way event-driven message of 10 us on one core.
+struct FlatCosts {
+  int64_t overhead_ns = 2'000;
+  int64_t receive_overhead_ns = 0;  // 0: as overhead_ns
+  int64_t latency_ns = 500;         // of a node's link: a path has two
+  int64_t bandwidth_bytes_per_s = 2'000'000'000;
+  uint32_t cores = 0;
+  std::string host;  // not empty: all nodes share its cores
+};
+
+// All nodes on one switch named "core", each with the same costs. Errors: as Topology::Create.
+absl::StatusOr<Topology> FlatTopology(absl::Span<const std::string> names, const FlatCosts& costs = {});
+
+}  // namespace copse::topology
+
+#endif  // COPSE_PLANNER_TOPOLOGY_TOPOLOGY_H_

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/topology/topology.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace copse::topology {
+namespace {
+
+using ::testing::HasSubstr;
+
+//        core
+//       /    \'
+//    east    west       rack3 hangs under west
+//    a b     c  rack3
+//               d
+std::vector<Switch> Switches() {
+  return {{"core", kNoParent, 0, 0}, {"east", 0, 100, 1000}, {"west", 0, 200, 2000}, {"rack3", 2, 50, 4000}};
+}
+Node MakeNode(std::string name, uint32_t parent, int64_t latency_ns, int64_t bandwidth) {
+  Node node;
+  node.name = std::move(name);
+  node.parent = parent;
+  node.overhead_ns = 7;
+  node.latency_ns = latency_ns;
+  node.bandwidth_bytes_per_s = bandwidth;
+  return node;
+}
+std::vector<Node> Nodes() {
+  return {MakeNode("a", 1, 1, 500), MakeNode("b", 1, 2, 9000), MakeNode("c", 2, 3, 9000), MakeNode("d", 3, 4, 3000)};
+}
+
+TEST(TopologyTest, PathIsSumOfLatenciesAndLeastBandwidth) {
+  const auto topology = Topology::Create(Switches(), Nodes());
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(topology->PathBetween(0, 1).latency_ns, 1 + 2);
+  EXPECT_EQ(topology->PathBetween(0, 1).bandwidth_bytes_per_s, 500);
+  EXPECT_EQ(topology->PathBetween(1, 2).latency_ns, 2 + 100 + 200 + 3);
+  EXPECT_EQ(topology->PathBetween(1, 2).bandwidth_bytes_per_s, 1000);
+  EXPECT_EQ(topology->PathBetween(2, 3).latency_ns, 3 + 50 + 4);
+  EXPECT_EQ(topology->PathBetween(2, 3).bandwidth_bytes_per_s, 3000);
+  EXPECT_EQ(topology->PathBetween(3, 1).latency_ns, 4 + 50 + 200 + 100 + 2);
+  EXPECT_EQ(topology->PathBetween(3, 1).bandwidth_bytes_per_s, 1000);
+}
+
+TEST(TopologyTest, KnowsDepthsPreorderAndNames) {
+  const auto topology = Topology::Create(Switches(), Nodes());
+  ASSERT_TRUE(topology.ok());
+  EXPECT_EQ(topology->root_switch(), 0u);
+  EXPECT_EQ(topology->DepthOf(3), 2u);
+  EXPECT_EQ(topology->PreorderOf(0), 0u);
+  EXPECT_EQ(topology->PreorderOf(1), 1u);
+  EXPECT_EQ(topology->PreorderOf(2), 2u);
+  EXPECT_EQ(topology->PreorderOf(3), 3u);
+  EXPECT_EQ(topology->CommonSwitch(1, 3), 0u);
+  EXPECT_EQ(topology->CommonSwitch(2, 3), 2u);
+  EXPECT_EQ(topology->FindNode("c"), 2u);
+  EXPECT_EQ(topology->FindNode("x"), std::nullopt);
+}
+
+TEST(TopologyTest, ParentsMayComeAfterTheirChildren) {
+  std::vector<Switch> switches = {{"leaf", 1, 10, 10}, {"root", kNoParent, 0, 0}};
+  const auto topology = Topology::Create(switches, {MakeNode("a", 0, 1, 1)});
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(topology->root_switch(), 1u);
+  EXPECT_EQ(topology->DepthOf(0), 1u);
+}
+
+std::string DefectText(const std::vector<Switch>& switches, const std::vector<Node>& nodes) {
+  const auto defect = Topology::FindDefect(switches, nodes);
+  const auto topology = Topology::Create(switches, nodes);
+  EXPECT_EQ(defect.has_value(), !topology.ok());
+  if (!defect.has_value()) return "";
+  EXPECT_EQ(topology.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(topology.status().message(), defect->text);
+  return defect->text;
+}
+
+TEST(TopologyTest, RefusesBadSwitches) {
+  EXPECT_THAT(DefectText({}, Nodes()), HasSubstr("switches: there are none"));
+  auto switches = Switches();
+  switches[1].name = "";
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("switch: has no name (index=1)"));
+  switches = Switches();
+  switches[3].name = "east";
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("switch east: appears twice"));
+  switches = Switches();
+  switches[2].parent = kNoParent;
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("switch west: has no parent, and neither has core (roots=2"));
+  switches = Switches();
+  switches[2].parent = 9;
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("switch west: parent does not exist (index=9)"));
+  switches = Switches();
+  switches[2].latency_ns = 0;
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("switch west: latency in ns: must be positive (value=0"));
+  switches[2].latency_ns = kTimeNsMax + 1;
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("switch west: latency in ns: too large"));
+  switches = Switches();
+  switches[2].bandwidth_bytes_per_s = -1;
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("switch west: bandwidth in B/s: must be positive (value=-1"));
+}
+
+TEST(TopologyTest, RefusesCycles) {
+  auto switches = Switches();
+  switches[2].parent = 3;
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("is its own ancestor"));
+  switches = Switches();
+  switches[1].parent = 1;
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("switch east: is its own ancestor (parent=east)"));
+  switches = Switches();
+  switches[0] = {"core", 3, 1, 1};  // no root at all
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("is its own ancestor"));
+}
+
+TEST(TopologyTest, RefusesTowers) {
+  for (const bool upwards : {false, true}) {
+    std::vector<Switch> switches;
+    for (uint32_t s = 0; s <= kDepthMax; ++s) {
+      const uint32_t parent = upwards ? s + 1 : s - 1;
+      const bool is_root = upwards ? s == kDepthMax : s == 0;
+      switches.push_back({absl::StrCat("s", s), is_root ? kNoParent : parent, 1, 1});
+    }
+    EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("too deep (depth=65, limit=64)"));
+    const uint32_t drop = upwards ? 0 : kDepthMax;
+    switches.erase(switches.begin() + drop);
+    if (upwards) {
+      for (auto& item : switches) item.parent = item.parent == kNoParent ? kNoParent : item.parent - 1;
+    }
+    EXPECT_EQ(DefectText(switches, Nodes()), "");
+  }
+}
+
+TEST(TopologyTest, RefusesTooMany) {
+  std::vector<Switch> switches(kSwitchCountMax + 1);
+  EXPECT_THAT(DefectText(switches, Nodes()), HasSubstr("switches: too many (count=1048577, limit=1048576)"));
+  std::vector<Node> nodes(kNodeCountMax + 1);
+  EXPECT_THAT(DefectText(Switches(), nodes), HasSubstr("nodes: too many (count=1048577, limit=1048576)"));
+}
+
+TEST(TopologyTest, RefusesBadNodes) {
+  EXPECT_THAT(DefectText(Switches(), {}), HasSubstr("nodes: there are none"));
+  auto nodes = Nodes();
+  nodes[2].name = "";
+  EXPECT_THAT(DefectText(Switches(), nodes), HasSubstr("node: has no name (index=2)"));
+  nodes = Nodes();
+  nodes[2].name = "a";
+  EXPECT_THAT(DefectText(Switches(), nodes), HasSubstr("node a: appears twice"));
+  nodes = Nodes();
+  nodes[2].parent = 4;
+  EXPECT_THAT(DefectText(Switches(), nodes), HasSubstr("node c: switch does not exist (index=4)"));
+  nodes = Nodes();
+  nodes[1].overhead_ns = 0;
+  EXPECT_THAT(DefectText(Switches(), nodes), HasSubstr("node b: overhead in ns: must be positive"));
+  nodes = Nodes();
+  nodes[1].receive_overhead_ns = -5;
+  EXPECT_THAT(DefectText(Switches(), nodes), HasSubstr("node b: receive_overhead in ns: must be positive (value=-5"));
+  nodes = Nodes();
+  nodes[1].cores = kCoreCountMax + 1;
+  EXPECT_THAT(DefectText(Switches(), nodes), HasSubstr("node b: cores: too large"));
+  nodes = Nodes();
+  nodes[1].latency_ns = -1;
+  EXPECT_THAT(DefectText(Switches(), nodes), HasSubstr("node b: latency in ns: must be positive"));
+  nodes = Nodes();
+  nodes[1].bandwidth_bytes_per_s = kBandwidthBytesPerSecondMax + 1;
+  EXPECT_THAT(DefectText(Switches(), nodes), HasSubstr("node b: bandwidth in B/s: too large"));
+  nodes = Nodes();
+  nodes[0].host = nodes[3].host = "h";
+  nodes[0].cores = 2;
+  EXPECT_THAT(DefectText(Switches(), nodes),
+              HasSubstr("node d: other cores than the nodes before it on host h (cores=0, before=2)"));
+}
+
+TEST(FlatTopologyTest, PutsAllNodesOnOneSwitch) {
+  FlatCosts costs;
+  costs.overhead_ns = 11;
+  costs.latency_ns = 13;
+  costs.bandwidth_bytes_per_s = 17;
+  costs.cores = 2;
+  costs.host = "box";
+  const auto topology = FlatTopology({"x", "y", "z"}, costs);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  ASSERT_EQ(topology->switches().size(), 1u);
+  EXPECT_EQ(topology->switches()[0].name, "core");
+  EXPECT_EQ(topology->nodes()[2].name, "z");
+  EXPECT_EQ(topology->nodes()[2].host, "box");
+  EXPECT_EQ(topology->PathBetween(0, 2).latency_ns, 26);
+  EXPECT_EQ(topology->PathBetween(0, 2).bandwidth_bytes_per_s, 17);
+}
+
+TEST(FlatTopologyTest, RefusesWhatCreateRefuses) {
+  EXPECT_THAT(FlatTopology({}).status().message(), HasSubstr("nodes: there are none"));
+  EXPECT_THAT(FlatTopology({"a", "a"}).status().message(), HasSubstr("appears twice"));
+  EXPECT_THAT(FlatTopology(std::vector<std::string>(kNodeCountMax + 1)).status().message(),
+              HasSubstr("too many (count=1048577"));
+}
+
+}  // namespace
+}  // namespace copse::topology
