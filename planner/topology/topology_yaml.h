@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The topology file: text to Topology and back. docs/reference has the format for users:
+//
+//   version: 1
+//   defaults: {overhead: 2us, latency: 1us, bandwidth: 10Gbit}
+//   switches:
+//     - {name: core}
+//     - {name: rack1, parent: core, latency: 1ms, bandwidth: 1Gbit}
+//   nodes:
+//     - {name: "n[1-4]", switch: rack1, overhead: 5us, latency: 20us, bandwidth: 10Gbit}
+//
+// A link's figures belong to its lower end. A node may also have `receive_overhead` (else it is `overhead`), `cores`,
+// and `host` (nodes of one host share its cores); all but `host` may have defaults. Names are letters, digits, "-",
+// "_", ".".
+#ifndef COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
+#define COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "planner/topology/topology.h"
+
+namespace copse::topology {
+
+inline constexpr uint32_t kTopologyFormatVersion = 1;
+inline constexpr size_t kTopologyBytesMax = size_t{64} << 20;
+inline constexpr size_t kNameBytesMax = 255;
+
+struct ParseOptions {
+  uint32_t nodes_max = kNodeCountMax;
+};
+
+// Figures that neither an entry nor `defaults` gives are those of FlatCosts.
+//
+// Errors:  INVALID_ARGUMENT "file:line: what: why (thing=value, limit=value)" for everything. Nothing else, and no
+//          exceptions. Node lists that are too long are refused before they are made.
+// Cost:    O(text + nodes).
+absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_view filename,
+                                           const ParseOptions& options = {});
+
+// A file that parses to an equal topology, if all names are such as the format allows.
+std::string FormatTopologyYaml(const Topology& topology);
+
+}  // namespace copse::topology
+
+#endif  // COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/topology/topology_yaml.h"
+
+#include <chrono>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/hostlist.h"
+#include "base/prng.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace copse::topology {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kExample[] =
+    "version: 1\n"
+    "defaults: {overhead: 2us, latency: 1us, bandwidth: 10Gbit}\n"
+    "switches:\n"
+    "  - {name: core}\n"
+    "  - {name: rack1, parent: core, latency: 1ms, bandwidth: 1Gbit}\n"
+    "nodes:\n"
+    "  - {name: \"n[1-4]\", switch: rack1, overhead: 5us, latency: 20us, bandwidth: 10Gbit}\n";
+
+std::string ErrorOf(const std::string& text) {
+  const auto topology = ParseTopologyYaml(text, "t.yaml");
+  if (topology.ok()) return "";
+  EXPECT_EQ(topology.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(topology.status().message());
+}
+// kExample with one text in it replaced.
+std::string ErrorWith(const std::string& what, const std::string& by) {
+  EXPECT_TRUE(absl::StrContains(kExample, what)) << what;
+  return ErrorOf(absl::StrReplaceAll(kExample, {{what, by}}));
+}
+
+TEST(ParseTopologyYamlTest, ReadsTheDocumentedExample) {
+  const auto topology = ParseTopologyYaml(kExample, "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  ASSERT_EQ(topology->switches().size(), 2u);
+  EXPECT_EQ(topology->switches()[1], (Switch{"rack1", 0, 1'000'000, 125'000'000}));
+  ASSERT_EQ(topology->nodes().size(), 4u);
+  EXPECT_EQ(topology->nodes()[3].name, "n4");
+  EXPECT_EQ(topology->nodes()[3].parent, 1u);
+  EXPECT_EQ(topology->nodes()[3].overhead_ns, 5'000);
+  EXPECT_EQ(topology->nodes()[3].latency_ns, 20'000);
+  EXPECT_EQ(topology->nodes()[3].bandwidth_bytes_per_s, 1'250'000'000);
+  EXPECT_EQ(topology->nodes()[3].cores, 0u);
+}
+
+TEST(ParseTopologyYamlTest, DefaultsFillWhatIsMissing) {
+  const auto topology = ParseTopologyYaml(
+      "version: 1\n"
+      "nodes: [{name: a, switch: s2}, {name: 'b,c', switch: s2, host: h, cores: 4, receive_overhead: 9ns}]\n"
+      "switches: [{name: s2, parent: s1}, {name: s1}]\n"
+      "defaults: {overhead: 3ns, latency: 5ns, bandwidth: 7B/s, cores: 2, receive_overhead: 4ns}\n",
+      "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(topology->switches()[0], (Switch{"s2", 1, 5, 7}));
+  EXPECT_EQ(topology->switches()[1], (Switch{"s1", kNoParent, 0, 0}));
+  const Node& a = topology->nodes()[0];
+  EXPECT_EQ(a.overhead_ns, 3);
+  EXPECT_EQ(a.receive_overhead_ns, 4);
+  EXPECT_EQ(a.latency_ns, 5);
+  EXPECT_EQ(a.bandwidth_bytes_per_s, 7);
+  EXPECT_EQ(a.cores, 2u);
+  const Node& c = topology->nodes()[2];
+  EXPECT_EQ(c.name, "c");
+  EXPECT_EQ(c.host, "h");
+  EXPECT_EQ(c.cores, 4u);
+  EXPECT_EQ(c.receive_overhead_ns, 9);
+}
+
+TEST(ParseTopologyYamlTest, WithoutDefaultsTheFlatCostsHold) {
+  const auto topology =
+      ParseTopologyYaml("version: 1\nswitches: [{name: s}]\nnodes: [{name: a, switch: s}]\n", "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(topology->nodes()[0].overhead_ns, FlatCosts().overhead_ns);
+  EXPECT_EQ(topology->nodes()[0].bandwidth_bytes_per_s, FlatCosts().bandwidth_bytes_per_s);
+}
+
+TEST(ParseTopologyYamlTest, ErrorsCarryFileAndLine) {
+  EXPECT_EQ(ErrorWith("parent: core", "parent: cor"),
+            "t.yaml:5: switch rack1: parent is not a switch of this file (parent=cor)");
+  EXPECT_EQ(ErrorWith("switch: rack1", "switch: rack2"), "t.yaml:7: node n[1-4]: unknown switch (switch=rack2)");
+  EXPECT_EQ(ErrorWith("overhead: 2us", "overheat: 2us"),
+            "t.yaml:2: defaults: unknown key (key=overheat, known=overhead receive_overhead latency bandwidth cores)");
+}
+
+TEST(ParseTopologyYamlTest, RefusesTextThatIsNoTopology) {
+  EXPECT_THAT(ErrorOf(""), HasSubstr("t.yaml:1: topology: is empty"));
+  EXPECT_THAT(ErrorOf("# nothing\n"), HasSubstr("topology: is empty"));
+  EXPECT_THAT(ErrorOf("~"), HasSubstr("topology: is empty"));
+  EXPECT_THAT(ErrorOf("--- {}\n--- {}\n"), HasSubstr("more than one document (limit=1)"));
+  EXPECT_THAT(ErrorOf("[1, 2]"), HasSubstr("topology: must be a map"));
+  EXPECT_THAT(ErrorOf("version: 1\nnodes: [\n"), HasSubstr("topology: not YAML"));
+  EXPECT_THAT(ErrorOf("version: 1\n\tnodes: x\n"), StartsWith("t.yaml:2: topology: not YAML"));
+  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), HasSubstr("topology: not YAML"));
+  EXPECT_THAT(ErrorOf("{version: 1}\n,\n"), HasSubstr("topology: "));
+  EXPECT_THAT(ErrorOf("&a [*a]"), HasSubstr("topology: "));
+  EXPECT_THAT(ErrorOf(std::string(kTopologyBytesMax + 1, ' ')),
+              HasSubstr("too large (bytes=67108865, limit=67108864)"));
+}
+
+TEST(ParseTopologyYamlTest, RefusesBadKeys) {
+  EXPECT_THAT(ErrorOf(absl::StrCat(kExample, "racks: []\n")), StartsWith("t.yaml:8: topology: unknown key (key=racks"));
+  EXPECT_THAT(ErrorOf(absl::StrCat(kExample, "version: 1\n")), StartsWith("t.yaml:8: topology: key appears twice"));
+  EXPECT_THAT(ErrorOf(absl::StrCat(kExample, "[a]: 1\n")), StartsWith("t.yaml:8: topology: a key must be a text"));
+  EXPECT_THAT(ErrorWith("parent: core", "up: core"), StartsWith("t.yaml:5: switch: unknown key (key=up"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "speed: 5us"), StartsWith("t.yaml:7: node: unknown key (key=speed"));
+  EXPECT_THAT(ErrorWith("{name: core}", "core"), StartsWith("t.yaml:4: switch: must be a map"));
+}
+
+TEST(ParseTopologyYamlTest, RefusesBadVersions) {
+  EXPECT_THAT(ErrorWith("version: 1\n", ""), HasSubstr("version: is missing (expected=1)"));
+  EXPECT_THAT(ErrorWith("version: 1", "version: 2"),
+              HasSubstr("t.yaml:1: version: not one that is known here (version=2, expected=1)"));
+  EXPECT_THAT(ErrorWith("version: 1", "version: one"), HasSubstr("version: not one"));
+  EXPECT_THAT(ErrorWith("version: 1", "version: [1]"), HasSubstr("version: must be a single value"));
+}
+
+TEST(ParseTopologyYamlTest, RefusesMissingParts) {
+  EXPECT_THAT(ErrorOf("version: 1\nnodes: []\n"), HasSubstr("switches: are missing"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: {}\n"), HasSubstr("t.yaml:2: switches: must be a list"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: []\n"), HasSubstr("t.yaml:2: switches: there are none"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: [{name: a}]\n"), HasSubstr("nodes: are missing"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: [{name: a}]\nnodes: 3\n"), HasSubstr("t.yaml:3: nodes: must be a list"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: [{name: a}]\nnodes: []\n"), HasSubstr("t.yaml:3: nodes: there are none"));
+  EXPECT_THAT(ErrorWith("{name: core}", "{latency: 1us}"), HasSubstr("t.yaml:4: switch: has no name"));
+  EXPECT_THAT(ErrorWith("name: \"n[1-4]\", ", ""), HasSubstr("t.yaml:7: node: has no name"));
+  EXPECT_THAT(ErrorWith("switch: rack1, ", ""), HasSubstr("t.yaml:7: node n[1-4]: is on no switch"));
+}
+
+TEST(ParseTopologyYamlTest, RefusesBadNames) {
+  EXPECT_THAT(ErrorWith("name: rack1", "name: 'rack 1'"),
+              HasSubstr("t.yaml:5: switch: name: only letters, digits, '-', '_' and '.' (name=rack 1)"));
+  EXPECT_THAT(ErrorWith("name: rack1", "name: ''"), HasSubstr("t.yaml:5: switch: name: is empty"));
+  EXPECT_THAT(ErrorWith("name: rack1", "name: " + std::string(256, 'x')),
+              HasSubstr("too long (length=256, limit=255)"));
+  EXPECT_THAT(ErrorWith("name: rack1", "name: [x]"), HasSubstr("switch: name: must be a single value"));
+  EXPECT_THAT(ErrorWith("n[1-4]", "n[1-"), StartsWith("t.yaml:7: node n[1-: "));
+  EXPECT_THAT(ErrorWith("n[1-4]", "n[4-1]"), HasSubstr("runs backwards"));
+  EXPECT_THAT(ErrorWith("n[1-4]", "\\n"), StartsWith("t.yaml:7: node: name is empty"));
+  EXPECT_THAT(ErrorWith("n[1-4]", "a\\nb"), ::testing::Not(HasSubstr("\n")));
+  EXPECT_THAT(ErrorWith("n[1-4]", std::string(200, 'x') + "[1-" + std::string(60, '1') + "]"),
+              HasSubstr("name too long (length=260, limit=255)"));
+}
+
+TEST(ParseTopologyYamlTest, RefusesBadFigures) {
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 0ms"),
+              HasSubstr("t.yaml:5: switch rack1: latency: must be at least 1 ns (value=0ms, least=1ns)"));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 0.1ns"), HasSubstr("must be at least 1 ns"));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: -1ms"), HasSubstr("t.yaml:5: switch rack1: latency: "));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 1001s"), HasSubstr("too large (value=1001s, limit=1000s)"));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 1"), HasSubstr("latency: "));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: [1ms]"), HasSubstr("latency: must be a single value"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "overhead: 0us"),
+              HasSubstr("t.yaml:7: node n[1-4]: overhead: must be at least"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "receive_overhead: 0us"), HasSubstr("receive_overhead: must be at least"));
+  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: 0Gbit"), HasSubstr("must be at least 1 B/s"));
+  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: 1bit"),
+              HasSubstr("must be at least 1 B/s (value=1bit, least=1B/s)"));
+  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: 2000TB"), HasSubstr("too large"));
+  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: fast"), HasSubstr("bandwidth: "));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "cores: 0"),
+              HasSubstr("cores: must be a number from 1 (value=0, limit=65536)"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "cores: 65537"), HasSubstr("cores: must be a number from 1"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "host: 'a b'"), HasSubstr("host: only letters"));
+}
+
+TEST(ParseTopologyYamlTest, RefusesWhatIsNoTree) {
+  EXPECT_THAT(ErrorWith("{name: core}", "{name: core, parent: rack1}"), HasSubstr("is its own ancestor"));
+  EXPECT_THAT(ErrorWith(", parent: core", ""),
+              StartsWith("t.yaml:5: switch rack1: has no parent, and neither has core"));
+  EXPECT_THAT(ErrorOf(absl::StrReplaceAll(kExample, {{"rack1", "core"}})),
+              StartsWith("t.yaml:5: switch core: appears twice"));
+  EXPECT_THAT(ErrorWith("n[1-4]", "n[1-4,2]"), StartsWith("t.yaml:7: node n2: appears twice"));
+}
+
+TEST(ParseTopologyYamlTest, RefusesTooManyNodesAtOnce) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(ErrorWith("n[1-4]", "n[1-10000000]"),
+              HasSubstr("t.yaml:7: node n[1-10000000]: too many nodes (before=0, limit=1048576)"));
+  EXPECT_THAT(ErrorWith("n[1-4]", "n[1-1000][1-1000][1-1000][1-1000][1-1000][1-1000][1-1000]"),
+              HasSubstr("too many nodes"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  const auto few = ParseTopologyYaml(kExample, "t.yaml", {.nodes_max = 3});
+  EXPECT_THAT(few.status().message(), HasSubstr("too many nodes (before=0, limit=3)"));
+}
+
+TEST(ParseTopologyYamlTest, ReadsAsManyNodesAsAllowed) {
+  const auto topology = ParseTopologyYaml(absl::StrReplaceAll(kExample, {{"n[1-4]", "n[1-1048576]"}}), "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(topology->FindNode("n1048576"), 1048575u);
+}
+
+TEST(FormatTopologyYamlTest, RoundTrips) {
+  const char* more =
+      "  - {name: n5, switch: core, host: h, cores: 2, receive_overhead: 3us}\n"
+      "  - {name: \"n[6-9]\", switch: core, host: h, cores: 2, receive_overhead: 3us}\n"
+      "  - {name: \"null\", switch: core, bandwidth: 123456789B/s}\n";
+  const auto topology = ParseTopologyYaml(absl::StrCat(kExample, more), "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  const std::string text = FormatTopologyYaml(*topology);
+  const auto again = ParseTopologyYaml(text, "t.yaml");
+  ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
+  EXPECT_EQ(again->switches(), topology->switches());
+  EXPECT_EQ(again->nodes(), topology->nodes());
+  EXPECT_EQ(FormatTopologyYaml(*again), text);
+  EXPECT_THAT(text, HasSubstr("n[5-9]"));
+}
+
+// Texts that are nearly topologies. Whatever comes out, it is an error with a place, or a topology that round-trips.
+TEST(ParseTopologyYamlTest, SurvivesMutations) {
+  const std::vector<std::string> tokens = {"[",         "]",      "{",        "}",        "\n",
+                                           "  - ",      "name: ", "switch: ", "parent: ", "*a",
+                                           "&a ",       "!!int ", "|",        ">",        "---",
+                                           "\"",        "'",      "n[1-4]",   "0",        "99999",
+                                           "1Gbit",     "1us",    ":",        ",",        "#",
+                                           "\t",        "\xff",   "~",        "core",     "rack1",
+                                           "latency: ", "? ",     "<<: ",     "%YAML 9",  std::string(1, '\0')};
+  Prng prng(20240601);
+  int good = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = kExample;
+    const uint64_t changes = prng.Chance(0.6) ? 1 : 2 + prng.Below(3);
+    for (uint64_t c = 0; c < changes && !text.empty(); ++c) {
+      const size_t at = prng.Below(text.size());
+      switch (prng.Below(5)) {
+        case 0:
+          text[at] = static_cast<char>(prng.Below(256));
+          break;
+        case 1:
+          text.erase(at, 1 + prng.Below(12));
+          break;
+        case 2:
+          text.insert(at, tokens[prng.Below(tokens.size())]);
+          break;
+        case 3:
+          text.insert(at, text.substr(prng.Below(text.size()), prng.Below(40)));
+          break;
+        default:
+          text.resize(at);
+          break;
+      }
+    }
+    const auto topology = ParseTopologyYaml(text, "t.yaml", {.nodes_max = 10'000});
+    if (!topology.ok()) {
+      const std::string message(topology.status().message());
+      ASSERT_THAT(message, StartsWith("t.yaml:")) << text;
+      ASSERT_EQ(message.find('\n'), std::string::npos) << text;
+      continue;
+    }
+    ++good;
+    const auto again = ParseTopologyYaml(FormatTopologyYaml(*topology), "again.yaml");
+    ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
+    ASSERT_EQ(again->nodes(), topology->nodes()) << text;
+  }
+  EXPECT_GT(good, 100);
+}
+
+TEST(ExpandHostlistTest, SurvivesMutations) {
+  Prng prng(20240602);
+  const std::string alphabet = "n[]-,0123456789. \xff";
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = "n[1-4,07-09],rack[0-1]n[0-3],login";
+    const uint64_t changes = 1 + prng.Below(6);
+    for (uint64_t c = 0; c < changes && !text.empty(); ++c) {
+      const size_t at = prng.Below(text.size());
+      if (prng.Chance(0.5)) {
+        text[at] = alphabet[prng.Below(alphabet.size())];
+      } else if (prng.Chance(0.5)) {
+        text.insert(at, 1, alphabet[prng.Below(alphabet.size())]);
+      } else {
+        text.erase(at, 1);
+      }
+    }
+    const auto hosts = ExpandHostlist(text, 10'000);
+    if (hosts.ok()) {
+      ASSERT_LE(hosts->size(), 10'000u);
+      const auto again = ExpandHostlist(CompressHostlist(*hosts), 10'000);
+      ASSERT_TRUE(again.ok()) << text;
+      ASSERT_EQ(*again, *hosts) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace copse::topology
