@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tree algorithms share: each takes an order of the team's nodes and gives a plan's `neighbours`.
+#ifndef COPSE_PLANNER_TREE_H_
+#define COPSE_PLANNER_TREE_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace copse::planner {
+
+// The nodes of a team in the order in which an algorithm places them: order[p] is the node at position p, and position
+// 0 is the root. A permutation of 0..n-1. Nodes that are near each other should stand near each other (node_order.h).
+using NodeOrder = std::vector<uint32_t>;
+
+// neighbours[v] of a schedule::Plan: the parent first (the root has none), then the children in serving order. The plan
+// is undirected; parent and child are those of a call whose root is order[0].
+using Neighbours = std::vector<std::vector<uint32_t>>;
+
+// Errors: INVALID_ARGUMENT if `order` is empty, longer than schedule::kNodeCountMax or not a permutation.
+absl::Status CheckOrder(std::string_view algorithm, absl::Span<const uint32_t> order);
+
+// Errors: INVALID_ARGUMENT if k < 2 or k > schedule::kNodeCountMax.
+absl::Status CheckFanout(std::string_view algorithm, uint32_t k);
+
+// Collects the edges of a tree. Calls: Connect for every edge, a position's parent before its children; then Take.
+class TreeBuilder {
+ public:
+  // `order` is checked, and must outlive this object.
+  explicit TreeBuilder(absl::Span<const uint32_t> order) : order_(order), neighbours_(order.size()) {}
+
+  void Connect(uint32_t parent_position, uint32_t child_position);
+  Neighbours Take() && { return std::move(neighbours_); }
+
+ private:
+  absl::Span<const uint32_t> order_;
+  Neighbours neighbours_;
+};
+
+// parent[v] of the tree when it is directed from `root`; kNoTreeParent at the root and at what it does not reach.
+inline constexpr uint32_t kNoTreeParent = 0xffffffff;
+std::vector<uint32_t> DirectFrom(const Neighbours& neighbours, uint32_t root);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_TREE_H_
