@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COPSE_PLANNER_NODE_ORDER_H_
+#define COPSE_PLANNER_NODE_ORDER_H_
+
+#include <cstdint>
+
+#include "planner/team_costs.h"
+#include "planner/tree.h"
+
+namespace copse::planner {
+
+// Orders a team's nodes so that those behind one switch stand together, the root first.
+//
+// Input:   root < costs.node_count().
+// Output:  the root; then the other nodes, those nearer to it first: by falling depth of the switch that joins them
+// with the
+//          root, then depth first through the switches, then by index. On one switch: the root, then the others
+//          ascending.
+// Cost:    O(n log n + n * depth).          Errors: none.
+// Source:  ours. The tree algorithms give contiguous ranges of the order to subtrees, so a subtree crosses few
+// switches.
+NodeOrder OrderByTopology(const TeamCosts& costs, uint32_t root);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_NODE_ORDER_H_

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/structure.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace copse::planner {
+namespace {
+
+using schedule::Collective;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+NodeOrder Identity(uint32_t n) {
+  NodeOrder order(n);
+  for (uint32_t v = 0; v < n; ++v) order[v] = v;
+  return order;
+}
+
+TEST(BuildStructureTest, KnowsEveryAlgorithmByName) {
+  for (const std::string name : {"flat", "binomial", "knomial-2", "knomial-12", "kary-2", "kary-31"}) {
+    const auto structure = BuildStructure(name, {3, 1, 0, 2});
+    ASSERT_TRUE(structure.ok()) << structure.status();
+    EXPECT_EQ(structure->algorithm, name);
+    EXPECT_EQ(structure->kind, schedule::PlanKind::kTree);
+    EXPECT_EQ(structure->root_node, 3u);
+    EXPECT_EQ(structure->neighbours.size(), 4u);
+    for (int c = 0; c < schedule::kCollectiveCount; ++c) EXPECT_TRUE(CanCarry(*structure, static_cast<Collective>(c)));
+  }
+  for (const std::string name : {"dissemination", "recursive-doubling"}) {
+    const auto structure = BuildStructure(name, Identity(5));
+    ASSERT_TRUE(structure.ok()) << structure.status();
+    EXPECT_EQ(structure->kind, schedule::PlanKind::kExchange);
+    EXPECT_EQ(structure->steps.size(), 5u);
+    EXPECT_TRUE(CanCarry(*structure, Collective::kBarrier));
+    EXPECT_EQ(CanCarry(*structure, Collective::kAllreduce), name == "recursive-doubling");
+    EXPECT_FALSE(CanCarry(*structure, Collective::kBcast));
+    EXPECT_FALSE(CanCarry(*structure, Collective::kReduce));
+  }
+}
+
+TEST(BuildStructureTest, TwoNomialIsBinomial) {
+  for (uint32_t n = 1; n <= 64; ++n) {
+    EXPECT_EQ(BuildStructure("knomial-2", Identity(n))->neighbours,
+              BuildStructure("binomial", Identity(n))->neighbours);
+  }
+}
+
+TEST(BuildStructureTest, RefusesOtherNamesAndWhatTheAlgorithmRefuses) {
+  for (const std::string name : {"", "Flat", "flat ", "knomial", "knomial-", "knomial-04", "knomial-+4", "knomial-4x",
+                                 "knomial-99999999999", "kary--2", "binomial-2"}) {
+    EXPECT_THAT(std::string(BuildStructure(name, Identity(3)).status().message()),
+                HasSubstr(absl::StrCat("algorithm: unknown (name=", name, ",")));
+  }
+  EXPECT_THAT(std::string(BuildStructure("knomial-1", Identity(3)).status().message()),
+              HasSubstr("k out of range (k=1"));
+  EXPECT_THAT(std::string(BuildStructure("knomial-0", Identity(3)).status().message()),
+              HasSubstr("algorithm: unknown"));
+  EXPECT_THAT(std::string(BuildStructure("kary-1", Identity(3)).status().message()), HasSubstr("k out of range (k=1"));
+  for (const std::string name : {"flat", "binomial", "kary-2", "knomial-3", "dissemination", "recursive-doubling"}) {
+    EXPECT_THAT(std::string(BuildStructure(name, {}).status().message()), HasSubstr("no nodes"));
+  }
+  EXPECT_THAT(std::string(BuildStructure("dissemination", Identity(4097)).status().message()),
+              HasSubstr("dissemination: too many nodes for an exchange (nodes=4097, limit=4096)"));
+}
+
+TEST(EdgesOfTest, NamesEachPairOnce) {
+  EXPECT_THAT(EdgesOf(*BuildStructure("flat", {1, 0, 2})), ElementsAre(Pair(0, 1), Pair(1, 2)));
+  EXPECT_THAT(EdgesOf(*BuildStructure("recursive-doubling", Identity(4))),
+              ElementsAre(Pair(0, 1), Pair(0, 2), Pair(1, 3), Pair(2, 3)));
+  EXPECT_THAT(EdgesOf(*BuildStructure("dissemination", Identity(2))), ElementsAre(Pair(0, 1)));
+  EXPECT_THAT(EdgesOf(*BuildStructure("flat", {0})), ElementsAre());
+}
+
+TEST(PlanEdgesTest, DirectsTreesFromTheirRoot) {
+  schedule::Plan plan;
+  plan.neighbours = BuildStructure("binomial", Identity(4))->neighbours;
+  plan.node_count = 4;
+  EXPECT_THAT(PlanEdges(plan), ElementsAre(Pair(0, 2), Pair(0, 1), Pair(2, 3)));
+  plan.root_node = NodeIndex(3);
+  EXPECT_THAT(PlanEdges(plan), ElementsAre(Pair(3, 2), Pair(2, 0), Pair(0, 1)));
+  EXPECT_THAT(PlanEdges(schedule::Plan()), ElementsAre());
+}
+
+TEST(PlanEdgesTest, ListsWhatExchangesSend) {
+  schedule::Plan plan;
+  plan.kind = schedule::PlanKind::kExchange;
+  plan.steps = BuildStructure("recursive-doubling", Identity(3))->steps;
+  plan.node_count = 3;
+  EXPECT_THAT(PlanEdges(plan), ElementsAre(Pair(0, 1), Pair(1, 2), Pair(1, 0), Pair(2, 1)));
+}
+
+}  // namespace
+}  // namespace copse::planner

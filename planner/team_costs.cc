@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/team_costs.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace copse::planner {
+
+absl::Status CheckCostParameters(const CostParameters& parameters) {
+  const std::pair<const char*, int64_t> all[] = {
+      {"wake_ns", parameters.wake_ns},
+      {"spin_ns", parameters.spin_ns},
+      {"client_hop_ns", parameters.client_hop_ns},
+      {"arm_ns", parameters.arm_ns},
+      {"send_ps_per_byte", parameters.send_ps_per_byte},
+      {"receive_ps_per_byte", parameters.receive_ps_per_byte},
+      {"copy_ps_per_byte", parameters.copy_ps_per_byte},
+      {"alu_ps_per_byte", parameters.alu_ps_per_byte},
+  };
+  for (const auto& [name, value] : all) {
+    if (value < 0 || value > kCostParameterMax) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cost parameter ", name, ": out of range (value=", value, ", limit=", kCostParameterMax, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TeamCosts> TeamCosts::Create(absl::Span<const std::string> node_names,
+                                            const topology::Topology& topology, const CostParameters& parameters) {
+  RETURN_IF_ERROR(CheckCostParameters(parameters));
+  if (node_names.empty()) return absl::InvalidArgumentError("team: no nodes (nodes=0, least=1)");
+  TeamCosts result;
+  result.topology_ = &topology;
+  result.parameters_ = parameters;
+  result.nodes_.reserve(node_names.size());
+  result.place_.reserve(node_names.size());
+  absl::flat_hash_map<std::string, uint32_t> host_by_name;
+  for (const std::string& name : node_names) {
+    const auto place = topology.FindNode(name);
+    if (!place.has_value()) {
+      return absl::NotFoundError(
+          absl::StrCat("node ", name, ": is not in the topology (nodes=", topology.nodes().size(), ")"));
+    }
+    const topology::Node& node = topology.nodes()[*place];
+    NodeCosts costs;
+    costs.send_overhead_ns = node.overhead_ns;
+    costs.receive_overhead_ns = node.receive_overhead_ns > 0 ? node.receive_overhead_ns : node.overhead_ns;
+    costs.host = result.host_count();
+    if (!node.host.empty()) costs.host = host_by_name.try_emplace(node.host, costs.host).first->second;
+    if (costs.host == result.host_count()) result.host_cores_.push_back(node.cores);
+    result.nodes_.push_back(costs);
+    result.place_.push_back(*place);
+    for (uint32_t s = node.parent; s != topology::kNoParent; s = topology.switches()[s].parent) {
+      if (!result.switch_slots_.emplace(s, result.switch_slot_count()).second) break;  // and all above it are there
+    }
+  }
+  return result;
+}
+
+int64_t StreamNs(uint64_t bytes, int64_t bandwidth_bytes_per_s) {
+  if (bytes <= 1) return 0;
+  return static_cast<int64_t>((bytes - 1) * 1'000'000'000 / static_cast<uint64_t>(bandwidth_bytes_per_s));
+}
+
+}  // namespace copse::planner
