@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/candidates.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace copse::planner {
+
+std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts, bool thorough) {
+  std::vector<std::string> names = {"flat"};
+  if (node_count > 2) names.push_back("binomial");
+  std::vector<uint32_t> sorted(fanouts.begin(), fanouts.end());
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  if (!thorough && sorted.size() > 2) sorted = {sorted.front(), sorted.back()};
+  for (const uint32_t k : sorted) {
+    if (k > 2 && k < node_count) names.push_back(absl::StrCat("knomial-", k));
+  }
+  for (const uint32_t k : sorted) {
+    if (k >= 2 && k + 1 < node_count) names.push_back(absl::StrCat("kary-", k));
+  }
+  if (node_count > 1 && node_count <= schedule::kExchangeNodesMax) {
+    names.push_back("dissemination");
+    names.push_back("recursive-doubling");
+  }
+  return names;
+}
+
+std::vector<uint32_t> SegmentSizes(uint64_t bytes_max) {
+  std::vector<uint32_t> sizes;
+  if (bytes_max <= schedule::kSegmentBytesMax) sizes.push_back(0);
+  for (const uint32_t size :
+       {schedule::kSegmentBytesMax, schedule::kSegmentBytesMax / 2, schedule::kSegmentBytesMax / 4}) {
+    if (size < bytes_max && (bytes_max - 1) / size + 1 <= schedule::kSegmentsMax) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+schedule::Plan PlanOf(const Structure& structure, schedule::Collective collective, uint64_t bytes_min,
+                      uint64_t bytes_max, uint32_t segment_bytes) {
+  schedule::Plan plan;
+  plan.collective = collective;
+  plan.bytes_min = bytes_min;
+  plan.bytes_max = bytes_max;
+  plan.algorithm = structure.algorithm;
+  plan.kind = structure.kind;
+  plan.segment_bytes = segment_bytes;
+  plan.root_node = NodeIndex(structure.root_node);
+  plan.neighbours = structure.neighbours;
+  plan.steps = structure.steps;
+  plan.node_count = static_cast<uint32_t>(structure.kind == schedule::PlanKind::kTree ? structure.neighbours.size()
+                                                                                      : structure.steps.size());
+  return plan;
+}
+
+absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structure> structures,
+                                                       const schedule::TeamShape& shape, const TeamCosts& costs,
+                                                       const schedule::CallArguments& arguments, uint64_t bytes_max,
+                                                       std::vector<Candidate>* every) {
+  const PriceOptions no_path{.critical_path = false};
+  const std::vector<uint32_t> sizes = SegmentSizes(bytes_max);
+  std::vector<Candidate> best;
+  for (uint32_t i = 0; i < structures.size(); ++i) {
+    if (!CanCarry(structures[i], arguments.collective)) continue;
+    const schedule::Plan plan = PlanOf(structures[i], arguments.collective, 0, bytes_max, sizes[0]);
+    ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, shape, costs, arguments, no_path));
+    best.push_back({i, sizes[0], prediction.total_ns});
+  }
+  if (every != nullptr) *every = best;
+  if (sizes.size() == 1) return best;
+
+  std::vector<uint32_t> by_price(best.size());
+  for (uint32_t c = 0; c < best.size(); ++c) by_price[c] = c;
+  std::stable_sort(by_price.begin(), by_price.end(),
+                   [&](uint32_t a, uint32_t b) { return best[a].total_ns < best[b].total_ns; });
+  by_price.resize(std::min(by_price.size(), kRefined));
+  for (const uint32_t c : by_price) {
+    Candidate& candidate = best[c];
+    schedule::Plan plan = PlanOf(structures[candidate.structure], arguments.collective, 0, bytes_max, 0);
+    for (size_t s = 1; s < sizes.size(); ++s) {
+      plan.segment_bytes = sizes[s];
+      ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, shape, costs, arguments, no_path));
+      if (every != nullptr) every->push_back({candidate.structure, sizes[s], prediction.total_ns});
+      if (prediction.total_ns < candidate.total_ns) candidate = {candidate.structure, sizes[s], prediction.total_ns};
+    }
+  }
+  return best;
+}
+
+}  // namespace copse::planner

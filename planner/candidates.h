@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the planner compares: structures and segment sizes, priced.
+#ifndef COPSE_PLANNER_CANDIDATES_H_
+#define COPSE_PLANNER_CANDIDATES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "planner/cost_model.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/plan.h"
+#include "planner/structure.h"
+#include "planner/team_costs.h"
+
+namespace copse::planner {
+
+// The algorithms worth comparing for a team: flat, binomial, k-nomial and k-ary with k of `fanouts`, and up to
+// schedule::kExchangeNodesMax nodes dissemination and recursive doubling. What equals an earlier one for this n is left
+// out. `thorough` = false keeps of the k-nomial and k-ary ones only the least and the greatest k.
+std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts, bool thorough);
+
+// Segment sizes worth comparing for messages of up to `bytes_max`; 0: not cut. At most schedule::kSegmentsMax segments
+// each. The first is the one to compare algorithms with.
+std::vector<uint32_t> SegmentSizes(uint64_t bytes_max);
+
+// A plan from a structure, without id and prediction.
+schedule::Plan PlanOf(const Structure& structure, schedule::Collective collective, uint64_t bytes_min,
+                      uint64_t bytes_max, uint32_t segment_bytes);
+
+struct Candidate {
+  uint32_t structure = 0;  // index
+  uint32_t segment_bytes = 0;
+  int64_t total_ns = 0;
+};
+
+// Prices every structure that can carry the call, with its best segment size: all with the first of SegmentSizes, the
+// cheapest kRefined of them with the others too.
+// Output:  at most one candidate a structure, in the order of `structures`; `every` (may be null) gets all that were
+// priced. Errors:  as Price.
+inline constexpr size_t kRefined = 3;
+absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structure> structures,
+                                                       const schedule::TeamShape& shape, const TeamCosts& costs,
+                                                       const schedule::CallArguments& arguments, uint64_t bytes_max,
+                                                       std::vector<Candidate>* every);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_CANDIDATES_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/candidates.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace copse::planner {
+namespace {
+
+using schedule::Collective;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(CandidateAlgorithmsTest, LeavesOutWhatIsTheSame) {
+  EXPECT_THAT(CandidateAlgorithms(1, {2, 4}, true), ElementsAre("flat"));
+  EXPECT_THAT(CandidateAlgorithms(2, {2, 4}, true), ElementsAre("flat", "dissemination", "recursive-doubling"));
+  EXPECT_THAT(CandidateAlgorithms(5, {4, 2, 8, 4, 3}, true),
+              ElementsAre("flat", "binomial", "knomial-3", "knomial-4", "kary-2", "kary-3", "dissemination",
+                          "recursive-doubling"));
+  EXPECT_THAT(CandidateAlgorithms(5000, {2, 4, 8, 16}, false),
+              ElementsAre("flat", "binomial", "knomial-16", "kary-2", "kary-16"));
+}
+
+TEST(SegmentSizesTest, KeepWithinTheBounds) {
+  EXPECT_THAT(SegmentSizes(0), ElementsAre(0));
+  EXPECT_THAT(SegmentSizes(120), ElementsAre(0));
+  EXPECT_THAT(SegmentSizes(8192), ElementsAre(0, 4096, 2048));
+  EXPECT_THAT(SegmentSizes(8193), ElementsAre(8192, 4096, 2048));
+  EXPECT_THAT(SegmentSizes(65'536), ElementsAre(8192, 4096));
+  for (uint64_t bytes = 0; bytes <= schedule::kMessageBytesMax; bytes += 97) {
+    ASSERT_FALSE(SegmentSizes(bytes).empty());
+    for (const uint32_t size : SegmentSizes(bytes)) {
+      schedule::Plan plan;
+      plan.segment_bytes = size;
+      ASSERT_EQ(size % 8, 0u);
+      ASSERT_LE(size, schedule::kSegmentBytesMax);
+      ASSERT_LE(schedule::SegmentCount(plan, bytes), schedule::kSegmentsMax);
+      ASSERT_TRUE(size > 0 || bytes <= schedule::kSegmentBytesMax);
+    }
+  }
+}
+
+TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
+  const uint32_t n = 24;
+  std::vector<std::string> names;
+  schedule::TeamShape shape;
+  NodeOrder order;
+  for (uint32_t v = 0; v < n; ++v) {
+    names.push_back(absl::StrCat("n", v));
+    shape.node_of_rank.push_back(NodeIndex(v));
+    order.push_back(v);
+  }
+  shape.node_count = n;
+  const auto topology = topology::FlatTopology(names);
+  const auto costs = TeamCosts::Create(names, *topology, {});
+  std::vector<Structure> structures;
+  for (const std::string& name : CandidateAlgorithms(n, {2, 3, 4}, true)) {
+    structures.push_back(*BuildStructure(name, order));
+  }
+  const uint64_t bytes = schedule::kMessageBytesMax;
+  const schedule::CallArguments arguments = {.collective = Collective::kBcast, .count = bytes};
+  std::vector<Candidate> every;
+  const auto best = PriceCandidates(structures, shape, *costs, arguments, bytes, &every);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->size(), structures.size() - 2) << "exchanges carry no bcast";
+  EXPECT_EQ(every.size(), best->size() + kRefined);
+
+  // By hand: every structure with every size.
+  int64_t least = INT64_MAX;
+  for (const Structure& structure : structures) {
+    if (!CanCarry(structure, Collective::kBcast)) continue;
+    for (const uint32_t size : SegmentSizes(bytes)) {
+      const auto price = Price(PlanOf(structure, Collective::kBcast, 0, bytes, size), shape, *costs, arguments);
+      ASSERT_TRUE(price.ok()) << price.status();
+      least = std::min(least, price->total_ns);
+    }
+  }
+  int64_t found = INT64_MAX;
+  for (const Candidate& candidate : *best) found = std::min(found, candidate.total_ns);
+  EXPECT_EQ(found, least);
+}
+
+TEST(PriceCandidatesTest, PassesErrorsOn) {
+  const auto topology = topology::FlatTopology({"a"});
+  const auto costs = TeamCosts::Create({"a"}, *topology, {});
+  const std::vector<Structure> structures = {*BuildStructure("flat", {0})};
+  schedule::TeamShape shape;
+  shape.node_of_rank = {NodeIndex(0)};
+  shape.node_count = 1;
+  const auto priced =
+      PriceCandidates(structures, shape, *costs, {.collective = Collective::kBcast, .count = 200}, 100, nullptr);
+  EXPECT_THAT(std::string(priced.status().message()), HasSubstr("size class"));
+}
+
+}  // namespace
+}  // namespace copse::planner

@@ -1,0 +1,658 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/cost_model.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "planner/schedule/expand.h"
+
+namespace copse::planner {
+namespace {
+
+using schedule::Primitive;
+using schedule::Step;
+
+constexpr uint32_t kNone = 0xffffffff;
+int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
+
+// A node's sequence as the simulation reads it.
+struct Op {
+  Step step;
+  uint16_t phase;
+  uint32_t peer;
+  uint32_t operands;
+};
+// Which Wait of a node a packet counts for.
+struct Awaited {
+  uint64_t key;  // phase, peer
+  uint32_t wait;
+  friend bool operator<(const Awaited& a, const Awaited& b) { return a.key < b.key; }
+};
+uint64_t AwaitedKey(uint32_t phase, uint32_t peer) { return uint64_t{phase} << 32 | peer; }
+
+struct Program {
+  std::vector<Op> ops;
+  std::vector<Awaited> packets;        // sorted
+  std::vector<uint32_t> wait_of_rank;  // by local index; kNone: no Wait is for it
+  std::vector<uint32_t> wait_counts;   // how many each Wait awaits
+};
+
+Program Compile(const schedule::NodeSequence& sequence, uint32_t local_ranks) {
+  Program program;
+  program.wait_of_rank.assign(local_ranks, kNone);
+  uint32_t wait = 0, count = 0;
+  for (const Primitive& p : sequence.primitives) {
+    switch (p.step) {
+      case Step::kRecvFrom:
+        program.packets.push_back({AwaitedKey(p.phase, p.peer), wait});
+        ++count;
+        break;
+      case Step::kRecvLocal:
+        program.wait_of_rank[p.peer] = wait;
+        ++count;
+        break;
+      case Step::kWait:
+        program.wait_counts.push_back(count);
+        ++wait;
+        count = 0;
+        break;
+      default:
+        break;
+    }
+    program.ops.push_back({p.step, p.phase, p.peer, static_cast<uint32_t>(p.operands.size())});
+  }
+  std::sort(program.packets.begin(), program.packets.end());
+  return program;
+}
+
+// A stretch of time in which somebody was busy, kept to find the critical path.
+enum class Doing : uint8_t {
+  kPost,
+  kPickUp,
+  kWake,
+  kTakeRank,
+  kArm,
+  kReceive,
+  kReduce,
+  kCopy,
+  kSend,
+  kDeliver,
+  kTransfer
+};
+struct Span {
+  int64_t start, end;
+  uint32_t actor;  // node, or node_count + rank
+  uint32_t peer;
+  uint32_t cause;  // the span without whose end this one would have started earlier
+  Doing doing;
+};
+
+// Runs one call. Actors 0..nodes-1 are the daemons, nodes..nodes+ranks-1 the ranks.
+class Simulation {
+ public:
+  Simulation(const schedule::Plan& plan, const schedule::ShapeIndex& shape, const TeamCosts& costs,
+             const schedule::CallArguments& arguments, const PriceOptions& options)
+      : plan_(plan),
+        shape_(shape),
+        costs_(costs),
+        parameters_(costs.parameters()),
+        arguments_(arguments),
+        trace_(options.critical_path),
+        nodes_(shape.node_count()) {}
+
+  absl::StatusOr<Prediction> Run();
+
+ private:
+  // What a daemon has to do next. Ranks need none of it: they post first and pick up their result second.
+  struct Item {
+    int64_t ready;
+    uint32_t cause;
+    uint32_t peer;  // node, or local index of a rank
+    uint32_t segment;
+    uint16_t phase;
+    bool from_rank;
+    uint32_t next = kNone;  // in its actor's queue
+  };
+  struct Actor {
+    uint32_t first_item = kNone, last_item = kNone;  // in items_: a queue
+    int64_t idle_since = -1;                         // -1: has never run
+    int64_t ready = 0;                               // of ranks
+    uint32_t cause = kNone;                          // of ranks
+    uint32_t last_span = kNone;
+    uint32_t host = 0;
+    bool busy = false;    // running, or in its host's queue
+    bool posted = false;  // of ranks
+  };
+  struct Host {
+    std::deque<uint32_t> runnable;
+    uint32_t cores_free = 0;
+    bool limited = false;
+    uint32_t last_span = kNone;  // of the actor that gave a core back last
+  };
+  // A result that is there before its rank.
+  struct Deferred {
+    uint32_t local, segment;
+    bool data;
+  };
+  struct NodeState {
+    Program program;
+    bool started = false;
+    std::vector<bool> here;  // local ranks that have arrived
+    std::vector<Deferred> deferred;
+    std::vector<uint32_t> pending;  // [segment][wait]: what is still awaited
+    std::vector<uint32_t> op;       // [segment]: next primitive
+    std::vector<uint32_t> wait;     // [segment]: next Wait
+  };
+  struct Packet {
+    uint32_t from, to, segment, sender_span;
+    uint16_t phase;
+    uint32_t links_begin, links_end;  // in links_
+    int64_t tail_ns;                  // the tail follows the head by this at the receiver
+  };
+  enum class EventKind : uint8_t { kDone, kHop, kArrived, kResult };
+  struct Event {
+    int64_t time;
+    uint64_t order;  // of creation
+    EventKind kind;
+    uint32_t who;    // actor, packet, or rank
+    uint32_t where;  // kHop: index in links_; kResult: span
+    friend bool operator>(const Event& a, const Event& b) {
+      return a.time != b.time ? a.time > b.time : a.order > b.order;
+    }
+  };
+  struct Link {
+    int64_t latency_ns, bandwidth;
+    uint32_t busy;  // index in link_free_
+  };
+
+  absl::Status Prepare();
+  void Push(int64_t time, EventKind kind, uint32_t who, uint32_t where = 0);
+  uint32_t AddSpan(uint32_t actor, Doing doing, uint32_t peer, int64_t start, int64_t end, uint32_t cause);
+  // Adds a span of this actor, after its last one in this run; advances `now_`.
+  void Work(uint32_t actor, Doing doing, uint32_t peer, int64_t duration);
+
+  void AddItem(uint32_t node, const Item& item, int64_t time);
+  void MakeRunnable(uint32_t actor, int64_t time);
+  void GiveCores(uint32_t host, int64_t time);
+  void RunActor(uint32_t actor, int64_t time);
+  void RunRank(uint32_t actor);
+  void RunDaemon(uint32_t node, const Item& item);
+  void Finish(uint32_t actor, int64_t time);
+
+  void StartCall(uint32_t node);
+  void TakeRank(uint32_t node, uint32_t local);
+  void TakePacket(uint32_t node, const Item& item);
+  void Count(uint32_t node, uint32_t segment, uint32_t wait);
+  void Advance(uint32_t node, uint32_t segment);
+  void Deliver(uint32_t node, uint32_t local, uint32_t segment, bool data);
+  void Send(uint32_t node, const Op& op, uint32_t segment);
+  void Hop(int64_t time, uint32_t packet, uint32_t place);
+  // Appends the links of the path to links_.
+  void FindLinks(uint32_t from, uint32_t to);
+  uint64_t BytesOf(uint32_t segment) const { return segments_[segment].bytes; }
+
+  absl::Status CheckFinished() const;
+  std::vector<PathStep> CriticalPath(uint32_t rank) const;
+
+  const schedule::Plan& plan_;
+  const schedule::ShapeIndex& shape_;
+  const TeamCosts& costs_;
+  const CostParameters& parameters_;
+  const schedule::CallArguments& arguments_;
+  const bool trace_;
+  const uint32_t nodes_;
+
+  std::vector<schedule::Segment> segments_;
+  std::vector<NodeState> states_;
+  std::vector<Actor> actors_;
+  std::vector<Item> items_;
+  std::vector<Host> hosts_;
+  std::vector<Packet> packets_;
+  std::vector<Link> links_;
+  std::vector<int64_t> link_free_;  // (node, direction), then (slot of switch, direction)
+  std::vector<Span> spans_;
+  std::vector<uint32_t> results_left_;  // by rank: segments that it still waits for
+  std::vector<int64_t> completion_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
+  uint64_t event_count_ = 0;
+  int64_t now_ = 0;            // within a run of an actor
+  uint32_t now_span_ = kNone;  // what the next span of the run follows
+  absl::Status failure_;
+};
+
+absl::Status Simulation::Prepare() {
+  segments_ =
+      schedule::SegmentsOf(plan_, arguments_.collective == schedule::Collective::kBarrier ? 0 : arguments_.bytes());
+  const uint32_t segment_count = static_cast<uint32_t>(segments_.size());
+  const schedule::TreeIndex index(plan_);
+  states_.resize(nodes_);
+  for (uint32_t v = 0; v < nodes_; ++v) {
+    const schedule::NodeView view = schedule::ViewOf(shape_, plan_, NodeIndex(v), arguments_);
+    ASSIGN_OR_RETURN(const schedule::NodeSequence sequence, schedule::Expand(plan_, index, view, arguments_));
+    NodeState& state = states_[v];
+    state.program = Compile(sequence, view.local_ranks);
+    state.here.assign(view.local_ranks, false);
+    for (uint32_t s = 0; s < segment_count; ++s) {
+      state.pending.insert(state.pending.end(), state.program.wait_counts.begin(), state.program.wait_counts.end());
+    }
+    state.op.assign(segment_count, 0);
+    state.wait.assign(segment_count, 0);
+  }
+  actors_.resize(nodes_ + shape_.size());
+  for (uint32_t v = 0; v < nodes_; ++v) actors_[v].host = costs_.node(v).host;
+  for (uint32_t r = 0; r < shape_.size(); ++r) {
+    actors_[nodes_ + r].host = costs_.node(shape_.NodeOf(Rank(r)).value()).host;
+  }
+  hosts_.resize(costs_.host_count());
+  for (uint32_t h = 0; h < hosts_.size(); ++h) {
+    hosts_[h].cores_free = costs_.CoresOf(h);
+    hosts_[h].limited = hosts_[h].cores_free > 0;
+  }
+  link_free_.assign(2 * (nodes_ + costs_.switch_slot_count()), 0);
+  results_left_.assign(shape_.size(), segment_count);
+  completion_.assign(shape_.size(), -1);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Prediction> Simulation::Run() {
+  RETURN_IF_ERROR(Prepare());
+  for (uint32_t r = 0; r < shape_.size(); ++r) MakeRunnable(nodes_ + r, 0);
+  while (!events_.empty() && failure_.ok()) {
+    const Event event = events_.top();
+    events_.pop();
+    switch (event.kind) {
+      case EventKind::kDone:
+        Finish(event.who, event.time);
+        break;
+      case EventKind::kHop:
+        Hop(event.time, event.who, event.where);
+        break;
+      case EventKind::kArrived: {
+        const Packet& packet = packets_[event.who];
+        const uint32_t transfer = trace_ ? AddSpan(packet.from, Doing::kTransfer, packet.to,
+                                                   spans_[packet.sender_span].end, event.time, packet.sender_span)
+                                         : kNone;
+        AddItem(packet.to, {event.time, transfer, packet.from, packet.segment, packet.phase, false}, event.time);
+        break;
+      }
+      case EventKind::kResult: {
+        Actor& rank = actors_[nodes_ + event.who];
+        rank.ready = event.time;
+        rank.cause = event.where;
+        MakeRunnable(nodes_ + event.who, event.time);
+        break;
+      }
+    }
+  }
+  RETURN_IF_ERROR(failure_);
+  RETURN_IF_ERROR(CheckFinished());
+  Prediction prediction;
+  prediction.completion_ns = completion_;
+  const auto slowest = std::max_element(completion_.begin(), completion_.end());
+  prediction.total_ns = *slowest;
+  if (trace_) prediction.critical_path = CriticalPath(static_cast<uint32_t>(slowest - completion_.begin()));
+  return prediction;
+}
+
+void Simulation::Push(int64_t time, EventKind kind, uint32_t who, uint32_t where) {
+  if (time > kPredictionNsMax) {
+    failure_ =
+        absl::OutOfRangeError(absl::StrCat("plan ", plan_.id.value(), ": the prediction is beyond its range (ns=", time,
+                                           ", limit=", kPredictionNsMax, ")"));
+    return;
+  }
+  events_.push({time, event_count_++, kind, who, where});
+}
+
+uint32_t Simulation::AddSpan(uint32_t actor, Doing doing, uint32_t peer, int64_t start, int64_t end, uint32_t cause) {
+  spans_.push_back({start, end, actor, peer, cause, doing});
+  return static_cast<uint32_t>(spans_.size() - 1);
+}
+
+void Simulation::Work(uint32_t actor, Doing doing, uint32_t peer, int64_t duration) {
+  const int64_t start = now_;
+  now_ += duration;
+  if (!trace_) return;
+  now_span_ = AddSpan(actor, doing, peer, start, now_, now_span_);
+  actors_[actor].last_span = now_span_;
+}
+
+void Simulation::AddItem(uint32_t node, const Item& item, int64_t time) {
+  Actor& actor = actors_[node];
+  const uint32_t index = static_cast<uint32_t>(items_.size());
+  items_.push_back(item);
+  (actor.first_item == kNone ? actor.first_item : items_[actor.last_item].next) = index;
+  actor.last_item = index;
+  MakeRunnable(node, time);
+}
+
+void Simulation::MakeRunnable(uint32_t actor, int64_t time) {
+  if (actors_[actor].busy) return;
+  actors_[actor].busy = true;
+  const uint32_t host = actors_[actor].host;
+  if (!hosts_[host].limited) return RunActor(actor, time);
+  hosts_[host].runnable.push_back(actor);
+  GiveCores(host, time);
+}
+
+void Simulation::GiveCores(uint32_t host, int64_t time) {
+  Host& here = hosts_[host];
+  while (here.cores_free > 0 && !here.runnable.empty()) {
+    const uint32_t actor = here.runnable.front();
+    here.runnable.pop_front();
+    --here.cores_free;
+    RunActor(actor, time);
+  }
+}
+
+// One item of a daemon, or one turn of a rank.
+void Simulation::RunActor(uint32_t actor, int64_t time) {
+  Actor& self = actors_[actor];
+  now_ = time;
+  if (actor >= nodes_) {
+    now_span_ = time == self.ready ? self.cause : hosts_[self.host].last_span;
+    RunRank(actor);
+  } else {
+    const Item item = items_[self.first_item];
+    self.first_item = item.next;
+    const bool goes_on = self.idle_since == time && self.last_span != kNone;
+    now_span_ = time == item.ready ? item.cause : goes_on ? self.last_span : hosts_[self.host].last_span;
+    const bool asleep = self.idle_since < 0 || (self.idle_since < time && time - self.idle_since > parameters_.spin_ns);
+    if (asleep) Work(actor, Doing::kWake, 0, parameters_.wake_ns);
+    RunDaemon(actor, item);
+  }
+  self.idle_since = now_;
+  Push(now_, EventKind::kDone, actor);
+}
+
+void Simulation::Finish(uint32_t actor, int64_t time) {
+  Actor& self = actors_[actor];
+  if (actor >= nodes_ && !self.posted) {
+    self.posted = true;
+    const uint32_t rank = actor - nodes_;
+    const uint32_t node = shape_.NodeOf(Rank(rank)).value();
+    AddItem(node, {time, self.last_span, shape_.LocalIndexOf(Rank(rank)), 0, 0, true}, time);
+  } else if (self.first_item != kNone) {
+    return RunActor(actor, time);  // it keeps its core
+  }
+  self.busy = false;
+  Host& host = hosts_[self.host];
+  if (!host.limited) return;
+  ++host.cores_free;
+  host.last_span = self.last_span;
+  GiveCores(self.host, time);
+}
+
+void Simulation::RunRank(uint32_t actor) {
+  const bool posts = !actors_[actor].posted;
+  if (!posts) Work(actor, Doing::kWake, 0, parameters_.wake_ns);
+  Work(actor, posts ? Doing::kPost : Doing::kPickUp, 0, parameters_.client_hop_ns);
+  if (!posts) completion_[actor - nodes_] = now_;
+}
+
+void Simulation::RunDaemon(uint32_t node, const Item& item) {
+  if (item.from_rank) {
+    TakeRank(node, item.peer);
+  } else {
+    TakePacket(node, item);
+  }
+}
+
+void Simulation::StartCall(uint32_t node) {
+  NodeState& state = states_[node];
+  state.started = true;
+  Work(node, Doing::kArm, 0,
+       parameters_.arm_ns * static_cast<int64_t>(state.program.ops.size()) * static_cast<int64_t>(segments_.size()));
+  for (uint32_t s = 0; s < segments_.size(); ++s) Advance(node, s);
+}
+
+void Simulation::TakeRank(uint32_t node, uint32_t local) {
+  NodeState& state = states_[node];
+  Work(node, Doing::kTakeRank, local, parameters_.arm_ns);
+  state.here[local] = true;
+  const uint32_t wait = state.program.wait_of_rank[local];
+  if (wait != kNone) {
+    const size_t waits = state.program.wait_counts.size();
+    for (uint32_t s = 0; s < segments_.size(); ++s) --state.pending[s * waits + wait];
+  }
+  if (!state.started) return StartCall(node);
+  for (const Deferred& result : state.deferred) {
+    if (result.local == local) Deliver(node, local, result.segment, result.data);
+  }
+  if (wait == kNone) return;
+  for (uint32_t s = 0; s < segments_.size(); ++s) Advance(node, s);
+}
+
+void Simulation::TakePacket(uint32_t node, const Item& item) {
+  const uint64_t bytes = BytesOf(item.segment);
+  Work(node, Doing::kReceive, item.peer,
+       costs_.node(node).receive_overhead_ns + PerByteNs(bytes, parameters_.receive_ps_per_byte));
+  NodeState& state = states_[node];
+  const Awaited key{AwaitedKey(item.phase, item.peer), 0};
+  const auto awaited = std::lower_bound(state.program.packets.begin(), state.program.packets.end(), key);
+  if (awaited == state.program.packets.end() || awaited->key != key.key) {
+    failure_ = absl::FailedPreconditionError(absl::StrCat("plan ", plan_.id.value(), ": node ", node,
+                                                          " awaits no such packet (from=", item.peer,
+                                                          ", phase=", item.phase, ")"));
+    return;
+  }
+  Count(node, item.segment, awaited->wait);
+}
+
+void Simulation::Count(uint32_t node, uint32_t segment, uint32_t wait) {
+  NodeState& state = states_[node];
+  uint32_t& pending = state.pending[segment * state.program.wait_counts.size() + wait];
+  if (pending == 0) {
+    failure_ = absl::FailedPreconditionError(
+        absl::StrCat("plan ", plan_.id.value(), ": node ", node, " gets a packet twice (segment=", segment, ")"));
+    return;
+  }
+  --pending;
+  if (state.started && pending == 0) Advance(node, segment);
+}
+
+// Runs a segment's sequence up to the next Wait that is not over.
+void Simulation::Advance(uint32_t node, uint32_t segment) {
+  NodeState& state = states_[node];
+  const Program& program = state.program;
+  const uint64_t bytes = BytesOf(segment);
+  for (uint32_t& at = state.op[segment]; at < program.ops.size(); ++at) {
+    const Op& op = program.ops[at];
+    switch (op.step) {
+      case Step::kWait:
+        if (state.pending[segment * program.wait_counts.size() + state.wait[segment]] > 0) return;
+        ++state.wait[segment];
+        break;
+      case Step::kReduce:
+        Work(node, Doing::kReduce, 0, PerByteNs(bytes * (std::max(op.operands, 2u) - 1), parameters_.alu_ps_per_byte));
+        break;
+      case Step::kCopy:
+        Work(node, Doing::kCopy, 0, PerByteNs(bytes, parameters_.copy_ps_per_byte));
+        break;
+      case Step::kSendTo:
+        Send(node, op, segment);
+        break;
+      case Step::kDeliver:
+      case Step::kRelease:
+        if (state.here[op.peer]) {
+          Deliver(node, op.peer, segment, op.step == Step::kDeliver);
+        } else {
+          state.deferred.push_back({op.peer, segment, op.step == Step::kDeliver});
+        }
+        break;
+      case Step::kStart:
+      case Step::kRecvFrom:
+      case Step::kRecvLocal:
+      case Step::kEnd:
+        break;
+    }
+  }
+}
+
+void Simulation::Deliver(uint32_t node, uint32_t local, uint32_t segment, bool data) {
+  if (data) Work(node, Doing::kDeliver, local, PerByteNs(BytesOf(segment), parameters_.copy_ps_per_byte));
+  const uint32_t rank = shape_.RanksOf(NodeIndex(node))[local].value();
+  CHECK_GT(results_left_[rank], 0u);
+  if (--results_left_[rank] == 0) Push(now_, EventKind::kResult, rank, now_span_);
+}
+
+void Simulation::Send(uint32_t node, const Op& op, uint32_t segment) {
+  const uint64_t bytes = BytesOf(segment);
+  Work(node, Doing::kSend, op.peer,
+       costs_.node(node).send_overhead_ns + PerByteNs(bytes, parameters_.send_ps_per_byte));
+  if (op.peer >= nodes_ || op.peer == node) {
+    failure_ = absl::FailedPreconditionError(
+        absl::StrCat("plan ", plan_.id.value(), ": node ", node, " sends to nobody (to=", op.peer, ")"));
+    return;
+  }
+  const topology::Path path = costs_.PathBetween(node, op.peer);
+  const uint32_t packet = static_cast<uint32_t>(packets_.size());
+  packets_.push_back({.from = node,
+                      .to = op.peer,
+                      .segment = segment,
+                      .sender_span = now_span_,
+                      .phase = op.phase,
+                      .links_begin = static_cast<uint32_t>(links_.size()),
+                      .links_end = 0,
+                      .tail_ns = StreamNs(bytes, path.bandwidth_bytes_per_s)});
+  if (packets_[packet].tail_ns == 0) return Push(now_ + path.latency_ns, EventKind::kArrived, packet);
+  FindLinks(node, op.peer);
+  packets_[packet].links_end = static_cast<uint32_t>(links_.size());
+  Push(now_, EventKind::kHop, packet, packets_[packet].links_begin);
+}
+
+void Simulation::FindLinks(uint32_t from, uint32_t to) {
+  const topology::Topology& topology = costs_.topology();
+  const auto add_node = [&](uint32_t v, uint32_t down) {
+    const topology::Node& node = topology.nodes()[costs_.PlaceOf(v)];
+    links_.push_back({node.latency_ns, node.bandwidth_bytes_per_s, 2 * v + down});
+  };
+  const auto add_switch = [&](uint32_t s, uint32_t down) {
+    const topology::Switch& item = topology.switches()[s];
+    links_.push_back({item.latency_ns, item.bandwidth_bytes_per_s, 2 * (nodes_ + costs_.SlotOfSwitch(s)) + down});
+  };
+  const uint32_t top = topology.nodes()[costs_.PlaceOf(from)].parent;
+  const uint32_t bottom = topology.nodes()[costs_.PlaceOf(to)].parent;
+  const uint32_t common = topology.CommonSwitch(top, bottom);
+  add_node(from, 0);
+  for (uint32_t s = top; s != common; s = topology.switches()[s].parent) add_switch(s, 0);
+  const size_t down_begin = links_.size();
+  for (uint32_t s = bottom; s != common; s = topology.switches()[s].parent) add_switch(s, 1);
+  std::reverse(links_.begin() + static_cast<ptrdiff_t>(down_begin), links_.end());
+  add_node(to, 1);
+}
+
+// The packet's head is at link links_[place].
+void Simulation::Hop(int64_t time, uint32_t packet, uint32_t place) {
+  const Packet& item = packets_[packet];
+  const Link& link = links_[place];
+  int64_t& free = link_free_[link.busy];
+  const int64_t start = std::max(time, free);
+  free = start + StreamNs(BytesOf(item.segment), link.bandwidth);
+  const int64_t head = start + link.latency_ns;
+  if (place + 1 < item.links_end) {
+    Push(head, EventKind::kHop, packet, place + 1);
+  } else {
+    Push(head + item.tail_ns, EventKind::kArrived, packet);
+  }
+}
+
+absl::Status Simulation::CheckFinished() const {
+  for (uint32_t v = 0; v < nodes_; ++v) {
+    for (uint32_t s = 0; s < segments_.size(); ++s) {
+      if (states_[v].op[s] == states_[v].program.ops.size()) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          "plan ", plan_.id.value(), ": node ", v, " waits for ever (segment=", s, ", wait=", states_[v].wait[s], ")"));
+    }
+  }
+  for (const int64_t completion : completion_)
+    CHECK_GE(completion, 0);  // a sequence delivers to every rank of its node
+  return absl::OkStatus();
+}
+
+std::vector<PathStep> Simulation::CriticalPath(uint32_t rank) const {
+  std::vector<PathStep> path;
+  for (uint32_t at = actors_[nodes_ + rank].last_span; at != kNone; at = spans_[at].cause) {
+    const Span& span = spans_[at];
+    PathStep step;
+    step.start_ns = span.start;
+    step.end_ns = span.end;
+    if (span.actor >= nodes_) {
+      step.rank = Rank(span.actor - nodes_);
+      step.node = shape_.NodeOf(*step.rank);
+    } else {
+      step.node = NodeIndex(span.actor);
+    }
+    const auto rank_here = [&] { return shape_.RanksOf(step.node)[span.peer].value(); };
+    switch (span.doing) {
+      case Doing::kPost:
+        step.what = "post";
+        break;
+      case Doing::kPickUp:
+        step.what = "pick up";
+        break;
+      case Doing::kWake:
+        step.what = "wake";
+        break;
+      case Doing::kTakeRank:
+        step.what = absl::StrCat("take rank ", rank_here());
+        break;
+      case Doing::kArm:
+        step.what = "arm";
+        break;
+      case Doing::kReceive:
+        step.what = "receive";
+        step.peer = NodeIndex(span.peer);
+        break;
+      case Doing::kReduce:
+        step.what = "reduce";
+        break;
+      case Doing::kCopy:
+        step.what = "copy";
+        break;
+      case Doing::kSend:
+        step.what = "send";
+        step.peer = NodeIndex(span.peer);
+        break;
+      case Doing::kDeliver:
+        step.what = absl::StrCat("deliver to rank ", rank_here());
+        break;
+      case Doing::kTransfer:
+        step.what = "transfer";
+        step.peer = NodeIndex(span.peer);
+        break;
+    }
+    path.push_back(std::move(step));
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+}  // namespace
+
+absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
+                                 const schedule::CallArguments& arguments, const PriceOptions& options) {
+  RETURN_IF_ERROR(schedule::CheckShape(shape));
+  const size_t rows = plan.kind == schedule::PlanKind::kTree ? plan.neighbours.size() : plan.steps.size();
+  if (plan.node_count != shape.node_count || costs.node_count() != shape.node_count || rows != shape.node_count) {
+    return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(),
+                                                   ": does not fit the team (nodes=", plan.node_count, ", rows=", rows,
+                                                   ", team=", shape.node_count, ", costs=", costs.node_count(), ")"));
+  }
+  if (plan.root_node.value() >= plan.node_count ||
+      (schedule::HasRoot(plan.collective) && arguments.root >= shape.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(),
+                                                   ": root out of range (root_node=", plan.root_node.value(),
+                                                   ", root=", arguments.root, ", limit=", shape.size(), ")"));
+  }
+  const schedule::ShapeIndex index(shape);
+  return Simulation(plan, index, costs, arguments, options).Run();
+}
+
+}  // namespace copse::planner
