@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/drawing.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/string_view.h"
+#include "planner/structure.h"
+#include "planner/tree.h"
+
+namespace copse::planner {
+namespace {
+
+std::string Quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "\"";
+}
+
+}  // namespace
+
+std::string FormatMicroseconds(int64_t ns) { return absl::StrFormat("%d.%03d us", ns / 1000, ns % 1000); }
+
+Drawing::Drawing(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
+                 const schedule::CallArguments& arguments, const Prediction& prediction)
+    : plan_(plan),
+      shape_(shape),
+      costs_(costs),
+      arguments_(arguments),
+      prediction_(prediction),
+      root_(plan.root_node.value()) {
+  if (schedule::HasRoot(arguments.collective)) root_ = shape_.NodeOf(Rank(arguments.root)).value();
+  for (const PathStep& step : prediction.critical_path) {
+    critical_nodes_.insert(step.node.value());
+    if (step.what == "transfer") critical_edges_.emplace(step.node.value(), step.peer->value());
+  }
+}
+
+std::string Drawing::NodeLabel(uint32_t node) const {
+  const auto ranks = shape_.RanksOf(NodeIndex(node));
+  std::string text = costs_.NameOf(node);
+  if (ranks.size() > kDrawnRanksMax) {
+    int64_t first = prediction_.completion_ns[ranks[0].value()], last = first;
+    for (const Rank rank : ranks) {
+      first = std::min(first, prediction_.completion_ns[rank.value()]);
+      last = std::max(last, prediction_.completion_ns[rank.value()]);
+    }
+    absl::StrAppend(&text, "  ", ranks.size(), " ranks, ", ranks.front().value(), " to ", ranks.back().value(), ": ",
+                    FormatMicroseconds(first), " to ", FormatMicroseconds(last));
+    return text;
+  }
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "  rank " : ", rank ", ranks[i].value(), ": ",
+                    FormatMicroseconds(prediction_.completion_ns[ranks[i].value()]));
+  }
+  return text;
+}
+
+void Drawing::AppendTree(std::string& text) const {
+  const std::vector<uint32_t> parent = DirectFrom(plan_.neighbours, root_);
+  struct Line {
+    uint32_t node;
+    std::string prefix;  // before the branch
+    bool is_last;
+  };
+  std::vector<Line> stack = {{root_, "", true}};
+  for (uint32_t lines = 0; !stack.empty(); ++lines) {
+    if (lines == kDrawnLinesMax) {
+      absl::StrAppend(&text, "… and ", plan_.node_count - lines, " more nodes\n");
+      return;
+    }
+    const Line line = std::move(stack.back());
+    stack.pop_back();
+    const bool is_root = line.node == root_;
+    absl::StrAppend(&text, line.prefix,
+                    is_root        ? ""
+                    : line.is_last ? "└─ "
+                                   : "├─ ",
+                    NodeLabel(line.node), critical_nodes_.count(line.node) > 0 ? " *\n" : "\n");
+    const std::string prefix = is_root ? "" : line.prefix + (line.is_last ? "   " : "│  ");
+    bool is_last = true;
+    const auto& neighbours = plan_.neighbours[line.node];
+    for (auto child = neighbours.rbegin(); child != neighbours.rend(); ++child) {
+      if (*child == parent[line.node]) continue;
+      stack.push_back({*child, prefix, is_last});
+      is_last = false;
+    }
+  }
+}
+
+void Drawing::AppendExchange(std::string& text) const {
+  for (uint32_t v = 0; v < plan_.node_count; ++v) {
+    if (v == kDrawnLinesMax) {
+      absl::StrAppend(&text, "… and ", plan_.node_count - v, " more nodes\n");
+      return;
+    }
+    absl::StrAppend(&text, NodeLabel(v), critical_nodes_.count(v) > 0 ? " *\n" : "\n");
+    for (const schedule::ExchangeStep& step : plan_.steps[v]) {
+      absl::StrAppend(&text, &step == &plan_.steps[v].back() ? "└─ " : "├─ ", "round ", step.round);
+      if (step.send_to != schedule::kNobody) absl::StrAppend(&text, ", to ", costs_.NameOf(step.send_to));
+      if (step.receive_from != schedule::kNobody) absl::StrAppend(&text, ", from ", costs_.NameOf(step.receive_from));
+      absl::StrAppend(&text, "\n");
+    }
+  }
+}
+
+void Drawing::AppendCriticalPath(std::string& text) const {
+  const auto& path = prediction_.critical_path;
+  if (path.empty()) return;
+  absl::StrAppend(&text, "critical path:\n");
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (i == kDrawnLinesMax) {
+      absl::StrAppend(&text, "  … and ", path.size() - i, " more steps\n");
+      return;
+    }
+    const PathStep& step = path[i];
+    absl::StrAppend(&text, "  ", FormatMicroseconds(step.start_ns), " to ", FormatMicroseconds(step.end_ns), "  ",
+                    costs_.NameOf(step.node.value()));
+    if (step.rank.has_value()) absl::StrAppend(&text, " rank ", step.rank->value());
+    absl::StrAppend(&text, ": ", step.what);
+    if (step.peer.has_value()) {
+      absl::StrAppend(&text, step.what == "receive" ? " from " : " to ", costs_.NameOf(step.peer->value()));
+    }
+    absl::StrAppend(&text, "\n");
+  }
+}
+
+std::string Drawing::Text() const {
+  std::string text = absl::StrCat("plan ", plan_.id.value(), ": ", AbslView(schedule::CollectiveName(plan_.collective)),
+                                  ", ", plan_.bytes_min, " to ", plan_.bytes_max, " B, ", plan_.algorithm);
+  if (plan_.segment_bytes > 0) absl::StrAppend(&text, ", segments of ", plan_.segment_bytes, " B");
+  absl::StrAppend(&text, "\ncall: ", schedule::DescribeArguments(arguments_), "; predicted ",
+                  FormatMicroseconds(prediction_.total_ns), "\n");
+  if (plan_.kind == schedule::PlanKind::kTree) {
+    AppendTree(text);
+  } else {
+    AppendExchange(text);
+  }
+  AppendCriticalPath(text);
+  return text;
+}
+
+std::string Drawing::Dot() const {
+  std::string dot = absl::StrCat("digraph plan {\n  label=",
+                                 Quoted(absl::StrCat(AbslView(schedule::CollectiveName(plan_.collective)), ", ",
+                                                     plan_.algorithm, ", ", FormatMicroseconds(prediction_.total_ns))),
+                                 ";\n  node [shape=box];\n");
+  for (uint32_t v = 0; v < plan_.node_count; ++v) {
+    absl::StrAppend(&dot, "  n", v, " [label=", Quoted(NodeLabel(v)),
+                    critical_nodes_.count(v) > 0 ? ", color=red];\n" : "];\n");
+  }
+  schedule::Plan directed = plan_;
+  directed.root_node = NodeIndex(root_);
+  for (const auto& [from, to] : PlanEdges(directed)) {
+    // A tree's edge is critical whichever way it was passed.
+    const bool critical = critical_edges_.count({from, to}) > 0 ||
+                          (plan_.kind == schedule::PlanKind::kTree && critical_edges_.count({to, from}) > 0);
+    absl::StrAppend(&dot, "  n", from, " -> n", to, critical ? " [color=red];\n" : ";\n");
+  }
+  return dot + "}\n";
+}
+
+}  // namespace copse::planner

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pictures of one call of a plan, for people.
+#ifndef COPSE_PLANNER_DRAWING_H_
+#define COPSE_PLANNER_DRAWING_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "planner/cost_model.h"
+#include "planner/schedule/plan.h"
+#include "planner/team_costs.h"
+
+namespace copse::planner {
+
+// Lines of a tree or of an exchange, and of a critical path, that a text shows; the rest is counted.
+inline constexpr uint32_t kDrawnLinesMax = 256;
+// Ranks of one node whose times are shown one by one.
+inline constexpr uint32_t kDrawnRanksMax = 8;
+
+// "12.345 us".
+std::string FormatMicroseconds(int64_t ns);
+
+// A Drawing borrows everything it is made of. Thread-compatible.
+class Drawing {
+ public:
+  Drawing(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
+          const schedule::CallArguments& arguments, const Prediction& prediction);
+
+  // The plan in words; its tree as seen from the call's root, or its rounds, each node with its ranks and when they are
+  // done, '*' where the critical path passes; and the critical path.
+  std::string Text() const;
+  // A Graphviz digraph; what the critical path passes is red.
+  std::string Dot() const;
+
+ private:
+  std::string NodeLabel(uint32_t node) const;
+  void AppendTree(std::string& text) const;
+  void AppendExchange(std::string& text) const;
+  void AppendCriticalPath(std::string& text) const;
+
+  const schedule::Plan& plan_;
+  const schedule::ShapeIndex shape_;
+  const TeamCosts& costs_;
+  const schedule::CallArguments& arguments_;
+  const Prediction& prediction_;
+  uint32_t root_;  // node
+  std::set<uint32_t> critical_nodes_;
+  std::set<std::pair<uint32_t, uint32_t>> critical_edges_;  // sender, receiver
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_DRAWING_H_

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The planner: chooses a team's plans by price.
+#ifndef COPSE_PLANNER_PLANNER_H_
+#define COPSE_PLANNER_PLANNER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "planner/cost_model.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/plan.h"
+#include "planner/team_costs.h"
+#include "planner/topology/topology.h"
+
+namespace copse::planner {
+
+// Bytes, inclusive.
+struct SizeClass {
+  uint64_t bytes_min = 0;
+  uint64_t bytes_max = 0;
+  friend bool operator==(const SizeClass&, const SizeClass&) = default;
+};
+
+// Above this many nodes fewer candidates are priced: see Candidates().
+inline constexpr uint32_t kThoroughNodesMax = 1024;
+
+struct PlannerOptions {
+  // Algorithm by collective (names: structure.h), for all its size classes; others are chosen by price.
+  std::map<schedule::Collective, std::string> forced;
+  // Ascending, without gaps, from 0 to schedule::kMessageBytesMax. A barrier has one class, of 0 bytes. The defaults:
+  // one MP packet; one frame; segments.
+  std::vector<SizeClass> size_classes = {{0, 120}, {121, 8 * 1024}, {8 * 1024 + 1, schedule::kMessageBytesMax}};
+  // Of the k-nomial and k-ary candidates; what exceeds the team is the flat tree and left out.
+  std::vector<uint32_t> fanouts = {2, 3, 4, 8, 16, 32};
+  // Every edge reserves cells at both of its ends. So a plan counts as price * (1 + edge_bias * new edges / (nodes -
+  // 1)): one that needs a whole tree of new edges is taken only if it is faster by the bias.
+  double edge_bias = 0.05;
+  // Distinct neighbours that any node may have over all plans of the team.
+  uint32_t edges_max = 65536;
+  uint64_t plan_id_first = 1;
+};
+
+// What another algorithm or segment size would have cost.
+struct Alternative {
+  std::string algorithm;
+  uint32_t segment_bytes = 0;
+  int64_t total_ns = 0;
+};
+
+// How a call of a plan runs, for people and for tools.
+struct Explanation {
+  Prediction prediction;
+  std::vector<Alternative> alternatives;  // by price; the plan itself is among them if it is a candidate
+  std::string text;                       // a tree drawn with box characters; critical nodes are marked
+  std::string dot;                        // Graphviz
+};
+
+// A Planner makes plans for teams of one cluster. Pure: the same input gives the same plans, on every machine. All
+// methods are const and thread-safe. The topology must outlive it.
+class Planner {
+ public:
+  Planner(const topology::Topology* topology, CostParameters parameters = {}, PlannerOptions options = {})
+      : topology_(topology), parameters_(parameters), options_(std::move(options)) {}
+
+  // One plan for a barrier and one for each other collective and size class, ids ascending. Rooted at node 0, where
+  // rank 0 lives; a call with another root directs the same tree from there. `node_names`[v]: the name, in the
+  // topology, of the team's node v. Errors: INVALID_ARGUMENT if the shape or the options make no sense; NOT_FOUND if a
+  // node is not in the topology;
+  //         RESOURCE_EXHAUSTED if no plans stay within edges_max.
+  // Cost:   512 nodes, one rank each, below 1 s; 16 nodes below 20 ms.
+  absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamShape& shape,
+                                                        absl::Span<const std::string> node_names) const;
+
+  // Prices the call, and every other candidate for it. `plan` must have been verified.
+  // Errors: as MakePlans and Price.
+  absl::StatusOr<Explanation> Explain(const schedule::Plan& plan, const schedule::TeamShape& shape,
+                                      absl::Span<const std::string> node_names,
+                                      const schedule::CallArguments& arguments) const;
+
+  const PlannerOptions& options() const { return options_; }
+
+ private:
+  const topology::Topology* topology_;
+  CostParameters parameters_;
+  PlannerOptions options_;
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_PLANNER_H_

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/planner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "planner/candidates.h"
+#include "planner/node_order.h"
+#include "planner/schedule/verify.h"
+#include "planner/structure.h"
+
+namespace copse::planner {
+namespace {
+
+using schedule::Collective;
+using ::testing::HasSubstr;
+
+struct Team {
+  std::vector<std::string> names;
+  schedule::TeamShape shape;
+};
+
+Team MakeTeam(uint32_t nodes, uint32_t ranks_per_node = 1) {
+  Team team;
+  team.shape.node_count = nodes;
+  for (uint32_t v = 0; v < nodes; ++v) {
+    team.names.push_back(absl::StrCat("n", v));
+    for (uint32_t i = 0; i < ranks_per_node; ++i) team.shape.node_of_rank.push_back(NodeIndex(v));
+  }
+  return team;
+}
+
+topology::Topology Flat(const Team& team, const topology::FlatCosts& costs = {}) {
+  return *topology::FlatTopology(team.names, costs);
+}
+
+uint32_t MostNeighbours(const std::vector<schedule::Plan>& plans, uint32_t nodes) {
+  std::vector<std::set<uint32_t>> all(nodes);
+  for (const schedule::Plan& plan : plans) {
+    for (const auto& [from, to] : PlanEdges(plan)) {
+      all[from].insert(to);
+      all[to].insert(from);
+    }
+  }
+  size_t most = 0;
+  for (const auto& neighbours : all) most = std::max(most, neighbours.size());
+  return static_cast<uint32_t>(most);
+}
+
+TEST(MakePlansTest, EveryTeamGetsPlansThatVerify) {
+  for (uint32_t nodes = 1; nodes <= 40; nodes += nodes < 12 ? 1 : 7) {
+    for (const uint32_t ppn : {1u, 3u}) {
+      const Team team = MakeTeam(nodes, ppn);
+      const topology::Topology topology = Flat(team);
+      const auto plans = Planner(&topology).MakePlans(team.shape, team.names);
+      ASSERT_TRUE(plans.ok()) << plans.status();
+      ASSERT_EQ(plans->size(), 1u + 3 * 3);
+      const absl::Status verified = schedule::VerifyPlans(*plans, team.shape);
+      EXPECT_TRUE(verified.ok()) << verified;
+      for (size_t i = 0; i < plans->size(); ++i) {
+        EXPECT_EQ((*plans)[i].id, PlanId(i + 1));
+        EXPECT_GT((*plans)[i].predicted_us, 0);
+        EXPECT_EQ((*plans)[i].root_node, NodeIndex(0));
+      }
+    }
+  }
+}
+
+// Prices all candidates by hand: without bias the plan is one of the cheapest.
+TEST(MakePlansTest, WithoutBiasChoosesTheCheapestCandidate) {
+  for (const uint32_t cores : {0u, 2u}) {
+    const Team team = MakeTeam(19, 2);
+    topology::FlatCosts flat;
+    flat.cores = cores;
+    flat.host = cores > 0 ? "box" : "";
+    const topology::Topology topology = Flat(team, flat);
+    PlannerOptions options;
+    options.edge_bias = 0;
+    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    const auto costs = TeamCosts::Create(team.names, topology, {});
+    const NodeOrder order = OrderByTopology(*costs, 0);
+    for (const schedule::Plan& plan : *plans) {
+      int64_t least = INT64_MAX;
+      for (const std::string& name : CandidateAlgorithms(19, options.fanouts, true)) {
+        const auto structure = BuildStructure(name, order);
+        if (!CanCarry(*structure, plan.collective)) continue;
+        const auto price =
+            Price(PlanOf(*structure, plan.collective, 0, plan.bytes_max, SegmentSizes(plan.bytes_max)[0]), team.shape,
+                  *costs, {.collective = plan.collective, .count = plan.bytes_max});
+        least = std::min(least, price->total_ns);
+      }
+      EXPECT_LE(plan.predicted_us, static_cast<double>(least) / 1000);
+      const auto price = Price(plan, team.shape, *costs, {.collective = plan.collective, .count = plan.bytes_max});
+      EXPECT_EQ(plan.predicted_us, static_cast<double>(price->total_ns) / 1000);
+    }
+  }
+}
+
+TEST(MakePlansTest, TinyTeamsAreFlat) {
+  const Team team = MakeTeam(2);
+  const topology::Topology topology = Flat(team);
+  const auto plans = Planner(&topology).MakePlans(team.shape, team.names);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  for (const schedule::Plan& plan : *plans) {
+    if (plan.kind == schedule::PlanKind::kTree) {
+      EXPECT_EQ(plan.algorithm, "flat");
+    }
+  }
+}
+
+TEST(MakePlansTest, LongLatencyAndCheapSendsMakeFlatTrees) {
+  const Team team = MakeTeam(16);
+  topology::FlatCosts far;
+  far.overhead_ns = 100;
+  far.latency_ns = 10'000'000;
+  CostParameters parameters;
+  parameters.wake_ns = 0;
+  const topology::Topology topology = Flat(team, far);
+  const auto plans = Planner(&topology, parameters).MakePlans(team.shape, team.names);
+  ASSERT_TRUE(plans.ok());
+  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBcast, 8)->algorithm, "flat");
+  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kReduce, 8)->algorithm, "flat");
+}
+
+TEST(MakePlansTest, DearSendsMakeDeepTrees) {
+  const Team team = MakeTeam(64);
+  topology::FlatCosts dear;
+  dear.overhead_ns = 1'000'000;
+  const topology::Topology topology = Flat(team, dear);
+  const auto plans = Planner(&topology).MakePlans(team.shape, team.names);
+  ASSERT_TRUE(plans.ok());
+  EXPECT_NE(schedule::SelectPlan(*plans, Collective::kBcast, 8)->algorithm, "flat");
+}
+
+TEST(MakePlansTest, ARackIsEnteredOnce) {
+  // Four racks of four behind slow links, the nodes dealt out round robin.
+  std::vector<topology::Switch> switches = {{"core", topology::kNoParent, 0, 0}};
+  for (int r = 0; r < 4; ++r) switches.push_back({absl::StrCat("rack", r), 0, 5'000'000, 1'000'000});
+  Team team = MakeTeam(16);
+  std::vector<topology::Node> nodes;
+  for (uint32_t v = 0; v < 16; ++v) {
+    topology::Node node;
+    node.name = team.names[v];
+    node.parent = 1 + v % 4;
+    node.overhead_ns = 2'000;
+    node.latency_ns = 500;
+    node.bandwidth_bytes_per_s = 1'000'000'000;
+    nodes.push_back(node);
+  }
+  const auto topology = topology::Topology::Create(switches, nodes);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  const auto plans = Planner(&*topology).MakePlans(team.shape, team.names);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  const schedule::Plan* plan = schedule::SelectPlan(*plans, Collective::kBcast, 65'536);
+  uint32_t crossings = 0;
+  for (const auto& [from, to] : PlanEdges(*plan)) crossings += from % 4 != to % 4;
+  EXPECT_EQ(crossings, 3u) << plan->algorithm;
+}
+
+TEST(MakePlansTest, ForcedAlgorithmsAreTaken) {
+  const Team team = MakeTeam(11);
+  const topology::Topology topology = Flat(team);
+  PlannerOptions options;
+  options.forced = {{Collective::kBarrier, "dissemination"},
+                    {Collective::kBcast, "kary-5"},
+                    {Collective::kReduce, "flat"},
+                    {Collective::kAllreduce, "recursive-doubling"}};
+  const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  for (const schedule::Plan& plan : *plans) EXPECT_EQ(plan.algorithm, options.forced[plan.collective]);
+  EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok());
+}
+
+TEST(MakePlansTest, RefusesForcedAlgorithmsThatCannot) {
+  const Team team = MakeTeam(4);
+  const topology::Topology topology = Flat(team);
+  const auto error = [&](Collective collective, const std::string& name) {
+    PlannerOptions options;
+    options.forced = {{collective, name}};
+    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
+    EXPECT_EQ(plans.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(plans.status().message());
+  };
+  EXPECT_THAT(error(Collective::kBcast, "dissemination"),
+              HasSubstr("dissemination: cannot carry it (collective=bcast)"));
+  EXPECT_THAT(error(Collective::kAllreduce, "dissemination"), HasSubstr("cannot carry it (collective=allreduce)"));
+  EXPECT_THAT(error(Collective::kBcast, "magic"), HasSubstr("algorithm: unknown (name=magic"));
+}
+
+TEST(MakePlansTest, BiasSavesEdges) {
+  const Team team = MakeTeam(64, 2);
+  const topology::Topology topology = Flat(team);
+  const auto count = [&](double bias) {
+    PlannerOptions options;
+    options.edge_bias = bias;
+    std::set<std::pair<uint32_t, uint32_t>> edges;
+    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
+    for (const schedule::Plan& plan : *plans) {
+      for (const auto& [from, to] : PlanEdges(plan)) edges.insert(std::minmax(from, to));
+    }
+    return edges.size();
+  };
+  EXPECT_LT(count(0.3), count(0));
+  EXPECT_EQ(count(100), 63u) << "one tree for all";
+}
+
+TEST(MakePlansTest, KeepsToTheLimitOfNeighbours) {
+  const Team team = MakeTeam(33);
+  const topology::Topology topology = Flat(team);
+  for (const uint32_t limit : {3u, 4u, 8u, 12u}) {
+    PlannerOptions options;
+    options.edges_max = limit;
+    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    EXPECT_LE(MostNeighbours(*plans, 33), limit);
+  }
+  PlannerOptions options;
+  options.edges_max = 2;
+  EXPECT_EQ(Planner(&topology, {}, options).MakePlans(team.shape, team.names).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(MakePlansTest, IsDeterministic) {
+  const Team team = MakeTeam(21, 2);
+  topology::FlatCosts flat;
+  flat.cores = 2;
+  flat.host = "box";
+  const topology::Topology topology = Flat(team, flat);
+  EXPECT_EQ(*Planner(&topology).MakePlans(team.shape, team.names),
+            *Planner(&topology).MakePlans(team.shape, team.names));
+}
+
+TEST(MakePlansTest, RefusesBadOptions) {
+  const Team team = MakeTeam(3);
+  const topology::Topology topology = Flat(team);
+  const auto error = [&](const PlannerOptions& options) {
+    const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
+    EXPECT_EQ(plans.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(plans.status().message());
+  };
+  PlannerOptions options;
+  options.size_classes = {};
+  EXPECT_THAT(error(options), HasSubstr("must reach the largest message (bytes=0, limit=65536)"));
+  options.size_classes = {{0, 100}};
+  EXPECT_THAT(error(options), HasSubstr("must reach the largest message (bytes=101"));
+  options.size_classes = {{0, 100}, {102, 65'536}};
+  EXPECT_THAT(error(options), HasSubstr("must follow the one before it (bytes=102-65536, next=101"));
+  options.size_classes = {{0, 65'537}};
+  EXPECT_THAT(error(options), HasSubstr("must follow the one before it"));
+  options = {};
+  options.fanouts = {2, 1};
+  EXPECT_THAT(error(options), HasSubstr("fanouts: too small (k=1, least=2)"));
+  options = {};
+  options.edge_bias = -0.1;
+  EXPECT_THAT(error(options), HasSubstr("edge_bias: out of range"));
+}
+
+TEST(MakePlansTest, RefusesBadTeams) {
+  const Team team = MakeTeam(3);
+  const topology::Topology topology = Flat(team);
+  const Planner planner(&topology);
+  const auto message = [](const auto& result) { return std::string(result.status().message()); };
+  EXPECT_THAT(message(planner.MakePlans(team.shape, {"n0", "n1"})),
+              HasSubstr("a name for each node (names=2, nodes=3)"));
+  EXPECT_THAT(message(planner.MakePlans(team.shape, {"n0", "n1", "x"})), HasSubstr("node x: is not in the topology"));
+  EXPECT_THAT(message(planner.MakePlans({}, {})), HasSubstr("no ranks"));
+  CostParameters bad;
+  bad.wake_ns = -1;
+  EXPECT_THAT(message(Planner(&topology, bad).MakePlans(team.shape, team.names)), HasSubstr("wake_ns: out of range"));
+}
+
+TEST(MakePlansTest, IsFast) {
+  // The targets are 20 ms and 1 s; unoptimised and sanitized builds get more.
+  const auto seconds = [](uint32_t nodes) {
+    const Team team = MakeTeam(nodes);
+    const topology::Topology topology = Flat(team);
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(Planner(&topology).MakePlans(team.shape, team.names).ok());
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  EXPECT_LT(seconds(16), 0.2);
+  EXPECT_LT(seconds(512), 10);
+}
+
+TEST(ExplainTest, ShowsThePlanAndItsRivals) {
+  const Team team = MakeTeam(9, 2);
+  const topology::Topology topology = Flat(team);
+  const Planner planner(&topology);
+  const auto plans = planner.MakePlans(team.shape, team.names);
+  ASSERT_TRUE(plans.ok());
+  for (const schedule::Plan& plan : *plans) {
+    const schedule::CallArguments arguments = {.collective = plan.collective, .count = plan.bytes_max};
+    const auto explanation = planner.Explain(plan, team.shape, team.names, arguments);
+    ASSERT_TRUE(explanation.ok()) << explanation.status();
+    EXPECT_EQ(plan.predicted_us, static_cast<double>(explanation->prediction.total_ns) / 1000);
+    ASSERT_FALSE(explanation->alternatives.empty());
+    bool is_among_them = false;
+    int64_t before = 0;
+    for (const Alternative& other : explanation->alternatives) {
+      EXPECT_GE(other.total_ns, before);
+      before = other.total_ns;
+      is_among_them |= other.algorithm == plan.algorithm && other.segment_bytes == plan.segment_bytes &&
+                       other.total_ns == explanation->prediction.total_ns;
+    }
+    EXPECT_TRUE(is_among_them);
+    EXPECT_THAT(explanation->text, HasSubstr(absl::StrCat("plan ", plan.id.value(), ": ")));
+    EXPECT_THAT(explanation->text, HasSubstr("candidates for this call:\n  "));
+    EXPECT_THAT(explanation->dot, HasSubstr("digraph"));
+  }
+}
+
+TEST(ExplainTest, PricesTheCallNotTheClass) {
+  const Team team = MakeTeam(5);
+  const topology::Topology topology = Flat(team);
+  const Planner planner(&topology);
+  const auto plans = planner.MakePlans(team.shape, team.names);
+  const schedule::Plan* plan = schedule::SelectPlan(*plans, Collective::kBcast, 65'536);
+  const auto explanation =
+      planner.Explain(*plan, team.shape, team.names, {.collective = Collective::kBcast, .count = 9'000, .root = 3});
+  ASSERT_TRUE(explanation.ok()) << explanation.status();
+  EXPECT_LT(static_cast<double>(explanation->prediction.total_ns) / 1000, plan->predicted_us);
+  EXPECT_THAT(explanation->text, HasSubstr("\nn3  rank 3: "));
+}
+
+TEST(ExplainTest, RefusesCallsThatThePlanIsNotFor) {
+  const Team team = MakeTeam(5);
+  const topology::Topology topology = Flat(team);
+  const Planner planner(&topology);
+  const auto plans = planner.MakePlans(team.shape, team.names);
+  const auto explain = [&](const schedule::CallArguments& arguments) {
+    return std::string(planner.Explain((*plans)[0], team.shape, team.names, arguments).status().message());
+  };
+  EXPECT_THAT(explain({.collective = Collective::kBcast, .count = 1}), HasSubstr("is for barrier"));
+  EXPECT_THAT(std::string(planner.Explain((*plans)[0], team.shape, {"a"}, {}).status().message()),
+              HasSubstr("a name for each node"));
+}
+
+}  // namespace
+}  // namespace copse::planner
