@@ -21,6 +21,8 @@ grep -q 'Library soname: \[libcopse.so.0\]' <<<"$dynamic" || fail "the soname is
 while read -r needed; do
   [[ $needed =~ ^(libstdc\+\+|libgcc_s|libc|libm|ld-linux.*)\.so\.[0-9]+$ ]] || fail "needs a library more: $needed"
 done < <(grep -oP 'Shared library: \[\K[^]]+' <<<"$dynamic")
+undefined=$(ldd -r "$library" | grep 'undefined symbol' || :)
+[ -z "$undefined" ] || fail "$undefined"
 ! grep -q 'TEXTREL' <<<"$dynamic" || fail "it has text relocations"
 
 # Loaded into users' processes: it never ends them, prints by itself or handles signals.

@@ -178,12 +178,14 @@ FakeDaemon::~FakeDaemon() {
 void FakeDaemon::Run() {
   auto* page = reinterpret_cast<ring::DaemonPage*>(page_.data());
   while (!stop_) {
-    std::vector<pollfd> fds{{listener_.get(), POLLIN, 0}, {doorbell_.get(), POLLIN, 0}};
+    std::vector<pollfd> fds;
     page->sleeping.store(1, std::memory_order_seq_cst);
     bool empty;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       empty = QueuesEmpty();
+      fds.push_back({listener_.get(), POLLIN, 0});
+      fds.push_back({doorbell_.get(), POLLIN, 0});
       for (auto& client : clients_) fds.push_back({client->socket.get(), POLLIN, 0});
     }
     poll(fds.data(), fds.size(), empty ? 5 : 0);
