@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls of a team's port: window, hashes, duplicates, credit, and the end of a call.
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gtest/gtest.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/single_engine.h"
+
+namespace copse::emu {
+namespace {
+
+using Events = std::vector<RecordedEvent>;
+using Mismatches = std::vector<RecordedMismatch>;
+
+constexpr uint32_t kCounters = 4;
+
+// Window of 4, two neighbours.
+class CallTest : public testing::Test {
+ protected:
+  CounterIndex At(uint64_t call, uint32_t counter) const {
+    return static_cast<uint32_t>(call % 4) * kCounters + counter;
+  }
+  void Expect(uint64_t call, uint16_t hash = kTestHash) {
+    ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(call), hash).ok());
+  }
+  void Finish(uint64_t call) { ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(call)).ok()); }
+  RecordAndPayload Packet(uint32_t edge, uint64_t call, uint32_t counter, Bytes payload = {}) {
+    return one_.From(edge, RecordKind::kPacket, call, counter, std::move(payload));
+  }
+  RecordAndPayload Credit(uint32_t edge, uint64_t finished, RecordKind kind = RecordKind::kCredit, uint64_t call = 0) {
+    RecordAndPayload record = one_.From(edge, kind, call, 0);
+    record.record.credit = static_cast<uint16_t>(finished);
+    return record;
+  }
+  // Kinds of the records sent since the last call, in order.
+  std::vector<RecordKind> SentKinds() {
+    std::vector<RecordKind> kinds;
+    for (const RecordAndPayload& sent : one_.transport.TakeRecords()) {
+      kinds.push_back(static_cast<RecordKind>(sent.record.kind));
+    }
+    return kinds;
+  }
+  const EngineStats& stats() { return one_.engine.stats(); }
+
+  SingleEngine one_{{.slots = 4, .counters_per_slot = kCounters, .edges = 2, .cell_bytes = 256}};
+};
+
+// --- Window ---
+
+TEST_F(CallTest, PacketsOutsideTheWindowAreDropped) {
+  for (uint64_t call = 0; call < 3; ++call) {
+    Expect(call);
+    Finish(call);
+  }
+  EXPECT_EQ(one_.engine.Finished(one_.port), CallSeq(3));
+  one_.Deliver(0, {Packet(0, 2, 0), Packet(0, 7, 0), Packet(0, 65535, 0)});
+  EXPECT_EQ(stats().dropped_window, 3u);
+  for (uint64_t call = 3; call < 7; ++call) Expect(call);
+  one_.Deliver(0, {Packet(0, 3, 0), Packet(0, 6, 0)});
+  EXPECT_EQ(stats().dropped_window, 3u);
+  EXPECT_EQ(one_.Counter(At(3, 0)), (CounterValue{1, 0}));
+  EXPECT_EQ(one_.Counter(At(6, 0)), (CounterValue{1, 0}));
+}
+
+TEST_F(CallTest, CallsMayFinishOutOfOrder) {
+  Finish(1);
+  Finish(2);
+  EXPECT_EQ(one_.engine.Finished(one_.port), CallSeq(0));
+  one_.Deliver(0, {Packet(0, 1, 0)});  // over, though the prefix is not that long yet
+  EXPECT_EQ(stats().dropped_window, 1u);
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.FinishCall(one_.port, CallSeq(1))));
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.ExpectHash(one_.port, CallSeq(2), 1)));
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.Count(one_.port, At(1, 0), 1, 0)));
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.Post(one_.port, {.counter = At(1, 0)}, {EventOf(1)})));
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 1)})));
+  Finish(0);
+  EXPECT_EQ(one_.engine.Finished(one_.port), CallSeq(3));
+  EXPECT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(5), 1).ok());  // slot 1 again
+}
+
+TEST_F(CallTest, ExpectAndFinishRefuseCallsOutsideTheWindow) {
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.ExpectHash(one_.port, CallSeq(4), 1)));
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.FinishCall(one_.port, CallSeq(4))));
+  Finish(0);
+  EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.FinishCall(one_.port, CallSeq(0))));
+  Expect(1, 5);
+  Expect(1, 5);
+  EXPECT_TRUE(absl::IsFailedPrecondition(one_.engine.ExpectHash(one_.port, CallSeq(1), 6)));
+}
+
+TEST_F(CallTest, TheEndOfACallZeroesItsCountersAndDropsWhatIsArmedThere) {
+  Expect(0);
+  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = At(0, 1), .threshold = 9}, {EventOf(1)}).ok());
+  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = At(1, 1), .threshold = 2}, {EventOf(2)}).ok());
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 0), EventOf(3)}).ok());  // ready, of call 0
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {CountOf(At(0, 3)), EventOf(4)}).ok());
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {EventOf(5)}).ok());  // of no call
+  ASSERT_TRUE(one_.engine.Count(one_.port, At(0, 1), 8, 0).ok());
+  Finish(0);
+  EXPECT_EQ(one_.Counter(At(0, 1)), CounterValue{});
+  ASSERT_TRUE(one_.engine.Count(one_.port, At(4, 1), 9, 0).ok());
+  ASSERT_TRUE(one_.engine.Count(one_.port, At(1, 1), 2, 0).ok());
+  one_.Run();
+  EXPECT_EQ(one_.sink.events, (Events{{5, false}, {2, false}}));
+  EXPECT_TRUE(SentKinds().empty());
+}
+
+// --- Hashes and duplicates ---
+
+TEST_F(CallTest, EarlyPacketsCountOnceTheHashIsKnown) {
+  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = At(0, 0), .threshold = 2}, {EventOf(1)}).ok());
+  RecordAndPayload error = Packet(1, 0, 0);
+  error.record.flags |= kRecordError;
+  one_.Deliver(0, {Packet(0, 0, 0), Packet(0, 0, 3)});
+  one_.Deliver(1, {error});
+  EXPECT_EQ(one_.Counter(At(0, 0)), CounterValue{});
+  Expect(0);
+  one_.Run();
+  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{1, 1}));
+  EXPECT_EQ(one_.Counter(At(0, 3)), (CounterValue{1, 0}));
+  EXPECT_EQ(one_.sink.events, (Events{{1, true}}));
+  EXPECT_TRUE(one_.sink.mismatches.empty());
+}
+
+TEST_F(CallTest, AMismatchIsReportedWhicheverCameFirstAndNeverCounts) {
+  one_.Deliver(0, {Packet(0, 0, 0), Packet(0, 0, 1)});
+  Expect(0, 0x1111);
+  EXPECT_EQ(one_.sink.mismatches, (Mismatches{{0, 0, kTestHash}}));
+  one_.Deliver(1, {Packet(1, 0, 0), Packet(1, 0, 1)});
+  one_.Deliver(0, {Packet(0, 0, 2)});
+  EXPECT_EQ(one_.sink.mismatches, (Mismatches{{0, 0, kTestHash}, {1, 0, kTestHash}}));
+  EXPECT_EQ(one_.Counter(At(0, 0)), CounterValue{});
+  EXPECT_GE(stats().dropped_mismatch, 4u);
+  // The next call on that slot is not affected.
+  for (uint64_t call = 0; call < 4; ++call) Finish(call);
+  Expect(4);
+  one_.Deliver(0, {Packet(0, 4, 0)});
+  EXPECT_EQ(one_.Counter(At(4, 0)), (CounterValue{1, 0}));
+}
+
+TEST_F(CallTest, AnEdgeThatContradictsItselfIsHeldToItsFirstPacket) {
+  RecordAndPayload other = Packet(0, 0, 1);
+  other.record.header.hash = 0x1111;
+  one_.Deliver(0, {Packet(0, 0, 0), other});
+  Expect(0);
+  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{1, 0}));
+  EXPECT_EQ(one_.Counter(At(0, 1)), CounterValue{});
+  EXPECT_EQ(stats().dropped_mismatch, 1u);
+}
+
+TEST_F(CallTest, TheSinkMayFinishTheCallThatMismatches) {
+  one_.Deliver(0, {Packet(0, 0, 0)});
+  one_.Deliver(1, {Packet(1, 0, 0)});
+  one_.sink.on_mismatch = [&](PortId) { Finish(0); };
+  Expect(0, 0x1111);
+  EXPECT_EQ(one_.sink.mismatches.size(), 1u);
+  EXPECT_EQ(one_.engine.Finished(one_.port), CallSeq(1));
+}
+
+TEST_F(CallTest, DuplicatesCountOnce) {
+  one_.Deliver(0, {Packet(0, 0, 0), Packet(0, 0, 0)});
+  Expect(0);
+  one_.Deliver(0, {Packet(0, 0, 0), Packet(0, 0, 1)});
+  one_.Deliver(0, {Packet(0, 0, 1)});
+  one_.Deliver(1, {Packet(1, 0, 0)});
+  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{2, 0}));  // one of each neighbour
+  EXPECT_EQ(one_.Counter(At(0, 1)), (CounterValue{1, 0}));
+  EXPECT_EQ(stats().dropped_duplicate, 3u);
+}
+
+TEST_F(CallTest, ANewEdgeDoesNotInheritWhatItsPredecessorSent) {
+  Expect(0);
+  one_.Deliver(0, {Packet(0, 0, 0)});
+  one_.engine.RemoveEdge(one_.port, 0);
+  one_.labels[0] = one_.engine.AddEdge(one_.port, Incarnation(SingleEngine::kPeer))->label;
+  one_.Deliver(0, {Packet(0, 0, 0)});
+  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{2, 0}));
+}
+
+// --- Credit ---
+
+TEST_F(CallTest, SendsBeyondTheCreditWaitAndAskOnce) {
+  for (uint64_t call = 0; call < 4; ++call) Finish(call);
+  SentKinds();
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 4), EventOf(4)}).ok());
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 5), EventOf(5)}).ok());
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(1, 0, 4), EventOf(6)}).ok());
+  one_.Run();
+  const auto asks = one_.transport.TakeRecords();
+  ASSERT_EQ(asks.size(), 2u);
+  for (const RecordAndPayload& ask : asks) {
+    EXPECT_EQ(static_cast<RecordKind>(ask.record.kind), RecordKind::kCreditAsk);
+    EXPECT_EQ(ask.record.header.sequence, 4);
+    EXPECT_EQ(ask.record.credit, 4);
+  }
+  EXPECT_TRUE(one_.sink.events.empty());
+  EXPECT_EQ(stats().credit_stalls, 2u);
+  EXPECT_EQ(stats().credit_asks, 2u);
+
+  one_.Deliver(0, {Credit(0, 1)});  // enough for call 4; call 5 stalls anew
+  EXPECT_EQ(one_.sink.TakeEvents(), (Events{{4, false}}));
+  EXPECT_EQ(SentKinds(), (std::vector<RecordKind>{RecordKind::kPacket, RecordKind::kCreditAsk}));
+  one_.Deliver(0, {Credit(0, 1), Credit(0, 0)});  // nothing new
+  EXPECT_TRUE(SentKinds().empty());
+  one_.Deliver(0, {Credit(0, 4)});
+  EXPECT_EQ(one_.sink.TakeEvents(), (Events{{5, false}}));
+  EXPECT_EQ(SentKinds(), (std::vector<RecordKind>{RecordKind::kPacket}));
+  // A packet brings credit along as well as a record of its own.
+  RecordAndPayload packet = Packet(1, 4, 0);
+  packet.record.credit = 2;
+  one_.Deliver(1, {packet});
+  EXPECT_EQ(one_.sink.TakeEvents(), (Events{{6, false}}));
+}
+
+TEST_F(CallTest, CreditGoesBackAloneAfterHalfTheWindowWhereDataCameIn) {
+  Expect(0);
+  one_.Deliver(0, {Packet(0, 0, 0)});
+  Finish(0);
+  one_.Run();
+  EXPECT_TRUE(SentKinds().empty());
+  Finish(1);
+  one_.Run();
+  const auto records = one_.transport.TakeRecords();
+  ASSERT_EQ(records.size(), 1u);  // to neighbour 0 only
+  EXPECT_EQ(static_cast<RecordKind>(records[0].record.kind), RecordKind::kCredit);
+  EXPECT_EQ(records[0].record.header.label, SingleEngine::kRemote);
+  EXPECT_EQ(records[0].record.credit, 2);
+  for (uint64_t call = 2; call < 10; ++call) Finish(call);
+  one_.Run();
+  EXPECT_TRUE(SentKinds().empty());  // nothing came in since
+  EXPECT_EQ(stats().credits_sent, 1u);
+}
+
+TEST_F(CallTest, CreditTravelsWithPacketsRatherThanAlone) {
+  Expect(0);
+  one_.Deliver(0, {Packet(0, 0, 0)});
+  Finish(0);
+  Finish(1);
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 2)}).ok());
+  one_.Run();
+  const auto records = one_.transport.TakeRecords();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(static_cast<RecordKind>(records[0].record.kind), RecordKind::kPacket);
+  EXPECT_EQ(records[0].record.credit, 2);
+}
+
+TEST_F(CallTest, AnAskIsAnsweredAtOnceOrWhenTheCallIsOver) {
+  one_.Deliver(0, {Credit(0, 0, RecordKind::kCreditAsk, 3)});  // it has that credit
+  EXPECT_EQ(SentKinds(), (std::vector<RecordKind>{RecordKind::kCredit}));
+  one_.Deliver(0, {Credit(0, 0, RecordKind::kCreditAsk, 5)});
+  EXPECT_TRUE(SentKinds().empty());
+  Finish(0);
+  one_.Run();
+  EXPECT_TRUE(SentKinds().empty());
+  Finish(1);
+  one_.Run();
+  const auto records = one_.transport.TakeRecords();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(static_cast<RecordKind>(records[0].record.kind), RecordKind::kCredit);
+  EXPECT_EQ(records[0].record.credit, 2);
+  Finish(2);
+  one_.Run();
+  EXPECT_TRUE(SentKinds().empty());
+}
+
+TEST_F(CallTest, AnEdgeUnusedForLongerThanItsSequenceNumbersStillKnowsItsCredit) {
+  for (uint64_t call = 0; call < 100'000; ++call) Finish(call);
+  SentKinds();
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 100'000), EventOf(1)}).ok());
+  one_.Run();
+  EXPECT_EQ(SentKinds(), (std::vector<RecordKind>{RecordKind::kCreditAsk}));
+  one_.Deliver(0, {Credit(0, 99'999)});
+  EXPECT_EQ(one_.sink.events, (Events{{1, false}}));
+}
+
+TEST_F(CallTest, AWaitingSequenceEndsWithItsCall) {
+  for (uint64_t call = 0; call < 4; ++call) Finish(call);
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 4), EventOf(4)}).ok());
+  one_.Run();
+  Finish(4);
+  SentKinds();
+  one_.Deliver(0, {Credit(0, 4)});
+  EXPECT_TRUE(one_.sink.events.empty());
+  EXPECT_TRUE(SentKinds().empty());
+}
+
+}  // namespace
+}  // namespace copse::emu

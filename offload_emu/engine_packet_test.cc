@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What travels: packets and puts into cells and regions, gets, the MPQ, control messages, and frames that are refused.
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gtest/gtest.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/engine_cluster.h"
+#include "offload_emu/outbox.h"
+#include "offload_emu/single_engine.h"
+
+namespace copse::emu {
+namespace {
+
+using Events = std::vector<RecordedEvent>;
+
+constexpr PortOptions kTeam = {.slots = 4, .counters_per_slot = 4, .regions = 4, .edges = 2, .cell_bytes = 256};
+
+// --- Landing ---
+
+class LandingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(1), kTestHash).ok());
+    ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory_.data(), memory_.size(), true).ok());
+    ASSERT_TRUE(one_.engine.BindRegion(one_.port, 1, locked_.data(), locked_.size(), false).ok());
+  }
+  // What lies in the cell of `edge` in call 1's slot.
+  Bytes Cell(uint32_t edge, uint64_t offset, uint32_t bytes) {
+    const MemoryRef cell{one_.engine.CellRegion(one_.port, edge, 1), offset};
+    Bytes copy(bytes);
+    EXPECT_TRUE(one_.engine.BindRegion(one_.port, 3, copy.data(), bytes, true).ok());
+    EXPECT_TRUE(one_.engine.Post(one_.port, {}, {CopyOf(cell, {3, 0}, bytes)}).ok());
+    one_.Run();
+    return copy;
+  }
+  RecordAndPayload Put(uint32_t region, uint64_t offset, Bytes payload) {
+    RecordAndPayload put = one_.From(0, RecordKind::kPut, 1, 2, std::move(payload));
+    put.record.region = region;
+    put.record.offset = offset;
+    return put;
+  }
+  CounterValue Counted() { return one_.Counter(1 * 4 + 2); }
+
+  SingleEngine one_{kTeam};
+  Bytes memory_ = Bytes(64);
+  Bytes locked_ = Bytes(64);
+};
+
+TEST_F(LandingTest, PacketsAndPutsLandInTheEdgesCell) {
+  RecordAndPayload packet = one_.From(1, RecordKind::kPacket, 1, 0, {1, 2, 3});
+  packet.record.offset = 5;
+  one_.Deliver(1, {packet});
+  one_.Deliver(0, {Put(kCellOfEdge, 200, Bytes(56, 9))});
+  EXPECT_EQ(Cell(1, 5, 3), (Bytes{1, 2, 3}));
+  EXPECT_EQ(Cell(0, 200, 56), Bytes(56, 9));
+  EXPECT_EQ(Counted(), (CounterValue{1, 0}));
+  EXPECT_EQ(one_.engine.stats().packets_received, 1u);
+  EXPECT_EQ(one_.engine.stats().puts_received, 1u);
+}
+
+TEST_F(LandingTest, APutGoesToABoundRegion) {
+  one_.Deliver(0, {Put(0, 60, {1, 2, 3, 4})});
+  EXPECT_EQ(memory_[63], 4);
+  EXPECT_EQ(Counted(), (CounterValue{1, 0}));
+}
+
+TEST_F(LandingTest, WithoutTheTriggerFlagItLandsAndDoesNotCount) {
+  RecordAndPayload put = Put(0, 0, {7});
+  put.record.flags = 0;
+  one_.Deliver(0, {put});
+  EXPECT_EQ(memory_[0], 7);
+  EXPECT_EQ(Counted(), CounterValue{});
+}
+
+TEST_F(LandingTest, WhatIsOutOfBoundsIsDropped) {
+  RecordAndPayload counter = Put(0, 0, {7});
+  counter.record.counter = 4;
+  const std::vector<RecordAndPayload> bad = {
+      Put(kCellOfEdge, 250, Bytes(7)),
+      Put(kCellOfEdge, UINT64_MAX, Bytes(7)),
+      Put(0, 60, Bytes(5)),
+      Put(1, 0, Bytes(5)),                                        // read-only
+      Put(2, 0, Bytes(5)),                                        // unbound
+      Put(one_.engine.CellRegion(one_.port, 1, 1), 0, Bytes(5)),  // another edge's cell
+      Put(one_.engine.ScratchRegion(one_.port, 1), 0, Bytes(5)),  // nobody else's
+      counter,
+  };
+  for (size_t i = 0; i < bad.size(); ++i) {
+    one_.Deliver(0, {bad[i]});
+    EXPECT_EQ(one_.engine.stats().dropped_malformed, i + 1) << i;
+  }
+  EXPECT_EQ(Counted(), CounterValue{});
+  EXPECT_EQ(memory_, Bytes(64));
+}
+
+// --- Get ---
+
+class GetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto edges = cluster_.Link(0, 1);
+    ASSERT_EQ(edges.first, 0u);
+    for (uint32_t i = 0; i < 2; ++i) {
+      EngineNode& node = cluster_.node(i);
+      ASSERT_TRUE(node.engine->BindRegion(node.port, 0, memory_[i].data(), memory_[i].size(), true).ok());
+    }
+    for (size_t i = 0; i < memory_[1].size(); ++i) memory_[1][i] = static_cast<uint8_t>(i * 7);
+  }
+  absl::Status Get(uint64_t offset, uint32_t bytes, CounterIndex counter, uint32_t region = 0) {
+    return cluster_.node(0).engine->Post(cluster_.node(0).port, {},
+                                         {GetOf(0, region, offset, {0, offset}, bytes, counter)});
+  }
+  CounterValue Counter(CounterIndex index) {
+    return cluster_.node(0).engine->ReadCounter(cluster_.node(0).port, index);
+  }
+
+  EngineCluster cluster_{2, {.sequences = 200, .slots = 2, .counters_per_slot = 4, .regions = 1, .edges = 1}};
+  Bytes memory_[2] = {Bytes(200'000), Bytes(200'000)};
+};
+
+TEST_F(GetTest, FetchesWhatThePeerHasBound) {
+  ASSERT_TRUE(Get(100, 16'000, 1).ok());
+  cluster_.Run();
+  EXPECT_EQ(Counter(1), (CounterValue{1, 0}));
+  EXPECT_TRUE(std::equal(memory_[0].begin() + 100, memory_[0].begin() + 16'100, memory_[1].begin() + 100));
+  EXPECT_EQ(memory_[0][16'100], 0);
+}
+
+TEST_F(GetTest, MoreThanAnEdgeHoldsWait) {
+  for (uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(Get(i * 2000, 2000, 1).ok());
+  cluster_.Run();
+  EXPECT_EQ(Counter(1), (CounterValue{100, 0}));
+  EXPECT_EQ(memory_[0], memory_[1]);
+  EXPECT_EQ(cluster_.node(1).engine->stats().dropped_malformed, 0u);
+}
+
+TEST_F(GetTest, OutOfBoundsIsAnsweredWithAFailure) {
+  ASSERT_TRUE(Get(190'000, 16'000, 1).ok());  // also beyond our own region: fails here
+  ASSERT_TRUE(Get(0, 10, 2, /*region=*/5).ok());
+  ASSERT_TRUE(Get(0, 10, 3, kCellOfEdge).ok());
+  cluster_.Run();
+  for (const CounterIndex counter : {1, 2, 3}) EXPECT_EQ(Counter(counter), (CounterValue{0, 1})) << counter;
+}
+
+TEST_F(GetTest, AnAnswerThatComesAfterTheCallIsDropped) {
+  ASSERT_TRUE(Get(0, 10, 1).ok());
+  cluster_.node(0).Run();
+  ASSERT_TRUE(cluster_.node(0).engine->FinishCall(cluster_.node(0).port, CallSeq(0)).ok());
+  cluster_.Run();
+  EXPECT_EQ(Counter(1), CounterValue{});
+  EXPECT_EQ(memory_[0][1], 0);
+  EXPECT_EQ(cluster_.node(0).engine->stats().dropped_window, 1u);
+}
+
+TEST(GetReplyTest, OnlyTheAnswerThatWasAskedForIsTaken) {
+  SingleEngine one(kTeam);
+  Bytes memory(64);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 64, true).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {GetOf(0, 0, 0, {0, 0}, 8, 1)}).ok());
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {GetOf(0, 0, 0, {0, 8}, 8, 2)}).ok());
+  one.Run();
+  const auto gets = one.transport.TakeRecords();
+  ASSERT_EQ(gets.size(), 2u);
+  EXPECT_EQ(gets[0].record.reply_label, static_cast<uint32_t>(one.labels[0]));
+  const auto reply = [&](uint32_t edge, uint32_t number, Bytes payload) {
+    RecordAndPayload put = one.From(edge, RecordKind::kPut, 0, 0, std::move(payload));
+    put.record.flags = kRecordReply;
+    put.record.region = number;
+    return put;
+  };
+  one.Deliver(1, {reply(1, gets[0].record.reply_region, Bytes(8, 1))});            // another edge
+  one.Deliver(0, {reply(0, gets[0].record.reply_region + 0x10000, Bytes(8, 1))});  // an older request
+  EXPECT_EQ(one.engine.stats().dropped_window, 2u);
+  EXPECT_EQ(memory, Bytes(64));
+  one.Deliver(0, {reply(0, gets[0].record.reply_region, Bytes(9, 1))});  // not what was asked for
+  EXPECT_EQ(one.Counter(1), (CounterValue{0, 1}));
+  one.Deliver(0, {reply(0, gets[1].record.reply_region, Bytes(8, 2))});
+  one.Deliver(0, {reply(0, gets[1].record.reply_region, Bytes(8, 3))});  // again
+  EXPECT_EQ(one.Counter(2), (CounterValue{1, 0}));
+  EXPECT_EQ(memory[8], 2);
+  EXPECT_EQ(memory[0], 0);
+}
+
+TEST(GetRequestTest, MoreThanAnEdgeMayAskAreDropped) {
+  SingleEngine one(kTeam);
+  one.transport.answer = absl::ResourceExhaustedError("full");
+  RecordAndPayload get = one.From(0, RecordKind::kGet, 0, 0);
+  get.record.bytes = kPutBytesMax;
+  one.Deliver(0, std::vector<RecordAndPayload>(100, get));
+  EXPECT_EQ(one.engine.stats().gets_received, 16u);
+  EXPECT_EQ(one.engine.stats().dropped_malformed, 84u);
+}
+
+// --- MPQ ---
+
+TEST(MpqTest, PacketsQueueInOrderAndAFullQueueDrops) {
+  SingleEngine one({.mpq_entries = 2, .counters_per_slot = 2, .regions = 1, .edges = 1});
+  RecordAndPayload quiet = one.From(0, RecordKind::kPacket, 7, 0, {1, 2});
+  quiet.record.flags = 0;
+  one.Deliver(0, {quiet, one.From(0, RecordKind::kPacket, 7, 1, {3}), one.From(0, RecordKind::kPacket, 7, 1, {4})});
+  EXPECT_EQ(one.engine.stats().dropped_mpq_full, 1u);
+  EXPECT_EQ(one.Counter(1), (CounterValue{1, 0}));
+  MpPacket packet;
+  uint32_t bytes = 0;
+  ASSERT_TRUE(one.engine.PopPacket(one.port, &packet, &bytes));
+  EXPECT_EQ(bytes, 2u);
+  EXPECT_EQ(packet.payload[1], 2);
+  EXPECT_EQ(packet.payload[2], 0);
+  EXPECT_EQ(packet.header.sequence, 7);
+  EXPECT_EQ(packet.header.label, static_cast<uint32_t>(one.labels[0]));
+  // The same counter counts every packet: there are no calls, hence no duplicates.
+  one.Deliver(0, {one.From(0, RecordKind::kPacket, 9, 1, {5})});
+  EXPECT_EQ(one.Counter(1), (CounterValue{2, 0}));
+  ASSERT_TRUE(one.engine.PopPacket(one.port, &packet, &bytes));
+  EXPECT_EQ(packet.payload[0], 3);
+  ASSERT_TRUE(one.engine.PopPacket(one.port, &packet, &bytes));
+  EXPECT_EQ(packet.payload[0], 5);
+  EXPECT_FALSE(one.engine.PopPacket(one.port, &packet, &bytes));
+}
+
+TEST(MpqTest, PutsGoToBoundRegionsErrorsCountAsFailuresAndBoundsHold) {
+  SingleEngine one({.mpq_entries = 2, .counters_per_slot = 2, .regions = 1, .edges = 1});
+  Bytes memory(8);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 8, true).ok());
+  RecordAndPayload put = one.From(0, RecordKind::kPut, 7, 0, {1, 2});
+  one.Deliver(0, {put});  // to a cell: there are none
+  EXPECT_EQ(one.engine.stats().dropped_malformed, 1u);
+  put.record.region = 0;
+  one.Deliver(0, {put});
+  EXPECT_EQ(memory[1], 2);
+  RecordAndPayload error = one.From(0, RecordKind::kPacket, 7, 0);
+  error.record.flags |= kRecordError;
+  one.Deliver(0, {error, one.From(0, RecordKind::kPacket, 7, 2)});
+  EXPECT_EQ(one.Counter(0), (CounterValue{1, 1}));
+  EXPECT_EQ(one.engine.stats().dropped_malformed, 2u);
+}
+
+TEST(MpqTest, ClientsExchangePacketsWithoutCalls) {
+  EngineCluster cluster(2, {.mpq_entries = 8, .regions = 1, .edges = 1});
+  cluster.Link(0, 1);
+  Bytes memory = {1, 2, 3, 4};
+  EngineNode& a = cluster.node(0);
+  EngineNode& b = cluster.node(1);
+  ASSERT_TRUE(a.engine->BindRegion(a.port, 0, memory.data(), 4, false).ok());
+  for (uint32_t i = 0; i < 8; ++i) {
+    Descriptor send = SendOf(0, 3, 1000 * i);
+    send.source = {0, 0};
+    send.bytes = 4;
+    ASSERT_TRUE(a.engine->Post(a.port, {}, {send}).ok());
+  }
+  cluster.Run();
+  EXPECT_EQ(b.engine->ReadCounter(b.port, 3), (CounterValue{8, 0}));
+  MpPacket packet;
+  uint32_t bytes = 0;
+  for (uint32_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(b.engine->PopPacket(b.port, &packet, &bytes));
+    EXPECT_EQ(packet.header.sequence, static_cast<uint16_t>(1000 * i));
+  }
+}
+
+// --- Frames ---
+
+TEST(OutboxTest, RecordsToOnePeerShareFrames) {
+  SingleEngine one({.slots = 4, .regions = 1, .edges = 2});
+  Bytes memory(4000, 5);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 4000, false).ok());
+  std::vector<Descriptor> sends;
+  for (uint32_t i = 0; i < 10; ++i) sends.push_back(PutOf(i % 2, i, 0, {0, 0}, 4000 - i));
+  ASSERT_TRUE(one.engine.Post(one.port, {}, sends).ok());
+  one.Run();
+  ASSERT_EQ(one.transport.sent.size(), 4u);  // 4 + 1 puts a peer
+  for (const auto& [peer, frame] : one.transport.sent) EXPECT_LE(frame.size(), kFrameBytesMax);
+  const auto records = one.transport.TakeRecords();
+  ASSERT_EQ(records.size(), 10u);
+  for (const RecordAndPayload& each : records) EXPECT_EQ(each.payload, Bytes(4000 - each.record.counter, 5));
+}
+
+TEST(OutboxTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait) {
+  SingleEngine one({.sequences = 200, .slots = 4, .regions = 1, .edges = 1});
+  Bytes memory(16'000, 5);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 16'000, false).ok());
+  one.transport.answer = absl::ResourceExhaustedError("full");
+  for (uint32_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(one.engine.Post(one.port, {}, {PutOf(0, i, 0, {0, 0}, 16'000)}).ok());
+  }
+  one.Run();
+  EXPECT_FALSE(one.engine.Progress(1 << 20));  // no reason to spin
+  EXPECT_EQ(one.engine.stats().puts_sent, Outbox::kFramesMax);
+  EXPECT_LE(one.engine.stats().memory_used_bytes, (Outbox::kFramesMax + 1) * kFrameBytesMax);
+  one.transport.answer = absl::OkStatus();
+  one.Run(1 << 30);
+  const auto records = one.transport.TakeRecords();
+  ASSERT_EQ(records.size(), 100u);
+  for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(records[i].record.counter, i);
+  EXPECT_EQ(one.engine.stats().memory_used_bytes, 0u);
+}
+
+TEST(OutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {
+  SingleEngine one({.slots = 4, .edges = 1});
+  one.transport.answer = absl::UnavailableError("no connection");
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(0, 0, 0)}).ok());
+  one.Run();
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(0, 1, 0)}).ok());
+  one.Run();
+  ASSERT_EQ(one.control.downs.size(), 1u);
+  EXPECT_EQ(one.control.downs[0].first, Incarnation(SingleEngine::kPeer));
+  one.transport.answer = absl::OkStatus();
+  one.Run();
+  EXPECT_TRUE(one.transport.sent.empty());
+}
+
+TEST(OutboxTest, ALostPeersFramesAreDroppedAndItsEdgesGoOnUntilRemoved) {
+  SingleEngine one({.slots = 4, .regions = 1, .edges = 1});
+  one.transport.answer = absl::ResourceExhaustedError("full");
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(0, 0, 0), EventOf(1)}).ok());
+  one.Run();
+  one.transport.to_lose.push_back(Incarnation(SingleEngine::kPeer));
+  one.transport.to_lose.push_back(Incarnation(999));  // one we have no edge to
+  one.Run();
+  EXPECT_EQ(one.control.downs.size(), 2u);
+  one.transport.answer = absl::UnavailableError("down");
+  one.Run();
+  EXPECT_EQ(one.control.downs.size(), 2u);  // not twice
+  EXPECT_EQ(one.engine.stats().memory_used_bytes, 0u);
+}
+
+TEST(ControlTest, MessagesTravelBothWays) {
+  EngineCluster cluster(2, {.edges = 1});
+  cluster.Link(0, 1);
+  const std::string text = "hello";
+  const auto bytes = absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  ASSERT_TRUE(cluster.node(0).engine->SendControl(Incarnation(101), 7, bytes).ok());
+  ASSERT_TRUE(cluster.node(1).engine->SendControl(Incarnation(100), 8, {}).ok());
+  cluster.Run();
+  ASSERT_EQ(cluster.node(1).control.controls.size(), 1u);
+  EXPECT_EQ(cluster.node(1).control.controls[0], std::make_tuple(Incarnation(100), uint16_t{7}, text));
+  EXPECT_EQ(cluster.node(0).control.controls[0], std::make_tuple(Incarnation(101), uint16_t{8}, std::string()));
+  EXPECT_EQ(cluster.node(1).control.heard, 1u);
+}
+
+TEST(ControlTest, RefusesWhatIsTooLongUnconnectedOrTooMuch) {
+  SingleEngine one({}, {});
+  EXPECT_TRUE(absl::IsInvalidArgument(one.engine.SendControl(Incarnation(2), 1, Bytes(kControlBytesMax + 1))));
+  one.transport.answer = absl::UnavailableError("no connection");
+  EXPECT_TRUE(absl::IsUnavailable(one.engine.SendControl(Incarnation(2), 1, Bytes(10))));
+  one.transport.answer = absl::ResourceExhaustedError("full");
+  for (size_t i = 0; i < Outbox::kFramesMax; ++i) {
+    EXPECT_TRUE(one.engine.SendControl(Incarnation(2), static_cast<uint16_t>(i), Bytes(i)).ok());
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(one.engine.SendControl(Incarnation(2), 1, Bytes(10))));
+  one.transport.answer = absl::OkStatus();
+  one.Run();
+  ASSERT_EQ(one.transport.sent.size(), Outbox::kFramesMax);
+  EXPECT_EQ(one.transport.sent[3].second.size(), sizeof(FrameHeader) + 3);
+}
+
+TEST(FrameTest, WhatDoesNotFitIsDroppedWholeAndCounted) {
+  SingleEngine one(kTeam);
+  ASSERT_TRUE(one.engine.ExpectHash(one.port, CallSeq(0), kTestHash).ok());
+  const Incarnation peer(SingleEngine::kPeer);
+  const RecordAndPayload good = one.From(0, RecordKind::kPacket, 0, 0, {1, 2, 3});
+  const auto frame = [&](const RecordAndPayload& second) {
+    return MakeDataFrame(peer, Incarnation(SingleEngine::kSelf), {good, second});
+  };
+  const auto with_header = [&](auto change) {
+    Bytes bytes = frame(one.From(0, RecordKind::kPacket, 0, 1));
+    FrameHeader header;
+    std::memcpy(&header, bytes.data(), sizeof(header));
+    change(&header);
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    return bytes;
+  };
+  const auto with_record = [&](RecordKind kind, auto change) {
+    RecordAndPayload record = one.From(0, kind, 0, 1);
+    change(&record);
+    return frame(record);
+  };
+  const std::vector<Bytes> malformed = {
+      {},
+      Bytes(31),
+      Bytes(kFrameBytesMax + 8),
+      with_header([](FrameHeader* h) { h->kind = 3; }),
+      with_header([](FrameHeader* h) { h->bytes += 8; }),
+      with_header([](FrameHeader* h) { h->count = 1; }),
+      with_header([](FrameHeader* h) { h->count = 3; }),
+      with_record(static_cast<RecordKind>(6), [](RecordAndPayload*) {}),
+      with_record(RecordKind::kPacket, [](RecordAndPayload* r) { r->record.flags = 8; }),
+      with_record(RecordKind::kPacket, [](RecordAndPayload* r) { r->record.flags = kRecordReply; }),
+      with_record(RecordKind::kPacket, [](RecordAndPayload* r) { r->record.bytes = 8; }),
+      with_record(RecordKind::kPacket, [](RecordAndPayload* r) { r->payload.resize(r->record.bytes = 121); }),
+      with_record(RecordKind::kPut, [](RecordAndPayload* r) { r->record.bytes = UINT32_MAX; }),
+      with_record(RecordKind::kPut,
+                  [](RecordAndPayload* r) {
+                    r->payload.resize(r->record.bytes = 8);
+                    r->record.flags = kRecordError;
+                  }),
+      with_record(RecordKind::kGet, [](RecordAndPayload* r) { r->record.bytes = kPutBytesMax + 1; }),
+      with_record(RecordKind::kGet, [](RecordAndPayload* r) { r->record.flags = kRecordTrigger; }),
+      with_record(RecordKind::kCredit, [](RecordAndPayload* r) { r->payload.resize(r->record.bytes = 8); }),
+      with_record(RecordKind::kCreditAsk, [](RecordAndPayload* r) { r->record.flags = kRecordTrigger; }),
+  };
+  for (size_t i = 0; i < malformed.size(); ++i) {
+    one.transport.to_deliver.push_back(malformed[i]);
+    one.Run();
+    EXPECT_EQ(one.engine.stats().dropped_malformed, i + 1) << i;
+  }
+  EXPECT_EQ(one.control.heard, 0u);
+  EXPECT_EQ(one.Counter(0), CounterValue{});
+
+  one.transport.to_deliver.push_back(with_header([](FrameHeader* h) { h->version = 3; }));
+  one.Run();
+  EXPECT_EQ(one.engine.stats().dropped_version, 1u);
+  one.transport.to_deliver.push_back(with_header([](FrameHeader* h) { h->destination_incarnation = 77; }));
+  one.Run();
+  EXPECT_EQ(one.engine.stats().dropped_incarnation, 1u);
+  one.transport.to_deliver.push_back(with_header([](FrameHeader* h) { h->source_incarnation += 1; }));
+  one.Run();  // the neighbour of edge 1, with labels of edge 0
+  EXPECT_EQ(one.engine.stats().dropped_incarnation, 3u);
+  one.transport.to_deliver.push_back(with_header([](FrameHeader* h) { h->version = 2; }));  // our successor's
+  one.Run();
+  EXPECT_EQ(one.Counter(0), (CounterValue{1, 0}));
+}
+
+}  // namespace
+}  // namespace copse::emu
