@@ -178,7 +178,9 @@ class SymbolicRun {
       runnable_.pop_front();
       RETURN_IF_ERROR(Advance(v));
     }
-    for (uint32_t v = 0; v < n; ++v) RETURN_IF_ERROR(CheckEnd(v));
+    // A packet that nobody awaits is the cause, what it leaves undone elsewhere the effect: causes first.
+    for (uint32_t v = 0; v < n; ++v) RETURN_IF_ERROR(CheckEnded(v));
+    for (uint32_t v = 0; v < n; ++v) RETURN_IF_ERROR(CheckContent(v));
     return absl::OkStatus();
   }
 
@@ -299,7 +301,7 @@ class SymbolicRun {
     return all;
   }
 
-  absl::Status CheckEnd(uint32_t v) {
+  absl::Status CheckEnded(uint32_t v) {
     const Node& node = nodes_[v];
     if (node.next != node.sequence.primitives.size()) {
       return Bad(plan_, "deadlock: node ", v, " waits for ever at '",
@@ -308,6 +310,11 @@ class SymbolicRun {
     for (const auto& [peer, message] : node.arrived) {
       if (!message.awaited) return Bad(plan_, "node ", peer, " sends to node ", v, ", which does not await it");
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckContent(uint32_t v) {
+    const Node& node = nodes_[v];
     if (node.ranks_done != shape_.RanksOf(NodeIndex(v)).size()) return Bad(plan_, "node ", v, " leaves a rank behind");
     if (arguments_.collective == Collective::kBarrier && exact_ && node.scratch.Distinct() != plan_.node_count) {
       return Bad(plan_, "node ", v, " leaves the barrier before all have entered (heard of=", node.scratch.Distinct(),

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small plans for tests, made by hand: the production trees come from planner/, which this folder does not know.
+#ifndef COPSE_PLANNER_SCHEDULE_SAMPLE_PLANS_H_
+#define COPSE_PLANNER_SCHEDULE_SAMPLE_PLANS_H_
+
+#include <cstdint>
+
+#include "base/prng.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::schedule {
+
+// `ranks_per_node` ranks on each of `nodes` nodes, in blocks.
+inline TeamShape BlockShape(uint32_t nodes, uint32_t ranks_per_node) {
+  TeamShape shape{.node_count = nodes};
+  for (uint32_t r = 0; r < nodes * ranks_per_node; ++r) shape.node_of_rank.push_back(NodeIndex(r / ranks_per_node));
+  return shape;
+}
+
+// A random tree over `nodes` nodes, rooted at node 0.
+inline Plan RandomTreePlan(Collective collective, uint32_t nodes, uint64_t seed) {
+  Prng prng(seed);
+  Plan plan{.id = PlanId(1),
+            .collective = collective,
+            .bytes_max = collective == Collective::kBarrier ? 0 : kMessageBytesMax,
+            .algorithm = "random",
+            .node_count = nodes,
+            .segment_bytes = kSegmentBytesMax};
+  plan.neighbours.resize(nodes);
+  for (uint32_t v = 1; v < nodes; ++v) {
+    const auto parent = static_cast<uint32_t>(prng.Below(v));
+    plan.neighbours[parent].push_back(v);
+    plan.neighbours[v].push_back(parent);
+  }
+  return plan;
+}
+
+// Dissemination: in round k node v tells v + 2^(k-1) and hears from v - 2^(k-1).
+inline Plan DisseminationPlan(uint32_t nodes) {
+  Plan plan{.id = PlanId(2), .algorithm = "dissemination", .kind = PlanKind::kExchange, .node_count = nodes};
+  plan.steps.resize(nodes);
+  uint16_t round = 1;
+  for (uint32_t distance = 1; distance < nodes; distance *= 2, ++round) {
+    for (uint32_t v = 0; v < nodes; ++v) {
+      plan.steps[v].push_back({round, (v + distance) % nodes, (v + nodes - distance) % nodes});
+    }
+  }
+  return plan;
+}
+
+// Recursive doubling for a power of two, of messages up to `bytes_max`.
+inline Plan DoublingPlan(uint32_t nodes, uint64_t bytes_max) {
+  Plan plan{.id = PlanId(3), .collective = Collective::kAllreduce, .bytes_max = bytes_max, .algorithm = "recursive-doubling",
+            .kind = PlanKind::kExchange, .node_count = nodes};
+  plan.steps.resize(nodes);
+  uint16_t round = 1;
+  for (uint32_t distance = 1; distance < nodes; distance *= 2, ++round) {
+    for (uint32_t v = 0; v < nodes; ++v) plan.steps[v].push_back({round, v ^ distance, v ^ distance});
+  }
+  return plan;
+}
+
+}  // namespace copse::schedule
+
+#endif  // COPSE_PLANNER_SCHEDULE_SAMPLE_PLANS_H_
