@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/peer_messages.h"
+
+#include "base/prng.h"
+#include "gtest/gtest.h"
+
+namespace copse::daemon {
+namespace {
+
+std::vector<PeerMessage> Samples() {
+  const schedule::CallArguments arguments{.collective = schedule::Collective::kReduce,
+                                          .type = emu::AluType::kDouble,
+                                          .op = emu::AluOp::kMax,
+                                          .count = 6,
+                                          .root = 3};
+  return {HeartbeatMessage{},
+          BreakMessage{TeamId(7), {schedule::Failure::kMemberLost, "rank 3 on node n2 lost: silent for 10s"}},
+          ArgumentsMessage{TeamId(7), CallSeq(12), Rank(3), "n2", arguments},
+          LeftMessage{TeamId(7), CallSeq(99)},
+          EpochAskMessage{TeamId(7), EpochId(2)},
+          EpochAnswerMessage{TeamId(7), EpochId(2), true, CallSeq(40), 0xabcdef}};
+}
+
+TEST(PeerMessagesTest, RoundTrip) {
+  for (const PeerMessage& message : Samples()) {
+    const EncodedPeerMessage encoded = EncodePeerMessage(message);
+    const absl::StatusOr<PeerMessage> decoded = DecodePeerMessage(encoded.type, encoded.body);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(decoded->index(), message.index());
+    EXPECT_EQ(EncodePeerMessage(*decoded).body, encoded.body);
+  }
+}
+
+TEST(PeerMessagesTest, TypesAreThoseOfTheWire) {
+  EXPECT_EQ(EncodePeerMessage(HeartbeatMessage{}).type, static_cast<uint16_t>(PeerMessageType::kHeartbeat));
+  EXPECT_EQ(EncodePeerMessage(EpochAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kEpochAnswer));
+}
+
+TEST(PeerMessagesTest, EveryPrefixAndEveryUnknownTypeIsRefused) {
+  for (const PeerMessage& message : Samples()) {
+    const EncodedPeerMessage encoded = EncodePeerMessage(message);
+    for (size_t n = 0; n < encoded.body.size(); ++n) {
+      EXPECT_FALSE(DecodePeerMessage(encoded.type, std::string_view(encoded.body).substr(0, n)).ok());
+    }
+    EXPECT_FALSE(DecodePeerMessage(encoded.type, encoded.body + "x").ok());
+  }
+  EXPECT_FALSE(DecodePeerMessage(0, "").ok());
+  EXPECT_FALSE(DecodePeerMessage(7, "").ok());
+}
+
+TEST(PeerMessagesTest, GarbageNeverCrashes) {
+  Prng prng(3);
+  for (int i = 0; i < 100000; ++i) {
+    std::string body(prng.Below(60), '\0');
+    for (char& c : body) c = static_cast<char>(prng.Next());
+    const auto type = static_cast<uint16_t>(prng.Below(9));
+    const absl::StatusOr<PeerMessage> decoded = DecodePeerMessage(type, body);
+    if (decoded.ok()) {
+      EXPECT_EQ(EncodePeerMessage(*decoded).type, type);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace copse::daemon
