@@ -57,12 +57,18 @@ std::optional<uint64_t> ParseSize(const std::string& text) {
 
 std::string_view TypeText(Type type) {
   switch (type) {
-    case Type::kText: return "a text";
-    case Type::kBool: return "true or false";
-    case Type::kInteger: return "an integer";
-    case Type::kDuration: return "a duration such as 500ms or 10s";
-    case Type::kBytes: return "a size such as 65536 or 64MiB";
-    case Type::kList: return "a list";
+    case Type::kText:
+      return "a text";
+    case Type::kBool:
+      return "true or false";
+    case Type::kInteger:
+      return "an integer";
+    case Type::kDuration:
+      return "a duration such as 500ms or 10s";
+    case Type::kBytes:
+      return "a size such as 65536 or 64MiB";
+    case Type::kList:
+      return "a list";
   }
   return "?";
 }
@@ -82,7 +88,8 @@ std::string Quoted(const std::string& text) {
   const bool plain = !text.empty() && text.find_first_not_of(kPlain) == std::string::npos &&
                      absl::ascii_isalnum(static_cast<unsigned char>(text[0])) && text.back() != ':';
   if (plain || (!text.empty() && text[0] == '/' && text.find_first_not_of(kPlain) == std::string::npos)) return text;
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"\t", "\\t"}}), "\"");
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"\t", "\\t"}}),
+                      "\"");
 }
 
 }  // namespace
@@ -103,7 +110,9 @@ absl::Status Config::Check(const Key& key, const std::string& text) {
   bool parses = true;
   int place = 0;
   switch (key.type) {
-    case Type::kBool: parses = ParseBool(text).has_value(); break;
+    case Type::kBool:
+      parses = ParseBool(text).has_value();
+      break;
     case Type::kInteger:
       parses = ParseInteger(text).has_value();
       if (parses) place = Place(ParseInteger, key, text);
@@ -117,11 +126,13 @@ absl::Status Config::Check(const Key& key, const std::string& text) {
       if (parses) place = Place(ParseSize, key, text);
       break;
     case Type::kText:
-    case Type::kList: break;
+    case Type::kList:
+      break;
   }
   if (!parses) return bad(absl::StrCat("not ", AbslView(TypeText(key.type))));
   const auto outside = [&](std::string_view why, const std::string& limit) {
-    return absl::InvalidArgumentError(absl::StrCat(AbslView(why), "|key=", key.name, ", value=", text, ", limit=", limit));
+    return absl::InvalidArgumentError(
+        absl::StrCat(AbslView(why), "|key=", key.name, ", value=", text, ", limit=", limit));
   };
   if (place < 0) return outside("too small", key.lowest);
   if (place > 0) return outside("too large", key.highest);
@@ -165,7 +176,8 @@ absl::Status Config::LoadFile(const Sources& sources, Values* values) const {
     return Error(absl::StrCat("not YAML: ", e.msg), absl::StrCat("file=", sources.file, ":", e.mark.line + 1));
   }
   if (root.IsNull()) return absl::OkStatus();
-  if (!root.IsMap()) return Error("not a list of KEY: VALUE", absl::StrCat("file=", sources.file, ":", root.Mark().line + 1));
+  if (!root.IsMap())
+    return Error("not a list of KEY: VALUE", absl::StrCat("file=", sources.file, ":", root.Mark().line + 1));
   std::map<std::string, int> seen;
   for (const auto& entry : root) {
     const std::string where = absl::StrCat("file=", sources.file, ":", entry.first.Mark().line + 1);
@@ -262,7 +274,9 @@ std::string Config::Print() const {
   for (const Key& key : keys_) {
     absl::StrAppend(&out, "\n# ", absl::StrReplaceAll(key.comment, {{"\n", "\n# "}}), "\n");
     absl::StrAppend(&out, "# Default: ", key.default_text.empty() ? "(empty)" : key.default_text);
-    if (!key.lowest.empty() || !key.highest.empty()) absl::StrAppend(&out, "; from ", key.lowest.empty() ? "any" : key.lowest, " to ", key.highest.empty() ? "any" : key.highest);
+    if (!key.lowest.empty() || !key.highest.empty())
+      absl::StrAppend(&out, "; from ", key.lowest.empty() ? "any" : key.lowest, " to ",
+                      key.highest.empty() ? "any" : key.highest);
     if (!key.choices.empty()) absl::StrAppend(&out, "; one of ", absl::StrJoin(key.choices, ", "));
     absl::StrAppend(&out, ". Environment: ", EnvironmentName(key.name), ".");
     const Value& value = values_.find(key.name)->second;

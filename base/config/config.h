@@ -2,12 +2,11 @@
 //
 // Configuration of the daemons: keys with defaults and comments, read from a YAML file, the environment and flags.
 //
-//   config::Config config("copsed", {{.name = "listen", .default_text = "127.0.0.1:7470", .comment = "Where to listen."}});
-//   RETURN_IF_ERROR(config.Load({.file = "/etc/copse/copsed.yaml"}));
-//   Listen(config.Text("listen"));
+//   config::Config config("copsed", {{.name = "listen", .default_text = "127.0.0.1:7470", .comment = "Where to
+//   listen."}}); RETURN_IF_ERROR(config.Load({.file = "/etc/copse/copsed.yaml"})); Listen(config.Text("listen"));
 //
-// Order, first wins: --set KEY=VALUE, environment (COPSED_LISTEN), file, default. Only daemons and the planner use this;
-// it never gets into a user's process. start.h has the command line that goes with it.
+// Order, first wins: --set KEY=VALUE, environment (COPSED_LISTEN), file, default. Only daemons and the planner use
+// this; it never gets into a user's process. start.h has the command line that goes with it.
 
 #ifndef COPSE_BASE_CONFIG_CONFIG_H_
 #define COPSE_BASE_CONFIG_CONFIG_H_
@@ -46,15 +45,16 @@ struct Key {
 
 // Where values may come from.
 struct Sources {
-  std::string file = {};       // empty: none
-  bool file_required = false;  // false: an absent file is fine
+  std::string file = {};                   // empty: none
+  bool file_required = false;              // false: an absent file is fine
   std::vector<std::string> settings = {};  // KEY=VALUE, later ones win
   // Null: ::getenv.
   std::function<const char*(const char*)> environment = {};
 };
 
 // A Config owns a program's keys and their values. Thread-compatible. Copy it to reload: load the copy, and replace the
-// original if that succeeded. Asking for a key that was not declared, or in another type, is a bug and ends the program.
+// original if that succeeded. Asking for a key that was not declared, or in another type, is a bug and ends the
+// program.
 class Config {
  public:
   // `program` is "copsed" or "copse-planner": the prefix of environment twins is made of it (COPSE_PLANNER_).

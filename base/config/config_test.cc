@@ -16,9 +16,22 @@ std::vector<Key> Keys() {
   return {
       {.name = "listen", .default_text = "127.0.0.1:7470", .comment = "Where to listen."},
       {.name = "insecure", .type = Type::kBool, .default_text = "false", .comment = "No TLS."},
-      {.name = "spin_us", .type = Type::kInteger, .default_text = "50", .comment = "Spin.", .lowest = "0", .highest = "1000"},
-      {.name = "node_timeout", .type = Type::kDuration, .default_text = "10s", .comment = "Silence.", .lowest = "100ms"},
-      {.name = "memory_limit", .type = Type::kBytes, .default_text = "256MiB", .comment = "Memory.", .highest = "1024G"},
+      {.name = "spin_us",
+       .type = Type::kInteger,
+       .default_text = "50",
+       .comment = "Spin.",
+       .lowest = "0",
+       .highest = "1000"},
+      {.name = "node_timeout",
+       .type = Type::kDuration,
+       .default_text = "10s",
+       .comment = "Silence.",
+       .lowest = "100ms"},
+      {.name = "memory_limit",
+       .type = Type::kBytes,
+       .default_text = "256MiB",
+       .comment = "Memory.",
+       .highest = "1024G"},
       {.name = "net_devices", .type = Type::kList, .default_text = "", .comment = "Devices,\nmaybe several."},
       {.name = "log_level", .default_text = "info", .comment = "Level.", .choices = {"debug", "info"}},
   };
@@ -36,10 +49,11 @@ struct Fixture {
 
   absl::Status Load(const std::string& text, std::vector<std::string> settings = {}) {
     file = WriteFile("x.yaml", text);
-    return config.Load({.file = file, .file_required = true, .settings = std::move(settings), .environment = [this](const char* name) {
-                          const auto it = environment.find(name);
-                          return it == environment.end() ? nullptr : it->second.c_str();
-                        }});
+    return config.Load(
+        {.file = file, .file_required = true, .settings = std::move(settings), .environment = [this](const char* name) {
+           const auto it = environment.find(name);
+           return it == environment.end() ? nullptr : it->second.c_str();
+         }});
   }
   std::string Error(const std::string& text, std::vector<std::string> settings = {}) {
     return std::string(Load(text, std::move(settings)).message());
@@ -86,14 +100,21 @@ TEST(ConfigTest, ErrorsNameKeyValueAndLine) {
   const std::string at = absl::StrCat("file=", std::getenv("TEST_TMPDIR"), "/x.yaml:");
   EXPECT_EQ(f.Error(ok + "foo: 1\n"), absl::StrCat("config: unknown key (key=foo, ", at, "2)"));
   EXPECT_EQ(f.Error(ok + "listen: b\n"), absl::StrCat("config: key given twice (key=listen, ", at, "2)"));
-  EXPECT_EQ(f.Error("node_timeout: 10\n"), absl::StrCat("config: not a duration such as 500ms or 10s (key=node_timeout, value=10, ", at, "1)"));
-  EXPECT_EQ(f.Error("node_timeout: -1s\n"), absl::StrCat("config: not a duration such as 500ms or 10s (key=node_timeout, value=-1s, ", at, "1)"));
-  EXPECT_EQ(f.Error("node_timeout: 1ms\n"), absl::StrCat("config: too small (key=node_timeout, value=1ms, limit=100ms, ", at, "1)"));
-  EXPECT_EQ(f.Error("spin_us: 1001\n"), absl::StrCat("config: too large (key=spin_us, value=1001, limit=1000, ", at, "1)"));
+  EXPECT_EQ(f.Error("node_timeout: 10\n"),
+            absl::StrCat("config: not a duration such as 500ms or 10s (key=node_timeout, value=10, ", at, "1)"));
+  EXPECT_EQ(f.Error("node_timeout: -1s\n"),
+            absl::StrCat("config: not a duration such as 500ms or 10s (key=node_timeout, value=-1s, ", at, "1)"));
+  EXPECT_EQ(f.Error("node_timeout: 1ms\n"),
+            absl::StrCat("config: too small (key=node_timeout, value=1ms, limit=100ms, ", at, "1)"));
+  EXPECT_EQ(f.Error("spin_us: 1001\n"),
+            absl::StrCat("config: too large (key=spin_us, value=1001, limit=1000, ", at, "1)"));
   EXPECT_EQ(f.Error("spin_us: [1]\n"), absl::StrCat("config: not an integer (key=spin_us, ", at, "1)"));
-  EXPECT_EQ(f.Error("insecure: maybe\n"), absl::StrCat("config: not true or false (key=insecure, value=maybe, ", at, "1)"));
-  EXPECT_EQ(f.Error("log_level: loud\n"), absl::StrCat("config: not one of debug, info (key=log_level, value=loud, ", at, "1)"));
-  EXPECT_EQ(f.Error("memory_limit: 5 apples\n"), absl::StrCat("config: not a size such as 65536 or 64MiB (key=memory_limit, value=5 apples, ", at, "1)"));
+  EXPECT_EQ(f.Error("insecure: maybe\n"),
+            absl::StrCat("config: not true or false (key=insecure, value=maybe, ", at, "1)"));
+  EXPECT_EQ(f.Error("log_level: loud\n"),
+            absl::StrCat("config: not one of debug, info (key=log_level, value=loud, ", at, "1)"));
+  EXPECT_EQ(f.Error("memory_limit: 5 apples\n"),
+            absl::StrCat("config: not a size such as 65536 or 64MiB (key=memory_limit, value=5 apples, ", at, "1)"));
   EXPECT_EQ(f.Error("memory_limit: 99999999999G\n").substr(0, 18), "config: not a size");
   EXPECT_EQ(f.Error("net_devices: [[a]]\n"), absl::StrCat("config: not a list of texts (key=net_devices, ", at, "1)"));
   EXPECT_EQ(f.Error("- a\n"), absl::StrCat("config: not a list of KEY: VALUE (", at, "1)"));

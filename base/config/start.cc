@@ -13,16 +13,19 @@ namespace copse::config {
 namespace {
 
 std::string HelpText(const ProgramDescription& description, const Config& config) {
-  std::string out = absl::StrCat("usage: ", config.program(), " [--config FILE] [--set KEY=VALUE]... [--check-config | --print-config]\n\n",
+  std::string out = absl::StrCat("usage: ", config.program(),
+                                 " [--config FILE] [--set KEY=VALUE]... [--check-config | --print-config]\n\n",
                                  description.summary, "\n\n");
   const auto add = [&](const std::string& flag, const std::string& help) {
     absl::StrAppend(&out, "  ", flag, std::string(flag.size() < 20 ? 20 - flag.size() : 1, ' '), " ", help, "\n");
   };
-  add("--config FILE", absl::StrCat("configuration, YAML (default ", description.default_file, ", which may be absent)"));
+  add("--config FILE",
+      absl::StrCat("configuration, YAML (default ", description.default_file, ", which may be absent)"));
   add("--set KEY=VALUE", "set one key; wins over environment and file");
   add("--check-config", "check the configuration and end");
   add("--print-config", "print all keys with comments, defaults and present values");
-  for (const Flag& flag : description.flags) add(absl::StrCat("--", flag.name, flag.value_name.empty() ? "" : " ", flag.value_name), flag.help);
+  for (const Flag& flag : description.flags)
+    add(absl::StrCat("--", flag.name, flag.value_name.empty() ? "" : " ", flag.value_name), flag.help);
   add("--help", "print this");
   add("--version", "print the version");
   absl::StrAppend(&out, "\nEach key has an environment twin: ", config.EnvironmentName("key"),

@@ -29,8 +29,8 @@ struct Flag {
 };
 
 struct ProgramDescription {
-  std::string summary;       // one or more lines for --help
-  std::string default_file;  // "/etc/copse/copsed.yaml"
+  std::string summary;           // one or more lines for --help
+  std::string default_file;      // "/etc/copse/copsed.yaml"
   std::vector<Flag> flags = {};  // beside the common ones
 };
 

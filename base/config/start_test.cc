@@ -19,7 +19,9 @@ struct Fixture {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     Started started = Start(static_cast<int>(argv.size()), argv.data(),
-                            {.summary = "Does things.", .default_file = "/nonexistent/copsed.yaml", .flags = {{"port-file", "FILE", "Where to write the port."}}},
+                            {.summary = "Does things.",
+                             .default_file = "/nonexistent/copsed.yaml",
+                             .flags = {{"port-file", "FILE", "Where to write the port."}}},
                             &config);
     out = testing::internal::GetCapturedStdout();
     err = testing::internal::GetCapturedStderr();

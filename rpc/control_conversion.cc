@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/control_conversion.h"
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "proto/copse/v1/control.pb.h"
+#include "rpc/text.h"
+
+namespace copse::rpc {
+namespace {
+
+using schedule::FailureReport;
+
+absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(AbslView(what)); }
+
+absl::Status CheckCount(std::string_view what, uint64_t count, uint64_t limit) {
+  if (count <= limit) return absl::OkStatus();
+  return Bad(absl::StrCat(AbslView(what), ": ", count, " (limit ", limit, ")"));
+}
+
+// --- To protocol buffers ---
+
+void Put(const FailureReport& from, v1::FailureReport* to) {
+  to->set_failure(static_cast<v1::Failure>(from.failure));
+  to->set_text(ToUtf8(from.text, kTextBytesMax));
+}
+
+void Put(const schedule::TeamIdentity& from, v1::TeamIdentity* to) {
+  to->set_uid(from.uid);
+  to->set_job(from.job);
+  to->set_nonce(from.nonce);
+  to->set_name(from.name);
+}
+
+void Put(const schedule::TeamLayout& from, v1::TeamLayout* to) {
+  to->set_id(from.id.value());
+  Put(from.identity, to->mutable_identity());
+  to->set_parent(from.parent.value());
+  to->mutable_node_of_rank()->Reserve(static_cast<int>(from.shape.size()));
+  for (const NodeIndex node : from.shape.node_of_rank) to->add_node_of_rank(node.value());
+  for (const schedule::TeamNode& node : from.nodes) {
+    v1::TeamNode* out = to->add_nodes();
+    out->set_name(ToUtf8(node.name));
+    out->set_incarnation(node.incarnation.value());
+    out->set_worker_address(node.worker_address);
+  }
+  to->set_window(from.window);
+}
+
+void Put(const std::vector<schedule::EdgeLabel>& from, google::protobuf::RepeatedPtrField<v1::EdgeLabel>* to) {
+  for (const schedule::EdgeLabel& label : from) {
+    v1::EdgeLabel* out = to->Add();
+    out->set_neighbour(label.neighbour.value());
+    out->set_label(label.label);
+  }
+}
+
+void Put(const schedule::Register& from, v1::Register* to) {
+  const schedule::NodeAnnouncement& node = from.node;
+  v1::NodeAnnouncement* out = to->mutable_node();
+  out->set_name(ToUtf8(node.name));
+  out->set_incarnation(node.incarnation.value());
+  out->set_worker_address(node.worker_address);
+  out->set_version(ToUtf8(node.version));
+  out->mutable_formats()->set_ring(node.formats.ring);
+  out->mutable_formats()->set_packet(node.formats.packet);
+  out->mutable_formats()->set_proto(node.formats.proto);
+  out->mutable_formats()->set_plan(node.formats.plan);
+  out->set_cores(node.cores);
+  out->set_memory_limit_bytes(node.memory_limit_bytes);
+  out->set_admin_address(ToUtf8(node.admin_address));
+  out->set_join_token(node.join_token);
+  for (const schedule::RunningTeam& team : from.teams) {
+    v1::RunningTeam* running = to->add_teams();
+    Put(team.layout, running->mutable_layout());
+    running->set_epoch(team.epoch.value());
+    for (const std::string& plan : team.plans) running->add_plans(plan);
+    running->set_broken(team.broken);
+    running->set_prepared_epoch(team.prepared_epoch.value());
+  }
+}
+
+void Put(const schedule::JoinTeam& from, v1::JoinTeam* to) {
+  to->set_request(from.request);
+  Put(from.identity, to->mutable_identity());
+  to->set_parent(from.parent.value());
+  to->set_rank(from.rank.value());
+  to->set_size(from.size);
+}
+
+void Put(const schedule::CancelJoin& from, v1::CancelJoin* to) {
+  to->set_request(from.request);
+  Put(from.why, to->mutable_why());
+}
+
+void Put(const schedule::PrepareReply& from, v1::PrepareReply* to) {
+  to->set_team(from.team.value());
+  to->set_epoch(from.epoch.value());
+  to->set_accepted(from.accepted);
+  Put(from.why, to->mutable_why());
+  Put(from.incoming, to->mutable_incoming());
+  to->set_started(from.started.value());
+}
+
+void Put(const schedule::CommitReply& from, v1::CommitReply* to) {
+  to->set_team(from.team.value());
+  to->set_epoch(from.epoch.value());
+}
+
+void Put(const schedule::LeaveTeam& from, v1::LeaveTeam* to) { to->set_team(from.team.value()); }
+
+void Put(const schedule::TeamBroken& from, v1::TeamBroken* to) {
+  to->set_team(from.team.value());
+  Put(from.why, to->mutable_why());
+}
+
+void Put(const schedule::EpochQuery& from, v1::EpochQuery* to) {
+  to->set_team(from.team.value());
+  to->set_epoch(from.epoch.value());
+}
+
+void Put(const schedule::StatusReply& from, v1::StatusReply* to) {
+  to->set_query(from.query);
+  const schedule::DaemonStatus& status = from.status;
+  v1::DaemonStatus* out = to->mutable_status();
+  out->set_node(ToUtf8(status.node));
+  out->set_incarnation(status.incarnation.value());
+  out->set_state(ToUtf8(status.state));
+  out->set_clients(status.clients);
+  out->set_ranks(status.ranks);
+  out->set_teams(status.teams);
+  for (const schedule::CallStatus& call : status.calls) {
+    v1::CallStatus* c = out->add_calls();
+    c->set_team(call.team.value());
+    c->set_sequence(call.sequence.value());
+    c->mutable_arguments()->set_collective(static_cast<uint32_t>(call.arguments.collective));
+    c->mutable_arguments()->set_type(static_cast<uint32_t>(call.arguments.type));
+    c->mutable_arguments()->set_op(static_cast<uint32_t>(call.arguments.op));
+    c->mutable_arguments()->set_count(call.arguments.count);
+    c->mutable_arguments()->set_root(call.arguments.root);
+    c->set_age_s(call.age_s);
+    for (const Rank rank : call.joined) c->add_joined(rank.value());
+    for (const Rank rank : call.missing) c->add_missing(rank.value());
+  }
+  for (const schedule::RankProgress& progress : status.progress) {
+    v1::RankProgress* p = out->add_progress();
+    p->set_team(progress.team.value());
+    p->set_rank(progress.rank.value());
+    p->set_calls(progress.calls.value());
+  }
+  for (const auto& [name, value] : status.counters) (*out->mutable_counters())[ToUtf8(name)] = value;
+}
+
+void Put(const schedule::Registered& from, v1::Registered* to) {
+  to->set_accepted(from.accepted);
+  Put(from.why, to->mutable_why());
+  for (const TeamId team : from.forgotten) to->add_forgotten(team.value());
+}
+
+void Put(const schedule::Prepare& from, v1::Prepare* to) {
+  Put(from.layout, to->mutable_layout());
+  to->set_epoch(from.epoch.value());
+  for (const std::string& plan : from.plans) to->add_plans(plan);
+  to->set_hash(from.hash);
+  for (const auto& [request, rank] : from.requests) {
+    v1::RequestOfRank* out = to->add_requests();
+    out->set_request(request);
+    out->set_rank(rank.value());
+  }
+}
+
+void Put(const schedule::Commit& from, v1::Commit* to) {
+  to->set_team(from.team.value());
+  to->set_epoch(from.epoch.value());
+  to->set_first_call(from.first_call.value());
+  Put(from.outgoing, to->mutable_outgoing());
+}
+
+void Put(const schedule::Abort& from, v1::Abort* to) {
+  to->set_team(from.team.value());
+  to->set_epoch(from.epoch.value());
+  Put(from.why, to->mutable_why());
+  for (const uint64_t request : from.requests) to->add_requests(request);
+}
+
+void Put(const schedule::BreakTeam& from, v1::BreakTeam* to) {
+  to->set_team(from.team.value());
+  Put(from.why, to->mutable_why());
+}
+
+// --- From protocol buffers ---
+
+FailureReport Take(const v1::FailureReport& from) {
+  const int code = from.failure();
+  const bool known = code >= 0 && code <= static_cast<int>(schedule::Failure::kInternal);
+  // A newer side may know more reasons.
+  return {known ? static_cast<schedule::Failure>(code) : schedule::Failure::kInternal,
+          ToUtf8(from.text(), kTextBytesMax)};
+}
+
+absl::Status CheckWord(std::string_view what, const std::string& text, size_t bytes_max) {
+  RETURN_IF_ERROR(CheckCount(absl::StrCat(AbslView(what), ": bytes"), text.size(), bytes_max));
+  for (const unsigned char c : text) {
+    if (c < 0x20 || c == 0x7f) return Bad(absl::StrCat(AbslView(what), ": control character"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Take(std::string_view what, const v1::TeamIdentity& from, schedule::TeamIdentity* to) {
+  RETURN_IF_ERROR(CheckWord(absl::StrCat(AbslView(what), ": job"), from.job(), kJobBytesMax));
+  RETURN_IF_ERROR(CheckWord(absl::StrCat(AbslView(what), ": team's name"), from.name(), kNameBytesMax));
+  *to = {from.uid(), from.job(), from.nonce(), from.name()};
+  return absl::OkStatus();
+}
+
+absl::Status Take(std::string_view what, const v1::TeamLayout& from, schedule::TeamLayout* to) {
+  const std::string prefix = absl::StrCat(AbslView(what), ": layout: ");
+  if (from.id() == 0) return Bad(prefix + "no id");
+  if (from.nodes_size() == 0) return Bad(prefix + "no nodes");
+  if (from.node_of_rank_size() == 0) return Bad(prefix + "no ranks");
+  RETURN_IF_ERROR(CheckCount(prefix + "nodes", from.nodes_size(), kTeamSizeMax));
+  RETURN_IF_ERROR(CheckCount(prefix + "ranks", from.node_of_rank_size(), kTeamSizeMax));
+  if (from.window() == 0 || from.window() > kWindowMax || (from.window() & (from.window() - 1)) != 0) {
+    return Bad(absl::StrCat(prefix, "window: ", from.window(), " (limit a power of two up to ", kWindowMax, ")"));
+  }
+  RETURN_IF_ERROR(Take(what, from.identity(), &to->identity));
+  to->id = TeamId{from.id()};
+  to->parent = TeamId{from.parent()};
+  to->window = from.window();
+  to->shape.node_count = static_cast<uint32_t>(from.nodes_size());
+  to->shape.node_of_rank.reserve(from.node_of_rank_size());
+  for (const uint32_t node : from.node_of_rank()) {
+    if (node >= to->shape.node_count) {
+      return Bad(absl::StrCat(prefix, "node index ", node, " (nodes ", to->shape.node_count, ")"));
+    }
+    to->shape.node_of_rank.push_back(NodeIndex{node});
+  }
+  for (const v1::TeamNode& node : from.nodes()) {
+    RETURN_IF_ERROR(CheckWord(prefix + "node's name", node.name(), kNodeNameBytesMax));
+    RETURN_IF_ERROR(CheckCount(prefix + "worker address: bytes", node.worker_address().size(), kAddressBytesMax));
+    to->nodes.push_back({node.name(), Incarnation{node.incarnation()}, node.worker_address()});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Take(std::string_view what, const google::protobuf::RepeatedPtrField<v1::EdgeLabel>& from,
+                  std::vector<schedule::EdgeLabel>* to) {
+  RETURN_IF_ERROR(CheckCount(what, from.size(), kTeamSizeMax));
+  for (const v1::EdgeLabel& label : from) to->push_back({NodeIndex{label.neighbour()}, label.label()});
+  return absl::OkStatus();
+}
+
+absl::Status TakePlans(std::string_view what, const google::protobuf::RepeatedPtrField<std::string>& from,
+                       std::vector<std::string>* to) {
+  RETURN_IF_ERROR(CheckCount(absl::StrCat(AbslView(what), ": plans"), from.size(), kPlansMax));
+  to->assign(from.begin(), from.end());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<schedule::FromDaemon> Take(const v1::Register& from) {
+  schedule::Register to;
+  const v1::NodeAnnouncement& node = from.node();
+  RETURN_IF_ERROR(CheckCount("register: name: bytes", node.name().size(), kNodeNameBytesMax));
+  RETURN_IF_ERROR(CheckCount("register: worker address: bytes", node.worker_address().size(), kAddressBytesMax));
+  RETURN_IF_ERROR(CheckCount("register: version: bytes", node.version().size(), kNameBytesMax));
+  RETURN_IF_ERROR(CheckCount("register: admin address: bytes", node.admin_address().size(), kNameBytesMax * 2));
+  RETURN_IF_ERROR(CheckCount("register: teams", from.teams_size(), kRunningTeamsMax));
+  to.node.name = node.name();
+  to.node.incarnation = Incarnation{node.incarnation()};
+  to.node.worker_address = node.worker_address();
+  to.node.version = ToUtf8(node.version());
+  to.node.formats = {node.formats().ring(), node.formats().packet(), node.formats().proto(), node.formats().plan()};
+  to.node.cores = node.cores();
+  to.node.memory_limit_bytes = node.memory_limit_bytes();
+  to.node.admin_address = ToUtf8(node.admin_address());
+  to.node.join_token = node.join_token();
+  for (const v1::RunningTeam& team : from.teams()) {
+    schedule::RunningTeam running;
+    RETURN_IF_ERROR(Take("register", team.layout(), &running.layout));
+    RETURN_IF_ERROR(TakePlans("register", team.plans(), &running.plans));
+    running.epoch = EpochId{team.epoch()};
+    running.broken = team.broken();
+    running.prepared_epoch = EpochId{team.prepared_epoch()};
+    to.teams.push_back(std::move(running));
+  }
+  return to;
+}
+
+absl::StatusOr<schedule::FromDaemon> Take(const v1::JoinTeam& from) {
+  schedule::JoinTeam to;
+  RETURN_IF_ERROR(Take("join_team", from.identity(), &to.identity));
+  to.request = from.request();
+  to.parent = TeamId{from.parent()};
+  to.rank = Rank{from.rank()};
+  to.size = from.size();
+  return to;
+}
+
+absl::StatusOr<schedule::FromDaemon> Take(const v1::PrepareReply& from) {
+  schedule::PrepareReply to;
+  to.team = TeamId{from.team()};
+  to.epoch = EpochId{from.epoch()};
+  to.accepted = from.accepted();
+  to.why = Take(from.why());
+  RETURN_IF_ERROR(Take("prepare_reply: incoming", from.incoming(), &to.incoming));
+  to.started = CallSeq{from.started()};
+  return to;
+}
+
+// False: this side does not know the collective, type or operation.
+bool Take(const v1::CallArguments& from, schedule::CallArguments* to) {
+  if (from.collective() >= schedule::kCollectiveCount || from.type() >= emu::kAluTypeCount ||
+      from.op() >= emu::kAluOpCount) {
+    return false;
+  }
+  to->collective = static_cast<schedule::Collective>(from.collective());
+  to->type = static_cast<emu::AluType>(from.type());
+  to->op = static_cast<emu::AluOp>(from.op());
+  to->count = from.count();
+  to->root = from.root();
+  return true;
+}
+
+absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
+  schedule::StatusReply to;
+  to.query = from.query();
+  const v1::DaemonStatus& status = from.status();
+  to.status.node = status.node();
+  to.status.incarnation = Incarnation{status.incarnation()};
+  to.status.state = status.state();
+  to.status.clients = status.clients();
+  to.status.ranks = status.ranks();
+  to.status.teams = status.teams();
+  RETURN_IF_ERROR(CheckCount("status_reply: calls", status.calls_size(), kCallsMax));
+  RETURN_IF_ERROR(CheckCount("status_reply: progress", status.progress_size(), kCallsMax));
+  RETURN_IF_ERROR(CheckCount("status_reply: counters", status.counters_size(), kCallsMax));
+  for (const v1::CallStatus& call : status.calls()) {
+    schedule::CallStatus c;
+    if (!Take(call.arguments(), &c.arguments)) continue;  // a newer daemon's
+    c.team = TeamId{call.team()};
+    c.sequence = CallSeq{call.sequence()};
+    c.age_s = call.age_s();
+    for (const uint32_t rank : call.joined()) c.joined.push_back(Rank{rank});
+    for (const uint32_t rank : call.missing()) c.missing.push_back(Rank{rank});
+    to.status.calls.push_back(std::move(c));
+  }
+  for (const v1::RankProgress& progress : status.progress()) {
+    to.status.progress.push_back({TeamId{progress.team()}, Rank{progress.rank()}, CallSeq{progress.calls()}});
+  }
+  for (const auto& [name, value] : status.counters()) to.status.counters[name] = value;
+  return to;
+}
+
+absl::StatusOr<schedule::ToDaemon> Take(const v1::Prepare& from) {
+  schedule::Prepare to;
+  RETURN_IF_ERROR(Take("prepare", from.layout(), &to.layout));
+  RETURN_IF_ERROR(TakePlans("prepare", from.plans(), &to.plans));
+  to.epoch = EpochId{from.epoch()};
+  if (from.epoch() == 0) return Bad("prepare: no epoch");
+  to.hash = from.hash();
+  RETURN_IF_ERROR(CheckCount("prepare: requests", from.requests_size(), to.layout.shape.size()));
+  for (const v1::RequestOfRank& request : from.requests()) {
+    if (request.rank() >= to.layout.shape.size()) {
+      return Bad(absl::StrCat("prepare: requests: rank ", request.rank(), " (ranks ", to.layout.shape.size(), ")"));
+    }
+    to.requests.emplace_back(request.request(), Rank{request.rank()});
+  }
+  return to;
+}
+
+absl::StatusOr<schedule::ToDaemon> Take(const v1::Commit& from) {
+  schedule::Commit to;
+  to.team = TeamId{from.team()};
+  to.epoch = EpochId{from.epoch()};
+  to.first_call = CallSeq{from.first_call()};
+  RETURN_IF_ERROR(Take("commit: outgoing", from.outgoing(), &to.outgoing));
+  return to;
+}
+
+}  // namespace
+
+void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
+  proto->Clear();
+  std::visit(
+      [&](const auto& m) {
+        using T = std::decay_t<decltype(m)>;
+        if constexpr (std::is_same_v<T, schedule::Register>) Put(m, proto->mutable_register_());
+        if constexpr (std::is_same_v<T, schedule::JoinTeam>) Put(m, proto->mutable_join_team());
+        if constexpr (std::is_same_v<T, schedule::CancelJoin>) Put(m, proto->mutable_cancel_join());
+        if constexpr (std::is_same_v<T, schedule::PrepareReply>) Put(m, proto->mutable_prepare_reply());
+        if constexpr (std::is_same_v<T, schedule::CommitReply>) Put(m, proto->mutable_commit_reply());
+        if constexpr (std::is_same_v<T, schedule::LeaveTeam>) Put(m, proto->mutable_leave_team());
+        if constexpr (std::is_same_v<T, schedule::TeamBroken>) Put(m, proto->mutable_team_broken());
+        if constexpr (std::is_same_v<T, schedule::EpochQuery>) Put(m, proto->mutable_epoch_query());
+        if constexpr (std::is_same_v<T, schedule::StatusReply>) Put(m, proto->mutable_status_reply());
+      },
+      message);
+}
+
+void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto) {
+  proto->Clear();
+  std::visit(
+      [&](const auto& m) {
+        using T = std::decay_t<decltype(m)>;
+        if constexpr (std::is_same_v<T, schedule::Registered>) Put(m, proto->mutable_registered());
+        if constexpr (std::is_same_v<T, schedule::Prepare>) Put(m, proto->mutable_prepare());
+        if constexpr (std::is_same_v<T, schedule::Commit>) Put(m, proto->mutable_commit());
+        if constexpr (std::is_same_v<T, schedule::Abort>) Put(m, proto->mutable_abort());
+        if constexpr (std::is_same_v<T, schedule::BreakTeam>) Put(m, proto->mutable_break_team());
+        if constexpr (std::is_same_v<T, schedule::EndTeam>) proto->mutable_end_team()->set_team(m.team.value());
+        if constexpr (std::is_same_v<T, schedule::StatusQuery>) proto->mutable_status_query()->set_query(m.query);
+        if constexpr (std::is_same_v<T, schedule::Drain>) proto->mutable_drain()->set_on(m.on);
+      },
+      message);
+}
+
+absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
+  switch (proto.message_case()) {
+    case v1::FromDaemon::kRegister:
+      return Take(proto.register_());
+    case v1::FromDaemon::kJoinTeam:
+      return Take(proto.join_team());
+    case v1::FromDaemon::kCancelJoin:
+      return schedule::CancelJoin{proto.cancel_join().request(), Take(proto.cancel_join().why())};
+    case v1::FromDaemon::kPrepareReply:
+      return Take(proto.prepare_reply());
+    case v1::FromDaemon::kCommitReply:
+      return schedule::CommitReply{TeamId{proto.commit_reply().team()}, EpochId{proto.commit_reply().epoch()}};
+    case v1::FromDaemon::kLeaveTeam:
+      return schedule::LeaveTeam{TeamId{proto.leave_team().team()}};
+    case v1::FromDaemon::kTeamBroken:
+      return schedule::TeamBroken{TeamId{proto.team_broken().team()}, Take(proto.team_broken().why())};
+    case v1::FromDaemon::kEpochQuery:
+      return schedule::EpochQuery{TeamId{proto.epoch_query().team()}, EpochId{proto.epoch_query().epoch()}};
+    case v1::FromDaemon::kStatusReply:
+      return Take(proto.status_reply());
+    case v1::FromDaemon::MESSAGE_NOT_SET:
+      break;
+  }
+  return Bad("a message of no known kind");
+}
+
+absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
+  switch (proto.message_case()) {
+    case v1::ToDaemon::kRegistered: {
+      schedule::Registered to{proto.registered().accepted(), Take(proto.registered().why()), {}};
+      RETURN_IF_ERROR(CheckCount("registered: forgotten", proto.registered().forgotten_size(), kRunningTeamsMax));
+      for (const uint64_t team : proto.registered().forgotten()) to.forgotten.push_back(TeamId{team});
+      return to;
+    }
+    case v1::ToDaemon::kPrepare:
+      return Take(proto.prepare());
+    case v1::ToDaemon::kCommit:
+      return Take(proto.commit());
+    case v1::ToDaemon::kAbort: {
+      const v1::Abort& from = proto.abort();
+      RETURN_IF_ERROR(CheckCount("abort: requests", from.requests_size(), kTeamSizeMax));
+      return schedule::Abort{TeamId{from.team()}, EpochId{from.epoch()}, Take(from.why()),
+                             std::vector<uint64_t>(from.requests().begin(), from.requests().end())};
+    }
+    case v1::ToDaemon::kBreakTeam:
+      return schedule::BreakTeam{TeamId{proto.break_team().team()}, Take(proto.break_team().why())};
+    case v1::ToDaemon::kEndTeam:
+      return schedule::EndTeam{TeamId{proto.end_team().team()}};
+    case v1::ToDaemon::kStatusQuery:
+      return schedule::StatusQuery{proto.status_query().query()};
+    case v1::ToDaemon::kDrain:
+      return schedule::Drain{proto.drain().on()};
+    case v1::ToDaemon::MESSAGE_NOT_SET:
+      break;
+  }
+  return Bad("a message of no known kind");
+}
+
+}  // namespace copse::rpc

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Planner and daemon's messages (planner/schedule/control.h) to protocol buffers and back.
+#ifndef COPSE_RPC_CONTROL_CONVERSION_H_
+#define COPSE_RPC_CONTROL_CONVERSION_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "planner/schedule/control.h"
+
+namespace copse::v1 {
+class FromDaemon;
+class ToDaemon;
+}  // namespace copse::v1
+
+namespace copse::rpc {
+
+// Bounds on what a peer may send; a longer list or text is INVALID_ARGUMENT.
+inline constexpr uint32_t kTeamSizeMax = 1u << 20;
+inline constexpr uint32_t kPlansMax = 1024;          // of one team
+inline constexpr uint32_t kRunningTeamsMax = 65536;  // of one Register
+inline constexpr uint32_t kCallsMax = 1u << 20;      // calls, ranks and counters of one status
+inline constexpr uint32_t kWindowMax = 4096;
+inline constexpr uint32_t kJobBytesMax = 64;
+inline constexpr uint32_t kNameBytesMax = 128;
+inline constexpr uint32_t kNodeNameBytesMax = 253;
+inline constexpr uint32_t kAddressBytesMax = 64 * 1024;
+inline constexpr uint32_t kTextBytesMax = 4096;  // longer texts are cut, not refused
+inline constexpr int kMessageBytesMax = 64
+                                        << 20;  // of one message on a stream: for gRPC's channel and server arguments
+
+void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto);
+void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto);
+
+// INVALID_ARGUMENT names message and field: "prepare_reply: incoming: 9 labels (limit 4)". Checks that fields are in
+// range and refer to each other properly (ranks to nodes of the layout); what they mean is for the receiver to judge.
+absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto);
+absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto);
+
+}  // namespace copse::rpc
+
+#endif  // COPSE_RPC_CONTROL_CONVERSION_H_

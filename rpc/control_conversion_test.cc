@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/control_conversion.h"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/prng.h"
+#include "gtest/gtest.h"
+#include "planner/schedule/control.h"
+#include "proto/copse/v1/control.pb.h"
+
+namespace copse::rpc {
+namespace {
+
+using schedule::Failure;
+
+schedule::TeamLayout Layout() {
+  schedule::TeamLayout layout;
+  layout.id = TeamId{1ull << 40};
+  layout.identity = {1000, "job\xff", 7, "n\xc3\xbc"};
+  layout.parent = TeamId{3};
+  layout.shape.node_of_rank = {NodeIndex{0}, NodeIndex{1}, NodeIndex{0}};
+  layout.shape.node_count = 2;
+  layout.nodes = {{"n1", Incarnation{~0ull}, std::string("a\0b", 3)}, {"n2", Incarnation{2}, ""}};
+  layout.window = 16;
+  return layout;
+}
+
+schedule::Register Registration() {
+  schedule::Register message;
+  message.node.name = "n1";
+  message.node.incarnation = Incarnation{5};
+  message.node.worker_address = std::string("\0\xff", 2);
+  message.node.version = "0.1.0";
+  message.node.formats = {1, 2, 3, 4};
+  message.node.cores = 8;
+  message.node.memory_limit_bytes = 1ull << 33;
+  message.node.admin_address = "127.0.0.1:7471";
+  message.node.join_token = "\xfe";
+  schedule::RunningTeam team;
+  team.layout = Layout();
+  team.epoch = EpochId{2};
+  team.plans = {"p", std::string("\0q", 2)};
+  team.broken = true;
+  team.prepared_epoch = EpochId{3};
+  message.teams = {team};
+  return message;
+}
+
+schedule::StatusReply Status() {
+  schedule::StatusReply message;
+  message.query = 9;
+  schedule::CallStatus call;
+  call.team = TeamId{4};
+  call.sequence = CallSeq{77};
+  call.arguments = {schedule::Collective::kReduce, emu::AluType::kDouble, emu::AluOp::kMax, 6, 2};
+  call.age_s = 1.5;
+  call.joined = {Rank{0}, Rank{2}};
+  call.missing = {Rank{1}};
+  message.status = {"n1",          Incarnation{5}, "ready", 1, 2, 3, {call}, {{TeamId{4}, Rank{1}, CallSeq{76}}},
+                    {{"puts", 12}}};
+  return message;
+}
+
+std::vector<schedule::FromDaemon> AllFromDaemon() {
+  schedule::JoinTeam join{11, Layout().identity, TeamId{3}, Rank{1}, 4};
+  schedule::PrepareReply reply{TeamId{1}, EpochId{2}, true, {}, {{NodeIndex{1}, ~0u}, {NodeIndex{0}, 5}}, CallSeq{99}};
+  schedule::PrepareReply refusal{TeamId{1}, EpochId{2}, false, {Failure::kNoMemory, "full"}, {}, {}};
+  return {Registration(),
+          join,
+          schedule::CancelJoin{11, {Failure::kTimedOut, "gave up"}},
+          reply,
+          refusal,
+          schedule::CommitReply{TeamId{1}, EpochId{2}},
+          schedule::LeaveTeam{TeamId{1}},
+          schedule::TeamBroken{TeamId{1}, {Failure::kMemberLost, "rank 3"}},
+          schedule::EpochQuery{TeamId{1}, EpochId{2}},
+          Status()};
+}
+
+std::vector<schedule::ToDaemon> AllToDaemon() {
+  schedule::Prepare prepare{Layout(), EpochId{1}, {"p"}, 0x123456789abcdef0, {{8, Rank{2}}}};
+  schedule::Commit commit{TeamId{1}, EpochId{2}, CallSeq{113}, {{NodeIndex{1}, 7}}};
+  return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}},
+          prepare,
+          commit,
+          schedule::Abort{TeamId{1}, EpochId{1}, {Failure::kMismatch, "y"}, {1, 2}},
+          schedule::BreakTeam{TeamId{1}, {Failure::kCanceled, "z"}},
+          schedule::EndTeam{TeamId{1}},
+          schedule::StatusQuery{5},
+          schedule::Drain{true}};
+}
+
+// Protocol buffers are easily compared; the structs are not. There and back must give the same bytes, and the fields
+// that are checked below are known to be set.
+template <typename Proto, typename Message>
+void ExpectRoundTrip(const Message& message) {
+  Proto proto;
+  ToProto(message, &proto);
+  Proto parsed;
+  ASSERT_TRUE(parsed.ParseFromString(proto.SerializeAsString()));
+  const absl::StatusOr<Message> back = FromProto(parsed);
+  ASSERT_TRUE(back.ok()) << back.status() << proto.DebugString();
+  EXPECT_EQ(back->index(), message.index());
+  Proto again;
+  ToProto(*back, &again);
+  EXPECT_EQ(again.SerializeAsString(), proto.SerializeAsString()) << proto.DebugString();
+}
+
+TEST(ControlConversionTest, EveryKindComesBack) {
+  for (const schedule::FromDaemon& message : AllFromDaemon()) ExpectRoundTrip<v1::FromDaemon>(message);
+  for (const schedule::ToDaemon& message : AllToDaemon()) ExpectRoundTrip<v1::ToDaemon>(message);
+}
+
+TEST(ControlConversionTest, EveryFieldComesBack) {
+  v1::FromDaemon proto;
+  ToProto(schedule::FromDaemon(Registration()), &proto);
+  const auto registration = std::get<schedule::Register>(*FromProto(proto));
+  const schedule::Register expected = Registration();
+  EXPECT_EQ(registration.node.name, expected.node.name);
+  EXPECT_EQ(registration.node.incarnation, expected.node.incarnation);
+  EXPECT_EQ(registration.node.worker_address, expected.node.worker_address);
+  EXPECT_EQ(registration.node.version, expected.node.version);
+  EXPECT_EQ(registration.node.formats, expected.node.formats);
+  EXPECT_EQ(registration.node.cores, expected.node.cores);
+  EXPECT_EQ(registration.node.memory_limit_bytes, expected.node.memory_limit_bytes);
+  EXPECT_EQ(registration.node.admin_address, expected.node.admin_address);
+  EXPECT_EQ(registration.node.join_token, expected.node.join_token);
+  ASSERT_EQ(registration.teams.size(), 1u);
+  const schedule::RunningTeam& team = registration.teams[0];
+  EXPECT_EQ(team.layout.id, Layout().id);
+  EXPECT_EQ(team.layout.identity, Layout().identity);
+  EXPECT_EQ(team.layout.parent, Layout().parent);
+  EXPECT_EQ(team.layout.shape, Layout().shape);
+  EXPECT_EQ(team.layout.nodes, Layout().nodes);
+  EXPECT_EQ(team.layout.window, Layout().window);
+  EXPECT_EQ(team.plans, expected.teams[0].plans);
+  EXPECT_EQ(team.epoch, EpochId{2});
+  EXPECT_TRUE(team.broken);
+  EXPECT_EQ(team.prepared_epoch, EpochId{3});
+
+  ToProto(schedule::FromDaemon(Status()), &proto);
+  const auto status = std::get<schedule::StatusReply>(*FromProto(proto));
+  EXPECT_EQ(status.status.calls[0].arguments, Status().status.calls[0].arguments);
+  EXPECT_EQ(status.status.calls[0].joined, Status().status.calls[0].joined);
+  EXPECT_EQ(status.status.progress[0].calls, CallSeq{76});
+  EXPECT_EQ(status.status.counters, Status().status.counters);
+
+  v1::ToDaemon to;
+  ToProto(AllToDaemon()[1], &to);
+  const auto prepare = std::get<schedule::Prepare>(*FromProto(to));
+  EXPECT_EQ(prepare.hash, 0x123456789abcdef0u);
+  EXPECT_EQ(prepare.requests, (std::vector<std::pair<uint64_t, Rank>>{{8, Rank{2}}}));
+}
+
+template <typename Change>
+std::string Error(const schedule::FromDaemon& message, Change change) {
+  v1::FromDaemon proto;
+  ToProto(message, &proto);
+  change(&proto);
+  const auto back = FromProto(proto);
+  return back.ok() ? "ok" : std::string(back.status().message());
+}
+
+TEST(ControlConversionTest, ErrorsNameMessageAndField) {
+  const auto layout = [](v1::FromDaemon* p) { return p->mutable_register_()->mutable_teams(0)->mutable_layout(); };
+  const schedule::FromDaemon reg = Registration();
+  EXPECT_EQ(Error(reg, [](auto* p) { p->Clear(); }), "a message of no known kind");
+  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->set_id(0); }), "register: layout: no id");
+  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->clear_nodes(); }), "register: layout: no nodes");
+  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->clear_node_of_rank(); }), "register: layout: no ranks");
+  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->set_node_of_rank(1, 2); }),
+            "register: layout: node index 2 (nodes 2)");
+  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->set_window(12); }),
+            "register: layout: window: 12 (limit a power of two up to 4096)");
+  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->mutable_nodes(0)->set_name("a\nb"); }),
+            "register: layout: node's name: control character");
+  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->mutable_nodes(0)->set_worker_address(std::string(65537, 'x')); }),
+            "register: layout: worker address: bytes: 65537 (limit 65536)");
+  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->mutable_identity()->set_job(std::string(65, 'x')); }),
+            "register: job: bytes: 65 (limit 64)");
+  EXPECT_EQ(Error(reg,
+                  [&](auto* p) {
+                    for (int i = 0; i < 1024; ++i) p->mutable_register_()->mutable_teams(0)->add_plans("p");
+                  }),
+            "register: plans: 1026 (limit 1024)");
+  EXPECT_EQ(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_name(std::string(254, 'n')); }),
+            "register: name: bytes: 254 (limit 253)");
+  EXPECT_EQ(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_version(std::string(129, 'n')); }),
+            "register: version: bytes: 129 (limit 128)");
+  EXPECT_EQ(
+      Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_admin_address(std::string(257, 'n')); }),
+      "register: admin address: bytes: 257 (limit 256)");
+  EXPECT_EQ(
+      Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_worker_address(std::string(65537, 'n')); }),
+      "register: worker address: bytes: 65537 (limit 65536)");
+  EXPECT_EQ(Error(AllFromDaemon()[1],
+                  [](auto* p) { p->mutable_join_team()->mutable_identity()->set_name(std::string(129, 'x')); }),
+            "join_team: team's name: bytes: 129 (limit 128)");
+  EXPECT_EQ(Error(AllFromDaemon()[1], [](auto* p) { p->mutable_join_team()->mutable_identity()->set_name("\x7f"); }),
+            "join_team: team's name: control character");
+}
+
+TEST(ControlConversionTest, PreparesRequestsMustNameRanks) {
+  v1::ToDaemon proto;
+  ToProto(AllToDaemon()[1], &proto);
+  proto.mutable_prepare()->mutable_requests(0)->set_rank(3);
+  EXPECT_EQ(FromProto(proto).status().message(), "prepare: requests: rank 3 (ranks 3)");
+  proto.mutable_prepare()->mutable_requests(0)->set_rank(0);
+  for (int i = 0; i < 3; ++i) proto.mutable_prepare()->add_requests();
+  EXPECT_EQ(FromProto(proto).status().message(), "prepare: requests: 4 (limit 3)");
+  proto.mutable_prepare()->set_epoch(0);
+  EXPECT_EQ(FromProto(proto).status().message(), "prepare: no epoch");
+  EXPECT_EQ(FromProto(v1::ToDaemon()).status().message(), "a message of no known kind");
+}
+
+TEST(ControlConversionTest, TextsAreMadeReadable) {
+  v1::ToDaemon proto;
+  ToProto(schedule::ToDaemon(schedule::BreakTeam{TeamId{1}, {Failure::kMismatch, "a\xff\nb"}}), &proto);
+  EXPECT_EQ(proto.break_team().why().text(), "a? b");
+  proto.mutable_break_team()->mutable_why()->set_failure(static_cast<v1::Failure>(99));
+  EXPECT_EQ(std::get<schedule::BreakTeam>(*FromProto(proto)).why.failure, Failure::kInternal);
+}
+
+TEST(ControlConversionTest, CallsOfAnUnknownKindAreLeftOut) {
+  EXPECT_EQ(
+      Error(Status(),
+            [](auto* p) {
+              p->mutable_status_reply()->mutable_status()->mutable_calls(0)->mutable_arguments()->set_collective(99);
+            }),
+      "ok");
+  v1::FromDaemon proto;
+  ToProto(schedule::FromDaemon(Status()), &proto);
+  proto.mutable_status_reply()->mutable_status()->mutable_calls(0)->mutable_arguments()->set_type(200);
+  EXPECT_TRUE(std::get<schedule::StatusReply>(*FromProto(proto)).status.calls.empty());
+}
+
+// Bytes that a peer could send: never a crash, and what is accepted can be sent on.
+template <typename Proto, typename Message>
+void Mutate(const std::vector<Message>& messages, uint64_t seed) {
+  Prng prng(seed);
+  int accepted = 0;
+  for (int i = 0; i < 20000; ++i) {
+    Proto proto;
+    ToProto(messages[prng.Below(messages.size())], &proto);
+    std::string bytes = proto.SerializeAsString();
+    for (uint64_t n = prng.Below(4); n > 0 && !bytes.empty(); --n) {
+      const size_t at = prng.Below(bytes.size());
+      switch (prng.Below(3)) {
+        case 0:
+          bytes[at] = static_cast<char>(prng.Next());
+          break;
+        case 1:
+          bytes.erase(at, 1 + prng.Below(8));
+          break;
+        default:
+          bytes.insert(at, 1, static_cast<char>(prng.Next()));
+      }
+    }
+    Proto parsed;
+    if (!parsed.ParseFromString(bytes)) continue;
+    const auto message = FromProto(parsed);
+    if (!message.ok()) continue;
+    ++accepted;
+    Proto again;
+    ToProto(*message, &again);
+    EXPECT_TRUE(FromProto(again).ok());
+  }
+  EXPECT_GT(accepted, 100);
+}
+
+TEST(ControlConversionTest, GarbageIsRefusedOrHarmless) {
+  Mutate<v1::FromDaemon>(AllFromDaemon(), 1);
+  Mutate<v1::ToDaemon>(AllToDaemon(), 2);
+}
+
+}  // namespace
+}  // namespace copse::rpc

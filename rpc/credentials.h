@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who may listen, connect and call: the two seams that every RPC passes. Mutual TLS and roles will come in here.
+#ifndef COPSE_RPC_CREDENTIALS_H_
+#define COPSE_RPC_CREDENTIALS_H_
+
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_context.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace copse::rpc {
+
+struct CredentialsOptions {
+  bool insecure = false;  // plain text beyond loopback is allowed
+};
+
+// Makes all credentials of a program. Thread-safe.
+class CredentialsFactory {
+ public:
+  explicit CredentialsFactory(CredentialsOptions options) : options_(options) {}
+
+  // For a server on `address` (HOST:PORT, [V6]:PORT, or unix:PATH). FAILED_PRECONDITION if it is not on loopback and
+  // `insecure` is not set: "listening beyond loopback needs insecure: true (address=0.0.0.0:7470)".
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server(const std::string& address) const;
+
+  // For a channel to `address`; likewise.
+  absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Channel(const std::string& address) const;
+
+ private:
+  CredentialsOptions options_;
+};
+
+// True for 127.0.0.0/8, [::1], localhost and unix: sockets. A host name is never looked up.
+bool IsLoopback(std::string_view address);
+
+// INVALID_ARGUMENT unless `address` is HOST:PORT with a port in 0..65535, or unix:PATH.
+absl::Status CheckAddress(std::string_view address);
+
+// The caller of an RPC, as far as it is known.
+struct Caller {
+  std::string peer;   // gRPC's: "ipv4:127.0.0.1:40312"
+  std::string token;  // from the metadata key below; empty if none
+};
+inline constexpr char kTokenMetadataKey[] = "copse-token";
+Caller CallerOf(const grpc::ServerContextBase& context);
+
+// Asked at every RPC before it does anything. Thread-safe.
+class Authorizer {
+ public:
+  virtual ~Authorizer() = default;
+  // `method`: "/copse.v1.AdminService/BreakTeam". PERMISSION_DENIED if not allowed.
+  virtual absl::Status Authorize(const Caller& caller, std::string_view method) const = 0;
+};
+
+// Allows everything if `token` is empty, else what carries that token.
+std::unique_ptr<Authorizer> MakeTokenAuthorizer(std::string token);
+
+// The first line of a token file, without blanks around it. INVALID_ARGUMENT if it is empty or longer than 256 bytes,
+// NOT_FOUND if it cannot be read, FAILED_PRECONDITION if others may read it. An empty path: "".
+absl::StatusOr<std::string> ReadTokenFile(const std::string& path);
+
+}  // namespace copse::rpc
+
+#endif  // COPSE_RPC_CREDENTIALS_H_

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "rpc/credentials.h"
+#include "rpc/status.h"
+#include "rpc/text.h"
+
+namespace copse::rpc {
+namespace {
+
+TEST(StatusTest, CodesAndTextsPassTheBorder) {
+  for (int code = 0; code <= 16; ++code) {
+    const absl::Status status(static_cast<absl::StatusCode>(code), "text");
+    EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
+  }
+  EXPECT_EQ(ToGrpc(absl::NotFoundError("x")).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST(StatusTest, ExitCodesAreTheFive) {
+  EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCode(absl::NotFoundError("")), 1);
+  EXPECT_EQ(ExitCode(absl::InvalidArgumentError("")), 2);
+  EXPECT_EQ(ExitCode(absl::UnavailableError("")), 3);
+  EXPECT_EQ(ExitCode(absl::DeadlineExceededError("")), 4);
+}
+
+TEST(CredentialsTest, LoopbackIsKnownWithoutLookups) {
+  for (const char* address : {"127.0.0.1:1", "127.1.2.3:0", "[::1]:7470", "localhost:5", "unix:/run/x", "unix:@x"}) {
+    EXPECT_TRUE(IsLoopback(address)) << address;
+  }
+  for (const char* address :
+       {"0.0.0.0:1", "[::]:1", "n1:7470", "10.0.0.1:1", "128.0.0.1:1", "127.0.0.1", "localhost.evil.org:1"}) {
+    EXPECT_FALSE(IsLoopback(address)) << address;
+  }
+}
+
+TEST(CredentialsTest, AddressesAreChecked) {
+  for (const char* address : {"n1:0", "n1:65535", "[fe80::1]:1", "unix:/x", "1.2.3.4:7470"}) {
+    EXPECT_TRUE(CheckAddress(address).ok()) << address;
+  }
+  for (const char* address :
+       {"", "n1", ":1", "n1:", "n1:65536", "n1:x", "n1:-1", "n1:1x", "::1:5", "[]:1", "[::1:5", "unix:"}) {
+    EXPECT_EQ(CheckAddress(address).message(), absl::StrCat("not HOST:PORT (address=", address, ")"));
+  }
+}
+
+TEST(CredentialsTest, BeyondLoopbackOnlyIfInsecureIsSaid) {
+  const CredentialsFactory closed({}), open({.insecure = true});
+  EXPECT_TRUE(closed.Server("127.0.0.1:0").ok());
+  EXPECT_TRUE(closed.Channel("localhost:1").ok());
+  EXPECT_EQ(closed.Server("0.0.0.0:7470").status().message(),
+            "listening beyond loopback needs insecure: true (address=0.0.0.0:7470)");
+  EXPECT_EQ(closed.Channel("n1:7470").status().message(),
+            "connecting beyond loopback needs insecure: true (address=n1:7470)");
+  EXPECT_EQ(closed.Server("x").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(open.Server("0.0.0.0:7470").ok());
+  EXPECT_TRUE(open.Channel("n1:7470").ok());
+  EXPECT_FALSE(open.Channel("n1").ok());
+}
+
+TEST(AuthorizerTest, AllowsWithTheTokenOrWithoutAny) {
+  const auto open = MakeTokenAuthorizer(""), closed = MakeTokenAuthorizer("secret");
+  EXPECT_TRUE(open->Authorize({"p", ""}, "/m").ok());
+  EXPECT_TRUE(open->Authorize({"p", "whatever"}, "/m").ok());
+  EXPECT_TRUE(closed->Authorize({"p", "secret"}, "/m").ok());
+  EXPECT_EQ(closed->Authorize({"p", ""}, "/m").message(), "no token (peer=p, method=/m)");
+  EXPECT_EQ(closed->Authorize({"p", "secreT"}, "/m").message(), "wrong token (peer=p, method=/m)");
+  EXPECT_EQ(closed->Authorize({"p", ""}, "/m").code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST(TokenFileTest, IsReadIfItIsPrivateAndNotEmpty) {
+  const std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/token");
+  const auto write = [&](const std::string& text, mode_t mode) {
+    std::ofstream(path) << text;
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+  };
+  EXPECT_EQ(*ReadTokenFile(""), "");
+  EXPECT_EQ(ReadTokenFile("/nonexistent/t").status().message(),
+            "token file: No such file or directory (file=/nonexistent/t)");
+  write(" secret \nmore\n", 0640);
+  EXPECT_EQ(*ReadTokenFile(path), "secret");
+  write("secret", 0644);
+  EXPECT_EQ(ReadTokenFile(path).status().message(),
+            absl::StrCat("token file: others may read or write it (file=", path, ")"));
+  write("\n", 0600);
+  EXPECT_EQ(ReadTokenFile(path).status().message(),
+            absl::StrCat("token file: first line is empty or too long (file=", path, ", bytes=0, limit=256)"));
+  write(std::string(257, 'x'), 0600);
+  EXPECT_FALSE(ReadTokenFile(path).ok());
+}
+
+TEST(TextTest, BecomesUtf8WithoutControlCharacters) {
+  EXPECT_EQ(ToUtf8("plain \xc3\xbc \xe2\x82\xac \xf0\x9f\x8c\xb2"), "plain \xc3\xbc \xe2\x82\xac \xf0\x9f\x8c\xb2");
+  EXPECT_EQ(ToUtf8("a\tb\n\x7f"), "a b  ");
+  EXPECT_EQ(ToUtf8("\xff\xc3"), "??");
+  EXPECT_EQ(ToUtf8("\xc0\x80"), "??");  // longer than need be
+  EXPECT_EQ(ToUtf8("\xe0\x80\x80"), "???");
+  EXPECT_EQ(ToUtf8("\xed\xa0\x80"), "???");       // a surrogate
+  EXPECT_EQ(ToUtf8("\xf4\x90\x80\x80"), "????");  // beyond Unicode
+  EXPECT_EQ(ToUtf8("\xf0\x80\x80\x80"), "????");
+  EXPECT_EQ(ToUtf8("\xe2\x82z"), "??z");
+  EXPECT_EQ(ToUtf8("ab\xc3\xbc", 3), "ab");
+}
+
+}  // namespace
+}  // namespace copse::rpc

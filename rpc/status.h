@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The border between absl::Status and gRPC's, and what a program's exit code is.
+#ifndef COPSE_RPC_STATUS_H_
+#define COPSE_RPC_STATUS_H_
+
+#include <grpcpp/support/status.h>
+
+#include "absl/status/status.h"
+
+namespace copse::rpc {
+
+grpc::Status ToGrpc(const absl::Status& status);
+absl::Status FromGrpc(const grpc::Status& status);
+
+// 0 done; 1 failed; 2 bad usage (INVALID_ARGUMENT); 3 cannot reach the server (UNAVAILABLE); 4 timed out
+// (DEADLINE_EXCEEDED).
+int ExitCode(const absl::Status& status);
+
+}  // namespace copse::rpc
+
+#endif  // COPSE_RPC_STATUS_H_
