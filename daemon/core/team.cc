@@ -85,13 +85,16 @@ absl::Status Team::Commit(EpochId epoch, CallSeq first_call, const std::vector<s
     return absl::FailedPreconditionError(absl::StrCat("team ", id().value(), ": commit of an epoch that is not prepared (epoch=",
                                                       epoch.value(), ", prepared=", prepared_epoch().value(), ")"));
   }
+  AcquireEdges(*prepared_);  // connected first: a label lets the engine send
   for (const schedule::EdgeLabel& edge : outgoing) {
-    if (const absl::Status set = prepared_->SetRemoteLabel(edge.neighbour, edge.label); !set.ok()) return set;
+    const absl::Status set = prepared_->SetRemoteLabel(edge.neighbour, edge.label);
+    if (set.ok()) continue;
+    ReleaseEdges(*prepared_);
+    return set;
   }
   prepared_->SetFirstCall(first_call);
   epochs_.push_back(std::move(prepared_));
   decided_first_call_.reset();
-  AcquireEdges(*epochs_.back());
   RetireEpochs();
   StartPending();
   return absl::OkStatus();

@@ -103,4 +103,39 @@ void SubTeams(Cluster* cluster) {
   ExpectAllSucceed(cluster, programs, kLong);
 }
 
+// A flat tree whose root has more children than one descriptor sequence has room for, with calls close behind one another, so
+// that sends wait for credit in the middle of a block.
+void ManyChildren(Cluster* cluster, uint32_t nodes) {
+  ASSERT_TRUE(cluster->Start({.nodes = nodes}).ok());
+  Placement placement;
+  for (uint32_t r = 0; r < nodes; ++r) placement.push_back(r);
+  std::vector<Program> programs;
+  for (uint32_t rank = 0; rank < nodes; ++rank) {
+    Prng prng(rank + 1);
+    Script script = {TeamStep(0, "wide", rank, nodes), CallStep(0, {.collective = Collective::kBarrier}, 0)};
+    if (rank == 0) script.push_back(PauseStep(absl::Seconds(1)));  // meanwhile the plans are switched
+    for (uint32_t i = 0; i < 60; ++i) {
+      // Broadcasts from one rank need no answer: only credit holds it back.
+      CallArguments call = RandomCall(nodes, 600 + i);
+      if (i % 4 != 0) call = {.collective = Collective::kBcast, .type = emu::AluType::kInt32, .count = 2 + i, .root = 0};
+      script.push_back(PostStep(0, call, 600 + i));
+      if (rank > 0 && prng.Chance(0.1)) script.push_back(PauseStep(absl::Microseconds(prng.Below(2000))));
+    }
+    script.push_back(AwaitStep());
+    script.push_back(DestroyStep(0));
+    programs.push_back({placement[rank], std::move(script)});
+  }
+  const uint32_t first = cluster->Launch(programs);
+  ASSERT_TRUE(cluster->AwaitOutcomes(first, 2, kLong).ok());
+  const absl::Status replanned = cluster->Replan("wide", "flat");
+  ASSERT_TRUE(replanned.ok()) << replanned;
+  for (uint32_t p = first; p < first + nodes; ++p) {
+    ASSERT_TRUE(cluster->AwaitEnd(p, kLong).ok()) << "process " << p;
+    for (const Outcome& outcome : cluster->Outcomes(p)) {
+      EXPECT_EQ(outcome.failure, schedule::Failure::kNone) << outcome.text;
+      EXPECT_TRUE(outcome.data_ok);
+    }
+  }
+}
+
 }  // namespace copse::scenario

@@ -37,6 +37,7 @@ void RandomCalls(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t call
 void BackToBackSkewed(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t calls, uint64_t seed);
 void TwoTeamsAtOnce(Cluster* cluster, uint64_t seed);
 void SubTeams(Cluster* cluster);
+void ManyChildren(Cluster* cluster, uint32_t nodes);
 void LateRankIsListedAndCompletes(Cluster* cluster);
 void DeadlineOfACall(Cluster* cluster);
 void StoppedProcessDelaysAndCompletes(Cluster* cluster);

@@ -45,6 +45,11 @@ TEST(SimCollectivesTest, SubTeams) {
   SubTeams(&cluster);
 }
 
+TEST(SimCollectivesTest, ManyChildren) {
+  SimCluster cluster;
+  ManyChildren(&cluster, 150);
+}
+
 TEST(SimCollectivesTest, SameSeedSameTrace) {
   uint64_t hashes[3];
   for (int i = 0; i < 3; ++i) {

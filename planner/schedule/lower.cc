@@ -8,7 +8,8 @@
 namespace copse::schedule {
 namespace {
 
-// Descriptors of one sequence are at most this many (the engine's limit); a longer block is cut and chained by order of post.
+// Descriptors of one sequence are at most this many (the engine's limit). A longer block is cut, and the pieces chained by a
+// counter: one that waits for credit must not be overtaken by the next.
 constexpr uint32_t kSequenceDescriptorsMax = 64;
 
 class Lowering {
@@ -61,14 +62,16 @@ class Lowering {
   }
 
  private:
-  emu::CounterIndex InSlot(uint32_t segment, uint32_t phase) const { return segment * (phases_ + 1) + phase; }
+  emu::CounterIndex InSlot(uint32_t segment, uint32_t phase) const { return segment * (phases_ + 2) + phase; }
   emu::CounterIndex Counter(uint32_t segment, uint32_t phase) const { return map_.counter_base + InSlot(segment, phase); }
   emu::CounterIndex Ready() const { return Counter(segment_, phases_); }
-  emu::CounterIndex NodeDone() const { return map_.counter_base + segments_ * (phases_ + 1); }
+  emu::CounterIndex Chain() const { return Counter(segment_, phases_ + 1); }
+  emu::CounterIndex NodeDone() const { return map_.counter_base + segments_ * (phases_ + 2); }
   emu::CounterIndex RankDone(uint32_t l) const { return NodeDone() + 1 + l; }
 
   void SetSegment(uint32_t s) {
     segment_ = s;
+    cuts_ = 0;
     offset_ = uint64_t{s} * plan_.segment_bytes;
     length_ = static_cast<uint32_t>(segments_ == 1 ? bytes_ : std::min<uint64_t>(plan_.segment_bytes, bytes_ - offset_));
   }
@@ -201,10 +204,13 @@ class Lowering {
   }
 
   void Add(const emu::Descriptor& descriptor) {
-    if (call_.descriptors.size() - call_.sequences.back().first == kSequenceDescriptorsMax) {
-      const emu::Trigger trigger = call_.sequences.back().trigger;
+    if (call_.descriptors.size() - call_.sequences.back().first == kSequenceDescriptorsMax - 1) {
+      emu::Descriptor link;
+      link.op = emu::OpCode::kCount;
+      link.counter = Chain();
+      call_.descriptors.push_back(link);
       Finish();
-      Begin(trigger);
+      Begin({.counter = Chain(), .threshold = ++cuts_, .priority = call_.sequences.back().trigger.priority});
     }
     call_.descriptors.push_back(descriptor);
   }
@@ -223,6 +229,7 @@ class Lowering {
   const uint64_t bytes_;
   const uint32_t segments_;
   uint32_t segment_ = 0;
+  uint32_t cuts_ = 0;  // made in this segment so far
   uint64_t offset_ = 0;
   uint32_t length_ = 0;
 };
@@ -230,7 +237,7 @@ class Lowering {
 }  // namespace
 
 uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks) {
-  return SegmentCount(plan, plan.bytes_max) * (PhaseCount(plan) + 1) + 1 + local_ranks;
+  return SegmentCount(plan, plan.bytes_max) * (PhaseCount(plan) + 2) + 1 + local_ranks;
 }
 
 uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
@@ -238,7 +245,7 @@ uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
   // Blocks of more than kSequenceDescriptorsMax only come from many children or operands.
   uint32_t fan_out = 0;
   for (const auto& list : plan.neighbours) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
-  const uint32_t cuts = (fan_out + (fan_out + local_ranks) / 6 + 4) / kSequenceDescriptorsMax + 1;
+  const uint32_t cuts = (fan_out + (fan_out + local_ranks) / 6 + 4) / (kSequenceDescriptorsMax - 1) + 1;
   return segments * PhaseCount(plan) * cuts + 1 + local_ranks * (segments + 1);
 }
 

@@ -80,9 +80,9 @@ TEST(LowerTest, RootOfAnAllreduceInOnePacket) {
 TEST(LowerTest, SegmentsHaveCountersOfTheirOwnAndOneEnd) {
   const Lowered lowered = LowerRoot(Star(1, 4096, 1024), 3000);
   ASSERT_EQ(lowered.node.sequences.size(), 4u) << "three segments, and the end";
-  for (uint32_t s = 0; s < 3; ++s) EXPECT_EQ(lowered.node.sequences[s].trigger.counter, 1000 + s * 3);
+  for (uint32_t s = 0; s < 3; ++s) EXPECT_EQ(lowered.node.sequences[s].trigger.counter, 1000 + s * 4);
   EXPECT_EQ(lowered.node.sequences[3].trigger.threshold, 3u);
-  EXPECT_EQ(lowered.rank.arrivals, (std::vector<emu::CounterIndex>{1000, 1003, 1006}));
+  EXPECT_EQ(lowered.rank.arrivals, (std::vector<emu::CounterIndex>{1000, 1004, 1008}));
   // Segments are puts into the receiver's cell, at their offset; the last is shorter.
   std::vector<const emu::Descriptor*> puts;
   for (const emu::Descriptor& d : lowered.node.descriptors) {
@@ -111,6 +111,27 @@ TEST(LowerTest, MoreThanSevenOperandsAreChainedInOrder) {
   std::vector<emu::RegionIndex> expected = {10};
   for (uint32_t v = 1; v <= 14; ++v) expected.push_back(100 + v);
   EXPECT_EQ(order, expected);
+}
+
+// A piece that waits for credit must hold up the rest of its block.
+TEST(LowerTest, LongBlocksAreCutAndChained) {
+  const Lowered lowered = LowerRoot(Star(200, 120, 1024), 8);
+  ASSERT_GT(lowered.node.sequences.size(), 3u);
+  for (size_t i = 0; i < lowered.node.sequences.size(); ++i) {
+    const LoweredSequence& piece = lowered.node.sequences[i];
+    EXPECT_LE(piece.count, 64u);
+    EXPECT_EQ(piece.trigger.counter, i == 0 ? 1000u : 1003u);
+    if (i > 0) {
+      EXPECT_EQ(piece.trigger.threshold, i);
+    }
+    const emu::Descriptor& last = lowered.node.descriptors[piece.first + piece.count - 1];
+    if (i + 1 < lowered.node.sequences.size()) {
+      EXPECT_EQ(last.op, OpCode::kCount);
+      EXPECT_EQ(last.counter, 1003u);
+    } else {
+      EXPECT_EQ(last.op, OpCode::kEvent);
+    }
+  }
 }
 
 TEST(LowerTest, PhasesFollowOneAnotherThoughPacketsMayNot) {
