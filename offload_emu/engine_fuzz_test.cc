@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames of random and of mutated bytes: the engine neither crashes nor loses count of what it owns. Deterministic; the
-// failing iteration's number is its seed.
+// Frames of random and of mutated bytes: the engine neither crashes nor loses count of what it owns. Deterministic: a
+// failure replays by running the test again; the trace names the iteration.
 #include <algorithm>
 #include <cstring>
 #include <utility>

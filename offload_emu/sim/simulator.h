@@ -37,9 +37,7 @@ class Simulator {
 
   // An event at `time` (not before Now(): earlier means now), or after `delay`.
   void At(absl::Time time, ActorId actor, std::function<void()> event);
-  void Schedule(absl::Time time, ActorId actor, std::function<void()> event) {
-    At(time, actor, std::move(event));
-  }
+  void Schedule(absl::Time time, ActorId actor, std::function<void()> event) { At(time, actor, std::move(event)); }
   void Schedule(absl::Duration delay, ActorId actor, std::function<void()> event) {
     At(now_ + delay, actor, std::move(event));
   }

@@ -78,8 +78,7 @@ class VirtualNetwork::SimTransport final : public emu::Transport {
   absl::Status Connect(const emu::PeerAddress& peer) override {
     NodeNumber to = 0;
     if (!absl::SimpleAtoi(peer.worker_address, &to) || to >= network_->nodes_.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("worker address \"", peer.worker_address, "\" is of no node"));
+      return absl::InvalidArgumentError(absl::StrCat("worker address \"", peer.worker_address, "\" is of no node"));
     }
     Node& self = network_->At(node_);
     const auto [it, is_new] = self.endpoints.try_emplace(peer.incarnation);
@@ -94,8 +93,7 @@ class VirtualNetwork::SimTransport final : public emu::Transport {
 
   void Disconnect(Incarnation peer) override { network_->At(node_).endpoints.erase(peer); }
 
-  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head,
-                    absl::Span<const uint8_t> body) override {
+  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override {
     return network_->Send(node_, peer, head, body);
   }
 
@@ -134,8 +132,7 @@ const VirtualNetwork::Node& VirtualNetwork::At(NodeNumber node) const {
   return *nodes_[node];
 }
 
-NodeNumber VirtualNetwork::AddNode(std::string name, Incarnation incarnation,
-                                   std::function<void()> on_ready) {
+NodeNumber VirtualNetwork::AddNode(std::string name, Incarnation incarnation, std::function<void()> on_ready) {
   const NodeNumber number = static_cast<NodeNumber>(nodes_.size());
   auto node = std::make_unique<Node>();
   node->name = std::move(name);
@@ -172,8 +169,7 @@ void VirtualNetwork::SetLink(NodeNumber a, NodeNumber b, const LinkProperties& p
   SetLinkOneWay(b, a, properties);
 }
 
-void VirtualNetwork::SetLinkOneWay(NodeNumber from, NodeNumber to,
-                                   const LinkProperties& properties) {
+void VirtualNetwork::SetLinkOneWay(NodeNumber from, NodeNumber to, const LinkProperties& properties) {
   LinkOf(from, to).properties = properties;
 }
 
@@ -193,14 +189,12 @@ absl::Status VirtualNetwork::Send(NodeNumber from, Incarnation peer, absl::Span<
     return absl::UnavailableError(absl::StrCat("no connection to incarnation ", peer.value()));
   }
   Endpoint& endpoint = it->second;
-  if (endpoint.down)
-    return absl::UnavailableError(absl::StrCat("connection to ", At(endpoint.to).name, " is lost"));
+  if (endpoint.down) return absl::UnavailableError(absl::StrCat("connection to ", At(endpoint.to).name, " is lost"));
   CHECK_LE(head.size() + body.size(), emu::kFrameBytesMax);
   if (endpoint.outstanding >= options_.frames_per_peer_max) {
     endpoint.refused_one = true;
-    return absl::ResourceExhaustedError(absl::StrCat(endpoint.outstanding, " frames to ",
-                                                     At(endpoint.to).name, " (limit ",
-                                                     options_.frames_per_peer_max, ")"));
+    return absl::ResourceExhaustedError(absl::StrCat(endpoint.outstanding, " frames to ", At(endpoint.to).name,
+                                                     " (limit ", options_.frames_per_peer_max, ")"));
   }
   Frame frame{.from = from,
               .to = endpoint.to,
@@ -239,8 +233,7 @@ absl::Status VirtualNetwork::Send(NodeNumber from, Incarnation peer, absl::Span<
     link.last_arrival = arrival;
   }
   const NodeNumber to = frame.to;
-  simulator_->At(arrival, to,
-                 [this, frame = std::move(frame)]() mutable { Arrive(std::move(frame)); });
+  simulator_->At(arrival, to, [this, frame = std::move(frame)]() mutable { Arrive(std::move(frame)); });
   return absl::OkStatus();
 }
 
@@ -251,16 +244,14 @@ void VirtualNetwork::Arrive(Frame frame) {
     return;
   }
   Node& receiver = At(frame.to);
-  receiver.receive_free =
-      std::max(receiver.receive_free, simulator_->Now()) + link.properties.receive_overhead;
+  receiver.receive_free = std::max(receiver.receive_free, simulator_->Now()) + link.properties.receive_overhead;
   simulator_->At(receiver.receive_free, frame.to,
                  [this, frame = std::move(frame)]() mutable { Deliver(std::move(frame)); });
 }
 
 void VirtualNetwork::Deliver(Frame frame) {
   Node& receiver = At(frame.to);
-  if (!receiver.alive || receiver.incarnation != frame.destination ||
-      EndpointOf(frame) == nullptr) {
+  if (!receiver.alive || receiver.incarnation != frame.destination || EndpointOf(frame) == nullptr) {
     ++stats_.frames_lost;
     return;
   }
@@ -299,12 +290,10 @@ void VirtualNetwork::ReportDownLater(NodeNumber at, Incarnation peer) {
     Node& node = At(at);
     if (!node.alive || node.incarnation != observer) return;
     const auto it = node.endpoints.find(peer);
-    if (it == node.endpoints.end() || it->second.connection != connection || it->second.down)
-      return;
+    if (it == node.endpoints.end() || it->second.connection != connection || it->second.down) return;
     it->second.down = true;
     node.lost_peers.emplace_back(
-        peer, absl::UnavailableError(
-                  absl::StrCat("connection to ", At(it->second.to).name, " was reset")));
+        peer, absl::UnavailableError(absl::StrCat("connection to ", At(it->second.to).name, " was reset")));
     Wake(at);
   });
 }
@@ -334,8 +323,7 @@ void VirtualNetwork::HealOneWay(NodeNumber from, NodeNumber to) {
   const absl::Time arrival = simulator_->Now() + link.properties.latency;
   link.last_arrival = std::max(link.last_arrival, arrival);
   for (Frame& frame : link.held) {
-    simulator_->At(arrival, to,
-                   [this, frame = std::move(frame)]() mutable { Arrive(std::move(frame)); });
+    simulator_->At(arrival, to, [this, frame = std::move(frame)]() mutable { Arrive(std::move(frame)); });
   }
   link.held.clear();
   // What died behind the cut is noticed now.

@@ -46,12 +46,11 @@ struct VirtualNetworkOptions {
   LinkProperties link;                                 // of every pair without its own
   absl::Duration down_delay = absl::Milliseconds(5);   // from a crash to OnPeerDown at its peers
   absl::Duration wake_latency = absl::ZeroDuration();  // from a frame's arrival to on_ready
-  uint32_t frames_per_peer_max = 64;  // sent and not yet delivered; more: RESOURCE_EXHAUSTED
+  uint32_t frames_per_peer_max = 64;                   // sent and not yet delivered; more: RESOURCE_EXHAUSTED
 };
 
 struct VirtualNetworkStats {
-  uint64_t frames_sent = 0, frames_delivered = 0, frames_lost = 0, frames_duplicated = 0,
-           frames_reordered = 0;
+  uint64_t frames_sent = 0, frames_delivered = 0, frames_lost = 0, frames_duplicated = 0, frames_reordered = 0;
   uint64_t bytes_sent = 0;
 };
 
@@ -115,8 +114,7 @@ class VirtualNetwork {
   const Node& At(NodeNumber node) const;
   Link& LinkOf(NodeNumber from, NodeNumber to);
   Endpoint* EndpointOf(const Frame& frame);
-  absl::Status Send(NodeNumber from, Incarnation peer, absl::Span<const uint8_t> head,
-                    absl::Span<const uint8_t> body);
+  absl::Status Send(NodeNumber from, Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body);
   void Arrive(Frame frame);   // at the receiver's end of the wire
   void Deliver(Frame frame);  // into the receiver's inbox
   void Consumed(const Frame& frame);
@@ -130,8 +128,7 @@ class VirtualNetwork {
   VirtualNetworkStats stats_;
   uint64_t next_connection_ = 1;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<std::pair<NodeNumber, NodeNumber>, std::unique_ptr<Link>>
-      links_;  // those that differ or were used
+  std::map<std::pair<NodeNumber, NodeNumber>, std::unique_ptr<Link>> links_;  // those that differ or were used
 };
 
 }  // namespace copse::sim
