@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "offload_emu/barrier_tree.h"
 #include "offload_emu/descriptor_factory.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/engine_cluster.h"
@@ -14,51 +15,9 @@
 namespace copse::emu {
 namespace {
 
-enum : uint32_t { kUp, kDown, kPhases };
-
-// A tree over an EngineCluster: parent of node i > 0 is (i - 1) / arity.
-class Tree {
- public:
-  Tree(EngineCluster* cluster, uint32_t arity)
-      : cluster_(cluster), parent_(cluster->size()), children_(cluster->size()) {
-    for (uint32_t i = 1; i < cluster->size(); ++i) {
-      const uint32_t up = (i - 1) / arity;
-      const auto [at_parent, at_child] = cluster->Link(up, i);
-      children_[up].push_back(at_parent);
-      parent_[i] = at_child;
-    }
-  }
-
-  const std::vector<uint32_t>& children(uint32_t node) const { return children_[node]; }
-  uint32_t parent(uint32_t node) const { return parent_[node]; }
-
-  // Arms a barrier's call and counts this node's own arrival.
-  void EnterBarrier(uint32_t at, uint64_t call, uint32_t slots) {
-    EngineNode& node = cluster_->node(at);
-    const uint32_t base = static_cast<uint32_t>(call % slots) * kPhases;
-    ASSERT_TRUE(node.engine->ExpectHash(node.port, CallSeq(call), kTestHash).ok());
-    std::vector<Descriptor> down;
-    for (const uint32_t child : children_[at]) down.push_back(SendOf(child, kDown, call));
-    down.push_back(EventOf(call));
-    const Trigger all_here{.counter = base + kUp, .threshold = children_[at].size() + 1};
-    if (at == 0) {
-      ASSERT_TRUE(node.engine->Post(node.port, all_here, down).ok());
-    } else {
-      ASSERT_TRUE(node.engine->Post(node.port, all_here, {SendOf(parent_[at], kUp, call)}).ok());
-      ASSERT_TRUE(node.engine->Post(node.port, {.counter = base + kDown, .threshold = 1}, down).ok());
-    }
-    ASSERT_TRUE(node.engine->Count(node.port, base + kUp, 1, 0).ok());
-  }
-
- private:
-  EngineCluster* const cluster_;
-  std::vector<uint32_t> parent_;
-  std::vector<std::vector<uint32_t>> children_;
-};
-
 TEST(BarrierTest, NobodyLeavesBeforeTheLastArrives) {
   EngineCluster cluster(4, {.slots = 8, .counters_per_slot = kPhases, .edges = 4});
-  Tree tree(&cluster, 2);
+  BarrierTree tree(&cluster, 2);
   for (uint32_t i = 0; i < 3; ++i) tree.EnterBarrier(i, 0, 8);
   cluster.Run();
   for (uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(cluster.node(i).sink.events.empty()) << i;
@@ -72,7 +31,7 @@ TEST(BarrierTest, NobodyLeavesBeforeTheLastArrives) {
 TEST(BarrierTest, ManyCallsWrapTheWindowAndTheSequenceNumber) {
   constexpr uint64_t kCalls = 70'000;
   EngineCluster cluster(3, {.slots = 8, .counters_per_slot = kPhases, .edges = 4});
-  Tree tree(&cluster, 2);
+  BarrierTree tree(&cluster, 2);
   uint64_t left = 0;
   std::vector<uint64_t> call_of(3);
   for (uint32_t i = 0; i < 3; ++i) {
@@ -108,7 +67,7 @@ TEST(AllreduceTest, SegmentsOverThreeEngines) {
   constexpr RegionIndex kResult = 1;
   EngineCluster cluster(
       3, {.slots = kSlots, .counters_per_slot = kSegments * kPhases, .regions = 2, .edges = 2, .cell_bytes = kBytes});
-  Tree tree(&cluster, 2);
+  BarrierTree tree(&cluster, 2);
   std::vector<std::vector<int64_t>> mine(3, std::vector<int64_t>(kCount));
   std::vector<std::vector<int64_t>> result(3, std::vector<int64_t>(kCount));
   for (uint64_t call = 0; call < 10; ++call) {

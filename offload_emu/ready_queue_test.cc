@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload_emu/ready_queue.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "offload_emu/sequence.h"
+
+namespace copse::emu {
+namespace {
+
+class ReadyQueueTest : public testing::Test {
+ protected:
+  ~ReadyQueueTest() override {
+    for (Sequence* sequence : made_) pool_.Free(sequence);
+  }
+  Sequence* Make(uint8_t priority) {
+    const Descriptor descriptor;
+    Sequence* sequence = pool_.New({descriptor});
+    sequence->priority = priority;
+    made_.push_back(sequence);
+    return sequence;
+  }
+  Sequence* Pop() {
+    ReadyJob* job = queue_.Turn();
+    if (job == nullptr) return nullptr;
+    Sequence* sequence = job->sequences.front();
+    queue_.Remove(job, sequence);
+    return sequence;
+  }
+
+  SequencePool pool_;
+  std::vector<Sequence*> made_;
+  ReadyQueue queue_{100};
+};
+
+TEST_F(ReadyQueueTest, HigherPriorityFirstElseInOrder) {
+  ReadyJob* job = queue_.AddPort(1);
+  Sequence* low = Make(1);
+  Sequence* first = Make(2);
+  Sequence* second = Make(2);
+  Sequence* high = Make(3);
+  for (Sequence* sequence : {low, first, second, high}) queue_.Push(job, sequence);
+  EXPECT_EQ(Pop(), high);
+  EXPECT_EQ(Pop(), first);
+  queue_.PushInterrupted(job, first);  // before its equals
+  EXPECT_EQ(Pop(), first);
+  EXPECT_EQ(Pop(), second);
+  EXPECT_EQ(Pop(), low);
+  EXPECT_EQ(Pop(), nullptr);
+  queue_.RemovePort(job);
+}
+
+TEST_F(ReadyQueueTest, JobsTakeTurnsOfOneQuantum) {
+  ReadyJob* one = queue_.AddPort(1);
+  ReadyJob* two = queue_.AddPort(2);
+  EXPECT_EQ(queue_.AddPort(2), two);
+  for (int i = 0; i < 3; ++i) queue_.Push(one, Make(0));
+  queue_.Push(two, Make(0));
+  EXPECT_EQ(queue_.Turn(), one);
+  queue_.Charge(one, 60);
+  EXPECT_EQ(queue_.LeftOfTurn(*one), 40u);
+  EXPECT_EQ(queue_.Turn(), one);
+  queue_.Charge(one, 40);
+  EXPECT_EQ(queue_.Turn(), two);
+  Pop();
+  EXPECT_EQ(queue_.Turn(), one);  // the other has nothing left
+  EXPECT_EQ(queue_.LeftOfTurn(*one), 100u);
+  for (int i = 0; i < 3; ++i) Pop();
+  queue_.RemovePort(two);
+  queue_.RemovePort(two);
+  queue_.RemovePort(one);
+}
+
+TEST_F(ReadyQueueTest, AJobMayLeaveWhileItIsQueued) {
+  ReadyJob* jobs[3] = {queue_.AddPort(1), queue_.AddPort(2), queue_.AddPort(3)};
+  Sequence* sequences[3];
+  for (int i = 0; i < 3; ++i) queue_.Push(jobs[i], sequences[i] = Make(0));
+  queue_.Remove(jobs[1], sequences[1]);
+  queue_.RemovePort(jobs[1]);
+  EXPECT_EQ(Pop(), sequences[0]);
+  queue_.RemovePort(jobs[0]);
+  EXPECT_EQ(Pop(), sequences[2]);
+  queue_.RemovePort(jobs[2]);
+  EXPECT_EQ(queue_.Turn(), nullptr);
+}
+
+TEST(SequencePoolTest, ReusesMemoryOfTheSameSizeClass) {
+  SequencePool pool;
+  const std::vector<Descriptor> five(5);
+  const std::vector<Descriptor> eight(8);
+  Sequence* first = pool.New(five);
+  EXPECT_EQ(first->count, 5);
+  pool.Free(first);
+  Sequence* second = pool.New(eight);
+  EXPECT_EQ(second, first);
+  EXPECT_EQ(second->count, 8);
+  EXPECT_FALSE(second->dropped);
+  pool.Free(second);
+  // More than it keeps.
+  std::vector<Sequence*> many;
+  for (int i = 0; i < 1000; ++i) many.push_back(pool.New(eight));
+  for (Sequence* sequence : many) pool.Free(sequence);
+}
+
+TEST(SequenceListTest, InsertsAndRemovesAnywhere) {
+  SequencePool pool;
+  const Descriptor descriptor;
+  Sequence* s[4];
+  for (Sequence*& each : s) each = pool.New({descriptor});
+  SequenceList list;
+  list.PushBack(s[1]);
+  list.InsertAfter(nullptr, s[0]);
+  list.PushBack(s[3]);
+  list.InsertAfter(s[1], s[2]);
+  EXPECT_EQ(list.front(), s[0]);
+  EXPECT_EQ(list.back(), s[3]);
+  list.Remove(s[1]);
+  EXPECT_EQ(s[0]->next, s[2]);
+  EXPECT_EQ(s[2]->previous, s[0]);
+  list.Remove(s[3]);
+  EXPECT_EQ(list.back(), s[2]);
+  list.Remove(s[0]);
+  list.Remove(s[2]);
+  EXPECT_TRUE(list.empty());
+  EXPECT_EQ(list.back(), nullptr);
+  for (Sequence* each : s) pool.Free(each);
+}
+
+}  // namespace
+}  // namespace copse::emu
