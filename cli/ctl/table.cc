@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "base/string_view.h"
+
+namespace copse::ctl {
+namespace {
+
+constexpr size_t kGap = 2;
+
+bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
+// Of UTF-8.
+size_t CharacterCount(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), StartsCharacter));
+}
+
+std::string Cut(std::string_view text, size_t width) {
+  if (width == 0 || CharacterCount(text) <= width) return std::string(text);
+  size_t characters = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (StartsCharacter(text[i]) && ++characters == width) {
+      return absl::StrCat(AbslView(text.substr(0, i)), "…");
+    }
+  }
+  return std::string(text);
+}
+
+// `value` in the largest of `units` in which it is at least 1; each is `step` times the one before.
+std::string Scaled(double value, double step, const std::array<const char*, 4>& units) {
+  size_t unit = 0;
+  while (unit + 1 < units.size() && std::abs(value) >= step) {
+    value /= step;
+    ++unit;
+  }
+  return absl::StrFormat("%.4g %s", value, units[unit]);
+}
+
+}  // namespace
+
+void Table::AddRow(std::vector<std::string> cells) {
+  CHECK(cells.size() == columns_.size());
+  for (std::string& cell : cells) cell = Printable(cell);
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::Render(size_t width) const {
+  std::vector<size_t> widths;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    size_t widest = CharacterCount(columns_[i].title);
+    for (const auto& row : rows_) widest = std::max(widest, CharacterCount(row[i]));
+    widths.push_back(widest);
+  }
+  std::string out;
+  const auto add_line = [&](const auto& cell_of) {
+    std::string line;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const std::string& cell = cell_of(i);
+      const std::string padding(widths[i] - CharacterCount(cell), ' ');
+      if (i > 0) line += std::string(kGap, ' ');
+      if (columns_[i].align == Align::kRight) line += padding;
+      line += cell;
+      if (columns_[i].align == Align::kLeft) line += padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    absl::StrAppend(&out, Cut(line, width), "\n");
+  };
+  add_line([&](size_t i) -> const std::string& { return columns_[i].title; });
+  for (const auto& row : rows_) {
+    add_line([&](size_t i) -> const std::string& { return row[i]; });
+  }
+  return out;
+}
+
+std::string RenderDetails(const std::vector<std::pair<std::string, std::string>>& details, size_t width) {
+  size_t widest = 0;
+  for (const auto& [key, value] : details) widest = std::max(widest, key.size());
+  std::string out;
+  for (const auto& [key, value] : details) {
+    const std::string line =
+        absl::StrCat(key, ":", std::string(widest - key.size() + kGap, ' '), Printable(value.empty() ? "-" : value));
+    absl::StrAppend(&out, Cut(line, width), "\n");
+  }
+  return out;
+}
+
+std::string Printable(std::string_view text, bool lines) {
+  std::string out(text);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto c = static_cast<unsigned char>(out[i]);
+    if (c == '\n' && lines) continue;
+    if (c < 0x20 || c == 0x7f) {
+      out[i] = '?';
+    } else if (c == 0xc2 && i + 1 < out.size() && static_cast<unsigned char>(out[i + 1]) < 0xa0) {
+      out.replace(i, 2, "?");  // U+0080 to U+009F control terminals too.
+    }
+  }
+  return out;
+}
+
+std::string CutLines(std::string_view text, size_t width) {
+  if (width == 0) return std::string(text);
+  std::vector<std::string> lines = absl::StrSplit(AbslView(text), '\n');
+  std::string out;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    absl::StrAppend(&out, i == 0 ? "" : "\n", Cut(lines[i], width));
+  }
+  return out;
+}
+
+std::string FormatRanges(const std::vector<uint32_t>& numbers) {
+  std::string out;
+  for (size_t first = 0; first < numbers.size();) {
+    size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    absl::StrAppend(&out, out.empty() ? "" : ",", numbers[first]);
+    if (last > first) absl::StrAppend(&out, "-", numbers[last]);
+    first = last + 1;
+  }
+  return out.empty() ? "-" : out;
+}
+
+std::string FormatSeconds(double seconds) {
+  if (!(seconds > 0)) return "0 s";
+  if (seconds < 0.9995) return absl::StrFormat("%.3g ms", seconds * 1e3);
+  if (seconds < 59.95) return absl::StrFormat("%.1f s", seconds);
+  // Nothing lives longer than a million years.
+  const auto whole = static_cast<int64_t>(std::min(seconds, 3e13) + 0.5);
+  if (whole < 3600) return absl::StrFormat("%d min %d s", whole / 60, whole % 60);
+  if (whole < 86400) return absl::StrFormat("%d h %d min", whole / 3600, whole % 3600 / 60);
+  return absl::StrFormat("%d d %d h", whole / 86400, whole % 86400 / 3600);
+}
+
+std::string FormatNanoseconds(double nanoseconds) { return Scaled(nanoseconds, 1000, {"ns", "us", "ms", "s"}); }
+
+std::string FormatBitsPerSecond(double bits_per_second) {
+  return Scaled(bits_per_second / 1e3, 1000, {"kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"});
+}
+
+}  // namespace copse::ctl
