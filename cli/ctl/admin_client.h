@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The administrators' services, as a client sees them: the one place of copsectl that knows gRPC.
+#ifndef COPSE_CLI_CTL_ADMIN_CLIENT_H_
+#define COPSE_CLI_CTL_ADMIN_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::ctl {
+
+struct AdminClientOptions {
+  std::string endpoint;    // HOST:PORT or unix:PATH: the planner's, or for Status a daemon's
+  bool insecure = false;   // plain text beyond loopback
+  std::string token_file;  // empty: no token
+  absl::Duration timeout = absl::Seconds(5);
+};
+
+// An AdminClient makes calls, one at a time, until `timeout` after its creation.
+//
+// Errors: UNAVAILABLE if nobody answers at the endpoint, DEADLINE_EXCEEDED if the time is over; both
+// name the endpoint. Others are the server's, one line each.
+class AdminClient {
+ public:
+  // Does not connect yet. INVALID_ARGUMENT for a malformed endpoint; FAILED_PRECONDITION if it needs
+  // `insecure`; as rpc::ReadTokenFile.
+  static absl::StatusOr<std::unique_ptr<AdminClient>> Create(const AdminClientOptions& options);
+  ~AdminClient();
+
+  absl::StatusOr<v1::PingReply> Ping(const v1::PingRequest& request);
+  absl::StatusOr<v1::VersionReply> Version(const v1::VersionRequest& request);
+  absl::StatusOr<v1::ListNodesReply> ListNodes(const v1::ListNodesRequest& request);
+  absl::StatusOr<v1::ShowNodeReply> ShowNode(const v1::ShowNodeRequest& request);
+  absl::StatusOr<v1::DrainNodeReply> DrainNode(const v1::DrainNodeRequest& request);
+  absl::StatusOr<v1::ListTeamsReply> ListTeams(const v1::ListTeamsRequest& request);
+  absl::StatusOr<v1::ShowTeamReply> ShowTeam(const v1::ShowTeamRequest& request);
+  absl::StatusOr<v1::ReplanTeamReply> ReplanTeam(const v1::ReplanTeamRequest& request);
+  absl::StatusOr<v1::BreakTeamReply> BreakTeam(const v1::BreakTeamRequest& request);
+  absl::StatusOr<v1::ListPlansReply> ListPlans(const v1::ListPlansRequest& request);
+  absl::StatusOr<v1::ShowPlanReply> ShowPlan(const v1::ShowPlanRequest& request);
+  absl::StatusOr<v1::ExplainPlanReply> ExplainPlan(const v1::ExplainPlanRequest& request);
+  absl::StatusOr<v1::ShowTopologyReply> ShowTopology(const v1::ShowTopologyRequest& request);
+  absl::StatusOr<v1::ListCollectivesReply> ListCollectives(const v1::ListCollectivesRequest& request);
+  absl::StatusOr<v1::GetStatsReply> GetStats(const v1::GetStatsRequest& request);
+
+  // Of the daemon itself, if the endpoint is a daemon's.
+  absl::StatusOr<v1::StatusAnswer> Status(const v1::StatusRequest& request);
+
+  // How long a server that asks others may wait for them, so that its own answer is in time.
+  absl::Duration TimeForOthers() const;
+
+ private:
+  class Impl;
+  explicit AdminClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace copse::ctl
+
+#endif  // COPSE_CLI_CTL_ADMIN_CLIENT_H_

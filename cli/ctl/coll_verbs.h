@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// coll list: calls in flight, and who is missing.
+#ifndef COPSE_CLI_CTL_COLL_VERBS_H_
+#define COPSE_CLI_CTL_COLL_VERBS_H_
+
+#include <string>
+#include <vector>
+
+#include "cli/ctl/style.h"
+#include "cli/ctl/verb.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::ctl {
+
+std::vector<Verb> CollVerbs();
+
+Json ToJson(const v1::CollectiveRow& call);
+std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const Style& style);
+
+}  // namespace copse::ctl
+
+#endif  // COPSE_CLI_CTL_COLL_VERBS_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copsectl's command line.
+#ifndef COPSE_CLI_CTL_COMMAND_LINE_H_
+#define COPSE_CLI_CTL_COMMAND_LINE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/ctl/style.h"
+#include "cli/ctl/verb.h"
+
+namespace copse::ctl {
+
+inline constexpr char kDefaultEndpoint[] = "127.0.0.1:7470";
+inline constexpr double kTimeoutMaxSeconds = 86400;
+
+struct CommandLine {
+  // Set: print this and end.
+  std::optional<std::string> answer;
+
+  const Verb* verb = nullptr;
+  Arguments arguments;
+  std::string endpoint = kDefaultEndpoint;
+  Format format = Format::kTable;
+  std::optional<size_t> width;  // not given: the caller's to choose
+  absl::Duration timeout;       // as given, else the verb's
+  bool insecure = false;
+  std::string token_file;
+};
+
+// `arguments` without the program's name; `verbs` must outlive the result. What is not given comes
+// from the environment: COPSECTL_ENDPOINT, COPSECTL_WRITE_OUT, COPSECTL_TIMEOUT, COPSECTL_WIDTH,
+// COPSECTL_INSECURE, COPSECTL_TOKEN_FILE. INVALID_ARGUMENT says what is wrong, in one line.
+absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs);
+
+}  // namespace copse::ctl
+
+#endif  // COPSE_CLI_CTL_COMMAND_LINE_H_

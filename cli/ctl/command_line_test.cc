@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/command_line.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
+namespace copse::ctl {
+namespace {
+
+const std::vector<Verb>& Verbs() {
+  static const auto* const verbs = new std::vector<Verb>{
+      {.family = "node", .name = "list", .help = "all nodes"},
+      {.family = "node", .name = "show", .help = "one node", .positionals = {{"node", "", "its name"}}},
+      {.family = "plan",
+       .name = "explain",
+       .help = "why a plan",
+       .positionals = {{"plan", "", "its id"}},
+       .options = {{"dot", "", "as a graph"}}},
+      {.family = "team",
+       .name = "replan",
+       .help = "again",
+       .positionals = {{"team", "", "its id"}},
+       .options = {{"algorithm", "NAME", "forced"}},
+       .timeout_s = 30},
+      {.name = "ping", .help = "is it there", .options = {{"node", "NAME", "whom"}}}};
+  return *verbs;
+}
+
+absl::StatusOr<CommandLine> Parse(const std::vector<std::string>& arguments) {
+  return ParseCommandLine(arguments, Verbs());
+}
+
+// One line, and says what is wrong with `what`.
+void ExpectUsageError(const std::vector<std::string>& arguments, const std::string& what) {
+  const auto line = Parse(arguments);
+  ASSERT_FALSE(line.ok()) << what;
+  EXPECT_TRUE(absl::IsInvalidArgument(line.status()));
+  const std::string message(line.status().message());
+  EXPECT_TRUE(absl::StrContains(message, what)) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+TEST(CommandLineTest, DefaultsWithoutOptions) {
+  const auto line = Parse({"node", "list"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->verb->FullName(), "node list");
+  EXPECT_EQ(line->endpoint, "127.0.0.1:7470");
+  EXPECT_EQ(line->format, Format::kTable);
+  EXPECT_EQ(line->timeout, absl::Seconds(5));
+  EXPECT_FALSE(line->width.has_value());
+  EXPECT_FALSE(line->insecure);
+}
+
+TEST(CommandLineTest, OptionsBeforeAndAfterTheVerb) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"-e", "h:1", "-w", "json", "--timeout", "0.5", "--width", "80", "node", "show", "n1"},
+           {"node", "show", "n1", "-e", "h:1", "-w", "json", "--timeout", "0.5", "--width=80"},
+           {"node", "-w", "json", "show", "--timeout=0.5", "n1", "--endpoint=h:1", "--width", "80"}}) {
+    const auto line = Parse(arguments);
+    ASSERT_TRUE(line.ok()) << line.status();
+    EXPECT_EQ(line->verb->FullName(), "node show");
+    EXPECT_EQ(line->arguments.Text("node"), "n1");
+    EXPECT_EQ(line->endpoint, "h:1");
+    EXPECT_EQ(line->format, Format::kJson);
+    EXPECT_EQ(line->timeout, absl::Milliseconds(500));
+    EXPECT_EQ(line->width, 80u);
+  }
+}
+
+TEST(CommandLineTest, VerbsHaveOptionsAndTimeoutsOfTheirOwn) {
+  auto line = Parse({"team", "replan", "3", "--algorithm", "flat"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->timeout, absl::Seconds(30));
+  EXPECT_EQ(line->arguments.Text("algorithm"), "flat");
+  line = Parse({"plan", "explain", "5", "--dot"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_TRUE(line->arguments.Has("dot"));
+  line = Parse({"plan", "explain", "5"});
+  EXPECT_FALSE(line->arguments.Has("dot"));
+  line = Parse({"ping", "--node", "n2"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->arguments.Text("node"), "n2");
+}
+
+TEST(CommandLineTest, EnvironmentTwinsGiveWayToFlags) {
+  setenv("COPSECTL_ENDPOINT", "e:2", 1);
+  setenv("COPSECTL_WRITE_OUT", "json", 1);
+  setenv("COPSECTL_TIMEOUT", "7", 1);
+  setenv("COPSECTL_WIDTH", "40", 1);
+  setenv("COPSECTL_INSECURE", "true", 1);
+  auto line = Parse({"node", "list"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->endpoint, "e:2");
+  EXPECT_EQ(line->format, Format::kJson);
+  EXPECT_EQ(line->timeout, absl::Seconds(7));
+  EXPECT_EQ(line->width, 40u);
+  EXPECT_TRUE(line->insecure);
+  line = Parse({"-e", "h:1", "-w", "table", "node", "list"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->endpoint, "h:1");
+  EXPECT_EQ(line->format, Format::kTable);
+  setenv("COPSECTL_WRITE_OUT", "xml", 1);
+  ExpectUsageError({"node", "list"}, "xml");
+  for (const char* name :
+       {"COPSECTL_ENDPOINT", "COPSECTL_WRITE_OUT", "COPSECTL_TIMEOUT", "COPSECTL_WIDTH", "COPSECTL_INSECURE"}) {
+    unsetenv(name);
+  }
+}
+
+TEST(CommandLineTest, MistakesAreUsageErrors) {
+  ExpectUsageError({}, "VERB");
+  ExpectUsageError({"node"}, "VERB");
+  ExpectUsageError({"nodes", "list"}, "nodes");
+  ExpectUsageError({"node", "list", "extra"}, "extra");
+  ExpectUsageError({"node", "show"}, "node");
+  ExpectUsageError({"node", "show", ""}, "node");
+  ExpectUsageError({"node", "list", "--frobnicate"}, "frobnicate");
+  ExpectUsageError({"-w", "xml", "node", "list"}, "xml");
+  ExpectUsageError({"--timeout", "soon", "node", "list"}, "soon");
+  ExpectUsageError({"--timeout", "0", "node", "list"}, "timeout=0");
+  ExpectUsageError({"--timeout", "-1", "node", "list"}, "timeout=-1");
+  ExpectUsageError({"--timeout", "nan", "node", "list"}, "timeout=nan");
+  ExpectUsageError({"--timeout", "1e9", "node", "list"}, "limit=86400");
+  ExpectUsageError({"--width", "-1", "node", "list"}, "width");
+  ExpectUsageError({"-e"}, "endpoint");
+}
+
+TEST(CommandLineTest, HelpOfProgramFamilyAndVerb) {
+  auto line = Parse({"--help"});
+  ASSERT_TRUE(line.ok() && line->answer.has_value());
+  for (const char* word :
+       {"copsectl", "node", "plan", "ping", "--endpoint", "COPSECTL_ENDPOINT", "--timeout", "Exit codes"}) {
+    EXPECT_TRUE(absl::StrContains(*line->answer, word)) << word << " in\n" << *line->answer;
+  }
+  line = Parse({"node", "--help"});
+  ASSERT_TRUE(line.ok() && line->answer.has_value());
+  EXPECT_TRUE(absl::StrContains(*line->answer, "one node")) << *line->answer;
+  line = Parse({"plan", "explain", "--help"});
+  ASSERT_TRUE(line.ok() && line->answer.has_value());
+  EXPECT_TRUE(absl::StrContains(*line->answer, "--dot")) << *line->answer;
+  EXPECT_TRUE(absl::StrContains(*line->answer, "plan explain")) << *line->answer;
+}
+
+TEST(CommandLineTest, Version) {
+  const auto line = Parse({"--version"});
+  ASSERT_TRUE(line.ok() && line->answer.has_value());
+  EXPECT_EQ(*line->answer, "copsectl 0.1.0\n");
+}
+
+}  // namespace
+}  // namespace copse::ctl

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/copsectl.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/string_view.h"
+#include "cli/ctl/admin_client.h"
+#include "cli/ctl/coll_verbs.h"
+#include "cli/ctl/command_line.h"
+#include "cli/ctl/node_verbs.h"
+#include "cli/ctl/plan_verbs.h"
+#include "cli/ctl/stats_verbs.h"
+#include "cli/ctl/table.h"
+#include "cli/ctl/team_verbs.h"
+#include "cli/ctl/topo_verbs.h"
+#include "rpc/status.h"
+
+namespace copse::ctl {
+namespace {
+
+constexpr int kExitUsage = 2;
+
+std::string ErrorLine(const std::string& what, std::string_view why) {
+  return absl::StrCat("copsectl: ", what, what.empty() ? "" : ": ", Printable(why), "\n");
+}
+
+}  // namespace
+
+const std::vector<Verb>& AllVerbs() {
+  static const auto* const verbs = [] {
+    auto* all = new std::vector<Verb>;
+    for (auto family : {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), CollVerbs(), StatsVerbs()}) {
+      for (Verb& verb : family) all->push_back(std::move(verb));
+    }
+    return all;
+  }();
+  return *verbs;
+}
+
+Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width) {
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, AllVerbs());
+  if (!line.ok()) return {kExitUsage, "", ErrorLine("", StdView(line.status().message()))};
+  if (line->answer.has_value()) return {0, *line->answer, ""};
+
+  const std::string what = line->verb->FullName();
+  const auto client = AdminClient::Create({.endpoint = line->endpoint,
+                                           .insecure = line->insecure,
+                                           .token_file = line->token_file,
+                                           .timeout = line->timeout});
+  if (!client.ok()) return {kExitUsage, "", ErrorLine(what, StdView(client.status().message()))};
+
+  Session session{.client = client->get(),
+                  .style = {.format = line->format, .width = line->width.value_or(width)},
+                  .out = {},
+                  .notes = {}};
+  const absl::Status status = line->verb->run(line->arguments, session);
+  Outcome outcome{rpc::ExitCode(status), std::move(session.out), ""};
+  for (const std::string& note : session.notes) outcome.err += ErrorLine(what, note);
+  if (!status.ok()) outcome.err += ErrorLine(what, StdView(status.message()));
+  return outcome;
+}
+
+}  // namespace copse::ctl

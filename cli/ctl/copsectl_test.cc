@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole runs of copsectl against a planner's services that a fake answers.
+#include "cli/ctl/copsectl.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/ctl/style.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "gtest/gtest.h"
+#include "proto/copse/v1/admin_service.grpc.pb.h"
+#include "proto/copse/v1/node_admin_service.grpc.pb.h"
+
+namespace copse::ctl {
+namespace {
+
+class FakePlanner final : public v1::AdminService::Service {
+ public:
+  grpc::Status Ping(grpc::ServerContext*, const v1::PingRequest* request, v1::PingReply* reply) override {
+    if (request->node() == "n9") return {grpc::StatusCode::NOT_FOUND, "node n9: not known"};
+    if (request->node() == "n3") return {grpc::StatusCode::DEADLINE_EXCEEDED, "node n3: silent"};
+    reply->set_ok(true);
+    reply->set_version("0.1.0");
+    return grpc::Status::OK;
+  }
+  grpc::Status Version(grpc::ServerContext*, const v1::VersionRequest*, v1::VersionReply* reply) override {
+    reply->set_ok(true);
+    reply->set_program("copse-planner");
+    return grpc::Status::OK;
+  }
+  grpc::Status ListNodes(grpc::ServerContext*, const v1::ListNodesRequest*, v1::ListNodesReply* reply) override {
+    reply->add_nodes()->set_name("n1");
+    return grpc::Status::OK;
+  }
+  grpc::Status ShowNode(grpc::ServerContext*, const v1::ShowNodeRequest* request, v1::ShowNodeReply* reply) override {
+    reply->mutable_node()->set_name(request->name());
+    return grpc::Status::OK;
+  }
+  grpc::Status DrainNode(grpc::ServerContext*, const v1::DrainNodeRequest* request, v1::DrainNodeReply*) override {
+    last = absl::StrCat(request->node(), request->off() ? " undrained" : " drained");
+    return grpc::Status::OK;
+  }
+  grpc::Status ListTeams(grpc::ServerContext*, const v1::ListTeamsRequest*, v1::ListTeamsReply* reply) override {
+    for (const auto& [id, name] : {std::pair(3, "world"), {4, "twin"}, {5, "twin"}, {0, "young"}}) {
+      auto* team = reply->add_teams();
+      team->set_id(id);
+      team->set_name(name);
+    }
+    return grpc::Status::OK;
+  }
+  grpc::Status ShowTeam(grpc::ServerContext*, const v1::ShowTeamRequest* request, v1::ShowTeamReply* reply) override {
+    reply->mutable_team()->set_id(request->id());
+    return grpc::Status::OK;
+  }
+  grpc::Status ReplanTeam(grpc::ServerContext*, const v1::ReplanTeamRequest* request,
+                          v1::ReplanTeamReply* reply) override {
+    if (request->algorithm() == "bad") return {grpc::StatusCode::INVALID_ARGUMENT, "no such algorithm"};
+    last = absl::StrCat("replan ", request->team(), " ", request->algorithm(), " ", request->collective());
+    reply->set_epoch(2);
+    return grpc::Status::OK;
+  }
+  grpc::Status BreakTeam(grpc::ServerContext*, const v1::BreakTeamRequest* request, v1::BreakTeamReply*) override {
+    last = absl::StrCat("break ", request->team(), " ", request->why());
+    return grpc::Status::OK;
+  }
+  grpc::Status ListPlans(grpc::ServerContext*, const v1::ListPlansRequest* request,
+                         v1::ListPlansReply* reply) override {
+    reply->add_plans()->set_team(request->team());
+    return grpc::Status::OK;
+  }
+  grpc::Status ShowPlan(grpc::ServerContext*, const v1::ShowPlanRequest* request, v1::ShowPlanReply* reply) override {
+    reply->mutable_plan()->set_id(request->id());
+    return grpc::Status::OK;
+  }
+  grpc::Status ExplainPlan(grpc::ServerContext*, const v1::ExplainPlanRequest* request,
+                           v1::ExplainPlanReply* reply) override {
+    reply->mutable_plan()->set_id(request->id());
+    reply->set_text("n1\n└─ n2\n");
+    reply->set_dot("digraph {}\n");
+    return grpc::Status::OK;
+  }
+  grpc::Status ShowTopology(grpc::ServerContext*, const v1::ShowTopologyRequest*,
+                            v1::ShowTopologyReply* reply) override {
+    reply->add_switches()->set_name("core");
+    return grpc::Status::OK;
+  }
+  grpc::Status ListCollectives(grpc::ServerContext*, const v1::ListCollectivesRequest* request,
+                               v1::ListCollectivesReply* reply) override {
+    last = absl::StrCat("timeout ", request->timeout_s(), " team ", request->team());
+    reply->add_collectives()->set_team(3);
+    reply->add_silent("n2");
+    reply->add_silent("n3");
+    return grpc::Status::OK;
+  }
+  grpc::Status GetStats(grpc::ServerContext*, const v1::GetStatsRequest* request, v1::GetStatsReply* reply) override {
+    reply->add_stats()->set_node("n1");
+    if (request->node() == "n2") reply->add_silent("n2");
+    return grpc::Status::OK;
+  }
+
+  std::string last;  // what was done
+};
+
+class FakeDaemon final : public v1::NodeAdminService::Service {
+ public:
+  grpc::Status Status(grpc::ServerContext*, const v1::StatusRequest*, v1::StatusAnswer* answer) override {
+    answer->set_node("n1");
+    return grpc::Status::OK;
+  }
+};
+
+class CopsectlTest : public testing::Test {
+ protected:
+  CopsectlTest() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(&planner_);
+    builder.RegisterService(&daemon_);
+    server_ = builder.BuildAndStart();
+  }
+  ~CopsectlTest() override { server_->Shutdown(); }
+
+  Outcome Ctl(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"-e", absl::StrCat("127.0.0.1:", port_)});
+    return RunCopsectl(arguments, 0);
+  }
+  Json CtlJson(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"-w", "json"});
+    const Outcome outcome = Ctl(std::move(arguments));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out, nullptr, false);
+  }
+  void ExpectFailure(const std::vector<std::string>& arguments, int exit_code, const std::string& line) {
+    const Outcome outcome = Ctl(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code);
+    EXPECT_EQ(outcome.err, line + "\n");
+  }
+
+  FakePlanner planner_;
+  FakeDaemon daemon_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(CopsectlTest, EveryVerbHonoursJson) {
+  const std::vector<std::vector<std::string>> command_lines = {{"node", "list"},
+                                                               {"node", "show", "n1"},
+                                                               {"node", "drain", "n1"},
+                                                               {"node", "undrain", "n1"},
+                                                               {"daemon", "status"},
+                                                               {"team", "list"},
+                                                               {"team", "show", "3"},
+                                                               {"team", "replan", "3"},
+                                                               {"team", "break", "3"},
+                                                               {"plan", "list"},
+                                                               {"plan", "show", "5"},
+                                                               {"plan", "explain", "5"},
+                                                               {"topo", "show"},
+                                                               {"coll", "list"},
+                                                               {"stats"},
+                                                               {"ping"},
+                                                               {"version"}};
+  EXPECT_EQ(command_lines.size(), AllVerbs().size()) << "a verb is missing here";
+  for (const auto& command_line : command_lines) {
+    const Json json = CtlJson(command_line);
+    EXPECT_TRUE(json.is_object() || json.is_array()) << command_line[0] << " " << json;
+    const Outcome table = Ctl(command_line);
+    EXPECT_EQ(table.exit_code, 0) << table.err;
+    EXPECT_FALSE(table.out.empty());
+    EXPECT_EQ(table.out.back(), '\n');
+  }
+}
+
+TEST_F(CopsectlTest, ArgumentsReachTheServer) {
+  Ctl({"node", "drain", "n1"});
+  EXPECT_EQ(planner_.last, "n1 drained");
+  Ctl({"node", "undrain", "n1"});
+  EXPECT_EQ(planner_.last, "n1 undrained");
+  Ctl({"team", "replan", "world", "--algorithm", "flat", "--collective", "bcast"});
+  EXPECT_EQ(planner_.last, "replan 3 flat bcast");
+  Ctl({"team", "break", "3", "--why", "tired of it"});
+  EXPECT_EQ(planner_.last, "break 3 tired of it");
+  Ctl({"--timeout", "1", "coll", "list", "--team", "world"});
+  EXPECT_EQ(planner_.last, "timeout 0.7 team 3");
+  EXPECT_EQ(CtlJson({"plan", "list", "--team", "7"})[0]["team"], 7);
+  EXPECT_EQ(CtlJson({"ping", "--node", "n1"})["node"], "n1");
+  EXPECT_EQ(Ctl({"plan", "explain", "5", "--dot"}).out, "digraph {}\n");
+}
+
+TEST_F(CopsectlTest, TeamsGoByIdOrByNameIfOnlyOneHasIt) {
+  EXPECT_EQ(CtlJson({"team", "show", "world"})["id"], 3);
+  EXPECT_EQ(CtlJson({"team", "show", "12"})["id"], 12);
+  ExpectFailure({"team", "show", "nobody"}, 1, "copsectl: team show: no such team (team=nobody)");
+  ExpectFailure({"team", "show", "young"}, 1, "copsectl: team show: no such team (team=young)");
+  ExpectFailure({"team", "show", "twin"}, 1,
+                "copsectl: team show: several teams have this name: give an id (team=twin, ids=4,5)");
+  ExpectFailure({"team", "show", "0"}, 2, "copsectl: team show: not a number from 1 on (team=0)");
+  ExpectFailure({"plan", "show", "x"}, 2, "copsectl: plan show: not a number from 1 on (plan=x)");
+}
+
+TEST_F(CopsectlTest, ServersErrorsAreOneLine) {
+  ExpectFailure({"ping", "--node", "n9"}, 1, "copsectl: ping: node n9: not known");
+  ExpectFailure({"ping", "--node", "n3"}, 4, "copsectl: ping: node n3: silent");
+  ExpectFailure({"team", "replan", "3", "--algorithm", "bad"}, 2, "copsectl: team replan: no such algorithm");
+}
+
+TEST_F(CopsectlTest, SilentDaemonsAreNotedBesideTheRest) {
+  Outcome outcome = Ctl({"coll", "list"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err, "copsectl: coll list: no answer from some daemons: their part is not shown (nodes=n[2-3])\n");
+  outcome = Ctl({"stats", "--node", "n2"});
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_EQ(outcome.err, "copsectl: stats: the daemon does not answer (node=n2)\n");
+}
+
+TEST_F(CopsectlTest, LinesAreCutToTheTerminal) {
+  const Outcome outcome = RunCopsectl({"-e", absl::StrCat("127.0.0.1:", port_), "node", "list"}, 10);
+  EXPECT_TRUE(absl::StartsWith(outcome.out, "NAME  STA…\n")) << outcome.out;
+  EXPECT_TRUE(absl::StartsWith(Ctl({"--width", "5", "node", "list"}).out, "NAME…\n"));
+}
+
+TEST_F(CopsectlTest, DaemonServiceIsMissingAtAPlanner) {
+  grpc::ServerBuilder builder;
+  FakePlanner planner;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&planner);
+  const auto server = builder.BuildAndStart();
+  const Outcome outcome = RunCopsectl({"-e", absl::StrCat("127.0.0.1:", port), "daemon", "status"}, 0);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_TRUE(absl::StrContains(outcome.err, "does not offer this")) << outcome.err;
+}
+
+// A socket on loopback, listening or not, that never answers.
+class DeafSocket {
+ public:
+  explicit DeafSocket(bool listening) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    if (listening) {
+      EXPECT_EQ(listen(fd_, 8), 0);
+    }
+    endpoint_ = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  }
+  ~DeafSocket() { close(fd_); }
+  const std::string& endpoint() const { return endpoint_; }
+
+ private:
+  const int fd_;
+  std::string endpoint_;
+};
+
+TEST(ReachTest, NobodyListensIsThree) {
+  const DeafSocket nobody(false);  // Holds the port, so that nobody else listens there.
+  const Outcome outcome = RunCopsectl({"-e", nobody.endpoint(), "node", "list"}, 0);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, absl::StrCat("copsectl: node list: cannot reach the server: Connection refused (endpoint=",
+                                      nobody.endpoint(), ")\n"));
+}
+
+TEST(ReachTest, NoAnswerIsFour) {
+  const DeafSocket deaf(true);
+  const Outcome outcome = RunCopsectl({"-e", deaf.endpoint(), "--timeout", "0.2", "ping"}, 0);
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_EQ(outcome.err,
+            absl::StrCat("copsectl: ping: no answer in time (endpoint=", deaf.endpoint(), ", limit=200ms)\n"));
+}
+
+TEST(UsageTest, MistakesAreTwo) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
+                                             {"frobnicate"},
+                                             {"-w", "xml", "ping"},
+                                             {"-e", "no port", "ping"},
+                                             {"-e", "192.0.2.1:7470", "ping"},
+                                             {"--token-file", "/nonexistent/token", "ping"}}) {
+    const Outcome outcome = RunCopsectl(arguments, 0);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(absl::StartsWith(outcome.err, "copsectl: ")) << outcome.err;
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+  }
+}
+
+TEST(UsageTest, HelpAndVersionAreZero) {
+  EXPECT_EQ(RunCopsectl({"--version"}, 0).out, "copsectl 0.1.0\n");
+  for (const Verb& verb : AllVerbs()) {
+    std::vector<std::string> words;
+    if (!verb.family.empty()) words.push_back(verb.family);
+    words.insert(words.end(), {verb.name, "--help"});
+    const Outcome outcome = RunCopsectl(words, 0);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_TRUE(absl::StrContains(outcome.out, verb.help)) << outcome.out;
+  }
+}
+
+}  // namespace
+}  // namespace copse::ctl

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copsectl: a cluster as its administrators see it.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cli/ctl/copsectl.h"
+
+namespace {
+
+size_t TerminalWidth() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const copse::ctl::Outcome outcome =
+      copse::ctl::RunCopsectl(std::vector<std::string>(argv + 1, argv + argc), TerminalWidth());
+  std::fputs(outcome.out.c_str(), stdout);
+  if (std::fflush(stdout) != 0) {
+    std::fprintf(stderr, "copsectl: cannot write the answer: %s\n", std::strerror(errno));
+    return 1;
+  }
+  std::fputs(outcome.err.c_str(), stderr);
+  return outcome.exit_code;
+}

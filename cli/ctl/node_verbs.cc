@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/node_verbs.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "cli/ctl/coll_verbs.h"
+#include "cli/ctl/counters.h"
+#include "cli/ctl/table.h"
+
+namespace copse::ctl {
+namespace {
+
+Json ToJson(const v1::NodeRow& node) {
+  return {{"name", node.name()},
+          {"state", node.state()},
+          {"incarnation", node.incarnation()},
+          {"address", node.address()},
+          {"version", node.version()},
+          {"ranks", node.ranks()},
+          {"last_seen_s", node.last_seen_s()},
+          {"connected", node.connected()},
+          {"cores", node.cores()},
+          {"memory_limit_bytes", node.memory_limit_bytes()}};
+}
+
+std::string LastSeen(const v1::NodeRow& node) {
+  return node.connected() ? "now" : absl::StrCat(FormatSeconds(node.last_seen_s()), " ago");
+}
+
+std::string Bytes(uint64_t bytes) { return FormatBytes(static_cast<int64_t>(bytes)); }
+
+void AppendCounters(const Counters& counters, std::vector<std::pair<std::string, std::string>>* details) {
+  for (const auto& [name, value] : counters) details->emplace_back(name, absl::StrCat(value));
+}
+
+absl::Status List(const Arguments&, Session& session) {
+  ASSIGN_OR_RETURN(const v1::ListNodesReply reply, session.client->ListNodes({}));
+  session.out = RenderNodes(reply, session.style);
+  return absl::OkStatus();
+}
+
+absl::Status Show(const Arguments& arguments, Session& session) {
+  v1::ShowNodeRequest request;
+  request.set_name(arguments.Text("node"));
+  ASSIGN_OR_RETURN(const v1::ShowNodeReply reply, session.client->ShowNode(request));
+  session.out = RenderNode(reply, session.style);
+  return absl::OkStatus();
+}
+
+absl::Status Drain(const Arguments& arguments, Session& session, bool off) {
+  v1::DrainNodeRequest request;
+  request.set_node(arguments.Text("node"));
+  request.set_off(off);
+  RETURN_IF_ERROR(session.client->DrainNode(request).status());
+  if (session.style.format == Format::kJson) {
+    session.out = DumpJson({{"ok", true}, {"name", request.node()}, {"draining", !off}});
+  } else {
+    session.out =
+        absl::StrCat("node ", Printable(request.node()), off ? " takes new teams again\n" : " takes no new teams\n");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DaemonStatus(const Arguments&, Session& session) {
+  ASSIGN_OR_RETURN(const v1::StatusAnswer answer, session.client->Status({}));
+  session.out = RenderDaemonStatus(answer, session.style);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string RenderNodes(const v1::ListNodesReply& reply, const Style& style) {
+  if (style.format == Format::kJson) {
+    Json json = Json::array();
+    for (const v1::NodeRow& node : reply.nodes()) json.push_back(ToJson(node));
+    return DumpJson(json);
+  }
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"NAME"},
+               {"STATE"},
+               {"RANKS", kRight},
+               {"CORES", kRight},
+               {"MEMORY", kRight},
+               {"LAST SEEN", kRight},
+               {"VERSION"},
+               {"ADDRESS"}});
+  for (const v1::NodeRow& node : reply.nodes()) {
+    table.AddRow({node.name(), node.state(), absl::StrCat(node.ranks()), absl::StrCat(node.cores()),
+                  Bytes(node.memory_limit_bytes()), LastSeen(node), node.version(), node.address()});
+  }
+  return table.Render(style.width);
+}
+
+std::string RenderNode(const v1::ShowNodeReply& reply, const Style& style) {
+  const v1::NodeRow& node = reply.node();
+  const Counters counters = Sorted(reply.counters());
+  if (style.format == Format::kJson) {
+    Json json = ToJson(node);
+    json["answered"] = reply.answered();
+    if (reply.answered()) {
+      json["clients"] = reply.clients();
+      json["teams"] = reply.teams();
+      json["counters"] = ToJson(counters);
+    }
+    return DumpJson(json);
+  }
+  std::vector<std::pair<std::string, std::string>> details = {{"name", node.name()},
+                                                              {"state", node.state()},
+                                                              {"incarnation", absl::StrCat(node.incarnation())},
+                                                              {"address", node.address()},
+                                                              {"version", node.version()},
+                                                              {"ranks", absl::StrCat(node.ranks())},
+                                                              {"cores", absl::StrCat(node.cores())},
+                                                              {"memory limit", Bytes(node.memory_limit_bytes())},
+                                                              {"last seen", LastSeen(node)}};
+  if (reply.answered()) {
+    details.emplace_back("clients", absl::StrCat(reply.clients()));
+    details.emplace_back("teams", absl::StrCat(reply.teams()));
+    AppendCounters(counters, &details);
+  } else {
+    details.emplace_back("daemon", "did not answer");
+  }
+  return RenderDetails(details, style.width);
+}
+
+std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& style) {
+  const Counters counters = Sorted(answer.counters());
+  if (style.format == Format::kJson) {
+    Json calls = Json::array();
+    for (const v1::CollectiveRow& call : answer.collectives()) calls.push_back(ToJson(call));
+    return DumpJson({{"node", answer.node()},
+                     {"incarnation", answer.incarnation()},
+                     {"state", answer.state()},
+                     {"clients", answer.clients()},
+                     {"ranks", answer.ranks()},
+                     {"teams", answer.teams()},
+                     {"planner", answer.planner()},
+                     {"planner_connected", answer.planner_connected()},
+                     {"planner_refusal", answer.planner_refusal()},
+                     {"collectives", std::move(calls)},
+                     {"counters", ToJson(counters)}});
+  }
+  std::vector<std::pair<std::string, std::string>> details = {
+      {"node", answer.node()},
+      {"incarnation", absl::StrCat(answer.incarnation())},
+      {"state", answer.state()},
+      {"planner", absl::StrCat(answer.planner(), answer.planner_connected() ? ", connected" : ", not connected")},
+      {"clients", absl::StrCat(answer.clients())},
+      {"ranks", absl::StrCat(answer.ranks())},
+      {"teams", absl::StrCat(answer.teams())}};
+  if (!answer.planner_refusal().empty()) details.emplace_back("refusal", answer.planner_refusal());
+  AppendCounters(counters, &details);
+  std::string out = RenderDetails(details, style.width);
+  if (answer.collectives_size() > 0) {
+    absl::StrAppend(&out, "\n", RenderCollectives(answer.collectives(), style));
+  }
+  return out;
+}
+
+std::vector<Verb> NodeVerbs() {
+  const Parameter node = {.name = "node", .help = "the node's name"};
+  return {{.family = "node", .name = "list", .help = "all nodes that registered", .run = List},
+          {.family = "node",
+           .name = "show",
+           .help = "one node, and what its daemon says",
+           .positionals = {node},
+           .run = Show},
+          {.family = "node",
+           .name = "drain",
+           .help = "let a node take no new teams; those it has go on",
+           .positionals = {node},
+           .run = [](const Arguments& a, Session& s) { return Drain(a, s, false); }},
+          {.family = "node",
+           .name = "undrain",
+           .help = "let a node take new teams again",
+           .positionals = {node},
+           .run = [](const Arguments& a, Session& s) { return Drain(a, s, true); }},
+          {.family = "daemon",
+           .name = "status",
+           .help = "the daemon whose own admin address --endpoint is: works while the planner is down",
+           .run = DaemonStatus}};
+}
+
+}  // namespace copse::ctl

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/plan_verbs.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "cli/ctl/table.h"
+
+namespace copse::ctl {
+namespace {
+
+Json ToJson(const v1::PlanRow& plan) {
+  Json edges = Json::array();
+  for (const v1::PlanEdge& edge : plan.edges()) {
+    edges.push_back(Json::array({edge.from(), edge.to()}));
+  }
+  Json path = Json::array();
+  for (const std::string& node : plan.critical_path()) path.push_back(node);
+  return {{"id", plan.id()},
+          {"team", plan.team()},
+          {"collective", plan.collective()},
+          {"bytes_min", plan.bytes_min()},
+          {"bytes_max", plan.bytes_max()},
+          {"algorithm", plan.algorithm()},
+          {"epoch", plan.epoch()},
+          {"predicted_us", plan.predicted_us()},
+          {"segment_bytes", plan.segment_bytes()},
+          {"edges", std::move(edges)},
+          {"critical_path", std::move(path)}};
+}
+
+std::string SizeClass(const v1::PlanRow& plan) { return absl::StrCat(plan.bytes_min(), "-", plan.bytes_max()); }
+
+std::string Predicted(const v1::PlanRow& plan) { return absl::StrFormat("%.1f us", plan.predicted_us()); }
+
+std::string Segments(const v1::PlanRow& plan) {
+  return plan.segment_bytes() == 0 ? "-" : FormatBytes(plan.segment_bytes());
+}
+
+absl::Status List(const Arguments& arguments, Session& session) {
+  v1::ListPlansRequest request;
+  if (arguments.Has("team")) {
+    ASSIGN_OR_RETURN(const uint64_t team, FindTeam(*session.client, arguments.Text("team")));
+    request.set_team(team);
+  }
+  ASSIGN_OR_RETURN(const v1::ListPlansReply reply, session.client->ListPlans(request));
+  session.out = RenderPlans(reply, session.style);
+  return absl::OkStatus();
+}
+
+absl::Status Show(const Arguments& arguments, Session& session) {
+  v1::ShowPlanRequest request;
+  ASSIGN_OR_RETURN(const uint64_t id, arguments.Id("plan"));
+  request.set_id(id);
+  ASSIGN_OR_RETURN(const v1::ShowPlanReply reply, session.client->ShowPlan(request));
+  session.out = RenderPlan(reply.plan(), session.style);
+  return absl::OkStatus();
+}
+
+absl::Status Explain(const Arguments& arguments, Session& session) {
+  v1::ExplainPlanRequest request;
+  ASSIGN_OR_RETURN(const uint64_t id, arguments.Id("plan"));
+  request.set_id(id);
+  ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, session.client->ExplainPlan(request));
+  session.out = RenderExplanation(reply, arguments.Has("dot"), session.style);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string RenderPlans(const v1::ListPlansReply& reply, const Style& style) {
+  if (style.format == Format::kJson) {
+    Json json = Json::array();
+    for (const v1::PlanRow& plan : reply.plans()) json.push_back(ToJson(plan));
+    return DumpJson(json);
+  }
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"ID", kRight},
+               {"TEAM", kRight},
+               {"EPOCH", kRight},
+               {"COLLECTIVE"},
+               {"BYTES", kRight},
+               {"ALGORITHM"},
+               {"SEGMENT", kRight},
+               {"PREDICTED", kRight}});
+  for (const v1::PlanRow& plan : reply.plans()) {
+    table.AddRow({absl::StrCat(plan.id()), absl::StrCat(plan.team()), absl::StrCat(plan.epoch()), plan.collective(),
+                  SizeClass(plan), plan.algorithm(), Segments(plan), Predicted(plan)});
+  }
+  return table.Render(style.width);
+}
+
+std::string RenderPlan(const v1::PlanRow& plan, const Style& style) {
+  if (style.format == Format::kJson) return DumpJson(ToJson(plan));
+  std::string out = RenderDetails({{"id", absl::StrCat(plan.id())},
+                                   {"team", absl::StrCat(plan.team())},
+                                   {"epoch", absl::StrCat(plan.epoch())},
+                                   {"collective", plan.collective()},
+                                   {"bytes", SizeClass(plan)},
+                                   {"algorithm", plan.algorithm()},
+                                   {"segment", Segments(plan)},
+                                   {"predicted", Predicted(plan)},
+                                   {"critical path", absl::StrJoin(plan.critical_path(), " > ")}},
+                                  style.width);
+  Table edges({{"FROM"}, {"TO"}});
+  for (const v1::PlanEdge& edge : plan.edges()) edges.AddRow({edge.from(), edge.to()});
+  return absl::StrCat(out, "\n", edges.Render(style.width));
+}
+
+std::string RenderExplanation(const v1::ExplainPlanReply& reply, bool dot, const Style& style) {
+  if (style.format == Format::kJson) {
+    Json json = ToJson(reply.plan());
+    if (dot) json["dot"] = reply.dot();
+    const Json more = Json::parse(reply.json(), nullptr, /*allow_exceptions=*/false);
+    if (more.is_object()) {
+      for (const auto& [key, value] : more.items()) {
+        if (!json.contains(key)) json[key] = value;
+      }
+    }
+    return DumpJson(json);
+  }
+  if (dot) return Printable(reply.dot(), true);
+  return CutLines(Printable(reply.text(), true), style.width);
+}
+
+std::vector<Verb> PlanVerbs() {
+  const Parameter plan = {.name = "plan", .help = "the plan's id"};
+  return {{.family = "plan",
+           .name = "list",
+           .help = "the plans of all teams",
+           .options = {{"team", "TEAM", "only of this team: its id or name"}},
+           .run = List},
+          {.family = "plan", .name = "show", .help = "one plan and its edges", .positionals = {plan}, .run = Show},
+          {.family = "plan",
+           .name = "explain",
+           .help = "draw a plan, with its predicted times and what they hang on",
+           .positionals = {plan},
+           .options = {{"dot", "", "as a graph for Graphviz"}},
+           .run = Explain}};
+}
+
+}  // namespace copse::ctl

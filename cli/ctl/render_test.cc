@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the verbs print of an answer.
+#include <string>
+
+#include "cli/ctl/coll_verbs.h"
+#include "cli/ctl/node_verbs.h"
+#include "cli/ctl/plan_verbs.h"
+#include "cli/ctl/stats_verbs.h"
+#include "cli/ctl/team_verbs.h"
+#include "cli/ctl/topo_verbs.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace copse::ctl {
+namespace {
+
+constexpr Style kTable = {.format = Format::kTable, .width = 0};
+constexpr Style kJson = {.format = Format::kJson, .width = 0};
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
+v1::ListNodesReply TwoNodes() {
+  return Parse<v1::ListNodesReply>(R"(
+    nodes { name: "n1" state: "ready" incarnation: 18446744073709551615 address: "127.0.0.1:7471"
+            version: "0.1.0" ranks: 4 cores: 2 memory_limit_bytes: 268435456 connected: true }
+    nodes { name: "n2" state: "lost" incarnation: 7 address: "127.0.0.1:7472" version: "0.1.0"
+            last_seen_s: 200 })");
+}
+
+TEST(RenderNodesTest, Table) {
+  EXPECT_EQ(RenderNodes(TwoNodes(), kTable),
+            "NAME  STATE  RANKS  CORES  MEMORY       LAST SEEN  VERSION  ADDRESS\n"
+            "n1    ready      4      2  256MiB             now  0.1.0    127.0.0.1:7471\n"
+            "n2    lost       0      0      0B  3 min 20 s ago  0.1.0    127.0.0.1:7472\n");
+}
+
+TEST(RenderNodesTest, Json) {
+  const Json json = Json::parse(RenderNodes(TwoNodes(), kJson));
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["name"], "n1");
+  EXPECT_EQ(json[0]["state"], "ready");
+  EXPECT_EQ(json[0]["incarnation"], 18446744073709551615u);
+  EXPECT_EQ(json[0]["address"], "127.0.0.1:7471");
+  EXPECT_EQ(json[0]["version"], "0.1.0");
+  EXPECT_EQ(json[0]["ranks"], 4);
+  EXPECT_EQ(json[0]["last_seen_s"], 0.0);
+  EXPECT_EQ(json[1]["last_seen_s"], 200.0);
+}
+
+TEST(RenderNodesTest, NoNodesAreAnEmptyArray) { EXPECT_EQ(RenderNodes({}, kJson), "[]\n"); }
+
+TEST(RenderNodeTest, CountersComeByName) {
+  const auto reply = Parse<v1::ShowNodeReply>(R"(
+    node { name: "n1" state: "ready" connected: true } answered: true clients: 2 teams: 1
+    counters { key: "frames_sent" value: 9 } counters { key: "events" value: 3 })");
+  EXPECT_EQ(RenderNode(reply, kTable),
+            "name:          n1\n"
+            "state:         ready\n"
+            "incarnation:   0\n"
+            "address:       -\n"
+            "version:       -\n"
+            "ranks:         0\n"
+            "cores:         0\n"
+            "memory limit:  0B\n"
+            "last seen:     now\n"
+            "clients:       2\n"
+            "teams:         1\n"
+            "events:        3\n"
+            "frames_sent:   9\n");
+  const Json json = Json::parse(RenderNode(reply, kJson));
+  EXPECT_EQ(json["name"], "n1");
+  EXPECT_EQ(json["clients"], 2);
+  EXPECT_EQ(json["counters"]["frames_sent"], 9);
+}
+
+TEST(RenderNodeTest, SilentDaemonIsSaid) {
+  const auto reply = Parse<v1::ShowNodeReply>(R"(node { name: "n1" state: "lost" })");
+  EXPECT_NE(RenderNode(reply, kTable).find("daemon:        did not answer\n"), std::string::npos);
+  EXPECT_EQ(Json::parse(RenderNode(reply, kJson))["answered"], false);
+}
+
+TEST(RenderDaemonStatusTest, PlannerAndCalls) {
+  const auto answer = Parse<v1::StatusAnswer>(R"x(
+    node: "n1" incarnation: 5 state: "ready" clients: 1 ranks: 1 teams: 1 planner: "127.0.0.1:7470"
+    planner_refusal: "plan format 3 (this side 1)"
+    collectives { team: 1 sequence: 4 arguments: "barrier" joined: 0 missing: 1 }
+    counters { key: "events" value: 3 })x");
+  const std::string text = RenderDaemonStatus(answer, kTable);
+  EXPECT_NE(text.find("planner:      127.0.0.1:7470, not connected\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("refusal:      plan format 3 (this side 1)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("barrier"), std::string::npos) << text;
+  const Json json = Json::parse(RenderDaemonStatus(answer, kJson));
+  EXPECT_EQ(json["planner_connected"], false);
+  EXPECT_EQ(json["collectives"][0]["missing"], Json::array({1}));
+}
+
+v1::TeamRow World() {
+  return Parse<v1::TeamRow>(R"(
+    id: 3 name: "world" size: 4 epoch: 2 state: "ready" calls: 1 uid: 1000 job: "77"
+    members { rank: 0 node: "n1" } members { rank: 1 node: "n1" }
+    members { rank: 2 node: "n2" } members { rank: 3 node: "n1" })");
+}
+
+TEST(RenderTeamsTest, Table) {
+  v1::ListTeamsReply reply;
+  *reply.add_teams() = World();
+  EXPECT_EQ(RenderTeams(reply, kTable),
+            "ID  NAME   SIZE  STATE  EPOCH  CALLS   UID  JOB  NODES\n"
+            " 3  world     4  ready      2      1  1000  77   n[1-2]\n");
+}
+
+TEST(RenderTeamsTest, FormingTeamsHaveNoIdAndBrokenOnesAReason) {
+  const auto reply = Parse<v1::ListTeamsReply>(R"(
+    teams { name: "a" size: 4 state: "forming" }
+    teams { id: 2 name: "b" size: 2 epoch: 1 state: "broken" why: "node n2 is lost" })");
+  EXPECT_EQ(RenderTeams(reply, kTable),
+            "ID  NAME  SIZE  STATE    EPOCH  CALLS  UID  JOB  NODES  WHY\n"
+            " -  a        4  forming      -      0    0  -    -\n"
+            " 2  b        2  broken       1      0    0  -    -      node n2 is lost\n");
+}
+
+TEST(RenderTeamTest, MembersByNode) {
+  EXPECT_EQ(RenderTeam(World(), kTable),
+            "id:               3\n"
+            "name:             world\n"
+            "size:             4\n"
+            "state:            ready\n"
+            "epoch:            2\n"
+            "calls in flight:  1\n"
+            "uid:              1000\n"
+            "job:              77\n"
+            "parent:           -\n"
+            "\n"
+            "NODE  RANKS\n"
+            "n1    0-1,3\n"
+            "n2    2\n");
+}
+
+TEST(RenderTeamTest, Json) {
+  const Json json = Json::parse(RenderTeam(World(), kJson));
+  EXPECT_EQ(json["id"], 3);
+  EXPECT_EQ(json["name"], "world");
+  EXPECT_EQ(json["size"], 4);
+  EXPECT_EQ(json["epoch"], 2);
+  EXPECT_EQ(json["state"], "ready");
+  EXPECT_EQ(json["calls"], 1);
+  EXPECT_EQ(json["members"][2], (Json{{"rank", 2}, {"node", "n2"}}));
+}
+
+v1::PlanRow Tree() {
+  return Parse<v1::PlanRow>(R"(
+    id: 5 team: 3 collective: "allreduce" bytes_min: 121 bytes_max: 8192 algorithm: "knomial-4"
+    epoch: 2 predicted_us: 48.25 segment_bytes: 4096
+    edges { from: "n1" to: "n2" } edges { from: "n1" to: "n3" }
+    critical_path: "n3" critical_path: "n1")");
+}
+
+TEST(RenderPlansTest, Table) {
+  v1::ListPlansReply reply;
+  *reply.add_plans() = Tree();
+  EXPECT_EQ(RenderPlans(reply, kTable),
+            "ID  TEAM  EPOCH  COLLECTIVE     BYTES  ALGORITHM  SEGMENT  PREDICTED\n"
+            " 5     3      2  allreduce   121-8192  knomial-4     4KiB    48.2 us\n");
+}
+
+TEST(RenderPlanTest, TableAndJson) {
+  const std::string text = RenderPlan(Tree(), kTable);
+  EXPECT_NE(text.find("critical path:  n3 > n1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("FROM  TO\nn1    n2\nn1    n3\n"), std::string::npos) << text;
+
+  const Json json = Json::parse(RenderPlan(Tree(), kJson));
+  EXPECT_EQ(json["id"], 5);
+  EXPECT_EQ(json["team"], 3);
+  EXPECT_EQ(json["collective"], "allreduce");
+  EXPECT_EQ(json["bytes_min"], 121);
+  EXPECT_EQ(json["bytes_max"], 8192);
+  EXPECT_EQ(json["algorithm"], "knomial-4");
+  EXPECT_EQ(json["epoch"], 2);
+  EXPECT_EQ(json["predicted_us"], 48.25);
+  EXPECT_EQ(json["edges"], (Json::array({Json::array({"n1", "n2"}), Json::array({"n1", "n3"})})));
+  EXPECT_EQ(json["critical_path"], Json::array({"n3", "n1"}));
+}
+
+TEST(RenderExplanationTest, TextGraphAndJson) {
+  v1::ExplainPlanReply reply;
+  *reply.mutable_plan() = Tree();
+  reply.set_text("n1  rank 0: 48.250 us\n└─ n2\n");
+  reply.set_dot("digraph plan {\n}\n");
+  reply.set_json(R"({"id": 99, "ranks": [{"rank": 0, "predicted_us": 48.25}]})");
+  EXPECT_EQ(RenderExplanation(reply, false, kTable), reply.text());
+  EXPECT_EQ(RenderExplanation(reply, true, kTable), reply.dot());
+  const Json json = Json::parse(RenderExplanation(reply, false, kJson));
+  EXPECT_EQ(json["id"], 5) << "the plan's own keys win";
+  EXPECT_EQ(json["ranks"][0]["predicted_us"], 48.25);
+  EXPECT_EQ(Json::parse(RenderExplanation(reply, true, kJson))["dot"], reply.dot());
+}
+
+TEST(RenderExplanationTest, BadJsonFromTheServerIsLeftOut) {
+  v1::ExplainPlanReply reply;
+  *reply.mutable_plan() = Tree();
+  for (const char* bad : {"", "{", "[1]", "\xff"}) {
+    reply.set_json(bad);
+    EXPECT_EQ(Json::parse(RenderExplanation(reply, false, kJson)), Json::parse(RenderPlan(Tree(), kJson)));
+  }
+}
+
+v1::ShowTopologyReply Racks() {
+  return Parse<v1::ShowTopologyReply>(R"(
+    switches { name: "core" }
+    switches { name: "rack1" parent: "core" latency_ns: 1e6 bandwidth_bps: 1e9 }
+    switches { name: "rack2" parent: "core" latency_ns: 1e6 bandwidth_bps: 1e9 }
+    nodes { name: "n1" switch: "rack1" latency_ns: 2e4 bandwidth_bps: 1e10 overhead_ns: 5000 registered: true }
+    nodes { name: "n2" switch: "rack1" latency_ns: 2e4 bandwidth_bps: 1e10 overhead_ns: 5000 registered: true }
+    nodes { name: "n3" switch: "rack2" latency_ns: 2e4 bandwidth_bps: 1e10 overhead_ns: 5000 }
+    links { from: "rack1" to: "core" latency_ns: 1e6 bandwidth_bps: 1e9 })");
+}
+
+TEST(RenderTopologyTest, DrawsATree) {
+  EXPECT_EQ(RenderTopology(Racks(), kTable),
+            "core\n"
+            "├─ rack1  1 ms, 1 Gbit/s\n"
+            "│  └─ n[1-2]  20 us, 10 Gbit/s, overhead 5 us\n"
+            "└─ rack2  1 ms, 1 Gbit/s\n"
+            "   └─ n3  20 us, 10 Gbit/s, overhead 5 us, not registered\n");
+}
+
+TEST(RenderTopologyTest, Json) {
+  const Json json = Json::parse(RenderTopology(Racks(), kJson));
+  EXPECT_EQ(json["switches"].size(), 3u);
+  EXPECT_EQ(json["nodes"][0]["switch"], "rack1");
+  EXPECT_EQ(json["nodes"][2]["registered"], false);
+  EXPECT_EQ(json["links"][0]["latency_ns"], 1e6);
+  EXPECT_EQ(json["links"][0]["bandwidth_bps"], 1e9);
+}
+
+TEST(RenderTopologyTest, NodesWithoutSwitchAndACycleEnd) {
+  const auto flat = Parse<v1::ShowTopologyReply>(R"(nodes { name: "n1" registered: true })");
+  EXPECT_EQ(RenderTopology(flat, kTable), "n1  0 ns, 0 kbit/s, overhead 0 ns\n");
+  const auto cycle = Parse<v1::ShowTopologyReply>(R"(
+    switches { name: "a" } switches { name: "b" parent: "a" } switches { name: "a" parent: "b" })");
+  EXPECT_LT(RenderTopology(cycle, kTable).size(), 1000u);
+}
+
+TEST(RenderCollectivesTest, TableAndJson) {
+  const auto reply = Parse<v1::ListCollectivesReply>(R"(
+    collectives { team: 3 sequence: 41 collective: "allreduce" arguments: "allreduce sum double count 6"
+                  age_s: 12.5 joined: 0 joined: 1 joined: 2 missing: 3 missing_nodes: "n4" })");
+  EXPECT_EQ(RenderCollectives(reply.collectives(), kTable),
+            "TEAM  CALL  COLLECTIVE                       AGE  JOINED  MISSING  MISSING ON\n"
+            "   3    41  allreduce sum double count 6  12.5 s  0-2     3        n4\n");
+  const Json json = Json::parse(RenderCollectives(reply.collectives(), kJson));
+  EXPECT_EQ(json[0]["team"], 3);
+  EXPECT_EQ(json[0]["sequence"], 41);
+  EXPECT_EQ(json[0]["collective"], "allreduce");
+  EXPECT_EQ(json[0]["age_s"], 12.5);
+  EXPECT_EQ(json[0]["joined"], Json::array({0, 1, 2}));
+  EXPECT_EQ(json[0]["missing"], Json::array({3}));
+}
+
+TEST(RenderStatsTest, TableHasNoZerosJsonHasAll) {
+  const auto reply = Parse<v1::GetStatsReply>(R"(
+    stats { node: "n1" counters { key: "events" value: 3 } counters { key: "alu_bytes" value: 0 } })");
+  EXPECT_EQ(RenderStats(reply, kTable),
+            "NODE  COUNTER  VALUE\n"
+            "n1    events       3\n");
+  const Json json = Json::parse(RenderStats(reply, kJson));
+  EXPECT_EQ(json[0]["node"], "n1");
+  EXPECT_EQ(json[0]["counters"]["alu_bytes"], 0);
+}
+
+TEST(RenderPingTest, PlannerAndDaemon) {
+  const auto reply = Parse<v1::PingReply>(R"(ok: true version: "0.1.0" latency_ms: 0.5)");
+  const auto round_trip = absl::Microseconds(1250);
+  EXPECT_EQ(RenderPing(reply, "", round_trip, kTable), "planner: ok, version 0.1.0, 1.25 ms\n");
+  EXPECT_EQ(RenderPing(reply, "n1", round_trip, kTable),
+            "n1: ok, version 0.1.0, 1.25 ms (0.50 ms from planner to daemon and back)\n");
+  const Json json = Json::parse(RenderPing(reply, "n1", round_trip, kJson));
+  EXPECT_EQ(json["ok"], true);
+  EXPECT_EQ(json["version"], "0.1.0");
+  EXPECT_EQ(json["node"], "n1");
+}
+
+TEST(RenderVersionTest, TableAndJson) {
+  const auto reply = Parse<v1::VersionReply>(
+      R"(ok: true version: "0.1.0" program: "copse-planner" ring: 1 packet: 1 proto: 1 plan: 1)");
+  EXPECT_EQ(RenderVersion(reply, kTable),
+            "PROGRAM        VERSION  RING  PACKET  PROTO  PLAN\n"
+            "copse-planner  0.1.0    1     1       1      1\n"
+            "copsectl       0.1.0    -     -       1      -\n");
+  const Json json = Json::parse(RenderVersion(reply, kJson));
+  EXPECT_EQ(json["ok"], true);
+  EXPECT_EQ(json["version"], "0.1.0");
+  EXPECT_EQ(json["plan"], 1);
+}
+
+}  // namespace
+}  // namespace copse::ctl

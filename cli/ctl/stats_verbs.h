@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// stats, ping, version: what every daemon and the planner can tell of themselves.
+#ifndef COPSE_CLI_CTL_STATS_VERBS_H_
+#define COPSE_CLI_CTL_STATS_VERBS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "cli/ctl/style.h"
+#include "cli/ctl/verb.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::ctl {
+
+std::vector<Verb> StatsVerbs();
+
+// As a table without counters that are 0.
+std::string RenderStats(const v1::GetStatsReply& reply, const Style& style);
+// `round_trip`: from here to the planner and back. `node`: empty if the planner itself was meant.
+std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl::Duration round_trip,
+                       const Style& style);
+std::string RenderVersion(const v1::VersionReply& reply, const Style& style);
+
+}  // namespace copse::ctl
+
+#endif  // COPSE_CLI_CTL_STATS_VERBS_H_

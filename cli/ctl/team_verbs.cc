@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/team_verbs.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "base/hostlist.h"
+#include "base/status_macros.h"
+#include "cli/ctl/table.h"
+
+namespace copse::ctl {
+namespace {
+
+Json ToJson(const v1::TeamRow& team) {
+  Json members = Json::array();
+  for (const v1::TeamMember& member : team.members()) {
+    members.push_back({{"rank", member.rank()}, {"node", member.node()}});
+  }
+  return {{"id", team.id()},       {"name", team.name()},           {"size", team.size()},   {"epoch", team.epoch()},
+          {"state", team.state()}, {"members", std::move(members)}, {"calls", team.calls()}, {"uid", team.uid()},
+          {"job", team.job()},     {"parent", team.parent()},       {"why", team.why()}};
+}
+
+// Nodes in order of their first rank, with their ranks ascending.
+struct NodeMembers {
+  std::string node;
+  std::vector<uint32_t> ranks;
+};
+std::vector<NodeMembers> ByNode(const v1::TeamRow& team) {
+  std::vector<NodeMembers> nodes;
+  std::map<std::string, size_t> place;
+  for (const v1::TeamMember& member : team.members()) {
+    const auto [it, is_new] = place.try_emplace(member.node(), nodes.size());
+    if (is_new) nodes.push_back({member.node(), {}});
+    nodes[it->second].ranks.push_back(member.rank());
+  }
+  for (NodeMembers& node : nodes) std::sort(node.ranks.begin(), node.ranks.end());
+  return nodes;
+}
+
+std::string NodeList(const v1::TeamRow& team) {
+  std::vector<std::string> names;
+  for (const NodeMembers& node : ByNode(team)) names.push_back(node.node);
+  return names.empty() ? "-" : CompressHostlist(names);
+}
+
+std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }
+
+absl::Status List(const Arguments&, Session& session) {
+  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, session.client->ListTeams({}));
+  session.out = RenderTeams(reply, session.style);
+  return absl::OkStatus();
+}
+
+absl::Status Show(const Arguments& arguments, Session& session) {
+  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*session.client, arguments.Text("team")));
+  v1::ShowTeamRequest request;
+  request.set_id(id);
+  ASSIGN_OR_RETURN(const v1::ShowTeamReply reply, session.client->ShowTeam(request));
+  session.out = RenderTeam(reply.team(), session.style);
+  return absl::OkStatus();
+}
+
+absl::Status Replan(const Arguments& arguments, Session& session) {
+  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*session.client, arguments.Text("team")));
+  v1::ReplanTeamRequest request;
+  request.set_team(id);
+  request.set_algorithm(arguments.Text("algorithm"));
+  request.set_collective(arguments.Text("collective"));
+  ASSIGN_OR_RETURN(const v1::ReplanTeamReply reply, session.client->ReplanTeam(request));
+  session.out = session.style.format == Format::kJson ? DumpJson({{"ok", true}, {"id", id}, {"epoch", reply.epoch()}})
+                                                      : absl::StrCat("team ", id, " runs epoch ", reply.epoch(), "\n");
+  return absl::OkStatus();
+}
+
+absl::Status Break(const Arguments& arguments, Session& session) {
+  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*session.client, arguments.Text("team")));
+  v1::BreakTeamRequest request;
+  request.set_team(id);
+  request.set_why(arguments.Text("why"));
+  RETURN_IF_ERROR(session.client->BreakTeam(request).status());
+  session.out = session.style.format == Format::kJson ? DumpJson({{"ok", true}, {"id", id}})
+                                                      : absl::StrCat("team ", id, " is broken\n");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
+  if (style.format == Format::kJson) {
+    Json json = Json::array();
+    for (const v1::TeamRow& team : reply.teams()) json.push_back(ToJson(team));
+    return DumpJson(json);
+  }
+  constexpr auto kRight = Table::Align::kRight;
+  const bool any_why = std::any_of(reply.teams().begin(), reply.teams().end(),
+                                   [](const v1::TeamRow& team) { return !team.why().empty(); });
+  std::vector<Table::Column> columns = {{"ID", kRight},  {"NAME"},          {"SIZE", kRight},
+                                        {"STATE"},       {"EPOCH", kRight}, {"CALLS", kRight},
+                                        {"UID", kRight}, {"JOB"},           {"NODES"}};
+  if (any_why) columns.push_back({"WHY"});
+  Table table(std::move(columns));
+  for (const v1::TeamRow& team : reply.teams()) {
+    std::vector<std::string> cells = {IdOrDash(team.id()),
+                                      team.name(),
+                                      absl::StrCat(team.size()),
+                                      team.state(),
+                                      IdOrDash(team.epoch()),
+                                      absl::StrCat(team.calls()),
+                                      absl::StrCat(team.uid()),
+                                      team.job().empty() ? "-" : team.job(),
+                                      NodeList(team)};
+    if (any_why) cells.push_back(team.why());
+    table.AddRow(std::move(cells));
+  }
+  return table.Render(style.width);
+}
+
+std::string RenderTeam(const v1::TeamRow& team, const Style& style) {
+  if (style.format == Format::kJson) return DumpJson(ToJson(team));
+  std::vector<std::pair<std::string, std::string>> details = {
+      {"id", IdOrDash(team.id())},         {"name", team.name()},
+      {"size", absl::StrCat(team.size())}, {"state", team.state()},
+      {"epoch", IdOrDash(team.epoch())},   {"calls in flight", absl::StrCat(team.calls())},
+      {"uid", absl::StrCat(team.uid())},   {"job", team.job()},
+      {"parent", IdOrDash(team.parent())}};
+  if (!team.why().empty()) details.emplace_back("why", team.why());
+  Table members({{"NODE"}, {"RANKS"}});
+  for (const NodeMembers& node : ByNode(team)) members.AddRow({node.node, FormatRanges(node.ranks)});
+  return absl::StrCat(RenderDetails(details, style.width), "\n", members.Render(style.width));
+}
+
+std::vector<Verb> TeamVerbs() {
+  const Parameter team = {.name = "team", .help = "the team's id, or its name if no other team has it"};
+  return {{.family = "team", .name = "list", .help = "all teams", .run = List},
+          {.family = "team", .name = "show", .help = "one team and its members", .positionals = {team}, .run = Show},
+          {.family = "team",
+           .name = "replan",
+           .help = "make new plans and switch the running team to them",
+           .positionals = {team},
+           .options = {{"algorithm", "NAME",
+                        "flat, binomial, knomial-K, kary-K, dissemination or recursive-doubling; "
+                        "without it the planner chooses"},
+                       {"collective", "NAME",
+                        "only this collective's plans take the algorithm: barrier, bcast, reduce or "
+                        "allreduce"}},
+           .timeout_s = 30,
+           .run = Replan},
+          {.family = "team",
+           .name = "break",
+           .help = "end all calls of a team, now and later, with an error",
+           .positionals = {team},
+           .options = {{"why", "TEXT", "what its members are told"}},
+           .run = Break}};
+}
+
+}  // namespace copse::ctl
