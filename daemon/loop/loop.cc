@@ -74,8 +74,7 @@ void Loop::Sleep() {
   work_->SetSleeping(true);
   if (!WorkOnce() && !stopped_ && work_->ArmNetwork()) {
     const absl::Time begin = clock_->Now();
-    const absl::Duration timeout =
-        std::min<absl::Duration>(work_->NextDeadline() - begin, options_.sleep_max);
+    const absl::Duration timeout = std::min<absl::Duration>(work_->NextDeadline() - begin, options_.sleep_max);
     ++stats_.sleeps;
     if (poller_->Wait(timeout)) {
       spin_.OnSlept(clock_->Now() - begin);

@@ -84,8 +84,7 @@ TEST_F(LoopTest, EndlessWorkStillLooksAtDescriptors) {
   Loop loop(&clock_, poller_.get(), &work_, {absl::ZeroDuration(), absl::Hours(1)});
   const std::unique_ptr<Mailbox> mailbox = *Mailbox::Create();
   work_.work = 1 << 30;
-  ASSERT_TRUE(
-      poller_->Watch(mailbox->event_fd(), EPOLLIN | EPOLLET, [&](uint32_t) { loop.Stop(); }).ok());
+  ASSERT_TRUE(poller_->Watch(mailbox->event_fd(), EPOLLIN | EPOLLET, [&](uint32_t) { loop.Stop(); }).ok());
   mailbox->Post([] {});
   loop.Run();
   EXPECT_EQ(loop.stats().sleeps, 0u);

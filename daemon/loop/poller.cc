@@ -20,8 +20,8 @@ uint64_t Token(int fd, uint64_t id) { return static_cast<uint32_t>(fd) | (id << 
 
 int TimeoutMs(absl::Duration timeout) {
   if (timeout <= absl::ZeroDuration()) return 0;
-  return static_cast<int>(absl::ToInt64Milliseconds(
-      absl::Ceil(std::min<absl::Duration>(timeout, absl::Hours(1)), absl::Milliseconds(1))));
+  return static_cast<int>(
+      absl::ToInt64Milliseconds(absl::Ceil(std::min<absl::Duration>(timeout, absl::Hours(1)), absl::Milliseconds(1))));
 }
 
 }  // namespace
@@ -58,8 +58,7 @@ bool Poller::Wait(absl::Duration timeout) {
     const int fd = static_cast<int>(static_cast<uint32_t>(events[i].data.u64));
     const auto it = entries_.find(fd);
     if (it == entries_.end() || Token(fd, it->second.id) != events[i].data.u64) continue;
-    if (const std::shared_ptr<OnReady> on_ready = it->second.on_ready)
-      (*on_ready)(events[i].events);
+    if (const std::shared_ptr<OnReady> on_ready = it->second.on_ready) (*on_ready)(events[i].events);
   }
   return count > 0;
 }

@@ -26,8 +26,7 @@ SpinPolicy::SpinPolicy(absl::Duration budget, uint32_t cores, uint32_t (*threads
     : budget_(budget), cores_(cores), threads_running_(threads_running), pause_(kPauseMin) {}
 
 absl::Duration SpinPolicy::Budget(absl::Time now) {
-  if (budget_ <= absl::ZeroDuration() || credit_ <= 0 || now < paused_until_)
-    return absl::ZeroDuration();
+  if (budget_ <= absl::ZeroDuration() || credit_ <= 0 || now < paused_until_) return absl::ZeroDuration();
   if (now - asked_ >= kAskEvery) {
     asked_ = now;
     core_free_ = threads_running_() <= cores_;

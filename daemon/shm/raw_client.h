@@ -26,6 +26,7 @@ class RawClient {
  public:
   RawClient(const std::string& socket, std::function<void()> turn);
 
+  bool connected() const { return socket_.valid(); }
   // An AttachRequest with this ring version and the daemon's defaults.
   static attach::AttachRequest Request();
   // Attaches and maps; the reply's status is 0 if that went well, and 1 if there was none.

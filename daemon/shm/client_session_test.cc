@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What attached clients do: teams, calls, memory.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/shm/attach_fixture.h"
+#include "daemon/shm/memory_file.h"
+
+namespace copse::daemon {
+namespace {
+
+using attach::MessageType;
+
+using ClientSessionTest = AttachFixture;
+
+// --- Teams ---
+
+TEST_F(ClientSessionTest, TwoClientsReduceInSharedMemory) {
+  const auto a = Attached();
+  const auto b = Attached();
+  const auto [first, second] = Team(a.get(), b.get());
+  constexpr uint64_t kCount = 1000;
+  for (uint64_t i = 0; i < kCount; ++i) {
+    reinterpret_cast<uint64_t*>(a->data())[i] = i;
+    reinterpret_cast<uint64_t*>(b->data())[i] = 10 * i;
+  }
+  ring::DqSlot slot = AllreduceSlot(first, kCount, 5);
+  slot.receive.offset = 64 * 1024;
+  a->Post(slot);
+  slot.entry.team = second;
+  slot.entry.value = 6;
+  b->Post(slot);
+  for (RawClient* client : {a.get(), b.get()}) {
+    const auto event = client->AwaitEvent();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->status, 0) << client->Text(*event);
+    EXPECT_EQ(event->value, client == a.get() ? 5u : 6u);
+    for (uint64_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(reinterpret_cast<uint64_t*>(client->data() + slot.receive.offset)[i], 11 * i);
+    }
+  }
+}
+
+TEST_F(ClientSessionTest, InlineContributionsAreReadOnce) {
+  const auto a = Attached();
+  const auto b = Attached();
+  const auto [first, second] = Team(a.get(), b.get());
+  ring::DqSlot slot = AllreduceSlot(first, 1, 0);
+  slot.entry.flags = ring::kSendInline;
+  slot.entry.payload[0] = 3;
+  a->Post(slot);
+  daemon_->Turn();
+  slot.entry.team = second;
+  slot.entry.payload[0] = 4;
+  b->Post(slot);
+  ASSERT_TRUE(a->AwaitEvent().has_value());
+  ASSERT_TRUE(b->AwaitEvent().has_value());
+  EXPECT_EQ(*reinterpret_cast<uint64_t*>(a->data()), 7u);
+  EXPECT_EQ(*reinterpret_cast<uint64_t*>(b->data()), 7u);
+}
+
+TEST_F(ClientSessionTest, BadTeamsAreRefusedWithAReason) {
+  const auto client = Attached();
+  const auto ask = [&](uint32_t rank, uint32_t size, double timeout_s, uint32_t parent) {
+    auto create = NewMessage<attach::TeamCreate>(MessageType::kTeamCreate, 9);
+    create.rank = rank;
+    create.size = size;
+    create.timeout_s = timeout_s;
+    create.parent = parent;
+    client->Send(create);
+    const attach::TeamReady ready = client->AwaitTeam();
+    EXPECT_EQ(ready.head.request, 9u);
+    EXPECT_EQ(ready.status, kInvalidArgument);
+    return std::string(ready.text);
+  };
+  EXPECT_EQ(ask(2, 2, 0, 0), "team: rank beyond its size (rank=2, size=2)");
+  EXPECT_EQ(ask(0, 0, 0, 0), "team: rank beyond its size (rank=0, size=0)");
+  EXPECT_EQ(ask(0, 1, 0, 5), "team: no such parent (handle=5)");
+  EXPECT_EQ(ask(0, 1, -1, 0), "team: impossible time-out (timeout_s=-1)");
+  auto create = NewMessage<attach::TeamCreate>(MessageType::kTeamCreate, 9);
+  create.size = 1;
+  memset(create.name, 7, sizeof(create.name));
+  client->Send(create);
+  EXPECT_EQ(client->AwaitTeam().status, kInvalidArgument);
+}
+
+TEST_F(ClientSessionTest, ATeamThatIsNotFormedInTimeFails) {
+  const auto client = Attached();
+  client->AskTeam(3, "lonely", 0, 2, 0.01);
+  const attach::TeamReady ready = client->AwaitTeam();
+  EXPECT_EQ(ready.status, kTimedOut);
+  EXPECT_EQ(ready.head.request, 3u);
+  EXPECT_STRNE(ready.text, "");
+}
+
+TEST_F(ClientSessionTest, ATeamThatNobodyFormsFailsToo) {
+  Start({.formation_timeout = absl::Milliseconds(5)});
+  const auto client = Attached();
+  client->AskTeam(3, "lonely", 0, 2);
+  EXPECT_EQ(client->AwaitTeam().status, kTimedOut);
+}
+
+TEST_F(ClientSessionTest, UnansweredRequestsAreBounded) {
+  Start({.requests_max = 3});
+  const auto client = Attached();
+  for (uint64_t i = 0; i < 4; ++i) client->AskTeam(i, absl::StrCat("team", i), 0, 2);
+  const attach::TeamReady ready = client->AwaitTeam();
+  EXPECT_EQ(ready.head.request, 3u);
+  EXPECT_EQ(ready.status, kNoResource);
+}
+
+TEST_F(ClientSessionTest, DestroysATeam) {
+  const auto a = Attached();
+  const auto b = Attached();
+  const auto [first, second] = Team(a.get(), b.get());
+  auto destroy = NewMessage<attach::TeamDestroy>(MessageType::kTeamDestroy, 8);
+  destroy.handle = first;
+  a->Send(destroy);
+  auto done = a->Receive<attach::Done>(MessageType::kDone);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status, 0) << done->text;
+  EXPECT_EQ(done->head.request, 8u);
+  a->Send(destroy);
+  done = a->Receive<attach::Done>(MessageType::kDone);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status, kInvalidArgument);
+}
+
+TEST_F(ClientSessionTest, ATeamWithCallsInFlightCannotBeDestroyedAndGoesOn) {
+  const auto a = Attached();
+  const auto b = Attached();
+  const auto [first, second] = Team(a.get(), b.get());
+  a->Post(AllreduceSlot(first, 1, 1));
+  daemon_->Turn();
+  auto destroy = NewMessage<attach::TeamDestroy>(MessageType::kTeamDestroy, 8);
+  destroy.handle = first;
+  a->Send(destroy);
+  const auto done = a->Receive<attach::Done>(MessageType::kDone);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status, kInvalidArgument);
+  b->Post(AllreduceSlot(second, 1, 2));
+  EXPECT_EQ(a->AwaitEvent()->status, 0);
+  a->Post(AllreduceSlot(first, 1, 3));
+  b->Post(AllreduceSlot(second, 1, 4));
+  EXPECT_EQ(a->AwaitEvent()->status, 0);
+}
+
+// --- Rings ---
+
+TEST_F(ClientSessionTest, BadCallsAreAnsweredByAnEvent) {
+  const auto a = Attached();
+  const auto b = Attached();
+  const auto [first, second] = Team(a.get(), b.get());
+  ring::DqSlot command = AllreduceSlot(first, 1, 1);
+  command.entry.command = 9;
+  ring::DqSlot team = AllreduceSlot(77, 1, 2);
+  ring::DqSlot beyond = AllreduceSlot(first, 8192, 3);
+  beyond.receive.offset = 1 << 20;
+  ring::DqSlot region = AllreduceSlot(first, 1, 4);
+  region.entry.send.region = 5;
+  ring::DqSlot op = AllreduceSlot(first, 1, 5);
+  op.entry.type = static_cast<uint8_t>(emu::AluType::kDouble);
+  op.entry.op = static_cast<uint8_t>(emu::AluOp::kBand);
+  uint64_t value = 0;
+  for (const ring::DqSlot& slot : {command, team, beyond, region, op}) {
+    a->Post(slot);
+    const auto event = a->AwaitEvent();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->value, ++value);
+    EXPECT_EQ(event->status, kInvalidArgument);
+    EXPECT_NE(a->Text(*event), "");
+  }
+  EXPECT_TRUE(AnswersNop(a.get()));
+}
+
+TEST_F(ClientSessionTest, AnImpossibleTailDropsTheClient) {
+  const auto other = Attached();
+  const auto client = Attached();
+  client->header()->dq_tail.store(257);
+  ExpectDropped(client.get(), "descriptor queue: impossible tail (tail=257, head=0, limit=256)");
+  EXPECT_TRUE(AnswersNop(other.get()));
+}
+
+TEST_F(ClientSessionTest, AnImpossibleEventHeadDropsTheClient) {
+  const auto client = Attached();
+  client->header()->eq_head.store(5);
+  client->PostNop(1);
+  ExpectDropped(client.get(), "event queue: impossible head");
+}
+
+TEST_F(ClientSessionTest, EntriesWaitForRoomInTheEventQueue) {
+  attach::AttachRequest request = RawClient::Request();
+  request.dq_entries = 64;
+  request.eq_entries = 4;
+  RawClient client = Connect();
+  ASSERT_EQ(client.Attach(request).status, 0);
+  for (uint64_t i = 0; i < 64; ++i) client.PostNop(i);
+  for (int i = 0; i < 100; ++i) daemon_->Turn();
+  EXPECT_EQ(client.header()->eq_tail.load(), 4u);
+  EXPECT_EQ(client.header()->dq_head.load(), 4u);
+  for (uint64_t i = 0; i < 64; ++i) {
+    const auto event = client.AwaitEvent();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->value, i);
+  }
+}
+
+TEST_F(ClientSessionTest, AGreedyClientDoesNotHoldUpAnother) {
+  const auto greedy = Attached();
+  const auto other = Attached();
+  for (uint64_t i = 0; i < 256; ++i) greedy->PostNop(i);
+  other->PostNop(1);
+  daemon_->Turn();
+  daemon_->Turn();
+  EXPECT_TRUE(other->TryEvent().has_value());
+  EXPECT_LE(greedy->header()->eq_tail.load(), 2 * kPostsPerTurn);
+}
+
+TEST_F(ClientSessionTest, TheDoorbellWakesASleepingDaemon) {
+  const auto client = Attached();
+  while (daemon_->poller().Wait(absl::ZeroDuration())) {
+  }
+  daemon_->page().SetSleeping(true);
+  client->PostNop(1);
+  EXPECT_TRUE(daemon_->poller().Wait(absl::Seconds(10)));
+  daemon_->page().SetSleeping(false);
+  client->PostNop(2);
+  EXPECT_FALSE(daemon_->poller().Wait(absl::ZeroDuration()));
+}
+
+// --- Memory ---
+
+class MemoryTest : public AttachFixture {
+ protected:
+  void SetUp() override { client_ = Attached(); }
+  attach::MemoryRegistered Register(const UniqueFd& memory, uint64_t bytes) {
+    auto message = NewMessage<attach::RegisterMemory>(MessageType::kRegisterMemory, 5);
+    message.bytes = bytes;
+    EXPECT_TRUE(client_->Send(message, {memory.get()}));
+    const auto answer = client_->Receive<attach::MemoryRegistered>(MessageType::kMemoryRegistered);
+    EXPECT_TRUE(answer.has_value());
+    return answer.has_value() ? *answer : attach::MemoryRegistered{};
+  }
+  void Deregister(uint32_t region, uint64_t request) {
+    auto message = NewMessage<attach::DeregisterMemory>(MessageType::kDeregisterMemory, request);
+    message.region = region;
+    EXPECT_TRUE(client_->Send(message));
+  }
+
+  std::unique_ptr<RawClient> client_;
+};
+
+TEST_F(MemoryTest, WrongKindsAreRefusedAndTheClientGoesOn) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd reader(ends[0]), writer(ends[1]);
+  const UniqueFd unsealed(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(unsealed.get(), 4096), 0);
+  const UniqueFd device(open("/dev/zero", O_RDWR | O_CLOEXEC));
+  const UniqueFd binary(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  for (const UniqueFd* fd : {&reader, &unsealed, &device, &binary}) {
+    const attach::MemoryRegistered answer = Register(*fd, 4096);
+    EXPECT_EQ(answer.status, kInvalidArgument);
+    EXPECT_EQ(answer.head.request, 5u);
+    EXPECT_TRUE(absl::StartsWith(answer.text, "memory: ")) << answer.text;
+  }
+  EXPECT_EQ(Register(*CreateMemoryFile("short", 4096), 8192).status, kInvalidArgument);
+  EXPECT_EQ(Register(*CreateMemoryFile("zero", 4096), 0).status, kInvalidArgument);
+  EXPECT_TRUE(AnswersNop(client_.get()));
+}
+
+TEST_F(MemoryTest, CallsUseItAndADeregistrationWaitsForThem) {
+  const auto other = Attached();
+  const auto [first, second] = Team(client_.get(), other.get());
+  const UniqueFd memory = *CreateMemoryFile("buffer", 1 << 20);
+  const Mapping mine = *Mapping::Map(memory.get(), 1 << 20);
+  const attach::MemoryRegistered answer = Register(memory, 1 << 20);
+  ASSERT_EQ(answer.status, 0) << answer.text;
+  reinterpret_cast<uint64_t*>(mine.data())[0] = 40;
+  ring::DqSlot slot = AllreduceSlot(first, 1, 1);
+  slot.entry.send = {answer.region, 0, 0};
+  slot.receive = {answer.region, 0, 4096};
+  client_->Post(slot);
+  daemon_->Turn();
+  Deregister(answer.region, 6);
+  for (int i = 0; i < 100; ++i) daemon_->Turn();
+  slot.entry.value = 2;
+  client_->Post(slot);  // too late to name it
+  const auto refused = client_->AwaitEvent();
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->value, 2u);
+  EXPECT_EQ(refused->status, kInvalidArgument);
+
+  *reinterpret_cast<uint64_t*>(other->data()) = 2;
+  other->Post(AllreduceSlot(second, 1, 1));
+  const auto event = client_->AwaitEvent();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->status, 0);
+  EXPECT_EQ(*reinterpret_cast<uint64_t*>(mine.data() + 4096), 42u);
+  const auto done = client_->Receive<attach::Done>(MessageType::kDone);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->head.request, 6u);
+  EXPECT_EQ(done->status, 0);
+}
+
+TEST_F(MemoryTest, HolesPunchedIntoItHarmNobody) {
+  const auto other = Attached();
+  const auto [first, second] = Team(client_.get(), other.get());
+  const UniqueFd memory = *CreateMemoryFile("buffer", 1 << 20);
+  const attach::MemoryRegistered answer = Register(memory, 1 << 20);
+  ASSERT_EQ(fallocate(memory.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 20), 0);
+  ring::DqSlot slot = AllreduceSlot(first, 8192, 1);
+  slot.entry.send = {answer.region, 0, 0};
+  slot.receive = {answer.region, 0, 1 << 19};
+  client_->Post(slot);
+  other->Post(AllreduceSlot(second, 8192, 1));
+  EXPECT_EQ(client_->AwaitEvent()->status, 0);
+}
+
+TEST_F(MemoryTest, UnknownRegionsCannotBeDeregistered) {
+  Deregister(9, 7);
+  const auto done = client_->Receive<attach::Done>(MessageType::kDone);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status, kInvalidArgument);
+  EXPECT_EQ(done->head.request, 7u);
+}
+
+}  // namespace
+}  // namespace copse::daemon
