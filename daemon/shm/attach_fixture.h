@@ -4,7 +4,7 @@
 #ifndef COPSE_DAEMON_SHM_ATTACH_FIXTURE_H_
 #define COPSE_DAEMON_SHM_ATTACH_FIXTURE_H_
 
-#include <gtest/gtest.h>
+#include <gtest/gtest.h>  // tidy: allow(include) because only tests may depend on it (testonly)
 
 #include <cstdint>
 #include <memory>

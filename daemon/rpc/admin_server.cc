@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/rpc/admin_server.h"
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "base/version.h"
+#include "planner/schedule/collective.h"
+#include "proto/copse/v1/admin.pb.h"
+#include "proto/copse/v1/node_admin_service.grpc.pb.h"
+#include "rpc/credentials.h"
+#include "rpc/status.h"
+
+namespace copse::daemon {
+namespace {
+
+// What a call that is being answered may take when the server stops.
+constexpr std::chrono::milliseconds kStopPatience(500);
+
+void FillCollective(const schedule::CallStatus& call, v1::CollectiveRow* row) {
+  row->set_team(call.team.value());
+  row->set_sequence(call.sequence.value());
+  row->set_collective(std::string(schedule::CollectiveName(call.arguments.collective)));
+  row->set_arguments(schedule::DescribeArguments(call.arguments));
+  row->set_age_s(call.age_s);
+  for (const Rank rank : call.joined) row->add_joined(rank.value());
+  for (const Rank rank : call.missing) row->add_missing(rank.value());
+}
+
+void FillStatus(const NodeStatus& status, v1::StatusAnswer* answer) {
+  answer->set_node(status.daemon.node);
+  answer->set_incarnation(status.daemon.incarnation.value());
+  answer->set_state(status.daemon.state);
+  answer->set_clients(status.daemon.clients);
+  answer->set_ranks(status.daemon.ranks);
+  answer->set_teams(status.daemon.teams);
+  for (const schedule::CallStatus& call : status.daemon.calls) FillCollective(call, answer->add_collectives());
+  for (const auto& [name, count] : status.daemon.counters) (*answer->mutable_counters())[name] = count;
+  answer->set_planner(status.planner);
+  answer->set_planner_connected(status.planner_connected);
+  answer->set_planner_refusal(status.planner_refusal);
+}
+
+}  // namespace
+
+class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
+ public:
+  Impl(Mailbox* mailbox, std::function<NodeStatus()> status)
+      : mailbox_(mailbox), status_(std::move(status)), authorizer_(rpc::MakeTokenAuthorizer("")) {}
+
+  absl::Status Listen(const AdminServerOptions& options) {
+    RETURN_IF_ERROR(rpc::CheckAddress(options.listen));
+    ASSIGN_OR_RETURN(const auto credentials, rpc::CredentialsFactory({options.insecure}).Server(options.listen));
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort(options.listen, credentials, &port);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second daemon there is a mistake
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || port == 0) {
+      return absl::UnavailableError(
+          absl::StrCat("admin_listen: cannot listen there (admin_listen=", options.listen, ")"));
+    }
+    address_ = absl::StrCat(options.listen.substr(0, options.listen.rfind(':')), ":", port);
+    return absl::OkStatus();
+  }
+
+  const std::string& address() const { return address_; }
+
+  void Stop() {
+    if (server_ == nullptr) return;
+    {
+      MutexLock lock(&mutex_);
+      stopped_ = true;
+    }
+    mailbox_->Drain();  // answers who has asked
+    server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
+    server_->Wait();
+    server_.reset();
+  }
+
+  grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context, const v1::PingRequest* request,
+                                 v1::PingReply* reply) override {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    absl::Status status = authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.NodeAdminService/Ping");
+    if (status.ok() && request->proto_version() != 0) {
+      status = CheckVersion("proto", kProtoVersion, request->proto_version());
+    }
+    reply->set_ok(true);
+    reply->set_version(kVersion);
+    reactor->Finish(rpc::ToGrpc(status));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Version(grpc::CallbackServerContext* context, const v1::VersionRequest*,
+                                    v1::VersionReply* reply) override {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reply->set_ok(true);
+    reply->set_version(kVersion);
+    reply->set_program("copsed");
+    reply->set_ring(kRingLayoutVersion);
+    reply->set_packet(kPacketVersion);
+    reply->set_proto(kProtoVersion);
+    reply->set_plan(kPlanFormatVersion);
+    reactor->Finish(rpc::ToGrpc(authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.NodeAdminService/Version")));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const v1::StatusRequest*,
+                                   v1::StatusAnswer* answer) override {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.NodeAdminService/Status");
+    MutexLock lock(&mutex_);
+    if (!allowed.ok() || stopped_) {
+      reactor->Finish(rpc::ToGrpc(allowed.ok() ? absl::UnavailableError("the daemon stops") : allowed));
+      return reactor;
+    }
+    // The reactor, and with it the answer, live until Finish.
+    mailbox_->Post([this, reactor, answer] {
+      FillStatus(status_(), answer);
+      reactor->Finish(grpc::Status::OK);
+    });
+    return reactor;
+  }
+
+ private:
+  Mailbox* const mailbox_;
+  const std::function<NodeStatus()> status_;
+  // Reading a daemon's state is open to whoever may connect; roles come with TLS.
+  const std::unique_ptr<rpc::Authorizer> authorizer_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+  Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+AdminServer::~AdminServer() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<AdminServer>> AdminServer::Start(const AdminServerOptions& options, Mailbox* mailbox,
+                                                                std::function<NodeStatus()> status) {
+  auto impl = std::make_unique<Impl>(mailbox, std::move(status));
+  RETURN_IF_ERROR(impl->Listen(options));
+  return std::unique_ptr<AdminServer>(new AdminServer(std::move(impl)));
+}
+
+const std::string& AdminServer::address() const { return impl_->address(); }
+void AdminServer::Stop() { impl_->Stop(); }
+
+}  // namespace copse::daemon

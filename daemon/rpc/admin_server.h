@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The daemon's own admin service: NodeAdminService, which works while the planner is down.
+#ifndef COPSE_DAEMON_RPC_ADMIN_SERVER_H_
+#define COPSE_DAEMON_RPC_ADMIN_SERVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/loop/mailbox.h"
+#include "planner/schedule/control.h"
+
+namespace copse::daemon {
+
+struct NodeStatus {
+  schedule::DaemonStatus daemon;
+  std::string planner;  // its address
+  bool planner_connected = false;
+  std::string planner_refusal;
+};
+
+struct AdminServerOptions {
+  std::string listen;  // HOST:PORT; port 0: any
+  bool insecure = false;
+};
+
+// Serves from construction until Stop. Created and stopped on the loop's thread; `status` runs there too, by way of the
+// mailbox, so a stuck loop shows as an answer that does not come.
+class AdminServer {
+ public:
+  // FAILED_PRECONDITION: beyond loopback without `insecure`. UNAVAILABLE: cannot listen there. Pointers outlive it.
+  static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, Mailbox* mailbox,
+                                                            std::function<NodeStatus()> status);
+  ~AdminServer();
+
+  // HOST:PORT with the actual port.
+  const std::string& address() const;
+  // Answers what is being asked and ends. Idempotent.
+  void Stop();
+
+ private:
+  class Impl;
+  explicit AdminServer(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_RPC_ADMIN_SERVER_H_

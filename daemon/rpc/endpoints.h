@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks of what the configuration says about RPC, before anything is started.
+#ifndef COPSE_DAEMON_RPC_ENDPOINTS_H_
+#define COPSE_DAEMON_RPC_ENDPOINTS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace copse::daemon {
+
+// INVALID_ARGUMENT: not HOST:PORT. FAILED_PRECONDITION: beyond loopback without `insecure`. The text names the key.
+absl::Status CheckEndpoints(const std::string& planner, const std::string& admin_listen, bool insecure);
+
+// What the daemon joins with; "" for an empty path.
+absl::StatusOr<std::string> ReadJoinToken(const std::string& path);
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_RPC_ENDPOINTS_H_

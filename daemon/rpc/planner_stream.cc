@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/rpc/planner_stream.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <variant>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "proto/copse/v1/daemon_service.grpc.pb.h"
+#include "rpc/control_conversion.h"
+#include "rpc/credentials.h"
+#include "rpc/status.h"
+
+namespace copse::daemon {
+namespace {
+
+// A planner whose host vanished without a word is noticed by these.
+constexpr absl::Duration kKeepalive = absl::Seconds(20);
+constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(10);
+
+// Its own connection for every stream: the pauses between tries are ours, not gRPC's.
+grpc::ChannelArguments ChannelArguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepalive)));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
+  arguments.SetMaxSendMessageSize(rpc::kMessageBytesMax);
+  return arguments;
+}
+
+}  // namespace
+
+// One stream, from its start to its end. Reactions run on gRPC's threads and post letters, which find the owner through
+// `owner_`, null once the stream is gone.
+//
+// Only the loop's thread destroys it, when gRPC is done with it: with the last channel go the threads on which gRPC
+// runs reactions, so that must not happen on one of them.
+class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemon, v1::ToDaemon> {
+ public:
+  Stream(PlannerStream* owner, Mailbox* mailbox) : owner_(std::make_shared<PlannerStream*>(owner)), mailbox_(mailbox) {}
+  ~Stream() override {
+    *owner_ = nullptr;
+    context_.TryCancel();
+    MutexLock lock(&mutex_);
+    while (!done_) done_changed_.Wait(&mutex_);
+  }
+
+  void Start(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+             const std::string& token) {
+    stub_ = v1::DaemonService::NewStub(grpc::CreateCustomChannel(address, credentials, ChannelArguments()));
+    if (!token.empty()) context_.AddMetadata(rpc::kTokenMetadataKey, token);
+    stub_->async()->Attach(&context_, this);
+    AddHold();  // writes begin outside of reactions
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void Send(const schedule::FromDaemon& message) {
+    v1::FromDaemon proto;
+    rpc::ToProto(message, &proto);
+    MutexLock lock(&mutex_);
+    if (ended_) return;
+    outgoing_.push_back(std::move(proto));
+    if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+  }
+
+  bool Flushed() {
+    MutexLock lock(&mutex_);
+    return ended_ || outgoing_.empty();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return End();
+    absl::StatusOr<schedule::ToDaemon> message = rpc::FromProto(incoming_);
+    mailbox_->Post([owner = owner_, message = std::move(message)] {
+      if (*owner != nullptr) (*owner)->OnMessage(message);
+    });
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    MutexLock lock(&mutex_);
+    outgoing_.pop_front();
+    if (!ok || ended_) {
+      outgoing_.clear();  // the read will end the stream
+    } else if (!outgoing_.empty()) {
+      StartWrite(&outgoing_.front());
+    }
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    mailbox_->Post([owner = owner_, status = rpc::FromGrpc(status)] {
+      if (*owner != nullptr) (*owner)->OnEnd(status);
+    });
+    MutexLock lock(&mutex_);
+    done_ = true;
+    done_changed_.NotifyAll();
+  }
+
+ private:
+  // Nothing comes any more, so nothing is written any more: gRPC may finish.
+  void End() {
+    {
+      MutexLock lock(&mutex_);
+      ended_ = true;
+    }
+    RemoveHold();
+  }
+
+  const std::shared_ptr<PlannerStream*> owner_;  // what it points to is the loop's thread's
+  Mailbox* const mailbox_;
+  grpc::ClientContext context_;
+  std::unique_ptr<v1::DaemonService::Stub> stub_;
+  v1::ToDaemon incoming_;
+
+  Mutex mutex_;
+  CondVar done_changed_;
+  std::deque<v1::FromDaemon> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+absl::StatusOr<std::unique_ptr<PlannerStream>> PlannerStream::Create(const Clock* clock, Mailbox* mailbox,
+                                                                     PlannerEvents* events,
+                                                                     PlannerStreamOptions options, uint64_t seed) {
+  RETURN_IF_ERROR(rpc::CheckAddress(options.address));
+  RETURN_IF_ERROR(rpc::CredentialsFactory({options.insecure}).Channel(options.address).status());
+  return std::unique_ptr<PlannerStream>(new PlannerStream(clock, mailbox, events, std::move(options), seed));
+}
+
+PlannerStream::PlannerStream(const Clock* clock, Mailbox* mailbox, PlannerEvents* events, PlannerStreamOptions options,
+                             uint64_t seed)
+    : clock_(clock),
+      mailbox_(mailbox),
+      events_(events),
+      options_(std::move(options)),
+      prng_(seed),
+      next_try_(clock->Now()),
+      pause_(options_.backoff_min) {}
+
+PlannerStream::~PlannerStream() = default;
+
+void PlannerStream::Tick(absl::Time now) {
+  if (now < next_try_) return;
+  next_try_ = absl::InfiniteFuture();
+  auto credentials = rpc::CredentialsFactory({options_.insecure}).Channel(options_.address);
+  if (!credentials.ok()) return;  // Create has seen them
+  refused_ = false;
+  stream_ = std::make_unique<Stream>(this, mailbox_);
+  stream_->Start(options_.address, *credentials, options_.token);
+  events_->OnPlannerUp();
+}
+
+void PlannerStream::Send(const schedule::FromDaemon& message) {
+  if (stream_ != nullptr) stream_->Send(message);
+}
+
+bool PlannerStream::Flushed() const { return stream_ == nullptr || stream_->Flushed(); }
+
+void PlannerStream::OnMessage(const absl::StatusOr<schedule::ToDaemon>& message) {
+  if (!message.ok()) {
+    COPSE_LOG(kError, "planner ", options_.address, ": unreadable message: ", message.status().message());
+    return;
+  }
+  if (!connected_) COPSE_LOG(kInfo, "planner ", options_.address, ": connected");
+  connected_ = true;
+  trouble_.clear();
+  const auto* const registered = std::get_if<schedule::Registered>(&*message);
+  if (registered != nullptr) {
+    refused_ = !registered->accepted;
+    if (!refused_) pause_ = options_.backoff_min;
+  }
+  events_->OnPlannerMessage(*message);
+}
+
+void PlannerStream::OnEnd(const absl::Status& status) {
+  stream_.reset();
+  const std::string trouble = absl::StrCat("planner ", options_.address, ": ",
+                                           status.ok() ? absl::string_view("it ended the stream") : status.message());
+  const absl::Duration pause = NextPause(status);
+  next_try_ = clock_->Now() + pause;
+  // Once for each trouble, not once for each try.
+  if (connected_ || trouble != trouble_) {
+    COPSE_LOG(kWarning, trouble, "; trying again (next_ms=", absl::ToInt64Milliseconds(pause), ")");
+  }
+  connected_ = false;
+  trouble_ = trouble;
+  events_->OnPlannerDown();
+}
+
+absl::Duration PlannerStream::NextPause(const absl::Status& status) {
+  const bool refused = refused_ || absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status) ||
+                       absl::IsUnauthenticated(status) || absl::IsUnimplemented(status) || absl::IsAborted(status);
+  const absl::Duration pause = refused ? options_.backoff_max : pause_;
+  pause_ = std::min<absl::Duration>(2 * pause_, options_.backoff_max);
+  // All daemons lose a planner at once; they should not all come back at once.
+  return pause * (0.75 + 0.25 * prng_.Unit());
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The daemon's stream to the planner: DaemonService.Attach, connected anew for ever.
+#ifndef COPSE_DAEMON_RPC_PLANNER_STREAM_H_
+#define COPSE_DAEMON_RPC_PLANNER_STREAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/prng.h"
+#include "daemon/core/daemon_core.h"
+#include "daemon/loop/mailbox.h"
+#include "planner/schedule/control.h"
+
+namespace copse::daemon {
+
+struct PlannerStreamOptions {
+  std::string address;  // HOST:PORT
+  bool insecure = false;
+  std::string token = {};  // goes with the call; empty: none
+  absl::Duration backoff_min = absl::Milliseconds(100);
+  absl::Duration backoff_max = absl::Seconds(5);
+};
+
+// What the stream tells the loop, on the loop's thread.
+class PlannerEvents {
+ public:
+  virtual ~PlannerEvents() = default;
+  // A new stream: what is sent from now on goes there. Whether the planner can be reached shows later.
+  virtual void OnPlannerUp() = 0;
+  virtual void OnPlannerDown() = 0;
+  virtual void OnPlannerMessage(const schedule::ToDaemon& message) = 0;
+};
+
+// All calls come from the loop's thread; gRPC's threads only post to the mailbox. A stream that ends is replaced after
+// a pause that doubles from backoff_min to backoff_max, with a quarter of it at random; a planner that answered resets
+// it, one that refuses us is asked at the slowest pace.
+class PlannerStream final : public PlannerLink {
+ public:
+  // FAILED_PRECONDITION, INVALID_ARGUMENT: the address. All pointers outlive it. `seed` is for the pauses.
+  static absl::StatusOr<std::unique_ptr<PlannerStream>> Create(const Clock* clock, Mailbox* mailbox,
+                                                               PlannerEvents* events, PlannerStreamOptions options,
+                                                               uint64_t seed);
+  // Ends the stream at once; what was sent and not yet written is lost.
+  ~PlannerStream() override;
+
+  // Connects if it is time to.
+  void Tick(absl::Time now);
+  absl::Time NextDeadline() const { return next_try_; }
+
+  // PlannerLink. Dropped while there is no stream.
+  void Send(const schedule::FromDaemon& message) override;
+
+  // The planner has said something on this stream.
+  bool connected() const { return connected_; }
+  // Why the last stream ended; empty while connected.
+  const std::string& trouble() const { return trouble_; }
+  // Nothing waits to be written.
+  bool Flushed() const;
+
+ private:
+  class Stream;
+
+  PlannerStream(const Clock* clock, Mailbox* mailbox, PlannerEvents* events, PlannerStreamOptions options,
+                uint64_t seed);
+
+  void OnMessage(const absl::StatusOr<schedule::ToDaemon>& message);
+  void OnEnd(const absl::Status& status);
+  absl::Duration NextPause(const absl::Status& status);
+
+  const Clock* const clock_;
+  Mailbox* const mailbox_;
+  PlannerEvents* const events_;
+  const PlannerStreamOptions options_;
+  Prng prng_;
+  std::unique_ptr<Stream> stream_;
+  absl::Time next_try_;
+  absl::Duration pause_;
+  bool connected_ = false;
+  bool refused_ = false;  // by the planner's answer, on this stream
+  std::string trouble_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_RPC_PLANNER_STREAM_H_

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/rpc/planner_stream.h"
+
+#include <gtest/gtest.h>
+#include <sys/epoll.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/loop/poller.h"
+#include "daemon/rpc/echo_planner.h"
+
+namespace copse::daemon {
+namespace {
+
+class PlannerStreamTest : public testing::Test, public PlannerEvents {
+ protected:
+  void Connect(int port) {
+    ASSERT_TRUE(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, nullptr).ok());
+    auto stream = PlannerStream::Create(&clock_, mailbox_.get(), this,
+                                        {.address = absl::StrCat("127.0.0.1:", port),
+                                         .token = "secret",
+                                         .backoff_min = absl::Milliseconds(1),
+                                         .backoff_max = absl::Milliseconds(20)},
+                                        1);
+    ASSERT_TRUE(stream.ok()) << stream.status();
+    stream_ = *std::move(stream);
+  }
+  bool TurnUntil(const std::function<bool()>& done) {
+    const absl::Time until = clock_.Now() + absl::Seconds(20);
+    while (!done()) {
+      if (clock_.Now() > until) return false;
+      stream_->Tick(clock_.Now());
+      if (!mailbox_->Drain()) poller_->Wait(absl::Milliseconds(1));
+    }
+    return true;
+  }
+
+  void OnPlannerUp() override {
+    ++ups_;
+    schedule::Register message;
+    message.node.name = "n1";
+    message.node.incarnation = Incarnation(5);
+    stream_->Send(message);
+  }
+  void OnPlannerDown() override { ++downs_; }
+  void OnPlannerMessage(const schedule::ToDaemon& message) override { messages_.push_back(message); }
+
+  MonotonicClock clock_;
+  std::unique_ptr<Poller> poller_ = *Poller::Create();
+  std::unique_ptr<Mailbox> mailbox_ = *Mailbox::Create();
+  int ups_ = 0, downs_ = 0;
+  std::vector<schedule::ToDaemon> messages_;
+  std::unique_ptr<PlannerStream> stream_;
+};
+
+TEST_F(PlannerStreamTest, CarriesMessagesInOrderBothWays) {
+  EchoPlanner planner;
+  ASSERT_TRUE(planner.Start(0));
+  Connect(planner.port());
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  for (uint64_t i = 1; i <= 100; ++i) stream_->Send(schedule::EpochQuery{.team = TeamId(i), .epoch = EpochId(1)});
+  ASSERT_TRUE(TurnUntil([&] { return messages_.size() == 101; }));
+  EXPECT_TRUE(std::get<schedule::Registered>(messages_[0]).accepted);
+  for (uint64_t i = 1; i <= 100; ++i) EXPECT_EQ(std::get<schedule::EndTeam>(messages_[i]).team, TeamId(i));
+  EXPECT_EQ(planner.token(), "secret");
+  EXPECT_TRUE(TurnUntil([&] { return stream_->Flushed(); }));
+  EXPECT_EQ(ups_, 1);
+  EXPECT_EQ(stream_->trouble(), "");
+  stream_.reset();  // while the stream stands
+}
+
+TEST_F(PlannerStreamTest, ConnectsAgainWhenThePlannerComesBack) {
+  auto planner = std::make_unique<EchoPlanner>();
+  ASSERT_TRUE(planner->Start(0));
+  const int port = planner->port();
+  Connect(port);
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  planner.reset();
+  ASSERT_TRUE(TurnUntil([&] { return downs_ >= 3; }));
+  EXPECT_FALSE(stream_->connected());
+  EXPECT_NE(stream_->trouble(), "");
+  stream_->Send(schedule::EpochQuery{});  // lost, no more
+  planner = std::make_unique<EchoPlanner>();
+  ASSERT_TRUE(planner->Start(port));
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+  EXPECT_EQ(ups_, downs_ + 1);
+}
+
+TEST_F(PlannerStreamTest, AsksARefusingPlannerAgainAndSaysWhy) {
+  EchoPlanner planner;
+  ASSERT_TRUE(planner.Start(0));
+  planner.Refuse("proto 9 (this side 1)");
+  Connect(planner.port());
+  ASSERT_TRUE(TurnUntil([&] { return downs_ >= 2; }));
+  EXPECT_TRUE(absl::StrContains(stream_->trouble(), "proto 9 (this side 1)")) << stream_->trouble();
+  EXPECT_GE(stream_->NextDeadline(), clock_.Now());
+  planner.Refuse("");
+  ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
+}
+
+TEST_F(PlannerStreamTest, EndsWhileConnecting) {
+  Connect(1);  // nobody listens
+  ASSERT_TRUE(TurnUntil([&] { return ups_ == 1; }));
+  const int downs = downs_;
+  stream_.reset();
+  mailbox_->Drain();  // whatever gRPC's threads had still to say
+  EXPECT_EQ(downs_, downs);
+}
+
+TEST_F(PlannerStreamTest, RefusesImpossibleAddresses) {
+  for (const char* address : {"", "nohost", "host:99999"}) {
+    EXPECT_FALSE(PlannerStream::Create(&clock_, mailbox_.get(), this, {.address = address}, 1).ok()) << address;
+  }
+}
+
+}  // namespace
+}  // namespace copse::daemon
