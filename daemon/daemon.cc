@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/version.h"
+#include "daemon/loop/spin_policy.h"
+#include "daemon/shm/listen_socket.h"
+
+namespace copse::daemon {
+namespace {
+
+// Descriptors that are not a client's, and what one client takes (socket, pidfd, doorbell, and one in passing).
+constexpr uint64_t kOwnDescriptors = 128;
+constexpr uint64_t kDescriptorsPerClient = 4;
+// What the last messages (broken teams) may take to leave.
+constexpr absl::Duration kFarewell = absl::Milliseconds(300);
+
+// Different at every start, also of two daemons that start at the same moment or with a clock set back.
+Incarnation NewIncarnation() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) random = static_cast<uint64_t>(getpid());
+  const uint64_t value =
+      Mix64(static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec)) ^ Mix64(random);
+  return Incarnation(value == 0 ? 1 : value);
+}
+
+sigset_t OurSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  return set;
+}
+
+// As many clients as the limit of open files, raised as far as it goes, allows.
+uint32_t ClientsMax(uint32_t wanted) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const uint64_t descriptors = limit.rlim_cur;
+  const uint64_t possible = descriptors <= kOwnDescriptors
+                                ? 1
+                                : std::max<uint64_t>(1, (descriptors - kOwnDescriptors) / kDescriptorsPerClient);
+  if (possible >= wanted) return wanted;
+  COPSE_LOG(kWarning, "the limit of open files allows fewer clients (clients_max=", wanted, ", limit=", possible,
+            ", open_files=", descriptors, ")");
+  return static_cast<uint32_t>(possible);
+}
+
+// The admin service as others can reach it.
+std::string ReachableAddress(const std::string& listening, const std::string& node) {
+  for (const absl::string_view any : {"0.0.0.0:", "[::]:"}) {
+    if (absl::StartsWith(listening, any)) return absl::StrCat(node, ":", listening.substr(any.size()));
+  }
+  return listening;
+}
+
+// Whole or not at all.
+absl::Status WriteFile(const std::string& path, const std::string& text) {
+  const std::string unfinished = absl::StrCat(path, ".tmp", getpid());
+  FILE* const file = fopen(unfinished.c_str(), "we");
+  if (file == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("port file ", unfinished));
+  const bool written = fputs(text.c_str(), file) >= 0;
+  if (fclose(file) != 0 || !written || rename(unfinished.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    unlink(unfinished.c_str());
+    return absl::ErrnoToStatus(error, absl::StrCat("port file ", path));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void BlockSignals() {
+  const sigset_t set = OurSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+// --- Start ---
+
+Daemon::Daemon(DaemonStart start)
+    : start_(std::move(start)), settings_(start_.settings), incarnation_(NewIncarnation()) {}
+
+Daemon::~Daemon() {
+  // In the order in which they depend on each other.
+  planner_stream_.reset();
+  admin_server_.reset();
+  attach_server_.reset();
+  core_.reset();
+}
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonStart start) {
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(start)));
+  RETURN_IF_ERROR(daemon->Open());
+  return daemon;
+}
+
+absl::Status Daemon::Open() {
+  ASSIGN_OR_RETURN(poller_, Poller::Create());
+  ASSIGN_OR_RETURN(mailbox_, Mailbox::Create());
+  RETURN_IF_ERROR(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, nullptr));
+  const sigset_t set = OurSignals();
+  signals_ = UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_.valid()) return absl::ErrnoToStatus(errno, "signalfd");
+  RETURN_IF_ERROR(poller_->Watch(signals_.get(), EPOLLIN, [this](uint32_t) { OnSignal(); }));
+  loop_ = std::make_unique<Loop>(&clock_, poller_.get(), this, LoopOptions{.spin = settings_.live.spin});
+  RETURN_IF_ERROR(OpenNetwork());
+  RETURN_IF_ERROR(OpenControl());
+  RETURN_IF_ERROR(OpenClients());
+  COPSE_LOG(kInfo, "node ", settings_.node, " is ready (version=", kVersion, ", incarnation=", incarnation_.value(),
+            ", planner=", settings_.planner, ", admin=", admin_server_->address(),
+            ", net_devices=", settings_.net_devices, ")");
+  service_manager_.Ready("waiting for the planner");
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::OpenNetwork() {
+  emu::UcxTransportOptions options;
+  options.net_devices = settings_.net_devices;
+  ASSIGN_OR_RETURN(transport_, emu::UcxTransport::Create(options));
+  return poller_->Watch(transport_->event_fd(), EPOLLIN, nullptr);
+}
+
+absl::Status Daemon::OpenControl() {
+  ASSIGN_OR_RETURN(admin_server_, AdminServer::Start({settings_.admin_listen, settings_.insecure}, mailbox_.get(),
+                                                     [this] { return Status(); }));
+  CoreOptions options;
+  options.node = Announcement();
+  options.heartbeat = settings_.live.heartbeat;
+  options.node_timeout = settings_.live.node_timeout;
+  options.clients_max = ClientsMax(settings_.clients_max);
+  options.memory_limit_bytes = settings_.memory_limit_bytes;
+  core_ = std::make_unique<DaemonCore>(&clock_, transport_.get(), this, options);
+  PlannerStreamOptions stream;
+  stream.address = settings_.planner;
+  stream.insecure = settings_.insecure;
+  stream.token = settings_.join_token;
+  ASSIGN_OR_RETURN(planner_stream_, PlannerStream::Create(&clock_, mailbox_.get(), this, stream, incarnation_.value()));
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::OpenClients() {
+  ASSIGN_OR_RETURN(page_, DaemonPage::Create(incarnation_));
+  AttachOptions options;
+  options.node = settings_.node;
+  options.incarnation = incarnation_;
+  options.clients_max = ClientsMax(settings_.clients_max);
+  options.ports_bytes_max = settings_.client_memory_limit_bytes;
+  attach_server_ = std::make_unique<AttachServer>(&clock_, poller_.get(), core_.get(), page_.get(), options);
+  ASSIGN_OR_RETURN(std::vector<UniqueFd> passed, SocketsFromSystemd());
+  const bool has_passed = !passed.empty();
+  for (UniqueFd& socket : passed) RETURN_IF_ERROR(attach_server_->AddListener(std::move(socket)));
+  for (size_t i = 0; i < settings_.sockets.size(); ++i) {
+    const std::string& name = settings_.sockets[i];
+    if (has_passed && name[0] != '@') continue;  // that is the one we were given
+    absl::StatusOr<UniqueFd> socket = ListenOn(name);
+    if (socket.ok()) {
+      RETURN_IF_ERROR(attach_server_->AddListener(*std::move(socket)));
+    } else if (i == 0) {
+      return socket.status();
+    } else {
+      COPSE_LOG(kWarning, socket.status().message());
+    }
+  }
+  return absl::OkStatus();
+}
+
+schedule::NodeAnnouncement Daemon::Announcement() const {
+  schedule::NodeAnnouncement node;
+  node.name = settings_.node;
+  node.incarnation = incarnation_;
+  node.worker_address = transport_->LocalAddress();
+  node.version = kVersion;
+  node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
+  node.cores = UsableCores();
+  node.memory_limit_bytes = settings_.memory_limit_bytes;
+  node.admin_address = ReachableAddress(admin_server_->address(), settings_.node);
+  node.join_token = settings_.join_token;
+  return node;
+}
+
+// --- The loop ---
+
+void Daemon::Run() {
+  loop_->Run();
+  Stop();
+}
+
+bool Daemon::ReadPosts() {
+  page_->CountTurn();
+  const bool letters = mailbox_->Drain();
+  const bool posts = attach_server_->ReadPosts();
+  const absl::Time now = clock_.Now();
+  planner_stream_->Tick(now);
+  service_manager_.Tick(now);
+  if (drain_until_.has_value() && (now >= *drain_until_ || attach_server_->client_count() == 0)) loop_->Stop();
+  return letters || posts;
+}
+
+bool Daemon::Progress() {
+  const bool any = core_->Progress();
+  attach_server_->WakeClients();
+  return any;
+}
+
+void Daemon::SetSleeping(bool sleeping) { page_->SetSleeping(sleeping); }
+
+bool Daemon::ArmNetwork() {
+  const absl::StatusOr<bool> armed = transport_->Arm();
+  // Without a wake-up the bounded sleep finds what arrives.
+  if (!armed.ok()) COPSE_LOG(kError, "network: ", armed.status().message());
+  return !armed.ok() || *armed;
+}
+
+absl::Time Daemon::NextDeadline() {
+  return std::min({core_->NextDeadline(), attach_server_->NextDeadline(), planner_stream_->NextDeadline(),
+                   service_manager_.NextDeadline(), drain_until_.value_or(absl::InfiniteFuture())});
+}
+
+// --- The planner ---
+
+void Daemon::OnPlannerUp() { core_->OnPlannerUp(); }
+
+void Daemon::OnPlannerDown() {
+  core_->OnPlannerDown();
+  if (std::exchange(was_registered_, false)) service_manager_.Status("the planner is lost; teams go on");
+}
+
+void Daemon::OnPlannerMessage(const schedule::ToDaemon& message) {
+  core_->OnPlannerMessage(message);
+  if (core_->registered() && !std::exchange(was_registered_, true)) OnRegistered();
+}
+
+void Daemon::OnRegistered() {
+  COPSE_LOG(kInfo, "registered with the planner (planner=", settings_.planner, ")");
+  service_manager_.Status(absl::StrCat("registered with ", settings_.planner));
+  if (start_.port_file.empty()) return;
+  const absl::Status written = WriteFile(start_.port_file, absl::StrCat(admin_server_->address(), "\n"));
+  if (!written.ok()) COPSE_LOG(kError, written.message());
+}
+
+void Daemon::Send(const schedule::FromDaemon& message) {
+  if (planner_stream_ == nullptr) return;
+  if (const auto* const reply = std::get_if<schedule::StatusReply>(&message)) {
+    schedule::StatusReply counted = *reply;
+    AddCounters(&counted.status);
+    return planner_stream_->Send(counted);
+  }
+  planner_stream_->Send(message);
+}
+
+NodeStatus Daemon::Status() const {
+  NodeStatus status;
+  status.daemon = core_->Status();
+  AddCounters(&status.daemon);
+  status.planner = settings_.planner;
+  status.planner_connected = planner_stream_->connected();
+  status.planner_refusal = core_->refusal().text.empty() ? planner_stream_->trouble() : core_->refusal().text;
+  return status;
+}
+
+// What progress costs.
+void Daemon::AddCounters(schedule::DaemonStatus* status) const {
+  const LoopStats& loop = loop_->stats();
+  timespec cpu{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+  status->counters["loop_turns"] = loop.turns;
+  status->counters["loop_spins"] = loop.spins;
+  status->counters["loop_spins_found"] = loop.spins_found;
+  status->counters["loop_sleeps"] = loop.sleeps;
+  status->counters["loop_sleeps_timed_out"] = loop.sleeps_timed_out;
+  status->counters["cpu_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(absl::DurationFromTimespec(cpu)));
+}
+
+// --- Signals ---
+
+void Daemon::OnSignal() {
+  signalfd_siginfo info;
+  while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+    if (info.ssi_signo == SIGHUP) {
+      Reload();
+    } else {
+      StartDrain(info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
+    }
+  }
+}
+
+void Daemon::Reload() {
+  service_manager_.Reloading();
+  config::Config fresh = start_.config;
+  absl::Status status = fresh.Load(start_.sources);
+  absl::StatusOr<LiveSettings> live = status.ok() ? ReadLiveSettings(fresh) : status;
+  if (live.ok()) {
+    for (const std::string& key : fresh.Changed(start_.config)) {
+      if (!IsLive(key)) COPSE_LOG(kWarning, "reload: takes effect at the next start only (key=", key, ")");
+    }
+    ApplyLive(*live);
+    start_.config = std::move(fresh);
+    start_.settings.live = *live;
+    COPSE_LOG(kInfo, "reloaded");
+  } else {
+    COPSE_LOG(kError, "reload: nothing changed: ", live.status().message());
+  }
+  service_manager_.Ready("reloaded");
+}
+
+void Daemon::ApplyLive(const LiveSettings& live) {
+  SetLogLevel(live.log_level);
+  if (const absl::Status opened = OpenLogFile(live.log_file); !opened.ok()) COPSE_LOG(kError, opened.message());
+  core_->SetTimeouts(live.heartbeat, live.node_timeout);
+  loop_->set_spin(live.spin);
+}
+
+void Daemon::StartDrain(const std::string& why) {
+  if (drain_until_.has_value()) return loop_->Stop();  // asked twice: at once
+  stop_reason_ = absl::StrCat("the daemon on node ", settings_.node, " stops (", why, ")");
+  COPSE_LOG(kInfo, stop_reason_, " (clients=", attach_server_->client_count(), ")");
+  service_manager_.Stopping("draining");
+  drain_until_ = clock_.Now() + settings_.live.drain_timeout;
+  core_->StartDrain(stop_reason_);
+}
+
+// Whoever is still there loses its teams, and other nodes hear why.
+void Daemon::Stop() {
+  attach_server_->Shutdown(stop_reason_);
+  const absl::Time until = clock_.Now() + kFarewell;
+  while (clock_.Now() < until) {
+    const bool any = core_->Progress();
+    if (!any && planner_stream_->Flushed()) break;
+    poller_->Wait(absl::ZeroDuration());
+  }
+  admin_server_->Stop();
+  COPSE_LOG(kInfo, "stopped");
+}
+
+}  // namespace copse::daemon

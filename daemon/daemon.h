@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copsed: the core and its skins, wired and turned by one loop.
+#ifndef COPSE_DAEMON_DAEMON_H_
+#define COPSE_DAEMON_DAEMON_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/config/config.h"
+#include "base/ids.h"
+#include "daemon/core/daemon_core.h"
+#include "daemon/loop/loop.h"
+#include "daemon/loop/mailbox.h"
+#include "daemon/loop/poller.h"
+#include "daemon/loop/unique_fd.h"
+#include "daemon/rpc/admin_server.h"
+#include "daemon/rpc/planner_stream.h"
+#include "daemon/service_manager.h"
+#include "daemon/settings.h"
+#include "daemon/shm/attach_server.h"
+#include "daemon/shm/daemon_page.h"
+#include "offload_emu/ucx/ucx_transport.h"
+
+namespace copse::daemon {
+
+struct DaemonStart {
+  Settings settings;
+  // For SIGHUP: loaded again, and compared.
+  config::Config config;
+  config::Sources sources;
+  // Where to write the admin service's HOST:PORT once registered; empty: nowhere.
+  std::string port_file;
+};
+
+// Signals that the daemon takes (SIGTERM, SIGINT, SIGHUP) must be blocked in all threads before anything else starts.
+void BlockSignals();
+
+// Ready as soon as clients can attach: with the planner down, teams that exist elsewhere go on, and joins wait.
+class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
+ public:
+  // Errors are those of the parts, which name the key: INVALID_ARGUMENT, FAILED_PRECONDITION for the configuration.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(DaemonStart start);
+  ~Daemon() override;
+
+  // Until SIGTERM or SIGINT and the drain that it begins are over.
+  void Run();
+
+  // LoopWork.
+  bool ReadPosts() override;
+  bool Progress() override;
+  void SetSleeping(bool sleeping) override;
+  bool ArmNetwork() override;
+  absl::Time NextDeadline() override;
+  // PlannerEvents.
+  void OnPlannerUp() override;
+  void OnPlannerDown() override;
+  void OnPlannerMessage(const schedule::ToDaemon& message) override;
+  // PlannerLink: the core's, on its way to the stream.
+  void Send(const schedule::FromDaemon& message) override;
+
+ private:
+  explicit Daemon(DaemonStart start);
+
+  absl::Status Open();
+  absl::Status OpenNetwork();
+  absl::Status OpenClients();
+  absl::Status OpenControl();
+  schedule::NodeAnnouncement Announcement() const;
+  NodeStatus Status() const;
+  void AddCounters(schedule::DaemonStatus* status) const;
+
+  void OnSignal();
+  void Reload();
+  void ApplyLive(const LiveSettings& live);
+  void StartDrain(const std::string& why);
+  void Stop();
+  void OnRegistered();
+
+  DaemonStart start_;
+  const Settings& settings_;
+  const Incarnation incarnation_;
+  const MonotonicClock clock_;
+  ServiceManager service_manager_;
+  UniqueFd signals_;
+  std::unique_ptr<Poller> poller_;
+  std::unique_ptr<Mailbox> mailbox_;
+  std::unique_ptr<emu::UcxTransport> transport_;
+  std::unique_ptr<DaemonPage> page_;
+  // The stream and the server end before the core that they call; the core ends before what it was given.
+  std::unique_ptr<DaemonCore> core_;
+  std::unique_ptr<AttachServer> attach_server_;
+  std::unique_ptr<AdminServer> admin_server_;
+  std::unique_ptr<PlannerStream> planner_stream_;
+  std::unique_ptr<Loop> loop_;
+
+  bool was_registered_ = false;
+  std::optional<absl::Time> drain_until_;
+  std::string stop_reason_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_DAEMON_H_

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/net_devices.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace copse::daemon {
+namespace {
+
+bool IsLoopbackAddress(const std::string& address) {
+  return absl::StartsWith(address, "127.") || address == "::1" || address == "localhost";
+}
+
+}  // namespace
+
+std::vector<InterfaceAddress> InterfaceAddresses() {
+  std::vector<InterfaceAddress> result;
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return result;
+  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr) continue;
+    const int family = each->ifa_addr->sa_family;
+    const void* bytes = nullptr;
+    if (family == AF_INET) bytes = &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr;
+    if (family == AF_INET6) bytes = &reinterpret_cast<const sockaddr_in6*>(each->ifa_addr)->sin6_addr;
+    char text[INET6_ADDRSTRLEN];
+    if (bytes == nullptr || inet_ntop(family, bytes, text, sizeof(text)) == nullptr) continue;
+    result.push_back({each->ifa_name, text, (each->ifa_flags & IFF_LOOPBACK) != 0});
+  }
+  freeifaddrs(first);
+  return result;
+}
+
+absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
+                                             const std::vector<InterfaceAddress>& interfaces) {
+  const bool everywhere = network.data_listen == "0.0.0.0" || network.data_listen == "::";
+  std::vector<std::string> devices = network.net_devices;
+  if (devices.empty() && !everywhere) {
+    for (const InterfaceAddress& each : interfaces) {
+      const bool wanted = IsLoopbackAddress(network.data_listen) ? each.loopback : each.address == network.data_listen;
+      if (wanted && std::find(devices.begin(), devices.end(), each.name) == devices.end()) {
+        devices.push_back(each.name);
+      }
+    }
+    if (devices.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("data_listen: no interface has this address (data_listen=", network.data_listen, ")"));
+    }
+  }
+  const auto stays_here = [&](const std::string& device) {
+    return std::any_of(interfaces.begin(), interfaces.end(),
+                       [&](const InterfaceAddress& each) { return each.name == device && each.loopback; });
+  };
+  const bool local = !devices.empty() && std::all_of(devices.begin(), devices.end(), stays_here);
+  if (!local && !network.insecure) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("data_listen: listening beyond loopback needs insecure: true (data_listen=", network.data_listen,
+                     ", net_devices=", absl::StrJoin(devices, ","), ")"));
+  }
+  return absl::StrJoin(devices, ",");
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which network devices carry the data plane.
+#ifndef COPSE_DAEMON_NET_DEVICES_H_
+#define COPSE_DAEMON_NET_DEVICES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace copse::daemon {
+
+// One address of a network interface of this machine.
+struct InterfaceAddress {
+  std::string name;
+  std::string address;  // numeric
+  bool loopback = false;
+};
+std::vector<InterfaceAddress> InterfaceAddresses();
+
+struct DataNetwork {
+  std::string data_listen;                    // an address of one of our interfaces; 0.0.0.0: all of them
+  std::vector<std::string> net_devices = {};  // as UCX names them; empty: those that have the address
+  bool insecure = false;
+};
+
+// The devices as UCX takes them, separated by commas; "" lets UCX choose. INVALID_ARGUMENT if no interface has the
+// address; FAILED_PRECONDITION if data would leave this machine without `insecure`.
+absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
+                                             const std::vector<InterfaceAddress>& interfaces);
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_NET_DEVICES_H_

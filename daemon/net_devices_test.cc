@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/net_devices.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace copse::daemon {
+namespace {
+
+const std::vector<InterfaceAddress> kInterfaces = {
+    {"lo", "127.0.0.1", true}, {"lo", "::1", true}, {"eth0", "10.0.0.5", false}, {"eth1", "10.1.0.5", false}};
+
+std::string Choose(const DataNetwork& network) {
+  const auto devices = ChooseNetDevices(network, kInterfaces);
+  return devices.ok() ? *devices : std::string(devices.status().message());
+}
+
+TEST(ChooseNetDevicesTest, LoopbackByDefault) {
+  EXPECT_EQ(Choose({.data_listen = "127.0.0.1"}), "lo");
+  EXPECT_EQ(Choose({.data_listen = "127.0.0.9"}), "lo");
+  EXPECT_EQ(Choose({.data_listen = "localhost"}), "lo");
+}
+
+TEST(ChooseNetDevicesTest, TheInterfaceThatHasTheAddress) {
+  EXPECT_EQ(Choose({.data_listen = "10.1.0.5", .insecure = true}), "eth1");
+  EXPECT_EQ(Choose({.data_listen = "10.9.9.9", .insecure = true}),
+            "data_listen: no interface has this address (data_listen=10.9.9.9)");
+}
+
+TEST(ChooseNetDevicesTest, EverywhereIsUcxsChoice) {
+  EXPECT_EQ(Choose({.data_listen = "0.0.0.0", .insecure = true}), "");
+}
+
+TEST(ChooseNetDevicesTest, NamedDevicesWin) {
+  EXPECT_EQ(Choose({.data_listen = "127.0.0.1", .net_devices = {"eth0", "mlx5_0:1"}, .insecure = true}),
+            "eth0,mlx5_0:1");
+  EXPECT_EQ(Choose({.data_listen = "10.0.0.5", .net_devices = {"lo"}}), "lo");
+}
+
+TEST(ChooseNetDevicesTest, BeyondLoopbackOnlyIfInsecure) {
+  for (const DataNetwork& network : {DataNetwork{.data_listen = "10.0.0.5"}, DataNetwork{.data_listen = "0.0.0.0"},
+                                     DataNetwork{.data_listen = "127.0.0.1", .net_devices = {"lo", "eth0"}}}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(ChooseNetDevices(network, kInterfaces).status()));
+  }
+}
+
+TEST(InterfaceAddressesTest, KnowsLoopback) {
+  const auto devices = ChooseNetDevices({.data_listen = "127.0.0.1"}, InterfaceAddresses());
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  EXPECT_EQ(*devices, "lo");
+}
+
+}  // namespace
+}  // namespace copse::daemon

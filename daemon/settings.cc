@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/settings.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "daemon/net_devices.h"
+#include "daemon/rpc/endpoints.h"
+#include "daemon/shm/listen_socket.h"
+
+namespace copse::daemon {
+namespace {
+
+constexpr char kAbstractSocket[] = "@copse";
+constexpr size_t kNodeBytesMax = 127;
+constexpr const char* kLiveKeys[] = {"heartbeat", "node_timeout", "drain_timeout", "spin_us", "log_level", "log_file"};
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
+}
+
+absl::StatusOr<std::string> NodeName(const config::Config& config) {
+  const std::string node = config.Text("node").empty() ? HostName() : config.Text("node");
+  const bool good = !node.empty() && node.size() <= kNodeBytesMax && std::all_of(node.begin(), node.end(), [](char c) {
+    return absl::ascii_isgraph(static_cast<unsigned char>(c));
+  });
+  if (good) return node;
+  return absl::InvalidArgumentError(absl::StrCat("node: not a name (node=", absl::CHexEscape(node),
+                                                 ", limit=", kNodeBytesMax, " printable characters)"));
+}
+
+std::vector<std::string> Sockets(const config::Config& config, const std::string& node) {
+  if (!config.Text("socket").empty()) return {ExpandSocketName(config.Text("socket"), node)};
+  std::vector<std::string> sockets = {kAbstractSocket};
+  const std::string& run_dir = config.Text("run_dir");
+  if (!run_dir.empty() && access(run_dir.c_str(), W_OK) == 0) sockets.push_back(absl::StrCat(run_dir, "/copsed.sock"));
+  return sockets;
+}
+
+}  // namespace
+
+config::Config NewConfig() {
+  using config::Type;
+  return config::Config(
+      "copsed",
+      {
+          {.name = "node", .comment = "This node's name in the cluster. Empty: the host name."},
+          {.name = "planner", .default_text = "127.0.0.1:7470", .comment = "The planner, HOST:PORT."},
+          {.name = "socket",
+           .comment =
+               "Where clients connect: @NAME is an abstract socket, anything else a path; %h is the node's name.\n"
+               "Empty: @copse, and RUN_DIR/copsed.sock if that folder is there to write to."},
+          {.name = "admin_listen",
+           .default_text = "127.0.0.1:7471",
+           .comment = "Where copsectl can ask this daemon, HOST:PORT. Port 0: any (see --port-file)."},
+          {.name = "data_listen",
+           .default_text = "127.0.0.1",
+           .comment = "The address for data between daemons: its interface is used. 0.0.0.0: all interfaces."},
+          {.name = "net_devices",
+           .type = Type::kList,
+           .comment = "Network devices as UCX names them, instead of data_listen's."},
+          {.name = "insecure",
+           .type = Type::kBool,
+           .default_text = "false",
+           .comment = "Needed to listen or connect beyond loopback: nothing is encrypted yet."},
+          {.name = "join_token_file",
+           .comment = "File with the token that the planner asks of daemons, readable by its owner only."},
+          {.name = "memory_limit",
+           .type = Type::kBytes,
+           .default_text = "256MiB",
+           .comment = "For messages in transit: teams that could need more are refused.",
+           .lowest = "1MiB"},
+          {.name = "client_memory_limit",
+           .type = Type::kBytes,
+           .default_text = "256MiB",
+           .comment = "For the queues and data areas of all clients together.",
+           .lowest = "1MiB"},
+          {.name = "clients_max",
+           .type = Type::kInteger,
+           .default_text = "1024",
+           .comment = "Processes attached at once. The limit of open files may allow fewer.",
+           .lowest = "1",
+           .highest = "65536"},
+          {.name = "heartbeat",
+           .type = Type::kDuration,
+           .default_text = "500ms",
+           .comment = "Between neighbours in a team's trees. May change while running (SIGHUP).",
+           .lowest = "1ms"},
+          {.name = "node_timeout",
+           .type = Type::kDuration,
+           .default_text = "10s",
+           .comment = "A neighbour that was silent for so long is declared dead. May change while running.",
+           .lowest = "10ms"},
+          {.name = "drain_timeout",
+           .type = Type::kDuration,
+           .default_text = "10s",
+           .comment = "After SIGTERM: how long clients may finish. May change while running."},
+          {.name = "spin_us",
+           .type = Type::kInteger,
+           .default_text = "50",
+           .comment = "Looking for work before going to sleep, in microseconds, when a core is free. May change while "
+                      "running.",
+           .lowest = "0",
+           .highest = "10000"},
+          {.name = "log_level",
+           .default_text = "info",
+           .comment = "May change while running.",
+           .choices = {"debug", "info", "warning", "error"}},
+          {.name = "log_file", .comment = "Empty: standard error. Opened again at SIGHUP."},
+          {.name = "run_dir", .default_text = "/run/copse", .comment = "Folder of copsed.sock."},
+      });
+}
+
+bool IsLive(const std::string& key) {
+  return std::find(std::begin(kLiveKeys), std::end(kLiveKeys), key) != std::end(kLiveKeys);
+}
+
+absl::StatusOr<LiveSettings> ReadLiveSettings(const config::Config& config) {
+  LiveSettings live;
+  live.heartbeat = config.Duration("heartbeat");
+  live.node_timeout = config.Duration("node_timeout");
+  live.drain_timeout = config.Duration("drain_timeout");
+  live.spin = absl::Microseconds(config.Integer("spin_us"));
+  live.log_file = config.Text("log_file");
+  ASSIGN_OR_RETURN(live.log_level, ParseLogLevel(config.Text("log_level")));
+  if (live.node_timeout < 2 * live.heartbeat) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("node_timeout: shorter than two heartbeats (node_timeout=", config.Text("node_timeout"),
+                     ", heartbeat=", config.Text("heartbeat"), ")"));
+  }
+  return live;
+}
+
+absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
+  Settings settings;
+  ASSIGN_OR_RETURN(settings.live, ReadLiveSettings(config));
+  ASSIGN_OR_RETURN(settings.node, NodeName(config));
+  settings.planner = config.Text("planner");
+  settings.admin_listen = config.Text("admin_listen");
+  settings.insecure = config.Bool("insecure");
+  RETURN_IF_ERROR(CheckEndpoints(settings.planner, settings.admin_listen, settings.insecure));
+  ASSIGN_OR_RETURN(settings.net_devices,
+                   ChooseNetDevices({config.Text("data_listen"), config.List("net_devices"), settings.insecure},
+                                    InterfaceAddresses()));
+  settings.sockets = Sockets(config, settings.node);
+  settings.memory_limit_bytes = config.Bytes("memory_limit");
+  settings.client_memory_limit_bytes = config.Bytes("client_memory_limit");
+  settings.clients_max = static_cast<uint32_t>(config.Integer("clients_max"));
+  ASSIGN_OR_RETURN(settings.join_token, ReadJoinToken(config.Text("join_token_file")));
+  return settings;
+}
+
+}  // namespace copse::daemon

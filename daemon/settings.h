@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What copsed can be told: its configuration keys, and their values, checked.
+#ifndef COPSE_DAEMON_SETTINGS_H_
+#define COPSE_DAEMON_SETTINGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/config/config.h"
+#include "base/log.h"
+
+namespace copse::daemon {
+
+// All keys with defaults and comments.
+config::Config NewConfig();
+
+// What can change while the daemon runs (SIGHUP).
+struct LiveSettings {
+  absl::Duration heartbeat;
+  absl::Duration node_timeout;
+  absl::Duration drain_timeout;
+  absl::Duration spin;
+  LogLevel log_level = LogLevel::kInfo;
+  std::string log_file;
+};
+// Keys of LiveSettings.
+bool IsLive(const std::string& key);
+
+struct Settings {
+  std::string node;
+  std::string planner;
+  std::string admin_listen;
+  std::vector<std::string> sockets;  // to listen on; the first one must work, others may be taken
+  std::string net_devices;           // as UCX takes them
+  uint64_t memory_limit_bytes = 0;
+  uint64_t client_memory_limit_bytes = 0;
+  uint32_t clients_max = 0;
+  std::string join_token;
+  bool insecure = false;
+  LiveSettings live;
+};
+
+// Errors name the key. Looks at this machine: its name, its interfaces, the token file.
+absl::StatusOr<Settings> ReadSettings(const config::Config& config);
+absl::StatusOr<LiveSettings> ReadLiveSettings(const config::Config& config);
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_SETTINGS_H_
