@@ -17,8 +17,6 @@
 namespace copse::client {
 namespace {
 
-constexpr int64_t kSpinNsMax = 20'000;
-constexpr uint32_t kSpinAgainAfter = 64;  // waits; then spinning is given another chance
 constexpr uint64_t kEntriesMax = 1u << 20;
 
 bool IsPowerOfTwo(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
@@ -106,8 +104,7 @@ copse_status_t Port::Map(const attach::AttachReply& reply, FileDescriptor memory
   result->data_bytes_ = header.data_bytes;
   result->dq_tail_ = header.dq_tail.load();
   result->eq_head_ = header.eq_head.load();
-  result->several_cores_ = SeveralCores();
-  result->spin_ns_ = kSpinNsMax;
+  result->spinner_ = Spinner(SeveralCores());
   *port = std::move(result);
   return COPSE_OK;
 }
@@ -143,22 +140,26 @@ Port::Next Port::Pop(ring::EqEntry* event) {
 bool Port::HasNews(uint64_t seen) const { return header_->eq_tail.load(std::memory_order_seq_cst) != seen || closed(); }
 
 bool Port::Spin(uint64_t seen, Deadline until) {
-  if (!several_cores_) return false;
-  if (spin_ns_ < 1000) {  // it has not paid lately
-    if (++waits_without_spin_ < kSpinAgainAfter) return false;
-    waits_without_spin_ = 0;
-    spin_ns_ = kSpinNsMax;
-  }
-  const Deadline end = std::min(until, Clock::now() + std::chrono::nanoseconds(spin_ns_));
-  do {
-    if (HasNews(seen)) {
-      spin_ns_ = std::min(kSpinNsMax, 2 * spin_ns_);
-      return true;
-    }
+  // A daemon that has to wake first is better off with this core.
+  if (daemon_->sleeping.load(std::memory_order_relaxed) != 0) return false;
+  const int64_t budget_ns = spinner_.Budget();
+  if (budget_ns == 0) return false;
+  const Deadline start = Clock::now();
+  Deadline now = start;
+  const Deadline end = std::min(until, start + std::chrono::nanoseconds(budget_ns));
+  bool found = HasNews(seen);
+  while (!found && now < end) {
     sched_yield();  // without it, spinning on a core that the daemon shares costs many times more
-  } while (Clock::now() < end);
-  spin_ns_ /= 2;
-  return HasNews(seen);
+    const Deadline before = now;
+    now = Clock::now();
+    found = HasNews(seen);
+    if (Spinner::CoreIsWanted(std::chrono::nanoseconds(now - before).count())) {
+      spinner_.Ended(false, 0);
+      return found;
+    }
+  }
+  spinner_.Ended(found, std::chrono::nanoseconds(now - start).count());
+  return found;
 }
 
 void Port::Wait(uint64_t seen, Deadline until) {

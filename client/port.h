@@ -13,6 +13,7 @@
 #include "client/deadline.h"
 #include "client/file_descriptor.h"
 #include "client/ring_layout.h"
+#include "client/spinner.h"
 
 namespace copse::client {
 
@@ -68,11 +69,7 @@ class Port {
   uint64_t data_bytes_ = 0;
   uint64_t dq_tail_ = 0;
   uint64_t eq_head_ = 0;
-
-  // Spinning, of the one waiting thread.
-  bool several_cores_ = false;
-  int64_t spin_ns_ = 0;
-  uint32_t waits_without_spin_ = 0;
+  Spinner spinner_{false};  // of the one waiting thread
 };
 
 }  // namespace copse::client
