@@ -56,8 +56,8 @@ class PortSink {
   // A kEvent descriptor ran. `failed`: its trigger or an earlier operation of its sequence had
   // failed.
   virtual void OnEvent(PortId port, uint64_t value, bool failed) = 0;
-  // A packet for call `sequence` arrived whose hash is not the one that ExpectHash named (whichever
-  // came first). Once an edge and call; such packets neither land nor count.
+  // A packet for call `sequence` arrived whose hash is not the one that ExpectHash named (whichever came first). Once
+  // an edge and call; such packets never count.
   virtual void OnMismatch(PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) = 0;
 };
 
@@ -159,10 +159,10 @@ class Engine {
   CounterValue ReadCounter(PortId port, CounterIndex counter) const;
 
   // --- Calls of a team's port ---
-  // The hash that packets of call `seq` must carry. Packets that came before land in their cells,
-  // but count only now, if their hash is this one: without ExpectHash no packet ever counts.
-  // INVALID_ARGUMENT: `seq` is outside the window [finished, finished + slots) or over.
-  // FAILED_PRECONDITION: another hash was named before.
+  // The hash that packets of call `seq` must carry. Packets that came before land in their cells, but count only now,
+  // if their hash is this one: without ExpectHash no packet ever counts. Puts to a bound region that came before are
+  // failures. INVALID_ARGUMENT: `seq` is outside the window [finished, finished + slots) or over. FAILED_PRECONDITION:
+  // another hash was named before.
   absl::Status ExpectHash(PortId port, CallSeq seq, uint16_t hash);
   // Call `seq` is over: its counters are zeroed, its armed sequences dropped, its slot free for seq
   // + slots. Calls may finish out of order; credit (the length of the finished prefix) goes back to

@@ -69,6 +69,16 @@ TEST_F(LandingTest, APutGoesToABoundRegion) {
   EXPECT_EQ(Counted(), (CounterValue{1, 0}));
 }
 
+TEST_F(LandingTest, APutToARegionForACallThatIsNotKnownYetFails) {
+  RecordAndPayload put = Put(0, 0, {7});
+  put.record.header.sequence = 2;
+  one_.Deliver(0, {put});
+  EXPECT_EQ(memory_[0], 0);
+  ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(2), kTestHash).ok());
+  EXPECT_EQ(one_.Counter(2 * 4 + 2), (CounterValue{0, 1}));
+  EXPECT_EQ(one_.engine.stats().dropped_window, 1u);
+}
+
 TEST_F(LandingTest, WithoutTheTriggerFlagItLandsAndDoesNotCount) {
   RecordAndPayload put = Put(0, 0, {7});
   put.record.flags = 0;

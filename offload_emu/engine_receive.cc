@@ -226,7 +226,7 @@ void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t*
     return;
   }
   const bool trigger = (record.flags & kRecordTrigger) != 0;
-  const bool failed = (record.flags & kRecordError) != 0;
+  bool failed = (record.flags & kRecordError) != 0;
   if (trigger && record.counter >= port->options().counters_per_slot) {
     ++stats_.dropped_malformed;
     return;
@@ -249,6 +249,13 @@ void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t*
   if (trigger && block.Arrived(edge->index, record.counter)) {
     ++stats_.dropped_duplicate;
     return;
+  }
+  // Cells are the edge's own, but what the owner has bound is only written by calls that it knows.
+  const bool to_region =
+      static_cast<RecordKind>(record.kind) == RecordKind::kPut && record.region != kCellOfEdge && record.bytes > 0;
+  if (!expected && to_region) {
+    ++stats_.dropped_window;
+    failed = true;
   }
   if (!failed && !Land(edge, record, slot, payload)) return;
   edge->credit.DataArrived();
