@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The planner's administration, as calls with a deadline.
+#ifndef COPSE_INTEGRATION_TESTS_PROCS_ADMIN_CLIENT_H_
+#define COPSE_INTEGRATION_TESTS_PROCS_ADMIN_CLIENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::procs {
+
+// An AdminClient talks to one planner, also after that was restarted. Each call ends after `timeout` at the latest.
+// Errors: UNAVAILABLE if nobody answers, DEADLINE_EXCEEDED, and those of the service. Thread-safe.
+class AdminClient {
+ public:
+  explicit AdminClient(const std::string& address);  // HOST:PORT
+  ~AdminClient();
+
+  absl::StatusOr<v1::ListNodesReply> ListNodes(absl::Duration timeout) const;
+  absl::StatusOr<v1::ListTeamsReply> ListTeams(absl::Duration timeout) const;
+  absl::StatusOr<v1::ListPlansReply> ListPlans(absl::Duration timeout) const;
+  absl::StatusOr<v1::ListCollectivesReply> ListCollectives(uint64_t team, absl::Duration timeout) const;
+  absl::StatusOr<v1::ReplanTeamReply> ReplanTeam(uint64_t team, const std::string& algorithm,
+                                                 absl::Duration timeout) const;
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace copse::procs
+
+#endif  // COPSE_INTEGRATION_TESTS_PROCS_ADMIN_CLIENT_H_
