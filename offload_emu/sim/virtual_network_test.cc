@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/sim/virtual_network.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
