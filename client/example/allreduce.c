@@ -22,11 +22,11 @@ static void check(copse_status_t status) {
 }
 
 /* From the command line, else from the launcher: Slurm, MPICH, Open MPI. */
-static uint32_t number(int argc, char **argv, int index, const char *const names[3]) {
+static uint32_t number(int argc, char** argv, int index, const char* const names[3]) {
   int i;
   if (argc == 3) return (uint32_t)strtoul(argv[index], NULL, 10);
   for (i = 0; i < 3; ++i) {
-    const char *value = getenv(names[i]);
+    const char* value = getenv(names[i]);
     if (value != NULL) return (uint32_t)strtoul(value, NULL, 10);
   }
   fprintf(stderr, "usage: %s RANK SIZE (or under a launcher)\n", argv[0]);
@@ -40,13 +40,13 @@ static double compute(void) {
   return x;
 }
 
-int main(int argc, char **argv) {
-  static const char *const rank_names[3] = {"SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK"};
-  static const char *const size_names[3] = {"SLURM_NTASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"};
+int main(int argc, char** argv) {
+  static const char* const rank_names[3] = {"SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK"};
+  static const char* const size_names[3] = {"SLURM_NTASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"};
   static double mine[COUNT], sum[COUNT];
-  copse_context_t *context;
-  copse_team_t *team;
-  copse_request_t *request;
+  copse_context_t* context;
+  copse_team_t* team;
+  copse_request_t* request;
   copse_team_params_t team_params = {0};
   copse_coll_args_t args = {0};
   double total, harmonic = 0;
