@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/admin_rows.h"
+
+#include <set>
+#include <string>
+
+#include "planner/structure.h"
+#include "rpc/text.h"
+
+namespace copse::planner {
+namespace {
+
+// Rates are kept in bytes a second, and shown in bits.
+constexpr double kBitsPerByte = 8;
+
+}  // namespace
+
+void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row) {
+  row->set_name(rpc::ToUtf8(info.announcement.name));
+  row->set_state(info.state);
+  row->set_incarnation(info.announcement.incarnation.value());
+  row->set_address(rpc::ToUtf8(info.announcement.admin_address));
+  row->set_version(rpc::ToUtf8(info.announcement.version));
+  row->set_ranks(info.ranks);
+  row->set_last_seen_s(info.last_seen_s);
+  row->set_cores(info.announcement.cores);
+  row->set_memory_limit_bytes(info.announcement.memory_limit_bytes);
+  row->set_connected(info.connected);
+}
+
+void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row) {
+  const schedule::TeamLayout& layout = info.layout;
+  row->set_id(layout.id.value());
+  row->set_name(rpc::ToUtf8(layout.identity.name));
+  row->set_size(info.size);
+  row->set_epoch(info.epoch.value());
+  row->set_state(info.state);
+  for (uint32_t rank = 0; rank < layout.shape.size(); ++rank) {
+    v1::TeamMember* member = row->add_members();
+    member->set_rank(rank);
+    member->set_node(rpc::ToUtf8(layout.nodes[layout.shape.node_of_rank[rank].value()].name));
+  }
+  row->set_calls(calls_in_flight);
+  row->set_uid(layout.identity.uid);
+  row->set_job(rpc::ToUtf8(layout.identity.job));
+  row->set_parent(layout.parent.value());
+  row->set_why(rpc::ToUtf8(info.why));
+}
+
+void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row) {
+  row->set_id(info.plan.id.value());
+  row->set_team(info.layout.id.value());
+  row->set_collective(std::string(schedule::CollectiveName(info.plan.collective)));
+  row->set_bytes_min(info.plan.bytes_min);
+  row->set_bytes_max(info.plan.bytes_max);
+  row->set_algorithm(rpc::ToUtf8(info.plan.algorithm));
+  row->set_epoch(info.epoch.value());
+  row->set_predicted_us(info.plan.predicted_us);
+  row->set_segment_bytes(info.plan.segment_bytes);
+  for (const auto& [from, to] : PlanEdges(info.plan)) {
+    v1::PlanEdge* edge = row->add_edges();
+    edge->set_from(rpc::ToUtf8(info.layout.nodes[from].name));
+    edge->set_to(rpc::ToUtf8(info.layout.nodes[to].name));
+  }
+}
+
+void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout, v1::CollectiveRow* row) {
+  row->set_team(info.team.value());
+  row->set_sequence(info.sequence.value());
+  row->set_collective(std::string(schedule::CollectiveName(info.arguments.collective)));
+  row->set_arguments(schedule::DescribeArguments(info.arguments));
+  row->set_age_s(info.age_s);
+  for (const Rank rank : info.joined) row->add_joined(rank.value());
+  std::set<std::string> nodes;
+  for (const Rank rank : info.missing) {
+    row->add_missing(rank.value());
+    if (layout != nullptr && rank.value() < layout->shape.size()) {
+      nodes.insert(rpc::ToUtf8(layout->nodes[layout->shape.node_of_rank[rank.value()].value()].name));
+    }
+  }
+  for (const std::string& node : nodes) row->add_missing_nodes(node);
+}
+
+void FillTopology(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
+                  v1::ShowTopologyReply* reply) {
+  std::set<std::string> names;
+  for (const coordinator::NodeInfo& node : registered) names.insert(node.announcement.name);
+  const auto& switches = topology.switches();
+  for (const topology::Switch& s : switches) {
+    v1::SwitchRow* row = reply->add_switches();
+    row->set_name(rpc::ToUtf8(s.name));
+    if (s.parent == topology::kNoParent) continue;
+    const std::string parent = rpc::ToUtf8(switches[s.parent].name);
+    row->set_parent(parent);
+    row->set_latency_ns(static_cast<double>(s.latency_ns));
+    row->set_bandwidth_bps(kBitsPerByte * static_cast<double>(s.bandwidth_bytes_per_s));
+    v1::LinkRow* link = reply->add_links();
+    link->set_from(row->name());
+    link->set_to(parent);
+    link->set_latency_ns(row->latency_ns());
+    link->set_bandwidth_bps(row->bandwidth_bps());
+  }
+  for (const topology::Node& n : topology.nodes()) {
+    v1::TopologyNodeRow* row = reply->add_nodes();
+    row->set_name(rpc::ToUtf8(n.name));
+    row->set_switch_(rpc::ToUtf8(switches[n.parent].name));
+    row->set_latency_ns(static_cast<double>(n.latency_ns));
+    row->set_bandwidth_bps(kBitsPerByte * static_cast<double>(n.bandwidth_bytes_per_s));
+    row->set_overhead_ns(static_cast<double>(n.overhead_ns));
+    row->set_registered(names.contains(n.name));
+    v1::LinkRow* link = reply->add_links();
+    link->set_from(row->name());
+    link->set_to(row->switch_());
+    link->set_latency_ns(row->latency_ns());
+    link->set_bandwidth_bps(row->bandwidth_bps());
+  }
+}
+
+}  // namespace copse::planner

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the coordinator knows, as rows of the admin service's messages.
+#ifndef COPSE_PLANNER_SERVER_ADMIN_ROWS_H_
+#define COPSE_PLANNER_SERVER_ADMIN_ROWS_H_
+
+#include <vector>
+
+#include "planner/coordinator/coordinator.h"
+#include "planner/topology/topology.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::planner {
+
+void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row);
+void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row);
+// Without the critical path, which costs a prediction.
+void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row);
+void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout, v1::CollectiveRow* row);
+void FillTopology(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
+                  v1::ShowTopologyReply* reply);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SERVER_ADMIN_ROWS_H_

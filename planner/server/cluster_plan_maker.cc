@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/cluster_plan_maker.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "planner/structure.h"
+
+namespace copse::planner {
+namespace {
+
+constexpr int kRulesVersion = 1;
+
+std::vector<std::string> NamesOf(const schedule::TeamLayout& layout) {
+  std::vector<std::string> names;
+  for (const schedule::TeamNode& node : layout.nodes) names.push_back(node.name);
+  return names;
+}
+
+// Errors of one rules file.
+class RulesParser {
+ public:
+  explicit RulesParser(std::string_view filename) : filename_(filename) {}
+
+  absl::StatusOr<Rules> Parse(const YAML::Node& root) const {
+    Rules rules;
+    if (root.IsNull()) return rules;
+    if (!root.IsMap()) return Error(root, "not a map of keys");
+    if (!root["version"]) return Error(root, absl::StrCat("no version (limit=", kRulesVersion, ")"));
+    if (root["version"].Scalar() != absl::StrCat(kRulesVersion)) {
+      return Error(root["version"], absl::StrCat("version (version=", root["version"].Scalar(), ", limit=", kRulesVersion, ")"));
+    }
+    for (const auto& entry : root) {
+      const std::string key = entry.first.Scalar();
+      if (key == "version") continue;
+      if (key != "rules") return Error(entry.first, absl::StrCat("unknown key (key=", key, ")"));
+      if (!entry.second.IsSequence()) return Error(entry.second, "rules: not a list");
+      for (const YAML::Node& rule : entry.second) RETURN_IF_ERROR(Add(rule, &rules));
+    }
+    return rules;
+  }
+
+  absl::Status Error(int line, const std::string& what) const {
+    return absl::InvalidArgumentError(absl::StrCat(filename_, ":", line, ": ", what));
+  }
+
+ private:
+  absl::Status Error(const YAML::Node& node, const std::string& what) const { return Error(node.Mark().line + 1, what); }
+
+  absl::Status Add(const YAML::Node& rule, Rules* rules) const {
+    if (!rule.IsMap()) return Error(rule, "rule: not a map of keys");
+    for (const auto& entry : rule) {
+      const std::string key = entry.first.Scalar();
+      if (key != "collective" && key != "algorithm") return Error(entry.first, absl::StrCat("rule: unknown key (key=", key, ")"));
+    }
+    if (!rule["collective"] || !rule["algorithm"]) return Error(rule, "rule: needs collective and algorithm");
+    const std::string name = rule["collective"].Scalar();
+    const auto collective = schedule::CollectiveFromName(name);
+    if (!collective) return Error(rule["collective"], absl::StrCat("rule: unknown collective (collective=", name, ")"));
+    const std::string algorithm = rule["algorithm"].Scalar();
+    // Two nodes are enough to see whether it is one, and whether it can carry the collective.
+    const std::vector<uint32_t> order = {0, 1};
+    const absl::StatusOr<Structure> structure = BuildStructure(algorithm, order);
+    if (!structure.ok()) return Error(rule["algorithm"], absl::StrCat("rule: ", structure.status().message()));
+    if (!CanCarry(*structure, *collective)) {
+      return Error(rule["algorithm"], absl::StrCat("rule: cannot carry it (algorithm=", algorithm, ", collective=", name, ")"));
+    }
+    if (!rules->emplace(*collective, algorithm).second) {
+      return Error(rule, absl::StrCat("rule: a second one for this collective (collective=", name, ")"));
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string filename_;
+};
+
+std::string ExplanationJson(const Explanation& explanation, const std::vector<std::string>& names) {
+  nlohmann::json json;
+  json["predicted_us"] = static_cast<double>(explanation.prediction.total_ns) / 1e3;
+  for (size_t r = 0; r < explanation.prediction.completion_ns.size(); ++r) {
+    json["ranks"].push_back({{"rank", r}, {"us", static_cast<double>(explanation.prediction.completion_ns[r]) / 1e3}});
+  }
+  for (const PathStep& step : explanation.prediction.critical_path) {
+    json["critical_path"].push_back({{"node", names[step.node.value()]},
+                                     {"what", step.what},
+                                     {"start_us", static_cast<double>(step.start_ns) / 1e3},
+                                     {"end_us", static_cast<double>(step.end_ns) / 1e3}});
+  }
+  for (const Alternative& other : explanation.alternatives) {
+    json["alternatives"].push_back({{"algorithm", other.algorithm},
+                                    {"segment_bytes", other.segment_bytes},
+                                    {"us", static_cast<double>(other.total_ns) / 1e3}});
+  }
+  return json.dump();
+}
+
+}  // namespace
+
+absl::StatusOr<Rules> ParseRules(std::string_view text, std::string_view filename) {
+  const RulesParser parser(filename);
+  try {
+    return parser.Parse(YAML::Load(std::string(text)));
+  } catch (const YAML::Exception& e) {
+    return parser.Error(e.mark.line + 1, e.msg);
+  }
+}
+
+absl::StatusOr<topology::Topology> ClusterPlanMaker::TopologyWith(const std::vector<std::string>& names) {
+  topology::FlatCosts costs;
+  if (model_.shared_cores > 0) {
+    costs.cores = model_.shared_cores;
+    costs.host = "this machine";
+  }
+  if (!model_.topology) return topology::FlatTopology(names, costs);
+  std::vector<topology::Node> nodes = model_.topology->nodes();
+  for (const std::string& name : names) {
+    if (model_.topology->FindNode(name)) continue;
+    if (unknown_.insert(name).second) {
+      COPSE_LOG(kWarning, "node ", name, " is not in the topology: taken to hang on its root switch, with default costs");
+    }
+    nodes.push_back({.name = name,
+                     .parent = model_.topology->root_switch(),
+                     .overhead_ns = costs.overhead_ns,
+                     .receive_overhead_ns = costs.receive_overhead_ns,
+                     .latency_ns = costs.latency_ns,
+                     .bandwidth_bytes_per_s = costs.bandwidth_bytes_per_s});
+  }
+  return topology::Topology::Create(model_.topology->switches(), std::move(nodes));
+}
+
+absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const schedule::TeamLayout& layout,
+                                                                        const coordinator::PlanOptions& options) {
+  const std::vector<std::string> names = NamesOf(layout);
+  ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
+  PlannerOptions planner_options;
+  planner_options.forced = model_.rules;
+  if (!options.algorithm.empty()) {
+    std::vector<uint32_t> order(layout.nodes.size());
+    std::iota(order.begin(), order.end(), 0);
+    ASSIGN_OR_RETURN(const Structure structure, BuildStructure(options.algorithm, order));
+    for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+      const auto collective = static_cast<schedule::Collective>(c);
+      if (options.collective && *options.collective != collective) continue;
+      // Asked for all collectives, an algorithm is used for those that it can carry.
+      if (!options.collective && !CanCarry(structure, collective)) continue;
+      planner_options.forced[collective] = options.algorithm;
+    }
+  }
+  return Planner(&topology, {}, planner_options).MakePlans(layout.shape, names);
+}
+
+absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const schedule::TeamLayout& layout,
+                                                                       const schedule::Plan& plan) {
+  const std::vector<std::string> names = NamesOf(layout);
+  ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
+  const schedule::CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
+  ASSIGN_OR_RETURN(const Explanation explanation, Planner(&topology).Explain(plan, layout.shape, names, arguments));
+  coordinator::PlanExplanation result{.text = explanation.text, .dot = explanation.dot, .json = ExplanationJson(explanation, names)};
+  for (const PathStep& step : explanation.prediction.critical_path) {
+    const std::string& name = names[step.node.value()];
+    if (result.critical_path.empty() || result.critical_path.back() != name) result.critical_path.push_back(name);
+  }
+  return result;
+}
+
+}  // namespace copse::planner

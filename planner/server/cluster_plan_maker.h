@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The planner as the coordinator wants it: topology, costs and rules of this cluster behind coordinator::PlanMaker.
+#ifndef COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_
+#define COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/coordinator/plan_maker.h"
+#include "planner/planner.h"
+#include "planner/topology/topology.h"
+
+namespace copse::planner {
+
+// Forced algorithms by collective.
+using Rules = std::map<schedule::Collective, std::string>;
+
+// The rules file:
+//     version: 1
+//     rules:
+//       - {collective: allreduce, algorithm: knomial-4}
+// INVALID_ARGUMENT "file:line: what: why (thing=value)": unknown key, collective or algorithm, two rules for one collective.
+absl::StatusOr<Rules> ParseRules(std::string_view text, std::string_view filename);
+
+struct ClusterModel {
+  // Without one, all nodes hang on one switch.
+  std::optional<topology::Topology> topology;
+  Rules rules;
+  // Nodes that the topology does not name all run on this machine: they share its cores. 0: every node is its own machine.
+  uint32_t shared_cores = 0;
+};
+
+// A node that the topology does not name hangs on its root switch, with default costs; the first time that is logged.
+// Thread-compatible: the planner's thread only.
+class ClusterPlanMaker : public coordinator::PlanMaker {
+ public:
+  explicit ClusterPlanMaker(ClusterModel model) : model_(std::move(model)) {}
+  void SetModel(ClusterModel model) { model_ = std::move(model); }
+
+  absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
+                                                        const coordinator::PlanOptions& options) override;
+  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) override;
+
+  // The configured topology with `names` added to it: what plans for these nodes are made from.
+  absl::StatusOr<topology::Topology> TopologyWith(const std::vector<std::string>& names);
+
+ private:
+  ClusterModel model_;
+  std::set<std::string> unknown_;  // logged before
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/daemon_service.h"
+
+#include <grpcpp/support/server_callback.h>
+
+#include <deque>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/string_view.h"
+#include "rpc/control_conversion.h"
+#include "rpc/status.h"
+
+namespace copse::planner {
+
+// One stream. Reactions run on gRPC's threads; gRPC holds it (`self_`) until OnDone, the service until it is closed.
+class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon> {
+ public:
+  Stream(TaskQueue* queue, DaemonService* service) : queue_(queue), service_(service) {}
+
+  void Start(std::shared_ptr<Stream> self) {
+    self_ = std::move(self);
+    queue_->Post([this, keep = self_] {
+      session_ = service_->next_++;
+      service_->streams_.emplace(session_, keep);
+      service_->events_->OnConnected(session_);
+    });
+    StartRead(&incoming_);
+  }
+
+  void Write(const schedule::ToDaemon& message) {
+    v1::ToDaemon proto;
+    rpc::ToProto(message, &proto);
+    MutexLock lock(&mutex_);
+    if (closing_) return;
+    outgoing_.push_back(std::move(proto));
+    if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+  }
+
+  // Ends the stream once what was written before has left.
+  void Close(const grpc::Status& status) {
+    MutexLock lock(&mutex_);
+    if (closing_) return;
+    closing_ = true;
+    status_ = status;
+    if (outgoing_.empty()) Finish(status_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      End(grpc::Status::OK);
+      return;
+    }
+    absl::StatusOr<schedule::FromDaemon> message = rpc::FromProto(incoming_);
+    if (!message.ok()) {
+      COPSE_LOG(kWarning, "a daemon's message cannot be read: ", message.status().message());
+      End(rpc::ToGrpc(message.status()));
+      return;
+    }
+    queue_->Post([this, keep = self_, message = *std::move(message)] {
+      if (service_->streams_.contains(session_)) service_->events_->OnMessage(session_, message);
+    });
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    MutexLock lock(&mutex_);
+    outgoing_.pop_front();
+    if (!ok) outgoing_.clear();  // the read fails too, and ends the stream
+    if (!outgoing_.empty()) {
+      StartWrite(&outgoing_.front());
+    } else if (closing_) {
+      Finish(status_);
+    }
+  }
+
+  void OnCancel() override { End(grpc::Status::CANCELLED); }
+
+  void OnDone() override {
+    std::shared_ptr<Stream> self = std::move(self_);
+    queue_->Post([self = std::move(self)] {});  // the last reference is the planner's thread's
+  }
+
+ private:
+  // The daemon is gone, or what it says makes no sense.
+  void End(const grpc::Status& status) {
+    queue_->Post([this, keep = self_] {
+      if (service_->streams_.erase(session_) > 0) service_->events_->OnDisconnected(session_);
+    });
+    Close(status);
+  }
+
+  TaskQueue* const queue_;
+  DaemonService* const service_;
+  coordinator::SessionId session_ = 0;  // the planner's thread's
+  v1::FromDaemon incoming_;
+  std::shared_ptr<Stream> self_;
+
+  Mutex mutex_;
+  std::deque<v1::ToDaemon> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+namespace {
+
+// A stream that is refused before it begins.
+class RefusedStream final : public grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon> {
+ public:
+  explicit RefusedStream(const absl::Status& why) { Finish(rpc::ToGrpc(why)); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon>* DaemonService::Attach(grpc::CallbackServerContext* context) {
+  const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.DaemonService/Attach");
+  if (!allowed.ok()) return new RefusedStream(allowed);
+  auto stream = std::make_shared<Stream>(queue_, this);
+  stream->Start(stream);
+  return stream.get();
+}
+
+void DaemonService::Send(coordinator::SessionId session, const schedule::ToDaemon& message) {
+  const auto it = streams_.find(session);
+  if (it != streams_.end()) it->second->Write(message);
+}
+
+void DaemonService::Close(coordinator::SessionId session, const std::string& why) {
+  const auto it = streams_.find(session);
+  if (it == streams_.end()) return;
+  it->second->Close(grpc::Status(grpc::StatusCode::ABORTED, why));
+  streams_.erase(it);
+}
+
+void DaemonService::CloseAll(const absl::Status& why) {
+  for (const auto& [session, stream] : streams_) stream->Close(rpc::ToGrpc(why));
+  streams_.clear();
+}
+
+}  // namespace copse::planner

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The daemons' streams: gRPC on one side, the coordinator's sessions on the other.
+#ifndef COPSE_PLANNER_SERVER_DAEMON_SERVICE_H_
+#define COPSE_PLANNER_SERVER_DAEMON_SERVICE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "planner/coordinator/coordinator.h"
+#include "planner/server/task_queue.h"
+#include "proto/copse/v1/daemon_service.grpc.pb.h"
+#include "rpc/credentials.h"
+
+namespace copse::planner {
+
+// What becomes of a stream, told on the planner's thread.
+class StreamEvents {
+ public:
+  virtual ~StreamEvents() = default;
+  virtual void OnConnected(coordinator::SessionId session) = 0;
+  virtual void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) = 0;
+  virtual void OnDisconnected(coordinator::SessionId session) = 0;
+};
+
+// gRPC calls Attach on its threads; everything else is the planner's thread's. `*queue`, `*events` and `*authorizer` outlive
+// it, and it outlives the gRPC server.
+class DaemonService final : public v1::DaemonService::CallbackService, public coordinator::SessionSink {
+ public:
+  DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer)
+      : queue_(queue), events_(events), authorizer_(authorizer) {}
+
+  grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon>* Attach(grpc::CallbackServerContext* context) override;
+
+  void Send(coordinator::SessionId session, const schedule::ToDaemon& message) override;
+  void Close(coordinator::SessionId session, const std::string& why) override;
+  // Ends all streams: daemons come back later.
+  void CloseAll(const absl::Status& why);
+
+ private:
+  class Stream;
+
+  TaskQueue* const queue_;
+  StreamEvents* const events_;
+  const rpc::Authorizer* const authorizer_;
+  coordinator::SessionId next_ = 1;
+  std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SERVER_DAEMON_SERVICE_H_

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/planner_process.h"
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/version.h"
+#include "planner/server/sqlite_store.h"
+#include "rpc/control_conversion.h"
+
+namespace copse::planner {
+namespace {
+
+// What calls that are being answered may take when the planner stops.
+constexpr std::chrono::milliseconds kStopPatience(500);
+// Ends the signal thread: nobody else sends it.
+constexpr int kEndSignalThread = SIGUSR2;
+
+sigset_t Signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, kEndSignalThread}) sigaddset(&set, signal);
+  return set;
+}
+
+// Lets tests see a planner die at the worst moment: after a decision was recorded and before anybody was told. Named by the
+// environment, so that no configuration file can ask for it.
+class CrashingStore : public coordinator::Store {
+ public:
+  explicit CrashingStore(std::unique_ptr<coordinator::Store> store) : store_(std::move(store)) {}
+  absl::StatusOr<coordinator::Snapshot> Load() override { return store_->Load(); }
+  absl::Status SaveTeam(const coordinator::TeamRecord& record) override {
+    if (const auto it = epochs_.find(record.layout.id); it == epochs_.end()) epochs_[record.layout.id] = record.epoch;
+    RETURN_IF_ERROR(store_->SaveTeam(record));
+    if (record.epoch.value() > 1 && record.epoch > epochs_[record.layout.id]) _exit(137);
+    return absl::OkStatus();
+  }
+  absl::Status RemoveTeam(TeamId team) override { return store_->RemoveTeam(team); }
+  absl::Status SaveDraining(const std::string& node, bool draining) override { return store_->SaveDraining(node, draining); }
+  absl::Status SaveNextIds(const coordinator::NextIds& next) override { return store_->SaveNextIds(next); }
+  absl::Status SaveAborted(TeamId team) override { return store_->SaveAborted(team); }
+
+ private:
+  std::unique_ptr<coordinator::Store> store_;
+  std::map<TeamId, EpochId> epochs_;
+};
+
+absl::StatusOr<std::unique_ptr<coordinator::Store>> OpenStore(const std::string& path) {
+  std::unique_ptr<coordinator::Store> store;
+  if (path.empty()) {
+    store = std::make_unique<coordinator::MemoryStore>();
+  } else {
+    ASSIGN_OR_RETURN(store, SqliteStore::Open(path));
+  }
+  const char* crash = getenv("COPSE_PLANNER_CRASH_POINT");
+  if (crash != nullptr && strcmp(crash, "after_decision") == 0) store = std::make_unique<CrashingStore>(std::move(store));
+  return store;
+}
+
+// All at once: a reader never sees half of it.
+absl::Status WriteFile(const std::string& path, const std::string& text) {
+  const std::string temporary = absl::StrCat(path, ".new");
+  FILE* file = fopen(temporary.c_str(), "we");
+  const bool written = file != nullptr && fputs(text.c_str(), file) >= 0;
+  const bool closed = file != nullptr && fclose(file) == 0;
+  if (written && closed && rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("port-file: cannot write (port-file=", path, "): ", strerror(errno)));
+}
+
+}  // namespace
+
+void BlockSignals() {
+  const sigset_t signals = Signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+PlannerProcess::PlannerProcess(PlannerStart start) : start_(std::move(start)), plan_maker_(start_.settings.live.model) {}
+
+absl::StatusOr<std::unique_ptr<PlannerProcess>> PlannerProcess::Start(PlannerStart start) {
+  auto process = std::unique_ptr<PlannerProcess>(new PlannerProcess(std::move(start)));
+  RETURN_IF_ERROR(process->Open());
+  return process;
+}
+
+absl::Status PlannerProcess::Open() {
+  ASSIGN_OR_RETURN(store_, OpenStore(start_.settings.state));
+  // The join token is a daemon's; it is checked in Register, where a refusal can be told. Roles come with TLS.
+  authorizer_ = rpc::MakeTokenAuthorizer("");
+  daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get());
+  coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.get(), &plan_maker_, daemon_service_.get(),
+                                                            start_.settings.live.coordinator);
+  RETURN_IF_ERROR(coordinator_->Start());
+  admin_service_ = std::make_unique<AdminService>(&queue_, coordinator_.get(), &plan_maker_, authorizer_.get());
+  RETURN_IF_ERROR(Listen());
+  signals_ = std::thread([this] { WaitForSignals(); });
+  if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
+  COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address_, ", teams=", coordinator_->Teams().size(),
+            ", state=", start_.settings.state.empty() ? "memory" : start_.settings.state, ")");
+  service_manager_.Ready(absl::StrCat("listening on ", address_));
+  return absl::OkStatus();
+}
+
+absl::Status PlannerProcess::Listen() {
+  const std::string& listen = start_.settings.listen;
+  ASSIGN_OR_RETURN(const auto credentials, rpc::CredentialsFactory({start_.settings.insecure}).Server(listen));
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(listen, credentials, &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second planner there is a mistake
+  // Daemons ask whether we live while a stream is silent.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+  builder.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
+  builder.SetMaxSendMessageSize(rpc::kMessageBytesMax);
+  builder.RegisterService(daemon_service_.get());
+  builder.RegisterService(admin_service_.get());
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("listen: cannot listen there (listen=", listen, ")"));
+  }
+  address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+  return absl::OkStatus();
+}
+
+PlannerProcess::~PlannerProcess() {
+  if (signals_.joinable()) {
+    pthread_kill(signals_.native_handle(), kEndSignalThread);
+    signals_.join();
+  }
+  if (server_ == nullptr) return;
+  daemon_service_->CloseAll(absl::UnavailableError("the planner stops"));
+  server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
+  server_->Wait();
+  queue_.RunUntil(clock_, absl::InfinitePast());  // what streams left behind
+}
+
+void PlannerProcess::WaitForSignals() {
+  const sigset_t signals = Signals();
+  while (true) {
+    int signal = 0;
+    if (sigwait(&signals, &signal) != 0) continue;
+    if (signal == kEndSignalThread) return;
+    queue_.Post([this, signal] {
+      if (signal == SIGHUP) {
+        Reload();
+      } else {
+        COPSE_LOG(kInfo, "the planner stops (", signal == SIGTERM ? "SIGTERM" : "SIGINT", ")");
+        stopped_ = true;
+      }
+    });
+  }
+}
+
+void PlannerProcess::Reload() {
+  service_manager_.Reloading();
+  config::Config config = start_.config;
+  absl::Status status = config.Load(start_.sources);
+  absl::StatusOr<Settings> settings = status.ok() ? ReadSettings(config) : status;
+  if (!settings.ok()) {
+    COPSE_LOG(kError, "reload: nothing was changed: ", settings.status().message());
+  } else {
+    for (const std::string& key : start_.config.Changed(config)) {
+      const bool fixed = key == "listen" || key == "state" || key == "insecure" || key == "join_token_file";
+      COPSE_LOG(kInfo, "reload: ", key, fixed ? " needs a restart" : " changed");
+    }
+    SetLogLevel(settings->live.log_level);
+    if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok()) {
+      COPSE_LOG(kError, "reload: ", opened.message());
+    }
+    coordinator_->SetTimeouts(settings->live.coordinator);
+    plan_maker_.SetModel(std::move(settings->live.model));
+    start_.config = std::move(config);
+    COPSE_LOG(kInfo, "reloaded");
+  }
+  service_manager_.Ready(absl::StrCat("listening on ", address_));
+}
+
+void PlannerProcess::Run() {
+  while (!stopped_) {
+    coordinator_->Tick();
+    service_manager_.Tick(clock_.Now());
+    queue_.RunUntil(clock_, std::min(coordinator_->NextDeadline(), service_manager_.NextDeadline()));
+  }
+  service_manager_.Stopping("stopping");
+}
+
+}  // namespace copse::planner

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copse-planner: coordinator, store and services, wired and turned by one thread.
+#ifndef COPSE_PLANNER_SERVER_PLANNER_PROCESS_H_
+#define COPSE_PLANNER_SERVER_PLANNER_PROCESS_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/config/config.h"
+#include "base/service_manager.h"
+#include "planner/server/admin_service.h"
+#include "planner/server/cluster_plan_maker.h"
+#include "planner/server/daemon_service.h"
+#include "planner/server/settings.h"
+#include "planner/server/task_queue.h"
+
+namespace copse::planner {
+
+struct PlannerStart {
+  Settings settings;
+  // For SIGHUP: loaded again, and compared.
+  config::Config config;
+  config::Sources sources;
+  std::string port_file;  // where to write HOST:PORT once it listens; empty: nowhere
+};
+
+// SIGTERM, SIGINT and SIGHUP must be blocked in all threads before anything else starts.
+void BlockSignals();
+
+class PlannerProcess : public StreamEvents {
+ public:
+  // Errors name the key: INVALID_ARGUMENT and FAILED_PRECONDITION for configuration and state, UNAVAILABLE for the rest.
+  static absl::StatusOr<std::unique_ptr<PlannerProcess>> Start(PlannerStart start);
+  ~PlannerProcess() override;
+
+  // Until SIGTERM or SIGINT. Teams go on without us.
+  void Run();
+
+  void OnConnected(coordinator::SessionId session) override { coordinator_->OnConnected(session); }
+  void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) override {
+    coordinator_->OnMessage(session, message);
+  }
+  void OnDisconnected(coordinator::SessionId session) override { coordinator_->OnDisconnected(session); }
+
+ private:
+  explicit PlannerProcess(PlannerStart start);
+  absl::Status Open();
+  absl::Status Listen();
+  void WaitForSignals();  // its own thread
+  void Reload();
+
+  PlannerStart start_;
+  const MonotonicClock clock_;
+  ServiceManager service_manager_;
+  TaskQueue queue_;
+  std::unique_ptr<coordinator::Store> store_;
+  ClusterPlanMaker plan_maker_;
+  std::unique_ptr<rpc::Authorizer> authorizer_;
+  std::unique_ptr<DaemonService> daemon_service_;
+  std::unique_ptr<coordinator::Coordinator> coordinator_;
+  std::unique_ptr<AdminService> admin_service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+  std::thread signals_;
+  bool stopped_ = false;
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SERVER_PLANNER_PROCESS_H_

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/settings.h"
+
+#include <sched.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "planner/topology/topology_yaml.h"
+#include "rpc/credentials.h"
+
+namespace copse::planner {
+namespace {
+
+absl::StatusOr<std::string> ReadFile(const std::string& key, const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    return absl::InvalidArgumentError(absl::StrCat(key, ": cannot read the file (", key, "=", path, ")"));
+  }
+  return text.str();
+}
+
+uint32_t UsableCores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<uint32_t>(CPU_COUNT(&set)) : 1;
+}
+
+absl::StatusOr<ClusterModel> ReadModel(const config::Config& config) {
+  ClusterModel model;
+  if (const std::string& path = config.Text("topology"); !path.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile("topology", path));
+    ASSIGN_OR_RETURN(topology::Topology topology, topology::ParseTopologyYaml(text, path));
+    model.topology = std::move(topology);
+  }
+  if (const std::string& path = config.Text("rules"); !path.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile("rules", path));
+    ASSIGN_OR_RETURN(model.rules, ParseRules(text, path));
+  }
+  // Only daemons on this machine can reach a planner that listens on loopback.
+  if (rpc::IsLoopback(config.Text("listen"))) model.shared_cores = UsableCores();
+  return model;
+}
+
+absl::StatusOr<LiveSettings> ReadLive(const config::Config& config) {
+  LiveSettings live;
+  ASSIGN_OR_RETURN(live.log_level, ParseLogLevel(config.Text("log_level")));
+  live.log_file = config.Text("log_file");
+  live.coordinator.team_formation_timeout = config.Duration("team_formation_timeout");
+  live.coordinator.prepare_timeout = config.Duration("prepare_timeout");
+  live.coordinator.node_timeout = config.Duration("node_timeout");
+  live.coordinator.window = static_cast<uint32_t>(config.Integer("window"));
+  live.coordinator.team_size_max = static_cast<uint32_t>(config.Integer("team_size_max"));
+  if ((live.coordinator.window & (live.coordinator.window - 1)) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("window: not a power of two (window=", live.coordinator.window, ", limit=2-4096)"));
+  }
+  const absl::StatusOr<std::string> token = rpc::ReadTokenFile(config.Text("join_token_file"));
+  if (!token.ok()) return absl::InvalidArgumentError(absl::StrCat("join_token_file: ", token.status().message()));
+  live.coordinator.join_token = *token;
+  ASSIGN_OR_RETURN(live.model, ReadModel(config));
+  return live;
+}
+
+}  // namespace
+
+config::Config NewConfig() {
+  using config::Type;
+  return config::Config(
+      "copse-planner",
+      {
+          {.name = "listen",
+           .default_text = "127.0.0.1:7470",
+           .comment = "Where daemons and copsectl connect, HOST:PORT. Port 0: any (see --port-file)."},
+          {.name = "state",
+           .comment = "SQLite file with the teams and decisions that survive a restart. Empty: they do not."},
+          {.name = "topology", .comment = "The cluster's topology, YAML. Empty: all nodes hang on one switch. Read again at SIGHUP."},
+          {.name = "rules", .comment = "Algorithms that are not the planner's choice, YAML. Read again at SIGHUP."},
+          {.name = "insecure",
+           .type = Type::kBool,
+           .default_text = "false",
+           .comment = "Needed to listen beyond loopback: nothing is encrypted yet."},
+          {.name = "join_token_file",
+           .comment = "File with the token that daemons must show, readable by its owner only. Empty: none is asked for."},
+          {.name = "team_formation_timeout",
+           .type = Type::kDuration,
+           .default_text = "30s",
+           .comment = "From the first rank of a team to the last. May change while running.",
+           .lowest = "10ms"},
+          {.name = "prepare_timeout",
+           .type = Type::kDuration,
+           .default_text = "10s",
+           .comment = "For daemons to accept plans. May change while running.",
+           .lowest = "10ms"},
+          {.name = "node_timeout",
+           .type = Type::kDuration,
+           .default_text = "10s",
+           .comment = "A daemon whose connection is gone for so long is lost. May change while running.",
+           .lowest = "10ms"},
+          {.name = "window",
+           .type = Type::kInteger,
+           .default_text = "8",
+           .comment = "Calls of a team that may be in flight; a power of two.",
+           .lowest = "2",
+           .highest = "4096"},
+          {.name = "team_size_max",
+           .type = Type::kInteger,
+           .default_text = "65536",
+           .comment = "Ranks of a team.",
+           .lowest = "1",
+           .highest = "1048576"},
+          {.name = "log_level",
+           .default_text = "info",
+           .comment = "May change while running.",
+           .choices = {"debug", "info", "warning", "error"}},
+          {.name = "log_file", .comment = "Empty: standard error. Opened again at SIGHUP."},
+      });
+}
+
+absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
+  Settings settings;
+  settings.listen = config.Text("listen");
+  settings.state = config.Text("state");
+  settings.insecure = config.Bool("insecure");
+  if (const absl::Status address = rpc::CheckAddress(settings.listen); !address.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("listen: ", address.message()));
+  }
+  RETURN_IF_ERROR(rpc::CredentialsFactory({settings.insecure}).Server(settings.listen).status());
+  ASSIGN_OR_RETURN(settings.live, ReadLive(config));
+  return settings;
+}
+
+}  // namespace copse::planner

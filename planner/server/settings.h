@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copse-planner's configuration: keys, and what they mean together.
+#ifndef COPSE_PLANNER_SERVER_SETTINGS_H_
+#define COPSE_PLANNER_SERVER_SETTINGS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/config/config.h"
+#include "base/log.h"
+#include "planner/coordinator/coordinator.h"
+#include "planner/server/cluster_plan_maker.h"
+
+namespace copse::planner {
+
+// Read at start, and again at SIGHUP.
+struct LiveSettings {
+  LogLevel log_level = LogLevel::kInfo;
+  std::string log_file;
+  coordinator::CoordinatorOptions coordinator;
+  ClusterModel model;
+};
+
+struct Settings {
+  std::string listen;
+  std::string state;  // empty: kept in memory only
+  bool insecure = false;
+  LiveSettings live;
+};
+
+config::Config NewConfig();
+// Errors name key, value and limit; those of topology and rules file and line.
+absl::StatusOr<Settings> ReadSettings(const config::Config& config);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SERVER_SETTINGS_H_

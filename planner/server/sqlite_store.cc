@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/sqlite_store.h"
+
+#include <sqlite3.h>
+
+#include <functional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/copse/v1/store.pb.h"
+#include "rpc/control_conversion.h"
+
+namespace copse::planner {
+namespace {
+
+using coordinator::NextIds;
+using coordinator::Snapshot;
+using coordinator::TeamRecord;
+
+constexpr int kSchemaVersion = 1;
+// In the file's header: says whose it is, to us and to file(1).
+constexpr int kApplicationId = 0x43505345;  // "CPSE"
+
+std::string Serialize(const TeamRecord& record) {
+  v1::StoredTeam stored;
+  rpc::ToProto(schedule::Prepare{.layout = record.layout, .epoch = record.epoch, .plans = record.plans},
+               stored.mutable_prepare());
+  stored.set_prepared(record.prepared.value());
+  stored.set_first_call(record.first_call.value());
+  for (const auto& labels : record.outgoing) {
+    rpc::ToProto(schedule::Commit{.team = record.layout.id, .epoch = record.epoch, .first_call = record.first_call, .outgoing = labels},
+                 stored.add_commit());
+  }
+  if (record.broken) rpc::ToProto(schedule::BreakTeam{.team = record.layout.id, .why = record.why}, stored.mutable_broken());
+  return stored.SerializeAsString();
+}
+
+// The message of type T that a stored field must hold.
+template <typename T>
+absl::StatusOr<T> Get(const v1::ToDaemon& proto) {
+  ASSIGN_OR_RETURN(schedule::ToDaemon message, rpc::FromProto(proto));
+  if (!std::holds_alternative<T>(message)) return absl::InvalidArgumentError("another message than expected");
+  return std::get<T>(std::move(message));
+}
+
+absl::StatusOr<TeamRecord> Deserialize(const std::string& bytes) {
+  v1::StoredTeam stored;
+  if (!stored.ParseFromString(bytes)) return absl::InvalidArgumentError("no record");
+  ASSIGN_OR_RETURN(schedule::Prepare prepare, Get<schedule::Prepare>(stored.prepare()));
+  TeamRecord record{.layout = std::move(prepare.layout), .epoch = prepare.epoch, .prepared = EpochId(stored.prepared()),
+                    .first_call = CallSeq(stored.first_call()), .plans = std::move(prepare.plans)};
+  for (const v1::ToDaemon& commit : stored.commit()) {
+    ASSIGN_OR_RETURN(schedule::Commit labels, Get<schedule::Commit>(commit));
+    record.outgoing.push_back(std::move(labels.outgoing));
+  }
+  if (!record.outgoing.empty() && record.outgoing.size() != record.layout.nodes.size()) {
+    return absl::InvalidArgumentError("labels of another number of nodes");
+  }
+  if (stored.has_broken()) {
+    ASSIGN_OR_RETURN(schedule::BreakTeam broken, Get<schedule::BreakTeam>(stored.broken()));
+    record.broken = true;
+    record.why = std::move(broken.why);
+  }
+  return record;
+}
+
+}  // namespace
+
+// The connection, and the few kinds of statement that the store needs.
+class SqliteStore::Database {
+ public:
+  explicit Database(std::string path) : path_(std::move(path)) {}
+  ~Database() { sqlite3_close_v2(handle_); }
+
+  absl::Status Open() {
+    if (sqlite3_open_v2(path_.c_str(), &handle_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr) !=
+        SQLITE_OK) {
+      return absl::UnavailableError(absl::StrCat("state: cannot open (state=", path_, "): ", sqlite3_errmsg(handle_)));
+    }
+    // An exclusive lock for our whole life, taken by the first statement that writes.
+    RETURN_IF_ERROR(Run("PRAGMA locking_mode=EXCLUSIVE"));
+    RETURN_IF_ERROR(Run("PRAGMA journal_mode=WAL"));
+    RETURN_IF_ERROR(Run("PRAGMA synchronous=FULL"));
+    RETURN_IF_ERROR(Run("BEGIN IMMEDIATE"));
+    ASSIGN_OR_RETURN(const int64_t application, Integer("PRAGMA application_id"));
+    ASSIGN_OR_RETURN(const int64_t version, Integer("PRAGMA user_version"));
+    ASSIGN_OR_RETURN(const int64_t tables, Integer("SELECT count(*) FROM sqlite_master"));
+    if (tables > 0 && application != kApplicationId) {
+      return absl::FailedPreconditionError(absl::StrCat("state: not a planner's state file (state=", path_, ")"));
+    }
+    if (tables > 0 && version != kSchemaVersion) {
+      return absl::FailedPreconditionError(absl::StrCat("state: another schema (state=", path_, ", schema=", version,
+                                                        ", this program's=", kSchemaVersion, ")"));
+    }
+    if (tables == 0) {
+      RETURN_IF_ERROR(Run("CREATE TABLE team (id INTEGER PRIMARY KEY, record BLOB NOT NULL)"));
+      RETURN_IF_ERROR(Run("CREATE TABLE aborted (team INTEGER PRIMARY KEY)"));
+      RETURN_IF_ERROR(Run("CREATE TABLE draining (node TEXT PRIMARY KEY) WITHOUT ROWID"));
+      RETURN_IF_ERROR(Run("CREATE TABLE next_id (kind TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID"));
+      RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA application_id=", kApplicationId)));
+      RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA user_version=", kSchemaVersion)));
+    }
+    return Run("COMMIT");
+  }
+
+  // What a parameter of a statement may be.
+  using Value = std::variant<int64_t, std::string>;
+
+  absl::Status Run(const std::string& sql, const std::vector<Value>& values = {}) {
+    return Query(sql, values, [](sqlite3_stmt*) {});
+  }
+
+  absl::Status Query(const std::string& sql, const std::vector<Value>& values, const std::function<void(sqlite3_stmt*)>& on_row) {
+    sqlite3_stmt* statement = nullptr;
+    if (const int code = sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr); code != SQLITE_OK) return Error(code);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int place = static_cast<int>(i) + 1;
+      if (const auto* number = std::get_if<int64_t>(&values[i])) {
+        sqlite3_bind_int64(statement, place, *number);
+      } else {
+        const std::string& bytes = std::get<std::string>(values[i]);
+        sqlite3_bind_blob64(statement, place, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+      }
+    }
+    int code = SQLITE_ROW;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) on_row(statement);
+    sqlite3_finalize(statement);
+    return code == SQLITE_DONE ? absl::OkStatus() : Error(code);
+  }
+
+  absl::StatusOr<int64_t> Integer(const std::string& sql) {
+    int64_t value = 0;
+    RETURN_IF_ERROR(Query(sql, {}, [&](sqlite3_stmt* row) { value = sqlite3_column_int64(row, 0); }));
+    return value;
+  }
+
+  static std::string Bytes(sqlite3_stmt* row, int column) {
+    const auto* data = static_cast<const char*>(sqlite3_column_blob(row, column));
+    return data == nullptr ? "" : std::string(data, static_cast<size_t>(sqlite3_column_bytes(row, column)));
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  absl::Status Error(int code) {
+    const std::string what = absl::StrCat("(state=", path_, "): ", sqlite3_errmsg(handle_));
+    switch (code & 0xff) {
+      case SQLITE_BUSY:
+      case SQLITE_LOCKED: return absl::FailedPreconditionError(absl::StrCat("state: in use by another planner ", what));
+      case SQLITE_NOTADB:
+      case SQLITE_CORRUPT: return absl::FailedPreconditionError(absl::StrCat("state: damaged, or no state file ", what));
+      default: return absl::UnavailableError(absl::StrCat("state: cannot read or write ", what));
+    }
+  }
+
+  const std::string path_;
+  sqlite3* handle_ = nullptr;
+};
+
+SqliteStore::SqliteStore(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+SqliteStore::~SqliteStore() = default;
+
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path) {
+  auto database = std::make_unique<Database>(path);
+  RETURN_IF_ERROR(database->Open());
+  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(database)));
+}
+
+absl::StatusOr<Snapshot> SqliteStore::Load() {
+  Snapshot snapshot;
+  absl::Status bad = absl::OkStatus();
+  RETURN_IF_ERROR(database_->Query("SELECT id, record FROM team", {}, [&](sqlite3_stmt* row) {
+    const TeamId id(static_cast<uint64_t>(sqlite3_column_int64(row, 0)));
+    absl::StatusOr<TeamRecord> record = Deserialize(Database::Bytes(row, 1));
+    if (record.ok()) {
+      snapshot.teams.emplace(id, *std::move(record));
+    } else {
+      bad = absl::FailedPreconditionError(absl::StrCat("state: damaged record of team ", id.value(),
+                                                       " (state=", database_->path(), "): ", record.status().message()));
+    }
+  }));
+  RETURN_IF_ERROR(bad);
+  RETURN_IF_ERROR(database_->Query("SELECT team FROM aborted", {}, [&](sqlite3_stmt* row) {
+    snapshot.aborted.insert(TeamId(static_cast<uint64_t>(sqlite3_column_int64(row, 0))));
+  }));
+  RETURN_IF_ERROR(database_->Query("SELECT node FROM draining", {}, [&](sqlite3_stmt* row) {
+    snapshot.draining.insert(Database::Bytes(row, 0));
+  }));
+  RETURN_IF_ERROR(database_->Query("SELECT kind, id FROM next_id", {}, [&](sqlite3_stmt* row) {
+    const auto id = static_cast<uint64_t>(sqlite3_column_int64(row, 1));
+    const std::string kind = Database::Bytes(row, 0);
+    if (kind == "team") snapshot.next.team = TeamId(id);
+    if (kind == "plan") snapshot.next.plan = PlanId(id);
+  }));
+  return snapshot;
+}
+
+absl::Status SqliteStore::SaveTeam(const TeamRecord& record) {
+  return database_->Run("INSERT OR REPLACE INTO team (id, record) VALUES (?, ?)",
+                        {static_cast<int64_t>(record.layout.id.value()), Serialize(record)});
+}
+
+absl::Status SqliteStore::RemoveTeam(TeamId team) {
+  return database_->Run("DELETE FROM team WHERE id = ?", {static_cast<int64_t>(team.value())});
+}
+
+absl::Status SqliteStore::SaveDraining(const std::string& node, bool draining) {
+  return database_->Run(draining ? "INSERT OR REPLACE INTO draining (node) VALUES (?)" : "DELETE FROM draining WHERE node = ?", {node});
+}
+
+absl::Status SqliteStore::SaveNextIds(const NextIds& next) {
+  return database_->Run("INSERT OR REPLACE INTO next_id (kind, id) VALUES (?, ?), (?, ?)",
+                        {std::string("team"), static_cast<int64_t>(next.team.value()), std::string("plan"),
+                         static_cast<int64_t>(next.plan.value())});
+}
+
+absl::Status SqliteStore::SaveAborted(TeamId team) {
+  return database_->Run("INSERT OR REPLACE INTO aborted (team) VALUES (?)", {static_cast<int64_t>(team.value())});
+}
+
+}  // namespace copse::planner

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The planner's state in an SQLite file.
+#ifndef COPSE_PLANNER_SERVER_SQLITE_STORE_H_
+#define COPSE_PLANNER_SERVER_SQLITE_STORE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "planner/coordinator/store.h"
+
+namespace copse::planner {
+
+// A SqliteStore owns its file as long as it lives: a second planner on the same file is refused. Every save is on the disk
+// when it returns (journal in WAL mode, synchronous FULL). Thread-compatible: the planner's thread only.
+class SqliteStore : public coordinator::Store {
+ public:
+  // Makes the file if there is none. FAILED_PRECONDITION: not a state file, damaged, of another schema (both numbers are
+  // named), or in use. UNAVAILABLE: it cannot be opened or written.
+  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path);
+  ~SqliteStore() override;
+
+  absl::StatusOr<coordinator::Snapshot> Load() override;
+  absl::Status SaveTeam(const coordinator::TeamRecord& record) override;
+  absl::Status RemoveTeam(TeamId team) override;
+  absl::Status SaveDraining(const std::string& node, bool draining) override;
+  absl::Status SaveNextIds(const coordinator::NextIds& next) override;
+  absl::Status SaveAborted(TeamId team) override;
+
+ private:
+  class Database;
+  explicit SqliteStore(std::unique_ptr<Database> database);
+
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SERVER_SQLITE_STORE_H_
