@@ -44,8 +44,7 @@ absl::StatusCode CodeOf(ucs_status_t status) {
 
 absl::Status UcxToStatus(ucs_status_t status, std::string_view what) {
   if (status == UCS_OK) return absl::OkStatus();
-  return absl::Status(CodeOf(status),
-                      absl::StrCat(AbslView(what), ": ", ucs_status_string(status)));
+  return absl::Status(CodeOf(status), absl::StrCat(AbslView(what), ": ", ucs_status_string(status)));
 }
 
 }  // namespace copse::emu

@@ -36,10 +36,8 @@ std::string Sealed(const std::string& address) {
 absl::Status CheckSeal(const std::string& sealed) {
   uint64_t checksum = 0;
   if (sealed.size() > kChecksumBytes) std::memcpy(&checksum, sealed.data(), kChecksumBytes);
-  if (sealed.size() <= kChecksumBytes ||
-      Fnv1a64(std::string_view(sealed).substr(kChecksumBytes)) != checksum) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("worker address of ", sealed.size(), " bytes is damaged"));
+  if (sealed.size() <= kChecksumBytes || Fnv1a64(std::string_view(sealed).substr(kChecksumBytes)) != checksum) {
+    return absl::InvalidArgumentError(absl::StrCat("worker address of ", sealed.size(), " bytes is damaged"));
   }
   return absl::OkStatus();
 }
@@ -57,8 +55,7 @@ class UcxTransport::Impl {
   uint64_t dropped_messages() const { return dropped_messages_; }
   absl::Status Connect(const PeerAddress& peer);
   void Disconnect(Incarnation peer);
-  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head,
-                    absl::Span<const uint8_t> body);
+  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body);
   bool Progress(TransportSink* sink);
 
  private:
@@ -82,8 +79,8 @@ class UcxTransport::Impl {
 
   static void OnError(void* argument, ucp_ep_h handle, ucs_status_t status);
   static void OnSent(void* request, ucs_status_t status, void* user_data);
-  static ucs_status_t OnMessage(void* argument, const void* header, size_t header_length,
-                                void* data, size_t length, const ucp_am_recv_param_t* param);
+  static ucs_status_t OnMessage(void* argument, const void* header, size_t header_length, void* data, size_t length,
+                                const ucp_am_recv_param_t* param);
 
   SendBuffer* TakeBuffer(uint32_t bytes);
   void ReturnBuffer(SendBuffer* buffer);
@@ -128,13 +125,11 @@ UcxTransport::Impl::~Impl() {
 
 absl::Status UcxTransport::Impl::Listen() {
   ucp_am_handler_param_t param{};
-  param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                     UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   param.id = kFrameMessageId;
   param.cb = OnMessage;
   param.arg = this;
-  return UcxToStatus(ucp_worker_set_am_recv_handler(worker_->get(), &param),
-                     "ucp_worker_set_am_recv_handler");
+  return UcxToStatus(ucp_worker_set_am_recv_handler(worker_->get(), &param), "ucp_worker_set_am_recv_handler");
 }
 
 absl::Status UcxTransport::Impl::Connect(const PeerAddress& peer) {
@@ -145,10 +140,9 @@ absl::Status UcxTransport::Impl::Connect(const PeerAddress& peer) {
   slot->transport = this;
   slot->peer = peer.incarnation;
   ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address =
-      reinterpret_cast<const ucp_address_t*>(peer.worker_address.data() + kChecksumBytes);
+  params.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(peer.worker_address.data() + kChecksumBytes);
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = OnError;
   params.err_handler.arg = slot.get();
@@ -206,9 +200,9 @@ void UcxTransport::Impl::Fail(Endpoint* endpoint, absl::Status why) {
 
 void UcxTransport::Impl::OnError(void* argument, ucp_ep_h /*handle*/, ucs_status_t status) {
   Endpoint* endpoint = static_cast<Endpoint*>(argument);
-  endpoint->transport->Fail(endpoint, absl::UnavailableError(absl::StrCat(
-                                          "connection to incarnation ", endpoint->peer.value(),
-                                          ": ", ucs_status_string(status))));
+  endpoint->transport->Fail(
+      endpoint, absl::UnavailableError(absl::StrCat("connection to incarnation ", endpoint->peer.value(), ": ",
+                                                    ucs_status_string(status))));
 }
 
 UcxTransport::Impl::SendBuffer* UcxTransport::Impl::TakeBuffer(uint32_t bytes) {
@@ -248,12 +242,10 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
   }
   Endpoint* endpoint = it->second.get();
   if (endpoint->failed) return endpoint->why;
-  if (endpoint->outstanding >= options_.frames_per_peer_max ||
-      outstanding_ >= options_.frames_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(endpoint->outstanding, " frames to incarnation ", peer.value(), " (limit ",
-                     options_.frames_per_peer_max, "), ", outstanding_, " to all (limit ",
-                     options_.frames_max, ")"));
+  if (endpoint->outstanding >= options_.frames_per_peer_max || outstanding_ >= options_.frames_max) {
+    return absl::ResourceExhaustedError(absl::StrCat(endpoint->outstanding, " frames to incarnation ", peer.value(),
+                                                     " (limit ", options_.frames_per_peer_max, "), ", outstanding_,
+                                                     " to all (limit ", options_.frames_max, ")"));
   }
   const uint32_t bytes = static_cast<uint32_t>(head.size() + body.size());
   CHECK_LE(bytes, kFrameBytesMax);
@@ -263,8 +255,8 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
   if (!body.empty()) std::memcpy(buffer->data() + head.size(), body.data(), body.size());
 
   ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                       UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS |
+                       UCP_OP_ATTR_FIELD_MEMORY_TYPE;
   param.cb.send = OnSent;
   param.user_data = buffer;
   param.flags = UCP_AM_SEND_FLAG_EAGER;
@@ -284,12 +276,10 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
 
 // Only keeps the frame: whoever takes it may send, connect and disconnect, which UCX does not allow
 // in here.
-ucs_status_t UcxTransport::Impl::OnMessage(void* argument, const void* /*header*/,
-                                           size_t header_length, void* data, size_t length,
-                                           const ucp_am_recv_param_t* param) {
+ucs_status_t UcxTransport::Impl::OnMessage(void* argument, const void* /*header*/, size_t header_length, void* data,
+                                           size_t length, const ucp_am_recv_param_t* param) {
   Impl* transport = static_cast<Impl*>(argument);
-  if (header_length != 0 || length > kFrameBytesMax ||
-      (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+  if (header_length != 0 || length > kFrameBytesMax || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
     ++transport->dropped_messages_;
     return UCS_OK;
   }
@@ -307,8 +297,7 @@ bool UcxTransport::Impl::DeliverFrames(TransportSink* sink) {
   delivering_.swap(inbox_);
   for (size_t at = 0; at < delivering_.size();) {
     const size_t length = delivering_[at];
-    sink->OnFrame(
-        absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(delivering_.data() + at + 1), length));
+    sink->OnFrame(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(delivering_.data() + at + 1), length));
     at += 1 + (length + 7) / 8;
   }
   return true;
@@ -336,8 +325,7 @@ bool UcxTransport::Impl::ReportFailures(TransportSink* sink) {
 
 bool UcxTransport::Impl::Progress(TransportSink* sink) {
   bool any = false;
-  for (uint32_t i = 0; i < options_.polls && !any; ++i)
-    any = ucp_worker_progress(worker_->get()) > 0;
+  for (uint32_t i = 0; i < options_.polls && !any; ++i) any = ucp_worker_progress(worker_->get()) > 0;
   any |= DeliverFrames(sink);
   any |= ReportFailures(sink);
   if (!closing_.empty()) any |= ReapClosed();
@@ -347,10 +335,8 @@ bool UcxTransport::Impl::Progress(TransportSink* sink) {
 UcxTransport::UcxTransport(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 UcxTransport::~UcxTransport() = default;
 
-absl::StatusOr<std::unique_ptr<UcxTransport>> UcxTransport::Create(
-    const UcxTransportOptions& options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<UcxWorker> worker,
-                   UcxWorker::Open(options.tls, options.net_devices));
+absl::StatusOr<std::unique_ptr<UcxTransport>> UcxTransport::Create(const UcxTransportOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<UcxWorker> worker, UcxWorker::Open(options.tls, options.net_devices));
   auto impl = std::make_unique<Impl>(options, std::move(worker));
   RETURN_IF_ERROR(impl->Listen());
   return std::unique_ptr<UcxTransport>(new UcxTransport(std::move(impl)));
@@ -359,8 +345,7 @@ absl::StatusOr<std::unique_ptr<UcxTransport>> UcxTransport::Create(
 std::string UcxTransport::LocalAddress() const { return Sealed(impl_->worker().address()); }
 absl::Status UcxTransport::Connect(const PeerAddress& peer) { return impl_->Connect(peer); }
 void UcxTransport::Disconnect(Incarnation peer) { impl_->Disconnect(peer); }
-absl::Status UcxTransport::Send(Incarnation peer, absl::Span<const uint8_t> head,
-                                absl::Span<const uint8_t> body) {
+absl::Status UcxTransport::Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
   return impl_->Send(peer, head, body);
 }
 bool UcxTransport::Progress(TransportSink* sink) { return impl_->Progress(sink); }

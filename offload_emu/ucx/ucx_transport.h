@@ -23,7 +23,7 @@ struct UcxTransportOptions {
   std::string net_devices;
   uint32_t frames_per_peer_max = 64;  // sent and not yet taken by UCX; more: RESOURCE_EXHAUSTED
   uint32_t frames_max = 1024;         // likewise, to all peers
-  uint32_t polls = 1;  // how often Progress polls UCX before it reports that nothing happened
+  uint32_t polls = 1;                 // how often Progress polls UCX before it reports that nothing happened
 };
 
 // A UcxTransport owns one UCX context and worker. Single-threaded. Peers fail one by one: a lost
@@ -40,8 +40,7 @@ class UcxTransport final : public Transport {
   std::string LocalAddress() const override;
   absl::Status Connect(const PeerAddress& peer) override;
   void Disconnect(Incarnation peer) override;
-  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head,
-                    absl::Span<const uint8_t> body) override;
+  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override;
   bool Progress(TransportSink* sink) override;
 
   // Readable when something happened after an Arm that returned true.

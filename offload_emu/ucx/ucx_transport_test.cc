@@ -47,9 +47,7 @@ class RecordingSink : public TransportSink {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.data()) % 8, 0u);
     frames.emplace_back(frame.begin(), frame.end());
   }
-  void OnPeerDown(Incarnation peer, const absl::Status& why) override {
-    downs.emplace_back(peer, why);
-  }
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override { downs.emplace_back(peer, why); }
 
   std::vector<std::vector<uint8_t>> frames;
   std::vector<std::pair<Incarnation, absl::Status>> downs;
@@ -64,8 +62,7 @@ std::vector<uint8_t> FrameOf(uint32_t number, size_t bytes) {
 
 // Progresses both until `done` or ten seconds have passed, asleep while nothing happens.
 template <typename Done>
-bool RunTill(UcxTransport* a, RecordingSink* sink_a, UcxTransport* b, RecordingSink* sink_b,
-             Done done) {
+bool RunTill(UcxTransport* a, RecordingSink* sink_a, UcxTransport* b, RecordingSink* sink_b, Done done) {
   const absl::Time deadline = absl::Now() + absl::Seconds(10);
   while (!done()) {
     if (absl::Now() > deadline) return false;
@@ -87,16 +84,14 @@ TEST(UcxTransportTest, ExchangesFramesOfAllSizesBothWays) {
   ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
   ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());  // idempotent
   ASSERT_TRUE(b->Connect({kA, a->LocalAddress()}).ok());
-  const auto size_of = [](uint32_t i) -> size_t {
-    return i % 100 == 0 ? kFrameBytesMax : 4 + (i * 37) % 700;
-  };
+  const auto size_of = [](uint32_t i) -> size_t { return i % 100 == 0 ? kFrameBytesMax : 4 + (i * 37) % 700; };
   uint32_t sent_a = 0, sent_b = 0, exhausted = 0;
   const auto send = [&](UcxTransport* from, Incarnation to, uint32_t* sent) {
     while (*sent < kFrames) {
       const std::vector<uint8_t> frame = FrameOf(*sent, size_of(*sent));
       const size_t head = std::min<size_t>(frame.size(), 32);
-      const absl::Status status = from->Send(to, absl::MakeConstSpan(frame).first(head),
-                                             absl::MakeConstSpan(frame).subspan(head));
+      const absl::Status status =
+          from->Send(to, absl::MakeConstSpan(frame).first(head), absl::MakeConstSpan(frame).subspan(head));
       if (absl::IsResourceExhausted(status)) {
         ++exhausted;
         return;
@@ -180,8 +175,7 @@ class PeerProcess {
       close(out[0]);
       const std::string address = absl::BytesToHexString(address_of_test);
       const std::string number = std::to_string(incarnation.value());
-      execl("/proc/self/exe", "ucx_transport_test", kPeerFlag, address.c_str(), number.c_str(),
-            nullptr);
+      execl("/proc/self/exe", "ucx_transport_test", kPeerFlag, address.c_str(), number.c_str(), nullptr);
       _exit(127);
     }
     close(out[1]);
@@ -230,8 +224,7 @@ TEST(UcxTransportTest, AKilledPeerIsReportedWithinASecondAndItsSuccessorIsReache
     PeerProcess peer(a->LocalAddress(), incarnation);
     ASSERT_TRUE(a->Connect({incarnation, peer.address()}).ok());
     ASSERT_TRUE(a->Send(incarnation, frame, {}).ok());
-    ASSERT_TRUE(
-        RunTill(a.get(), &sink, nullptr, nullptr, [&] { return sink.frames.size() == life; }));
+    ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return sink.frames.size() == life; }));
     EXPECT_EQ(sink.frames.back(), frame);
     ASSERT_TRUE(sink.downs.empty());
     const absl::Time killed = absl::Now();

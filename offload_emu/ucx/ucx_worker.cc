@@ -12,9 +12,7 @@ class Config {
   ~Config() {
     if (config_ != nullptr) ucp_config_release(config_);
   }
-  absl::Status Read() {
-    return UcxToStatus(ucp_config_read(nullptr, nullptr, &config_), "ucp_config_read");
-  }
+  absl::Status Read() { return UcxToStatus(ucp_config_read(nullptr, nullptr, &config_), "ucp_config_read"); }
   absl::Status Set(const char* name, const std::string& value) {
     if (value.empty()) return absl::OkStatus();
     return UcxToStatus(ucp_config_modify(config_, name, value.c_str()),
@@ -28,8 +26,7 @@ class Config {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Open(const std::string& tls,
-                                                           const std::string& net_devices) {
+absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Open(const std::string& tls, const std::string& net_devices) {
   Config config;
   RETURN_IF_ERROR(config.Read());
   RETURN_IF_ERROR(config.Set("TLS", tls));
@@ -46,15 +43,13 @@ absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Open(const std::string& tl
   ucp_worker_params_t worker_params{};
   worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
-  RETURN_IF_ERROR(UcxToStatus(ucp_worker_create(worker->context_, &worker_params, &worker->worker_),
-                              "ucp_worker_create"));
   RETURN_IF_ERROR(
-      UcxToStatus(ucp_worker_get_efd(worker->worker_, &worker->event_fd_), "ucp_worker_get_efd"));
+      UcxToStatus(ucp_worker_create(worker->context_, &worker_params, &worker->worker_), "ucp_worker_create"));
+  RETURN_IF_ERROR(UcxToStatus(ucp_worker_get_efd(worker->worker_, &worker->event_fd_), "ucp_worker_get_efd"));
 
   ucp_address_t* address = nullptr;
   size_t bytes = 0;
-  RETURN_IF_ERROR(UcxToStatus(ucp_worker_get_address(worker->worker_, &address, &bytes),
-                              "ucp_worker_get_address"));
+  RETURN_IF_ERROR(UcxToStatus(ucp_worker_get_address(worker->worker_, &address, &bytes), "ucp_worker_get_address"));
   worker->address_.assign(reinterpret_cast<const char*>(address), bytes);
   ucp_worker_release_address(worker->worker_, address);
   return worker;

@@ -19,8 +19,7 @@ class UcxWorker {
  public:
   // UCX's own configuration (its environment) with `tls` and `net_devices` in place of UCX_TLS and
   // UCX_NET_DEVICES, where they are not empty, and without rendezvous, since frames are small.
-  static absl::StatusOr<std::unique_ptr<UcxWorker>> Open(const std::string& tls,
-                                                         const std::string& net_devices);
+  static absl::StatusOr<std::unique_ptr<UcxWorker>> Open(const std::string& tls, const std::string& net_devices);
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
   ~UcxWorker();
