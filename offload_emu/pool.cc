@@ -2,8 +2,8 @@
 #include "offload_emu/pool.h"
 
 #include <bit>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "base/check.h"
 
@@ -18,7 +18,7 @@ BufferPool::~BufferPool() {
   for (Free* head : free_) {
     while (head != nullptr) {
       Free* next = head->next;
-      std::free(head);
+      ::operator delete(head);
       head = next;
     }
   }
@@ -46,8 +46,8 @@ Buffer BufferPool::Acquire(uint64_t bytes, uint64_t owner) {
     std::memset(buffer.data, 0, known ? sizeof(Free) : buffer.bytes);
     return buffer;
   }
-  buffer.data = static_cast<uint8_t*>(owner == kOverwritten ? std::malloc(buffer.bytes) : std::calloc(1, buffer.bytes));
-  CHECK(buffer.data != nullptr);
+  buffer.data = static_cast<uint8_t*>(::operator new(buffer.bytes));
+  if (owner != kOverwritten) std::memset(buffer.data, 0, buffer.bytes);
   return buffer;
 }
 
@@ -55,7 +55,7 @@ void BufferPool::Release(Buffer* buffer, uint64_t owner) {
   if (buffer->data == nullptr) return;
   used_bytes_ -= buffer->bytes;
   if (retained_bytes_ + buffer->bytes > retained_bytes_max_) {
-    std::free(buffer->data);
+    ::operator delete(buffer->data);
   } else {
     const int size_class = ClassOf(buffer->bytes);
     retained_bytes_ += buffer->bytes;
