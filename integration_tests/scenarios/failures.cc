@@ -48,6 +48,17 @@ std::vector<Program> Flat(const std::string& name, uint32_t ranks, uint32_t call
   return TeamPrograms(name, placement, std::vector<CallArguments>(calls, kSum), 1);
 }
 
+// Rank 0 pauses a little every few calls, so that a team's calls last long enough for something to happen meanwhile.
+void SlowDown(std::vector<Program>* programs) {
+  Script slow;
+  const Script& script = (*programs)[0].script;
+  for (size_t i = 0; i < script.size(); ++i) {
+    slow.push_back(script[i]);
+    if (i % 4 == 1) slow.push_back(PauseStep(absl::Milliseconds(2)));
+  }
+  (*programs)[0].script = slow;
+}
+
 // After a disaster: every outcome is success, or a failure that names `words`; once failed, always failed. At least one rank
 // failed if `must_fail`.
 void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::set<Failure>& allowed,
@@ -158,7 +169,8 @@ void ArgumentsThatDiffer(Cluster* cluster) {
       const auto all = AwaitAll(cluster, first, 6);
       for (uint32_t r = 0; r < 6; ++r) {
         ASSERT_EQ(all[r].size(), 5u);
-        ExpectOutcome(all[r][1], Failure::kNone, {}, "barrier before");
+        // A broken team ends every call in flight: also one before, that had not yet reached this rank.
+        if (all[r][1].failure != Failure::kMismatch) ExpectOutcome(all[r][1], Failure::kNone, {}, "barrier before");
         for (int call : {2, 3}) {
           ExpectOutcome(all[r][call], Failure::kMismatch,
                         {"call 1", absl::StrCat("rank ", wrong, " on node n"), schedule::DescribeArguments(other),
@@ -346,12 +358,7 @@ void PlannerRestartUnderLoad(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
   // Slow enough for three restarts to happen meanwhile.
   std::vector<Program> programs = Flat("loaded", 4, 8000);
-  Script slow;
-  for (size_t i = 0; i < programs[0].script.size(); ++i) {
-    slow.push_back(programs[0].script[i]);
-    if (i % 4 == 1) slow.push_back(PauseStep(absl::Milliseconds(2)));
-  }
-  programs[0].script = slow;
+  SlowDown(&programs);
   const uint32_t first = cluster->Launch(programs);
   for (int i = 1; i <= 3; ++i) {
     ExpectOk(cluster->AwaitOutcomes(first, 400 * i, kPatience));
@@ -371,7 +378,9 @@ void EpochSwitchUnderLoad(Cluster* cluster) {
   std::vector<CallArguments> calls;
   for (int i = 0; i < 3000; ++i) calls.push_back(RandomCall(7, 4000 + i));
   for (CallArguments& call : calls) call.count = std::min<uint64_t>(call.count, 200);
-  const uint32_t first = cluster->Launch(TeamPrograms("switched", UnevenPlacement(7, 5, 2), calls, 1));
+  std::vector<Program> programs = TeamPrograms("switched", UnevenPlacement(7, 5, 2), calls, 1);
+  SlowDown(&programs);
+  const uint32_t first = cluster->Launch(programs);
   int switches = 0;
   for (const char* algorithm : {"flat", "binomial", "kary-2", "knomial-3", "flat", "kary-3"}) {
     ExpectOk(cluster->AwaitOutcomes(first, 200 * ++switches, kPatience));
@@ -385,7 +394,9 @@ void EpochSwitchUnderLoad(Cluster* cluster) {
 
 void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
-  const uint32_t first = cluster->Launch(Flat("undecided", 4, 3000));
+  std::vector<Program> programs = Flat("undecided", 4, 3000);
+  SlowDown(&programs);
+  const uint32_t first = cluster->Launch(programs);
   ExpectOk(cluster->AwaitOutcomes(first, 200, kPatience));
   ExpectOk(cluster->KillPlannerAtNextDecision());
   EXPECT_FALSE(cluster->Replan("undecided", "flat").ok()) << "the planner is to die on the way";

@@ -330,7 +330,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     simulator_.Schedule(delay, node->number, [this, node, life = node->life, event = std::move(event)] {
       if (life != node->life || node->daemon == nullptr) return;
       if (!network_->running(node->number)) {
-        node->held.push_back([this, node, life, event] {
+        node->held.push_back([node, life, event] {
           if (life == node->life && node->daemon != nullptr) event();
         });
         return;
