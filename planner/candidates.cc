@@ -8,13 +8,16 @@
 
 namespace copse::planner {
 
-std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts, bool thorough) {
+std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts) {
   std::vector<std::string> names = {"flat"};
   if (node_count > 2) names.push_back("binomial");
   std::vector<uint32_t> sorted(fanouts.begin(), fanouts.end());
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  if (!thorough && sorted.size() > 2) sorted = {sorted.front(), sorted.back()};
+  if (node_count > kThoroughNodesMax) {
+    for (size_t i = 0; 2 * i < sorted.size(); ++i) sorted[i] = sorted[2 * i];
+    sorted.resize((sorted.size() + 1) / 2);
+  }
   for (const uint32_t k : sorted) {
     if (k > 2 && k < node_count) names.push_back(absl::StrCat("knomial-", k));
   }
@@ -69,7 +72,7 @@ absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structur
     best.push_back({i, sizes[0], prediction.total_ns});
   }
   if (every != nullptr) *every = best;
-  if (sizes.size() == 1) return best;
+  if (sizes.size() == 1 || shape.node_count > kThoroughNodesMax) return best;
 
   std::vector<uint32_t> by_price(best.size());
   for (uint32_t c = 0; c < best.size(); ++c) by_price[c] = c;

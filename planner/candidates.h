@@ -18,10 +18,13 @@
 
 namespace copse::planner {
 
+// Above this many nodes fewer candidates are priced.
+inline constexpr uint32_t kThoroughNodesMax = 1024;
+
 // The algorithms worth comparing for a team: flat, binomial, k-nomial and k-ary with k of `fanouts`, and up to
 // schedule::kExchangeNodesMax nodes dissemination and recursive doubling. What equals an earlier one for this n is left
-// out. `thorough` = false keeps of the k-nomial and k-ary ones only the least and the greatest k.
-std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts, bool thorough);
+// out, and above kThoroughNodesMax every second k.
+std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts);
 
 // Segment sizes worth comparing for messages of up to `bytes_max`; 0: not cut. At most schedule::kSegmentsMax segments
 // each. The first is the one to compare algorithms with.
@@ -38,9 +41,10 @@ struct Candidate {
 };
 
 // Prices every structure that can carry the call, with its best segment size: all with the first of SegmentSizes, the
-// cheapest kRefined of them with the others too.
+// cheapest kRefined of them with the others too, up to kThoroughNodesMax nodes.
 // Output:  at most one candidate a structure, in the order of `structures`; `every` (may be null) gets all that were
-// priced. Errors:  as Price.
+//          priced.
+// Errors:  as Price.
 inline constexpr size_t kRefined = 3;
 absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structure> structures,
                                                        const schedule::TeamShape& shape, const TeamCosts& costs,

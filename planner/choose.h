@@ -30,11 +30,12 @@ struct ChoiceOptions {
 // Chooses one option for every slot so that prices are low and few edges are needed.
 //
 // Input:   slots[s], each with at least one option; edges[i] of structure i, as EdgesOf gives them, over `node_count`
-// nodes. Output:  for every slot the index of its option. Method:  greedy, once from every structure ("anchor") whose
-// edges are there from the start: slot by slot the option with
-//          the least price * (1 + bias * new edges / (nodes - 1)); ties go to the earlier option. The anchor whose
-//          choice has the least sum of such biased prices, each relative to its slot's cheapest, wins; the anchor's own
-//          edges, as far as a slot uses them, are biased the same way. Ties go to the earlier anchor.
+//          nodes.
+// Output:  for every slot the index of its option.
+// Method:  greedy, once from every structure ("anchor") whose edges are there from the start: slot by slot the option
+//          with the least price * (1 + bias * new edges / (nodes - 1)); ties go to the earlier option. The anchor
+//          whose choice has the least sum of such biased prices, each relative to its slot's cheapest, wins; the
+//          anchor's own edges, as far as a slot uses them, are biased the same way. Ties go to the earlier anchor.
 // Limits:  no node gets more than edges_max distinct neighbours.
 // Cost:    O(structures * options in all * nodes).
 // Errors:  RESOURCE_EXHAUSTED if no anchor leads to a choice within edges_max. Nothing else.

@@ -524,7 +524,7 @@ void Simulation::Send(uint32_t node, const Op& op, uint32_t segment) {
   if (packets_[packet].tail_ns == 0) return Push(now_ + path.latency_ns, EventKind::kArrived, packet);
   FindLinks(node, op.peer);
   packets_[packet].links_end = static_cast<uint32_t>(links_.size());
-  Push(now_, EventKind::kHop, packet, packets_[packet].links_begin);
+  Hop(now_, packet, packets_[packet].links_begin);  // at once: nobody else uses this direction of the node's own link
 }
 
 void Simulation::FindLinks(uint32_t from, uint32_t to) {

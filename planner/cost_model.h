@@ -24,8 +24,8 @@ inline constexpr int64_t kPredictionNsMax = int64_t{1} << 60;
 struct PathStep {
   NodeIndex node{0};
   std::optional<Rank> rank;  // if the rank itself was busy, not its node's daemon
-  // "post", "pick up", "wake", "take rank 3", "arm", "receive", "reduce", "copy", "send", "transfer", "deliver to rank
-  // 3".
+  // "post", "pick up", "wake", "take rank 3", "arm", "receive", "reduce", "copy", "send", "transfer", "deliver to
+  // rank 3".
   std::string what;
   std::optional<NodeIndex> peer;  // of "send", "transfer" (which the sender's node has) and "receive"
   int64_t start_ns = 0;
@@ -36,8 +36,8 @@ struct PathStep {
 struct Prediction {
   std::vector<int64_t> completion_ns;  // by rank: when it has its result, or may go on
   int64_t total_ns = 0;                // of the slowest
-  // From a rank that posted to the slowest (the lowest of them), in order. What lies between two steps is waiting for a
-  // core.
+  // From a rank that posted to the slowest (the lowest of them), in order. What lies between two steps is waiting for
+  // a core.
   std::vector<PathStep> critical_path;
 };
 
@@ -48,32 +48,26 @@ struct PriceOptions {
 // Predicts one call in which all ranks post at time 0.
 //
 // Model:   every node runs its expanded sequence in order, once a segment. Its daemon is one thread; it takes packets
-// and
-//          ranks in the order in which they come, and goes on with a sequence as soon as its Wait is over.
+//          and ranks in the order in which they come, and goes on with a sequence as soon as its Wait is over.
 //          - A rank is busy for client_hop to post, and for wake + client_hop to take up its result.
 //          - A daemon that is idle pays wake (unless idle for at most spin), then arm for every rank it takes; the
-//          first
-//            rank starts the call: arm for every primitive of every segment.
+//            first rank starts the call: arm for every primitive of every segment.
 //          - SendTo: send overhead and send_ps_per_byte for every byte. Receiving: receive overhead and
-//          receive_ps_per_byte,
-//            also before the call has started here. Reduce: alu_ps_per_byte for every byte of all operands but the
-//            first; Copy and Deliver: copy_ps_per_byte.
+//            receive_ps_per_byte, also before the call has started here. Reduce: alu_ps_per_byte for every byte of
+//            all operands but the first; Copy and Deliver: copy_ps_per_byte.
 //          - A packet's head needs the links' latencies L; each link carries one packet at a time, in the order of
-//          their
-//            heads, for StreamNs at its bandwidth; the tail follows by StreamNs at the path's least bandwidth: without
-//            contention a packet of m bytes is there L + (m-1)/b after SendTo (MGO, section 3.1).
+//            their heads, for StreamNs at its bandwidth; the tail follows by StreamNs at the path's least bandwidth:
+//            without contention a packet of m bytes is there L + (m-1)/b after SendTo (MGO, section 3.1).
 //          - On a host with c cores at most c of its daemons and ranks run at once; they get a core in the order in
-//          which
-//            they became ready and keep it until they have nothing to do.
+//            which they became ready and keep it until they have nothing to do.
 // Input:   a verified plan; shape.node_count == costs.node_count(). Units: ns and bytes.
 // Output:  deterministic, to the nanosecond.
-// Errors:  INVALID_ARGUMENT if shape, plan and costs do not fit each other, or as schedule::Expand; OUT_OF_RANGE beyond
-//          kPredictionNsMax; FAILED_PRECONDITION if the plan deadlocks or a packet is not awaited (the verifier refuses
-//          such).
+// Errors:  INVALID_ARGUMENT if shape, plan and costs do not fit each other, or as schedule::Expand; OUT_OF_RANGE
+//          beyond kPredictionNsMax; FAILED_PRECONDITION if the plan deadlocks or a packet is not awaited (the
+//          verifier refuses such).
 // Cost:    O(s log s) for s primitives times segments, and O(depth) a packet and link.
 // Source:  CN104360936A (papers: barrier model), whose formulas are lost: the recurrence is ours. Differs: data,
-// segments,
-//          ranks that share a node, links that are busy, and hosts that run out of cores.
+//          segments, ranks that share a node, links that are busy, and hosts that run out of cores.
 absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
                                  const schedule::CallArguments& arguments, const PriceOptions& options = {});
 

@@ -2,7 +2,7 @@
 #include "planner/cost_model.h"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -396,13 +396,13 @@ TEST(PriceTest, AnyRootHasAPrice) {
 
 TEST(PriceTest, SixtyFourThousandNodesTakeSeconds) {
   const Team team = MakeTeam(65'536, {}, {});
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process: the machine may be busy
   for (const std::string algorithm : {"flat", "knomial-8"}) {
     const auto prediction = Price(MakePlan(team, algorithm, Collective::kAllreduce, 64), team.shape, *team.costs,
                                   {.collective = Collective::kAllreduce, .count = 64}, {.critical_path = false});
     ASSERT_TRUE(prediction.ok()) << prediction.status();
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 10);
 }
 
 TEST(PriceTest, RefusesWhatDoesNotFit) {

@@ -17,9 +17,8 @@ namespace copse::planner {
 // Units:   nodes; no bytes or time.         Cost: O(n log n) time and memory.
 // Errors:  INVALID_ARGUMENT as CheckOrder (tree.h). Nothing else.
 // Source:  Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", Int. J. Parallel Programming 17
-// (1988),
-//          the dissemination barrier. Differs: rounds count from 1. For barriers only: what a node
-//          has heard overlaps unless n is a power of two, so it does not reduce.
+//          (1988), the dissemination barrier. Differs: rounds count from 1. For barriers only: what a node has heard
+//          overlaps unless n is a power of two, so it does not reduce.
 absl::StatusOr<ExchangeSteps> BuildDissemination(absl::Span<const uint32_t> order);
 
 }  // namespace copse::planner

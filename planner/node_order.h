@@ -13,12 +13,11 @@ namespace copse::planner {
 //
 // Input:   root < costs.node_count().
 // Output:  the root; then the other nodes, those nearer to it first: by falling depth of the switch that joins them
-// with the
-//          root, then depth first through the switches, then by index. On one switch: the root, then the others
-//          ascending.
+//          with the root, then depth first through the switches, then by index. On one switch: the root, then the
+//          others ascending.
 // Cost:    O(n log n + n * depth).          Errors: none.
 // Source:  ours. The tree algorithms give contiguous ranges of the order to subtrees, so a subtree crosses few
-// switches.
+//          switches.
 NodeOrder OrderByTopology(const TeamCosts& costs, uint32_t root);
 
 }  // namespace copse::planner

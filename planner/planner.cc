@@ -72,8 +72,7 @@ absl::StatusOr<TeamPlanning> Prepare(const schedule::TeamShape& shape, absl::Spa
   ASSIGN_OR_RETURN(TeamCosts costs, TeamCosts::Create(node_names, topology, parameters));
   TeamPlanning planning{std::move(costs), {}, {}};
   planning.order = OrderByTopology(planning.costs, shape.node_of_rank[0].value());
-  const bool thorough = shape.node_count <= kThoroughNodesMax;
-  for (const std::string& name : CandidateAlgorithms(shape.node_count, options.fanouts, thorough)) {
+  for (const std::string& name : CandidateAlgorithms(shape.node_count, options.fanouts)) {
     RETURN_IF_ERROR(planning.Find(name).status());
   }
   return planning;

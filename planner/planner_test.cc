@@ -2,7 +2,7 @@
 #include "planner/planner.h"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -86,7 +86,7 @@ TEST(MakePlansTest, WithoutBiasChoosesTheCheapestCandidate) {
     const NodeOrder order = OrderByTopology(*costs, 0);
     for (const schedule::Plan& plan : *plans) {
       int64_t least = INT64_MAX;
-      for (const std::string& name : CandidateAlgorithms(19, options.fanouts, true)) {
+      for (const std::string& name : CandidateAlgorithms(19, options.fanouts)) {
         const auto structure = BuildStructure(name, order);
         if (!CanCarry(*structure, plan.collective)) continue;
         const auto price =
@@ -279,9 +279,9 @@ TEST(MakePlansTest, IsFast) {
   const auto seconds = [](uint32_t nodes) {
     const Team team = MakeTeam(nodes);
     const topology::Topology topology = Flat(team);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of this process: the machine may be busy
     EXPECT_TRUE(Planner(&topology).MakePlans(team.shape, team.names).ok());
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   };
   EXPECT_LT(seconds(16), 0.2);
   EXPECT_LT(seconds(512), 10);

@@ -14,10 +14,9 @@ namespace copse::planner {
 //
 // Input:   `order`, n = its size. m: the largest power of two <= n; extra = n - m.
 // Output:  steps. If extra > 0, round 1: of the first 2*extra positions each even one sends to the odd one after it,
-// and the
-//          last round: the odd one sends the result back, which replaces (combine = false). Between them the m others
-//          (odd positions below 2*extra, and all from 2*extra on) exchange in log2 m rounds, numbered from 2, or from 1
-//          if extra == 0; rounds are the same numbers at every node.
+//          and the last round: the odd one sends the result back, which replaces (combine = false). Between them the
+//          m others (odd positions below 2*extra, and all from 2*extra on) exchange in log2 m rounds, numbered from
+//          2, or from 1 if extra == 0; rounds are the same numbers at every node.
 // Units:   nodes; no bytes or time.         Cost: O(n log n) time and memory.
 // Errors:  INVALID_ARGUMENT as CheckOrder (tree.h). Nothing else.
 // Source:  Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", Int. J. High

@@ -20,8 +20,8 @@ namespace copse::planner {
 // loopback; the sources we follow print no figures for a trigger unit made of software. What was measured: one way
 // between two sleeping processes 10 us over TCP on one core and 5.8 us through shared memory, 5 us over TCP without
 // sleeping; a wake across cores 20 to 30 us. With topology::FlatCosts, 2 us to send, 1 us under way and 2 us to
-// receive, that leaves 5 us for a wake and 1 us for a client's hop. The rates are those of memory copies and of a loop
-// over doubles.
+// receive, that leaves 5 us for a wake and 1 us for a client's hop. The rates are those of memory copies and of a
+// loop over doubles.
 struct CalibrateDefaults {
   static constexpr int64_t kWakeNs = 5'000;
   static constexpr int64_t kClientHopNs = 1'000;
@@ -62,8 +62,8 @@ struct NodeCosts {
 class TeamCosts {
  public:
   // `node_names`[v] is the name of the team's node v.
-  // Errors: NOT_FOUND if the topology has no such node; INVALID_ARGUMENT if there are no nodes, or as
-  // CheckCostParameters.
+  // Errors:  NOT_FOUND if the topology has no such node; INVALID_ARGUMENT if there are no nodes, or as
+  //          CheckCostParameters.
   static absl::StatusOr<TeamCosts> Create(absl::Span<const std::string> node_names, const topology::Topology& topology,
                                           const CostParameters& parameters);
 

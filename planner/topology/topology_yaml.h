@@ -11,8 +11,8 @@
 //     - {name: "n[1-4]", switch: rack1, overhead: 5us, latency: 20us, bandwidth: 10Gbit}
 //
 // A link's figures belong to its lower end. A node may also have `receive_overhead` (else it is `overhead`), `cores`,
-// and `host` (nodes of one host share its cores); all but `host` may have defaults. Names are letters, digits, "-",
-// "_", ".".
+// and `host` (nodes of one host share its cores); all but `host` may have defaults. Names are made of letters, digits,
+// "-", "_" and ".".
 #ifndef COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
 #define COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
 

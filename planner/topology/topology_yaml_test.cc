@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/topology/topology_yaml.h"
 
-#include <chrono>
+#include <ctime>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -182,12 +182,12 @@ TEST(ParseTopologyYamlTest, RefusesWhatIsNoTree) {
 }
 
 TEST(ParseTopologyYamlTest, RefusesTooManyNodesAtOnce) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_THAT(ErrorWith("n[1-4]", "n[1-10000000]"),
               HasSubstr("t.yaml:7: node n[1-10000000]: too many nodes (before=0, limit=1048576)"));
   EXPECT_THAT(ErrorWith("n[1-4]", "n[1-1000][1-1000][1-1000][1-1000][1-1000][1-1000][1-1000]"),
               HasSubstr("too many nodes"));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 1);
   const auto few = ParseTopologyYaml(kExample, "t.yaml", {.nodes_max = 3});
   EXPECT_THAT(few.status().message(), HasSubstr("too many nodes (before=0, limit=3)"));
 }
