@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What administrators ask.
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "planner/coordinator/coordinator_impl.h"
+
+namespace copse::coordinator {
+
+// --- Nodes ---
+
+NodeInfo Coordinator::Impl::InfoOf(const Node& node) const {
+  NodeInfo info;
+  info.announcement = node.announcement;
+  info.connected = node.session != 0;
+  info.state = node.lost ? "lost" : draining_.count(node.announcement.name) != 0 ? "draining" : "ready";
+  info.last_seen_s = info.connected ? 0 : absl::ToDoubleSeconds(clock_->Now() - node.away_since);
+  for (const TeamId id : node.teams) {
+    const Team& team = teams_.at(id);
+    const std::optional<uint32_t> member = MemberIndex(team, node.announcement);
+    if (!team.durable() || !member.has_value() || team.members[*member].left) continue;
+    for (const NodeIndex index : team.record.layout.shape.node_of_rank) info.ranks += index == NodeIndex{*member};
+  }
+  return info;
+}
+
+std::vector<NodeInfo> Coordinator::Impl::Nodes() const {
+  std::vector<NodeInfo> out;
+  for (const auto& [name, node] : nodes_) out.push_back(InfoOf(node));
+  return out;
+}
+
+absl::StatusOr<NodeInfo> Coordinator::Impl::FindNode(const std::string& name) const {
+  const auto it = nodes_.find(name);
+  if (it == nodes_.end()) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
+  return InfoOf(it->second);
+}
+
+absl::Status Coordinator::Impl::SetDraining(const std::string& name, bool draining) {
+  const auto it = nodes_.find(name);
+  if (it == nodes_.end()) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
+  RETURN_IF_ERROR(store_->SaveDraining(name, draining));
+  if (draining) {
+    draining_.insert(name);
+  } else {
+    draining_.erase(name);
+  }
+  if (it->second.session != 0) sink_->Send(it->second.session, schedule::Drain{draining});
+  return absl::OkStatus();
+}
+
+// --- Teams ---
+
+TeamInfo Coordinator::Impl::InfoOf(const Team& team) const {
+  TeamInfo info;
+  info.layout = team.record.layout;
+  info.size = team.record.layout.shape.size();
+  info.epoch = team.record.epoch;
+  info.state = team.record.broken ? "broken" : team.record.epoch == EpochId{0} ? "forming" : "ready";
+  info.why = team.record.why.text;
+  return info;
+}
+
+std::vector<TeamInfo> Coordinator::Impl::Teams() const {
+  std::vector<TeamInfo> out;
+  for (const Forming& forming : joins_.List()) {
+    TeamInfo info;
+    info.layout.identity = forming.identity;
+    info.layout.parent = forming.parent;
+    info.size = forming.size;
+    info.missing = forming.missing;
+    info.state = "forming";
+    out.push_back(std::move(info));
+  }
+  for (const auto& [id, team] : teams_) out.push_back(InfoOf(team));
+  return out;
+}
+
+absl::StatusOr<TeamInfo> Coordinator::Impl::FindTeam(TeamId id) const {
+  const auto it = teams_.find(id);
+  if (it == teams_.end()) return absl::NotFoundError(absl::StrCat("team ", id.value(), ": not known"));
+  return InfoOf(it->second);
+}
+
+absl::Status Coordinator::Impl::BreakTeam(TeamId id, const std::string& why) {
+  Team* team = TeamOf(id);
+  if (team == nullptr) return absl::NotFoundError(absl::StrCat("team ", id.value(), ": not known"));
+  if (team->record.broken)
+    return absl::FailedPreconditionError(
+        absl::StrCat("team ", id.value(), ": broken already: ", team->record.why.text));
+  Break(*team,
+        {schedule::Failure::kCanceled, absl::StrCat("broken by an administrator", why.empty() ? "" : ": ", why)});
+  return absl::OkStatus();
+}
+
+// --- Plans ---
+
+std::vector<PlanInfo> Coordinator::Impl::PlansOf(const Team& team) const {
+  std::vector<PlanInfo> out;
+  for (const std::string& encoded : team.record.plans) {
+    absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
+    if (plan.ok()) out.push_back({team.record.layout, team.record.epoch, *std::move(plan)});
+  }
+  return out;
+}
+
+std::vector<PlanInfo> Coordinator::Impl::Plans() const {
+  std::vector<PlanInfo> out;
+  for (const auto& [id, team] : teams_) {
+    for (PlanInfo& plan : PlansOf(team)) out.push_back(std::move(plan));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const PlanInfo& a, const PlanInfo& b) { return a.plan.id < b.plan.id; });
+  return out;
+}
+
+absl::StatusOr<PlanInfo> Coordinator::Impl::FindPlan(PlanId id) const {
+  for (const auto& [team_id, team] : teams_) {
+    for (PlanInfo& plan : PlansOf(team)) {
+      if (plan.plan.id == id) return std::move(plan);
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));
+}
+
+absl::StatusOr<PlanExplanation> Coordinator::Impl::Explain(PlanId id) const {
+  ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
+  return plan_maker_->Explain(info.layout, info.plan);
+}
+
+// --- Status ---
+
+void Coordinator::Impl::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
+                                    std::function<void(const StatusAnswer&)> done) {
+  const uint64_t id = next_query_++;
+  Query query;
+  query.done = std::move(done);
+  const auto ask = [&](const std::string& name) {
+    const auto it = nodes_.find(name);
+    if (it != nodes_.end() && it->second.session != 0) {
+      query.waiting.insert(name);
+    } else {
+      query.answer.silent.push_back(name);
+    }
+  };
+  for (const std::string& name : nodes) ask(name);
+  if (nodes.empty()) {
+    for (const auto& [name, node] : nodes_) {
+      if (node.session != 0) ask(name);
+    }
+  }
+  query.timer = timers_.Set(clock_->Now() + timeout, [this, id] { FinishQuery(id); });
+  const std::set<std::string> waiting = query.waiting;
+  queries_.emplace(id, std::move(query));
+  if (waiting.empty()) return FinishQuery(id);
+  for (const std::string& name : waiting) sink_->Send(nodes_.at(name).session, schedule::StatusQuery{id});
+}
+
+void Coordinator::Impl::OnStatusReply(Node& node, const schedule::StatusReply& message) {
+  const auto it = queries_.find(message.query);
+  if (it == queries_.end() || it->second.waiting.erase(node.announcement.name) == 0) return;
+  StatusAnswer& answer = it->second.answer;
+  answer.nodes.push_back(message.status);
+  answer.nodes.back().node = node.announcement.name;
+  answer.nodes.back().incarnation = node.announcement.incarnation;
+  if (it->second.waiting.empty()) FinishQuery(message.query);
+}
+
+void Coordinator::Impl::NodeSilent(const std::string& node) {
+  std::vector<uint64_t> finished;
+  for (auto& [id, query] : queries_) {
+    if (query.waiting.erase(node) == 0) continue;
+    query.answer.silent.push_back(node);
+    if (query.waiting.empty()) finished.push_back(id);
+  }
+  for (const uint64_t id : finished) FinishQuery(id);
+}
+
+void Coordinator::Impl::FinishQuery(uint64_t id) {
+  auto entry = queries_.extract(id);
+  if (entry.empty()) return;
+  Query& query = entry.mapped();
+  timers_.Cancel(query.timer);
+  query.answer.silent.insert(query.answer.silent.end(), query.waiting.begin(), query.waiting.end());
+  std::sort(query.answer.silent.begin(), query.answer.silent.end());
+  std::sort(query.answer.nodes.begin(), query.answer.nodes.end(),
+            [](const auto& a, const auto& b) { return a.node < b.node; });
+  query.done(query.answer);
+}
+
+std::vector<CollectiveInfo> Coordinator::Impl::MergeCalls(const StatusAnswer& answer) const {
+  struct Merged {
+    CollectiveInfo info;
+    std::set<Rank> joined, missing;
+  };
+  std::map<std::pair<TeamId, CallSeq>, Merged> calls;
+  std::map<std::pair<TeamId, Rank>, CallSeq> progress;
+  std::set<std::string> answered;
+  for (const schedule::DaemonStatus& node : answer.nodes) {
+    answered.insert(node.node);
+    for (const schedule::RankProgress& rank : node.progress) progress[{rank.team, rank.rank}] = rank.calls;
+    for (const schedule::CallStatus& call : node.calls) {
+      const auto [it, is_new] = calls.try_emplace({call.team, call.sequence});
+      Merged& merged = it->second;
+      if (is_new || call.age_s > merged.info.age_s) merged.info.arguments = call.arguments;
+      merged.info.age_s = std::max(merged.info.age_s, call.age_s);
+      merged.joined.insert(call.joined.begin(), call.joined.end());
+      merged.missing.insert(call.missing.begin(), call.missing.end());
+    }
+  }
+  std::vector<CollectiveInfo> out;
+  for (auto& [key, merged] : calls) {
+    const auto [team_id, sequence] = key;
+    if (const auto team = teams_.find(team_id); team != teams_.end()) {
+      const schedule::TeamLayout& layout = team->second.record.layout;
+      for (Rank rank{0}; rank.value() < layout.shape.size(); ++rank) {
+        const std::string& node = layout.nodes[layout.shape.node_of_rank[rank.value()].value()].name;
+        const auto at = progress.find({team_id, rank});
+        const bool behind = at == progress.end() ? answered.count(node) == 0 : at->second <= sequence;
+        if (behind) merged.missing.insert(rank);
+      }
+    }
+    merged.info.team = team_id;
+    merged.info.sequence = sequence;
+    merged.info.joined.assign(merged.joined.begin(), merged.joined.end());
+    std::set_difference(merged.missing.begin(), merged.missing.end(), merged.joined.begin(), merged.joined.end(),
+                        std::back_inserter(merged.info.missing));
+    out.push_back(std::move(merged.info));
+  }
+  return out;
+}
+
+}  // namespace copse::coordinator

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/coordinator/coordinator.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "base/units.h"
+#include "planner/coordinator/coordinator_impl.h"
+
+namespace copse::coordinator {
+
+using schedule::Failure;
+
+Coordinator::Impl::Impl(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
+                        CoordinatorOptions options)
+    : clock_(clock),
+      store_(store),
+      plan_maker_(plan_maker),
+      sink_(sink),
+      options_(std::move(options)),
+      joins_(options_.team_size_max, options_.formations_max) {}
+
+absl::Status Coordinator::Impl::Start() {
+  ASSIGN_OR_RETURN(Snapshot snapshot, store_->Load());
+  draining_ = std::move(snapshot.draining);
+  next_ = reserved_ = snapshot.next;
+  given_before_ = next_.team;
+  ended_ = std::move(snapshot.aborted);
+  for (auto& [id, record] : snapshot.teams) {
+    Team& team = teams_[id];
+    team.record = std::move(record);
+    team.members.resize(team.node_count());
+  }
+  // The newest team tells which incarnation of a node is the newest; older ones cannot come back beside it.
+  for (auto it = teams_.rbegin(); it != teams_.rend(); ++it) {
+    for (const schedule::TeamNode& member : it->second.record.layout.nodes) {
+      const auto [entry, is_new] = nodes_.try_emplace(member.name);
+      Node& node = entry->second;
+      if (is_new) {
+        node.announcement.name = member.name;
+        node.announcement.incarnation = member.incarnation;
+        node.announcement.worker_address = member.worker_address;
+        NodeAway(node);
+      }
+      if (node.announcement.incarnation == member.incarnation) node.teams.insert(it->first);
+    }
+  }
+  std::vector<TeamId> ids;
+  for (const auto& [id, team] : teams_) ids.push_back(id);
+  for (const TeamId id : ids) {
+    Team& team = teams_.at(id);
+    for (uint32_t i = 0; i < team.node_count(); ++i) {
+      const schedule::TeamNode& member = team.record.layout.nodes[i];
+      if (nodes_.at(member.name).announcement.incarnation == member.incarnation) continue;
+      team.members[i].gone = true;
+      Break(team, {Failure::kMemberLost,
+                   absl::StrCat("node ", member.name, " restarted (incarnation=", member.incarnation.value(), ")")});
+    }
+    MaybeEnd(team);
+  }
+  return absl::OkStatus();
+}
+
+void Coordinator::Impl::SetTimeouts(const CoordinatorOptions& options) {
+  options_.team_formation_timeout = options.team_formation_timeout;
+  options_.prepare_timeout = options.prepare_timeout;
+  options_.node_timeout = options.node_timeout;
+  options_.register_timeout = options.register_timeout;
+}
+
+void Coordinator::Impl::Tick() {
+  const absl::Time now = clock_->Now();
+  for (Gathered& late : joins_.TakeLate(now)) Act(std::move(late));
+  timers_.Run(now);
+}
+
+absl::Time Coordinator::Impl::NextDeadline() const { return std::min(timers_.Next(), joins_.NextDeadline()); }
+
+void Coordinator::Impl::OnConnected(SessionId session) {
+  Session& entry = sessions_[session];
+  entry.register_timer = timers_.Set(clock_->Now() + options_.register_timeout, [this, session] {
+    ProtocolError(session, absl::StrCat("no Register within ", FormatShortDuration(options_.register_timeout)));
+  });
+}
+
+void Coordinator::Impl::ProtocolError(SessionId session, const std::string& what) {
+  const Node* node = NodeOf(session);
+  COPSE_LOG(kWarning, "session ", session, node == nullptr ? "" : absl::StrCat(" of node ", node->announcement.name),
+            " is closed: ", what);
+  sink_->Close(session, what);
+  OnDisconnected(session);
+}
+
+void Coordinator::Impl::OnDisconnected(SessionId session) {
+  const auto it = sessions_.find(session);
+  if (it == sessions_.end()) return;
+  timers_.Cancel(it->second.register_timer);
+  if (!it->second.node.empty()) StreamEnded(session);
+  sessions_.erase(session);
+}
+
+void Coordinator::Impl::StreamEnded(SessionId session) {
+  Node& node = nodes_.at(sessions_.at(session).node);
+  const std::string name = node.announcement.name;
+  COPSE_LOG(kInfo, "node ", name, " (incarnation=", node.announcement.incarnation.value(), ") has no stream any more");
+  sessions_.at(session).node.clear();
+  node.session = 0;
+  NodeAway(node);
+  joins_.Drop(session);
+  const std::set<TeamId> teams = node.teams;
+  for (const TeamId id : teams) {
+    Team* team = TeamOf(id);
+    if (team != nullptr && team->change.has_value()) {
+      AbortChange(*team, {Failure::kMemberLost, absl::StrCat("node ", name, " lost its connection to the planner")});
+    }
+  }
+  NodeSilent(name);
+}
+
+void Coordinator::Impl::NodeAway(Node& node) {
+  node.away_since = clock_->Now();
+  const absl::Duration timeout = options_.node_timeout;
+  node.lost_timer = timers_.Set(node.away_since + timeout, [this, timeout, name = node.announcement.name] {
+    Node& lost = nodes_.at(name);
+    lost.lost = true;
+    NodeGone(lost, absl::StrCat("node ", name, " lost: no contact for ", FormatShortDuration(timeout),
+                                " (incarnation=", lost.announcement.incarnation.value(), ")"));
+  });
+}
+
+void Coordinator::Impl::NodeGone(Node& node, const std::string& text) {
+  COPSE_LOG(kWarning, text, "; teams: ", node.teams.size());
+  const std::set<TeamId> teams = std::move(node.teams);
+  node.teams.clear();
+  for (const TeamId id : teams) {
+    Team* team = TeamOf(id);
+    if (team == nullptr) continue;
+    const std::optional<uint32_t> member = MemberIndex(*team, node.announcement);
+    if (!member.has_value()) continue;
+    team->members[*member].gone = true;
+    // A node that had left does not break the team for those who are still in it.
+    if (!team->members[*member].left) Break(*team, {Failure::kMemberLost, text});
+    team = TeamOf(id);
+    if (team != nullptr) MaybeEnd(*team);
+  }
+}
+
+Coordinator::Impl::Node* Coordinator::Impl::NodeOf(SessionId session) {
+  const auto it = sessions_.find(session);
+  return it == sessions_.end() || it->second.node.empty() ? nullptr : &nodes_.at(it->second.node);
+}
+
+Coordinator::Impl::Node* Coordinator::Impl::LiveNode(const schedule::TeamNode& member) {
+  const auto it = nodes_.find(member.name);
+  if (it == nodes_.end() || it->second.session == 0) return nullptr;
+  return it->second.announcement.incarnation == member.incarnation ? &it->second : nullptr;
+}
+
+void Coordinator::Impl::SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message) {
+  if (const Node* node = LiveNode(member); node != nullptr) sink_->Send(node->session, message);
+}
+
+void Coordinator::Impl::OnMessage(SessionId session, const schedule::FromDaemon& message) {
+  if (sessions_.count(session) == 0) return;  // closed already
+  if (const auto* registration = std::get_if<schedule::Register>(&message)) {
+    if (NodeOf(session) != nullptr) return ProtocolError(session, "Register came twice");
+    return OnRegister(session, *registration);
+  }
+  Node* node = NodeOf(session);
+  if (node == nullptr) return ProtocolError(session, "the first message must be Register");
+  std::visit(
+      [&](const auto& m) {
+        using T = std::decay_t<decltype(m)>;
+        if constexpr (std::is_same_v<T, schedule::JoinTeam>) OnJoin(session, m);
+        if constexpr (std::is_same_v<T, schedule::CancelJoin>) OnCancelJoin(session, m);
+        if constexpr (std::is_same_v<T, schedule::PrepareReply>) OnPrepareReply(*node, m);
+        if constexpr (std::is_same_v<T, schedule::CommitReply>) OnCommitReply(*node, m);
+        if constexpr (std::is_same_v<T, schedule::LeaveTeam>) OnLeaveTeam(*node, m);
+        if constexpr (std::is_same_v<T, schedule::TeamBroken>) OnTeamBroken(*node, m);
+        if constexpr (std::is_same_v<T, schedule::EpochQuery>) OnEpochQuery(*node, m);
+        if constexpr (std::is_same_v<T, schedule::StatusReply>) OnStatusReply(*node, m);
+      },
+      message);
+}
+
+// --- The public face ---
+
+Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
+                         CoordinatorOptions options)
+    : impl_(std::make_unique<Impl>(clock, store, plan_maker, sink, std::move(options))) {}
+Coordinator::~Coordinator() = default;
+
+absl::Status Coordinator::Start() { return impl_->Start(); }
+void Coordinator::SetTimeouts(const CoordinatorOptions& options) { impl_->SetTimeouts(options); }
+void Coordinator::OnConnected(SessionId session) { impl_->OnConnected(session); }
+void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& message) {
+  impl_->OnMessage(session, message);
+}
+void Coordinator::OnDisconnected(SessionId session) { impl_->OnDisconnected(session); }
+void Coordinator::Tick() { impl_->Tick(); }
+absl::Time Coordinator::NextDeadline() const { return impl_->NextDeadline(); }
+std::vector<NodeInfo> Coordinator::Nodes() const { return impl_->Nodes(); }
+absl::StatusOr<NodeInfo> Coordinator::Node(const std::string& name) const { return impl_->FindNode(name); }
+std::vector<TeamInfo> Coordinator::Teams() const { return impl_->Teams(); }
+absl::StatusOr<TeamInfo> Coordinator::Team(TeamId team) const { return impl_->FindTeam(team); }
+std::vector<PlanInfo> Coordinator::Plans() const { return impl_->Plans(); }
+absl::StatusOr<PlanInfo> Coordinator::Plan(PlanId plan) const { return impl_->FindPlan(plan); }
+absl::StatusOr<PlanExplanation> Coordinator::Explain(PlanId plan) const { return impl_->Explain(plan); }
+absl::Status Coordinator::SetDraining(const std::string& node, bool draining) {
+  return impl_->SetDraining(node, draining);
+}
+absl::Status Coordinator::BreakTeam(TeamId team, const std::string& why) { return impl_->BreakTeam(team, why); }
+void Coordinator::ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done) {
+  impl_->ReplanTeam(team, options, std::move(done));
+}
+void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
+                              std::function<void(const StatusAnswer&)> done) {
+  impl_->QueryStatus(nodes, timeout, std::move(done));
+}
+std::vector<CollectiveInfo> Coordinator::MergeCalls(const StatusAnswer& answer) const {
+  return impl_->MergeCalls(answer);
+}
+
+}  // namespace copse::coordinator

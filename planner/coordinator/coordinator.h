@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The coordinator: the planner's state machine. It knows the nodes that registered, forms teams, switches their epochs,
+// ends them when members are lost, and answers administrators. docs/reference/control.md tells the protocol.
+#ifndef COPSE_PLANNER_COORDINATOR_COORDINATOR_H_
+#define COPSE_PLANNER_COORDINATOR_COORDINATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "planner/coordinator/plan_maker.h"
+#include "planner/coordinator/store.h"
+#include "planner/schedule/control.h"
+
+namespace copse::coordinator {
+
+// A daemon's connection. Numbers are given by the caller and never reused.
+using SessionId = uint64_t;
+
+// The way to the daemons. Called from within the coordinator's own calls; must not call back.
+class SessionSink {
+ public:
+  virtual ~SessionSink() = default;
+  // Delivered in order, or the session ends with OnDisconnected.
+  virtual void Send(SessionId session, const schedule::ToDaemon& message) = 0;
+  // Ends a session after what was sent to it. OnDisconnected may follow, and is ignored.
+  virtual void Close(SessionId session, const std::string& why) = 0;
+};
+
+struct CoordinatorOptions {
+  absl::Duration team_formation_timeout = absl::Seconds(30);  // from the first join to the last
+  absl::Duration prepare_timeout = absl::Seconds(10);         // from Prepare to the last PrepareReply
+  absl::Duration node_timeout = absl::Seconds(10);            // a node whose stream is gone for so long is lost
+  absl::Duration register_timeout = absl::Seconds(10);        // from connection to Register
+  uint32_t window = 8;                                        // W
+  uint32_t team_size_max = 65536;
+  uint32_t formations_max = 65536;  // teams whose joins are being gathered
+  std::string join_token;           // empty: none asked for
+};
+
+// --- What administrators see ---
+struct NodeInfo {
+  schedule::NodeAnnouncement announcement;
+  std::string state;  // "ready", "draining", "lost"
+  bool connected = false;
+  uint32_t ranks = 0;      // of teams without a parent
+  double last_seen_s = 0;  // since its stream ended; 0 while it stands
+};
+struct TeamInfo {
+  schedule::TeamLayout layout;  // while joins are gathered: only its identity and parent are set
+  uint32_t size = 0;
+  EpochId epoch{0};
+  std::vector<Rank> missing;  // while joins are gathered
+  std::string state;          // "forming", "ready", "broken"
+  std::string why;            // if broken
+};
+struct PlanInfo {
+  schedule::TeamLayout layout;
+  EpochId epoch{0};
+  schedule::Plan plan;
+};
+struct StatusAnswer {
+  std::vector<schedule::DaemonStatus> nodes;  // by name
+  std::vector<std::string> silent;            // asked, but lost or too late
+};
+// A call in flight, put together from what the nodes say.
+struct CollectiveInfo {
+  TeamId team{0};
+  CallSeq sequence{0};
+  schedule::CallArguments arguments;
+  double age_s = 0;  // of the oldest
+  std::vector<Rank> joined;
+  std::vector<Rank> missing;
+};
+
+// A Coordinator serves all sessions of one planner. Single-threaded and deterministic: time comes from `*clock`, and
+// whatever is sent depends only on the calls made. It is never told about a session before OnConnected.
+//
+// What stays true: a team's epoch is recorded in the store before any Commit of it is sent (sub-teams, which have a
+// parent, are not recorded); an epoch that was recorded is never aborted while the team lives, one that was aborted is
+// never recorded and its number never used again; a daemon is told Commit only if all daemons of the team accepted.
+class Coordinator {
+ public:
+  // All pointers outlive it. Call Start before anything else.
+  Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink, CoordinatorOptions options);
+  ~Coordinator();
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  // Loads the store. The nodes of its teams have node_timeout from now to come back.
+  absl::Status Start();
+  // New time-outs, for what begins from now on; the other options stay.
+  void SetTimeouts(const CoordinatorOptions& options);
+
+  // --- Sessions ---
+  void OnConnected(SessionId session);
+  void OnMessage(SessionId session, const schedule::FromDaemon& message);
+  void OnDisconnected(SessionId session);
+
+  // Does what is due. Call when NextDeadline() is reached; it is InfiniteFuture if nothing waits.
+  void Tick();
+  absl::Time NextDeadline() const;
+
+  // --- Administration. Errors: NOT_FOUND, FAILED_PRECONDITION, INVALID_ARGUMENT; one line each ---
+  std::vector<NodeInfo> Nodes() const;  // by name
+  absl::StatusOr<NodeInfo> Node(const std::string& name) const;
+  std::vector<TeamInfo> Teams() const;  // by id
+  absl::StatusOr<TeamInfo> Team(TeamId team) const;
+  std::vector<PlanInfo> Plans() const;  // by id
+  absl::StatusOr<PlanInfo> Plan(PlanId plan) const;
+  absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
+
+  absl::Status SetDraining(const std::string& node, bool draining);
+  absl::Status BreakTeam(TeamId team, const std::string& why);
+  // Switches the team to newly made plans. `done` is called once, maybe before this returns: with OK when every node
+  // runs the new epoch, ABORTED when the old one goes on, DATA_LOSS if the team broke meanwhile.
+  void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
+  // Asks `nodes` (empty: all that are connected) for their status. `done` is called once, maybe before this returns.
+  void QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
+                   std::function<void(const StatusAnswer&)> done);
+  // Calls in flight by (team, sequence). A rank is missing if no node says that it has joined, and its node says that
+  // it has not come so far or says nothing at all.
+  std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_COORDINATOR_H_

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Inside the coordinator. coordinator.cc has sessions and nodes, registration.cc what a daemon's return settles,
+// teams.cc formation, epochs and ends of teams, administration.cc the rest.
+#ifndef COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
+#define COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "planner/coordinator/coordinator.h"
+#include "planner/coordinator/join_table.h"
+#include "planner/coordinator/timer_queue.h"
+
+namespace copse::coordinator {
+
+// Team ids are reserved in the store in blocks, so that most formations of sub-teams write nothing.
+inline constexpr uint64_t kIdBlock = 64;
+// How many ended teams are remembered, in case a daemon that missed the end comes back with one.
+inline constexpr size_t kEndedTeamsMax = 65536;
+
+// How many joins of a session are remembered.
+inline constexpr size_t kRequestsMax = 4096;
+
+class Coordinator::Impl {
+ public:
+  Impl(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink, CoordinatorOptions options);
+
+  absl::Status Start();
+  void SetTimeouts(const CoordinatorOptions& options);
+  void OnConnected(SessionId session);
+  void OnMessage(SessionId session, const schedule::FromDaemon& message);
+  void OnDisconnected(SessionId session);
+  void Tick();
+  absl::Time NextDeadline() const;
+
+  std::vector<NodeInfo> Nodes() const;
+  absl::StatusOr<NodeInfo> FindNode(const std::string& name) const;
+  std::vector<TeamInfo> Teams() const;
+  absl::StatusOr<TeamInfo> FindTeam(TeamId team) const;
+  std::vector<PlanInfo> Plans() const;
+  absl::StatusOr<PlanInfo> FindPlan(PlanId plan) const;
+  absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
+  absl::Status SetDraining(const std::string& node, bool draining);
+  absl::Status BreakTeam(TeamId team, const std::string& why);
+  void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
+  void QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
+                   std::function<void(const StatusAnswer&)> done);
+  std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;
+
+ private:
+  struct Session {
+    std::string node;  // empty: not registered
+    TimerId register_timer;
+    // Joins that came and were not aborted; the newest kRequestsMax. A daemon says its joins again when it is
+    // Registered, also those that it said just before it knew.
+    std::set<uint64_t> requests;
+  };
+
+  // One start of one daemon: the newest that is known under its name.
+  struct Node {
+    schedule::NodeAnnouncement announcement;
+    SessionId session = 0;  // 0: no stream
+    bool lost = false;
+    absl::Time away_since;
+    TimerId lost_timer;
+    std::set<TeamId> teams;  // that this incarnation is a member of
+  };
+
+  // A node of a team. In the end every member has left or is gone, and the team ends.
+  struct Member {
+    bool left = false;   // all its ranks have destroyed the team
+    bool gone = false;   // lost or restarted
+    bool known = false;  // `committed` is what the daemon said to this coordinator
+    EpochId committed{0};
+  };
+
+  // An epoch that was prepared and is not decided.
+  struct Change {
+    EpochId epoch{0};
+    std::vector<std::string> plans;
+    std::vector<Join> joins;                             // first epoch: by rank
+    std::map<uint32_t, schedule::PrepareReply> replies;  // by node index
+    TimerId timer;
+    std::function<void(const absl::Status&)> done;  // may be null
+  };
+
+  struct Team {
+    TeamRecord record;  // epoch 0: nothing decided yet
+    std::vector<Member> members;
+    std::optional<Change> change;
+    std::function<void(const absl::Status&)> settled;  // of the decided epoch; may be null
+
+    TeamId id() const { return record.layout.id; }
+    bool durable() const { return record.layout.parent == TeamId{0}; }
+    uint32_t node_count() const { return static_cast<uint32_t>(record.layout.nodes.size()); }
+  };
+
+  // --- coordinator.cc: sessions and nodes ---
+  void ProtocolError(SessionId session, const std::string& what);
+  void StreamEnded(SessionId session);                 // of a registered session
+  void NodeAway(Node& node);                           // starts the clock of its loss
+  void NodeGone(Node& node, const std::string& text);  // ends its teams
+  Node* NodeOf(SessionId session);
+  Node* LiveNode(const schedule::TeamNode& member);  // with a stream, and that incarnation; or null
+  void SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message);
+
+  // --- registration.cc ---
+  void OnRegister(SessionId session, const schedule::Register& message);
+  std::optional<schedule::FailureReport> RefusalOf(const schedule::NodeAnnouncement& node) const;
+  bool IsForgotten(const schedule::RunningTeam& running, const schedule::NodeAnnouncement& node) const;
+  void TakeUp(Node& node, const schedule::RunningTeam& running);
+  void Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running);
+  void Adopt(const schedule::RunningTeam& running, const std::string& by);
+  void SaveAborted(TeamId id);
+  void NotListed(Team& team, uint32_t member);
+
+  // --- teams.cc ---
+  void OnJoin(SessionId session, const schedule::JoinTeam& message);
+  void OnCancelJoin(SessionId session, const schedule::CancelJoin& message);
+  void OnPrepareReply(Node& node, const schedule::PrepareReply& message);
+  void OnCommitReply(Node& node, const schedule::CommitReply& message);
+  void OnLeaveTeam(Node& node, const schedule::LeaveTeam& message);
+  void OnTeamBroken(Node& node, const schedule::TeamBroken& message);
+  void OnEpochQuery(Node& node, const schedule::EpochQuery& message);
+  void Act(Gathered gathered);
+  void Form(std::vector<Join> joins);
+  absl::StatusOr<schedule::TeamLayout> MakeLayout(const std::vector<Join>& joins);
+  absl::StatusOr<std::vector<std::string>> MakePlans(const schedule::TeamLayout& layout, const PlanOptions& options);
+  void ForgetRequest(const Join& join);
+  void FailJoins(const std::vector<Join>& joins, const schedule::FailureReport& why);
+  void StartChange(Team& team, Change change);
+  void AbortChange(Team& team, const schedule::FailureReport& why);  // may end the team
+  void Decide(Team& team);
+  void SendCommit(Team& team, uint32_t member);
+  void CheckSettled(Team& team);
+  void Break(Team& team, const schedule::FailureReport& why, const Node* reporter = nullptr);
+  void MarkLeft(Team& team, uint32_t member);
+  bool MaybeEnd(Team& team);  // true: the team is no more
+  void Forget(TeamId id);
+  static std::optional<uint32_t> MemberIndex(const Team& team, const schedule::NodeAnnouncement& node);
+  Team* TeamOf(TeamId id);
+  absl::Status ReserveIds(uint64_t teams, uint64_t plans);
+  absl::Status SaveIfDurable(const Team& team);
+
+  // --- administration.cc ---
+  struct Query {
+    std::set<std::string> waiting;
+    StatusAnswer answer;
+    TimerId timer;
+    std::function<void(const StatusAnswer&)> done;
+  };
+  void OnStatusReply(Node& node, const schedule::StatusReply& message);
+  void NodeSilent(const std::string& node);  // it will not answer any more
+  void FinishQuery(uint64_t query);
+  NodeInfo InfoOf(const Node& node) const;
+  TeamInfo InfoOf(const Team& team) const;
+  std::vector<PlanInfo> PlansOf(const Team& team) const;
+
+  const Clock* clock_;
+  Store* store_;
+  PlanMaker* plan_maker_;
+  SessionSink* sink_;
+  CoordinatorOptions options_;
+
+  TimerQueue timers_;
+  JoinTable joins_;
+  std::map<SessionId, Session> sessions_;
+  std::map<std::string, Node> nodes_;
+  std::map<TeamId, Team> teams_;
+  std::set<TeamId> ended_;  // by this coordinator; the newest kEndedTeamsMax
+  std::set<std::string> draining_;
+  std::map<uint64_t, Query> queries_;
+  uint64_t next_query_ = 1;
+  NextIds next_;
+  NextIds reserved_;        // what the store holds
+  TeamId given_before_{0};  // ids below were given out before this coordinator started
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random steps against daemons that keep the protocol: streams that end with messages on the way, daemons that restart,
+// a planner that dies between any two of its messages, and a store that fails. After each step and after all faults are
+// healed it is checked that an epoch is decided the same way everywhere.
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/fake_clock.h"
+#include "base/log.h"
+#include "base/prng.h"
+#include "base/version.h"
+#include "gtest/gtest.h"
+#include "planner/coordinator/coordinator.h"
+#include "planner/coordinator/fake_plan_maker.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+using NodeKey = std::pair<std::string, Incarnation>;
+
+// What daemons did with an epoch.
+struct EpochHistory {
+  std::set<NodeKey> committed, aborted;
+  std::set<uint64_t> first_calls, plan_hashes;
+  // labels[a][b]: what a issued for b.
+  std::map<NodeKey, std::map<uint32_t, uint32_t>> labels;
+};
+
+struct World;
+
+// A daemon that does what control.h says, and remembers what it was told.
+class FakeDaemon {
+ public:
+  struct Team {
+    schedule::TeamLayout layout;
+    uint32_t self = 0;
+    EpochId epoch{0};
+    std::vector<std::string> plans;
+    bool broken = false;
+    std::optional<schedule::Prepare> prepared;
+    std::vector<uint64_t> requests;
+    uint64_t started = 0, frozen_at = 0;
+    CallSeq first_call{0};
+  };
+
+  FakeDaemon(World* world, std::string name, uint64_t incarnation)
+      : world_(world), key_(std::move(name), Incarnation{incarnation}) {}
+
+  schedule::Register Registration() const;
+  void OnMessage(const schedule::ToDaemon& message);
+  void Join(const schedule::JoinTeam& join);
+  void CancelSomeJoin(Prng& prng);
+  void LeaveSomeTeam(Prng& prng);
+  void BreakSomeTeam(Prng& prng);
+  void AskAboutPrepared();
+  void StartCalls(Prng& prng);
+
+  const NodeKey& key() const { return key_; }
+  std::map<TeamId, Team> teams;
+  std::map<uint64_t, schedule::JoinTeam> joins;  // not answered
+  uint64_t session = 0;                          // 0: not connected
+  bool registered = false;
+
+ private:
+  void Send(const schedule::FromDaemon& message);
+  void Resolve(uint64_t request);
+
+  World* world_;
+  NodeKey key_;
+};
+
+struct World : SessionSink {
+  explicit World(uint64_t seed) : prng(seed) {
+    SetLogLevel(std::getenv("COORDINATOR_LOG") == nullptr ? LogLevel::kError : LogLevel::kInfo);
+    options.team_formation_timeout = absl::Seconds(30);
+    StartPlanner();
+    for (int i = 1; i <= 4; ++i) AddDaemon(absl::StrCat("n", i));
+  }
+
+  // --- Planner ---
+
+  // Fails, or kills the planner right after a save: nothing that it sends afterwards gets out.
+  struct CrashingStore : MemoryStore {
+    explicit CrashingStore(World* world) : world(world) {}
+    absl::Status SaveTeam(const TeamRecord& record) override {
+      if (world->faults && world->prng.Chance(0.02)) return absl::UnavailableError("disk full");
+      const absl::Status status = MemoryStore::SaveTeam(record);
+      if (world->faults && world->prng.Chance(0.05)) world->planner_dead = true;
+      return status;
+    }
+    World* world;
+  };
+
+  void StartPlanner() {
+    planner_dead = false;
+    for (auto& [name, daemon] : daemons) Cut(*daemon);
+    links.clear();
+    coordinator = std::make_unique<Coordinator>(&clock, &store, &plan_maker, this, options);
+    EXPECT_TRUE(coordinator->Start().ok());
+  }
+
+  void Send(SessionId session, const schedule::ToDaemon& message) override {
+    if (planner_dead) return;
+    const auto link = links.find(session);
+    if (link != links.end()) link->second.to_daemon.push_back(message);
+    // Dies in the middle of a round of messages.
+    if (faults && prng.Chance(0.002)) planner_dead = true;
+  }
+  void Close(SessionId session, const std::string& why) override {
+    if (planner_dead) return;
+    const auto link = links.find(session);
+    if (link != links.end()) link->second.closed = why;
+  }
+
+  // --- Daemons and streams ---
+
+  struct Link {
+    std::string daemon;
+    std::deque<schedule::FromDaemon> to_planner;
+    std::deque<schedule::ToDaemon> to_daemon;
+    std::optional<std::string> closed;  // by the planner, after to_daemon
+  };
+
+  void AddDaemon(const std::string& name) { daemons[name] = std::make_unique<FakeDaemon>(this, name, ++incarnations); }
+
+  void Connect(FakeDaemon& daemon) {
+    if (daemon.session != 0) return;
+    daemon.session = ++sessions;
+    links[daemon.session].daemon = daemon.key().first;
+    coordinator->OnConnected(daemon.session);
+    links[daemon.session].to_planner.push_back(daemon.Registration());
+  }
+
+  // The stream ends; what is on the way is lost.
+  void Cut(FakeDaemon& daemon) {
+    if (daemon.session == 0) return;
+    const SessionId session = std::exchange(daemon.session, 0);
+    daemon.registered = false;
+    links.erase(session);
+    if (coordinator != nullptr && !planner_dead) coordinator->OnDisconnected(session);
+  }
+
+  FakeDaemon& SomeDaemon() {
+    auto it = daemons.begin();
+    std::advance(it, prng.Below(daemons.size()));
+    return *it->second;
+  }
+
+  // Moves one message. False if there is none.
+  bool Deliver() {
+    std::vector<std::pair<SessionId, bool>> ready;
+    for (auto& [session, link] : links) {
+      if (!link.to_planner.empty()) ready.emplace_back(session, true);
+      if (!link.to_daemon.empty() || link.closed.has_value()) ready.emplace_back(session, false);
+    }
+    if (ready.empty()) return false;
+    const auto [session, to_planner] = ready[prng.Below(ready.size())];
+    Link& link = links[session];
+    if (to_planner) {
+      const schedule::FromDaemon message = link.to_planner.front();
+      link.to_planner.pop_front();
+      coordinator->OnMessage(session, message);
+    } else if (!link.to_daemon.empty()) {
+      const schedule::ToDaemon message = link.to_daemon.front();
+      link.to_daemon.pop_front();
+      daemons.at(link.daemon)->OnMessage(message);
+    } else {
+      FakeDaemon& daemon = *daemons.at(link.daemon);
+      links.erase(session);
+      coordinator->OnDisconnected(session);
+      if (daemon.session == session) {
+        daemon.session = 0;
+        daemon.registered = false;
+      }
+    }
+    return true;
+  }
+
+  // Ranks of a new team on random nodes; sometimes with a mistake.
+  void StartTeam() {
+    const uint32_t size = 1 + prng.Below(5);
+    schedule::JoinTeam join;
+    join.identity = {1000, "job", 0, absl::StrCat("team ", ++names)};
+    join.size = size;
+    std::vector<TeamId> parents;
+    for (const TeamInfo& team : coordinator->Teams()) {
+      if (team.state == "ready" && team.layout.parent == TeamId{0}) parents.push_back(team.layout.id);
+    }
+    std::vector<std::string> places;
+    for (const auto& [name, daemon] : daemons) places.push_back(name);
+    if (!parents.empty() && prng.Chance(0.4)) {
+      join.parent = parents[prng.Below(parents.size())];
+      places.clear();
+      const TeamInfo parent = coordinator->Team(join.parent).value();
+      for (const schedule::TeamNode& node : parent.layout.nodes) places.push_back(node.name);
+    }
+    for (uint32_t rank = 0; rank < size; ++rank) {
+      if (faults && prng.Chance(0.02)) continue;  // never comes
+      join.rank = Rank{faults && prng.Chance(0.01) ? 0 : rank};
+      join.request = ++requests;
+      daemons.at(places[prng.Below(places.size())])->Join(join);
+    }
+  }
+
+  void Replan() {
+    const std::vector<TeamInfo> teams = coordinator->Teams();
+    if (teams.empty()) return;
+    const TeamInfo& team = teams[prng.Below(teams.size())];
+    ++replans;
+    coordinator->ReplanTeam(team.layout.id, {}, [this](const absl::Status& status) { replanned += status.ok(); });
+  }
+
+  void Step() {
+    FakeDaemon& daemon = SomeDaemon();
+    const double dice = prng.Unit() * 100;
+    if (dice < 70) {
+      Deliver();
+    } else if (dice < 74) {
+      Connect(daemon);
+    } else if (dice < 76) {
+      StartTeam();
+    } else if (dice < 79) {
+      daemon.StartCalls(prng);
+    } else if (dice < 81) {
+      Replan();
+    } else if (dice < 84) {
+      daemon.LeaveSomeTeam(prng);
+    } else if (dice < 84.5) {
+      daemon.BreakSomeTeam(prng);
+    } else if (dice < 85.5) {
+      daemon.AskAboutPrepared();
+    } else if (dice < 85.8) {
+      daemon.CancelSomeJoin(prng);
+    } else if (dice < 86.5) {
+      Cut(daemon);
+    } else if (dice < 86.7) {  // the daemon dies and comes back as another incarnation
+      Cut(daemon);
+      AddDaemon(daemon.key().first);
+    } else if (dice < 86.8) {
+      planner_dead = true;
+    } else if (dice < 95) {
+      clock.Advance(absl::Milliseconds(static_cast<int64_t>(prng.Below(500))));
+      coordinator->Tick();
+    }
+    if (planner_dead) {
+      ++crashes;
+      StartPlanner();
+    }
+    Check();
+  }
+
+  // What holds always.
+  void Check() {
+    for (const auto& [epoch, history] : epochs) {
+      const bool sub_team = sub_teams.count(epoch.first) != 0;
+      // A sub-team is not recorded: when the planner dies while it forms, it ends broken for those who had their
+      // Commit.
+      if (!sub_team && !history.committed.empty() && !history.aborted.empty()) {
+        ADD_FAILURE() << "team " << epoch.first.value() << " epoch " << epoch.second.value()
+                      << " is committed and aborted";
+      }
+      if (history.first_calls.size() > 1 || history.plan_hashes.size() > 1) {
+        ADD_FAILURE() << "team " << epoch.first.value() << ": nodes differ in first call or plans";
+      }
+    }
+  }
+
+  // Heals all faults, lets everything finish, and looks.
+  void Finish() {
+    faults = false;
+    if (planner_dead) StartPlanner();
+    const absl::Time end = clock.Now() + absl::Seconds(120);
+    while (clock.Now() < end) {
+      for (auto& [name, daemon] : daemons) Connect(*daemon);
+      while (Deliver()) {
+      }
+      if (planner_dead) StartPlanner();
+      clock.Advance(absl::Milliseconds(500));
+      coordinator->Tick();
+    }
+    while (Deliver()) {
+    }
+    Check();
+    std::map<TeamId, std::set<std::string>> holders;
+    std::map<TeamId, std::set<EpochId>> held;
+    std::map<TeamId, schedule::TeamLayout> layouts;
+    for (const auto& [name, daemon] : daemons) {
+      EXPECT_TRUE(daemon->registered) << name;
+      EXPECT_TRUE(daemon->joins.empty()) << name << " waits for " << daemon->joins.size() << " joins";
+      for (const auto& [id, team] : daemon->teams) {
+        EXPECT_FALSE(team.prepared.has_value()) << name << ": team " << id.value() << " was never decided";
+        if (team.broken) continue;
+        holders[id].insert(name);
+        held[id].insert(team.epoch);
+        layouts[id] = team.layout;
+      }
+    }
+    for (const auto& [id, nodes] : holders) {
+      EXPECT_EQ(held[id].size(), 1u) << "team " << id.value() << " runs in two epochs";
+      const auto info = coordinator->Team(id);
+      ASSERT_TRUE(info.ok()) << "team " << id.value() << " runs and the planner does not know it";
+      EXPECT_EQ(info->state, "ready") << "team " << id.value() << ": " << info->why;
+      EXPECT_EQ(info->epoch, *held[id].begin());
+      for (const schedule::TeamNode& node : layouts[id].nodes) {
+        if (nodes.count(node.name) != 0) continue;
+        EXPECT_TRUE(left.count({id, {node.name, node.incarnation}}) != 0)
+            << "team " << id.value() << " runs, but not on " << node.name;
+      }
+    }
+    for (const TeamInfo& team : coordinator->Teams()) {
+      if (team.state == "ready") {
+        EXPECT_TRUE(holders.count(team.layout.id) != 0)
+            << "team " << team.layout.id.value() << " is ready and nobody has it";
+      } else {
+        EXPECT_EQ(team.state, "broken") << team.layout.identity.name;
+      }
+    }
+    const Snapshot snapshot = store.Load().value();
+    for (const auto& [id, record] : snapshot.teams) EXPECT_TRUE(coordinator->Team(id).ok());
+  }
+
+  Prng prng;
+  FakeClock clock;
+  FakePlanMaker plan_maker;
+  CrashingStore store{this};
+  CoordinatorOptions options;
+  std::unique_ptr<Coordinator> coordinator;
+  bool planner_dead = false;
+  bool faults = true;
+  std::map<std::string, std::unique_ptr<FakeDaemon>> daemons;
+  std::map<SessionId, Link> links;
+  uint64_t sessions = 0, incarnations = 0, requests = 0, names = 0, labels = 0;
+  uint64_t crashes = 0, replans = 0, replanned = 0, formed = 0;
+  std::map<std::pair<TeamId, EpochId>, EpochHistory> epochs;
+  std::set<TeamId> sub_teams;
+  std::set<std::pair<TeamId, NodeKey>> left;
+};
+
+void FakeDaemon::Send(const schedule::FromDaemon& message) {
+  if (session != 0) world_->links.at(session).to_planner.push_back(message);
+}
+
+schedule::Register FakeDaemon::Registration() const {
+  schedule::Register message;
+  message.node.name = key_.first;
+  message.node.incarnation = key_.second;
+  message.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
+  for (const auto& [id, team] : teams) {
+    message.teams.push_back({team.layout, team.epoch, team.plans, team.broken,
+                             team.prepared.has_value() ? team.prepared->epoch : EpochId{0}});
+  }
+  return message;
+}
+
+void FakeDaemon::Join(const schedule::JoinTeam& join) {
+  joins[join.request] = join;
+  Send(join);
+}
+
+void FakeDaemon::Resolve(uint64_t request) {
+  EXPECT_EQ(joins.erase(request), 1u) << "request " << request << " was answered twice";
+}
+
+void FakeDaemon::CancelSomeJoin(Prng& prng) {
+  if (joins.empty() || session == 0) return;  // a client that dies meanwhile is not modelled
+  auto it = joins.begin();
+  std::advance(it, prng.Below(joins.size()));
+  Send(schedule::CancelJoin{it->first, {Failure::kCanceled, "gave up"}});
+}
+
+void FakeDaemon::LeaveSomeTeam(Prng& prng) {
+  if (teams.empty()) return;
+  auto it = teams.begin();
+  std::advance(it, prng.Below(teams.size()));
+  if (it->second.epoch == EpochId{0} || it->second.prepared.has_value()) return;
+  world_->left.insert({it->first, key_});
+  Send(schedule::LeaveTeam{it->first});
+  teams.erase(it);
+}
+
+void FakeDaemon::BreakSomeTeam(Prng& prng) {
+  if (teams.empty()) return;
+  auto it = teams.begin();
+  std::advance(it, prng.Below(teams.size()));
+  if (it->second.epoch == EpochId{0} || it->second.broken) return;
+  it->second.broken = true;
+  Send(schedule::TeamBroken{it->first, {Failure::kMemberLost, "a process died"}});
+}
+
+void FakeDaemon::AskAboutPrepared() {
+  for (const auto& [id, team] : teams) {
+    if (team.prepared.has_value()) Send(schedule::EpochQuery{id, team.prepared->epoch});
+  }
+}
+
+void FakeDaemon::StartCalls(Prng& prng) {
+  for (auto& [id, team] : teams) {
+    if (team.epoch == EpochId{0} || team.broken) continue;
+    uint64_t more = prng.Below(10);
+    // While a switch is prepared: nothing beyond S + W.
+    if (team.prepared.has_value()) more = std::min(more, team.frozen_at + team.layout.window - team.started);
+    team.started += more;
+  }
+}
+
+void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
+  if (const auto* m = std::get_if<schedule::Registered>(&message)) {
+    if (!m->accepted) return;  // the stream ends
+    registered = true;
+    for (const TeamId id : m->forgotten) {
+      if (teams.count(id) == 0) continue;
+      teams.at(id).broken = true;
+      teams.at(id).prepared.reset();
+    }
+    std::set<uint64_t> answered;
+    for (const auto& [id, team] : teams) {
+      if (team.epoch == EpochId{0}) answered.insert(team.requests.begin(), team.requests.end());
+    }
+    for (const auto& [request, join] : joins) {
+      if (answered.count(request) == 0) Send(join);
+    }
+  } else if (const auto* m = std::get_if<schedule::Prepare>(&message)) {
+    const TeamId id = m->layout.id;
+    EXPECT_EQ(m->hash, schedule::PlanHash(absl::StrJoin(m->plans, "")));
+    if (m->layout.parent != TeamId{0}) world_->sub_teams.insert(id);
+    schedule::PrepareReply reply;
+    reply.team = id;
+    reply.epoch = m->epoch;
+    uint32_t self = 0;
+    while (m->layout.nodes[self].name != key_.first) ++self;
+    EXPECT_EQ(m->layout.nodes[self].incarnation, key_.second);
+    EpochHistory& history = world_->epochs[{id, m->epoch}];
+    // A join that was said twice may be answered twice, once with an Abort.
+    const bool gone = std::any_of(m->requests.begin(), m->requests.end(),
+                                  [this](const auto& request) { return joins.count(request.first) == 0; });
+    if (gone || (world_->faults && world_->prng.Chance(0.05))) {
+      reply.why = {Failure::kNoMemory, gone ? "gone" : "full"};
+      history.aborted.insert(key_);
+      return Send(reply);
+    }
+    Team& team = teams[id];
+    team.layout = m->layout;
+    team.self = self;
+    team.prepared = *m;
+    team.frozen_at = team.started;
+    for (const auto& [request, rank] : m->requests) team.requests.push_back(request);
+    for (uint32_t v = 0; v < m->layout.nodes.size(); ++v) {
+      if (v == self) continue;
+      history.labels[key_][v] = static_cast<uint32_t>(++world_->labels);
+      reply.incoming.push_back({NodeIndex{v}, history.labels[key_][v]});
+    }
+    reply.accepted = true;
+    reply.started = CallSeq{team.started};
+    Send(reply);
+  } else if (const auto* m = std::get_if<schedule::Commit>(&message)) {
+    const auto it = teams.find(m->team);
+    if (it == teams.end()) return;
+    Team& team = it->second;
+    if (team.epoch >= m->epoch) return Send(schedule::CommitReply{m->team, m->epoch});
+    ASSERT_TRUE(team.prepared.has_value() && team.prepared->epoch == m->epoch)
+        << key_.first << ": Commit of team " << m->team.value() << " epoch " << m->epoch.value() << " was not prepared";
+    EXPECT_LE(team.started, std::max<uint64_t>(m->first_call.value(), 0))
+        << "a call of the old epoch is beyond the switch";
+    EpochHistory& history = world_->epochs[{m->team, m->epoch}];
+    for (const schedule::EdgeLabel& label : m->outgoing) {
+      const schedule::TeamNode& peer = team.layout.nodes[label.neighbour.value()];
+      EXPECT_EQ(label.label, (history.labels[{peer.name, peer.incarnation}][team.self]));
+    }
+    EXPECT_EQ(m->outgoing.size(), team.layout.nodes.size() - 1);
+    history.committed.insert(key_);
+    history.first_calls.insert(m->first_call.value());
+    history.plan_hashes.insert(team.prepared->hash);
+    if (team.epoch == EpochId{0}) {
+      for (const uint64_t request : team.requests) Resolve(request);
+      team.requests.clear();
+      ++world_->formed;
+    }
+    team.epoch = m->epoch;
+    team.first_call = m->first_call;
+    team.plans = team.prepared->plans;
+    team.prepared.reset();
+    Send(schedule::CommitReply{m->team, m->epoch});
+  } else if (const auto* m = std::get_if<schedule::Abort>(&message)) {
+    for (const uint64_t request : m->requests) joins.erase(request);
+    const auto it = teams.find(m->team);
+    if (it == teams.end() || !it->second.prepared.has_value() || it->second.prepared->epoch != m->epoch) return;
+    // A node that was given up before its Commit reached it finds the team at its end: nothing is left to commit.
+    EpochHistory& history = world_->epochs[{m->team, m->epoch}];
+    const auto info = world_->coordinator->Team(m->team);
+    if (history.committed.empty() || (info.ok() && info->state == "ready")) history.aborted.insert(key_);
+    if (it->second.epoch != EpochId{0}) return it->second.prepared.reset();
+    const std::vector<uint64_t> unanswered = it->second.requests;
+    teams.erase(it);
+    for (const uint64_t request : unanswered) {
+      if (joins.count(request) != 0) Send(joins.at(request));
+    }
+  } else if (const auto* m = std::get_if<schedule::BreakTeam>(&message)) {
+    const auto it = teams.find(m->team);
+    if (it == teams.end()) return;
+    EXPECT_NE(it->second.epoch, EpochId{0}) << "BreakTeam of a team that was never committed here";
+    it->second.broken = true;
+  }
+}
+
+// What a run did, to see that it was not idle.
+struct Totals {
+  uint64_t formed = 0, replanned = 0, crashes = 0;
+};
+
+void RunSeed(uint64_t seed, int steps, Totals* totals) {
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  World world(seed);
+  for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) world.Step();
+  if (!testing::Test::HasFailure()) world.Finish();
+  totals->formed += world.formed;
+  totals->replanned += world.replanned;
+  totals->crashes += world.crashes;
+}
+
+// COORDINATOR_SEED=N runs that one only, COORDINATOR_LOG=1 tells what the coordinator does.
+TEST(CoordinatorRandomTest, EpochsAreDecidedAlikeEverywhere) {
+  uint64_t seed = 0;
+  Totals totals;
+  if (const char* text = std::getenv("COORDINATOR_SEED"); text != nullptr && absl::SimpleAtoi(text, &seed)) {
+    return RunSeed(seed, 10000, &totals);
+  }
+  for (seed = 1; seed <= 100 && !HasFailure(); ++seed) RunSeed(seed, 10000, &totals);
+  EXPECT_GT(totals.formed, 1000u);
+  EXPECT_GT(totals.replanned, 300u);
+  EXPECT_GT(totals.crashes, 100u);
+  RecordProperty("formed", static_cast<int>(totals.formed));
+  RecordProperty("replanned", static_cast<int>(totals.replanned));
+  RecordProperty("crashes", static_cast<int>(totals.crashes));
+}
+
+}  // namespace
+}  // namespace copse::coordinator

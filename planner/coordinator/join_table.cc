@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/coordinator/join_table.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+
+constexpr size_t kRankListLengthMax = 60;
+
+std::string Claim(const Join& join) {
+  return absl::StrCat("node ", join.node, " (request=", join.message.request, ")");
+}
+
+std::vector<Join> JoinsOf(const std::map<Rank, Join>& joins) {
+  std::vector<Join> out;
+  for (const auto& [rank, join] : joins) out.push_back(join);
+  return out;
+}
+
+}  // namespace
+
+std::string RankList(const std::vector<Rank>& ranks) {
+  std::string out;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1].value() == ranks[last].value() + 1) ++last;
+    const std::string range =
+        last == i ? absl::StrCat(ranks[i].value()) : absl::StrCat(ranks[i].value(), "-", ranks[last].value());
+    if (out.size() + range.size() > kRankListLengthMax) return out + ",...";
+    absl::StrAppend(&out, out.empty() ? "" : ",", range);
+    i = last + 1;
+  }
+  return out;
+}
+
+std::vector<Rank> JoinTable::Missing(const Formation& formation) {
+  std::vector<Rank> missing;
+  for (Rank rank{0}; rank.value() < formation.size; ++rank) {
+    if (formation.joins.count(rank) == 0) missing.push_back(rank);
+  }
+  return missing;
+}
+
+Gathered JoinTable::Fail(const Key& key, Failure failure, const std::string& text, std::vector<Join> more) {
+  Gathered gathered;
+  gathered.state = Gathered::State::kFailed;
+  gathered.why = {failure, absl::StrCat(text, " (team=", schedule::DescribeTeam(key.first), ")")};
+  const auto it = formations_.find(key);
+  if (it != formations_.end()) {
+    gathered.joins = JoinsOf(it->second.joins);
+    formations_.erase(it);
+  }
+  for (Join& join : more) gathered.joins.push_back(std::move(join));
+  return gathered;
+}
+
+Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
+  const Key key{join.message.identity, join.message.parent};
+  const uint32_t size = join.message.size;
+  const Rank rank = join.message.rank;
+  if (size == 0 || size > team_size_max_) {
+    return Fail(key, Failure::kInvalidArgument,
+                absl::StrCat("size of ", Claim(join), ": ", size, " (limit 1 to ", team_size_max_, ")"), {join});
+  }
+  if (rank.value() >= size) {
+    return Fail(key, Failure::kInvalidArgument,
+                absl::StrCat("rank of ", Claim(join), ": ", rank.value(), " (limit ", size - 1, ")"), {join});
+  }
+  auto it = formations_.find(key);
+  if (it == formations_.end()) {
+    if (formations_.size() >= formations_max_) {
+      return Fail(key, Failure::kNoResource, absl::StrCat("too many teams are forming (limit ", formations_max_, ")"),
+                  {join});
+    }
+    it = formations_.emplace(key, Formation{size, {}, {}, now + timeout, timeout}).first;
+  }
+  Formation& formation = it->second;
+  if (formation.size != size) {
+    const Join& first = formation.joins.empty() ? join : formation.joins.begin()->second;
+    return Fail(key, Failure::kMismatch,
+                absl::StrCat("sizes differ: ", formation.size, " says ", Claim(first), " as rank ",
+                             first.message.rank.value(), ", ", size, " says ", Claim(join), " as rank ", rank.value()),
+                {join});
+  }
+  formation.away.erase(join.node);
+  const auto [claimed, is_new] = formation.joins.emplace(rank, join);
+  if (!is_new) {
+    const Join& other = claimed->second;
+    return Fail(key, Failure::kMismatch,
+                absl::StrCat("rank ", rank.value(), " claimed twice: by ", Claim(other), " and by ", Claim(join)),
+                {join});
+  }
+  if (formation.joins.size() < size) return {};
+  Gathered complete{Gathered::State::kComplete, JoinsOf(formation.joins), {}};
+  formations_.erase(it);
+  return complete;
+}
+
+Gathered JoinTable::Refuse(Join join, Failure failure, const std::string& text) {
+  const Key key{join.message.identity, join.message.parent};
+  return Fail(key, failure, text, {std::move(join)});
+}
+
+Gathered JoinTable::Cancel(uint64_t session, uint64_t request, const schedule::FailureReport& why) {
+  for (const auto& [key, formation] : formations_) {
+    for (const auto& [rank, join] : formation.joins) {
+      if (join.session != session || join.message.request != request) continue;
+      const std::string text = absl::StrCat("rank ", rank.value(), " on node ", join.node, " went away: ", why.text);
+      return Fail(Key(key), why.failure == Failure::kNone ? Failure::kMemberLost : why.failure, text);
+    }
+  }
+  return {};
+}
+
+void JoinTable::Drop(uint64_t session) {
+  for (auto it = formations_.begin(); it != formations_.end();) {
+    Formation& formation = it->second;
+    for (auto join = formation.joins.begin(); join != formation.joins.end();) {
+      if (join->second.session == session) {
+        formation.away.insert(join->second.node);
+        join = formation.joins.erase(join);
+      } else {
+        ++join;
+      }
+    }
+    it = formation.joins.empty() ? formations_.erase(it) : std::next(it);
+  }
+}
+
+std::vector<Gathered> JoinTable::TakeLate(absl::Time now) {
+  std::vector<Key> late;
+  for (const auto& [key, formation] : formations_) {
+    if (formation.deadline <= now) late.push_back(key);
+  }
+  std::vector<Gathered> failed;
+  for (const Key& key : late) {
+    const Formation& formation = formations_.at(key);
+    const std::vector<Rank> missing = Missing(formation);
+    std::string text =
+        absl::StrCat(missing.size(), " of ", formation.size, missing.size() == 1 ? " rank" : " ranks",
+                     " missing after ", absl::FormatDuration(formation.timeout), ": ", RankList(missing));
+    if (!formation.away.empty()) absl::StrAppend(&text, "; no contact with node ", absl::StrJoin(formation.away, ", "));
+    failed.push_back(Fail(key, Failure::kTimedOut, text));
+  }
+  return failed;
+}
+
+absl::Time JoinTable::NextDeadline() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [key, formation] : formations_) next = std::min(next, formation.deadline);
+  return next;
+}
+
+std::vector<Forming> JoinTable::List() const {
+  std::vector<Forming> out;
+  for (const auto& [key, formation] : formations_) {
+    out.push_back({key.first, key.second, formation.size, JoinsOf(formation.joins), Missing(formation)});
+  }
+  return out;
+}
+
+}  // namespace copse::coordinator

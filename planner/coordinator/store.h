@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the coordinator keeps across a restart of the planner.
+#ifndef COPSE_PLANNER_COORDINATOR_STORE_H_
+#define COPSE_PLANNER_COORDINATOR_STORE_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "planner/schedule/control.h"
+
+namespace copse::coordinator {
+
+// A team as decided: it is written when its first epoch is decided, replaced at every switch, and removed when it
+// ended. The labels are those of `epoch`: they let a planner that restarted between record and Commit send that Commit
+// again.
+struct TeamRecord {
+  schedule::TeamLayout layout;
+  EpochId epoch{0};  // the last one that was decided
+  // The last one that was prepared. Saved before Prepare of a switch is sent, so that an epoch that was aborted never
+  // comes again: daemons also ask one another what became of it.
+  EpochId prepared{0};
+  CallSeq first_call{0};           // its first call
+  std::vector<std::string> plans;  // encoded
+  // By node index: the labels to use towards its neighbours. Empty if the planner never knew (adopted team).
+  std::vector<std::vector<schedule::EdgeLabel>> outgoing;
+  bool broken = false;
+  schedule::FailureReport why;  // if broken
+};
+
+// Ids below these were, or may have been, given out.
+struct NextIds {
+  TeamId team{1};
+  PlanId plan{1};
+};
+
+struct Snapshot {
+  std::map<TeamId, TeamRecord> teams;
+  std::set<std::string> draining;  // node names
+  // Sub-teams that were formed when the planner died, and that a daemon was then told to abort: others may have
+  // committed them, and must not keep them. Rare.
+  std::set<TeamId> aborted;
+  NextIds next;
+};
+
+// A Store keeps a Snapshot. When a Save or Remove returns OK the change survives a crash of planner and machine; when
+// it fails, nothing changed. Called by the coordinator's thread only.
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual absl::StatusOr<Snapshot> Load() = 0;
+  virtual absl::Status SaveTeam(const TeamRecord& record) = 0;
+  virtual absl::Status RemoveTeam(TeamId team) = 0;
+  virtual absl::Status SaveDraining(const std::string& node, bool draining) = 0;
+  virtual absl::Status SaveNextIds(const NextIds& next) = 0;
+  virtual absl::Status SaveAborted(TeamId team) = 0;
+};
+
+// Survives the coordinator, not the process: for the simulator, tests, and a planner without `state`.
+class MemoryStore : public Store {
+ public:
+  absl::StatusOr<Snapshot> Load() override { return snapshot_; }
+  absl::Status SaveTeam(const TeamRecord& record) override {
+    snapshot_.teams[record.layout.id] = record;
+    return absl::OkStatus();
+  }
+  absl::Status RemoveTeam(TeamId team) override {
+    snapshot_.teams.erase(team);
+    return absl::OkStatus();
+  }
+  absl::Status SaveDraining(const std::string& node, bool draining) override {
+    if (draining) {
+      snapshot_.draining.insert(node);
+    } else {
+      snapshot_.draining.erase(node);
+    }
+    return absl::OkStatus();
+  }
+  absl::Status SaveNextIds(const NextIds& next) override {
+    snapshot_.next = next;
+    return absl::OkStatus();
+  }
+  absl::Status SaveAborted(TeamId team) override {
+    snapshot_.aborted.insert(team);
+    return absl::OkStatus();
+  }
+
+ private:
+  Snapshot snapshot_;
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_STORE_H_

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Teams: how they form, switch epochs, break and end.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "planner/coordinator/coordinator_impl.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+FailureReport FailureOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return {Failure::kInvalidArgument, std::string(status.message())};
+    case absl::StatusCode::kResourceExhausted:
+      return {Failure::kNoResource, std::string(status.message())};
+    case absl::StatusCode::kUnimplemented:
+      return {Failure::kNotSupported, std::string(status.message())};
+    default:
+      return {Failure::kInternal, std::string(status.message())};
+  }
+}
+
+// Empty if the labels can be used as they are.
+std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_t self, uint32_t node_count) {
+  std::set<uint32_t> seen;
+  for (const schedule::EdgeLabel& label : labels) {
+    const uint32_t neighbour = label.neighbour.value();
+    if (neighbour >= node_count || neighbour == self) {
+      return absl::StrCat("label for node index ", neighbour, " (own=", self, ", nodes=", node_count, ")");
+    }
+    if (!seen.insert(neighbour).second) return absl::StrCat("two labels for node index ", neighbour);
+  }
+  return "";
+}
+
+// Does `from` ever send to `to`?
+bool Sends(const schedule::Plan& plan, uint32_t from, uint32_t to) {
+  if (plan.kind == schedule::PlanKind::kTree) return true;  // neighbours send both ways
+  return std::any_of(plan.steps[from].begin(), plan.steps[from].end(),
+                     [&](const schedule::ExchangeStep& step) { return step.send_to == to; });
+}
+
+}  // namespace
+
+// --- Formation ---
+
+void Coordinator::Impl::OnJoin(SessionId session, const schedule::JoinTeam& message) {
+  std::set<uint64_t>& requests = sessions_.at(session).requests;
+  if (!requests.insert(message.request).second) return;
+  if (requests.size() > kRequestsMax) requests.erase(requests.begin());
+  Join join{session, sessions_.at(session).node, message};
+  if (draining_.count(join.node) != 0) {
+    return Act(joins_.Refuse(join, Failure::kNoResource, absl::StrCat("node ", join.node, " is draining")));
+  }
+  if (message.parent != TeamId{0}) {
+    const Team* parent = TeamOf(message.parent);
+    const std::string name = absl::StrCat("parent team ", message.parent.value());
+    if (parent == nullptr || parent->record.epoch == EpochId{0}) {
+      return Act(joins_.Refuse(join, Failure::kInvalidArgument, absl::StrCat(name, " is not known")));
+    }
+    if (parent->record.broken)
+      return Act(
+          joins_.Refuse(join, Failure::kMemberLost, absl::StrCat(name, " is broken: ", parent->record.why.text)));
+    if (!MemberIndex(*parent, nodes_.at(join.node).announcement).has_value()) {
+      return Act(
+          joins_.Refuse(join, Failure::kInvalidArgument, absl::StrCat(name, " has no rank on node ", join.node)));
+    }
+  }
+  Act(joins_.Add(std::move(join), clock_->Now(), options_.team_formation_timeout));
+}
+
+void Coordinator::Impl::OnCancelJoin(SessionId session, const schedule::CancelJoin& message) {
+  Gathered gathered = joins_.Cancel(session, message.request, message.why);
+  if (gathered.state == Gathered::State::kFailed) return Act(std::move(gathered));
+  for (const TeamId id : nodes_.at(sessions_.at(session).node).teams) {
+    Team& team = teams_.at(id);
+    if (!team.change.has_value()) continue;
+    for (const Join& join : team.change->joins) {
+      if (join.session != session || join.message.request != message.request) continue;
+      const Failure failure = message.why.failure == Failure::kNone ? Failure::kMemberLost : message.why.failure;
+      return AbortChange(team, {failure, absl::StrCat("rank ", join.message.rank.value(), " on node ", join.node,
+                                                      " went away: ", message.why.text)});
+    }
+  }
+}
+
+void Coordinator::Impl::Act(Gathered gathered) {
+  switch (gathered.state) {
+    case Gathered::State::kWaiting:
+      return;
+    case Gathered::State::kComplete:
+      return Form(std::move(gathered.joins));
+    case Gathered::State::kFailed:
+      return FailJoins(gathered.joins, gathered.why);
+  }
+}
+
+void Coordinator::Impl::ForgetRequest(const Join& join) {
+  const auto it = sessions_.find(join.session);
+  if (it != sessions_.end()) it->second.requests.erase(join.message.request);
+}
+
+void Coordinator::Impl::FailJoins(const std::vector<Join>& joins, const FailureReport& why) {
+  COPSE_LOG(kInfo, "a team is not formed: ", why.text);
+  std::map<SessionId, std::vector<uint64_t>> requests;
+  for (const Join& join : joins) {
+    ForgetRequest(join);
+    requests[join.session].push_back(join.message.request);
+  }
+  for (auto& [session, list] : requests)
+    sink_->Send(session, schedule::Abort{TeamId{0}, EpochId{1}, why, std::move(list)});
+}
+
+absl::StatusOr<schedule::TeamLayout> Coordinator::Impl::MakeLayout(const std::vector<Join>& joins) {
+  schedule::TeamLayout layout;
+  layout.identity = joins[0].message.identity;
+  layout.parent = joins[0].message.parent;
+  layout.window = options_.window;
+  std::map<std::string, uint32_t> index_of;
+  std::vector<uint32_t> ranks;  // of each node
+  for (const Join& join : joins) {
+    const auto [it, is_new] = index_of.emplace(join.node, static_cast<uint32_t>(layout.nodes.size()));
+    if (is_new) {
+      const schedule::NodeAnnouncement& node = nodes_.at(join.node).announcement;
+      layout.nodes.push_back({node.name, node.incarnation, node.worker_address});
+      ranks.push_back(0);
+    }
+    if (++ranks[it->second] > schedule::kLocalRanksMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("node ", join.node, ": more than ", schedule::kLocalRanksMax, " ranks of one team"));
+    }
+    layout.shape.node_of_rank.push_back(NodeIndex{it->second});
+  }
+  layout.shape.node_count = static_cast<uint32_t>(layout.nodes.size());
+  RETURN_IF_ERROR(ReserveIds(1, 0));
+  layout.id = next_.team++;
+  return layout;
+}
+
+absl::StatusOr<std::vector<std::string>> Coordinator::Impl::MakePlans(const schedule::TeamLayout& layout,
+                                                                      const PlanOptions& options) {
+  ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, plan_maker_->MakePlans(layout, options));
+  RETURN_IF_ERROR(ReserveIds(0, plans.size()));
+  std::vector<std::string> encoded;
+  for (schedule::Plan& plan : plans) {
+    plan.id = next_.plan++;
+    encoded.push_back(schedule::EncodePlan(plan));
+  }
+  return encoded;
+}
+
+void Coordinator::Impl::Form(std::vector<Join> joins) {
+  absl::StatusOr<schedule::TeamLayout> layout = MakeLayout(joins);
+  if (!layout.ok()) return FailJoins(joins, FailureOf(layout.status()));
+  absl::StatusOr<std::vector<std::string>> plans = MakePlans(*layout, PlanOptions{});
+  if (!plans.ok()) return FailJoins(joins, FailureOf(plans.status()));
+  Team& team = teams_[layout->id];
+  team.record.layout = *std::move(layout);
+  team.members.resize(team.node_count());
+  for (const schedule::TeamNode& member : team.record.layout.nodes) nodes_.at(member.name).teams.insert(team.id());
+  Change change;
+  change.plans = *std::move(plans);
+  change.joins = std::move(joins);
+  team.record.prepared = EpochId{1};
+  StartChange(team, std::move(change));
+}
+
+// --- Epochs ---
+
+void Coordinator::Impl::StartChange(Team& team, Change change) {
+  const TeamId id = team.id();
+  change.epoch = team.record.prepared;
+  change.timer = timers_.Set(clock_->Now() + options_.prepare_timeout, [this, id, timeout = options_.prepare_timeout] {
+    Team& late = teams_.at(id);
+    std::vector<std::string> silent;
+    for (uint32_t i = 0; i < late.node_count(); ++i) {
+      if (late.change->replies.count(i) == 0) silent.push_back(late.record.layout.nodes[i].name);
+    }
+    AbortChange(late, {Failure::kTimedOut, absl::StrCat("no answer to prepare within ", FormatShortDuration(timeout),
+                                                        " from node ", absl::StrJoin(silent, ", "))});
+  });
+  team.change = std::move(change);
+
+  schedule::Prepare prepare;
+  prepare.layout = team.record.layout;
+  prepare.epoch = team.change->epoch;
+  prepare.plans = team.change->plans;
+  prepare.hash = schedule::PlanHash(absl::StrJoin(prepare.plans, ""));
+  for (uint32_t i = 0; i < team.node_count(); ++i) {
+    const schedule::TeamNode& member = team.record.layout.nodes[i];
+    prepare.requests.clear();
+    for (const Join& join : team.change->joins) {
+      if (join.node == member.name) prepare.requests.emplace_back(join.message.request, join.message.rank);
+    }
+    SendTo(member, prepare);
+  }
+}
+
+void Coordinator::Impl::AbortChange(Team& team, const FailureReport& why) {
+  Change change = *std::move(team.change);
+  team.change.reset();
+  timers_.Cancel(change.timer);
+  for (const Join& join : change.joins) ForgetRequest(join);
+  const TeamId id = team.id();
+  COPSE_LOG(kInfo, "team ", id.value(), ": epoch ", change.epoch.value(), " is aborted: ", why.text);
+  for (const schedule::TeamNode& member : team.record.layout.nodes) {
+    schedule::Abort abort{id, change.epoch, why, {}};
+    for (const Join& join : change.joins) {
+      if (join.node == member.name) abort.requests.push_back(join.message.request);
+    }
+    SendTo(member, abort);
+  }
+  if (team.record.epoch == EpochId{0}) Forget(id);
+  if (change.done) change.done(absl::AbortedError(absl::StrCat("team ", id.value(), ": ", why.text)));
+}
+
+void Coordinator::Impl::OnPrepareReply(Node& node, const schedule::PrepareReply& message) {
+  Team* team = TeamOf(message.team);
+  if (team == nullptr || !team->change.has_value() || team->change->epoch != message.epoch)
+    return;  // of an epoch that was aborted
+  const std::optional<uint32_t> member = MemberIndex(*team, node.announcement);
+  if (!member.has_value() || team->change->replies.count(*member) != 0) return;
+  const std::string who = absl::StrCat("node ", node.announcement.name);
+  if (!message.accepted) {
+    const Failure failure = message.why.failure == Failure::kNone ? Failure::kInternal : message.why.failure;
+    return AbortChange(
+        *team,
+        {failure, absl::StrCat(who, " refused: ", absl::StripPrefix(message.why.text, absl::StrCat(who, ": ")))});
+  }
+  if (const std::string mistake = LabelMistake(message.incoming, *member, team->node_count()); !mistake.empty()) {
+    return AbortChange(*team, {Failure::kInternal, absl::StrCat(who, " answered prepare badly: ", mistake)});
+  }
+  team->change->replies.emplace(*member, message);
+  if (team->change->replies.size() == team->node_count()) Decide(*team);
+}
+
+void Coordinator::Impl::Decide(Team& team) {
+  const Change& change = *team.change;
+  TeamRecord decided = team.record;
+  decided.epoch = change.epoch;
+  decided.plans = change.plans;
+  decided.outgoing.assign(team.node_count(), {});
+  std::vector<std::set<uint32_t>> may_send(team.node_count());
+  uint64_t started = 0;
+  for (const auto& [member, reply] : change.replies) {
+    started = std::max(started, reply.started.value());
+    for (const schedule::EdgeLabel& label : reply.incoming) {
+      decided.outgoing[label.neighbour.value()].push_back({NodeIndex{member}, label.label});
+      may_send[label.neighbour.value()].insert(member);
+    }
+  }
+  for (const std::string& encoded : change.plans) {
+    const absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
+    if (!plan.ok()) return AbortChange(team, FailureOf(plan.status()));
+    for (uint32_t from = 0; from < team.node_count(); ++from) {
+      for (const NodeIndex to : schedule::NeighboursOf(*plan, NodeIndex{from})) {
+        if (may_send[from].count(to.value()) != 0 || !Sends(*plan, from, to.value())) continue;
+        return AbortChange(team, {Failure::kInternal,
+                                  absl::StrCat("node ", team.record.layout.nodes[to.value()].name,
+                                               " issued no label for node ", team.record.layout.nodes[from].name)});
+      }
+    }
+  }
+  const bool first = team.record.epoch == EpochId{0};
+  decided.first_call = CallSeq{first ? 0 : started + decided.layout.window + 1};
+  // From here on the decision stands: whoever asks, now or after a restart, is told Commit.
+  if (decided.layout.parent == TeamId{0}) {
+    const absl::Status saved = store_->SaveTeam(decided);
+    if (!saved.ok()) {
+      COPSE_LOG(kError, "team ", team.id().value(), " cannot be recorded: ", saved.message());
+      return AbortChange(team, {Failure::kInternal, "the planner could not record the decision"});
+    }
+  }
+  timers_.Cancel(change.timer);
+  team.settled = std::move(team.change->done);
+  team.record = std::move(decided);
+  team.change.reset();
+  COPSE_LOG(kInfo, "team ", team.id().value(), " (", schedule::DescribeTeam(team.record.layout.identity),
+            ", ranks=", team.record.layout.shape.size(), ", nodes=", team.node_count(), "): epoch ",
+            team.record.epoch.value(), " from call ", team.record.first_call.value());
+  for (uint32_t i = 0; i < team.node_count(); ++i) {
+    team.members[i].known = true;
+    SendCommit(team, i);
+  }
+}
+
+void Coordinator::Impl::SendCommit(Team& team, uint32_t member) {
+  const TeamRecord& record = team.record;
+  SendTo(record.layout.nodes[member],
+         schedule::Commit{record.layout.id, record.epoch, record.first_call, record.outgoing[member]});
+}
+
+void Coordinator::Impl::OnCommitReply(Node& node, const schedule::CommitReply& message) {
+  Team* team = TeamOf(message.team);
+  const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
+  if (!member.has_value() || message.epoch > team->record.epoch) return;
+  Member& state = team->members[*member];
+  state.known = true;
+  state.committed = std::max(state.committed, message.epoch);
+  CheckSettled(*team);
+}
+
+void Coordinator::Impl::CheckSettled(Team& team) {
+  for (const Member& member : team.members) {
+    if (!member.left && !member.gone && member.committed != team.record.epoch) return;
+  }
+  if (team.settled) std::exchange(team.settled, nullptr)(absl::OkStatus());
+}
+
+void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& message) {
+  Team* team = TeamOf(message.team);
+  const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
+  if (member.has_value() && team->change.has_value() && team->change->epoch == message.epoch)
+    return;  // the answer will come
+  if (member.has_value() && message.epoch == team->record.epoch && *member < team->record.outgoing.size()) {
+    SendCommit(*team, *member);
+    if (team->record.broken) sink_->Send(node.session, schedule::BreakTeam{message.team, team->record.why});
+    return;
+  }
+  sink_->Send(node.session,
+              schedule::Abort{
+                  message.team, message.epoch, {Failure::kMemberLost, "the planner has not decided this epoch"}, {}});
+}
+
+void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options,
+                                   std::function<void(const absl::Status&)> done) {
+  Team* team = TeamOf(id);
+  const std::string name = absl::StrCat("team ", id.value());
+  if (team == nullptr) return done(absl::NotFoundError(absl::StrCat(name, ": not known")));
+  const auto refuse = [&](const std::string& why) {
+    done(absl::FailedPreconditionError(absl::StrCat(name, ": ", why)));
+  };
+  if (team->record.broken) return refuse(absl::StrCat("broken: ", team->record.why.text));
+  if (!team->durable())
+    return refuse(absl::StrCat("is derived from team ", team->record.layout.parent.value(), ": replan that"));
+  if (team->change.has_value())
+    return refuse(team->record.epoch == EpochId{0} ? "is still forming" : "is being replanned already");
+  for (uint32_t i = 0; i < team->node_count(); ++i) {
+    const schedule::TeamNode& node = team->record.layout.nodes[i];
+    const Member& member = team->members[i];
+    if (member.left || member.gone) return refuse(absl::StrCat("node ", node.name, " has left it"));
+    if (LiveNode(node) == nullptr) return refuse(absl::StrCat("node ", node.name, " is not connected"));
+    if (member.committed != team->record.epoch)
+      return refuse(absl::StrCat("node ", node.name, " has not confirmed epoch ", team->record.epoch.value()));
+  }
+  absl::StatusOr<std::vector<std::string>> plans = MakePlans(team->record.layout, options);
+  if (!plans.ok()) return done(plans.status());
+  TeamRecord record = team->record;
+  ++record.prepared;
+  if (const absl::Status status = store_->SaveTeam(record); !status.ok()) return done(status);
+  team->record.prepared = record.prepared;
+  Change change;
+  change.plans = *std::move(plans);
+  change.done = std::move(done);
+  StartChange(*team, std::move(change));
+}
+
+// --- Ends ---
+
+void Coordinator::Impl::OnLeaveTeam(Node& node, const schedule::LeaveTeam& message) {
+  Team* team = TeamOf(message.team);
+  const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
+  if (!member.has_value()) return sink_->Send(node.session, schedule::EndTeam{message.team});
+  MarkLeft(*team, *member);
+}
+
+void Coordinator::Impl::MarkLeft(Team& team, uint32_t member) {
+  const TeamId id = team.id();
+  if (team.change.has_value()) {
+    AbortChange(team,
+                {Failure::kCanceled, absl::StrCat("node ", team.record.layout.nodes[member].name, " left the team")});
+    if (TeamOf(id) == nullptr) return;
+  }
+  team.members[member].left = true;
+  CheckSettled(team);
+  MaybeEnd(team);
+}
+
+void Coordinator::Impl::OnTeamBroken(Node& node, const schedule::TeamBroken& message) {
+  Team* team = TeamOf(message.team);
+  if (team == nullptr || !MemberIndex(*team, node.announcement).has_value()) return;
+  FailureReport why = message.why;
+  if (why.failure == Failure::kNone) why.failure = Failure::kInternal;
+  Break(*team, why, &node);
+}
+
+void Coordinator::Impl::Break(Team& team, const FailureReport& why, const Node* reporter) {
+  const TeamId id = team.id();
+  if (team.change.has_value()) {
+    AbortChange(team, why);
+    if (TeamOf(id) == nullptr) return;
+  }
+  if (team.record.broken) return;
+  team.record.broken = true;
+  team.record.why = why;
+  COPSE_LOG(kWarning, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity),
+            ") is broken: ", why.text);
+  if (const absl::Status status = SaveIfDurable(team); !status.ok()) {
+    COPSE_LOG(kError, "team ", id.value(), " cannot be recorded as broken: ", status.message());
+  }
+  for (uint32_t i = 0; i < team.node_count(); ++i) {
+    const Member& member = team.members[i];
+    const schedule::TeamNode& node = team.record.layout.nodes[i];
+    if (!member.left && !member.gone && LiveNode(node) != reporter) SendTo(node, schedule::BreakTeam{id, why});
+  }
+  if (team.settled)
+    std::exchange(team.settled, nullptr)(absl::DataLossError(absl::StrCat("team ", id.value(), " broke: ", why.text)));
+}
+
+bool Coordinator::Impl::MaybeEnd(Team& team) {
+  for (const Member& member : team.members) {
+    if (!member.left && !member.gone) return false;
+  }
+  const TeamId id = team.id();
+  if (team.durable()) {
+    if (const absl::Status status = store_->RemoveTeam(id); !status.ok()) {
+      COPSE_LOG(kError, "team ", id.value(), " cannot be removed from the store: ", status.message());
+    }
+  }
+  COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity), ") ended");
+  for (const schedule::TeamNode& member : team.record.layout.nodes) SendTo(member, schedule::EndTeam{id});
+  Forget(id);
+  return true;
+}
+
+void Coordinator::Impl::Forget(TeamId id) {
+  for (const schedule::TeamNode& member : teams_.at(id).record.layout.nodes) {
+    const auto it = nodes_.find(member.name);
+    if (it != nodes_.end()) it->second.teams.erase(id);
+  }
+  teams_.erase(id);
+  ended_.insert(id);
+  if (ended_.size() > kEndedTeamsMax) ended_.erase(ended_.begin());
+}
+
+std::optional<uint32_t> Coordinator::Impl::MemberIndex(const Team& team, const schedule::NodeAnnouncement& node) {
+  const std::vector<schedule::TeamNode>& nodes = team.record.layout.nodes;
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].name == node.name) return nodes[i].incarnation == node.incarnation ? std::optional(i) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Coordinator::Impl::Team* Coordinator::Impl::TeamOf(TeamId id) {
+  const auto it = teams_.find(id);
+  return it == teams_.end() ? nullptr : &it->second;
+}
+
+absl::Status Coordinator::Impl::ReserveIds(uint64_t teams, uint64_t plans) {
+  const uint64_t team_end = next_.team.value() + teams, plan_end = next_.plan.value() + plans;
+  if (team_end <= reserved_.team.value() && plan_end <= reserved_.plan.value()) return absl::OkStatus();
+  const NextIds reserve{TeamId{team_end + kIdBlock}, PlanId{plan_end + kIdBlock}};
+  RETURN_IF_ERROR(store_->SaveNextIds(reserve));
+  reserved_ = reserve;
+  return absl::OkStatus();
+}
+
+absl::Status Coordinator::Impl::SaveIfDurable(const Team& team) {
+  return team.durable() ? store_->SaveTeam(team.record) : absl::OkStatus();
+}
+
+}  // namespace copse::coordinator

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions to be called at their time, in order of time and then of setting.
+#ifndef COPSE_PLANNER_COORDINATOR_TIMER_QUEUE_H_
+#define COPSE_PLANNER_COORDINATOR_TIMER_QUEUE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "absl/time/time.h"
+
+namespace copse::coordinator {
+
+// A timer's name; the default one names none.
+struct TimerId {
+  absl::Time time = absl::InfiniteFuture();
+  uint64_t number = 0;
+  friend bool operator<(const TimerId& a, const TimerId& b) {
+    return a.time != b.time ? a.time < b.time : a.number < b.number;
+  }
+};
+
+class TimerQueue {
+ public:
+  TimerId Set(absl::Time time, std::function<void()> function) {
+    const TimerId id{time, ++numbers_};
+    timers_.emplace(id, std::move(function));
+    return id;
+  }
+  // Nothing happens if it has run, was cancelled, or is the default one.
+  void Cancel(const TimerId& id) { timers_.erase(id); }
+  // Runs what is due; functions may set and cancel.
+  void Run(absl::Time now) {
+    while (!timers_.empty() && timers_.begin()->first.time <= now) {
+      const std::function<void()> function = std::move(timers_.begin()->second);
+      timers_.erase(timers_.begin());
+      function();
+    }
+  }
+  absl::Time Next() const { return timers_.empty() ? absl::InfiniteFuture() : timers_.begin()->first.time; }
+
+ private:
+  std::map<TimerId, std::function<void()>> timers_;
+  uint64_t numbers_ = 0;
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_TIMER_QUEUE_H_
