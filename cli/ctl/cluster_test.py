@@ -1,0 +1,298 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""copsectl against a planner and two daemons, with a team in the middle of a call.
+
+Arguments: copsectl, copse-planner, copsed, libcopse.so.0. As a rank: --rank LIBRARY SOCKET RANK SIZE.
+"""
+
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PATIENCE_S = 30
+PROGRAMS = {}
+
+
+def rank_main(library, socket_name, rank, size):
+    """Joins the team "world", and takes part in one barrier for each line on standard input."""
+    os.environ["COPSE_SOCKET"] = socket_name
+    copse = ctypes.CDLL(library)
+    copse.copse_last_error.restype = ctypes.c_char_p
+
+    class Oob(ctypes.Structure):
+        _fields_ = [("calls", ctypes.c_void_p * 3), ("info", ctypes.c_void_p), ("n", ctypes.c_uint32),
+                    ("ep", ctypes.c_uint32)]
+
+    class TeamParams(ctypes.Structure):
+        _fields_ = [("mask", ctypes.c_uint64), ("name", ctypes.c_char_p), ("rank", ctypes.c_uint32),
+                    ("size", ctypes.c_uint32), ("oob", Oob), ("nonce", ctypes.c_uint64), ("timeout", ctypes.c_double)]
+
+    def check(status):
+        if status != 0:
+            sys.exit(copse.copse_last_error().decode())
+
+    context, team = ctypes.c_void_p(), ctypes.c_void_p()
+    check(copse.copse_init(None, ctypes.byref(context)))
+    params = TeamParams(mask=7, name=b"world", rank=rank, size=size)
+    check(copse.copse_team_create(context, ctypes.byref(params), ctypes.byref(team)))
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        check(copse.copse_barrier(team))
+        print("done", flush=True)
+    check(copse.copse_team_destroy(team))
+    check(copse.copse_fini(context))
+
+
+def until(what, condition):
+    """Asks until the answer is true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {PATIENCE_S} s for {what}")
+        time.sleep(0.02)  # tidy: allow(sleep) because another process's state gives no event here
+
+
+class Cluster:
+    """A planner, nodes n1 and n2, and a team with ranks 0 and 1 on n1, 2 and 3 on n2."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.processes = []
+        self.endpoint = self.start("copse-planner", "planner", "--set", "listen=127.0.0.1:0")
+        self.daemons = [self.start_daemon(name) for name in ("n1", "n2")]
+        self.ranks = [self.start_rank(rank) for rank in range(4)]
+        for rank in self.ranks:
+            self.expect(rank, "ready")
+
+    def start(self, program, name, *arguments):
+        port_file = os.path.join(self.folder, name + ".port")
+        with open(os.path.join(self.folder, name + ".log"), "wb") as log:
+            self.processes.append(subprocess.Popen(
+                [PROGRAMS[program], "--config", "/dev/null", "--port-file", port_file, *arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        until(f"{name} to be ready", lambda: os.path.exists(port_file))
+        with open(port_file, encoding="utf-8") as stream:
+            return stream.read().strip()
+
+    def socket_of(self, name):
+        return f"@copse-ctl-test-{os.getpid()}-{name}"
+
+    def start_daemon(self, name):
+        return self.start("copsed", name, "--set", f"node={name}", "--set", f"planner={self.endpoint}", "--set",
+                          f"socket={self.socket_of(name)}", "--set", "admin_listen=127.0.0.1:0")
+
+    def start_rank(self, rank):
+        process = subprocess.Popen(
+            [sys.executable, os.path.realpath(__file__), "--rank", PROGRAMS["libcopse"],
+             self.socket_of("n1" if rank < 2 else "n2"), str(rank), "4"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.processes.append(process)
+        return process
+
+    @staticmethod
+    def expect(rank, word):
+        said = rank.stdout.readline().decode().strip()
+        assert said == word, (said, word)
+
+    def enter(self, *ranks):
+        for rank in ranks:
+            self.ranks[rank].stdin.write(b"go\n")
+            self.ranks[rank].stdin.flush()
+
+    def stop(self):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream:
+                    stream.close()
+
+
+class ClusterTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="ctl")  # pylint: disable=consider-using-with
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.cluster = None
+        try:
+            cls.cluster = Cluster(cls.folder.name)
+        except BaseException:
+            for name in sorted(os.listdir(cls.folder.name)):
+                if name.endswith(".log"):
+                    with open(os.path.join(cls.folder.name, name), encoding="utf-8") as log:
+                        print(f"== {name}\n{log.read()}")
+            raise
+        cls.addClassCleanup(cls.cluster.stop)
+
+    def run_ctl(self, *arguments, endpoint=None):
+        return subprocess.run([PROGRAMS["copsectl"], "-e", endpoint or self.cluster.endpoint, *arguments],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=PATIENCE_S, check=False)
+
+    def text(self, *arguments):
+        run = self.run_ctl(*arguments)
+        self.assertEqual((run.returncode, run.stderr), (0, ""), arguments)
+        return run.stdout
+
+    def json(self, *arguments, endpoint=None):
+        run = self.run_ctl(*arguments, "-w", "json", endpoint=endpoint)
+        self.assertEqual((run.returncode, run.stderr), (0, ""), arguments)
+        return json.loads(run.stdout)
+
+    def keys(self, value, names):
+        self.assertEqual(set(names.split()) - set(value), set(), value)
+
+    def fails(self, code, *arguments, says):
+        run = self.run_ctl(*arguments)
+        self.assertEqual((run.returncode, run.stdout), (code, ""), run.stderr)
+        self.assertTrue(run.stderr.startswith("copsectl: "), run.stderr)
+        self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
+        self.assertIn(says, run.stderr)
+
+    def team(self):
+        return [team for team in self.json("team", "list") if team["name"] == "world"][0]
+
+    def plans(self):
+        return self.json("plan", "list", "--team", "world")
+
+    def test_nodes(self):
+        nodes = self.json("node", "list")
+        self.assertEqual([(node["name"], node["state"], node["ranks"]) for node in nodes],
+                         [("n1", "ready", 2), ("n2", "ready", 2)])
+        keys = "name state incarnation address version ranks last_seen_s"
+        self.keys(nodes[0], keys)
+        node = self.json("node", "show", "n2")
+        self.keys(node, keys + " clients teams counters")
+        self.assertEqual((node["answered"], node["clients"], node["teams"]), (True, 2, 1))
+        self.assertIn("n1", self.text("node", "list"))
+        self.assertIn("frames_sent", self.text("node", "show", "n1"))
+        self.fails(1, "node", "show", "n9", says="n9")
+
+    def test_drain(self):
+        self.text("node", "drain", "n2")
+        self.assertEqual(self.json("node", "show", "n2")["state"], "draining")
+        self.text("node", "undrain", "n2")
+        self.assertEqual(self.json("node", "show", "n2")["state"], "ready")
+        self.fails(1, "node", "drain", "n9", says="n9")
+
+    def test_teams(self):
+        team = self.team()
+        self.keys(team, "id name size epoch state members calls")
+        self.assertEqual((team["size"], team["state"]), (4, "ready"))
+        self.assertEqual([(member["rank"], member["node"]) for member in team["members"]],
+                         [(0, "n1"), (1, "n1"), (2, "n2"), (3, "n2")])
+        self.assertEqual(self.json("team", "show", "world")["id"], team["id"])
+        self.assertEqual(self.json("team", "show", str(team["id"]))["name"], "world")
+        self.assertIn("n[1-2]", self.text("team", "list"))
+        self.assertIn("0-1", self.text("team", "show", "world"))
+        self.fails(1, "team", "show", "4711", says="4711")
+
+    def test_plans(self):
+        plans = self.plans()
+        self.assertGreaterEqual({plan["collective"] for plan in plans}, {"barrier", "bcast", "reduce", "allreduce"})
+        keys = "id team collective bytes_min bytes_max algorithm epoch predicted_us edges critical_path"
+        self.keys(plans[0], keys)
+        plan = str(plans[0]["id"])
+        self.keys(self.json("plan", "show", plan), keys)
+        explained = self.json("plan", "explain", plan)
+        self.keys(explained, keys)
+        self.assertTrue(explained["critical_path"])
+        text = self.text("plan", "explain", plan)
+        for word in ("n1", "n2", "rank 3", "critical path", "us"):
+            self.assertIn(word, text)
+        self.assertTrue(self.text("plan", "explain", plan, "--dot").startswith("digraph"))
+        self.fails(1, "plan", "show", "999999", says="999999")
+
+    def test_replan(self):
+        before = self.team()["epoch"]
+        answer = self.json("team", "replan", "world", "--algorithm", "flat")
+        self.assertGreater(answer["epoch"], before)
+        self.assertEqual(self.team()["epoch"], answer["epoch"])
+        self.assertEqual({plan["algorithm"] for plan in self.plans()}, {"flat"})
+        self.fails(2, "team", "replan", "world", "--algorithm", "hexagon", says="hexagon")
+        self.fails(2, "team", "replan", "world", "--collective", "gossip", says="gossip")
+        self.assertEqual(self.team()["state"], "ready")
+
+    def test_topology(self):
+        topology = self.json("topo", "show")
+        self.keys(topology, "switches nodes links")
+        self.assertEqual([node["name"] for node in topology["nodes"]], ["n1", "n2"])
+        self.keys(topology["links"][0], "latency_ns bandwidth_bps")
+        self.assertIn("n[1-2]", self.text("topo", "show"))
+
+    def test_calls(self):
+        self.assertEqual(self.json("coll", "list"), [])
+        self.cluster.enter(0, 2, 3)
+        call = until("three ranks in a call", lambda: [
+            call for call in self.json("coll", "list", "--team", "world") if call["joined"] == [0, 2, 3]])[0]
+        self.keys(call, "team sequence collective age_s joined missing")
+        self.assertEqual((call["collective"], call["missing"], call["missing_nodes"]), ("barrier", [1], ["n1"]))
+        self.assertIn("barrier", self.text("coll", "list"))
+        self.assertEqual(self.team()["calls"], 1)
+        self.cluster.enter(1)
+        for rank in self.cluster.ranks:
+            self.cluster.expect(rank, "done")
+        until("no call in flight", lambda: self.json("coll", "list") == [])
+
+    def test_stats(self):
+        stats = self.json("stats")
+        self.assertEqual([row["node"] for row in stats], ["n1", "n2"])
+        self.assertGreater(stats[0]["counters"]["loop_turns"], 0)
+        self.assertEqual([row["node"] for row in self.json("stats", "--node", "n2")], ["n2"])
+        self.assertIn("loop_turns", self.text("stats"))
+        self.fails(1, "stats", "--node", "n9", says="n9")
+
+    def test_ping_and_version(self):
+        for verb in ("ping", "version"):
+            for arguments in ([verb], [verb, "--node", "n1"]):
+                answer = self.json(*arguments)
+                self.assertIs(answer["ok"], True)
+                self.assertRegex(answer["version"], r"^\d+\.\d+\.\d+$")
+                self.text(*arguments)
+            self.fails(1, verb, "--node", "n9", says="n9")
+
+    def test_daemon_itself(self):
+        status = self.json("daemon", "status", endpoint=self.cluster.daemons[0])
+        self.assertEqual((status["node"], status["clients"], status["planner_connected"]), ("n1", 2, True))
+
+    def test_unreachable(self):
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            run = self.run_ctl("ping", endpoint="127.0.0.1:%d" % nobody.getsockname()[1])
+            self.assertEqual(run.returncode, 3)
+
+
+class LastTest(ClusterTest):
+    """Breaks the team: with a cluster of its own."""
+
+    def test_break(self):
+        team = self.team()["id"]
+        self.text("team", "break", "world", "--why", "no longer needed")
+        self.assertEqual(self.team()["state"], "broken")
+        self.assertIn("no longer needed", self.team()["why"])
+        self.fails(1, "team", "break", str(team), says="broken already")
+
+
+def load_tests(loader, _tests, _pattern):
+    suite = unittest.TestSuite(loader.loadTestsFromTestCase(ClusterTest))
+    suite.addTest(LastTest("test_break"))
+    return suite
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--rank":
+        rank_main(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
+        sys.exit(0)
+    for key, path in zip(("copsectl", "copse-planner", "copsed", "libcopse"), sys.argv[1:5]):
+        PROGRAMS[key] = os.path.realpath(path)
+    unittest.main(argv=sys.argv[:1])
