@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/cluster_plan_maker.h"
+
+#include "gtest/gtest.h"
+#include "planner/schedule/verify.h"
+#include "planner/topology/topology_yaml.h"
+
+namespace copse::planner {
+namespace {
+
+schedule::TeamLayout Layout(uint32_t nodes) {
+  schedule::TeamLayout layout;
+  for (uint32_t n = 0; n < nodes; ++n) {
+    layout.nodes.push_back({.name = "n" + std::to_string(n), .incarnation = Incarnation(n + 1)});
+    layout.shape.node_of_rank.push_back(NodeIndex(n));
+  }
+  layout.shape.node_count = nodes;
+  return layout;
+}
+
+TEST(ParseRulesTest, OneAlgorithmACollective) {
+  const auto rules = ParseRules("version: 1\nrules:\n  - {collective: allreduce, algorithm: knomial-4}\n", "rules.yaml");
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  EXPECT_EQ(*rules, (Rules{{schedule::Collective::kAllreduce, "knomial-4"}}));
+  EXPECT_TRUE(ParseRules("", "rules.yaml")->empty());
+}
+
+struct BadRules {
+  const char* text;
+  const char* word;
+};
+class BadRulesTest : public testing::TestWithParam<BadRules> {};
+TEST_P(BadRulesTest, AreRefusedWithTheLine) {
+  const auto refused = ParseRules(GetParam().text, "rules.yaml").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find(GetParam().word), absl::string_view::npos) << refused;
+  EXPECT_EQ(refused.message().find("rules.yaml:"), 0u) << refused;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, BadRulesTest,
+    testing::Values(BadRules{"- 1\n", "not a map"}, BadRules{"rules: []\n", "version"},
+                    BadRules{"version: 2\n", "version=2"}, BadRules{"version: 1\nrule: []\n", "rules.yaml:2: unknown key (key=rule)"},
+                    BadRules{"version: 1\nrules: 3\n", "not a list"}, BadRules{"version: 1\nrules: [3]\n", "not a map"},
+                    BadRules{"version: 1\nrules:\n - {collective: bcast}\n", "rules.yaml:3: rule: needs"},
+                    BadRules{"version: 1\nrules:\n - {collective: x, algorithm: flat}\n", "collective=x"},
+                    BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: bush}\n", "bush"},
+                    BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: dissemination}\n", "cannot carry"},
+                    BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, size: 3}\n", "key=size"},
+                    BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat}\n - {collective: bcast, algorithm: flat}\n",
+                             "rules.yaml:4: rule: a second one"},
+                    BadRules{"version: [1\n", "rules.yaml:"}));
+
+TEST(ClusterPlanMakerTest, PlansPassTheVerifierWithAndWithoutTopology) {
+  const auto topology = topology::ParseTopologyYaml(
+      "version: 1\nswitches:\n  - {name: core}\n  - {name: r1, parent: core, latency: 1ms}\nnodes:\n"
+      "  - {name: \"n[0-1]\", switch: core}\n  - {name: \"n[2-4]\", switch: r1}\n",
+      "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  for (const auto& given : {std::optional<topology::Topology>(), std::optional<topology::Topology>(*topology)}) {
+    ClusterPlanMaker maker({.topology = given, .shared_cores = 2});
+    const schedule::TeamLayout layout = Layout(6);  // n5 is in no topology
+    const auto plans = maker.MakePlans(layout, {});
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    EXPECT_TRUE(schedule::VerifyPlans(*plans, layout.shape).ok());
+    for (const schedule::Plan& plan : *plans) {
+      const auto explained = maker.Explain(layout, plan);
+      ASSERT_TRUE(explained.ok()) << explained.status();
+      EXPECT_NE(explained->text.find("n5"), std::string::npos);
+      EXPECT_NE(explained->dot.find("digraph"), std::string::npos);
+      EXPECT_FALSE(explained->critical_path.empty());
+      EXPECT_NE(explained->json.find("\"ranks\""), std::string::npos);
+    }
+  }
+}
+
+TEST(ClusterPlanMakerTest, WhatIsAskedForComesBeforeRules) {
+  ClusterPlanMaker maker({.rules = {{schedule::Collective::kBcast, "flat"}, {schedule::Collective::kReduce, "flat"}}});
+  const auto plans = maker.MakePlans(Layout(9), {.algorithm = "kary-2", .collective = schedule::Collective::kBcast});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  for (const schedule::Plan& plan : *plans) {
+    if (plan.collective == schedule::Collective::kBcast) {
+      EXPECT_EQ(plan.algorithm, "kary-2");
+    }
+    if (plan.collective == schedule::Collective::kReduce) {
+      EXPECT_EQ(plan.algorithm, "flat");
+    }
+  }
+  EXPECT_FALSE(maker.MakePlans(Layout(9), {.algorithm = "bush"}).ok());
+}
+
+TEST(ClusterPlanMakerTest, AnExchangeForAllIsUsedWhereItCanBe) {
+  ClusterPlanMaker maker({});
+  const auto plans = maker.MakePlans(Layout(6), {.algorithm = "dissemination"});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_EQ((*plans)[0].algorithm, "dissemination");
+  EXPECT_NE((*plans)[1].algorithm, "dissemination");
+}
+
+}  // namespace
+}  // namespace copse::planner

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/sqlite_store.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "gtest/gtest.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::planner {
+namespace {
+
+using coordinator::TeamRecord;
+
+class SqliteStoreTest : public testing::Test {
+ protected:
+  SqliteStoreTest() : path_(std::string(getenv("TEST_TMPDIR")) + "/" + testing::UnitTest::GetInstance()->current_test_info()->name()) {}
+
+  std::unique_ptr<SqliteStore> Open() {
+    auto store = SqliteStore::Open(path_);
+    EXPECT_TRUE(store.ok()) << store.status();
+    return store.ok() ? *std::move(store) : nullptr;
+  }
+
+  const std::string path_;
+};
+
+TeamRecord Record(uint64_t id) {
+  TeamRecord record;
+  record.layout.id = TeamId(id);
+  record.layout.identity = {.uid = 1000, .job = "42", .nonce = 7, .name = "world"};
+  record.layout.shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1), NodeIndex(0)}, .node_count = 2};
+  record.layout.nodes = {{"n0", Incarnation(11), "address0"}, {"n1", Incarnation(~uint64_t{0}), std::string("\0\xff", 2)}};
+  record.layout.window = 8;
+  record.epoch = EpochId(3);
+  record.prepared = EpochId(4);
+  record.first_call = CallSeq(1234567890123);
+  record.plans = {schedule::EncodePlan({.id = PlanId(5), .node_count = 2, .neighbours = {{1}, {0}}})};
+  record.outgoing = {{{NodeIndex(1), 0xdeadbeef}}, {{NodeIndex(0), 1}}};
+  return record;
+}
+
+void ExpectEqual(const TeamRecord& a, const TeamRecord& b) {
+  EXPECT_EQ(a.layout.id, b.layout.id);
+  EXPECT_TRUE(a.layout.identity == b.layout.identity);
+  EXPECT_TRUE(a.layout.shape == b.layout.shape);
+  EXPECT_EQ(a.layout.nodes, b.layout.nodes);
+  EXPECT_EQ(a.layout.window, b.layout.window);
+  EXPECT_EQ(a.epoch, b.epoch);
+  EXPECT_EQ(a.prepared, b.prepared);
+  EXPECT_EQ(a.first_call, b.first_call);
+  EXPECT_EQ(a.plans, b.plans);
+  ASSERT_EQ(a.outgoing.size(), b.outgoing.size());
+  for (size_t i = 0; i < a.outgoing.size(); ++i) {
+    ASSERT_EQ(a.outgoing[i].size(), b.outgoing[i].size());
+    for (size_t j = 0; j < a.outgoing[i].size(); ++j) {
+      EXPECT_EQ(a.outgoing[i][j].neighbour, b.outgoing[i][j].neighbour);
+      EXPECT_EQ(a.outgoing[i][j].label, b.outgoing[i][j].label);
+    }
+  }
+  EXPECT_EQ(a.broken, b.broken);
+  EXPECT_EQ(a.why, b.why);
+}
+
+TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
+  TeamRecord broken = Record(9);
+  broken.broken = true;
+  broken.why = {schedule::Failure::kMemberLost, "rank 1 on node n1 lost"};
+  {
+    auto store = Open();
+    ASSERT_TRUE(store->SaveTeam(Record(8)).ok());
+    ASSERT_TRUE(store->SaveTeam(Record(9)).ok());
+    ASSERT_TRUE(store->SaveTeam(broken).ok()) << "replaces";
+    ASSERT_TRUE(store->SaveTeam(Record(10)).ok());
+    ASSERT_TRUE(store->RemoveTeam(TeamId(10)).ok());
+    ASSERT_TRUE(store->SaveDraining("n1", true).ok());
+    ASSERT_TRUE(store->SaveDraining("n2", true).ok());
+    ASSERT_TRUE(store->SaveDraining("n2", false).ok());
+    ASSERT_TRUE(store->SaveNextIds({.team = TeamId(65), .plan = PlanId(129)}).ok());
+    ASSERT_TRUE(store->SaveAborted(TeamId(77)).ok());
+  }
+  const auto snapshot = Open()->Load();
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  ASSERT_EQ(snapshot->teams.size(), 2u);
+  ExpectEqual(snapshot->teams.at(TeamId(8)), Record(8));
+  ExpectEqual(snapshot->teams.at(TeamId(9)), broken);
+  EXPECT_EQ(snapshot->draining, std::set<std::string>{"n1"});
+  EXPECT_EQ(snapshot->aborted, std::set<TeamId>{TeamId(77)});
+  EXPECT_EQ(snapshot->next.team, TeamId(65));
+  EXPECT_EQ(snapshot->next.plan, PlanId(129));
+}
+
+TEST_F(SqliteStoreTest, NewFileIsEmpty) {
+  const auto snapshot = Open()->Load();
+  ASSERT_TRUE(snapshot.ok());
+  EXPECT_TRUE(snapshot->teams.empty());
+  EXPECT_EQ(snapshot->next.team, TeamId(1));
+}
+
+TEST_F(SqliteStoreTest, ASecondPlannerIsRefused) {
+  auto first = Open();
+  ASSERT_NE(first, nullptr);
+  const absl::Status second = SqliteStore::Open(path_).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(second.message().find("in use by another planner"), absl::string_view::npos) << second;
+}
+
+TEST_F(SqliteStoreTest, GarbageIsNoStateFile) {
+  std::ofstream(path_) << std::string(5000, 'x');
+  const absl::Status refused = SqliteStore::Open(path_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(refused.message().find(path_), absl::string_view::npos) << refused;
+}
+
+TEST_F(SqliteStoreTest, ADamagedFileIsRefused) {
+  {
+    auto store = Open();
+    for (uint64_t id = 1; id <= 50; ++id) ASSERT_TRUE(store->SaveTeam(Record(id)).ok());
+  }
+  {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096);
+    for (int i = 0; i < 8192; ++i) file.put('\x5a');
+  }
+  auto store = SqliteStore::Open(path_);
+  const absl::Status refused = store.ok() ? (*store)->Load().status() : store.status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+}
+
+TEST_F(SqliteStoreTest, AFolderThatIsNotThere) {
+  const absl::Status refused = SqliteStore::Open("/nowhere/state.db").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(refused.message().find("state=/nowhere/state.db"), absl::string_view::npos) << refused;
+}
+
+}  // namespace
+}  // namespace copse::planner
