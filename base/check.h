@@ -48,15 +48,13 @@
 
 namespace copse::check_internal {
 
-[[noreturn]] void Fail(const char* file, int line, const char* condition,
-                       const std::string& values);
+[[noreturn]] void Fail(const char* file, int line, const char* condition, const std::string& values);
 
 // Integers whose comparison the standard defines by value, whatever their signs.
 template <typename T>
 inline constexpr bool kPlainInteger =
-    std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> &&
-    !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> &&
-    !std::is_same_v<T, char32_t>;
+    std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
+    !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
 
 template <typename T>
 std::string Text(const T& value) {
@@ -78,22 +76,20 @@ std::string Text(const T& value) {
 }
 
 template <typename A, typename B>
-[[noreturn]] void FailOp(const A& a, const B& b, const char* file, int line,
-                         const char* condition) {
+[[noreturn]] void FailOp(const A& a, const B& b, const char* file, int line, const char* condition) {
   Fail(file, line, condition, " (" + Text(a) + " vs " + Text(b) + ")");
 }
 
-#define COPSE_DEFINE_CHECK_OP_(name, op, integer_op)                          \
-  template <typename A, typename B>                                           \
-  inline void Check##name(const A& a, const B& b, const char* file, int line, \
-                          const char* condition) {                            \
-    bool holds;                                                               \
-    if constexpr (kPlainInteger<A> && kPlainInteger<B>) {                     \
-      holds = std::integer_op(a, b);                                          \
-    } else {                                                                  \
-      holds = static_cast<bool>(a op b);                                      \
-    }                                                                         \
-    if (ABSL_PREDICT_FALSE(!holds)) FailOp(a, b, file, line, condition);      \
+#define COPSE_DEFINE_CHECK_OP_(name, op, integer_op)                                                   \
+  template <typename A, typename B>                                                                    \
+  inline void Check##name(const A& a, const B& b, const char* file, int line, const char* condition) { \
+    bool holds;                                                                                        \
+    if constexpr (kPlainInteger<A> && kPlainInteger<B>) {                                              \
+      holds = std::integer_op(a, b);                                                                   \
+    } else {                                                                                           \
+      holds = static_cast<bool>(a op b);                                                               \
+    }                                                                                                  \
+    if (ABSL_PREDICT_FALSE(!holds)) FailOp(a, b, file, line, condition);                               \
   }
 
 COPSE_DEFINE_CHECK_OP_(Equal, ==, cmp_equal)

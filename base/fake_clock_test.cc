@@ -18,9 +18,7 @@ TEST(FakeClockTest, MovesOnlyWhenTold) {
   EXPECT_EQ(clock.Now(), absl::UnixEpoch() + absl::Seconds(1));
 }
 
-TEST(FakeClockTest, StartsWhereTold) {
-  EXPECT_EQ(FakeClock(absl::FromUnixSeconds(9)).Now(), absl::FromUnixSeconds(9));
-}
+TEST(FakeClockTest, StartsWhereTold) { EXPECT_EQ(FakeClock(absl::FromUnixSeconds(9)).Now(), absl::FromUnixSeconds(9)); }
 
 TEST(FakeClockDeathTest, RefusesToGoBack) {
   FakeClock clock(absl::FromUnixSeconds(9));

@@ -22,9 +22,7 @@ TEST(Fnv1a64Test, BytesAboveAsciiCountAsUnsigned) {
   EXPECT_EQ(Fnv1a64("\xff"), (kFnv1a64Seed ^ 0xff) * 0x100000001b3u);
 }
 
-TEST(Fnv1a64Test, PiecesHashLikeTheWhole) {
-  EXPECT_EQ(Fnv1a64("bar", Fnv1a64("foo")), Fnv1a64("foobar"));
-}
+TEST(Fnv1a64Test, PiecesHashLikeTheWhole) { EXPECT_EQ(Fnv1a64("bar", Fnv1a64("foo")), Fnv1a64("foobar")); }
 
 TEST(Mix64Test, MatchesSplitmix64) {
   // First outputs of splitmix64 seeded with 0.

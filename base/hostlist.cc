@@ -35,8 +35,7 @@ bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c))
 
 std::string Padded(uint64_t value, size_t width) {
   const std::string digits = absl::StrCat(value);
-  return digits.size() < width ? absl::StrCat(std::string(width - digits.size(), '0'), digits)
-                               : digits;
+  return digits.size() < width ? absl::StrCat(std::string(width - digits.size(), '0'), digits) : digits;
 }
 
 struct Range {
@@ -53,9 +52,7 @@ struct Piece {
 
 uint64_t SaturatingAdd(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
-uint64_t SaturatingMultiply(uint64_t a, uint64_t b) {
-  return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
+uint64_t SaturatingMultiply(uint64_t a, uint64_t b) { return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b; }
 
 // Reads one list from left to right.
 class HostlistParser {
@@ -82,8 +79,7 @@ class HostlistParser {
   bool At(char c) const { return !AtEnd() && text_[position_] == c; }
 
   void SkipBlanks() {
-    while (!AtEnd() && absl::ascii_isspace(static_cast<unsigned char>(text_[position_])))
-      ++position_;
+    while (!AtEnd() && absl::ascii_isspace(static_cast<unsigned char>(text_[position_]))) ++position_;
   }
 
   std::string Quoted() const {
@@ -92,14 +88,12 @@ class HostlistParser {
   }
 
   absl::Status Error(size_t position, const std::string& why) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat(Quoted(), ": position ", position + 1, ": ", why));
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(), ": position ", position + 1, ": ", why));
   }
 
   absl::Status Unexpected() const {
     if (AtEnd()) return Error(position_, "unexpected end");
-    return Error(position_,
-                 absl::StrCat("unexpected '", AbslView(text_.substr(position_, 1)), "'"));
+    return Error(position_, absl::StrCat("unexpected '", AbslView(text_.substr(position_, 1)), "'"));
   }
 
   absl::Status ParseName(std::vector<Piece>* pieces) {
@@ -112,8 +106,7 @@ class HostlistParser {
       } else if (IsNameCharacter(text_[position_])) {
         const size_t begin = position_;
         while (!AtEnd() && IsNameCharacter(text_[position_])) ++position_;
-        pieces->push_back(
-            {.text = std::string(text_.substr(begin, position_ - begin)), .ranges = {}});
+        pieces->push_back({.text = std::string(text_.substr(begin, position_ - begin)), .ranges = {}});
       } else {
         break;
       }
@@ -137,8 +130,7 @@ class HostlistParser {
         RETURN_IF_ERROR(ParseNumber(bracket, &range.last, &last_width));
       }
       if (range.last < range.first) {
-        return Error(begin,
-                     absl::StrCat("range runs backwards (", range.first, " to ", range.last, ")"));
+        return Error(begin, absl::StrCat("range runs backwards (", range.first, " to ", range.last, ")"));
       }
       ranges->push_back(range);
       if (At(']')) {
@@ -164,8 +156,7 @@ class HostlistParser {
     *width = position_ - begin;
     if (*width > 0) return absl::OkStatus();
     if (AtEnd()) return Error(bracket, "'[' is never closed");
-    return Error(position_, absl::StrCat("expected a number, not '",
-                                         AbslView(text_.substr(position_, 1)), "'"));
+    return Error(position_, absl::StrCat("expected a number, not '", AbslView(text_.substr(position_, 1)), "'"));
   }
 
   absl::Status AppendHosts(const std::vector<Piece>& pieces) {
@@ -173,13 +164,11 @@ class HostlistParser {
     for (const Piece& piece : pieces) {
       if (piece.ranges.empty()) continue;
       uint64_t numbers = 0;
-      for (const Range& range : piece.ranges)
-        numbers = SaturatingAdd(numbers, range.last - range.first + 1);
+      for (const Range& range : piece.ranges) numbers = SaturatingAdd(numbers, range.last - range.first + 1);
       count = SaturatingMultiply(count, numbers);
     }
     if (SaturatingAdd(hosts_.size(), count) > hosts_max_) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(Quoted(), ": too many hosts (limit ", hosts_max_, ")"));
+      return absl::ResourceExhaustedError(absl::StrCat(Quoted(), ": too many hosts (limit ", hosts_max_, ")"));
     }
     std::string host;
     AppendFrom(pieces, 0, &host);
@@ -191,8 +180,7 @@ class HostlistParser {
     // Text needs no branching: consume it here, so that the recursion is only as deep as there are
     // brackets.
     const size_t begin = host->size();
-    while (index < pieces.size() && pieces[index].ranges.empty())
-      host->append(pieces[index++].text);
+    while (index < pieces.size() && pieces[index].ranges.empty()) host->append(pieces[index++].text);
     if (index == pieces.size()) {
       hosts_.push_back(*host);
     } else {
@@ -254,15 +242,12 @@ std::string CompressHostlist(const std::vector<std::string>& hosts) {
       uint64_t count = 1;
       while (i + count < hosts.size()) {
         const SplitHost next = Split(hosts[i + count]);
-        if (next.prefix != first.prefix ||
-            next.digits != Padded(low_value + count, low.digits.size()))
-          break;
+        if (next.prefix != first.prefix || next.digits != Padded(low_value + count, low.digits.size())) break;
         ++count;
       }
       if (!ranges.empty()) ranges.push_back(',');
       absl::StrAppend(&ranges, AbslView(low.digits));
-      if (count > 1)
-        absl::StrAppend(&ranges, "-", Padded(low_value + count - 1, low.digits.size()));
+      if (count > 1) absl::StrAppend(&ranges, "-", Padded(low_value + count - 1, low.digits.size()));
       bracket = bracket || count > 1 || i > group_begin;
       i += count;
     }

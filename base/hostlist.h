@@ -29,8 +29,7 @@ inline constexpr uint64_t kHostlistHostsMax = 1000000;
 // Errors:  INVALID_ARGUMENT, which names the text and the position (from 1) of the mistake;
 //          RESOURCE_EXHAUSTED for more than `hosts_max` hosts, found before they are made.
 // Cost:    O(length of the result).
-absl::StatusOr<std::vector<std::string>> ExpandHostlist(std::string_view text,
-                                                        uint64_t hosts_max = kHostlistHostsMax);
+absl::StatusOr<std::vector<std::string>> ExpandHostlist(std::string_view text, uint64_t hosts_max = kHostlistHostsMax);
 
 // A short list that expands to `hosts`, in their order. Neighbours that differ in their trailing
 // number share a bracket.

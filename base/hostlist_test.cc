@@ -90,8 +90,7 @@ TEST(ExpandHostlistTest, ErrorsNameTextAndPosition) {
   EXPECT_EQ(ErrorOf("a b"), "host list 'a b': position 3: unexpected 'b'");
   EXPECT_EQ(ErrorOf("a/b"), "host list 'a/b': position 2: unexpected '/'");
   EXPECT_EQ(ErrorOf("/"), "host list '/': position 1: unexpected '/'");
-  EXPECT_THAT(ErrorOf("n[1234567890123456789]"),
-              HasSubstr("position 3: number has too many digits (limit 18)"));
+  EXPECT_THAT(ErrorOf("n[1234567890123456789]"), HasSubstr("position 3: number has too many digits (limit 18)"));
 }
 
 TEST(ExpandHostlistTest, LongTextIsQuotedInPart) {
@@ -106,9 +105,7 @@ TEST(ExpandHostlistTest, LimitIsCheckedBeforeExpansion) {
             absl::ResourceExhaustedError("host list 'n[1-4],a': too many hosts (limit 4)"));
   EXPECT_EQ(ExpandHostlist("n[1-1000001]").status().code(), absl::StatusCode::kResourceExhausted);
   // Products that overflow 64 bits.
-  EXPECT_EQ(ExpandHostlist("n[0-99999999999999999][0-99999999999999999][0-99999999999999999]")
-                .status()
-                .code(),
+  EXPECT_EQ(ExpandHostlist("n[0-99999999999999999][0-99999999999999999][0-99999999999999999]").status().code(),
             absl::StatusCode::kResourceExhausted);
 }
 
@@ -116,8 +113,7 @@ TEST(CompressHostlistTest, NeighboursShareABracket) {
   EXPECT_EQ(CompressHostlist({}), "");
   EXPECT_EQ(CompressHostlist({"login"}), "login");
   EXPECT_EQ(CompressHostlist({"n7"}), "n7");
-  EXPECT_EQ(CompressHostlist({"n1", "n2", "n3", "n4", "n07", "n08", "n09", "login"}),
-            "n[1-4,07-09],login");
+  EXPECT_EQ(CompressHostlist({"n1", "n2", "n3", "n4", "n07", "n08", "n09", "login"}), "n[1-4,07-09],login");
   EXPECT_EQ(CompressHostlist({"n08", "n09", "n10", "n100"}), "n[08-10,100]");
   EXPECT_EQ(CompressHostlist({"a", "a", "n2", "n1", "n1", "m1"}), "a,a,n[2,1,1],m1");
   EXPECT_EQ(CompressHostlist({"1", "2"}), "[1-2]");

@@ -39,9 +39,7 @@ class StrongInt {
     return H::combine(std::move(state), id.value_);
   }
 
-  friend std::ostream& operator<<(std::ostream& out, const StrongInt& id) {
-    return out << +id.value_;
-  }
+  friend std::ostream& operator<<(std::ostream& out, const StrongInt& id) { return out << +id.value_; }
 
  private:
   T value_ = 0;

@@ -26,8 +26,7 @@
 namespace copse {
 namespace {
 
-constexpr LogLevel kLevels[] = {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning,
-                                LogLevel::kError};
+constexpr LogLevel kLevels[] = {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError};
 
 std::atomic<LogLevel> log_level = LogLevel::kInfo;
 
@@ -91,11 +90,9 @@ absl::Status OpenLogFile(const std::string& path) {
   return absl::OkStatus();
 }
 
-std::string FormatLogLine(absl::Time time, LogLevel level, std::string_view program,
-                          std::string_view text) {
-  std::string line =
-      absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone()), " ",
-                   AbslView(LogLevelName(level)), " ", AbslView(program), ": ");
+std::string FormatLogLine(absl::Time time, LogLevel level, std::string_view program, std::string_view text) {
+  std::string line = absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone()), " ",
+                                  AbslView(LogLevelName(level)), " ", AbslView(program), ": ");
   for (const char c : text) {
     if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
       absl::StrAppendFormat(&line, "\\x%02x", static_cast<unsigned char>(c));

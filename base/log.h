@@ -38,8 +38,7 @@ absl::Status OpenLogFile(const std::string& path);
 
 // The line that the log writes, without its newline. Control characters in `text`, which may come
 // from a peer, are escaped.
-std::string FormatLogLine(absl::Time time, LogLevel level, std::string_view program,
-                          std::string_view text);
+std::string FormatLogLine(absl::Time time, LogLevel level, std::string_view program, std::string_view text);
 
 // Writes a line whether enabled or not; use COPSE_LOG.
 void WriteLog(LogLevel level, std::string_view text);

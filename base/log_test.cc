@@ -61,8 +61,7 @@ TEST_F(LogTest, UnknownLevelIsAnErrorThatNamesIt) {
 }
 
 TEST_F(LogTest, LineHasTimeLevelProgramAndText) {
-  EXPECT_EQ(FormatLogLine(absl::UnixEpoch() + absl::Microseconds(1500000), LogLevel::kError,
-                          "copsed", "a b"),
+  EXPECT_EQ(FormatLogLine(absl::UnixEpoch() + absl::Microseconds(1500000), LogLevel::kError, "copsed", "a b"),
             "1970-01-01T00:00:01.500000Z ERROR copsed: a b");
 }
 
@@ -118,8 +117,7 @@ TEST_F(LogTest, ThreadsWriteWholeLines) {
   for (std::thread& thread : threads) thread.join();
   const std::vector<std::string> lines = absl::StrSplit(Contents(path), '\n');
   ASSERT_EQ(lines.size(), static_cast<size_t>(kThreads * kLines + 1));
-  for (size_t i = 0; i + 1 < lines.size(); ++i)
-    EXPECT_THAT(lines[i], ContainsRegex("Z INFO .*: 0123456789$"));
+  for (size_t i = 0; i + 1 < lines.size(); ++i) EXPECT_THAT(lines[i], ContainsRegex("Z INFO .*: 0123456789$"));
 }
 
 }  // namespace

@@ -25,8 +25,7 @@
 // of an `if` without braces.
 //
 //   ASSIGN_OR_RETURN(const Plan plan, Decode(bytes));
-#define ASSIGN_OR_RETURN(lhs, ...) \
-  COPSE_ASSIGN_OR_RETURN_(COPSE_CONCAT_(copse_statusor_, __LINE__), lhs, (__VA_ARGS__))
+#define ASSIGN_OR_RETURN(lhs, ...) COPSE_ASSIGN_OR_RETURN_(COPSE_CONCAT_(copse_statusor_, __LINE__), lhs, (__VA_ARGS__))
 
 #define COPSE_ASSIGN_OR_RETURN_(statusor, lhs, expr)                           \
   auto statusor = (expr);                                                      \

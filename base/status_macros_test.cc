@@ -45,13 +45,10 @@ absl::StatusOr<int> SumOf(absl::StatusOr<std::unique_ptr<int>> a, absl::StatusOr
   return both.first + both.second;
 }
 
-TEST(StatusMacrosTest, AssignOrReturnMovesTheValue) {
-  EXPECT_EQ(*SumOf(std::make_unique<int>(3), 4), 7);
-}
+TEST(StatusMacrosTest, AssignOrReturnMovesTheValue) { EXPECT_EQ(*SumOf(std::make_unique<int>(3), 4), 7); }
 
 TEST(StatusMacrosTest, AssignOrReturnReturnsTheError) {
-  EXPECT_EQ(SumOf(std::make_unique<int>(3), absl::InternalError("b")).status(),
-            absl::InternalError("b"));
+  EXPECT_EQ(SumOf(std::make_unique<int>(3), absl::InternalError("b")).status(), absl::InternalError("b"));
   EXPECT_EQ(SumOf(absl::InternalError("a"), 4).status(), absl::InternalError("a"));
 }
 

@@ -13,13 +13,9 @@
 
 namespace copse {
 
-inline absl::string_view AbslView(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
+inline absl::string_view AbslView(std::string_view text) { return absl::string_view(text.data(), text.size()); }
 
-inline std::string_view StdView(absl::string_view text) {
-  return std::string_view(text.data(), text.size());
-}
+inline std::string_view StdView(absl::string_view text) { return std::string_view(text.data(), text.size()); }
 
 }  // namespace copse
 

@@ -33,9 +33,8 @@ constexpr Unit kDurationUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e
 
 // Factors in bytes per second.
 constexpr Unit kBandwidthUnits[] = {
-    {"bit", 1e0L / 8},   {"kbit", 1e3L / 8}, {"Mbit", 1e6L / 8}, {"Gbit", 1e9L / 8},
-    {"Tbit", 1e12L / 8}, {"B", 1e0L},        {"kB", 1e3L},       {"MB", 1e6L},
-    {"GB", 1e9L},        {"TB", 1e12L},
+    {"bit", 1e0L / 8}, {"kbit", 1e3L / 8}, {"Mbit", 1e6L / 8}, {"Gbit", 1e9L / 8}, {"Tbit", 1e12L / 8},
+    {"B", 1e0L},       {"kB", 1e3L},       {"MB", 1e6L},       {"GB", 1e9L},       {"TB", 1e12L},
 };
 
 constexpr long double kKi = 1024;
@@ -80,8 +79,7 @@ bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c))
 // Splits `text` into number and unit, and returns the product. `optional_suffix` may follow the
 // unit.
 template <size_t n>
-absl::StatusOr<long double> ParseAmount(const char* what, std::string_view text,
-                                        const Unit (&units)[n],
+absl::StatusOr<long double> ParseAmount(const char* what, std::string_view text, const Unit (&units)[n],
                                         std::string_view optional_suffix = "") {
   const std::string_view body = StdView(absl::StripAsciiWhitespace(AbslView(text)));
   size_t i = 0;
@@ -98,22 +96,17 @@ absl::StatusOr<long double> ParseAmount(const char* what, std::string_view text,
     if (seen_point) scale *= 10;
     ++digits;
   }
-  if (digits == 0 || body[i - 1] == '.')
-    return Error(what, text, "does not start with a decimal number");
-  if (digits > kDigitsMax)
-    return Error(what, text, absl::StrCat("too many digits (limit ", kDigitsMax, ")"));
+  if (digits == 0 || body[i - 1] == '.') return Error(what, text, "does not start with a decimal number");
+  if (digits > kDigitsMax) return Error(what, text, absl::StrCat("too many digits (limit ", kDigitsMax, ")"));
 
   std::string_view name = StdView(absl::StripLeadingAsciiWhitespace(AbslView(body.substr(i))));
-  if (!optional_suffix.empty() && name.size() > optional_suffix.size() &&
-      name.ends_with(optional_suffix)) {
+  if (!optional_suffix.empty() && name.size() > optional_suffix.size() && name.ends_with(optional_suffix)) {
     name.remove_suffix(optional_suffix.size());
   }
   for (const Unit& unit : units) {
     if (name == unit.name) return value * unit.factor / scale;
   }
-  return Error(
-      what, text,
-      absl::StrCat(name.empty() ? "no unit" : "unknown unit", " (one of ", NamesOf(units), ")"));
+  return Error(what, text, absl::StrCat(name.empty() ? "no unit" : "unknown unit", " (one of ", NamesOf(units), ")"));
 }
 
 }  // namespace
@@ -122,13 +115,11 @@ absl::StatusOr<absl::Duration> ParseDuration(std::string_view text) {
   ASSIGN_OR_RETURN(const long double ns, ParseAmount("duration", text, kDurationUnits));
   if (ns >= kTwoTo63) return Error("duration", text, "too long (limit 292 years)");
   const long double whole_ns = std::floor(ns);
-  return absl::Nanoseconds(static_cast<int64_t>(whole_ns)) +
-         absl::Nanoseconds(static_cast<double>(ns - whole_ns));
+  return absl::Nanoseconds(static_cast<int64_t>(whole_ns)) + absl::Nanoseconds(static_cast<double>(ns - whole_ns));
 }
 
 absl::StatusOr<double> ParseBandwidth(std::string_view text) {
-  ASSIGN_OR_RETURN(const long double bytes_per_second,
-                   ParseAmount("bandwidth", text, kBandwidthUnits, "/s"));
+  ASSIGN_OR_RETURN(const long double bytes_per_second, ParseAmount("bandwidth", text, kBandwidthUnits, "/s"));
   return static_cast<double>(bytes_per_second);
 }
 
@@ -157,10 +148,8 @@ std::string FormatShortDuration(absl::Duration duration) {
   const absl::Duration size = absl::AbsDuration(duration);
   if (size == absl::ZeroDuration()) return "0s";
   if (size >= absl::Seconds(1)) return absl::StrFormat("%.10gs", absl::ToDoubleSeconds(duration));
-  if (size >= absl::Milliseconds(1))
-    return absl::StrFormat("%.4gms", absl::ToDoubleMilliseconds(duration));
-  if (size >= absl::Microseconds(1))
-    return absl::StrFormat("%.4gus", absl::ToDoubleMicroseconds(duration));
+  if (size >= absl::Milliseconds(1)) return absl::StrFormat("%.4gms", absl::ToDoubleMilliseconds(duration));
+  if (size >= absl::Microseconds(1)) return absl::StrFormat("%.4gus", absl::ToDoubleMicroseconds(duration));
   return absl::StrFormat("%.4gns", absl::ToDoubleNanoseconds(duration));
 }
 

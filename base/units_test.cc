@@ -40,16 +40,13 @@ TEST(ParseDurationTest, KnowsItsUnits) {
 
 TEST(ParseDurationTest, RefusesWithTheValueNamed) {
   for (const std::string_view number : kNotNumbers) {
-    EXPECT_THAT(ErrorOf(ParseDuration(std::string(number) + "s")),
-                HasSubstr("duration '" + std::string(number)));
+    EXPECT_THAT(ErrorOf(ParseDuration(std::string(number) + "s")), HasSubstr("duration '" + std::string(number)));
   }
-  EXPECT_EQ(ErrorOf(ParseDuration("-2us")),
-            "duration '-2us': does not start with a decimal number");
+  EXPECT_EQ(ErrorOf(ParseDuration("-2us")), "duration '-2us': does not start with a decimal number");
   EXPECT_EQ(ErrorOf(ParseDuration("5")), "duration '5': no unit (one of ns, us, ms, s)");
   EXPECT_EQ(ErrorOf(ParseDuration("5h")), "duration '5h': unknown unit (one of ns, us, ms, s)");
   EXPECT_EQ(ErrorOf(ParseDuration("5s 3")), "duration '5s 3': unknown unit (one of ns, us, ms, s)");
-  EXPECT_EQ(ErrorOf(ParseDuration("9223372037s")),
-            "duration '9223372037s': too long (limit 292 years)");
+  EXPECT_EQ(ErrorOf(ParseDuration("9223372037s")), "duration '9223372037s': too long (limit 292 years)");
   EXPECT_EQ(ErrorOf(ParseDuration("12345678901234567890ns")),
             "duration '12345678901234567890ns': too many digits (limit 19)");
 }
@@ -66,11 +63,9 @@ TEST(ParseBandwidthTest, BitsAndBytesPerSecond) {
 
 TEST(ParseBandwidthTest, RefusesWithTheValueNamed) {
   for (const std::string_view number : kNotNumbers) {
-    EXPECT_THAT(ErrorOf(ParseBandwidth(std::string(number) + "Mbit")),
-                HasSubstr("bandwidth '" + std::string(number)));
+    EXPECT_THAT(ErrorOf(ParseBandwidth(std::string(number) + "Mbit")), HasSubstr("bandwidth '" + std::string(number)));
   }
-  EXPECT_THAT(ErrorOf(ParseBandwidth("10")),
-              HasSubstr("bandwidth '10': no unit (one of bit, kbit,"));
+  EXPECT_THAT(ErrorOf(ParseBandwidth("10")), HasSubstr("bandwidth '10': no unit (one of bit, kbit,"));
   EXPECT_THAT(ErrorOf(ParseBandwidth("10Gb")), HasSubstr("bandwidth '10Gb': unknown unit"));
   EXPECT_THAT(ErrorOf(ParseBandwidth("10/s")), HasSubstr("bandwidth '10/s': unknown unit"));
   EXPECT_THAT(ErrorOf(ParseBandwidth("10Gbit/s/s")), HasSubstr("unknown unit"));
@@ -90,13 +85,11 @@ TEST(ParseBytesTest, PowersOf1000And1024) {
 
 TEST(ParseBytesTest, RefusesWithTheValueNamed) {
   for (const std::string_view number : kNotNumbers) {
-    EXPECT_THAT(ErrorOf(ParseBytes(std::string(number) + "B")),
-                HasSubstr("size '" + std::string(number)));
+    EXPECT_THAT(ErrorOf(ParseBytes(std::string(number) + "B")), HasSubstr("size '" + std::string(number)));
   }
   EXPECT_THAT(ErrorOf(ParseBytes("1XB")), HasSubstr("size '1XB': unknown unit (one of B, kB,"));
   EXPECT_EQ(ErrorOf(ParseBytes("0.5B")), "size '0.5B': not a whole number of bytes");
-  EXPECT_EQ(ErrorOf(ParseBytes("9223372036854775808")),
-            "size '9223372036854775808': too large (limit 2^63 - 1 bytes)");
+  EXPECT_EQ(ErrorOf(ParseBytes("9223372036854775808")), "size '9223372036854775808': too large (limit 2^63 - 1 bytes)");
   EXPECT_THAT(ErrorOf(ParseBytes("8388608T")), HasSubstr("too large"));
 }
 

@@ -13,8 +13,7 @@ namespace copse {
 
 absl::Status CheckVersion(std::string_view what, uint32_t mine, uint32_t theirs) {
   if (Compatible(mine, theirs)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(AbslView(what), " ", theirs, " (this side ", mine, ")"));
+  return absl::FailedPreconditionError(absl::StrCat(AbslView(what), " ", theirs, " (this side ", mine, ")"));
 }
 
 }  // namespace copse

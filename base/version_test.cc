@@ -26,8 +26,7 @@ TEST(VersionTest, TwoStepsAreNot) {
 
 TEST(VersionTest, MismatchNamesBothNumbers) {
   EXPECT_TRUE(CheckVersion("ring layout", 1, 2).ok());
-  EXPECT_EQ(CheckVersion("ring layout", 1, 3),
-            absl::FailedPreconditionError("ring layout 3 (this side 1)"));
+  EXPECT_EQ(CheckVersion("ring layout", 1, 3), absl::FailedPreconditionError("ring layout 3 (this side 1)"));
 }
 
 }  // namespace

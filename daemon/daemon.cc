@@ -295,6 +295,7 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["loop_spins_found"] = loop.spins_found;
   status->counters["loop_sleeps"] = loop.sleeps;
   status->counters["loop_sleeps_timed_out"] = loop.sleeps_timed_out;
+  status->counters["loop_naps"] = loop.naps;
   status->counters["cpu_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(absl::DurationFromTimespec(cpu)));
 }
 

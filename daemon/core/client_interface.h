@@ -33,10 +33,10 @@ struct CallPost {
   // Memory of the call: contribution and result. Either may be null if unused or empty. Mapped until the event.
   const uint8_t* send = nullptr;
   uint8_t* receive = nullptr;
-  uint64_t send_bytes = 0;     // what is mapped behind `send`, at least the message if it is used
-  uint64_t receive_bytes = 0;  // likewise
-  bool send_is_inline = false; // `send` is only valid during Post: the core copies it (at most 64 bytes)
-  uint64_t value = 0;          // comes back in the event
+  uint64_t send_bytes = 0;      // what is mapped behind `send`, at least the message if it is used
+  uint64_t receive_bytes = 0;   // likewise
+  bool send_is_inline = false;  // `send` is only valid during Post: the core copies it (at most 64 bytes)
+  uint64_t value = 0;           // comes back in the event
 };
 
 struct ClientEvent {

@@ -77,8 +77,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
         continue;
       }
       SendToPlanner(schedule::CancelJoin{
-          .request = it->first, .why = {Failure::kMemberLost, absl::StrCat("rank ", it->second.request.rank.value(), " on node ",
-                                                                           options_.node.name, " lost: ", how)}});
+          .request = it->first,
+          .why = {Failure::kMemberLost, absl::StrCat("rank ", it->second.request.rank.value(), " on node ",
+                                                     options_.node.name, " lost: ", how)}});
       it = joins_.erase(it);
     }
     const std::map<uint32_t, Membership> memberships = client->memberships;
@@ -102,26 +103,30 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     join.identity = {.uid = client->hello.uid, .job = client->hello.job, .nonce = request.nonce, .name = request.name};
     if (request.size == 0 || request.rank.value() >= request.size) {
       return client->sink->OnTeamFailed(
-          request.request, {Failure::kInvalidArgument, absl::StrCat("team ", DescribeTeam(join.identity), ": rank (rank=",
-                                                                    request.rank.value(), ", size=", request.size, ")")});
+          request.request, {Failure::kInvalidArgument,
+                            absl::StrCat("team ", DescribeTeam(join.identity), ": rank (rank=", request.rank.value(),
+                                         ", size=", request.size, ")")});
     }
     if (draining_) {
       return client->sink->OnTeamFailed(
-          request.request, {Failure::kNoDaemon, absl::StrCat("team ", DescribeTeam(join.identity), ": node ",
-                                                             options_.node.name, " takes no new teams: ", drain_reason_)});
+          request.request,
+          {Failure::kNoDaemon, absl::StrCat("team ", DescribeTeam(join.identity), ": node ", options_.node.name,
+                                            " takes no new teams: ", drain_reason_)});
     }
     if (teams_.size() + joins_.size() >= options_.teams_max) {
       return client->sink->OnTeamFailed(
-          request.request, {Failure::kNoResource, absl::StrCat("team ", DescribeTeam(join.identity), ": too many teams on node ",
-                                                               options_.node.name, " (teams=", teams_.size() + joins_.size() + 1,
-                                                               ", limit=", options_.teams_max, ")")});
+          request.request,
+          {Failure::kNoResource,
+           absl::StrCat("team ", DescribeTeam(join.identity), ": too many teams on node ", options_.node.name,
+                        " (teams=", teams_.size() + joins_.size() + 1, ", limit=", options_.teams_max, ")")});
     }
     if (request.parent != 0) {
       const Membership* parent = client->FindMembership(request.parent);
       if (parent == nullptr) {
-        return client->sink->OnTeamFailed(request.request, {Failure::kInvalidArgument,
-                                                            absl::StrCat("team ", DescribeTeam(join.identity),
-                                                                         ": unknown parent (handle=", request.parent, ")")});
+        return client->sink->OnTeamFailed(
+            request.request,
+            {Failure::kInvalidArgument,
+             absl::StrCat("team ", DescribeTeam(join.identity), ": unknown parent (handle=", request.parent, ")")});
       }
       join.parent = parent->team;
     }
@@ -149,10 +154,10 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     Team* team = FindTeam(membership->team);
     CHECK(team != nullptr);
     if (!team->broken() && team->HasCallInFlight(membership->rank)) {
-      return client->sink->OnTeamDestroyed(request,
-                                           {Failure::kInvalidArgument, absl::StrCat("destroy: team ", DescribeTeam(team->layout().identity),
-                                                                                    " has calls in flight at rank ",
-                                                                                    membership->rank.value())});
+      return client->sink->OnTeamDestroyed(
+          request,
+          {Failure::kInvalidArgument, absl::StrCat("destroy: team ", DescribeTeam(team->layout().identity),
+                                                   " has calls in flight at rank ", membership->rank.value())});
     }
     const Rank rank = membership->rank;
     client->memberships.erase(handle);
@@ -166,12 +171,14 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     ++client->outstanding;
     const Membership* membership = client->FindMembership(post.team);
     if (membership == nullptr) {
-      return Tell(id, {.value = post.value,
-                       .failure = {Failure::kInvalidArgument, absl::StrCat("post: unknown team (handle=", post.team, ")")}});
+      return Tell(
+          id, {.value = post.value,
+               .failure = {Failure::kInvalidArgument, absl::StrCat("post: unknown team (handle=", post.team, ")")}});
     }
     Team* team = FindTeam(membership->team);
     CHECK(team != nullptr);
-    if (FailureReport bad = CheckPost(post, membership->rank, team->layout().shape.size()); bad.failure != Failure::kNone) {
+    if (FailureReport bad = CheckPost(post, membership->rank, team->layout().shape.size());
+        bad.failure != Failure::kNone) {
       return Tell(id, {.value = post.value, .failure = std::move(bad)});
     }
     team->Post(membership->rank, post, options_.pending_calls_max);
@@ -224,7 +231,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
   }
 
   bool Idle() const {
-    return std::none_of(teams_.begin(), teams_.end(), [](const auto& entry) { return entry.second->HasCallInFlight(); });
+    return std::none_of(teams_.begin(), teams_.end(),
+                        [](const auto& entry) { return entry.second->HasCallInFlight(); });
   }
 
   schedule::DaemonStatus Status() const {
@@ -258,7 +266,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     }
     peer_messages_.emplace_back(from, *std::move(decoded));
   }
-  void OnPeerDown(Incarnation peer, const absl::Status& why) override { peers_down_.emplace_back(peer, std::string(why.message())); }
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override {
+    peers_down_.emplace_back(peer, std::string(why.message()));
+  }
   void OnPeerHeard(Incarnation peer) override { neighbours_.Heard(peer, clock_->Now()); }
 
   // --- TeamHost ---
@@ -268,10 +278,13 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
   void SendToPeer(Incarnation peer, const PeerMessage& message) override {
     const EncodedPeerMessage encoded = EncodePeerMessage(message);
     const absl::Status sent = engine_.SendControl(
-        peer, encoded.type, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()));
+        peer, encoded.type,
+        absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()));
     if (!sent.ok()) COPSE_LOG(kDebug, "to daemon ", peer.value(), ": ", sent.message());
   }
-  absl::Status AcquireNeighbour(const schedule::TeamNode& node) override { return neighbours_.Acquire(node, clock_->Now()); }
+  absl::Status AcquireNeighbour(const schedule::TeamNode& node) override {
+    return neighbours_.Acquire(node, clock_->Now());
+  }
   void ReleaseNeighbour(Incarnation peer) override { neighbours_.Release(peer, clock_->Now()); }
   void OnTeamBroken(TeamId team, const FailureReport& why) override {
     SendToPlanner(schedule::TeamBroken{.team = team, .why = why});
@@ -296,7 +309,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
       return;
     }
     for (const TeamId id : m.forgotten) {
-      if (Team* team = FindTeam(id)) team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});
+      if (Team* team = FindTeam(id))
+        team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});
     }
     // Joins that a prepared team answers are decided with that team, which Register has named.
     std::set<uint64_t> prepared;
@@ -318,7 +332,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
                      absl::StrCat("node ", options_.node.name, ": ", self.status().message())};
         return SendToPlanner(reply);
       }
-      team = teams_.emplace(m.layout.id, std::make_unique<Team>(&engine_, this, m.layout, *self, &has_events_)).first->second.get();
+      team = teams_.emplace(m.layout.id, std::make_unique<Team>(&engine_, this, m.layout, *self, &has_events_))
+                 .first->second.get();
       forming_[m.layout.id] = m.requests;
     }
     schedule::PrepareReply reply = team->Prepare(m.epoch, m.plans);
@@ -337,16 +352,20 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     if (draining_) return absl::ResourceExhaustedError(absl::StrCat("takes no new teams: ", drain_reason_));
     if (const absl::Status shape = schedule::CheckShape(layout.shape); !shape.ok()) return shape;
     if (layout.nodes.size() != layout.shape.node_count) {
-      return absl::InvalidArgumentError(absl::StrCat("team layout (nodes=", layout.nodes.size(), ", shape's=", layout.shape.node_count, ")"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("team layout (nodes=", layout.nodes.size(), ", shape's=", layout.shape.node_count, ")"));
     }
     if (layout.window < 2 || layout.window > 4096 || (layout.window & (layout.window - 1)) != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("team window (window=", layout.window, ", limit=a power of two from 2 to 4096)"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("team window (window=", layout.window, ", limit=a power of two from 2 to 4096)"));
     }
     NodeIndex self{0};
-    while (self.value() < layout.nodes.size() && layout.nodes[self.value()].incarnation != options_.node.incarnation) ++self;
+    while (self.value() < layout.nodes.size() && layout.nodes[self.value()].incarnation != options_.node.incarnation)
+      ++self;
     if (self.value() == layout.nodes.size()) return absl::InvalidArgumentError("team layout does not name this daemon");
     for (const auto& [request, rank] : m.requests) {
-      if (!joins_.contains(request)) return absl::NotFoundError(absl::StrCat("the process of rank ", rank.value(), " is gone"));
+      if (!joins_.contains(request))
+        return absl::NotFoundError(absl::StrCat("the process of rank ", rank.value(), " is gone"));
       if (rank.value() >= layout.shape.size() || layout.shape.node_of_rank[rank.value()] != self) {
         return absl::InvalidArgumentError(absl::StrCat("team layout: rank ", rank.value(), " is not on this node"));
       }
@@ -393,7 +412,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     for (const uint64_t request : m.requests) {
       const auto join = joins_.extract(request);
       if (join.empty()) continue;
-      if (Client* client = clients_.Find(join.mapped().client)) client->sink->OnTeamFailed(join.mapped().request.request, m.why);
+      if (Client* client = clients_.Find(join.mapped().client))
+        client->sink->OnTeamFailed(join.mapped().request.request, m.why);
     }
     Team* team = FindTeam(m.team);
     if (team == nullptr) return;
@@ -418,7 +438,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
 
   void On(const schedule::EndTeam&) {}  // a team goes here when its last member here leaves
 
-  void On(const schedule::StatusQuery& m) { SendToPlanner(schedule::StatusReply{.query = m.query, .status = Status()}); }
+  void On(const schedule::StatusQuery& m) {
+    SendToPlanner(schedule::StatusReply{.query = m.query, .status = Status()});
+  }
 
   void On(const schedule::Drain& m) {
     if (m.on) {
@@ -487,7 +509,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
 
   void Tick(absl::Time now) {
     next_tick_ = now + options_.heartbeat / 2;
-    for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat)) SendToPeer(peer, HeartbeatMessage{});
+    for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat))
+      SendToPeer(peer, HeartbeatMessage{});
     for (const schedule::TeamNode& node : neighbours_.Silent(now, options_.node_timeout)) {
       LoseNode(node.incarnation, absl::StrCat("silent for ", absl::FormatDuration(options_.node_timeout)));
     }
@@ -532,13 +555,17 @@ void DaemonCore::OnPlannerDown() { impl_->OnPlannerDown(); }
 void DaemonCore::OnPlannerMessage(const schedule::ToDaemon& message) { impl_->OnPlannerMessage(message); }
 bool DaemonCore::registered() const { return impl_->registered(); }
 const FailureReport& DaemonCore::refusal() const { return impl_->refusal(); }
-absl::StatusOr<ClientId> DaemonCore::Attach(const ClientHello& hello, ClientSink* sink) { return impl_->Attach(hello, sink); }
+absl::StatusOr<ClientId> DaemonCore::Attach(const ClientHello& hello, ClientSink* sink) {
+  return impl_->Attach(hello, sink);
+}
 void DaemonCore::Detach(ClientId client, bool died, const std::string& how) { impl_->Detach(client, died, how); }
 void DaemonCore::CreateTeam(ClientId client, const TeamRequest& request) { impl_->CreateTeam(client, request); }
 void DaemonCore::CancelCreateTeam(ClientId client, uint64_t request, const std::string& why) {
   impl_->CancelCreateTeam(client, request, why);
 }
-void DaemonCore::DestroyTeam(ClientId client, uint64_t request, uint32_t handle) { impl_->DestroyTeam(client, request, handle); }
+void DaemonCore::DestroyTeam(ClientId client, uint64_t request, uint32_t handle) {
+  impl_->DestroyTeam(client, request, handle);
+}
 void DaemonCore::Post(ClientId client, const CallPost& post) { impl_->Post(client, post); }
 void DaemonCore::PostNop(ClientId client, uint64_t value) { impl_->PostNop(client, value); }
 uint32_t DaemonCore::PostRoom(ClientId client) const { return impl_->PostRoom(client); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's core: clients, teams, epochs and failures of one node, as a single-threaded state machine. Its skins bring
-// it shared memory (daemon/shm), the planner's stream (daemon/rpc) and a network (offload_emu's Transport); the simulator
-// brings it virtual ones.
+// The daemon's core: clients, teams, epochs and failures of one node, as a single-threaded state machine. Its skins
+// bring it shared memory (daemon/shm), the planner's stream (daemon/rpc) and a network (offload_emu's Transport); the
+// simulator brings it virtual ones.
 #ifndef COPSE_DAEMON_CORE_DAEMON_CORE_H_
 #define COPSE_DAEMON_CORE_DAEMON_CORE_H_
 
@@ -51,8 +51,8 @@ class DaemonCore {
   void OnPlannerUp();    // the stream stands: registers, with all running teams
   void OnPlannerDown();  // running teams go on
   void OnPlannerMessage(const schedule::ToDaemon& message);
-  bool registered() const;                             // accepted by the planner since OnPlannerUp
-  const schedule::FailureReport& refusal() const;      // why not, if it refused
+  bool registered() const;                         // accepted by the planner since OnPlannerUp
+  const schedule::FailureReport& refusal() const;  // why not, if it refused
 
   // --- Clients ---
   absl::StatusOr<ClientId> Attach(const ClientHello& hello, ClientSink* sink);
@@ -66,7 +66,8 @@ class DaemonCore {
   // Every post is answered by exactly one OnEvent, also a bad one (unless the client is detached first).
   void Post(ClientId client, const CallPost& post);
   void PostNop(ClientId client, uint64_t value);
-  // Posts that may still be outstanding before the event queue could overflow; the skin reads no more DQ entries than this.
+  // Posts that may still be outstanding before the event queue could overflow; the skin reads no more DQ entries than
+  // this.
   uint32_t PostRoom(ClientId client) const;
 
   // --- The loop ---
@@ -76,8 +77,8 @@ class DaemonCore {
   absl::Time NextDeadline() const;
 
   // --- Administration ---
-  void StartDrain(const std::string& why);   // no new teams; clients are told
-  bool Idle() const;                         // no call in flight
+  void StartDrain(const std::string& why);  // no new teams; clients are told
+  bool Idle() const;                        // no call in flight
   schedule::DaemonStatus Status() const;
   void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout);
 

@@ -22,8 +22,8 @@ static_assert(schedule::kLocalRanksMax < (1u << 15));
 
 }  // namespace
 
-EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch, uint32_t window,
-                     std::vector<schedule::Plan> plans, bool* has_events)
+EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch,
+                     uint32_t window, std::vector<schedule::Plan> plans, bool* has_events)
     : engine_(engine),
       shape_(shape),
       self_(self),
@@ -52,7 +52,8 @@ absl::StatusOr<std::unique_ptr<EpochPort>> EpochPort::Open(emu::Engine* engine, 
                                                            const schedule::TeamLayout& layout, NodeIndex self,
                                                            EpochId epoch, std::vector<schedule::Plan> plans,
                                                            bool* has_events) {
-  auto port = std::unique_ptr<EpochPort>(new EpochPort(engine, shape, self, epoch, layout.window, std::move(plans), has_events));
+  auto port = std::unique_ptr<EpochPort>(
+      new EpochPort(engine, shape, self, epoch, layout.window, std::move(plans), has_events));
   RETURN_IF_ERROR(port->OpenPort(layout));
   return port;
 }
@@ -101,7 +102,8 @@ uint32_t EpochPort::LabelFor(NodeIndex neighbour) const {
 absl::Status EpochPort::SetRemoteLabel(NodeIndex neighbour, uint32_t label) {
   const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour.value());
   if (it == neighbours_.end() || *it != neighbour.value()) {
-    return absl::InvalidArgumentError(absl::StrCat("label of a node that is no neighbour (node=", neighbour.value(), ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("label of a node that is no neighbour (node=", neighbour.value(), ")"));
   }
   const size_t i = it - neighbours_.begin();
   RETURN_IF_ERROR(engine_->SetRemoteLabel(port_, edges_[i], static_cast<emu::Label>(label)));
@@ -122,7 +124,8 @@ bool EpochPort::HasSlot(CallSeq sequence) const {
   return Relative(sequence) < engine_->Finished(port_).value() + window_;
 }
 
-absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t plan, const schedule::CallArguments& arguments) {
+absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t plan,
+                                                                      const schedule::CallArguments& arguments) {
   std::map<uint32_t, schedule::NodeSequence>& cache = prepared_[plan].by_root;
   const uint32_t root = schedule::HasRoot(arguments.collective) ? arguments.root : 0;
   const auto it = cache.find(root);
@@ -153,7 +156,8 @@ schedule::PortMap EpochPort::MapFor(const Call& call) const {
 
 absl::Status EpochPort::PostLowered() {
   for (const schedule::LoweredSequence& s : lowered_.sequences) {
-    RETURN_IF_ERROR(engine_->Post(port_, s.trigger, absl::MakeConstSpan(lowered_.descriptors).subspan(s.first, s.count)));
+    RETURN_IF_ERROR(
+        engine_->Post(port_, s.trigger, absl::MakeConstSpan(lowered_.descriptors).subspan(s.first, s.count)));
   }
   return absl::OkStatus();
 }
@@ -193,7 +197,8 @@ absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& 
   CHECK(HasSlot(sequence));
   Call& call = At(sequence);
   const schedule::Plan* plan = PlanFor(held.post.arguments);
-  if (plan == nullptr) return absl::UnimplementedError(absl::StrCat("no plan for ", schedule::DescribeArguments(held.post.arguments)));
+  if (plan == nullptr)
+    return absl::UnimplementedError(absl::StrCat("no plan for ", schedule::DescribeArguments(held.post.arguments)));
   const size_t plan_index = plan - plans_.data();
   if (!call.active) {
     call.active = true;

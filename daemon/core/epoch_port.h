@@ -33,25 +33,26 @@ struct HeldPost {
 struct PortEvent {
   enum class Kind : uint8_t { kRankDone, kNodeDone, kMismatch };
   Kind kind = Kind::kNodeDone;
-  CallSeq sequence{0};   // of the team (kMismatch: the call that the packet seems to mean)
-  uint32_t local = 0;    // kRankDone: local index
+  CallSeq sequence{0};     // of the team (kMismatch: the call that the packet seems to mean)
+  uint32_t local = 0;      // kRankDone: local index
   NodeIndex neighbour{0};  // kMismatch: who sent the packet
   bool failed = false;
 };
 
-// An EpochPort numbers calls from 0 towards the engine (its own epoch's first call), so packets of a new epoch may arrive
-// before its first call's number in the team is known here. Every epoch has a port of its own: labels, counters, credits and
-// pools of two epochs never mix, and the old port goes when its last call is over.
+// An EpochPort numbers calls from 0 towards the engine (its own epoch's first call), so packets of a new epoch may
+// arrive before its first call's number in the team is known here. Every epoch has a port of its own: labels, counters,
+// credits and pools of two epochs never mix, and the old port goes when its last call is over.
 //
-// Order of calls: Open, (SetFirstCall, SetRemoteLabel)*, Start*, and Finish for each call once TakeEvents has told its end.
-// Thread-compatible; `*engine` and `*shape` outlive it.
+// Order of calls: Open, (SetFirstCall, SetRemoteLabel)*, Start*, and Finish for each call once TakeEvents has told its
+// end. Thread-compatible; `*engine` and `*shape` outlive it.
 class EpochPort : public emu::PortSink {
  public:
-  // Reserves everything that the plans can need. Errors name the resource; the plans were verified before. `*has_events` is
-  // set whenever TakeEvents would return something new; it outlives the port.
+  // Reserves everything that the plans can need. Errors name the resource; the plans were verified before.
+  // `*has_events` is set whenever TakeEvents would return something new; it outlives the port.
   static absl::StatusOr<std::unique_ptr<EpochPort>> Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
-                                                         const schedule::TeamLayout& layout, NodeIndex self, EpochId epoch,
-                                                         std::vector<schedule::Plan> plans, bool* has_events);
+                                                         const schedule::TeamLayout& layout, NodeIndex self,
+                                                         EpochId epoch, std::vector<schedule::Plan> plans,
+                                                         bool* has_events);
   ~EpochPort() override;
 
   EpochId epoch() const { return epoch_; }
@@ -140,9 +141,9 @@ class EpochPort : public emu::PortSink {
   const std::vector<schedule::Plan> plans_;
   std::vector<Prepared> prepared_;  // beside plans_
   std::vector<uint32_t> neighbours_;
-  std::vector<uint32_t> edges_;         // beside neighbours_
-  std::vector<uint32_t> labels_;        // issued; beside neighbours_
-  std::vector<bool> remote_known_;      // beside neighbours_
+  std::vector<uint32_t> edges_;                       // beside neighbours_
+  std::vector<uint32_t> labels_;                      // issued; beside neighbours_
+  std::vector<bool> remote_known_;                    // beside neighbours_
   std::vector<std::vector<emu::RegionIndex>> cells_;  // [slot], beside neighbours_
   emu::PortId port_;
   bool open_ = false;

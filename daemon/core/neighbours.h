@@ -17,8 +17,8 @@
 
 namespace copse::daemon {
 
-// A NeighbourTable connects to a neighbour on its first Acquire and lets go a while after the last Release, so that what was
-// sent last still leaves. Thread-compatible; owned by the core. `*transport` outlives it.
+// A NeighbourTable connects to a neighbour on its first Acquire and lets go a while after the last Release, so that
+// what was sent last still leaves. Thread-compatible; owned by the core. `*transport` outlives it.
 class NeighbourTable {
  public:
   explicit NeighbourTable(emu::Transport* transport) : transport_(transport) {}

@@ -80,7 +80,9 @@ absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view bo
   ByteReader in(body);
   PeerMessage message;
   switch (static_cast<PeerMessageType>(type)) {
-    case PeerMessageType::kHeartbeat: message = HeartbeatMessage{}; break;
+    case PeerMessageType::kHeartbeat:
+      message = HeartbeatMessage{};
+      break;
     case PeerMessageType::kBreak: {
       BreakMessage m{.team = TeamId(in.Get<uint64_t>())};
       const auto failure = in.Get<uint8_t>();
@@ -120,7 +122,8 @@ absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view bo
       message = m;
       break;
     }
-    default: return absl::InvalidArgumentError(absl::StrCat("peer message: unknown (type=", type, ")"));
+    default:
+      return absl::InvalidArgumentError(absl::StrCat("peer message: unknown (type=", type, ")"));
   }
   if (!in.ok() || in.left() != 0) return Malformed(type);
   return message;

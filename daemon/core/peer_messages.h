@@ -33,8 +33,8 @@ struct BreakMessage {
   schedule::FailureReport why;
 };
 
-// "Rank `rank` of ours gave these arguments for this call": sent when a packet's hash did not match, and by whoever waits
-// long. The receiver compares, and breaks the team if they differ.
+// "Rank `rank` of ours gave these arguments for this call": sent when a packet's hash did not match, and by whoever
+// waits long. The receiver compares, and breaks the team if they differ.
 struct ArgumentsMessage {
   TeamId team{0};
   CallSeq sequence{0};

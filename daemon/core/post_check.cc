@@ -15,7 +15,8 @@ using schedule::FailureReport;
 template <typename... Parts>
 FailureReport Invalid(const CallArguments& arguments, const Parts&... parts) {
   const auto index = static_cast<uint32_t>(arguments.collective);
-  const std::string name = index < schedule::kCollectiveCount ? std::string(CollectiveName(arguments.collective)) : "call";
+  const std::string name =
+      index < schedule::kCollectiveCount ? std::string(CollectiveName(arguments.collective)) : "call";
   return {Failure::kInvalidArgument, absl::StrCat(name, ": ", parts...)};
 }
 
@@ -53,14 +54,14 @@ FailureReport CheckPost(const CallPost& post, Rank rank, uint32_t size) {
   if (bytes == 0) return {};
   const bool at_root = schedule::HasRoot(a.collective) && a.root == rank.value();
   const bool sends = a.collective != Collective::kBcast || at_root;
-  const bool receives =
-      a.collective == Collective::kAllreduce || (a.collective == Collective::kReduce && at_root) ||
-      (a.collective == Collective::kBcast && !at_root);
+  const bool receives = a.collective == Collective::kAllreduce || (a.collective == Collective::kReduce && at_root) ||
+                        (a.collective == Collective::kBcast && !at_root);
   if (post.send_is_inline && (post.send == nullptr || post.send_bytes > kInlineBytesMax)) {
     return Invalid(a, "inline contribution too long (bytes=", post.send_bytes, ", limit=", kInlineBytesMax, ")");
   }
   if (sends && (post.send == nullptr || post.send_bytes < bytes)) {
-    return Invalid(a, "send buffer too small (bytes=", post.send == nullptr ? 0 : post.send_bytes, ", needed=", bytes, ")");
+    return Invalid(a, "send buffer too small (bytes=", post.send == nullptr ? 0 : post.send_bytes, ", needed=", bytes,
+                   ")");
   }
   if (receives && (post.receive == nullptr || post.receive_bytes < bytes)) {
     return Invalid(a, "receive buffer too small (bytes=", post.receive == nullptr ? 0 : post.receive_bytes,
@@ -71,17 +72,31 @@ FailureReport CheckPost(const CallPost& post, Rank rank, uint32_t size) {
 
 void AppendCounters(const emu::EngineStats& s, std::map<std::string, uint64_t>* counters) {
   const std::pair<const char*, uint64_t> named[] = {
-      {"frames_sent", s.frames_sent}, {"frames_received", s.frames_received},
-      {"packets_sent", s.packets_sent}, {"packets_received", s.packets_received},
-      {"puts_sent", s.puts_sent}, {"puts_received", s.puts_received},
-      {"gets_sent", s.gets_sent}, {"gets_received", s.gets_received},
-      {"bytes_sent", s.bytes_sent}, {"bytes_received", s.bytes_received},
-      {"sequences_posted", s.sequences_posted}, {"sequences_run", s.sequences_run},
-      {"descriptors_run", s.descriptors_run}, {"alu_bytes", s.alu_bytes}, {"copy_bytes", s.copy_bytes},
-      {"credits_sent", s.credits_sent}, {"credit_asks", s.credit_asks}, {"credit_stalls", s.credit_stalls},
-      {"events", s.events}, {"dropped_malformed", s.dropped_malformed}, {"dropped_label", s.dropped_label},
-      {"dropped_window", s.dropped_window}, {"dropped_incarnation", s.dropped_incarnation},
-      {"dropped_mpq_full", s.dropped_mpq_full}, {"memory_reserved_bytes", s.memory_reserved_bytes},
+      {"frames_sent", s.frames_sent},
+      {"frames_received", s.frames_received},
+      {"packets_sent", s.packets_sent},
+      {"packets_received", s.packets_received},
+      {"puts_sent", s.puts_sent},
+      {"puts_received", s.puts_received},
+      {"gets_sent", s.gets_sent},
+      {"gets_received", s.gets_received},
+      {"bytes_sent", s.bytes_sent},
+      {"bytes_received", s.bytes_received},
+      {"sequences_posted", s.sequences_posted},
+      {"sequences_run", s.sequences_run},
+      {"descriptors_run", s.descriptors_run},
+      {"alu_bytes", s.alu_bytes},
+      {"copy_bytes", s.copy_bytes},
+      {"credits_sent", s.credits_sent},
+      {"credit_asks", s.credit_asks},
+      {"credit_stalls", s.credit_stalls},
+      {"events", s.events},
+      {"dropped_malformed", s.dropped_malformed},
+      {"dropped_label", s.dropped_label},
+      {"dropped_window", s.dropped_window},
+      {"dropped_incarnation", s.dropped_incarnation},
+      {"dropped_mpq_full", s.dropped_mpq_full},
+      {"memory_reserved_bytes", s.memory_reserved_bytes},
       {"memory_used_bytes", s.memory_used_bytes},
   };
   for (const auto& [name, value] : named) (*counters)[name] = value;

@@ -17,11 +17,16 @@ using schedule::FailureReport;
 
 Failure FailureOf(const absl::Status& status) {
   switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument: return Failure::kInvalidArgument;
-    case absl::StatusCode::kResourceExhausted: return Failure::kNoResource;
-    case absl::StatusCode::kFailedPrecondition: return Failure::kVersion;
-    case absl::StatusCode::kUnimplemented: return Failure::kNotSupported;
-    default: return Failure::kInternal;
+    case absl::StatusCode::kInvalidArgument:
+      return Failure::kInvalidArgument;
+    case absl::StatusCode::kResourceExhausted:
+      return Failure::kNoResource;
+    case absl::StatusCode::kFailedPrecondition:
+      return Failure::kVersion;
+    case absl::StatusCode::kUnimplemented:
+      return Failure::kNotSupported;
+    default:
+      return Failure::kInternal;
   }
 }
 
@@ -32,7 +37,12 @@ FailureReport ReportOf(const absl::Status& status, const std::string& what) {
 }  // namespace
 
 Team::Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, bool* has_events)
-    : engine_(engine), host_(host), has_events_(has_events), layout_(std::move(layout)), self_(self), shape_(layout_.shape) {
+    : engine_(engine),
+      host_(host),
+      has_events_(has_events),
+      layout_(std::move(layout)),
+      self_(self),
+      shape_(layout_.shape) {
   for (const Rank rank : shape_.RanksOf(self_)) members_.push_back({.rank = rank});
   history_.resize(size_t{layout_.window} * 4);
 }
@@ -82,8 +92,9 @@ schedule::PrepareReply Team::Prepare(EpochId epoch, const std::vector<std::strin
 absl::Status Team::Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing) {
   if (!epochs_.empty() && epochs_.back()->epoch() == epoch) return absl::OkStatus();  // said again
   if (prepared_ == nullptr || prepared_->epoch() != epoch) {
-    return absl::FailedPreconditionError(absl::StrCat("team ", id().value(), ": commit of an epoch that is not prepared (epoch=",
-                                                      epoch.value(), ", prepared=", prepared_epoch().value(), ")"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("team ", id().value(), ": commit of an epoch that is not prepared (epoch=", epoch.value(),
+                     ", prepared=", prepared_epoch().value(), ")"));
   }
   AcquireEdges(*prepared_);  // connected first: a label lets the engine send
   for (const schedule::EdgeLabel& edge : outgoing) {
@@ -117,8 +128,8 @@ std::vector<std::string> Team::EncodedPlans() const {
 bool Team::AskForDecision(absl::Duration age) {
   if (prepared_ == nullptr || broken_ || epochs_.empty() || host_->Now() - prepared_at_ < age) return false;
   prepared_at_ = host_->Now();  // asks again after the same time
-  // Every neighbour of the new epoch knows the label that it issued for us, and perhaps the decision. Those of the running
-  // epoch may know it too, and are connected.
+  // Every neighbour of the new epoch knows the label that it issued for us, and perhaps the decision. Those of the
+  // running epoch may know it too, and are connected.
   for (const uint32_t node : prepared_->neighbours()) {
     const schedule::TeamNode& neighbour = layout_.nodes[node];
     if (!host_->AcquireNeighbour(neighbour).ok()) continue;
@@ -206,9 +217,9 @@ void Team::Post(Rank rank, const CallPost& post, uint32_t pending_max) {
   if (broken_) return TellFailure(member, post.value, member.next, *broken_);
   if (member.pending.size() >= pending_max) {
     return TellFailure(member, post.value, member.next,
-                       {Failure::kNoResource, absl::StrCat("team ", DescribeTeam(layout_.identity), ": rank ", rank.value(),
-                                                           " has too many calls waiting (calls=", member.pending.size() + 1,
-                                                           ", limit=", pending_max, ")")});
+                       {Failure::kNoResource, absl::StrCat("team ", DescribeTeam(layout_.identity), ": rank ",
+                                                           rank.value(), " has too many calls waiting (calls=",
+                                                           member.pending.size() + 1, ", limit=", pending_max, ")")});
   }
   HeldPost held{.post = post};
   if (post.send_is_inline && post.send != nullptr) {
@@ -291,22 +302,25 @@ void Team::Handle(EpochPort* port, const PortEvent& event) {
       Member& member = members_[event.local];
       ClientEvent told{.value = call->members[event.local].value, .sequence = event.sequence};
       if (event.failed) {
-        told.failure = {Failure::kInternal, absl::StrCat("call ", event.sequence.value(), " of team ",
-                                                         DescribeTeam(layout_.identity), " (",
-                                                         schedule::DescribeArguments(call->arguments),
-                                                         "): an operation on its way failed, seen at ", DescribeNode(self_))};
+        told.failure = {Failure::kInternal,
+                        absl::StrCat("call ", event.sequence.value(), " of team ", DescribeTeam(layout_.identity), " (",
+                                     schedule::DescribeArguments(call->arguments),
+                                     "): an operation on its way failed, seen at ", DescribeNode(self_))};
       }
       port->RankTold(event.sequence, event.local);
       if (member.client) host_->Tell(*member.client, told);
       port->FinishIfDone(event.sequence);
       break;
     }
-    case PortEvent::Kind::kNodeDone: port->FinishIfDone(event.sequence); break;
+    case PortEvent::Kind::kNodeDone:
+      port->FinishIfDone(event.sequence);
+      break;
     case PortEvent::Kind::kMismatch: {
       const Remembered* ours = Recall(event.sequence);
       if (ours == nullptr) break;
-      host_->SendToPeer(layout_.nodes[event.neighbour.value()].incarnation,
-                        ArgumentsMessage{id(), event.sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments});
+      host_->SendToPeer(
+          layout_.nodes[event.neighbour.value()].incarnation,
+          ArgumentsMessage{id(), event.sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments});
       break;
     }
   }
@@ -326,8 +340,9 @@ void Team::ProbeStalled(absl::Duration age) {
       const Remembered* ours = Recall(call->sequence);
       if (ours == nullptr) continue;
       for (const NodeIndex node : port->NeighboursOfCall(*call)) {
-        host_->SendToPeer(layout_.nodes[node.value()].incarnation,
-                          ArgumentsMessage{id(), call->sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments});
+        host_->SendToPeer(
+            layout_.nodes[node.value()].incarnation,
+            ArgumentsMessage{id(), call->sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments});
       }
     }
   }
@@ -421,18 +436,18 @@ void Team::BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_
                          Rank rank_b, const std::string& node_b, const schedule::CallArguments& b) {
   if (rank_b < rank_a) return BreakMismatch(sequence, rank_b, node_b, b, rank_a, node_a, a);
   Break({Failure::kMismatch,
-         absl::StrCat("call ", sequence.value(), ": arguments differ: rank ", rank_a.value(), " on node ", node_a, " gave ",
-                      schedule::DescribeArguments(a), "; rank ", rank_b.value(), " on node ", node_b, " gave ",
-                      schedule::DescribeArguments(b))});
+         absl::StrCat("call ", sequence.value(), ": arguments differ: rank ", rank_a.value(), " on node ", node_a,
+                      " gave ", schedule::DescribeArguments(a), "; rank ", rank_b.value(), " on node ", node_b,
+                      " gave ", schedule::DescribeArguments(b))});
 }
 
 // A call that needs a node which has left the team cannot end: better an error that says so than waiting for ever.
 void Team::CheckLeavers() {
   for (const auto& [node, calls] : left_) {
     if (Started() > calls) {
-      return Break({Failure::kMemberLost, absl::StrCat(DescribeNode(NodeIndex(node)), " left the team after ", calls.value(),
-                                                       " calls, but call ", calls.value(), " was started at ",
-                                                       DescribeNode(self_))});
+      return Break({Failure::kMemberLost,
+                    absl::StrCat(DescribeNode(NodeIndex(node)), " left the team after ", calls.value(),
+                                 " calls, but call ", calls.value(), " was started at ", DescribeNode(self_))});
     }
   }
 }
@@ -453,8 +468,8 @@ void Team::OnBreak(Incarnation from, const BreakMessage& message) { Break(messag
 void Team::OnArguments(const ArgumentsMessage& message) {
   const Remembered* ours = Recall(message.sequence);
   if (ours == nullptr || ours->arguments == message.arguments || broken_) return;
-  BreakMismatch(message.sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments, message.rank, message.node,
-                message.arguments);
+  BreakMismatch(message.sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments, message.rank,
+                message.node, message.arguments);
 }
 
 void Team::OnLeft(Incarnation from, const LeftMessage& message) {

@@ -36,8 +36,8 @@ class TeamHost {
   virtual void OnTeamBroken(TeamId team, const schedule::FailureReport& why) = 0;
 };
 
-// A Team lives from its first Prepare until all its members here have left, or its formation is aborted. Its state is that
-// of its parts: no committed epoch: forming; `broken()`: every call ends with that failure; else ready.
+// A Team lives from its first Prepare until all its members here have left, or its formation is aborted. Its state is
+// that of its parts: no committed epoch: forming; `broken()`: every call ends with that failure; else ready.
 // Thread-compatible; `*engine` and `*host` outlive it.
 class Team {
  public:
@@ -54,14 +54,15 @@ class Team {
   EpochId prepared_epoch() const { return prepared_ == nullptr ? EpochId(0) : prepared_->epoch(); }
 
   // --- Epochs (DESIGN, decision 7) ---
-  // Verifies and reserves. On success the team starts no call beyond S + W until Commit or Abort. Preparing the epoch that is
-  // prepared already repeats the answer.
+  // Verifies and reserves. On success the team starts no call beyond S + W until Commit or Abort. Preparing the epoch
+  // that is prepared already repeats the answer.
   schedule::PrepareReply Prepare(EpochId epoch, const std::vector<std::string>& encoded_plans);
   absl::Status Commit(EpochId epoch, CallSeq first_call, const std::vector<schedule::EdgeLabel>& outgoing);
   void Abort(EpochId epoch);
   // Encoded plans of the committed epoch.
   std::vector<std::string> EncodedPlans() const;
-  // A prepared epoch has waited for `age` without a decision: asks the neighbours in it. True if the planner should be asked.
+  // A prepared epoch has waited for `age` without a decision: asks the neighbours in it. True if the planner should be
+  // asked.
   bool AskForDecision(absl::Duration age);
 
   // --- Members ---
@@ -81,7 +82,8 @@ class Team {
   bool HasCallInFlight(Rank rank) const;  // of this member here
 
   // --- The end ---
-  // Tells every call in flight and all later ones; sweeps along the edges, except back to `from`. Once; later ones are ignored.
+  // Tells every call in flight and all later ones; sweeps along the edges, except back to `from`. Once; later ones are
+  // ignored.
   void Break(const schedule::FailureReport& why, std::optional<Incarnation> from = std::nullopt);
   // Breaks the team if the lost daemon is one of its nodes.
   void OnNodeLost(Incarnation incarnation, const std::string& why);
@@ -135,11 +137,12 @@ class Team {
   const schedule::TeamLayout layout_;
   const NodeIndex self_;
   const schedule::ShapeIndex shape_;
-  std::vector<Member> members_;                     // by local index
-  std::vector<std::unique_ptr<EpochPort>> epochs_;  // committed, ascending; all but the last only until their calls are over
+  std::vector<Member> members_;  // by local index
+  std::vector<std::unique_ptr<EpochPort>>
+      epochs_;  // committed, ascending; all but the last only until their calls are over
   std::unique_ptr<EpochPort> prepared_;
   absl::Time prepared_at_;
-  CallSeq hold_from_{0};  // while prepared_: nothing of the old epoch starts from here on
+  CallSeq hold_from_{0};                       // while prepared_: nothing of the old epoch starts from here on
   std::optional<CallSeq> decided_first_call_;  // told by a neighbour, while labels are still missing
   std::map<uint32_t, CallSeq> left_;           // nodes that have left, after how many calls
   std::map<uint32_t, uint32_t> acquired_;      // by node: edges of committed epochs

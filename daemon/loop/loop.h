@@ -37,7 +37,7 @@ struct LoopOptions {
 };
 
 struct LoopStats {
-  uint64_t turns = 0, spins = 0, spins_found = 0, sleeps = 0, sleeps_timed_out = 0;
+  uint64_t turns = 0, spins = 0, spins_found = 0, sleeps = 0, sleeps_timed_out = 0, naps = 0;
 };
 
 // A Loop's calls all come from one thread. `*clock`, `*poller`, `*work` outlive it.
@@ -67,6 +67,7 @@ class Loop {
   const LoopOptions options_;
   SpinPolicy spin_;
   LoopStats stats_;
+  uint32_t vain_wakes_ = 0;  // in a row: a descriptor was ready, and there was no work
   bool stopped_ = false;
 };
 

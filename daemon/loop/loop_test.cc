@@ -3,6 +3,7 @@
 #include "daemon/loop/loop.h"
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include <deque>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "daemon/loop/mailbox.h"
 #include "daemon/loop/poller.h"
+#include "daemon/loop/unique_fd.h"
 #include "gtest/gtest.h"
 
 namespace copse::daemon {
@@ -88,6 +90,18 @@ TEST_F(LoopTest, EndlessWorkStillLooksAtDescriptors) {
   mailbox->Post([] {});
   loop.Run();
   EXPECT_EQ(loop.stats().sleeps, 0u);
+}
+
+TEST_F(LoopTest, NapsWhenADescriptorIsReadyInVainAllTheTime) {
+  Loop loop(&clock_, poller_.get(), &work_, {absl::ZeroDuration(), absl::Hours(1)});
+  const UniqueFd always(eventfd(1, EFD_CLOEXEC));
+  ASSERT_TRUE(poller_->Watch(always.get(), EPOLLIN, nullptr).ok());
+  for (int i = 0; i < 100; ++i) loop.Turn();
+  EXPECT_EQ(loop.stats().sleeps, 100u);
+  EXPECT_EQ(loop.stats().naps, 68u);
+  work_.work = 1;
+  loop.Turn();
+  EXPECT_EQ(loop.stats().naps, 68u);
 }
 
 TEST_F(LoopTest, LettersOfAnotherThreadWakeIt) {

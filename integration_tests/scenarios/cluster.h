@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cluster under test. Scenarios are written against this; integration_tests/sim and integration_tests/procs implement it.
+// A cluster under test. Scenarios are written against this; integration_tests/sim and integration_tests/procs implement
+// it.
 #ifndef COPSE_INTEGRATION_TESTS_SCENARIOS_CLUSTER_H_
 #define COPSE_INTEGRATION_TESTS_SCENARIOS_CLUSTER_H_
 
@@ -38,8 +39,8 @@ struct ListedCall {
   std::vector<uint32_t> missing;
 };
 
-// Processes are numbered from 0 in the order of their launch. Every wait is bounded by `timeout` of the cluster's own time:
-// virtual in the simulator, real else. Errors: DEADLINE_EXCEEDED names what did not happen.
+// Processes are numbered from 0 in the order of their launch. Every wait is bounded by `timeout` of the cluster's own
+// time: virtual in the simulator, real else. Errors: DEADLINE_EXCEEDED names what did not happen.
 class Cluster {
  public:
   virtual ~Cluster() = default;
@@ -55,7 +56,7 @@ class Cluster {
 
   // --- What goes wrong ---
   virtual void KillProcess(uint32_t process) = 0;
-  virtual void StopProcess(uint32_t process) = 0;      // as SIGSTOP does
+  virtual void StopProcess(uint32_t process) = 0;  // as SIGSTOP does
   virtual void ContinueProcess(uint32_t process) = 0;
   virtual void KillDaemon(uint32_t node) = 0;
   virtual absl::Status RestartDaemon(uint32_t node) = 0;  // until it is registered again

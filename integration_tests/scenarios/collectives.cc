@@ -16,9 +16,11 @@ constexpr absl::Duration kLong = absl::Minutes(10);
 
 }  // namespace
 
-void EveryCollective(Cluster* cluster, uint32_t nodes, uint32_t ranks, const std::vector<uint64_t>& counts, uint64_t seed) {
+void EveryCollective(Cluster* cluster, uint32_t nodes, uint32_t ranks, const std::vector<uint64_t>& counts,
+                     uint64_t seed) {
   ASSERT_TRUE(cluster->Start({.nodes = nodes, .seed = seed}).ok());
-  ExpectAllSucceed(cluster, TeamPrograms("every", UnevenPlacement(ranks, nodes, seed), EveryCall(ranks, counts), seed), kLong);
+  ExpectAllSucceed(cluster, TeamPrograms("every", UnevenPlacement(ranks, nodes, seed), EveryCall(ranks, counts), seed),
+                   kLong);
 }
 
 void RandomCalls(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t calls, uint64_t seed) {
@@ -29,7 +31,8 @@ void RandomCalls(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t call
   for (Program& program : programs) {
     for (Step& step : program.script) {
       const bool reduces = schedule::Reduces(step.arguments.collective);
-      const bool receives = step.arguments.collective == Collective::kAllreduce || step.arguments.root == program.script[0].rank;
+      const bool receives =
+          step.arguments.collective == Collective::kAllreduce || step.arguments.root == program.script[0].rank;
       step.in_place = step.kind == StepKind::kCall && reduces && receives && step.seed % 3 == 0;
     }
   }
@@ -103,8 +106,8 @@ void SubTeams(Cluster* cluster) {
   ExpectAllSucceed(cluster, programs, kLong);
 }
 
-// A flat tree whose root has more children than one descriptor sequence has room for, with calls close behind one another, so
-// that sends wait for credit in the middle of a block.
+// A flat tree whose root has more children than one descriptor sequence has room for, with calls close behind one
+// another, so that sends wait for credit in the middle of a block.
 void ManyChildren(Cluster* cluster, uint32_t nodes) {
   ASSERT_TRUE(cluster->Start({.nodes = nodes}).ok());
   Placement placement;
@@ -117,7 +120,8 @@ void ManyChildren(Cluster* cluster, uint32_t nodes) {
     for (uint32_t i = 0; i < 60; ++i) {
       // Broadcasts from one rank need no answer: only credit holds it back.
       CallArguments call = RandomCall(nodes, 600 + i);
-      if (i % 4 != 0) call = {.collective = Collective::kBcast, .type = emu::AluType::kInt32, .count = 2 + i, .root = 0};
+      if (i % 4 != 0)
+        call = {.collective = Collective::kBcast, .type = emu::AluType::kInt32, .count = 2 + i, .root = 0};
       script.push_back(PostStep(0, call, 600 + i));
       if (rank > 0 && prng.Chance(0.1)) script.push_back(PauseStep(absl::Microseconds(prng.Below(2000))));
     }

@@ -35,10 +35,12 @@ std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uin
 }
 
 // Success with right data, or `failure` with a text that contains all of `words`.
-void ExpectOutcome(const Outcome& outcome, Failure failure, const std::vector<std::string>& words, const std::string& what) {
+void ExpectOutcome(const Outcome& outcome, Failure failure, const std::vector<std::string>& words,
+                   const std::string& what) {
   EXPECT_EQ(outcome.failure, failure) << what << ": " << outcome.text;
   EXPECT_TRUE(outcome.data_ok) << what;
-  for (const std::string& word : words) EXPECT_NE(outcome.text.find(word), std::string::npos) << what << ": " << outcome.text;
+  for (const std::string& word : words)
+    EXPECT_NE(outcome.text.find(word), std::string::npos) << what << ": " << outcome.text;
 }
 
 // One rank a node, `calls` allreduces each.
@@ -59,8 +61,8 @@ void SlowDown(std::vector<Program>* programs) {
   (*programs)[0].script = slow;
 }
 
-// After a disaster: every outcome is success, or a failure that names `words`; once failed, always failed. At least one rank
-// failed if `must_fail`.
+// After a disaster: every outcome is success, or a failure that names `words`; once failed, always failed. At least one
+// rank failed if `must_fail`.
 void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::set<Failure>& allowed,
                               const std::vector<std::string>& words, const std::string& what) {
   for (size_t i = 0; i < outcomes.size(); ++i) {
@@ -163,7 +165,8 @@ void ArgumentsThatDiffer(Cluster* cluster) {
   int number = 0;
   for (const CallArguments& other : {count, type, op}) {
     for (const uint32_t wrong : {5u, 1u}) {
-      std::vector<Program> programs = TeamPrograms(absl::StrCat("differ", number++), {0, 0, 1, 1, 2, 3}, {kBarrier, kSum, kSum}, 1);
+      std::vector<Program> programs =
+          TeamPrograms(absl::StrCat("differ", number++), {0, 0, 1, 1, 2, 3}, {kBarrier, kSum, kSum}, 1);
       programs[wrong].script[2].arguments = other;
       const uint32_t first = cluster->Launch(programs);
       const auto all = AwaitAll(cluster, first, 6);
@@ -193,7 +196,8 @@ void CollectivesThatDiffer(Cluster* cluster) {
   const uint32_t first = cluster->Launch(programs);
   for (const auto& outcomes : AwaitAll(cluster, first, 2)) {
     ASSERT_EQ(outcomes.size(), 3u);
-    ExpectOutcome(outcomes[1], Failure::kMismatch, {"rank 0 on node n0", "rank 1 on node n1", "bcast", "reduce"}, "call");
+    ExpectOutcome(outcomes[1], Failure::kMismatch, {"rank 0 on node n0", "rank 1 on node n1", "bcast", "reduce"},
+                  "call");
   }
 }
 
@@ -239,7 +243,8 @@ void BadArguments(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
   // All ranks err alike, so that the team goes on afterwards.
   const CallArguments root{.collective = Collective::kBcast, .type = emu::AluType::kInt8, .count = 1, .root = 2};
-  const CallArguments bitwise{.collective = Collective::kAllreduce, .type = emu::AluType::kFloat, .op = emu::AluOp::kBand, .count = 1};
+  const CallArguments bitwise{
+      .collective = Collective::kAllreduce, .type = emu::AluType::kFloat, .op = emu::AluOp::kBand, .count = 1};
   CallArguments huge = kSum;
   huge.count = schedule::kMessageBytesMax / 8 + 1;
   const std::vector<Program> programs = TeamPrograms("bad", {0, 1}, {root, bitwise, huge, kSum}, 1);
@@ -247,7 +252,8 @@ void BadArguments(Cluster* cluster) {
   for (const auto& outcomes : AwaitAll(cluster, first, 2)) {
     ASSERT_EQ(outcomes.size(), 6u);
     ExpectOutcome(outcomes[1], Failure::kInvalidArgument, {"root", "2"}, "root");
-    EXPECT_TRUE(outcomes[2].failure == Failure::kInvalidArgument || outcomes[2].failure == Failure::kNotSupported) << outcomes[2].text;
+    EXPECT_TRUE(outcomes[2].failure == Failure::kInvalidArgument || outcomes[2].failure == Failure::kNotSupported)
+        << outcomes[2].text;
     ExpectOutcome(outcomes[3], Failure::kNotSupported, {"limit"}, "size");
     ExpectOutcome(outcomes[4], Failure::kNone, {}, "the call after them");
   }
@@ -295,7 +301,8 @@ void KilledProcess(Cluster* cluster, uint64_t seed) {
   uint32_t failed = 0;
   for (uint32_t p = 0; p < 8; ++p) {
     if (p == victim) continue;
-    ExpectSuccessThenFailure(all[p], {Failure::kMemberLost}, {absl::StrCat("rank ", victim), absl::StrCat("n", placement[victim])},
+    ExpectSuccessThenFailure(all[p], {Failure::kMemberLost},
+                             {absl::StrCat("rank ", victim), absl::StrCat("n", placement[victim])},
                              absl::StrCat("rank ", p, " seed ", seed));
     failed += std::any_of(all[p].begin(), all[p].end(), [](const Outcome& o) { return o.failure != Failure::kNone; });
   }

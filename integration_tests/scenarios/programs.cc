@@ -44,7 +44,8 @@ void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, ab
     }
     EXPECT_EQ(outcomes.size(), expected) << "process " << p;
     for (size_t i = 0; i < outcomes.size(); ++i) {
-      EXPECT_EQ(outcomes[i].failure, schedule::Failure::kNone) << "process " << p << " outcome " << i << ": " << outcomes[i].text;
+      EXPECT_EQ(outcomes[i].failure, schedule::Failure::kNone)
+          << "process " << p << " outcome " << i << ": " << outcomes[i].text;
       EXPECT_TRUE(outcomes[i].data_ok) << "process " << p << " outcome " << i;
       if (testing::Test::HasFailure()) return;
     }

@@ -18,16 +18,26 @@ using schedule::Collective;
 template <typename F>
 auto WithType(AluType type, F f) {
   switch (type) {
-    case AluType::kInt8: return f(int8_t{});
-    case AluType::kInt16: return f(int16_t{});
-    case AluType::kInt32: return f(int32_t{});
-    case AluType::kInt64: return f(int64_t{});
-    case AluType::kUint8: return f(uint8_t{});
-    case AluType::kUint16: return f(uint16_t{});
-    case AluType::kUint32: return f(uint32_t{});
-    case AluType::kUint64: return f(uint64_t{});
-    case AluType::kFloat: return f(float{});
-    case AluType::kDouble: return f(double{});
+    case AluType::kInt8:
+      return f(int8_t{});
+    case AluType::kInt16:
+      return f(int16_t{});
+    case AluType::kInt32:
+      return f(int32_t{});
+    case AluType::kInt64:
+      return f(int64_t{});
+    case AluType::kUint8:
+      return f(uint8_t{});
+    case AluType::kUint16:
+      return f(uint16_t{});
+    case AluType::kUint32:
+      return f(uint32_t{});
+    case AluType::kUint64:
+      return f(uint64_t{});
+    case AluType::kFloat:
+      return f(float{});
+    case AluType::kDouble:
+      return f(double{});
   }
   return f(uint8_t{});
 }
@@ -50,12 +60,18 @@ T Element(const CallArguments& a, uint32_t rank, uint64_t seed, uint64_t i) {
 template <typename T>
 T Combine(AluOp op, T a, T b) {
   switch (op) {
-    case AluOp::kMin: return b < a ? b : a;
-    case AluOp::kMax: return a < b ? b : a;
-    case AluOp::kLand: return static_cast<T>((a != T(0)) && (b != T(0)));
-    case AluOp::kLor: return static_cast<T>((a != T(0)) || (b != T(0)));
-    case AluOp::kLxor: return static_cast<T>((a != T(0)) != (b != T(0)));
-    default: break;
+    case AluOp::kMin:
+      return b < a ? b : a;
+    case AluOp::kMax:
+      return a < b ? b : a;
+    case AluOp::kLand:
+      return static_cast<T>((a != T(0)) && (b != T(0)));
+    case AluOp::kLor:
+      return static_cast<T>((a != T(0)) || (b != T(0)));
+    case AluOp::kLxor:
+      return static_cast<T>((a != T(0)) != (b != T(0)));
+    default:
+      break;
   }
   if constexpr (std::is_floating_point_v<T>) {
     return op == AluOp::kSum ? a + b : a * b;
@@ -64,11 +80,16 @@ T Combine(AluOp op, T a, T b) {
     const auto x = static_cast<uint64_t>(a);
     const auto y = static_cast<uint64_t>(b);
     switch (op) {
-      case AluOp::kSum: return static_cast<T>(x + y);
-      case AluOp::kProd: return static_cast<T>(x * y);
-      case AluOp::kBand: return static_cast<T>(x & y);
-      case AluOp::kBor: return static_cast<T>(x | y);
-      default: return static_cast<T>(x ^ y);
+      case AluOp::kSum:
+        return static_cast<T>(x + y);
+      case AluOp::kProd:
+        return static_cast<T>(x * y);
+      case AluOp::kBand:
+        return static_cast<T>(x & y);
+      case AluOp::kBor:
+        return static_cast<T>(x | y);
+      default:
+        return static_cast<T>(x ^ y);
     }
   }
 }
@@ -90,12 +111,15 @@ std::vector<uint8_t> Contribution(const CallArguments& a, uint32_t rank, uint64_
 
 std::vector<uint8_t> ExpectedResult(const CallArguments& a, uint32_t rank, uint32_t size, uint64_t seed) {
   switch (a.collective) {
-    case Collective::kBarrier: return {};
-    case Collective::kBcast: return Contribution(a, a.root, seed);
+    case Collective::kBarrier:
+      return {};
+    case Collective::kBcast:
+      return Contribution(a, a.root, seed);
     case Collective::kReduce:
       if (rank != a.root) return {};
       break;
-    case Collective::kAllreduce: break;
+    case Collective::kAllreduce:
+      break;
   }
   return WithType(a.type, [&](auto zero) {
     using T = decltype(zero);

@@ -16,7 +16,8 @@ namespace copse::scenario {
 std::vector<uint8_t> Contribution(const schedule::CallArguments& arguments, uint32_t rank, uint64_t seed);
 
 // What a rank must have in its receive buffer (for bcast: its buffer) after the call; empty if it gets nothing.
-std::vector<uint8_t> ExpectedResult(const schedule::CallArguments& arguments, uint32_t rank, uint32_t size, uint64_t seed);
+std::vector<uint8_t> ExpectedResult(const schedule::CallArguments& arguments, uint32_t rank, uint32_t size,
+                                    uint64_t seed);
 
 }  // namespace copse::scenario
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenario bodies: what a cluster must do, told once, run against the simulated one and against real processes. Each body
-// starts its cluster, and reports through gtest.
+// Scenario bodies: what a cluster must do, told once, run against the simulated one and against real processes. Each
+// body starts its cluster, and reports through gtest.
 #ifndef COPSE_INTEGRATION_TESTS_SCENARIOS_SCENARIOS_H_
 #define COPSE_INTEGRATION_TESTS_SCENARIOS_SCENARIOS_H_
 
@@ -16,10 +16,12 @@ namespace copse::scenario {
 // Where each rank of a team lives: node_of_rank[r].
 using Placement = std::vector<uint32_t>;
 
-// Ranks spread over `nodes` nodes unevenly, by a rule that `seed` varies: every node gets at least one if there are enough.
+// Ranks spread over `nodes` nodes unevenly, by a rule that `seed` varies: every node gets at least one if there are
+// enough.
 Placement UnevenPlacement(uint32_t ranks, uint32_t nodes, uint64_t seed);
 
-// One team named `name` over `placement`; every rank makes `calls` (seeds counted up from `seed`) and destroys the team.
+// One team named `name` over `placement`; every rank makes `calls` (seeds counted up from `seed`) and destroys the
+// team.
 std::vector<Program> TeamPrograms(const std::string& name, const Placement& placement,
                                   const std::vector<schedule::CallArguments>& calls, uint64_t seed);
 
@@ -32,7 +34,8 @@ std::vector<schedule::CallArguments> EveryCall(uint32_t ranks, const std::vector
 schedule::CallArguments RandomCall(uint32_t ranks, uint64_t seed);
 
 // --- Bodies ---
-void EveryCollective(Cluster* cluster, uint32_t nodes, uint32_t ranks, const std::vector<uint64_t>& counts, uint64_t seed);
+void EveryCollective(Cluster* cluster, uint32_t nodes, uint32_t ranks, const std::vector<uint64_t>& counts,
+                     uint64_t seed);
 void RandomCalls(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t calls, uint64_t seed);
 void BackToBackSkewed(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t calls, uint64_t seed);
 void TwoTeamsAtOnce(Cluster* cluster, uint64_t seed);

@@ -36,14 +36,15 @@ bool Parse(absl::string_view text, T* value) {
 std::string FormatStep(const Step& s) {
   return absl::StrCat(static_cast<int>(s.kind), "\t", s.team, "\t", s.rank, "\t", s.size, "\t", s.parent, "\t",
                       absl::StrJoin(s.members, ","), "\t", static_cast<int>(s.arguments.collective), "\t",
-                      static_cast<int>(s.arguments.type), "\t", static_cast<int>(s.arguments.op), "\t", s.arguments.count, "\t",
-                      s.arguments.root, "\t", s.in_place ? 1 : 0, "\t", s.seed, "\t", Nanoseconds(s.pause), "\t",
-                      Nanoseconds(s.timeout), "\t", OneLine(s.name));
+                      static_cast<int>(s.arguments.type), "\t", static_cast<int>(s.arguments.op), "\t",
+                      s.arguments.count, "\t", s.arguments.root, "\t", s.in_place ? 1 : 0, "\t", s.seed, "\t",
+                      Nanoseconds(s.pause), "\t", Nanoseconds(s.timeout), "\t", OneLine(s.name));
 }
 
 absl::StatusOr<Step> ParseStep(std::string_view line) {
   const std::vector<absl::string_view> f = absl::StrSplit(AbslView(line), '\t');
-  if (f.size() != kFields) return absl::InvalidArgumentError(absl::StrCat("step: fields (fields=", f.size(), ", limit=16)"));
+  if (f.size() != kFields)
+    return absl::InvalidArgumentError(absl::StrCat("step: fields (fields=", f.size(), ", limit=16)"));
   Step s;
   uint32_t kind = 0, collective = 0, type = 0, op = 0, in_place = 0;
   int64_t pause = 0, timeout = 0;

@@ -18,7 +18,8 @@ namespace copse::scenario {
 
 enum class StepKind : uint8_t {
   kTeam,     // forms or joins team `name` as `rank` of `size`, under the script's own number `team`
-  kSubTeam,  // of `parent`: the ranks of `members` (parent's numbers, in the new order) form it; the others take part too
+  kSubTeam,  // of `parent`: the ranks of `members` (parent's numbers, in the new order) form it; the others take part
+             // too
   kCall,     // one call of `team`, until its end
   kPost,     // one call, not awaited; its outcome follows when it ends
   kAwait,    // until all posted calls have ended (or `timeout`)
@@ -47,8 +48,8 @@ using Script = std::vector<Step>;
 // How one step ended. Every kTeam, kSubTeam, kCall, kPost and kDestroy has one, in the order of the script.
 struct Outcome {
   schedule::Failure failure = schedule::Failure::kNone;
-  std::string text;      // of the failure
-  bool data_ok = true;   // the result, and the bytes around it, are what the reference computes
+  std::string text;     // of the failure
+  bool data_ok = true;  // the result, and the bytes around it, are what the reference computes
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 

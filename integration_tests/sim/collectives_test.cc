@@ -63,7 +63,8 @@ TEST(SimCollectivesTest, SameSeedSameTrace) {
 
 TEST(SimCollectivesTest, PacketsThatOvertakeAndRepeat) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    SimCluster cluster({.jitter_max = absl::Microseconds(100), .duplicate_probability = 0.05, .reorder_probability = 0.2});
+    SimCluster cluster(
+        {.jitter_max = absl::Microseconds(100), .duplicate_probability = 0.05, .reorder_probability = 0.2});
     BackToBackSkewed(&cluster, 5, 8, 400, seed);
   }
 }

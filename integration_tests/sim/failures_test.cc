@@ -8,10 +8,10 @@
 namespace copse::scenario {
 namespace {
 
-#define COPSE_SIM_SCENARIO(Name)  \
-  TEST(SimFailuresTest, Name) {   \
-    SimCluster cluster;           \
-    Name(&cluster);               \
+#define COPSE_SIM_SCENARIO(Name) \
+  TEST(SimFailuresTest, Name) {  \
+    SimCluster cluster;          \
+    Name(&cluster);              \
   }
 
 COPSE_SIM_SCENARIO(LateRankIsListedAndCompletes)
@@ -57,7 +57,8 @@ TEST(SimCutTest, ShortCutDelays) {
   cluster.HealLinks();
   for (uint32_t p = first; p < first + 2; ++p) {
     ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(10)).ok());
-    for (const Outcome& outcome : cluster.Outcomes(p)) EXPECT_EQ(outcome.failure, schedule::Failure::kNone) << outcome.text;
+    for (const Outcome& outcome : cluster.Outcomes(p))
+      EXPECT_EQ(outcome.failure, schedule::Failure::kNone) << outcome.text;
   }
 }
 
@@ -73,7 +74,8 @@ TEST(SimCutTest, LongCutIsALoss) {
     ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(15)).ok());
     const std::vector<Outcome> outcomes = cluster.Outcomes(p);
     EXPECT_EQ(outcomes[outcomes.size() - 2].failure, schedule::Failure::kMemberLost);
-    EXPECT_NE(outcomes[outcomes.size() - 2].text.find("silent for 10s"), std::string::npos) << outcomes[outcomes.size() - 2].text;
+    EXPECT_NE(outcomes[outcomes.size() - 2].text.find("silent for 10s"), std::string::npos)
+        << outcomes[outcomes.size() - 2].text;
   }
 }
 

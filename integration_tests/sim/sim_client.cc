@@ -21,7 +21,11 @@ constexpr absl::Duration kHop = absl::Microseconds(1);
 }  // namespace
 
 SimClient::SimClient(sim::Simulator* simulator, sim::ActorId actor, ClientHost* host, Script script)
-    : simulator_(simulator), actor_(actor), host_(host), script_(std::move(script)), alive_(std::make_shared<bool>(true)) {}
+    : simulator_(simulator),
+      actor_(actor),
+      host_(host),
+      script_(std::move(script)),
+      alive_(std::make_shared<bool>(true)) {}
 
 SimClient::~SimClient() { *alive_ = false; }
 
@@ -117,7 +121,8 @@ bool SimClient::RunStep(const Step& step) {
   switch (step.kind) {
     case StepKind::kTeam: {
       teams_[step.team] = {.rank = step.rank, .size = step.size, .name = step.name};
-      host_->core()->CreateTeam(*id_, {.request = next_ - 1, .name = step.name, .rank = Rank(step.rank), .size = step.size});
+      host_->core()->CreateTeam(*id_,
+                                {.request = next_ - 1, .name = step.name, .rank = Rank(step.rank), .size = step.size});
       host_->Kick();
       return outcomes_.contains(next_ - 1);
     }
@@ -137,7 +142,8 @@ bool SimClient::RunStep(const Step& step) {
       const auto rank = static_cast<uint32_t>(place - step.members.begin());
       const auto size = static_cast<uint32_t>(step.members.size());
       teams_[step.team] = {.rank = rank, .size = size, .name = name};
-      host_->core()->CreateTeam(*id_, {.request = next_ - 1, .parent = parent.handle, .name = name, .rank = Rank(rank), .size = size});
+      host_->core()->CreateTeam(
+          *id_, {.request = next_ - 1, .parent = parent.handle, .name = name, .rank = Rank(rank), .size = size});
       host_->Kick();
       return outcomes_.contains(next_ - 1);
     }
@@ -145,8 +151,11 @@ bool SimClient::RunStep(const Step& step) {
       awaited_ = next_value_;
       PostCall(step);
       return !awaited_;
-    case StepKind::kPost: PostCall(step); return true;
-    case StepKind::kAwait: return requests_.empty();
+    case StepKind::kPost:
+      PostCall(step);
+      return true;
+    case StepKind::kAwait:
+      return requests_.empty();
     case StepKind::kDestroy: {
       const auto it = teams_.find(step.team);
       host_->core()->DestroyTeam(*id_, next_ - 1, it == teams_.end() ? 0 : it->second.handle);
@@ -158,7 +167,9 @@ bool SimClient::RunStep(const Step& step) {
         if (*alive && !ended_) Later([this] { Resume(); });
       });
       return false;
-    case StepKind::kDie: Kill(); return false;
+    case StepKind::kDie:
+      Kill();
+      return false;
   }
   return true;
 }
@@ -171,7 +182,11 @@ void SimClient::PostCall(const Step& step) {
     return Finish(next_ - 1, {Failure::kInvalidArgument, "no such team"});
   }
   Request& request = requests_[value];
-  request = {.step = next_ - 1, .arguments = step.arguments, .rank = team->second.rank, .size = team->second.size, .seed = step.seed};
+  request = {.step = next_ - 1,
+             .arguments = step.arguments,
+             .rank = team->second.rank,
+             .size = team->second.size,
+             .seed = step.seed};
   request.send = Contribution(step.arguments, request.rank, step.seed);
   const size_t bytes = request.send.size();
   request.receive.assign(bytes + 2 * kGuardBytes, kGuard);
@@ -195,7 +210,8 @@ void SimClient::PostCall(const Step& step) {
 
 bool SimClient::CheckResult(const Request& r) const {
   const auto guard_ok = [&](size_t from) {
-    return std::all_of(r.receive.begin() + from, r.receive.begin() + from + kGuardBytes, [](uint8_t b) { return b == kGuard; });
+    return std::all_of(r.receive.begin() + from, r.receive.begin() + from + kGuardBytes,
+                       [](uint8_t b) { return b == kGuard; });
   };
   if (!guard_ok(0) || !guard_ok(r.receive.size() - kGuardBytes)) return false;
   const std::vector<uint8_t> expected = ExpectedResult(r.arguments, r.rank, r.size, r.seed);

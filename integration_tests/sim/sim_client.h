@@ -28,18 +28,18 @@ class ClientHost {
   virtual void Kick() = 0;
 };
 
-// A SimClient attaches when it starts and runs its steps one after another. What its daemon tells it is taken up in an event of
-// its own, a hop later. `*simulator` and `*host` outlive it.
+// A SimClient attaches when it starts and runs its steps one after another. What its daemon tells it is taken up in an
+// event of its own, a hop later. `*simulator` and `*host` outlive it.
 class SimClient : public daemon::ClientSink {
  public:
   SimClient(sim::Simulator* simulator, sim::ActorId actor, ClientHost* host, Script script);
   ~SimClient() override;
 
   void Start();
-  void Kill();              // as SIGKILL: its daemon is told that it died
+  void Kill();  // as SIGKILL: its daemon is told that it died
   void Stop() { stopped_ = true; }
   void Continue();
-  void DaemonDied();        // every wait ends with an error
+  void DaemonDied();  // every wait ends with an error
 
   bool ended() const { return ended_; }
   std::vector<Outcome> outcomes() const;
@@ -92,7 +92,7 @@ class SimClient : public daemon::ClientSink {
   std::map<uint64_t, Request> requests_;  // in flight, by value
   std::optional<uint64_t> awaited_;       // kCall: only this one; else all
   uint64_t next_value_ = 1;
-  std::map<size_t, Outcome> outcomes_;    // by step
+  std::map<size_t, Outcome> outcomes_;  // by step
   std::vector<std::function<void()>> held_;
 };
 

@@ -40,7 +40,8 @@ class FlatPlanMaker : public coordinator::PlanMaker {
     planner::PlannerOptions planner_options;
     for (int c = 0; c < schedule::kCollectiveCount && !options.algorithm.empty(); ++c) {
       const auto collective = static_cast<schedule::Collective>(c);
-      if (!options.collective || *options.collective == collective) planner_options.forced[collective] = options.algorithm;
+      if (!options.collective || *options.collective == collective)
+        planner_options.forced[collective] = options.algorithm;
     }
     return planner::Planner(&topology, {}, planner_options).MakePlans(layout.shape, names);
   }
@@ -91,7 +92,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
 
   absl::Status Start(const ClusterOptions& options) {
     options_ = options;
-    network_ = std::make_unique<sim::VirtualNetwork>(&simulator_, sim::VirtualNetworkOptions{.seed = options.seed, .link = link_});
+    network_ = std::make_unique<sim::VirtualNetwork>(&simulator_,
+                                                     sim::VirtualNetworkOptions{.seed = options.seed, .link = link_});
     StartCoordinator();
     for (uint32_t n = 0; n < options.nodes; ++n) {
       auto node = std::make_unique<Node>();
@@ -109,8 +111,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
     const auto first = static_cast<uint32_t>(processes_.size());
     for (const Program& program : programs) {
       Node* node = nodes_[program.node].get();
-      auto client = std::make_unique<SimClient>(&simulator_, kClientActors + static_cast<uint32_t>(processes_.size()), node,
-                                                program.script);
+      auto client = std::make_unique<SimClient>(&simulator_, kClientActors + static_cast<uint32_t>(processes_.size()),
+                                                node, program.script);
       processes_.push_back(client.get());
       node->clients.push_back(std::move(client));
       processes_.back()->Start();
@@ -165,7 +167,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
     for (auto& node : nodes_) {
       if (node->session == 0) continue;
       node->session = 0;
-      if (node->daemon != nullptr) AtNode(node.get(), kPlannerHop, [node = node.get()] { node->daemon->OnPlannerDown(); });
+      if (node->daemon != nullptr)
+        AtNode(node.get(), kPlannerHop, [node = node.get()] { node->daemon->OnPlannerDown(); });
     }
   }
 
@@ -205,7 +208,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
     std::vector<ListedCall> listed;
     for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(**answer)) {
       if (call.team != id) continue;
-      ListedCall entry{.sequence = call.sequence.value(), .collective = std::string(CollectiveName(call.arguments.collective))};
+      ListedCall entry{.sequence = call.sequence.value(),
+                       .collective = std::string(CollectiveName(call.arguments.collective))};
       for (const Rank rank : call.joined) entry.joined.push_back(rank.value());
       for (const Rank rank : call.missing) entry.missing.push_back(rank.value());
       listed.push_back(std::move(entry));
@@ -249,7 +253,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
     for (auto& node : nodes_) {
       if (node->session == session) {
         node->session = 0;
-        if (node->daemon != nullptr) AtNode(node.get(), kPlannerHop, [node = node.get()] { node->daemon->OnPlannerDown(); });
+        if (node->daemon != nullptr)
+          AtNode(node.get(), kPlannerHop, [node = node.get()] { node->daemon->OnPlannerDown(); });
       }
     }
   }
@@ -300,7 +305,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.heartbeat = options_.heartbeat;
     options.node_timeout = options_.node_timeout;
-    node->daemon = std::make_unique<daemon::DaemonCore>(simulator_.clock(), network_->transport(node->number), node, options);
+    node->daemon =
+        std::make_unique<daemon::DaemonCore>(simulator_.clock(), network_->transport(node->number), node, options);
     ConnectLater(node);
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What planner and daemons say to each other, as plain structs: the coordinator (planner/coordinator) and the daemon's core
-// speak these; rpc/ turns them into protobuf, and the simulator hands them over as they are.
+// What planner and daemons say to each other, as plain structs: the coordinator (planner/coordinator) and the daemon's
+// core speak these; rpc/ turns them into protobuf, and the simulator hands them over as they are.
 //
-// Life of a team: every rank's daemon sends JoinTeam; when all `size` ranks are there, the coordinator sends Prepare (plans)
-// to each daemon; each reserves and answers PrepareReply with the labels of its incoming edges, or refuses with a reason;
-// all accepted: Commit (outgoing labels, peers' addresses), else Abort, to all. An epoch switch is the same exchange for
-// a team that runs, with a switch-over call number in Commit, recorded durably before it is sent.
+// Life of a team: every rank's daemon sends JoinTeam; when all `size` ranks are there, the coordinator sends Prepare
+// (plans) to each daemon; each reserves and answers PrepareReply with the labels of its incoming edges, or refuses with
+// a reason; all accepted: Commit (outgoing labels, peers' addresses), else Abort, to all. An epoch switch is the same
+// exchange for a team that runs, with a switch-over call number in Commit, recorded durably before it is sent.
 #ifndef COPSE_PLANNER_SCHEDULE_CONTROL_H_
 #define COPSE_PLANNER_SCHEDULE_CONTROL_H_
 
@@ -25,17 +25,28 @@ namespace copse::schedule {
 // Who a team is. The daemon fills in `uid` from the kernel; clients never assert it.
 struct TeamIdentity {
   uint32_t uid = 0;
-  std::string job;    // from the client's environment, checked printable, at most 64 bytes
-  uint64_t nonce = 0; // agreed by the members out of band, or 0
-  std::string name;   // at most 128 bytes
+  std::string job;     // from the client's environment, checked printable, at most 64 bytes
+  uint64_t nonce = 0;  // agreed by the members out of band, or 0
+  std::string name;    // at most 128 bytes
   friend auto operator<=>(const TeamIdentity&, const TeamIdentity&) = default;
 };
 std::string DescribeTeam(const TeamIdentity& identity);  // "name" job J uid U
 
 // Why a call, a team or a formation failed. The values are those of copse_status_t, negated.
 enum class Failure : uint8_t {
-  kNone = 0, kInvalidArgument = 1, kNoDaemon = 2, kVersion = 3, kNoResource = 4, kTimedOut = 5, kMemberLost = 6,
-  kMismatch = 7, kCanceled = 8, kNotSupported = 9, kNoMemory = 10, kPermission = 11, kInternal = 12
+  kNone = 0,
+  kInvalidArgument = 1,
+  kNoDaemon = 2,
+  kVersion = 3,
+  kNoResource = 4,
+  kTimedOut = 5,
+  kMemberLost = 6,
+  kMismatch = 7,
+  kCanceled = 8,
+  kNotSupported = 9,
+  kNoMemory = 10,
+  kPermission = 11,
+  kInternal = 12
 };
 struct FailureReport {
   Failure failure = Failure::kNone;
@@ -52,13 +63,13 @@ struct FormatVersions {
 struct NodeAnnouncement {
   std::string name;
   Incarnation incarnation{0};
-  std::string worker_address;   // the data plane's, opaque
-  std::string version;          // of the package
+  std::string worker_address;  // the data plane's, opaque
+  std::string version;         // of the package
   FormatVersions formats;
   uint32_t cores = 1;
   uint64_t memory_limit_bytes = 0;
-  std::string admin_address;    // host:port of its admin service
-  std::string join_token;       // empty if none is configured
+  std::string admin_address;  // host:port of its admin service
+  std::string join_token;     // empty if none is configured
 };
 
 // --- Team's content, as pushed ---
@@ -71,10 +82,10 @@ struct TeamNode {
 struct TeamLayout {
   TeamId id{0};
   TeamIdentity identity;
-  TeamId parent{0};               // 0: none
-  TeamShape shape;                // rank -> node index
-  std::vector<TeamNode> nodes;    // by node index
-  uint32_t window = 8;            // W: calls per edge; power of two
+  TeamId parent{0};             // 0: none
+  TeamShape shape;              // rank -> node index
+  std::vector<TeamNode> nodes;  // by node index
+  uint32_t window = 8;          // W: calls per edge; power of two
 };
 
 // --- Daemon to planner ---
@@ -138,8 +149,8 @@ struct CallStatus {
   std::vector<Rank> joined;
   std::vector<Rank> missing;
 };
-// How far a rank is: it has taken part in all calls below `calls`. Who is not in some node's CallStatus and has `calls` at
-// or below its sequence is missing there.
+// How far a rank is: it has taken part in all calls below `calls`. Who is not in some node's CallStatus and has `calls`
+// at or below its sequence is missing there.
 struct RankProgress {
   TeamId team{0};
   Rank rank{0};
@@ -161,8 +172,8 @@ struct StatusReply {
   DaemonStatus status;
 };
 
-using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken, EpochQuery,
-                                StatusReply>;
+using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
+                                EpochQuery, StatusReply>;
 
 // --- Planner to daemon ---
 struct Registered {

@@ -180,11 +180,16 @@ NodeSequence ExpandExchange(const Plan& plan, const NodeView& view, Collective c
 
 std::string BufferName(const Buffer& buffer) {
   switch (buffer.place) {
-    case Place::kNone: return "nothing";
-    case Place::kScratch: return "scratch";
-    case Place::kCell: return absl::StrCat("cell", buffer.index);
-    case Place::kRankSend: return absl::StrCat("send", buffer.index);
-    case Place::kRankRecv: return absl::StrCat("recv", buffer.index);
+    case Place::kNone:
+      return "nothing";
+    case Place::kScratch:
+      return "scratch";
+    case Place::kCell:
+      return absl::StrCat("cell", buffer.index);
+    case Place::kRankSend:
+      return absl::StrCat("send", buffer.index);
+    case Place::kRankRecv:
+      return absl::StrCat("recv", buffer.index);
   }
   return "?";
 }
@@ -253,9 +258,9 @@ absl::StatusOr<NodeSequence> Expand(const Plan& plan, const TreeIndex& index, co
                                                    bytes, ", limit=", plan.bytes_min, "-", plan.bytes_max, ")"));
   }
   if (view.node.value() >= plan.node_count || view.root_node >= plan.node_count) {
-    return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(), ": node out of range (node=",
-                                                   view.node.value(), ", root=", view.root_node,
-                                                   ", limit=", plan.node_count, ")"));
+    return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(),
+                                                   ": node out of range (node=", view.node.value(),
+                                                   ", root=", view.root_node, ", limit=", plan.node_count, ")"));
   }
   if (view.local_ranks == 0 || view.local_ranks > kLocalRanksMax || view.root_local_index >= kLocalRanksMax) {
     return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(), ": ranks on node ", view.node.value(),
@@ -282,16 +287,26 @@ std::string DescribePrimitive(const Primitive& p) {
   for (const Buffer& buffer : p.operands) names.push_back(BufferName(buffer));
   const std::string operands = absl::StrJoin(names, " + ");
   switch (p.step) {
-    case Step::kStart: return "Start";
-    case Step::kRecvFrom: return absl::StrCat("RecvFrom(", p.peer, ") phase ", p.phase);
-    case Step::kRecvLocal: return absl::StrCat("RecvLocal(", p.peer, ") phase ", p.phase);
-    case Step::kWait: return absl::StrCat("Wait phase ", p.phase);
-    case Step::kReduce: return absl::StrCat("Reduce(", BufferName(p.target), " = ", operands, ")");
-    case Step::kCopy: return absl::StrCat("Copy(", BufferName(p.target), " = ", operands, ")");
-    case Step::kSendTo: return absl::StrCat("SendTo(", p.peer, ") phase ", p.phase, " from ", operands);
-    case Step::kDeliver: return absl::StrCat("Deliver(", p.peer, ") from ", operands);
-    case Step::kRelease: return absl::StrCat("Release(", p.peer, ")");
-    case Step::kEnd: return "End";
+    case Step::kStart:
+      return "Start";
+    case Step::kRecvFrom:
+      return absl::StrCat("RecvFrom(", p.peer, ") phase ", p.phase);
+    case Step::kRecvLocal:
+      return absl::StrCat("RecvLocal(", p.peer, ") phase ", p.phase);
+    case Step::kWait:
+      return absl::StrCat("Wait phase ", p.phase);
+    case Step::kReduce:
+      return absl::StrCat("Reduce(", BufferName(p.target), " = ", operands, ")");
+    case Step::kCopy:
+      return absl::StrCat("Copy(", BufferName(p.target), " = ", operands, ")");
+    case Step::kSendTo:
+      return absl::StrCat("SendTo(", p.peer, ") phase ", p.phase, " from ", operands);
+    case Step::kDeliver:
+      return absl::StrCat("Deliver(", p.peer, ") from ", operands);
+    case Step::kRelease:
+      return absl::StrCat("Release(", p.peer, ")");
+    case Step::kEnd:
+      return "End";
   }
   return "?";
 }

@@ -37,7 +37,8 @@ enum class Step : uint8_t {
   kCopy,       // operands[0] to target
   kSendTo,     // operands[0] to `peer` in `phase`
   kDeliver,    // operands[0] to the receive buffer of local rank `peer`, which is done with this segment
-  kRelease,    // local rank `peer`'s send buffer is not needed any more, and it gets no data: it is done with this segment
+  kRelease,    // local rank `peer`'s send buffer is not needed any more, and it gets no data: it is done with this
+               // segment
   kEnd,
 };
 struct Primitive {
@@ -81,16 +82,16 @@ class TreeIndex {
   uint32_t Towards(uint32_t node, uint32_t root) const;
 
  private:
-  std::vector<uint32_t> parent_;                    // towards plan.root_node
-  std::vector<uint32_t> enter_;                     // preorder numbers: v's subtree is [enter_[v], leave_[v])
+  std::vector<uint32_t> parent_;  // towards plan.root_node
+  std::vector<uint32_t> enter_;   // preorder numbers: v's subtree is [enter_[v], leave_[v])
   std::vector<uint32_t> leave_;
-  std::vector<std::vector<uint32_t>> children_;     // by ascending enter_
+  std::vector<std::vector<uint32_t>> children_;  // by ascending enter_
 };
 
 // The sequence of `view.node`. Order of operands: own ranks ascending, then children in plan order.
-// Errors: INVALID_ARGUMENT if plan and arguments do not fit (collective, bytes beyond the size class, node out of range,
-// root not in the tree). Cost: O(node's neighbours + local ranks + log n).
-// Source: papers, triggered operations (algorithms 1 and 2) and barrier model (primitives). Differs: local ranks take part.
+// Errors: INVALID_ARGUMENT if plan and arguments do not fit (collective, bytes beyond the size class, node out of
+// range, root not in the tree). Cost: O(node's neighbours + local ranks + log n). Source: papers, triggered operations
+// (algorithms 1 and 2) and barrier model (primitives). Differs: local ranks take part.
 absl::StatusOr<NodeSequence> Expand(const Plan& plan, const TreeIndex& index, const NodeView& view,
                                     const CallArguments& arguments);
 

@@ -9,12 +9,18 @@ namespace {
 
 // 1 - 0 - 2, and 3 below 2.
 Plan SmallTree(Collective collective) {
-  Plan plan{.id = PlanId(7), .collective = collective, .bytes_max = 4096, .algorithm = "hand", .node_count = 4, .segment_bytes = 1024};
+  Plan plan{.id = PlanId(7),
+            .collective = collective,
+            .bytes_max = 4096,
+            .algorithm = "hand",
+            .node_count = 4,
+            .segment_bytes = 1024};
   plan.neighbours = {{1, 2}, {0}, {0, 3}, {2}};
   return plan;
 }
 
-std::vector<std::string> Lines(const Plan& plan, const TeamShape& shape, uint32_t node, const CallArguments& arguments) {
+std::vector<std::string> Lines(const Plan& plan, const TeamShape& shape, uint32_t node,
+                               const CallArguments& arguments) {
   const ShapeIndex index(shape);
   const auto sequence = Expand(plan, TreeIndex(plan), ViewOf(index, plan, NodeIndex(node), arguments), arguments);
   EXPECT_TRUE(sequence.ok()) << sequence.status();
@@ -33,11 +39,10 @@ TEST(ExpandTest, LeafOfAnAllreduce) {
 
 TEST(ExpandTest, RootOfAnAllreduceCombinesOwnRanksFirst) {
   EXPECT_EQ(Lines(SmallTree(Collective::kAllreduce), BlockShape(4, 2), 0, kSum),
-            (std::vector<std::string>{"Start", "RecvLocal(0) phase 0", "RecvLocal(1) phase 0", "RecvFrom(1) phase 0",
-                                      "RecvFrom(2) phase 0", "Wait phase 0",
-                                      "Reduce(scratch = send0 + send1 + cell1 + cell2)", "SendTo(1) phase 1 from scratch",
-                                      "SendTo(2) phase 1 from scratch", "Deliver(0) from scratch",
-                                      "Deliver(1) from scratch", "End"}));
+            (std::vector<std::string>{
+                "Start", "RecvLocal(0) phase 0", "RecvLocal(1) phase 0", "RecvFrom(1) phase 0", "RecvFrom(2) phase 0",
+                "Wait phase 0", "Reduce(scratch = send0 + send1 + cell1 + cell2)", "SendTo(1) phase 1 from scratch",
+                "SendTo(2) phase 1 from scratch", "Deliver(0) from scratch", "Deliver(1) from scratch", "End"}));
 }
 
 TEST(ExpandTest, ReduceTowardsAnyRoot) {
@@ -45,7 +50,8 @@ TEST(ExpandTest, ReduceTowardsAnyRoot) {
   const CallArguments to_3{.collective = Collective::kReduce, .type = emu::AluType::kInt32, .count = 2, .root = 3};
   EXPECT_EQ(Lines(SmallTree(Collective::kReduce), BlockShape(4, 1), 0, to_3),
             (std::vector<std::string>{"Start", "RecvLocal(0) phase 0", "RecvFrom(1) phase 0", "Wait phase 0",
-                                      "Reduce(scratch = send0 + cell1)", "SendTo(2) phase 0 from scratch", "Release(0)", "End"}));
+                                      "Reduce(scratch = send0 + cell1)", "SendTo(2) phase 0 from scratch", "Release(0)",
+                                      "End"}));
   EXPECT_EQ(Lines(SmallTree(Collective::kReduce), BlockShape(4, 1), 3, to_3).back(), "End");
 }
 

@@ -8,8 +8,8 @@
 namespace copse::schedule {
 namespace {
 
-// Descriptors of one sequence are at most this many (the engine's limit). A longer block is cut, and the pieces chained by a
-// counter: one that waits for credit must not be overtaken by the next.
+// Descriptors of one sequence are at most this many (the engine's limit). A longer block is cut, and the pieces chained
+// by a counter: one that waits for credit must not be overtaken by the next.
 constexpr uint32_t kSequenceDescriptorsMax = 64;
 
 class Lowering {
@@ -63,7 +63,9 @@ class Lowering {
 
  private:
   emu::CounterIndex InSlot(uint32_t segment, uint32_t phase) const { return segment * (phases_ + 2) + phase; }
-  emu::CounterIndex Counter(uint32_t segment, uint32_t phase) const { return map_.counter_base + InSlot(segment, phase); }
+  emu::CounterIndex Counter(uint32_t segment, uint32_t phase) const {
+    return map_.counter_base + InSlot(segment, phase);
+  }
   emu::CounterIndex Ready() const { return Counter(segment_, phases_); }
   emu::CounterIndex Chain() const { return Counter(segment_, phases_ + 1); }
   emu::CounterIndex NodeDone() const { return map_.counter_base + segments_ * (phases_ + 2); }
@@ -73,7 +75,8 @@ class Lowering {
     segment_ = s;
     cuts_ = 0;
     offset_ = uint64_t{s} * plan_.segment_bytes;
-    length_ = static_cast<uint32_t>(segments_ == 1 ? bytes_ : std::min<uint64_t>(plan_.segment_bytes, bytes_ - offset_));
+    length_ =
+        static_cast<uint32_t>(segments_ == 1 ? bytes_ : std::min<uint64_t>(plan_.segment_bytes, bytes_ - offset_));
   }
 
   // The node's own part of one segment: a block of descriptors after every Wait.
@@ -82,9 +85,12 @@ class Lowering {
     bool first_block = true;
     for (const Primitive& p : sequence_.primitives) {
       switch (p.step) {
-        case Step::kStart: break;
+        case Step::kStart:
+          break;
         case Step::kRecvFrom:
-        case Step::kRecvLocal: ++awaited; break;
+        case Step::kRecvLocal:
+          ++awaited;
+          break;
         case Step::kWait: {
           const emu::CounterIndex counter = Counter(segment_, p.phase);
           if (!first_block) {
@@ -98,11 +104,18 @@ class Lowering {
           awaited = 0;
           break;
         }
-        case Step::kReduce: Reduce(p); break;
-        case Step::kCopy: Copy(Ref(p.operands[0]), Ref(p.target)); break;
-        case Step::kSendTo: Send(p); break;
+        case Step::kReduce:
+          Reduce(p);
+          break;
+        case Step::kCopy:
+          Copy(Ref(p.operands[0]), Ref(p.target));
+          break;
+        case Step::kSendTo:
+          Send(p);
+          break;
         case Step::kDeliver:
-        case Step::kRelease: break;  // the rank's own part
+        case Step::kRelease:
+          break;  // the rank's own part
         case Step::kEnd:
           Count(Ready());
           if (segments_ == 1) {
@@ -130,11 +143,16 @@ class Lowering {
 
   emu::MemoryRef Ref(const Buffer& buffer) const {
     switch (buffer.place) {
-      case Place::kNone: return {};
-      case Place::kScratch: return {map_.scratch, offset_};
-      case Place::kCell: return {map_.cells[NeighbourIndex(buffer.index)], offset_};
-      case Place::kRankSend: return {map_.rank_send_base + buffer.index, offset_};
-      case Place::kRankRecv: return {map_.rank_receive_base + buffer.index, offset_};
+      case Place::kNone:
+        return {};
+      case Place::kScratch:
+        return {map_.scratch, offset_};
+      case Place::kCell:
+        return {map_.cells[NeighbourIndex(buffer.index)], offset_};
+      case Place::kRankSend:
+        return {map_.rank_send_base + buffer.index, offset_};
+      case Place::kRankRecv:
+        return {map_.rank_receive_base + buffer.index, offset_};
     }
     return {};
   }

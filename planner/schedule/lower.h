@@ -51,9 +51,9 @@ uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks);
 uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks);
 
 // Counters of a slot: segment * (phases + 2) + phase counts arrivals of that phase (and the end of the phase before, so
-// that phases run in order although packets may overtake one another); phase number `phases` means "this segment's ranks
-// may go", the next one links the pieces of a block that is too long for one sequence. Behind them: one that counts segments
-// whose node part is done, then one a local rank that counts its segments.
+// that phases run in order although packets may overtake one another); phase number `phases` means "this segment's
+// ranks may go", the next one links the pieces of a block that is too long for one sequence. Behind them: one that
+// counts segments whose node part is done, then one a local rank that counts its segments.
 //
 // Preconditions: `sequence` came from Expand; `map` has an edge for every peer in it. Cost: O(segments * primitives).
 //

@@ -11,7 +11,10 @@ using emu::OpCode;
 
 // A star of `children` leaves around node 0.
 Plan Star(uint32_t children, uint64_t bytes_max, uint32_t segment_bytes) {
-  Plan plan{.collective = Collective::kAllreduce, .bytes_max = bytes_max, .algorithm = "flat", .node_count = children + 1,
+  Plan plan{.collective = Collective::kAllreduce,
+            .bytes_max = bytes_max,
+            .algorithm = "flat",
+            .node_count = children + 1,
             .segment_bytes = segment_bytes};
   plan.neighbours.resize(children + 1);
   for (uint32_t v = 1; v <= children; ++v) {
@@ -35,8 +38,17 @@ Lowered LowerRoot(const Plan& plan, uint64_t count) {
     edges.push_back(v - 1);
     cells.push_back(100 + v);
   }
-  PortMap map{.counter_base = 1000, .scratch = 50, .rank_send_base = 10, .rank_receive_base = 20, .neighbours = nodes, .edges = edges,
-              .cells = cells, .sequence = 7, .hash = 9, .node_event = 77, .rank_event = 88};
+  PortMap map{.counter_base = 1000,
+              .scratch = 50,
+              .rank_send_base = 10,
+              .rank_receive_base = 20,
+              .neighbours = nodes,
+              .edges = edges,
+              .cells = cells,
+              .sequence = 7,
+              .hash = 9,
+              .node_event = 77,
+              .rank_event = 88};
   Lowered lowered;
   LowerNode(plan, sequence, call, map, &lowered.node);
   LowerRank(plan, sequence, call, map, 0, &lowered.rank);

@@ -21,7 +21,7 @@ namespace copse::schedule {
 // Bounds that the verifier enforces and that pools are computed from.
 inline constexpr uint32_t kNodeCountMax = 1u << 20;
 inline constexpr uint32_t kSegmentsMax = 16;
-inline constexpr uint32_t kPhasesMax = 44;      // 2 * log2(kNodeCountMax) + 4
+inline constexpr uint32_t kPhasesMax = 44;  // 2 * log2(kNodeCountMax) + 4
 inline constexpr uint64_t kMessageBytesMax = 64 * 1024;
 inline constexpr uint32_t kLocalRanksMax = 256;
 inline constexpr uint32_t kSegmentBytesMax = 8 * 1024;  // a segment fits a frame
@@ -60,9 +60,9 @@ class ShapeIndex {
 // INVALID_ARGUMENT: no ranks, a node index out of range or without a rank, more than kLocalRanksMax ranks on one node.
 absl::Status CheckShape(const TeamShape& shape);
 
-// kTree: an undirected tree over the team's nodes. A call's root (for barrier and allreduce: `root_node`) directs it: the
-// neighbour towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1 down.
-// kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling). A round is a phase.
+// kTree: an undirected tree over the team's nodes. A call's root (for barrier and allreduce: `root_node`) directs it:
+// the neighbour towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1
+// down. kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling). A round is a phase.
 enum class PlanKind : uint8_t { kTree = 0, kExchange = 1 };
 
 // One round of an exchange plan at one node: first send, then await. kNobody: nothing to send, or to await.
@@ -80,7 +80,7 @@ struct Plan {
   Collective collective = Collective::kBarrier;
   uint64_t bytes_min = 0;  // size class, inclusive
   uint64_t bytes_max = 0;
-  std::string algorithm;   // "flat", "binomial", "knomial-4", "kary-2", "dissemination", "recursive-doubling"
+  std::string algorithm;  // "flat", "binomial", "knomial-4", "kary-2", "dissemination", "recursive-doubling"
   PlanKind kind = PlanKind::kTree;
   uint32_t node_count = 0;
   uint32_t segment_bytes = 0;  // longer messages are cut into segments of this; multiple of 8; 0: never cut

@@ -19,7 +19,8 @@ TEST(ShapeTest, RefusesWhatIsNoTeam) {
 }
 
 TEST(ShapeTest, IndexFindsLocalRanks) {
-  const TeamShape shape{.node_of_rank = {NodeIndex(0), NodeIndex(1), NodeIndex(0), NodeIndex(1), NodeIndex(1)}, .node_count = 2};
+  const TeamShape shape{.node_of_rank = {NodeIndex(0), NodeIndex(1), NodeIndex(0), NodeIndex(1), NodeIndex(1)},
+                        .node_count = 2};
   const ShapeIndex index(shape);
   ASSERT_EQ(index.RanksOf(NodeIndex(1)).size(), 3u);
   EXPECT_EQ(index.RanksOf(NodeIndex(1))[2], Rank(4));
@@ -82,7 +83,8 @@ TEST(PlanCodecTest, GarbageIsRefusedOrDecodesToSomethingThatEncodesAlike) {
   int decoded_count = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string bytes = good;
-    for (uint64_t flips = 1 + prng.Below(4); flips > 0; --flips) bytes[8 + prng.Below(bytes.size() - 8)] = static_cast<char>(prng.Next());
+    for (uint64_t flips = 1 + prng.Below(4); flips > 0; --flips)
+      bytes[8 + prng.Below(bytes.size() - 8)] = static_cast<char>(prng.Next());
     const absl::StatusOr<Plan> decoded = DecodePlan(bytes);
     if (!decoded.ok()) continue;
     ++decoded_count;

@@ -51,8 +51,12 @@ inline Plan DisseminationPlan(uint32_t nodes) {
 
 // Recursive doubling for a power of two, of messages up to `bytes_max`.
 inline Plan DoublingPlan(uint32_t nodes, uint64_t bytes_max) {
-  Plan plan{.id = PlanId(3), .collective = Collective::kAllreduce, .bytes_max = bytes_max, .algorithm = "recursive-doubling",
-            .kind = PlanKind::kExchange, .node_count = nodes};
+  Plan plan{.id = PlanId(3),
+            .collective = Collective::kAllreduce,
+            .bytes_max = bytes_max,
+            .algorithm = "recursive-doubling",
+            .kind = PlanKind::kExchange,
+            .node_count = nodes};
   plan.steps.resize(nodes);
   uint16_t round = 1;
   for (uint32_t distance = 1; distance < nodes; distance *= 2, ++round) {

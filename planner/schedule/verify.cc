@@ -17,9 +17,9 @@ namespace {
 
 template <typename... Parts>
 absl::Status Bad(const Plan& plan, const Parts&... parts) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("plan ", plan.id.value(), " (", AbslView(CollectiveName(plan.collective)), ", ", plan.algorithm, "): ",
-                   parts...));
+  return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(), " (",
+                                                 AbslView(CollectiveName(plan.collective)), ", ", plan.algorithm,
+                                                 "): ", parts...));
 }
 
 absl::Status CheckSizes(const Plan& plan, const TeamShape& shape, const VerifyLimits& limits) {
@@ -51,7 +51,8 @@ absl::Status CheckSizes(const Plan& plan, const TeamShape& shape, const VerifyLi
 absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
   const uint32_t n = plan.node_count;
   if (!plan.steps.empty()) return Bad(plan, "a tree with exchange steps (nodes=", plan.steps.size(), ")");
-  if (plan.neighbours.size() != n) return Bad(plan, "neighbour lists (lists=", plan.neighbours.size(), ", nodes=", n, ")");
+  if (plan.neighbours.size() != n)
+    return Bad(plan, "neighbour lists (lists=", plan.neighbours.size(), ", nodes=", n, ")");
   uint64_t links = 0;
   std::vector<std::vector<uint32_t>> sorted = plan.neighbours;
   for (uint32_t v = 0; v < n; ++v) {
@@ -60,7 +61,8 @@ absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
     if (list.size() > limits.neighbours_max) {
       return Bad(plan, "fan-out of node ", v, " (neighbours=", list.size(), ", limit=", limits.neighbours_max, ")");
     }
-    if (std::adjacent_find(list.begin(), list.end()) != list.end()) return Bad(plan, "node ", v, " has a neighbour twice");
+    if (std::adjacent_find(list.begin(), list.end()) != list.end())
+      return Bad(plan, "node ", v, " has a neighbour twice");
     if (!list.empty() && list.back() >= n) {
       return Bad(plan, "node ", v, " has an unknown neighbour (node=", list.back(), ", limit=", n, ")");
     }
@@ -115,7 +117,8 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
         return Bad(plan, "node ", v, ": too many rounds (round=", step.round, ", limit=", limits.phases_max - 1, ")");
       }
       for (const uint32_t peer : {step.send_to, step.receive_from}) {
-        if (peer != kNobody && (peer >= n || peer == v)) return Bad(plan, "node ", v, ": bad partner (node=", peer, ")");
+        if (peer != kNobody && (peer >= n || peer == v))
+          return Bad(plan, "node ", v, ": bad partner (node=", peer, ")");
       }
     }
   }
@@ -125,8 +128,8 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
 // Up to here trees, too, are followed with exact sets.
 constexpr uint32_t kExactNodesMax = 256;
 
-// What a buffer holds, symbolically: whose contributions. The exact set for exchanges (n is small), for trees a multiset
-// hash: the sum of random numbers, one a node, and how many were added.
+// What a buffer holds, symbolically: whose contributions. The exact set for exchanges (n is small), for trees a
+// multiset hash: the sum of random numbers, one a node, and how many were added.
 class Contributions {
  public:
   static Contributions Of(uint32_t node, uint32_t node_count, bool exact) {
@@ -162,7 +165,11 @@ class Contributions {
 class SymbolicRun {
  public:
   SymbolicRun(const Plan& plan, const TeamShape& shape, const CallArguments& arguments)
-      : plan_(plan), shape_(shape), arguments_(arguments), index_(plan), exact_(plan.kind == PlanKind::kExchange || plan.node_count <= kExactNodesMax) {}
+      : plan_(plan),
+        shape_(shape),
+        arguments_(arguments),
+        index_(plan),
+        exact_(plan.kind == PlanKind::kExchange || plan.node_count <= kExactNodesMax) {}
 
   absl::Status Run() {
     const uint32_t n = plan_.node_count;
@@ -206,13 +213,15 @@ class SymbolicRun {
       case Place::kNone:
         // A barrier carries no data but knowledge: what has been heard of.
         return node.scratch;
-      case Place::kScratch: return node.scratch;
-      // Ranks of a node count as one contribution: local index 0 stands for the node, the others add nothing, except for
-      // a broadcast, whose root rank is the one that matters.
+      case Place::kScratch:
+        return node.scratch;
+      // Ranks of a node count as one contribution: local index 0 stands for the node, the others add nothing, except
+      // for a broadcast, whose root rank is the one that matters.
       case Place::kRankSend:
         if (buffer.index != 0 && arguments_.collective != Collective::kBcast) return Contributions();
         return Contributions::Of(v, plan_.node_count, exact_);
-      case Place::kRankRecv: return Bad(plan_, "node ", v, " reads a receive buffer");
+      case Place::kRankRecv:
+        return Bad(plan_, "node ", v, " reads a receive buffer");
       case Place::kCell: {
         const auto it = node.arrived.find(buffer.index);
         if (it == node.arrived.end() || !it->second.awaited) {
@@ -234,7 +243,8 @@ class SymbolicRun {
           if (barrier) node.scratch = Contributions::Of(v, plan_.node_count, exact_);
           break;
         case Step::kEnd:
-        case Step::kRecvLocal: break;
+        case Step::kRecvLocal:
+          break;
         case Step::kRecvFrom:
           if (!node.received.emplace(p.peer, true).second) {
             return Bad(plan_, "node ", v, " awaits node ", p.peer, " twice in one call");
@@ -281,11 +291,14 @@ class SymbolicRun {
         }
         case Step::kDeliver: {
           ASSIGN_OR_RETURN(const Contributions data, Read(node, p.operands[0]));
-          if (data != wanted_) return Bad(plan_, "node ", v, " delivers a wrong result: not every contribution exactly once");
+          if (data != wanted_)
+            return Bad(plan_, "node ", v, " delivers a wrong result: not every contribution exactly once");
           ++node.ranks_done;
           break;
         }
-        case Step::kRelease: ++node.ranks_done; break;
+        case Step::kRelease:
+          ++node.ranks_done;
+          break;
       }
       ++node.next;
     }

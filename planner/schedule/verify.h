@@ -22,21 +22,24 @@ struct VerifyLimits {
 
 // Proves for `plan`, for every size and root:
 //  - shape: indices in range, links mutual and listed once, a tree spans all nodes without a cycle; rounds ascend;
-//  - matching: every packet that is sent is awaited exactly once and in the phase in which it is sent, so thresholds equal
+//  - matching: every packet that is sent is awaited exactly once and in the phase in which it is sent, so thresholds
+//  equal
 //    arrivals, and no directed edge is used twice in a call (a staging cell is written once);
 //  - no deadlock: executed symbolically, every node reaches its end;
-//  - content: at every rank that gets a result, each node's contribution is in it exactly once (barrier: at least once);
+//  - content: at every rank that gets a result, each node's contribution is in it exactly once (barrier: at least
+//  once);
 //  - order: operands follow from the plan alone (by construction of Expand);
 //  - resources: segments, phases, neighbours and bytes within `limits` and plan.h's bounds.
-// Trees are proven by structure, which covers every root; exchanges, which have none, by execution: O(messages * n / 64).
-// Errors: INVALID_ARGUMENT that names plan, node and reason. Nothing else.
+// Trees are proven by structure, which covers every root; exchanges, which have none, by execution: O(messages * n /
+// 64). Errors: INVALID_ARGUMENT that names plan, node and reason. Nothing else.
 absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLimits& limits = {});
 
 // All plans of a team: each by itself, and size classes of one collective must not leave a gap up to kMessageBytesMax.
 absl::Status VerifyPlans(absl::Span<const Plan> plans, const TeamShape& shape, const VerifyLimits& limits = {});
 
-// Executes the primitive sequences of all nodes for one call symbolically: deadlock, matching and content as above, by the
-// sequences that the engine will run and not by the plan's structure. O(messages), exact for content up to hash collisions.
+// Executes the primitive sequences of all nodes for one call symbolically: deadlock, matching and content as above, by
+// the sequences that the engine will run and not by the plan's structure. O(messages), exact for content up to hash
+// collisions.
 absl::Status VerifyExecution(const Plan& plan, const TeamShape& shape, const CallArguments& arguments);
 
 }  // namespace copse::schedule

@@ -15,7 +15,8 @@ namespace {
 // Every root of a tree, executed: what VerifyPlan proves by structure alone.
 void ExpectExecutes(const Plan& plan, const TeamShape& shape) {
   for (uint32_t root = 0; root < (HasRoot(plan.collective) ? shape.size() : 1); ++root) {
-    const CallArguments call{.collective = plan.collective, .count = std::min<uint64_t>(plan.bytes_max, 8), .root = root};
+    const CallArguments call{
+        .collective = plan.collective, .count = std::min<uint64_t>(plan.bytes_max, 8), .root = root};
     const absl::Status executed = VerifyExecution(plan, shape, call);
     EXPECT_TRUE(executed.ok()) << executed;
   }
@@ -127,7 +128,8 @@ const Broken kBroken[] = {
 INSTANTIATE_TEST_SUITE_P(Kinds, BrokenPlanTest, testing::ValuesIn(kBroken),
                          [](const testing::TestParamInfo<Broken>& info) { return info.param.name; });
 
-// An exchange of an allreduce in which a contribution is counted twice: dissemination does not add up unless n is a power of 2.
+// An exchange of an allreduce in which a contribution is counted twice: dissemination does not add up unless n is a
+// power of 2.
 TEST(VerifyTest, RefusesAContributionCountedTwice) {
   Plan plan = DisseminationPlan(6);
   plan.collective = Collective::kAllreduce;
@@ -143,11 +145,21 @@ void Mutate(Plan* plan, Prng* prng) {
   if (plan->kind == PlanKind::kTree) {
     auto& list = plan->neighbours[v];
     switch (prng->Below(5)) {
-      case 0: list.push_back(static_cast<uint32_t>(prng->Below(n + 1))); break;
-      case 1: if (!list.empty()) list.erase(list.begin() + prng->Below(list.size())); break;
-      case 2: if (!list.empty()) list[prng->Below(list.size())] = static_cast<uint32_t>(prng->Below(n + 1)); break;
-      case 3: std::swap(list, plan->neighbours[prng->Below(n)]); break;
-      default: plan->root_node = NodeIndex(static_cast<uint32_t>(prng->Below(n + 1))); break;
+      case 0:
+        list.push_back(static_cast<uint32_t>(prng->Below(n + 1)));
+        break;
+      case 1:
+        if (!list.empty()) list.erase(list.begin() + prng->Below(list.size()));
+        break;
+      case 2:
+        if (!list.empty()) list[prng->Below(list.size())] = static_cast<uint32_t>(prng->Below(n + 1));
+        break;
+      case 3:
+        std::swap(list, plan->neighbours[prng->Below(n)]);
+        break;
+      default:
+        plan->root_node = NodeIndex(static_cast<uint32_t>(prng->Below(n + 1)));
+        break;
     }
     return;
   }
@@ -155,12 +167,24 @@ void Mutate(Plan* plan, Prng* prng) {
   if (list.empty()) return;
   ExchangeStep& step = list[prng->Below(list.size())];
   switch (prng->Below(6)) {
-    case 0: step.send_to = static_cast<uint32_t>(prng->Below(n + 1)); break;
-    case 1: step.receive_from = static_cast<uint32_t>(prng->Below(n + 1)); break;
-    case 2: step.round = static_cast<uint16_t>(prng->Below(8)); break;
-    case 3: list.pop_back(); break;
-    case 4: step.combine = !step.combine; break;
-    default: std::swap(list, plan->steps[prng->Below(n)]); break;
+    case 0:
+      step.send_to = static_cast<uint32_t>(prng->Below(n + 1));
+      break;
+    case 1:
+      step.receive_from = static_cast<uint32_t>(prng->Below(n + 1));
+      break;
+    case 2:
+      step.round = static_cast<uint16_t>(prng->Below(8));
+      break;
+    case 3:
+      list.pop_back();
+      break;
+    case 4:
+      step.combine = !step.combine;
+      break;
+    default:
+      std::swap(list, plan->steps[prng->Below(n)]);
+      break;
   }
 }
 
@@ -172,9 +196,15 @@ TEST(VerifyTest, WhatPassesExecutesAmongThousandsOfMutations) {
     const auto n = static_cast<uint32_t>(3 + prng.Below(10));
     Plan plan;
     switch (prng.Below(3)) {
-      case 0: plan = RandomTreePlan(static_cast<Collective>(prng.Below(kCollectiveCount)), n, prng.Next()); break;
-      case 1: plan = DisseminationPlan(n); break;
-      default: plan = DoublingPlan(n < 8 ? 4 : 8, 120); break;
+      case 0:
+        plan = RandomTreePlan(static_cast<Collective>(prng.Below(kCollectiveCount)), n, prng.Next());
+        break;
+      case 1:
+        plan = DisseminationPlan(n);
+        break;
+      default:
+        plan = DoublingPlan(n < 8 ? 4 : 8, 120);
+        break;
     }
     const TeamShape shape = BlockShape(plan.node_count, 1 + i % 2);
     for (uint64_t changes = 1 + prng.Below(3); changes > 0; --changes) Mutate(&plan, &prng);

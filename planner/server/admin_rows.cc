@@ -64,7 +64,8 @@ void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row) {
   }
 }
 
-void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout, v1::CollectiveRow* row) {
+void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,
+                    v1::CollectiveRow* row) {
   row->set_team(info.team.value());
   row->set_sequence(info.sequence.value());
   row->set_collective(std::string(schedule::CollectiveName(info.arguments.collective)));

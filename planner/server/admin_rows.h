@@ -16,7 +16,8 @@ void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row);
 void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row);
 // Without the critical path, which costs a prediction.
 void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row);
-void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout, v1::CollectiveRow* row);
+void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,
+                    v1::CollectiveRow* row);
 void FillTopology(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
                   v1::ShowTopologyReply* reply);
 

@@ -32,7 +32,8 @@ absl::Duration TimeoutOf(double seconds) {
 grpc::ServerUnaryReactor* AdminService::Serve(grpc::CallbackServerContext* context, const char* method,
                                               std::function<void(Done)> work) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), absl::StrCat("/copse.v1.AdminService/", method));
+  const absl::Status allowed =
+      authorizer_->Authorize(rpc::CallerOf(*context), absl::StrCat("/copse.v1.AdminService/", method));
   if (!allowed.ok()) {
     reactor->Finish(rpc::ToGrpc(allowed));
     return reactor;
@@ -59,11 +60,13 @@ grpc::ServerUnaryReactor* AdminService::Ping(grpc::CallbackServerContext* contex
     if (!node.ok()) return done(node.status());
     reply->set_version(rpc::ToUtf8(node->announcement.version));
     const absl::Time asked = absl::Now();
-    coordinator_->QueryStatus({request->node()}, kStatusTimeout, [=, name = request->node()](const coordinator::StatusAnswer& answer) {
-      if (answer.nodes.empty()) return done(absl::DeadlineExceededError(absl::StrCat("ping: node ", name, " does not answer")));
-      reply->set_latency_ms(absl::ToDoubleMilliseconds(absl::Now() - asked));
-      done(absl::OkStatus());
-    });
+    coordinator_->QueryStatus(
+        {request->node()}, kStatusTimeout, [=, name = request->node()](const coordinator::StatusAnswer& answer) {
+          if (answer.nodes.empty())
+            return done(absl::DeadlineExceededError(absl::StrCat("ping: node ", name, " does not answer")));
+          reply->set_latency_ms(absl::ToDoubleMilliseconds(absl::Now() - asked));
+          done(absl::OkStatus());
+        });
   });
 }
 
@@ -97,28 +100,31 @@ grpc::ServerUnaryReactor* AdminService::ListNodes(grpc::CallbackServerContext* c
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::ShowNode(grpc::CallbackServerContext* context, const v1::ShowNodeRequest* request,
-                                                 v1::ShowNodeReply* reply) {
+grpc::ServerUnaryReactor* AdminService::ShowNode(grpc::CallbackServerContext* context,
+                                                 const v1::ShowNodeRequest* request, v1::ShowNodeReply* reply) {
   return Serve(context, "ShowNode", [this, request, reply](const Done& done) {
     const auto info = coordinator_->Node(request->name());
     if (!info.ok()) return done(info.status());
     FillNode(*info, reply->mutable_node());
-    coordinator_->QueryStatus({request->name()}, kStatusTimeout, [reply, done](const coordinator::StatusAnswer& answer) {
-      reply->set_answered(!answer.nodes.empty());
-      for (const schedule::DaemonStatus& status : answer.nodes) {
-        reply->set_clients(status.clients);
-        reply->set_teams(status.teams);
-        for (const auto& [name, count] : status.counters) (*reply->mutable_counters())[name] = count;
-      }
-      done(absl::OkStatus());
-    });
+    coordinator_->QueryStatus({request->name()}, kStatusTimeout,
+                              [reply, done](const coordinator::StatusAnswer& answer) {
+                                reply->set_answered(!answer.nodes.empty());
+                                for (const schedule::DaemonStatus& status : answer.nodes) {
+                                  reply->set_clients(status.clients);
+                                  reply->set_teams(status.teams);
+                                  for (const auto& [name, count] : status.counters)
+                                    (*reply->mutable_counters())[name] = count;
+                                }
+                                done(absl::OkStatus());
+                              });
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::DrainNode(grpc::CallbackServerContext* context, const v1::DrainNodeRequest* request,
-                                                  v1::DrainNodeReply*) {
-  return Serve(context, "DrainNode",
-               [this, request](const Done& done) { done(coordinator_->SetDraining(request->node(), !request->off())); });
+grpc::ServerUnaryReactor* AdminService::DrainNode(grpc::CallbackServerContext* context,
+                                                  const v1::DrainNodeRequest* request, v1::DrainNodeReply*) {
+  return Serve(context, "DrainNode", [this, request](const Done& done) {
+    done(coordinator_->SetDraining(request->node(), !request->off()));
+  });
 }
 
 grpc::ServerUnaryReactor* AdminService::ListTeams(grpc::CallbackServerContext* context, const v1::ListTeamsRequest*,
@@ -127,14 +133,15 @@ grpc::ServerUnaryReactor* AdminService::ListTeams(grpc::CallbackServerContext* c
     coordinator_->QueryStatus({}, kStatusTimeout, [this, reply, done](const coordinator::StatusAnswer& answer) {
       std::map<TeamId, uint32_t> calls;
       for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) ++calls[call.team];
-      for (const coordinator::TeamInfo& info : coordinator_->Teams()) FillTeam(info, calls[info.layout.id], reply->add_teams());
+      for (const coordinator::TeamInfo& info : coordinator_->Teams())
+        FillTeam(info, calls[info.layout.id], reply->add_teams());
       done(absl::OkStatus());
     });
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::ShowTeam(grpc::CallbackServerContext* context, const v1::ShowTeamRequest* request,
-                                                 v1::ShowTeamReply* reply) {
+grpc::ServerUnaryReactor* AdminService::ShowTeam(grpc::CallbackServerContext* context,
+                                                 const v1::ShowTeamRequest* request, v1::ShowTeamReply* reply) {
   return Serve(context, "ShowTeam", [this, request, reply](const Done& done) {
     const TeamId id(request->id());
     if (const auto info = coordinator_->Team(id); !info.ok()) return done(info.status());
@@ -149,14 +156,15 @@ grpc::ServerUnaryReactor* AdminService::ShowTeam(grpc::CallbackServerContext* co
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::ReplanTeam(grpc::CallbackServerContext* context, const v1::ReplanTeamRequest* request,
-                                                   v1::ReplanTeamReply* reply) {
+grpc::ServerUnaryReactor* AdminService::ReplanTeam(grpc::CallbackServerContext* context,
+                                                   const v1::ReplanTeamRequest* request, v1::ReplanTeamReply* reply) {
   return Serve(context, "ReplanTeam", [this, request, reply](const Done& done) {
     coordinator::PlanOptions options{.algorithm = request->algorithm()};
     if (!request->collective().empty()) {
       options.collective = schedule::CollectiveFromName(request->collective());
       if (!options.collective) {
-        return done(absl::InvalidArgumentError(absl::StrCat("replan: unknown collective (collective=", request->collective(), ")")));
+        return done(absl::InvalidArgumentError(
+            absl::StrCat("replan: unknown collective (collective=", request->collective(), ")")));
       }
     }
     const TeamId id(request->team());
@@ -167,16 +175,16 @@ grpc::ServerUnaryReactor* AdminService::ReplanTeam(grpc::CallbackServerContext* 
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::BreakTeam(grpc::CallbackServerContext* context, const v1::BreakTeamRequest* request,
-                                                  v1::BreakTeamReply*) {
+grpc::ServerUnaryReactor* AdminService::BreakTeam(grpc::CallbackServerContext* context,
+                                                  const v1::BreakTeamRequest* request, v1::BreakTeamReply*) {
   return Serve(context, "BreakTeam", [this, request](const Done& done) {
     const std::string why = request->why().empty() ? "broken by the administrator" : request->why();
     done(coordinator_->BreakTeam(TeamId(request->team()), why));
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::ListPlans(grpc::CallbackServerContext* context, const v1::ListPlansRequest* request,
-                                                  v1::ListPlansReply* reply) {
+grpc::ServerUnaryReactor* AdminService::ListPlans(grpc::CallbackServerContext* context,
+                                                  const v1::ListPlansRequest* request, v1::ListPlansReply* reply) {
   return Serve(context, "ListPlans", [this, request, reply](const Done& done) {
     if (request->team() != 0) {
       if (const auto info = coordinator_->Team(TeamId(request->team())); !info.ok()) return done(info.status());
@@ -188,20 +196,22 @@ grpc::ServerUnaryReactor* AdminService::ListPlans(grpc::CallbackServerContext* c
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::ShowPlan(grpc::CallbackServerContext* context, const v1::ShowPlanRequest* request,
-                                                 v1::ShowPlanReply* reply) {
+grpc::ServerUnaryReactor* AdminService::ShowPlan(grpc::CallbackServerContext* context,
+                                                 const v1::ShowPlanRequest* request, v1::ShowPlanReply* reply) {
   return Serve(context, "ShowPlan", [this, request, reply](const Done& done) {
     const auto info = coordinator_->Plan(PlanId(request->id()));
     if (!info.ok()) return done(info.status());
     FillPlan(*info, reply->mutable_plan());
     const auto explanation = coordinator_->Explain(PlanId(request->id()));
     if (!explanation.ok()) return done(explanation.status());
-    for (const std::string& node : explanation->critical_path) reply->mutable_plan()->add_critical_path(rpc::ToUtf8(node));
+    for (const std::string& node : explanation->critical_path)
+      reply->mutable_plan()->add_critical_path(rpc::ToUtf8(node));
     done(absl::OkStatus());
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::ExplainPlan(grpc::CallbackServerContext* context, const v1::ExplainPlanRequest* request,
+grpc::ServerUnaryReactor* AdminService::ExplainPlan(grpc::CallbackServerContext* context,
+                                                    const v1::ExplainPlanRequest* request,
                                                     v1::ExplainPlanReply* reply) {
   return Serve(context, "ExplainPlan", [this, request, reply](const Done& done) {
     const auto info = coordinator_->Plan(PlanId(request->id()));
@@ -209,7 +219,8 @@ grpc::ServerUnaryReactor* AdminService::ExplainPlan(grpc::CallbackServerContext*
     const auto explanation = coordinator_->Explain(PlanId(request->id()));
     if (!explanation.ok()) return done(explanation.status());
     FillPlan(*info, reply->mutable_plan());
-    for (const std::string& node : explanation->critical_path) reply->mutable_plan()->add_critical_path(rpc::ToUtf8(node));
+    for (const std::string& node : explanation->critical_path)
+      reply->mutable_plan()->add_critical_path(rpc::ToUtf8(node));
     reply->set_text(explanation->text);
     reply->set_dot(explanation->dot);
     reply->set_json(explanation->json);
@@ -217,8 +228,8 @@ grpc::ServerUnaryReactor* AdminService::ExplainPlan(grpc::CallbackServerContext*
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::ShowTopology(grpc::CallbackServerContext* context, const v1::ShowTopologyRequest*,
-                                                     v1::ShowTopologyReply* reply) {
+grpc::ServerUnaryReactor* AdminService::ShowTopology(grpc::CallbackServerContext* context,
+                                                     const v1::ShowTopologyRequest*, v1::ShowTopologyReply* reply) {
   return Serve(context, "ShowTopology", [this, reply](const Done& done) {
     const std::vector<coordinator::NodeInfo> nodes = coordinator_->Nodes();
     std::vector<std::string> names;
@@ -235,35 +246,38 @@ grpc::ServerUnaryReactor* AdminService::ListCollectives(grpc::CallbackServerCont
                                                         const v1::ListCollectivesRequest* request,
                                                         v1::ListCollectivesReply* reply) {
   return Serve(context, "ListCollectives", [this, request, reply](const Done& done) {
-    coordinator_->QueryStatus({}, TimeoutOf(request->timeout_s()), [this, request, reply, done](const coordinator::StatusAnswer& answer) {
-      for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
-        if (request->team() != 0 && call.team.value() != request->team()) continue;
-        const auto team = coordinator_->Team(call.team);
-        FillCollective(call, team.ok() ? &team->layout : nullptr, reply->add_collectives());
-      }
-      for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
-      done(absl::OkStatus());
-    });
+    coordinator_->QueryStatus({}, TimeoutOf(request->timeout_s()),
+                              [this, request, reply, done](const coordinator::StatusAnswer& answer) {
+                                for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
+                                  if (request->team() != 0 && call.team.value() != request->team()) continue;
+                                  const auto team = coordinator_->Team(call.team);
+                                  FillCollective(call, team.ok() ? &team->layout : nullptr, reply->add_collectives());
+                                }
+                                for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
+                                done(absl::OkStatus());
+                              });
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::GetStats(grpc::CallbackServerContext* context, const v1::GetStatsRequest* request,
-                                                 v1::GetStatsReply* reply) {
+grpc::ServerUnaryReactor* AdminService::GetStats(grpc::CallbackServerContext* context,
+                                                 const v1::GetStatsRequest* request, v1::GetStatsReply* reply) {
   return Serve(context, "GetStats", [this, request, reply](const Done& done) {
     std::vector<std::string> nodes;
     if (!request->node().empty()) {
       if (const auto info = coordinator_->Node(request->node()); !info.ok()) return done(info.status());
       nodes.push_back(request->node());
     }
-    coordinator_->QueryStatus(nodes, TimeoutOf(request->timeout_s()), [reply, done](const coordinator::StatusAnswer& answer) {
-      for (const schedule::DaemonStatus& status : answer.nodes) {
-        v1::NodeStats* row = reply->add_stats();
-        row->set_node(rpc::ToUtf8(status.node));
-        for (const auto& [name, count] : status.counters) (*row->mutable_counters())[name] = count;
-      }
-      for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
-      done(absl::OkStatus());
-    });
+    coordinator_->QueryStatus(nodes, TimeoutOf(request->timeout_s()),
+                              [reply, done](const coordinator::StatusAnswer& answer) {
+                                for (const schedule::DaemonStatus& status : answer.nodes) {
+                                  v1::NodeStats* row = reply->add_stats();
+                                  row->set_node(rpc::ToUtf8(status.node));
+                                  for (const auto& [name, count] : status.counters)
+                                    (*row->mutable_counters())[name] = count;
+                                }
+                                for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
+                                done(absl::OkStatus());
+                              });
   });
 }
 

@@ -15,8 +15,8 @@
 
 namespace copse::planner {
 
-// Each call hops to the planner's thread and is answered from there, maybe later, when daemons have answered. All pointers
-// outlive it, and it outlives the gRPC server.
+// Each call hops to the planner's thread and is answered from there, maybe later, when daemons have answered. All
+// pointers outlive it, and it outlives the gRPC server.
 class AdminService final : public v1::AdminService::CallbackService {
  public:
   AdminService(TaskQueue* queue, coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker,
@@ -24,28 +24,41 @@ class AdminService final : public v1::AdminService::CallbackService {
       : queue_(queue), coordinator_(coordinator), plan_maker_(plan_maker), authorizer_(authorizer) {}
 
   grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext*, const v1::PingRequest*, v1::PingReply*) override;
-  grpc::ServerUnaryReactor* Version(grpc::CallbackServerContext*, const v1::VersionRequest*, v1::VersionReply*) override;
-  grpc::ServerUnaryReactor* ListNodes(grpc::CallbackServerContext*, const v1::ListNodesRequest*, v1::ListNodesReply*) override;
-  grpc::ServerUnaryReactor* ShowNode(grpc::CallbackServerContext*, const v1::ShowNodeRequest*, v1::ShowNodeReply*) override;
-  grpc::ServerUnaryReactor* DrainNode(grpc::CallbackServerContext*, const v1::DrainNodeRequest*, v1::DrainNodeReply*) override;
-  grpc::ServerUnaryReactor* ListTeams(grpc::CallbackServerContext*, const v1::ListTeamsRequest*, v1::ListTeamsReply*) override;
-  grpc::ServerUnaryReactor* ShowTeam(grpc::CallbackServerContext*, const v1::ShowTeamRequest*, v1::ShowTeamReply*) override;
-  grpc::ServerUnaryReactor* ReplanTeam(grpc::CallbackServerContext*, const v1::ReplanTeamRequest*, v1::ReplanTeamReply*) override;
-  grpc::ServerUnaryReactor* BreakTeam(grpc::CallbackServerContext*, const v1::BreakTeamRequest*, v1::BreakTeamReply*) override;
-  grpc::ServerUnaryReactor* ListPlans(grpc::CallbackServerContext*, const v1::ListPlansRequest*, v1::ListPlansReply*) override;
-  grpc::ServerUnaryReactor* ShowPlan(grpc::CallbackServerContext*, const v1::ShowPlanRequest*, v1::ShowPlanReply*) override;
-  grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext*, const v1::ExplainPlanRequest*, v1::ExplainPlanReply*) override;
+  grpc::ServerUnaryReactor* Version(grpc::CallbackServerContext*, const v1::VersionRequest*,
+                                    v1::VersionReply*) override;
+  grpc::ServerUnaryReactor* ListNodes(grpc::CallbackServerContext*, const v1::ListNodesRequest*,
+                                      v1::ListNodesReply*) override;
+  grpc::ServerUnaryReactor* ShowNode(grpc::CallbackServerContext*, const v1::ShowNodeRequest*,
+                                     v1::ShowNodeReply*) override;
+  grpc::ServerUnaryReactor* DrainNode(grpc::CallbackServerContext*, const v1::DrainNodeRequest*,
+                                      v1::DrainNodeReply*) override;
+  grpc::ServerUnaryReactor* ListTeams(grpc::CallbackServerContext*, const v1::ListTeamsRequest*,
+                                      v1::ListTeamsReply*) override;
+  grpc::ServerUnaryReactor* ShowTeam(grpc::CallbackServerContext*, const v1::ShowTeamRequest*,
+                                     v1::ShowTeamReply*) override;
+  grpc::ServerUnaryReactor* ReplanTeam(grpc::CallbackServerContext*, const v1::ReplanTeamRequest*,
+                                       v1::ReplanTeamReply*) override;
+  grpc::ServerUnaryReactor* BreakTeam(grpc::CallbackServerContext*, const v1::BreakTeamRequest*,
+                                      v1::BreakTeamReply*) override;
+  grpc::ServerUnaryReactor* ListPlans(grpc::CallbackServerContext*, const v1::ListPlansRequest*,
+                                      v1::ListPlansReply*) override;
+  grpc::ServerUnaryReactor* ShowPlan(grpc::CallbackServerContext*, const v1::ShowPlanRequest*,
+                                     v1::ShowPlanReply*) override;
+  grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext*, const v1::ExplainPlanRequest*,
+                                        v1::ExplainPlanReply*) override;
   grpc::ServerUnaryReactor* ShowTopology(grpc::CallbackServerContext*, const v1::ShowTopologyRequest*,
                                          v1::ShowTopologyReply*) override;
   grpc::ServerUnaryReactor* ListCollectives(grpc::CallbackServerContext*, const v1::ListCollectivesRequest*,
                                             v1::ListCollectivesReply*) override;
-  grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext*, const v1::GetStatsRequest*, v1::GetStatsReply*) override;
+  grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext*, const v1::GetStatsRequest*,
+                                     v1::GetStatsReply*) override;
 
  private:
   using Done = std::function<void(const absl::Status&)>;
 
   // Authorizes, then runs `work` on the planner's thread; `work` calls its argument once, when the reply is filled.
-  grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, const char* method, std::function<void(Done)> work);
+  grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, const char* method,
+                                  std::function<void(Done)> work);
 
   TaskQueue* const queue_;
   coordinator::Coordinator* const coordinator_;

@@ -35,7 +35,8 @@ class RulesParser {
     if (!root.IsMap()) return Error(root, "not a map of keys");
     if (!root["version"]) return Error(root, absl::StrCat("no version (limit=", kRulesVersion, ")"));
     if (root["version"].Scalar() != absl::StrCat(kRulesVersion)) {
-      return Error(root["version"], absl::StrCat("version (version=", root["version"].Scalar(), ", limit=", kRulesVersion, ")"));
+      return Error(root["version"],
+                   absl::StrCat("version (version=", root["version"].Scalar(), ", limit=", kRulesVersion, ")"));
     }
     for (const auto& entry : root) {
       const std::string key = entry.first.Scalar();
@@ -52,13 +53,16 @@ class RulesParser {
   }
 
  private:
-  absl::Status Error(const YAML::Node& node, const std::string& what) const { return Error(node.Mark().line + 1, what); }
+  absl::Status Error(const YAML::Node& node, const std::string& what) const {
+    return Error(node.Mark().line + 1, what);
+  }
 
   absl::Status Add(const YAML::Node& rule, Rules* rules) const {
     if (!rule.IsMap()) return Error(rule, "rule: not a map of keys");
     for (const auto& entry : rule) {
       const std::string key = entry.first.Scalar();
-      if (key != "collective" && key != "algorithm") return Error(entry.first, absl::StrCat("rule: unknown key (key=", key, ")"));
+      if (key != "collective" && key != "algorithm")
+        return Error(entry.first, absl::StrCat("rule: unknown key (key=", key, ")"));
     }
     if (!rule["collective"] || !rule["algorithm"]) return Error(rule, "rule: needs collective and algorithm");
     const std::string name = rule["collective"].Scalar();
@@ -70,7 +74,8 @@ class RulesParser {
     const absl::StatusOr<Structure> structure = BuildStructure(algorithm, order);
     if (!structure.ok()) return Error(rule["algorithm"], absl::StrCat("rule: ", structure.status().message()));
     if (!CanCarry(*structure, *collective)) {
-      return Error(rule["algorithm"], absl::StrCat("rule: cannot carry it (algorithm=", algorithm, ", collective=", name, ")"));
+      return Error(rule["algorithm"],
+                   absl::StrCat("rule: cannot carry it (algorithm=", algorithm, ", collective=", name, ")"));
     }
     if (!rules->emplace(*collective, algorithm).second) {
       return Error(rule, absl::StrCat("rule: a second one for this collective (collective=", name, ")"));
@@ -123,7 +128,8 @@ absl::StatusOr<topology::Topology> ClusterPlanMaker::TopologyWith(const std::vec
   for (const std::string& name : names) {
     if (model_.topology->FindNode(name)) continue;
     if (unknown_.insert(name).second) {
-      COPSE_LOG(kWarning, "node ", name, " is not in the topology: taken to hang on its root switch, with default costs");
+      COPSE_LOG(kWarning, "node ", name,
+                " is not in the topology: taken to hang on its root switch, with default costs");
     }
     nodes.push_back({.name = name,
                      .parent = model_.topology->root_switch(),
@@ -162,7 +168,8 @@ absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const sch
   ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
   const schedule::CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
   ASSIGN_OR_RETURN(const Explanation explanation, Planner(&topology).Explain(plan, layout.shape, names, arguments));
-  coordinator::PlanExplanation result{.text = explanation.text, .dot = explanation.dot, .json = ExplanationJson(explanation, names)};
+  coordinator::PlanExplanation result{
+      .text = explanation.text, .dot = explanation.dot, .json = ExplanationJson(explanation, names)};
   for (const PathStep& step : explanation.prediction.critical_path) {
     const std::string& name = names[step.node.value()];
     if (result.critical_path.empty() || result.critical_path.back() != name) result.critical_path.push_back(name);

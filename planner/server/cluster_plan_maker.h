@@ -25,14 +25,16 @@ using Rules = std::map<schedule::Collective, std::string>;
 //     version: 1
 //     rules:
 //       - {collective: allreduce, algorithm: knomial-4}
-// INVALID_ARGUMENT "file:line: what: why (thing=value)": unknown key, collective or algorithm, two rules for one collective.
+// INVALID_ARGUMENT "file:line: what: why (thing=value)": unknown key, collective or algorithm, two rules for one
+// collective.
 absl::StatusOr<Rules> ParseRules(std::string_view text, std::string_view filename);
 
 struct ClusterModel {
   // Without one, all nodes hang on one switch.
   std::optional<topology::Topology> topology;
   Rules rules;
-  // Nodes that the topology does not name all run on this machine: they share its cores. 0: every node is its own machine.
+  // Nodes that the topology does not name all run on this machine: they share its cores. 0: every node is its own
+  // machine.
   uint32_t shared_cores = 0;
 };
 
@@ -45,7 +47,8 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
 
   absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
                                                         const coordinator::PlanOptions& options) override;
-  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) override;
+  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout,
+                                                       const schedule::Plan& plan) override;
 
   // The configured topology with `names` added to it: what plans for these nodes are made from.
   absl::StatusOr<topology::Topology> TopologyWith(const std::vector<std::string>& names);

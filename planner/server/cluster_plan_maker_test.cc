@@ -19,7 +19,8 @@ schedule::TeamLayout Layout(uint32_t nodes) {
 }
 
 TEST(ParseRulesTest, OneAlgorithmACollective) {
-  const auto rules = ParseRules("version: 1\nrules:\n  - {collective: allreduce, algorithm: knomial-4}\n", "rules.yaml");
+  const auto rules =
+      ParseRules("version: 1\nrules:\n  - {collective: allreduce, algorithm: knomial-4}\n", "rules.yaml");
   ASSERT_TRUE(rules.ok()) << rules.status();
   EXPECT_EQ(*rules, (Rules{{schedule::Collective::kAllreduce, "knomial-4"}}));
   EXPECT_TRUE(ParseRules("", "rules.yaml")->empty());
@@ -38,17 +39,19 @@ TEST_P(BadRulesTest, AreRefusedWithTheLine) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Kinds, BadRulesTest,
-    testing::Values(BadRules{"- 1\n", "not a map"}, BadRules{"rules: []\n", "version"},
-                    BadRules{"version: 2\n", "version=2"}, BadRules{"version: 1\nrule: []\n", "rules.yaml:2: unknown key (key=rule)"},
-                    BadRules{"version: 1\nrules: 3\n", "not a list"}, BadRules{"version: 1\nrules: [3]\n", "not a map"},
-                    BadRules{"version: 1\nrules:\n - {collective: bcast}\n", "rules.yaml:3: rule: needs"},
-                    BadRules{"version: 1\nrules:\n - {collective: x, algorithm: flat}\n", "collective=x"},
-                    BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: bush}\n", "bush"},
-                    BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: dissemination}\n", "cannot carry"},
-                    BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, size: 3}\n", "key=size"},
-                    BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat}\n - {collective: bcast, algorithm: flat}\n",
-                             "rules.yaml:4: rule: a second one"},
-                    BadRules{"version: [1\n", "rules.yaml:"}));
+    testing::Values(
+        BadRules{"- 1\n", "not a map"}, BadRules{"rules: []\n", "version"}, BadRules{"version: 2\n", "version=2"},
+        BadRules{"version: 1\nrule: []\n", "rules.yaml:2: unknown key (key=rule)"},
+        BadRules{"version: 1\nrules: 3\n", "not a list"}, BadRules{"version: 1\nrules: [3]\n", "not a map"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast}\n", "rules.yaml:3: rule: needs"},
+        BadRules{"version: 1\nrules:\n - {collective: x, algorithm: flat}\n", "collective=x"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: bush}\n", "bush"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: dissemination}\n", "cannot carry"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, size: 3}\n", "key=size"},
+        BadRules{
+            "version: 1\nrules:\n - {collective: bcast, algorithm: flat}\n - {collective: bcast, algorithm: flat}\n",
+            "rules.yaml:4: rule: a second one"},
+        BadRules{"version: [1\n", "rules.yaml:"}));
 
 TEST(ClusterPlanMakerTest, PlansPassTheVerifierWithAndWithoutTopology) {
   const auto topology = topology::ParseTopologyYaml(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real program, from its command line: bad usage, start, signals, state. Teams on it are tested with real daemons, in
-// integration_tests.
+// The real program, from its command line: bad usage, start, signals, state. Teams on it are tested with real daemons,
+// in integration_tests.
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -57,7 +57,8 @@ class CopsePlannerTest : public testing::Test {
       dup2(out[1], 1);
       dup2(out[1], 2);
       const std::string set = "state=" + state;
-      execl("planner/server/copse-planner", "copse-planner", "--set", "listen=127.0.0.1:0", "--set", set.c_str(), nullptr);
+      execl("planner/server/copse-planner", "copse-planner", "--set", "listen=127.0.0.1:0", "--set", set.c_str(),
+            nullptr);
       _exit(127);
     }
     close(out[1]);
@@ -92,7 +93,8 @@ TEST_F(CopsePlannerTest, HelpVersionAndConfiguration) {
 }
 
 TEST_F(CopsePlannerTest, BadUsageIsTwoAndNamesTheValue) {
-  const std::string topology = Write("t.yaml", "version: 1\nswitches:\n  - {name: a, parent: b}\n  - {name: b, parent: a}\n");
+  const std::string topology =
+      Write("t.yaml", "version: 1\nswitches:\n  - {name: a, parent: b}\n  - {name: b, parent: a}\n");
   const std::string rules = Write("r.yaml", "version: 1\nrules:\n  - {collective: bcast, algorithm: bush}\n");
   const struct {
     std::string arguments, word;

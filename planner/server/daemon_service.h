@@ -25,8 +25,8 @@ class StreamEvents {
   virtual void OnDisconnected(coordinator::SessionId session) = 0;
 };
 
-// gRPC calls Attach on its threads; everything else is the planner's thread's. `*queue`, `*events` and `*authorizer` outlive
-// it, and it outlives the gRPC server.
+// gRPC calls Attach on its threads; everything else is the planner's thread's. `*queue`, `*events` and `*authorizer`
+// outlive it, and it outlives the gRPC server.
 class DaemonService final : public v1::DaemonService::CallbackService, public coordinator::SessionSink {
  public:
   DaemonService(TaskQueue* queue, StreamEvents* events, const rpc::Authorizer* authorizer)

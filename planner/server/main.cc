@@ -38,9 +38,11 @@ int Main(int argc, char** argv) {
   config::ProgramDescription description;
   description.summary =
       "Plans the collectives of a cluster: daemons register here, teams are formed here, copsectl asks here.\n"
-      "Signals: SIGTERM and SIGINT end it, running teams go on; SIGHUP reloads topology, rules, log level and time-outs.";
+      "Signals: SIGTERM and SIGINT end it, running teams go on; SIGHUP reloads topology, rules, log level and "
+      "time-outs.";
   description.default_file = "/etc/copse/planner.yaml";
-  description.flags = {{.name = kPortFile, .value_name = "FILE", .help = "write HOST:PORT there once the planner listens"}};
+  description.flags = {
+      {.name = kPortFile, .value_name = "FILE", .help = "write HOST:PORT there once the planner listens"}};
   config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) {
     const bool check = *started.exit_code == config::kExitDone && Asks(argc, argv, "--check-config") &&

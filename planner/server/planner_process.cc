@@ -38,8 +38,8 @@ sigset_t Signals() {
   return set;
 }
 
-// Lets tests see a planner die at the worst moment: after a decision was recorded and before anybody was told. Named by the
-// environment, so that no configuration file can ask for it.
+// Lets tests see a planner die at the worst moment: after a decision was recorded and before anybody was told. Named by
+// the environment, so that no configuration file can ask for it.
 class CrashingStore : public coordinator::Store {
  public:
   explicit CrashingStore(std::unique_ptr<coordinator::Store> store) : store_(std::move(store)) {}
@@ -51,7 +51,9 @@ class CrashingStore : public coordinator::Store {
     return absl::OkStatus();
   }
   absl::Status RemoveTeam(TeamId team) override { return store_->RemoveTeam(team); }
-  absl::Status SaveDraining(const std::string& node, bool draining) override { return store_->SaveDraining(node, draining); }
+  absl::Status SaveDraining(const std::string& node, bool draining) override {
+    return store_->SaveDraining(node, draining);
+  }
   absl::Status SaveNextIds(const coordinator::NextIds& next) override { return store_->SaveNextIds(next); }
   absl::Status SaveAborted(TeamId team) override { return store_->SaveAborted(team); }
 
@@ -68,7 +70,8 @@ absl::StatusOr<std::unique_ptr<coordinator::Store>> OpenStore(const std::string&
     ASSIGN_OR_RETURN(store, SqliteStore::Open(path));
   }
   const char* crash = getenv("COPSE_PLANNER_CRASH_POINT");
-  if (crash != nullptr && strcmp(crash, "after_decision") == 0) store = std::make_unique<CrashingStore>(std::move(store));
+  if (crash != nullptr && strcmp(crash, "after_decision") == 0)
+    store = std::make_unique<CrashingStore>(std::move(store));
   return store;
 }
 
@@ -89,7 +92,8 @@ void BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-PlannerProcess::PlannerProcess(PlannerStart start) : start_(std::move(start)), plan_maker_(start_.settings.live.model) {}
+PlannerProcess::PlannerProcess(PlannerStart start)
+    : start_(std::move(start)), plan_maker_(start_.settings.live.model) {}
 
 absl::StatusOr<std::unique_ptr<PlannerProcess>> PlannerProcess::Start(PlannerStart start) {
   auto process = std::unique_ptr<PlannerProcess>(new PlannerProcess(std::move(start)));
@@ -109,7 +113,8 @@ absl::Status PlannerProcess::Open() {
   RETURN_IF_ERROR(Listen());
   signals_ = std::thread([this] { WaitForSignals(); });
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
-  COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address_, ", teams=", coordinator_->Teams().size(),
+  COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address_,
+            ", teams=", coordinator_->Teams().size(),
             ", state=", start_.settings.state.empty() ? "memory" : start_.settings.state, ")");
   service_manager_.Ready(absl::StrCat("listening on ", address_));
   return absl::OkStatus();

@@ -34,7 +34,8 @@ void BlockSignals();
 
 class PlannerProcess : public StreamEvents {
  public:
-  // Errors name the key: INVALID_ARGUMENT and FAILED_PRECONDITION for configuration and state, UNAVAILABLE for the rest.
+  // Errors name the key: INVALID_ARGUMENT and FAILED_PRECONDITION for configuration and state, UNAVAILABLE for the
+  // rest.
   static absl::StatusOr<std::unique_ptr<PlannerProcess>> Start(PlannerStart start);
   ~PlannerProcess() override;
 

@@ -31,10 +31,13 @@ std::string Serialize(const TeamRecord& record) {
   stored.set_prepared(record.prepared.value());
   stored.set_first_call(record.first_call.value());
   for (const auto& labels : record.outgoing) {
-    rpc::ToProto(schedule::Commit{.team = record.layout.id, .epoch = record.epoch, .first_call = record.first_call, .outgoing = labels},
-                 stored.add_commit());
+    rpc::ToProto(
+        schedule::Commit{
+            .team = record.layout.id, .epoch = record.epoch, .first_call = record.first_call, .outgoing = labels},
+        stored.add_commit());
   }
-  if (record.broken) rpc::ToProto(schedule::BreakTeam{.team = record.layout.id, .why = record.why}, stored.mutable_broken());
+  if (record.broken)
+    rpc::ToProto(schedule::BreakTeam{.team = record.layout.id, .why = record.why}, stored.mutable_broken());
   return stored.SerializeAsString();
 }
 
@@ -50,8 +53,11 @@ absl::StatusOr<TeamRecord> Deserialize(const std::string& bytes) {
   v1::StoredTeam stored;
   if (!stored.ParseFromString(bytes)) return absl::InvalidArgumentError("no record");
   ASSIGN_OR_RETURN(schedule::Prepare prepare, Get<schedule::Prepare>(stored.prepare()));
-  TeamRecord record{.layout = std::move(prepare.layout), .epoch = prepare.epoch, .prepared = EpochId(stored.prepared()),
-                    .first_call = CallSeq(stored.first_call()), .plans = std::move(prepare.plans)};
+  TeamRecord record{.layout = std::move(prepare.layout),
+                    .epoch = prepare.epoch,
+                    .prepared = EpochId(stored.prepared()),
+                    .first_call = CallSeq(stored.first_call()),
+                    .plans = std::move(prepare.plans)};
   for (const v1::ToDaemon& commit : stored.commit()) {
     ASSIGN_OR_RETURN(schedule::Commit labels, Get<schedule::Commit>(commit));
     record.outgoing.push_back(std::move(labels.outgoing));
@@ -76,8 +82,8 @@ class SqliteStore::Database {
   ~Database() { sqlite3_close_v2(handle_); }
 
   absl::Status Open() {
-    if (sqlite3_open_v2(path_.c_str(), &handle_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr) !=
-        SQLITE_OK) {
+    if (sqlite3_open_v2(path_.c_str(), &handle_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                        nullptr) != SQLITE_OK) {
       return absl::UnavailableError(absl::StrCat("state: cannot open (state=", path_, "): ", sqlite3_errmsg(handle_)));
     }
     // An exclusive lock for our whole life, taken by the first statement that writes.
@@ -113,9 +119,11 @@ class SqliteStore::Database {
     return Query(sql, values, [](sqlite3_stmt*) {});
   }
 
-  absl::Status Query(const std::string& sql, const std::vector<Value>& values, const std::function<void(sqlite3_stmt*)>& on_row) {
+  absl::Status Query(const std::string& sql, const std::vector<Value>& values,
+                     const std::function<void(sqlite3_stmt*)>& on_row) {
     sqlite3_stmt* statement = nullptr;
-    if (const int code = sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr); code != SQLITE_OK) return Error(code);
+    if (const int code = sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr); code != SQLITE_OK)
+      return Error(code);
     for (size_t i = 0; i < values.size(); ++i) {
       const int place = static_cast<int>(i) + 1;
       if (const auto* number = std::get_if<int64_t>(&values[i])) {
@@ -149,10 +157,13 @@ class SqliteStore::Database {
     const std::string what = absl::StrCat("(state=", path_, "): ", sqlite3_errmsg(handle_));
     switch (code & 0xff) {
       case SQLITE_BUSY:
-      case SQLITE_LOCKED: return absl::FailedPreconditionError(absl::StrCat("state: in use by another planner ", what));
+      case SQLITE_LOCKED:
+        return absl::FailedPreconditionError(absl::StrCat("state: in use by another planner ", what));
       case SQLITE_NOTADB:
-      case SQLITE_CORRUPT: return absl::FailedPreconditionError(absl::StrCat("state: damaged, or no state file ", what));
-      default: return absl::UnavailableError(absl::StrCat("state: cannot read or write ", what));
+      case SQLITE_CORRUPT:
+        return absl::FailedPreconditionError(absl::StrCat("state: damaged, or no state file ", what));
+      default:
+        return absl::UnavailableError(absl::StrCat("state: cannot read or write ", what));
     }
   }
 
@@ -178,17 +189,17 @@ absl::StatusOr<Snapshot> SqliteStore::Load() {
     if (record.ok()) {
       snapshot.teams.emplace(id, *std::move(record));
     } else {
-      bad = absl::FailedPreconditionError(absl::StrCat("state: damaged record of team ", id.value(),
-                                                       " (state=", database_->path(), "): ", record.status().message()));
+      bad =
+          absl::FailedPreconditionError(absl::StrCat("state: damaged record of team ", id.value(),
+                                                     " (state=", database_->path(), "): ", record.status().message()));
     }
   }));
   RETURN_IF_ERROR(bad);
   RETURN_IF_ERROR(database_->Query("SELECT team FROM aborted", {}, [&](sqlite3_stmt* row) {
     snapshot.aborted.insert(TeamId(static_cast<uint64_t>(sqlite3_column_int64(row, 0))));
   }));
-  RETURN_IF_ERROR(database_->Query("SELECT node FROM draining", {}, [&](sqlite3_stmt* row) {
-    snapshot.draining.insert(Database::Bytes(row, 0));
-  }));
+  RETURN_IF_ERROR(database_->Query("SELECT node FROM draining", {},
+                                   [&](sqlite3_stmt* row) { snapshot.draining.insert(Database::Bytes(row, 0)); }));
   RETURN_IF_ERROR(database_->Query("SELECT kind, id FROM next_id", {}, [&](sqlite3_stmt* row) {
     const auto id = static_cast<uint64_t>(sqlite3_column_int64(row, 1));
     const std::string kind = Database::Bytes(row, 0);
@@ -208,7 +219,8 @@ absl::Status SqliteStore::RemoveTeam(TeamId team) {
 }
 
 absl::Status SqliteStore::SaveDraining(const std::string& node, bool draining) {
-  return database_->Run(draining ? "INSERT OR REPLACE INTO draining (node) VALUES (?)" : "DELETE FROM draining WHERE node = ?", {node});
+  return database_->Run(
+      draining ? "INSERT OR REPLACE INTO draining (node) VALUES (?)" : "DELETE FROM draining WHERE node = ?", {node});
 }
 
 absl::Status SqliteStore::SaveNextIds(const NextIds& next) {

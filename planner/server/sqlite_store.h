@@ -13,12 +13,12 @@
 
 namespace copse::planner {
 
-// A SqliteStore owns its file as long as it lives: a second planner on the same file is refused. Every save is on the disk
-// when it returns (journal in WAL mode, synchronous FULL). Thread-compatible: the planner's thread only.
+// A SqliteStore owns its file as long as it lives: a second planner on the same file is refused. Every save is on the
+// disk when it returns (journal in WAL mode, synchronous FULL). Thread-compatible: the planner's thread only.
 class SqliteStore : public coordinator::Store {
  public:
-  // Makes the file if there is none. FAILED_PRECONDITION: not a state file, damaged, of another schema (both numbers are
-  // named), or in use. UNAVAILABLE: it cannot be opened or written.
+  // Makes the file if there is none. FAILED_PRECONDITION: not a state file, damaged, of another schema (both numbers
+  // are named), or in use. UNAVAILABLE: it cannot be opened or written.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path);
   ~SqliteStore() override;
 

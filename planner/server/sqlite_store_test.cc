@@ -14,7 +14,9 @@ using coordinator::TeamRecord;
 
 class SqliteStoreTest : public testing::Test {
  protected:
-  SqliteStoreTest() : path_(std::string(getenv("TEST_TMPDIR")) + "/" + testing::UnitTest::GetInstance()->current_test_info()->name()) {}
+  SqliteStoreTest()
+      : path_(std::string(getenv("TEST_TMPDIR")) + "/" +
+              testing::UnitTest::GetInstance()->current_test_info()->name()) {}
 
   std::unique_ptr<SqliteStore> Open() {
     auto store = SqliteStore::Open(path_);
@@ -30,7 +32,8 @@ TeamRecord Record(uint64_t id) {
   record.layout.id = TeamId(id);
   record.layout.identity = {.uid = 1000, .job = "42", .nonce = 7, .name = "world"};
   record.layout.shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1), NodeIndex(0)}, .node_count = 2};
-  record.layout.nodes = {{"n0", Incarnation(11), "address0"}, {"n1", Incarnation(~uint64_t{0}), std::string("\0\xff", 2)}};
+  record.layout.nodes = {{"n0", Incarnation(11), "address0"},
+                         {"n1", Incarnation(~uint64_t{0}), std::string("\0\xff", 2)}};
   record.layout.window = 8;
   record.epoch = EpochId(3);
   record.prepared = EpochId(4);
