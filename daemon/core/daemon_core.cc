@@ -59,6 +59,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
 
   void OnPlannerMessage(const schedule::ToDaemon& message) {
     std::visit([this](const auto& m) { On(m); }, message);
+    FailBrokenFormations();
   }
 
   bool registered() const { return registered_; }
@@ -375,7 +376,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
 
   void On(const schedule::Commit& m) {
     Team* team = FindTeam(m.team);
-    if (team == nullptr || team->broken()) return;
+    if (team == nullptr || team->broken()) return;  // FailBrokenFormations tells who waits for it
     const absl::Status committed = team->Commit(m.epoch, m.first_call, m.outgoing);
     if (!committed.ok()) {
       COPSE_LOG(kError, "team ", m.team.value(), ": ", committed.message());
@@ -475,6 +476,27 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     teams_.erase(team->id());
   }
 
+  // A team may break before its Commit has come: by a neighbour that had it earlier, or by the planner.
+  void FailBrokenFormations() {
+    for (auto it = forming_.begin(); it != forming_.end();) {
+      const TeamId id = it->first;
+      Team* team = FindTeam(id);
+      CHECK(team != nullptr);
+      if (!team->broken()) {
+        ++it;
+        continue;
+      }
+      for (const auto& [request, rank] : it->second) {
+        const auto join = joins_.extract(request);
+        Client* client = join.empty() ? nullptr : clients_.Find(join.mapped().client);
+        if (client != nullptr) client->sink->OnTeamFailed(join.mapped().request.request, *team->broken());
+      }
+      it = forming_.erase(it);
+      SendToPlanner(schedule::LeaveTeam{.team = id});
+      teams_.erase(id);
+    }
+  }
+
   bool PumpTeams() {
     if (!std::exchange(has_events_, false)) return false;
     for (const auto& [id, team] : teams_) team->Pump();
@@ -490,6 +512,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
       if (Team* team = FindTeam(id)) team->OnPeerMessage(from, message);
     }
     for (const auto& [peer, why] : down) LoseNode(peer, why);
+    FailBrokenFormations();
     return !down.empty() || !messages.empty();
   }
 

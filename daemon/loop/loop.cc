@@ -44,13 +44,13 @@ void Loop::Turn() {
 bool Loop::WorkOnce() {
   const bool read = work_->ReadPosts();
   const bool progressed = work_->Progress();
+  if (read || progressed) vain_wakes_ = 0;
   return read || progressed;
 }
 
 bool Loop::WorkUntilIdle() {
   for (int i = 0; i < kRoundsPerTurn; ++i) {
     if (!WorkOnce()) return false;
-    vain_wakes_ = 0;
   }
   return true;
 }
