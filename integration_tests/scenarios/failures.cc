@@ -343,6 +343,38 @@ void KilledDaemonRejoins(Cluster* cluster, uint64_t seed) {
   ExpectWorks(cluster, "after", {0, 1, 2, 3, 4});
 }
 
+void KilledDuringFormation(Cluster* cluster, uint64_t seed, absl::Duration after) {
+  ASSERT_TRUE(cluster->Start({.nodes = 4, .seed = seed, .team_formation_timeout = absl::Seconds(5)}).ok());
+  Prng prng(seed);
+  const Placement placement = UnevenPlacement(6, 4, seed);
+  const uint32_t first = cluster->Launch(TeamPrograms("formed", placement, std::vector<CallArguments>(5, kSum), seed));
+  cluster->Pass(after);
+  const auto victim = static_cast<uint32_t>(prng.Below(6));
+  const uint64_t kind = seed % 3;
+  if (kind == 0) cluster->KillProcess(first + victim);
+  if (kind == 1) cluster->KillDaemon(placement[victim]);
+  if (kind == 2) {
+    cluster->KillPlanner();
+    ExpectOk(cluster->RestartPlanner());
+  }
+  // Everybody gets an answer: with the planner back all is well; else success up to some point, then a failure.
+  for (uint32_t p = 0; p < 6; ++p) {
+    const std::string what = absl::StrCat("rank ", p, " seed ", seed);
+    ExpectOk(cluster->AwaitEnd(first + p, kPatience));
+    const std::vector<Outcome> outcomes = cluster->Outcomes(first + p);
+    if (kind == 2) {
+      EXPECT_EQ(outcomes.size(), 7u) << what;
+      for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, what);
+    } else if (p != victim || kind == 1) {
+      ExpectSuccessThenFailure(
+          outcomes, {Failure::kMemberLost, Failure::kNoDaemon, Failure::kTimedOut, Failure::kInvalidArgument}, {},
+          what);
+    }
+  }
+  if (kind == 1) ExpectOk(cluster->RestartDaemon(placement[victim]));
+  ExpectWorks(cluster, "after", {0, 1, 2, 3});
+}
+
 void KilledPlanner(Cluster* cluster, uint64_t seed) {
   ASSERT_TRUE(cluster->Start({.nodes = 4, .seed = seed}).ok());
   Prng prng(seed);

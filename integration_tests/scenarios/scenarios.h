@@ -54,6 +54,8 @@ void BadArguments(Cluster* cluster);
 void ExhaustionAtAdmission(Cluster* cluster);
 void KilledProcess(Cluster* cluster, uint64_t seed);
 void KilledDaemonRejoins(Cluster* cluster, uint64_t seed);
+// Somebody (a process, a daemon or the planner, by `seed`) dies while a team is being formed, `after` the launch.
+void KilledDuringFormation(Cluster* cluster, uint64_t seed, absl::Duration after);
 void KilledPlanner(Cluster* cluster, uint64_t seed);
 void PlannerRestartUnderLoad(Cluster* cluster);
 void EpochSwitchUnderLoad(Cluster* cluster);

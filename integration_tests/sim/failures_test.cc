@@ -44,6 +44,15 @@ TEST_P(SimKillTest, Planner) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, SimKillTest, testing::Range(uint64_t{1}, uint64_t{21}));
 
+// At every point of a team's formation, which takes some 500 us of virtual time.
+TEST(SimFormationTest, DeathAtAnyPoint) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SimCluster cluster;
+    KilledDuringFormation(&cluster, seed, absl::Microseconds(seed * 3));
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
 // A cut that heals within node_timeout delays; one that lasts breaks the team, on both sides of it.
 TEST(SimCutTest, ShortCutDelays) {
   SimCluster cluster;
