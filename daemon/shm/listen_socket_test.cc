@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -75,6 +77,30 @@ TEST(SocketsFromSystemdTest, TakesNoneWithoutSystemd) {
   const auto sockets = SocketsFromSystemd();
   ASSERT_TRUE(sockets.ok()) << sockets.status();
   EXPECT_TRUE(sockets->empty());
+}
+
+// What SocketsFromSystemd says in a process that was passed `fd`: the number of sockets, or 99 for an error.
+int PassedBySystemd(int fd) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(fd, 3);
+    setenv("LISTEN_FDS", "1", 1);
+    setenv("LISTEN_PID", absl::StrCat(getpid()).c_str(), 1);
+    const auto sockets = SocketsFromSystemd();
+    _exit(sockets.ok() ? static_cast<int>(sockets->size()) : 99);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST(SocketsFromSystemdTest, TakesListeningPacketSocketsOnly) {
+  const absl::StatusOr<UniqueFd> socket = ListenOn(absl::StrCat("@copse_systemd_test_", getpid()));
+  ASSERT_TRUE(socket.ok()) << socket.status();
+  EXPECT_EQ(PassedBySystemd(socket->get()), 1);
+  const UniqueFd stream(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(PassedBySystemd(stream.get()), 99);
+  EXPECT_EQ(PassedBySystemd(STDIN_FILENO), 99);
 }
 
 }  // namespace
