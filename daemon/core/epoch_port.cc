@@ -20,6 +20,13 @@ constexpr int kLocalShift = 48;
 constexpr uint64_t kCallMask = (uint64_t{1} << kLocalShift) - 1;
 static_assert(schedule::kLocalRanksMax < (1u << 15));
 
+// Descriptors on their way from the lowering to the engine: one buffer for all ports of a thread, so that nothing is
+// allocated on a call's path and an idle team costs nothing for it.
+schedule::LoweredCall& Lowered() {
+  thread_local schedule::LoweredCall lowered;
+  return lowered;
+}
+
 }  // namespace
 
 EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch,
@@ -33,14 +40,13 @@ EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, Nod
       plans_(std::move(plans)),
       calls_(window),
       has_events_(has_events) {
+  prepared_.resize(plans_.size());
   for (const schedule::Plan& plan : plans_) {
-    prepared_.emplace_back(plan);
     for (const NodeIndex node : schedule::NeighboursOf(plan, self)) neighbours_.push_back(node.value());
   }
   std::sort(neighbours_.begin(), neighbours_.end());
   neighbours_.erase(std::unique(neighbours_.begin(), neighbours_.end()), neighbours_.end());
   remote_known_.assign(neighbours_.size(), false);
-  inline_data_.resize(size_t{window_} * local_ranks_);
   for (Call& call : calls_) call.members.resize(local_ranks_);
 }
 
@@ -80,9 +86,8 @@ absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
     edges_.push_back(edge.edge);
     labels_.push_back(static_cast<uint32_t>(edge.label));
   }
-  cells_.resize(window_);
   for (uint32_t slot = 0; slot < window_; ++slot) {
-    for (const uint32_t edge : edges_) cells_[slot].push_back(engine_->CellRegion(port_, edge, slot));
+    for (const uint32_t edge : edges_) cells_.push_back(engine_->CellRegion(port_, edge, slot));
   }
   return absl::OkStatus();
 }
@@ -130,10 +135,11 @@ absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t pla
   const uint32_t root = schedule::HasRoot(arguments.collective) ? arguments.root : 0;
   const auto it = cache.find(root);
   if (it != cache.end()) return &it->second;
+  std::unique_ptr<schedule::TreeIndex>& index = prepared_[plan].index;
+  if (index == nullptr) index = std::make_unique<schedule::TreeIndex>(plans_[plan]);
   // Sequences do not depend on the size within the class, but Expand checks it.
   const schedule::NodeView view = schedule::ViewOf(*shape_, plans_[plan], self_, arguments);
-  ASSIGN_OR_RETURN(schedule::NodeSequence sequence,
-                   schedule::Expand(plans_[plan], prepared_[plan].index, view, arguments));
+  ASSIGN_OR_RETURN(schedule::NodeSequence sequence, schedule::Expand(plans_[plan], *index, view, arguments));
   if (cache.size() >= kExpansionsMax) cache.clear();
   return &cache.emplace(root, std::move(sequence)).first->second;
 }
@@ -147,17 +153,17 @@ schedule::PortMap EpochPort::MapFor(const Call& call) const {
   map.rank_receive_base = map.rank_send_base + local_ranks_;
   map.neighbours = neighbours_;
   map.edges = edges_;
-  map.cells = cells_[slot];
+  map.cells = absl::MakeConstSpan(cells_).subspan(slot * neighbours_.size(), neighbours_.size());
   map.sequence = static_cast<uint16_t>(Relative(call.sequence));
   map.hash = schedule::HashArguments(call.arguments);
   map.node_event = kNodeDoneBit | (Relative(call.sequence) & kCallMask);
   return map;
 }
 
-absl::Status EpochPort::PostLowered() {
-  for (const schedule::LoweredSequence& s : lowered_.sequences) {
+absl::Status EpochPort::Post(const schedule::LoweredCall& lowered) {
+  for (const schedule::LoweredSequence& s : lowered.sequences) {
     RETURN_IF_ERROR(
-        engine_->Post(port_, s.trigger, absl::MakeConstSpan(lowered_.descriptors).subspan(s.first, s.count)));
+        engine_->Post(port_, s.trigger, absl::MakeConstSpan(lowered.descriptors).subspan(s.first, s.count)));
   }
   return absl::OkStatus();
 }
@@ -166,8 +172,9 @@ absl::Status EpochPort::ArmNode(Call* call, size_t plan) {
   ASSIGN_OR_RETURN(const schedule::NodeSequence* sequence, ExpandCached(plan, call->arguments));
   const schedule::PortMap map = MapFor(*call);
   RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(Relative(call->sequence)), map.hash));
-  schedule::LowerNode(plans_[plan], *sequence, call->arguments, map, &lowered_);
-  return PostLowered();
+  schedule::LoweredCall& lowered = Lowered();
+  schedule::LowerNode(plans_[plan], *sequence, call->arguments, map, &lowered);
+  return Post(lowered);
 }
 
 absl::Status EpochPort::ArmRank(Call* call, size_t plan, uint32_t local, const HeldPost& held) {
@@ -177,6 +184,7 @@ absl::Status EpochPort::ArmRank(Call* call, size_t plan, uint32_t local, const H
   const uint8_t* send = held.post.send;
   uint64_t send_bytes = held.post.send_bytes;
   if (held.post.send_is_inline) {
+    inline_data_.resize(size_t{window_} * local_ranks_);
     std::array<uint8_t, kInlineBytesMax>& kept = inline_data_[size_t{SlotOf(call->sequence)} * local_ranks_ + local];
     kept = held.inline_data;
     send = kept.data();
@@ -187,9 +195,10 @@ absl::Status EpochPort::ArmRank(Call* call, size_t plan, uint32_t local, const H
                                       send == nullptr ? 0 : send_bytes, /*writable=*/false));
   RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_receive_base + local, held.post.receive,
                                       held.post.receive == nullptr ? 0 : held.post.receive_bytes, /*writable=*/true));
-  schedule::LowerRank(plans_[plan], *sequence, call->arguments, map, local, &lowered_);
-  RETURN_IF_ERROR(PostLowered());
-  for (const emu::CounterIndex counter : lowered_.arrivals) RETURN_IF_ERROR(engine_->Count(port_, counter, 1, 0));
+  schedule::LoweredCall& lowered = Lowered();
+  schedule::LowerRank(plans_[plan], *sequence, call->arguments, map, local, &lowered);
+  RETURN_IF_ERROR(Post(lowered));
+  for (const emu::CounterIndex counter : lowered.arrivals) RETURN_IF_ERROR(engine_->Count(port_, counter, 1, 0));
   return absl::OkStatus();
 }
 

@@ -113,9 +113,9 @@ class EpochPort : public emu::PortSink {
   const std::vector<schedule::Plan>& plans() const { return plans_; }
 
  private:
+  // What a plan's first call makes and its later ones use.
   struct Prepared {
-    explicit Prepared(const schedule::Plan& plan) : index(plan) {}
-    schedule::TreeIndex index;
+    std::unique_ptr<schedule::TreeIndex> index;
     std::map<uint32_t, schedule::NodeSequence> by_root;  // expanded before; bounded
   };
 
@@ -130,7 +130,7 @@ class EpochPort : public emu::PortSink {
   schedule::PortMap MapFor(const Call& call) const;
   absl::Status ArmNode(Call* call, size_t plan);
   absl::Status ArmRank(Call* call, size_t plan, uint32_t local, const HeldPost& post);
-  absl::Status PostLowered();
+  absl::Status Post(const schedule::LoweredCall& lowered);
 
   emu::Engine* const engine_;
   const schedule::ShapeIndex* const shape_;
@@ -141,20 +141,19 @@ class EpochPort : public emu::PortSink {
   const std::vector<schedule::Plan> plans_;
   std::vector<Prepared> prepared_;  // beside plans_
   std::vector<uint32_t> neighbours_;
-  std::vector<uint32_t> edges_;                       // beside neighbours_
-  std::vector<uint32_t> labels_;                      // issued; beside neighbours_
-  std::vector<bool> remote_known_;                    // beside neighbours_
-  std::vector<std::vector<emu::RegionIndex>> cells_;  // [slot], beside neighbours_
+  std::vector<uint32_t> edges_;          // beside neighbours_
+  std::vector<uint32_t> labels_;         // issued; beside neighbours_
+  std::vector<bool> remote_known_;       // beside neighbours_
+  std::vector<emu::RegionIndex> cells_;  // [slot * neighbours + i]
   emu::PortId port_;
   bool open_ = false;
   uint32_t counters_per_slot_ = 0;
   CallSeq first_call_{0};
   std::vector<Call> calls_;  // by slot
-  // Inline contributions, by slot and local index: kept while the engine may read them.
+  // Inline contributions, by slot and local index: kept while the engine may read them. Made when there is one.
   std::vector<std::array<uint8_t, kInlineBytesMax>> inline_data_;
   std::vector<PortEvent> events_;
   bool* const has_events_;
-  schedule::LoweredCall lowered_;  // reused
 };
 
 }  // namespace copse::daemon

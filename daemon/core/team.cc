@@ -44,7 +44,8 @@ Team::Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, Nod
       self_(self),
       shape_(layout_.shape) {
   for (const Rank rank : shape_.RanksOf(self_)) members_.push_back({.rank = rank});
-  history_.resize(size_t{layout_.window} * 4);
+  // A neighbour is at most a window behind or ahead.
+  history_.resize(size_t{layout_.window} * 2);
 }
 
 Team::~Team() {
@@ -62,6 +63,7 @@ schedule::PrepareReply Team::Prepare(EpochId epoch, const std::vector<std::strin
   }
   if (prepared_ == nullptr || prepared_->epoch() != epoch) {
     std::vector<schedule::Plan> plans;
+    plans.reserve(encoded_plans.size());
     for (const std::string& encoded : encoded_plans) {
       absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
       if (!plan.ok()) {

@@ -5,7 +5,7 @@
 #define COPSE_DAEMON_CORE_TEAM_H_
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -99,8 +99,8 @@ class Team {
   struct Member {
     Rank rank{0};
     std::optional<ClientId> client;
-    CallSeq next{0};               // the call that it starts next
-    std::deque<HeldPost> pending;  // posted and not started
+    CallSeq next{0};              // the call that it starts next
+    std::list<HeldPost> pending;  // posted and not started; a deque holds memory even when empty
   };
   // What a call's arguments were, kept for a while after its end for neighbours that ask.
   struct Remembered {
