@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cluster of real processes on this machine: one copse-planner, a copsed for each node, and what runs on them.
+#ifndef COPSE_INTEGRATION_TESTS_PROCS_PROCESS_CLUSTER_H_
+#define COPSE_INTEGRATION_TESTS_PROCS_PROCESS_CLUSTER_H_
+
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "integration_tests/procs/admin_client.h"
+#include "integration_tests/procs/child_process.h"
+#include "integration_tests/scenarios/cluster.h"
+
+namespace copse::procs {
+
+struct ProcessClusterOptions {
+  std::string parent;                                  // where the cluster's folder is made; empty: TMPDIR, else /tmp
+  bool keep = false;                                   // the folder, with sockets, logs and the planner's state
+  std::map<std::string, std::string> copsed_settings;  // keys of its configuration
+  std::map<std::string, std::string> planner_settings;
+};
+
+// A ProcessCluster owns its processes: whatever still runs is killed when it goes, and by the kernel if the thread that
+// called Start ends. Everything is on loopback ports that the system chose and in one folder, so clusters do not meet.
+// An unexpected end of a daemon or of the planner fails every wait at once. Thread-compatible.
+class ProcessCluster : public scenario::Cluster {
+ public:
+  explicit ProcessCluster(ProcessClusterOptions options = {});
+  ~ProcessCluster() override;
+
+  absl::Status Start(const scenario::ClusterOptions& options) override;
+  uint32_t Launch(const std::vector<scenario::Program>& programs) override;
+  absl::Status AwaitOutcomes(uint32_t process, size_t count, absl::Duration timeout) override;
+  absl::Status AwaitEnd(uint32_t process, absl::Duration timeout) override;
+  std::vector<scenario::Outcome> Outcomes(uint32_t process) const override;
+
+  void KillProcess(uint32_t process) override;
+  void StopProcess(uint32_t process) override;
+  void ContinueProcess(uint32_t process) override;
+  void KillDaemon(uint32_t node) override;
+  absl::Status RestartDaemon(uint32_t node) override;
+  void StopDaemon(uint32_t node) override;
+  void ContinueDaemon(uint32_t node) override;
+  void KillPlanner() override;
+  absl::Status RestartPlanner() override;
+  absl::Status KillPlannerAtNextDecision() override;
+
+  absl::Status Replan(const std::string& team_name, const std::string& algorithm) override;
+  absl::StatusOr<std::vector<scenario::ListedCall>> ListCalls(const std::string& team_name) override;
+  absl::Status AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) override;
+  void Pass(absl::Duration duration) override;
+  absl::Time Now() const override;
+
+  // --- What only real processes have ---
+
+  // Starts `arguments` (the program's path first) as an application of `node`. Its standard input and output are pipes,
+  // its standard error goes to a log. The caller may destroy it before this.
+  absl::StatusOr<std::unique_ptr<ChildProcess>> StartApplication(uint32_t node, std::vector<std::string> arguments,
+                                                                 std::map<std::string, std::string> environment = {});
+  // As SIGTERM does, daemons first; what has not ended with exit code 0 after `timeout` is an error.
+  absl::Status Stop(absl::Duration timeout);
+  // An error if a daemon or the planner has ended that should not have.
+  absl::Status CheckAlive() const;
+  // The ends of all logs, for a test that failed; whole ones go to TEST_UNDECLARED_OUTPUTS_DIR if Bazel has one.
+  void DumpLogs(std::FILE* out) const;
+
+  const std::string& folder() const { return folder_; }
+  std::string SocketOf(uint32_t node) const;
+  const std::string& planner_address() const { return planner_address_; }
+  const AdminClient& admin() const { return *admin_; }
+
+ private:
+  // A daemon, or the planner.
+  struct Server {
+    std::string name;
+    std::unique_ptr<ChildProcess> child;  // null: not started, or killed by us
+    bool may_end = false;
+    bool stopped = false;
+    uint64_t incarnation = 0;       // of the daemon, once it was ready
+    uint64_t dead_incarnation = 0;  // of the one that we killed
+  };
+  // An application process that runs a script.
+  struct Client {
+    std::unique_ptr<ChildProcess> child;
+    absl::Status start;
+    std::string unread;  // the beginning of a line
+    std::map<size_t, scenario::Outcome> outcomes;
+    bool output_ended = false;
+  };
+
+  absl::Status MakeFolder();
+  absl::Status StartPlanner(const std::map<std::string, std::string>& environment);
+  absl::Status StartDaemon(uint32_t node);
+  void Kill(Server* server);
+  std::string LogOf(const std::string& name) const;
+  absl::StatusOr<uint64_t> FindTeam(const std::string& name) const;
+  absl::Status AwaitAllConnected(absl::Duration timeout);
+  // The row of a node, if the planner has one in `state` that is not of an earlier incarnation.
+  absl::StatusOr<v1::NodeRow> NodeIn(uint32_t node, const std::string& state) const;
+  // Until `done`, which is asked again whenever something happened here, and at least every kAskAgain.
+  absl::Status Await(const std::function<bool()>& done, absl::Duration timeout, const std::string& what);
+  // Waits for output or the end of a process, but not longer than `timeout`.
+  void AwaitSomething(absl::Duration timeout);
+  void ReadOutput(Client* client) const;
+  absl::Status CheckClient(uint32_t process) const;
+
+  const ProcessClusterOptions options_;
+  const MonotonicClock clock_;
+  scenario::ClusterOptions cluster_;
+  std::string folder_;
+  std::string planner_address_;
+  std::unique_ptr<AdminClient> admin_;
+  Server planner_;
+  std::vector<Server> daemons_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  uint32_t applications_ = 0;
+};
+
+}  // namespace copse::procs
+
+#endif  // COPSE_INTEGRATION_TESTS_PROCS_PROCESS_CLUSTER_H_

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// That a cluster of real processes comes up, works, and goes without a trace.
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "integration_tests/procs/cluster_fixture.h"
+#include "integration_tests/scenarios/scenarios.h"
+
+namespace copse::procs {
+namespace {
+
+using scenario::Placement;
+using scenario::TeamPrograms;
+using schedule::CallArguments;
+using schedule::Collective;
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+const CallArguments kBarrier{.collective = Collective::kBarrier};
+
+using SmokeTest = ClusterFixture;
+
+TEST_F(SmokeTest, OneBarrierOnTwoNodes) {
+  ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok());
+  scenario::ExpectAllSucceed(&cluster_, TeamPrograms("barrier", {0, 1}, {kBarrier}, 1), kPatience);
+}
+
+TEST_F(SmokeTest, EveryCollectiveOnFourNodesWithTwoRanksEach) {
+  ASSERT_TRUE(cluster_.Start({.nodes = 4}).ok());
+  std::vector<CallArguments> calls = {kBarrier};
+  for (const uint64_t count : {1, 6, 1000, 8192}) {
+    for (const uint32_t root : {0, 3, 7}) {
+      calls.push_back({.collective = Collective::kBcast, .type = emu::AluType::kDouble, .count = count, .root = root});
+      calls.push_back({.collective = Collective::kReduce,
+                       .type = emu::AluType::kInt32,
+                       .op = emu::AluOp::kMin,
+                       .count = count,
+                       .root = root});
+    }
+    calls.push_back({.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = count});
+  }
+  scenario::ExpectAllSucceed(&cluster_, TeamPrograms("every", {0, 0, 1, 1, 2, 2, 3, 3}, calls, 1), kPatience);
+}
+
+TEST_F(SmokeTest, ARestartedDaemonHasANewIncarnationAndWorks) {
+  ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok());
+  const auto incarnation = [&]() -> uint64_t {
+    const auto nodes = cluster_.admin().ListNodes(kPatience);
+    EXPECT_TRUE(nodes.ok()) << nodes.status();
+    for (const v1::NodeRow& row : nodes->nodes()) {
+      if (row.name() == "n1") return row.incarnation();
+    }
+    return 0;
+  };
+  const uint64_t before = incarnation();
+  const absl::Status restarted = cluster_.RestartDaemon(1);
+  ASSERT_TRUE(restarted.ok()) << restarted;
+  EXPECT_NE(incarnation(), before);
+  scenario::ExpectAllSucceed(&cluster_, TeamPrograms("barrier", {0, 1}, {kBarrier}, 1), kPatience);
+}
+
+TEST_F(SmokeTest, ARestartedPlannerIsFoundAgain) {
+  ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok());
+  const absl::Status restarted = cluster_.RestartPlanner();
+  ASSERT_TRUE(restarted.ok()) << restarted;
+  scenario::ExpectAllSucceed(&cluster_, TeamPrograms("barrier", {0, 1}, {kBarrier}, 1), kPatience);
+}
+
+TEST(ProcessClusterTest, ItsFolderGoesWithIt) {
+  std::string folder;
+  {
+    ProcessCluster cluster;
+    ASSERT_TRUE(cluster.Start({.nodes = 1}).ok());
+    folder = cluster.folder();
+    EXPECT_TRUE(std::filesystem::exists(folder));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST(ProcessClusterTest, AFolderWithTooLongANameIsRefused) {
+  const std::string parent = absl::StrCat(testing::TempDir(), "/", std::string(120, 'x'));
+  std::filesystem::create_directories(parent);
+  ProcessCluster cluster({.parent = parent});
+  const absl::Status status = cluster.Start({.nodes = 1});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("limit=107"), std::string::npos) << status;
+}
+
+// A process that cannot reach a daemon says so, and is not waited for.
+TEST_F(SmokeTest, AProcessOfADeadNodeFailsEachStep) {
+  ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok());
+  cluster_.KillDaemon(1);
+  const uint32_t process = cluster_.Launch({TeamPrograms("alone", {1}, {kBarrier}, 1)[0]});
+  ASSERT_TRUE(cluster_.AwaitEnd(process, kPatience).ok());
+  const auto outcomes = cluster_.Outcomes(process);
+  ASSERT_EQ(outcomes.size(), 3u);
+  for (const scenario::Outcome& outcome : outcomes)
+    EXPECT_EQ(outcome.failure, schedule::Failure::kNoDaemon) << outcome.text;
+  const absl::Status more = cluster_.AwaitOutcomes(process, 4, kPatience);
+  EXPECT_EQ(more.code(), absl::StatusCode::kFailedPrecondition) << more;
+}
+
+}  // namespace
+}  // namespace copse::procs
