@@ -207,6 +207,9 @@ class ClusterTest(unittest.TestCase):
         explained = self.json("plan", "explain", plan)
         self.keys(explained, keys)
         self.assertTrue(explained["critical_path"])
+        self.assertEqual([rank["rank"] for rank in explained["ranks"]], [0, 1, 2, 3])
+        self.keys(explained["critical_path_steps"][0], "node what start_us end_us")
+        self.assertTrue(explained["alternatives"])
         text = self.text("plan", "explain", plan)
         for word in ("n1", "n2", "rank 3", "critical path", "us"):
             self.assertIn(word, text)

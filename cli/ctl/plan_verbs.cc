@@ -116,7 +116,11 @@ std::string RenderExplanation(const v1::ExplainPlanReply& reply, bool dot, const
     const Json more = Json::parse(reply.json(), nullptr, /*allow_exceptions=*/false);
     if (more.is_object()) {
       for (const auto& [key, value] : more.items()) {
-        if (!json.contains(key)) json[key] = value;
+        if (key == "critical_path") {
+          json["critical_path_steps"] = value;
+        } else if (!json.contains(key)) {
+          json[key] = value;
+        }
       }
     }
     return DumpJson(json);

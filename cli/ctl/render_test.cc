@@ -192,12 +192,14 @@ TEST(RenderExplanationTest, TextGraphAndJson) {
   *reply.mutable_plan() = Tree();
   reply.set_text("n1  rank 0: 48.250 us\n└─ n2\n");
   reply.set_dot("digraph plan {\n}\n");
-  reply.set_json(R"({"id": 99, "ranks": [{"rank": 0, "predicted_us": 48.25}]})");
+  reply.set_json(R"({"id": 99, "ranks": [{"rank": 0, "us": 48.25}], "critical_path": [{"node": "n3"}]})");
   EXPECT_EQ(RenderExplanation(reply, false, kTable), reply.text());
   EXPECT_EQ(RenderExplanation(reply, true, kTable), reply.dot());
   const Json json = Json::parse(RenderExplanation(reply, false, kJson));
   EXPECT_EQ(json["id"], 5) << "the plan's own keys win";
-  EXPECT_EQ(json["ranks"][0]["predicted_us"], 48.25);
+  EXPECT_EQ(json["ranks"][0]["us"], 48.25);
+  EXPECT_EQ(json["critical_path"], Json::array({"n3", "n1"}));
+  EXPECT_EQ(json["critical_path_steps"][0]["node"], "n3");
   EXPECT_EQ(Json::parse(RenderExplanation(reply, true, kJson))["dot"], reply.dot());
 }
 
