@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pages say what the programs say. Arguments: copsed, copse-planner, copsectl."""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+DOCS = os.path.dirname(os.path.realpath(__file__))
+PROGRAMS = [os.path.realpath(path) for path in sys.argv[1:]]
+
+
+def read(name):
+    with open(os.path.join(DOCS, name), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def output(*command):
+    return subprocess.run(command, env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+
+
+def pages():
+    yield os.path.join(DOCS, "..", "README.md")
+    yield os.path.join(DOCS, "..", "CONTRIBUTING.md")
+    for folder, _, names in os.walk(DOCS):
+        for name in sorted(names):
+            if name.endswith(".md"):
+                yield os.path.join(folder, name)
+
+
+class DocsTest(unittest.TestCase):
+
+    def test_every_configuration_key_has_a_row_with_its_default(self):
+        page = read("reference/configuration.md")
+        sections = dict(zip(("copsed", "copse-planner"), re.split(r"^## copse-planner$", page, flags=re.M)))
+        for program in PROGRAMS[:2]:
+            section = sections[os.path.basename(program)]
+            printed = output(program, "--config", "/dev/null", "--print-config")
+            keys = re.findall(r"^# Default: (.*?)(?:; .*)?\. Environment: .*\n(\w+):", printed, flags=re.M)
+            self.assertGreater(len(keys), 5, printed)
+            for default, key in keys:
+                row = re.search(rf"^\| `{key}` \| (.*?) \|", section, flags=re.M)
+                self.assertIsNotNone(row, f"no row for {program}: {key}")
+                if default != "(empty)":
+                    self.assertEqual(row.group(1), f"`{default}`", key)
+            rows = set(re.findall(r"^\| `(\w+)` \|", section, flags=re.M))
+            self.assertEqual(rows, {key for _, key in keys}, program)
+
+    def test_every_verb_and_option_of_copsectl_is_described(self):
+        page = read("reference/copsectl.md")
+        copsectl = PROGRAMS[2]
+        program_help = output(copsectl, "--help")
+        options = re.findall(r"(--[a-z-]+)", program_help.split("Verbs:")[0])
+        verbs = re.findall(r"^  (\w+)  +(.*)$", program_help.split("Verbs:")[1], flags=re.M)
+        self.assertGreater(len(verbs), 5)
+        commands = []
+        for name, what in verbs:
+            verb_help = output(copsectl, name, "--help")
+            members = re.findall(r"^  (\w+) ", verb_help.split("Verbs:")[1], flags=re.M) if "Verbs:" in verb_help else []
+            self.assertEqual(members, what.split(", ") if members else [], name)
+            commands += [[name, member] for member in members] or [[name]]
+        for command in commands:
+            self.assertIn(f"`{' '.join(command)}", page)
+            options += re.findall(r"(--[a-z-]+)", output(copsectl, *command, "--help").split("Exit codes")[0])
+        for option in set(options) - {"--help", "--version"}:
+            self.assertIn(f"{option}", page)
+
+    def test_links_lead_somewhere(self):
+        count = 0
+        for page in pages():
+            with open(page, encoding="utf-8") as stream:
+                text = re.sub(r"```.*?```", "", stream.read(), flags=re.S)
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+                if "://" in target:
+                    continue
+                count += 1
+                self.assertTrue(os.path.exists(os.path.join(os.path.dirname(page), target)),
+                                f"{os.path.relpath(page, DOCS)}: {target}")
+        self.assertGreater(count, 10)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
