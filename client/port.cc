@@ -133,7 +133,9 @@ Port::Next Port::Pop(ring::EqEntry* event) {
   if (available == 0) return Next::kNone;
   if (available > eq_entries_) return Next::kBroken;
   memcpy(event, memory_.data() + eq_offset_ + (eq_head_ & (eq_entries_ - 1)) * sizeof(ring::EqEntry), sizeof(*event));
-  header_->eq_head.store(++eq_head_, std::memory_order_release);
+  header_->eq_head.store(++eq_head_, std::memory_order_seq_cst);
+  // A daemon that found no room for more events may have left entries behind and gone to sleep.
+  if (header_->dq_head.load(std::memory_order_relaxed) != dq_tail_) Ring();
   return Next::kEvent;
 }
 

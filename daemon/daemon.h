@@ -22,7 +22,7 @@
 #include "daemon/loop/unique_fd.h"
 #include "daemon/rpc/admin_server.h"
 #include "daemon/rpc/planner_stream.h"
-#include "daemon/service_manager.h"
+#include "base/service_manager.h"
 #include "daemon/settings.h"
 #include "daemon/shm/attach_server.h"
 #include "daemon/shm/daemon_page.h"

@@ -39,10 +39,20 @@ grpc::ServerUnaryReactor* AdminService::Serve(grpc::CallbackServerContext* conte
     return reactor;
   }
   // Request and reply live until Finish.
-  queue_->Post([reactor, work = std::move(work)] {
-    work([reactor](const absl::Status& status) { reactor->Finish(rpc::ToGrpc(status)); });
+  queue_->Post([this, reactor, work = std::move(work)] {
+    if (stopped_) return reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
+    open_.insert(reactor);
+    work([this, reactor](const absl::Status& status) {
+      if (open_.erase(reactor) > 0) reactor->Finish(rpc::ToGrpc(status));
+    });
   });
   return reactor;
+}
+
+void AdminService::Stop() {
+  stopped_ = true;
+  for (grpc::ServerUnaryReactor* reactor : open_) reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
+  open_.clear();
 }
 
 grpc::ServerUnaryReactor* AdminService::Ping(grpc::CallbackServerContext* context, const v1::PingRequest* request,

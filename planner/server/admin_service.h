@@ -5,6 +5,7 @@
 #define COPSE_PLANNER_SERVER_ADMIN_SERVICE_H_
 
 #include <functional>
+#include <set>
 
 #include "absl/status/status.h"
 #include "planner/coordinator/coordinator.h"
@@ -53,6 +54,9 @@ class AdminService final : public v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext*, const v1::GetStatsRequest*,
                                      v1::GetStatsReply*) override;
 
+  // On the planner's thread, when it stops: calls in hand, and all later ones, end UNAVAILABLE.
+  void Stop();
+
  private:
   using Done = std::function<void(const absl::Status&)>;
 
@@ -64,6 +68,9 @@ class AdminService final : public v1::AdminService::CallbackService {
   coordinator::Coordinator* const coordinator_;
   ClusterPlanMaker* const plan_maker_;
   const rpc::Authorizer* const authorizer_;
+  // The planner's thread's.
+  std::set<grpc::ServerUnaryReactor*> open_;  // calls not yet answered
+  bool stopped_ = false;
 };
 
 }  // namespace copse::planner

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -127,6 +128,11 @@ absl::Status PlannerProcess::Listen() {
   int port = 0;
   builder.AddListeningPort(listen, credentials, &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second planner there is a mistake
+  // A daemon that is stopped, or whose host vanished, keeps its connection: it is asked whether it lives, and its stream ends
+  // if it does not answer. Only then node_timeout begins.
+  const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(start_.settings.live.coordinator.node_timeout / 2));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ask_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ask_ms);
   // Daemons ask whether we live while a stream is silent.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
@@ -148,10 +154,17 @@ PlannerProcess::~PlannerProcess() {
     signals_.join();
   }
   if (server_ == nullptr) return;
+  // Whoever waits for an answer gets one. What comes in while the server shuts down is answered here, too.
   daemon_service_->CloseAll(absl::UnavailableError("the planner stops"));
-  server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
-  server_->Wait();
-  queue_.RunUntil(clock_, absl::InfinitePast());  // what streams left behind
+  admin_service_->Stop();
+  std::atomic<bool> down = false;
+  std::thread shutdown([this, &down] {
+    server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
+    server_->Wait();
+    queue_.Post([&down] { down = true; });
+  });
+  while (!down) queue_.RunUntil(clock_, absl::InfiniteFuture());
+  shutdown.join();
 }
 
 void PlannerProcess::WaitForSignals() {
