@@ -51,7 +51,8 @@ grpc::ServerUnaryReactor* AdminService::Serve(grpc::CallbackServerContext* conte
 
 void AdminService::Stop() {
   stopped_ = true;
-  for (grpc::ServerUnaryReactor* reactor : open_) reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
+  for (grpc::ServerUnaryReactor* reactor : open_)
+    reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
   open_.clear();
 }
 

@@ -128,8 +128,8 @@ absl::Status PlannerProcess::Listen() {
   int port = 0;
   builder.AddListeningPort(listen, credentials, &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second planner there is a mistake
-  // A daemon that is stopped, or whose host vanished, keeps its connection: it is asked whether it lives, and its stream ends
-  // if it does not answer. Only then node_timeout begins.
+  // A daemon that is stopped, or whose host vanished, keeps its connection: it is asked whether it lives, and its
+  // stream ends if it does not answer. Only then node_timeout begins.
   const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(start_.settings.live.coordinator.node_timeout / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ask_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ask_ms);
