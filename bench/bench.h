@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a benchmark is to the program that runs it.
+#ifndef COPSE_BENCH_BENCH_H_
+#define COPSE_BENCH_BENCH_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "bench/row.h"
+
+namespace copse::bench {
+
+struct Options {
+  bool quick = false;  // fewer cells and runs: to see that it works
+  // A cell that has not finished by then becomes a row with metric `unfinished`.
+  absl::Duration cell_timeout = absl::Seconds(20);
+  // For clusters, each in a folder of its own below; tools/bench removes it whatever happens. Empty: the system's.
+  std::string folder;
+};
+
+struct Bench {
+  const char* name;
+  const char* summary;  // one line, for --list
+  // Calls `report` for each row as soon as it is there.
+  absl::Status (*run)(const Options& options, const std::function<void(const Row&)>& report);
+};
+
+}  // namespace copse::bench
+
+#endif  // COPSE_BENCH_BENCH_H_

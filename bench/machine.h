@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine that figures come from, in a few words.
+#ifndef COPSE_BENCH_MACHINE_H_
+#define COPSE_BENCH_MACHINE_H_
+
+#include <string>
+
+namespace copse::bench {
+
+// "2 cores, load 0.3": the load is that of the last minute, others' work included.
+std::string DescribeMachine();
+
+}  // namespace copse::bench
+
+#endif  // COPSE_BENCH_MACHINE_H_

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What benchmarks report: rows, as JSON lines with the fields of docs/reference and as a table.
+#ifndef COPSE_BENCH_ROW_H_
+#define COPSE_BENCH_ROW_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace copse::bench {
+
+// One measured cell. Cases say in words what was done: collective, size, `idle` or `busy`, and so on.
+struct Row {
+  std::string bench;
+  std::string what;    // the field `case`
+  std::string system;  // copse, mpich, openmpi, ucx, sockets, ...
+  std::string collective;
+  std::string algorithm;
+  uint32_t nodes = 0;
+  uint32_t ppn = 0;
+  uint64_t bytes = 0;
+  std::string metric;  // "latency", or "unfinished" for a cell that took too long
+  std::string unit;
+  uint32_t runs = 0;
+  double p10 = 0, median = 0, p90 = 0;
+  uint64_t seed = 0;
+  std::string note;
+  // Of rows that have a target: the most that the median may be.
+  std::optional<double> target;
+};
+
+// Sets p10, median, p90 and runs. `values` must not be empty; of an even number the median is the mean of the middle
+// two.
+void Summarize(std::vector<double> values, Row* row);
+
+std::string ToJson(const Row& row);
+
+// Two lines of heading; one line a row.
+std::string TableHeading();
+std::string ToTableLine(const Row& row);
+
+}  // namespace copse::bench
+
+#endif  // COPSE_BENCH_ROW_H_

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/row.h"
+
+#include <gtest/gtest.h>
+
+#include "nlohmann/json.hpp"
+
+namespace copse::bench {
+namespace {
+
+Row Example() {
+  Row row;
+  row.bench = "latency";
+  row.what = "allreduce 48 B, idle";
+  row.system = "copse";
+  row.nodes = 4;
+  row.ppn = 2;
+  row.metric = "latency";
+  row.unit = "us";
+  return row;
+}
+
+TEST(SummarizeTest, QuantilesLieBetweenTheValuesAroundThem) {
+  Row row;
+  Summarize({5, 1, 4, 2, 3}, &row);
+  EXPECT_EQ(row.runs, 5u);
+  EXPECT_DOUBLE_EQ(row.p10, 1.4);
+  EXPECT_DOUBLE_EQ(row.median, 3);
+  EXPECT_DOUBLE_EQ(row.p90, 4.6);
+  Summarize({1, 2}, &row);
+  EXPECT_DOUBLE_EQ(row.median, 1.5);
+  Summarize({7}, &row);
+  EXPECT_DOUBLE_EQ(row.p10, 7);
+  EXPECT_DOUBLE_EQ(row.p90, 7);
+}
+
+TEST(RowTest, JsonHasEveryFieldOfTheInterface) {
+  const auto json = nlohmann::json::parse(ToJson(Example()));
+  for (const char* field : {"bench", "case", "system", "collective", "algorithm", "nodes", "ppn", "ranks", "bytes",
+                            "metric", "unit", "runs", "p10", "median", "p90", "seed", "note"}) {
+    EXPECT_TRUE(json.contains(field)) << field;
+  }
+  EXPECT_EQ(json["ranks"], 8);
+  EXPECT_FALSE(json.contains("target"));
+  EXPECT_FALSE(json.contains("met"));
+}
+
+TEST(RowTest, ATargetSaysWhetherItWasMet) {
+  Row row = Example();
+  row.target = 10;
+  row.median = 10;
+  EXPECT_EQ(nlohmann::json::parse(ToJson(row))["met"], true);
+  row.median = 10.5;
+  EXPECT_EQ(nlohmann::json::parse(ToJson(row))["met"], false);
+  row.median = 0;
+  row.metric = "unfinished";
+  EXPECT_EQ(nlohmann::json::parse(ToJson(row))["met"], false);
+}
+
+TEST(RowTest, AnUnfinishedCellShowsNoFigures) {
+  Row row = Example();
+  row.metric = "unfinished";
+  EXPECT_NE(ToTableLine(row).find("unfinished"), std::string::npos);
+  EXPECT_EQ(ToTableLine(row).find("0.0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace copse::bench
