@@ -229,10 +229,9 @@ absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& 
   return ArmRank(&call, plan_index, local, held);
 }
 
-std::vector<PortEvent> EpochPort::TakeEvents() {
-  std::vector<PortEvent> events;
-  events.swap(events_);
-  return events;
+void EpochPort::TakeEvents(std::vector<PortEvent>* events) {
+  events->clear();
+  events->swap(events_);
 }
 
 void EpochPort::RankTold(CallSeq sequence, uint32_t local) {

@@ -76,7 +76,8 @@ class EpochPort : public emu::PortSink {
   // this rank's are others (nothing is started then), anything else is the engine's refusal.
   absl::Status Start(CallSeq sequence, uint32_t local, const HeldPost& post, absl::Time now);
   // What has happened since the last call. Start and the engine's Progress produce it.
-  std::vector<PortEvent> TakeEvents();
+  // Replaces `*events`, whose memory is reused in turn.
+  void TakeEvents(std::vector<PortEvent>* events);
   // Rank `local` of the call has been told.
   void RankTold(CallSeq sequence, uint32_t local);
   // Ends the call if its node part and all its ranks are done. True if it did.

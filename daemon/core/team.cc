@@ -141,7 +141,7 @@ bool Team::AskForDecision(absl::Duration age) {
   return true;
 }
 
-EpochPort& Team::PortFor(CallSeq sequence) {
+EpochPort& Team::PortFor(CallSeq sequence) const {
   for (size_t i = epochs_.size(); i-- > 1;) {
     if (epochs_[i]->first_call() <= sequence) return *epochs_[i];
   }
@@ -229,33 +229,34 @@ void Team::Post(Rank rank, const CallPost& post, uint32_t pending_max) {
     std::memcpy(held.inline_data.data(), post.send, post.send_bytes);
     held.post.send = nullptr;  // it lives in inline_data from here on
   }
+  // The usual case waits for nothing, and allocates nothing.
+  if (member.pending.empty() && MayStart(LocalIndex(rank))) return Start(LocalIndex(rank), held);
   member.pending.push_back(held);
-  while (!broken_ && StartNext(LocalIndex(rank))) {
-  }
 }
 
-bool Team::StartNext(uint32_t local) {
-  Member& member = members_[local];
-  if (member.pending.empty() || epochs_.empty()) return false;
-  const CallSeq sequence = member.next;
+bool Team::MayStart(uint32_t local) const {
+  if (broken_ || epochs_.empty()) return false;
+  const CallSeq sequence = members_[local].next;
   if (prepared_ != nullptr && sequence >= hold_from_) return false;
-  EpochPort& port = PortFor(sequence);
-  if (!port.HasSlot(sequence)) return false;
-  const HeldPost held = member.pending.front();
-  member.pending.pop_front();
-  ++member.next;
+  return PortFor(sequence).HasSlot(sequence);
+}
+
+void Team::Start(uint32_t local, const HeldPost& held) {
+  Member& member = members_[local];
+  const CallSeq sequence = member.next++;
   Remembered& remembered = history_[sequence.value() % history_.size()];
   if (!remembered.known || remembered.sequence != sequence) {
     remembered = {true, sequence, member.rank, held.post.arguments};
   }
   CheckLeavers();
   if (broken_) {
-    TellFailure(member, held.post.value, sequence, *broken_);
-    return false;
+    return TellFailure(member, held.post.value, sequence, *broken_);
   }
-  const absl::Status started = port.Start(sequence, local, held, host_->Now());
-  if (started.ok()) return true;
-  // The call did not start for this rank, so it must be told here; the others by Break.
+  const absl::Status started = PortFor(sequence).Start(sequence, local, held, host_->Now());
+  if (started.ok()) return;
+  // Break tells whom the call had begun for; a rank that it had not must be told here.
+  const EpochPort::Call* call = PortFor(sequence).Find(sequence);
+  const bool begun = call != nullptr && call->members[local].posted;
   if (!(remembered.arguments == held.post.arguments)) {
     BreakMismatch(sequence, remembered.rank, layout_.nodes[self_.value()].name, remembered.arguments, member.rank,
                   layout_.nodes[self_.value()].name, held.post.arguments);
@@ -263,14 +264,16 @@ bool Team::StartNext(uint32_t local) {
     Break(ReportOf(started, absl::StrCat("call ", sequence.value(), " of team ", DescribeTeam(layout_.identity), " at ",
                                          DescribeNode(self_))));
   }
-  const EpochPort::Call* call = epochs_.empty() ? nullptr : PortFor(sequence).Find(sequence);
-  if (call == nullptr || !call->members[local].posted) TellFailure(member, held.post.value, sequence, *broken_);
-  return false;
+  if (!begun) TellFailure(member, held.post.value, sequence, *broken_);
 }
 
 void Team::StartPending() {
-  for (uint32_t local = 0; local < members_.size() && !broken_; ++local) {
-    while (!broken_ && StartNext(local)) {
+  for (uint32_t local = 0; local < members_.size(); ++local) {
+    std::list<HeldPost>& pending = members_[local].pending;
+    while (!pending.empty() && MayStart(local)) {
+      const HeldPost held = pending.front();
+      pending.pop_front();
+      Start(local, held);
     }
   }
 }
@@ -282,7 +285,8 @@ bool Team::Pump() {
     more = false;
     for (size_t i = 0; i < epochs_.size() && !broken_; ++i) {
       EpochPort* port = epochs_[i].get();
-      for (const PortEvent& event : port->TakeEvents()) {
+      port->TakeEvents(&taken_);
+      for (const PortEvent& event : taken_) {
         more = any = true;
         Handle(port, event);
         if (broken_) break;
@@ -378,9 +382,10 @@ void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
     if (peer != from) host_->SendToPeer(peer, BreakMessage{.team = id(), .why = why});
   }
   // What the engine has already finished is told as finished.
-  std::vector<std::pair<EpochPort*, PortEvent>> done;
   for (const auto& port : epochs_) {
-    for (const PortEvent& event : port->TakeEvents()) {
+    std::vector<PortEvent> events;
+    port->TakeEvents(&events);
+    for (const PortEvent& event : events) {
       if (event.kind != PortEvent::Kind::kRankDone) continue;
       const EpochPort::Call* call = port->Find(event.sequence);
       if (call == nullptr) continue;

@@ -110,11 +110,12 @@ class Team {
     schedule::CallArguments arguments;
   };
 
-  EpochPort& PortFor(CallSeq sequence);
+  EpochPort& PortFor(CallSeq sequence) const;
   CallSeq Started() const;  // S: calls that some member here has started
   uint32_t LocalIndex(Rank rank) const { return shape_.LocalIndexOf(rank); }
   void StartPending();
-  bool StartNext(uint32_t local);
+  bool MayStart(uint32_t local) const;  // its next call, if it posts one
+  void Start(uint32_t local, const HeldPost& held);
   void Handle(EpochPort* port, const PortEvent& event);
   void RetireEpochs();
   void TellFailure(const Member& member, uint64_t value, CallSeq sequence, const schedule::FailureReport& why);
@@ -148,6 +149,7 @@ class Team {
   std::map<uint32_t, uint32_t> acquired_;      // by node: edges of committed epochs
   std::optional<schedule::FailureReport> broken_;
   std::vector<Remembered> history_;
+  std::vector<PortEvent> taken_;  // Pump's, kept for its memory
 };
 
 }  // namespace copse::daemon
