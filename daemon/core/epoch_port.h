@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -99,7 +100,7 @@ class EpochPort : public emu::PortSink {
       bool told = false;
       uint64_t value = 0;
     };
-    std::vector<Member> members;  // by local index
+    absl::InlinedVector<Member, 1> members;  // by local index; mostly there is one
   };
   const Call* Find(CallSeq sequence) const;
   std::vector<const Call*> InFlight() const;  // by sequence

@@ -279,14 +279,15 @@ void Team::StartPending() {
 }
 
 bool Team::Pump() {
+  thread_local std::vector<PortEvent> taken;  // one for all teams of a thread, kept for its memory
   bool any = false;
   // Starting a pending call may bring further events: until there are none.
   for (bool more = true; more && !broken_;) {
     more = false;
     for (size_t i = 0; i < epochs_.size() && !broken_; ++i) {
       EpochPort* port = epochs_[i].get();
-      port->TakeEvents(&taken_);
-      for (const PortEvent& event : taken_) {
+      port->TakeEvents(&taken);
+      for (const PortEvent& event : taken) {
         more = any = true;
         Handle(port, event);
         if (broken_) break;

@@ -149,7 +149,6 @@ class Team {
   std::map<uint32_t, uint32_t> acquired_;      // by node: edges of committed epochs
   std::optional<schedule::FailureReport> broken_;
   std::vector<Remembered> history_;
-  std::vector<PortEvent> taken_;  // Pump's, kept for its memory
 };
 
 }  // namespace copse::daemon
