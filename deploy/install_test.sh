@@ -8,8 +8,10 @@ install=$PWD/$1
 # Bazel's outputs, by their paths, are our own files.
 built=$PWD
 prefix=$TEST_TMPDIR/prefix
+# A socket's name is at most 107 bytes, and Bazel's folders can be longer than that.
+sockets=$(mktemp -d /tmp/copse-XXXXXX)
 pids=()
-trap 'kill "${pids[@]}" 2>/dev/null || true; wait' EXIT
+trap 'kill "${pids[@]}" 2>/dev/null || true; wait; rm -rf "$sockets"' EXIT
 
 fail() {
   echo "FAILED: $*"
@@ -95,7 +97,7 @@ pids+=($!)
 await planner.port
 for node in n1 n2; do
   env -i "$prefix/bin/copsed" --set node=$node --set "planner=$(cat planner.port)" --set admin_listen=127.0.0.1:0 \
-    --set "socket=$TEST_TMPDIR/$node.sock" --port-file $node.port >$node.log 2>&1 &
+    --set "socket=$sockets/$node.sock" --port-file $node.port >$node.log 2>&1 &
   pids+=($!)
 done
 await n1.port
@@ -103,11 +105,11 @@ await n2.port
 # The program that README.md prints.
 sed -n '/^```c$/,/^```$/{/^```/!p}' "$prefix/share/copse/README.md" >first.c
 PKG_CONFIG_PATH=$prefix/lib/pkgconfig sh -c 'cc -Wall -Werror first.c $(pkg-config --cflags --libs copse) -o first'
-[ "$(env -i COPSE_TIMEOUT=30 "COPSE_SOCKET=$TEST_TMPDIR/n1.sock" "LD_LIBRARY_PATH=$prefix/lib" ./first)" = "sum 1" ] ||
+[ "$(env -i COPSE_TIMEOUT=30 "COPSE_SOCKET=$sockets/n1.sock" "LD_LIBRARY_PATH=$prefix/lib" ./first)" = "sum 1" ] ||
   fail "README.md's program"
 ranks=()
 for rank in 0 1 2 3; do
-  env -i COPSE_TIMEOUT=30 "COPSE_SOCKET=$TEST_TMPDIR/n$((rank / 2 + 1)).sock" example/allreduce $rank 4 >out.$rank 2>&1 &
+  env -i COPSE_TIMEOUT=30 "COPSE_SOCKET=$sockets/n$((rank / 2 + 1)).sock" example/allreduce $rank 4 >out.$rank 2>&1 &
   ranks+=($!)
 done
 for rank in 0 1 2 3; do
