@@ -3,8 +3,8 @@
 """Two machines that boot: systemd starts what tools/install installed, and an allreduce runs inside the units' sandbox.
 
 Containers of systemd-nspawn on a Debian root that is made once and kept in /var/cache/copse. All that runs lives in
-namespaces and one cgroup of this test; a reaper outside, in a session of its own, ends them when the test has ended,
-however it did. Argument: tools/install. Needs root; the first run needs a Debian mirror.
+namespaces and one cgroup of this test. A reaper outside, which no signal to the test reaches, ends them when the test
+has ended, however it did. Argument: tools/install. Needs root; the first run needs a Debian mirror.
 """
 
 import fcntl

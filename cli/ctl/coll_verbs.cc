@@ -15,17 +15,17 @@ auto VectorOf(const Repeated& repeated) {
   return std::vector(repeated.begin(), repeated.end());
 }
 
-absl::Status List(const Arguments& arguments, Session& session) {
+absl::Status List(const Arguments& arguments, VerbContext& context) {
   v1::ListCollectivesRequest request;
-  request.set_timeout_s(absl::ToDoubleSeconds(session.client->TimeForOthers()));
+  request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
   if (arguments.Has("team")) {
-    ASSIGN_OR_RETURN(const uint64_t team, FindTeam(*session.client, arguments.Text("team")));
+    ASSIGN_OR_RETURN(const uint64_t team, FindTeam(*context.client, arguments.Text("team")));
     request.set_team(team);
   }
-  ASSIGN_OR_RETURN(const v1::ListCollectivesReply reply, session.client->ListCollectives(request));
-  session.out = RenderCollectives(reply.collectives(), session.style);
+  ASSIGN_OR_RETURN(const v1::ListCollectivesReply reply, context.client->ListCollectives(request));
+  context.out = RenderCollectives(reply.collectives(), context.style);
   if (reply.silent_size() > 0) {
-    session.notes.push_back(absl::StrCat("no answer from some daemons: their part is not shown (nodes=",
+    context.notes.push_back(absl::StrCat("no answer from some daemons: their part is not shown (nodes=",
                                          CompressHostlist(VectorOf(reply.silent())), ")"));
   }
   return absl::OkStatus();

@@ -50,13 +50,13 @@ Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width) {
                                            .timeout = line->timeout});
   if (!client.ok()) return {kExitUsage, "", ErrorLine(what, StdView(client.status().message()))};
 
-  Session session{.client = client->get(),
-                  .style = {.format = line->format, .width = line->width.value_or(width)},
-                  .out = {},
-                  .notes = {}};
-  const absl::Status status = line->verb->run(line->arguments, session);
-  Outcome outcome{rpc::ExitCode(status), std::move(session.out), ""};
-  for (const std::string& note : session.notes) outcome.err += ErrorLine(what, note);
+  VerbContext context{.client = client->get(),
+                      .style = {.format = line->format, .width = line->width.value_or(width)},
+                      .out = {},
+                      .notes = {}};
+  const absl::Status status = line->verb->run(line->arguments, context);
+  Outcome outcome{rpc::ExitCode(status), std::move(context.out), ""};
+  for (const std::string& note : context.notes) outcome.err += ErrorLine(what, note);
   if (!status.ok()) outcome.err += ErrorLine(what, StdView(status.message()));
   return outcome;
 }

@@ -36,37 +36,37 @@ void AppendCounters(const Counters& counters, std::vector<std::pair<std::string,
   for (const auto& [name, value] : counters) details->emplace_back(name, absl::StrCat(value));
 }
 
-absl::Status List(const Arguments&, Session& session) {
-  ASSIGN_OR_RETURN(const v1::ListNodesReply reply, session.client->ListNodes({}));
-  session.out = RenderNodes(reply, session.style);
+absl::Status List(const Arguments&, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::ListNodesReply reply, context.client->ListNodes({}));
+  context.out = RenderNodes(reply, context.style);
   return absl::OkStatus();
 }
 
-absl::Status Show(const Arguments& arguments, Session& session) {
+absl::Status Show(const Arguments& arguments, VerbContext& context) {
   v1::ShowNodeRequest request;
   request.set_name(arguments.Text("node"));
-  ASSIGN_OR_RETURN(const v1::ShowNodeReply reply, session.client->ShowNode(request));
-  session.out = RenderNode(reply, session.style);
+  ASSIGN_OR_RETURN(const v1::ShowNodeReply reply, context.client->ShowNode(request));
+  context.out = RenderNode(reply, context.style);
   return absl::OkStatus();
 }
 
-absl::Status Drain(const Arguments& arguments, Session& session, bool off) {
+absl::Status Drain(const Arguments& arguments, VerbContext& context, bool off) {
   v1::DrainNodeRequest request;
   request.set_node(arguments.Text("node"));
   request.set_off(off);
-  RETURN_IF_ERROR(session.client->DrainNode(request).status());
-  if (session.style.format == Format::kJson) {
-    session.out = DumpJson({{"ok", true}, {"name", request.node()}, {"draining", !off}});
+  RETURN_IF_ERROR(context.client->DrainNode(request).status());
+  if (context.style.format == Format::kJson) {
+    context.out = DumpJson({{"ok", true}, {"name", request.node()}, {"draining", !off}});
   } else {
-    session.out =
+    context.out =
         absl::StrCat("node ", Printable(request.node()), off ? " takes new teams again\n" : " takes no new teams\n");
   }
   return absl::OkStatus();
 }
 
-absl::Status DaemonStatus(const Arguments&, Session& session) {
-  ASSIGN_OR_RETURN(const v1::StatusAnswer answer, session.client->Status({}));
-  session.out = RenderDaemonStatus(answer, session.style);
+absl::Status DaemonStatus(const Arguments&, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::StatusAnswer answer, context.client->Status({}));
+  context.out = RenderDaemonStatus(answer, context.style);
   return absl::OkStatus();
 }
 
@@ -172,12 +172,12 @@ std::vector<Verb> NodeVerbs() {
            .name = "drain",
            .help = "let a node take no new teams; those it has go on",
            .positionals = {node},
-           .run = [](const Arguments& a, Session& s) { return Drain(a, s, false); }},
+           .run = [](const Arguments& a, VerbContext& s) { return Drain(a, s, false); }},
           {.family = "node",
            .name = "undrain",
            .help = "let a node take new teams again",
            .positionals = {node},
-           .run = [](const Arguments& a, Session& s) { return Drain(a, s, true); }},
+           .run = [](const Arguments& a, VerbContext& s) { return Drain(a, s, true); }},
           {.family = "daemon",
            .name = "status",
            .help = "the daemon whose own admin address --endpoint is: works while the planner is down",

@@ -39,32 +39,32 @@ std::string Segments(const v1::PlanRow& plan) {
   return plan.segment_bytes() == 0 ? "-" : FormatBytes(plan.segment_bytes());
 }
 
-absl::Status List(const Arguments& arguments, Session& session) {
+absl::Status List(const Arguments& arguments, VerbContext& context) {
   v1::ListPlansRequest request;
   if (arguments.Has("team")) {
-    ASSIGN_OR_RETURN(const uint64_t team, FindTeam(*session.client, arguments.Text("team")));
+    ASSIGN_OR_RETURN(const uint64_t team, FindTeam(*context.client, arguments.Text("team")));
     request.set_team(team);
   }
-  ASSIGN_OR_RETURN(const v1::ListPlansReply reply, session.client->ListPlans(request));
-  session.out = RenderPlans(reply, session.style);
+  ASSIGN_OR_RETURN(const v1::ListPlansReply reply, context.client->ListPlans(request));
+  context.out = RenderPlans(reply, context.style);
   return absl::OkStatus();
 }
 
-absl::Status Show(const Arguments& arguments, Session& session) {
+absl::Status Show(const Arguments& arguments, VerbContext& context) {
   v1::ShowPlanRequest request;
   ASSIGN_OR_RETURN(const uint64_t id, arguments.Id("plan"));
   request.set_id(id);
-  ASSIGN_OR_RETURN(const v1::ShowPlanReply reply, session.client->ShowPlan(request));
-  session.out = RenderPlan(reply.plan(), session.style);
+  ASSIGN_OR_RETURN(const v1::ShowPlanReply reply, context.client->ShowPlan(request));
+  context.out = RenderPlan(reply.plan(), context.style);
   return absl::OkStatus();
 }
 
-absl::Status Explain(const Arguments& arguments, Session& session) {
+absl::Status Explain(const Arguments& arguments, VerbContext& context) {
   v1::ExplainPlanRequest request;
   ASSIGN_OR_RETURN(const uint64_t id, arguments.Id("plan"));
   request.set_id(id);
-  ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, session.client->ExplainPlan(request));
-  session.out = RenderExplanation(reply, arguments.Has("dot"), session.style);
+  ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, context.client->ExplainPlan(request));
+  context.out = RenderExplanation(reply, arguments.Has("dot"), context.style);
   return absl::OkStatus();
 }
 

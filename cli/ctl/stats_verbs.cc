@@ -17,37 +17,37 @@ namespace {
 
 constexpr char kNode[] = "node";
 
-absl::Status Stats(const Arguments& arguments, Session& session) {
+absl::Status Stats(const Arguments& arguments, VerbContext& context) {
   v1::GetStatsRequest request;
   request.set_node(arguments.Text(kNode));
-  request.set_timeout_s(absl::ToDoubleSeconds(session.client->TimeForOthers()));
-  ASSIGN_OR_RETURN(const v1::GetStatsReply reply, session.client->GetStats(request));
-  session.out = RenderStats(reply, session.style);
+  request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
+  ASSIGN_OR_RETURN(const v1::GetStatsReply reply, context.client->GetStats(request));
+  context.out = RenderStats(reply, context.style);
   if (reply.silent_size() == 0) return absl::OkStatus();
   const std::string nodes = CompressHostlist(std::vector<std::string>(reply.silent().begin(), reply.silent().end()));
   if (arguments.Has(kNode)) {
     return absl::DeadlineExceededError(absl::StrCat("the daemon does not answer (node=", nodes, ")"));
   }
-  session.notes.push_back(absl::StrCat("no answer from some daemons (nodes=", nodes, ")"));
+  context.notes.push_back(absl::StrCat("no answer from some daemons (nodes=", nodes, ")"));
   return absl::OkStatus();
 }
 
-absl::Status Ping(const Arguments& arguments, Session& session) {
+absl::Status Ping(const Arguments& arguments, VerbContext& context) {
   v1::PingRequest request;
   request.set_proto_version(kProtoVersion);
   request.set_node(arguments.Text(kNode));
   const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const v1::PingReply reply, session.client->Ping(request));
+  ASSIGN_OR_RETURN(const v1::PingReply reply, context.client->Ping(request));
   const auto round_trip = absl::FromChrono(std::chrono::steady_clock::now() - start);
-  session.out = RenderPing(reply, request.node(), round_trip, session.style);
+  context.out = RenderPing(reply, request.node(), round_trip, context.style);
   return reply.ok() ? absl::OkStatus() : absl::UnknownError("the server says that it is not well");
 }
 
-absl::Status Version(const Arguments& arguments, Session& session) {
+absl::Status Version(const Arguments& arguments, VerbContext& context) {
   v1::VersionRequest request;
   request.set_node(arguments.Text(kNode));
-  ASSIGN_OR_RETURN(const v1::VersionReply reply, session.client->Version(request));
-  session.out = RenderVersion(reply, session.style);
+  ASSIGN_OR_RETURN(const v1::VersionReply reply, context.client->Version(request));
+  context.out = RenderVersion(reply, context.style);
   return absl::OkStatus();
 }
 

@@ -47,40 +47,40 @@ std::string NodeList(const v1::TeamRow& team) {
 
 std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }
 
-absl::Status List(const Arguments&, Session& session) {
-  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, session.client->ListTeams({}));
-  session.out = RenderTeams(reply, session.style);
+absl::Status List(const Arguments&, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, context.client->ListTeams({}));
+  context.out = RenderTeams(reply, context.style);
   return absl::OkStatus();
 }
 
-absl::Status Show(const Arguments& arguments, Session& session) {
-  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*session.client, arguments.Text("team")));
+absl::Status Show(const Arguments& arguments, VerbContext& context) {
+  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*context.client, arguments.Text("team")));
   v1::ShowTeamRequest request;
   request.set_id(id);
-  ASSIGN_OR_RETURN(const v1::ShowTeamReply reply, session.client->ShowTeam(request));
-  session.out = RenderTeam(reply.team(), session.style);
+  ASSIGN_OR_RETURN(const v1::ShowTeamReply reply, context.client->ShowTeam(request));
+  context.out = RenderTeam(reply.team(), context.style);
   return absl::OkStatus();
 }
 
-absl::Status Replan(const Arguments& arguments, Session& session) {
-  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*session.client, arguments.Text("team")));
+absl::Status Replan(const Arguments& arguments, VerbContext& context) {
+  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*context.client, arguments.Text("team")));
   v1::ReplanTeamRequest request;
   request.set_team(id);
   request.set_algorithm(arguments.Text("algorithm"));
   request.set_collective(arguments.Text("collective"));
-  ASSIGN_OR_RETURN(const v1::ReplanTeamReply reply, session.client->ReplanTeam(request));
-  session.out = session.style.format == Format::kJson ? DumpJson({{"ok", true}, {"id", id}, {"epoch", reply.epoch()}})
+  ASSIGN_OR_RETURN(const v1::ReplanTeamReply reply, context.client->ReplanTeam(request));
+  context.out = context.style.format == Format::kJson ? DumpJson({{"ok", true}, {"id", id}, {"epoch", reply.epoch()}})
                                                       : absl::StrCat("team ", id, " runs epoch ", reply.epoch(), "\n");
   return absl::OkStatus();
 }
 
-absl::Status Break(const Arguments& arguments, Session& session) {
-  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*session.client, arguments.Text("team")));
+absl::Status Break(const Arguments& arguments, VerbContext& context) {
+  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*context.client, arguments.Text("team")));
   v1::BreakTeamRequest request;
   request.set_team(id);
   request.set_why(arguments.Text("why"));
-  RETURN_IF_ERROR(session.client->BreakTeam(request).status());
-  session.out = session.style.format == Format::kJson ? DumpJson({{"ok", true}, {"id", id}})
+  RETURN_IF_ERROR(context.client->BreakTeam(request).status());
+  context.out = context.style.format == Format::kJson ? DumpJson({{"ok", true}, {"id", id}})
                                                       : absl::StrCat("team ", id, " is broken\n");
   return absl::OkStatus();
 }

@@ -12,9 +12,9 @@
 namespace copse::ctl {
 namespace {
 
-absl::Status Show(const Arguments&, Session& session) {
-  ASSIGN_OR_RETURN(const v1::ShowTopologyReply reply, session.client->ShowTopology({}));
-  session.out = RenderTopology(reply, session.style);
+absl::Status Show(const Arguments&, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::ShowTopologyReply reply, context.client->ShowTopology({}));
+  context.out = RenderTopology(reply, context.style);
   return absl::OkStatus();
 }
 

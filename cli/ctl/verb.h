@@ -19,7 +19,7 @@
 namespace copse::ctl {
 
 // What a verb works with.
-struct Session {
+struct VerbContext {
   AdminClient* client;
   Style style;
   std::string out;                 // for standard output, whatever becomes of the verb
@@ -55,7 +55,7 @@ struct Verb {
   std::vector<Parameter> positionals = {};  // all required
   std::vector<Parameter> options = {};
   double timeout_s = 5;
-  std::function<absl::Status(const Arguments&, Session&)> run;
+  std::function<absl::Status(const Arguments&, VerbContext&)> run;
 
   std::string FullName() const { return family.empty() ? name : family + " " + name; }
 };
