@@ -3,6 +3,7 @@
 #include "daemon/shm/listen_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -94,6 +95,10 @@ absl::StatusOr<std::vector<UniqueFd>> SocketsFromSystemd() {
       return absl::InvalidArgumentError(absl::StrCat(
           "socket: systemd passed one that is not a listening SOCK_SEQPACKET Unix socket (fd=", socket.get(), ")"));
     }
+    // Systemd's block unless the unit says otherwise, and the loop must never wait in accept.
+    const int flags = fcntl(socket.get(), F_GETFL);
+    if (flags < 0 || fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0)
+      return absl::ErrnoToStatus(errno, "LISTEN_FDS");
   }
   return sockets;
 }

@@ -98,6 +98,10 @@ TEST(SocketsFromSystemdTest, TakesListeningPacketSocketsOnly) {
   const absl::StatusOr<UniqueFd> socket = ListenOn(absl::StrCat("@copse_systemd_test_", getpid()));
   ASSERT_TRUE(socket.ok()) << socket.status();
   EXPECT_EQ(PassedBySystemd(socket->get()), 1);
+  // One that blocks, as systemd passes them, blocks no longer: the flag is the socket's, whoever holds it.
+  ASSERT_EQ(fcntl(socket->get(), F_SETFL, 0), 0);
+  EXPECT_EQ(PassedBySystemd(socket->get()), 1);
+  EXPECT_NE(fcntl(socket->get(), F_GETFL) & O_NONBLOCK, 0);
   const UniqueFd stream(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   EXPECT_EQ(PassedBySystemd(stream.get()), 99);
   EXPECT_EQ(PassedBySystemd(STDIN_FILENO), 99);

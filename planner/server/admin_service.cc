@@ -22,6 +22,9 @@ namespace {
 constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 constexpr absl::Duration kStatusTimeoutMax = absl::Minutes(1);
 
+// Nodes of a team up to which `plan list` has critical paths; `plan show` always has.
+constexpr uint32_t kListedPathNodesMax = 16;
+
 absl::Duration TimeoutOf(double seconds) {
   if (!(seconds > 0)) return kStatusTimeout;
   return std::min(absl::Seconds(seconds), kStatusTimeoutMax);
@@ -189,7 +192,7 @@ grpc::ServerUnaryReactor* AdminService::ReplanTeam(grpc::CallbackServerContext* 
 grpc::ServerUnaryReactor* AdminService::BreakTeam(grpc::CallbackServerContext* context,
                                                   const v1::BreakTeamRequest* request, v1::BreakTeamReply*) {
   return Serve(context, "BreakTeam", [this, request](const Done& done) {
-    const std::string why = request->why().empty() ? "broken by the administrator" : request->why();
+    const std::string why = request->why().empty() ? "no reason given" : request->why();
     done(coordinator_->BreakTeam(TeamId(request->team()), why));
   });
 }
@@ -201,7 +204,14 @@ grpc::ServerUnaryReactor* AdminService::ListPlans(grpc::CallbackServerContext* c
       if (const auto info = coordinator_->Team(TeamId(request->team())); !info.ok()) return done(info.status());
     }
     for (const coordinator::PlanInfo& info : coordinator_->Plans()) {
-      if (request->team() == 0 || info.layout.id.value() == request->team()) FillPlan(info, reply->add_plans());
+      if (request->team() != 0 && info.layout.id.value() != request->team()) continue;
+      v1::PlanRow* row = reply->add_plans();
+      FillPlan(info, row);
+      // A critical path costs a prediction of every candidate: for a list, only where that is quick.
+      if (info.plan.node_count > kListedPathNodesMax) continue;
+      const auto explanation = coordinator_->Explain(info.plan.id);
+      if (!explanation.ok()) continue;
+      for (const std::string& node : explanation->critical_path) row->add_critical_path(rpc::ToUtf8(node));
     }
     done(absl::OkStatus());
   });
@@ -245,7 +255,7 @@ grpc::ServerUnaryReactor* AdminService::ShowTopology(grpc::CallbackServerContext
     const std::vector<coordinator::NodeInfo> nodes = coordinator_->Nodes();
     std::vector<std::string> names;
     for (const coordinator::NodeInfo& node : nodes) names.push_back(node.announcement.name);
-    if (names.empty()) return done(absl::OkStatus());
+    if (names.empty() && !plan_maker_->has_topology()) return done(absl::OkStatus());
     const auto topology = plan_maker_->TopologyWith(names);
     if (!topology.ok()) return done(topology.status());
     FillTopology(*topology, nodes, reply);

@@ -44,6 +44,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
  public:
   explicit ClusterPlanMaker(ClusterModel model) : model_(std::move(model)) {}
   void SetModel(ClusterModel model) { model_ = std::move(model); }
+  bool has_topology() const { return model_.topology.has_value(); }
 
   absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
                                                         const coordinator::PlanOptions& options) override;

@@ -193,7 +193,8 @@ void PlannerProcess::Reload() {
     COPSE_LOG(kError, "reload: nothing was changed: ", settings.status().message());
   } else {
     for (const std::string& key : start_.config.Changed(config)) {
-      const bool fixed = key == "listen" || key == "state" || key == "insecure" || key == "join_token_file";
+      const bool fixed = key == "listen" || key == "state" || key == "insecure" || key == "join_token_file" ||
+                         key == "window" || key == "team_size_max";
       COPSE_LOG(kInfo, "reload: ", key, fixed ? " needs a restart" : " changed");
     }
     SetLogLevel(settings->live.log_level);
