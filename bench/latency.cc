@@ -78,7 +78,7 @@ absl::Status MeasureCopse(ProcessCluster* cluster, const Options& options, const
   return absl::OkStatus();
 }
 
-absl::Status RunNodes(const Options& options, uint32_t nodes, const Size& size,
+absl::Status RunNodes(const Options& options, uint32_t nodes, const Size& size, const std::string& machine,
                       const std::function<void(const Row&)>& report) {
   for (const Case& c : kCases) {
     Row row;
@@ -92,7 +92,7 @@ absl::Status RunNodes(const Options& options, uint32_t nodes, const Size& size,
     row.bytes = c.bytes;
     row.metric = "latency";
     row.unit = "us";
-    row.note = absl::StrCat("means of ", size.calls, " calls; ", DescribeMachine());
+    row.note = absl::StrCat("means of ", size.calls, " calls; ", machine);
     // A cluster for each, so that an unfinished one leaves nothing to the next.
     ProcessCluster cluster({.parent = options.folder});
     absl::Status status = cluster.Start({.nodes = nodes});
@@ -112,7 +112,8 @@ absl::Status RunLatency(const Options& options, const std::function<void(const R
   const Size size = options.quick ? Size{.runs = 5, .calls = 50} : Size{.runs = 30, .calls = 200};
   const std::vector<uint32_t> node_counts =
       options.quick ? std::vector<uint32_t>{2, 4} : std::vector<uint32_t>{2, 4, 8, 16};
-  for (const uint32_t nodes : node_counts) RETURN_IF_ERROR(RunNodes(options, nodes, size, report));
+  const std::string machine = DescribeMachine();  // before we load it ourselves
+  for (const uint32_t nodes : node_counts) RETURN_IF_ERROR(RunNodes(options, nodes, size, machine, report));
   return absl::OkStatus();
 }
 
