@@ -8,7 +8,7 @@
 
 namespace copse::bench {
 
-// "2 cores, load 0.3": the load is that of the last minute, others' work included.
+// "2 cores, 0 others running": processes and threads, at this moment. Ask before starting what is measured.
 std::string DescribeMachine();
 
 }  // namespace copse::bench
