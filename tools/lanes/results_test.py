@@ -92,6 +92,14 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(self.count(self.completed("//a:lib", False), exit_code=1, wants_tests=False), (0, 1, 0))
         self.assertEqual(self.count(exit_code=1, wants_tests=False), (0, 1, 0))
 
+    def test_a_test_that_the_lane_leaves_out_is_not_missed(self):
+        left_out = self.configured("//a:boot")
+        left_out["configured"]["tag"] = ["all", "local"]
+        events = [left_out, self.configured("//a:t"), self.result("//a:t", "PASSED", SHELL % "")]
+        found = results.results_of(events, 0, True, ["all"])
+        self.assertEqual((found.passed, found.failed), (1, []))
+        self.assertEqual(len(results.results_of(events, 0, True).failed), 1)
+
     def test_a_test_that_never_ran_is_a_failure(self):
         self.assertEqual(self.count(self.configured("//a:t"), exit_code=8), (0, 1, 0))
 

@@ -82,7 +82,10 @@ def run_lane(lane, targets, folder):
             except subprocess.TimeoutExpired:
                 process.kill()
             raise
-    results = counting.results_of(counting.read_events(events), exit_code, wants_tests=command == "test")
+    # Tests that a filter leaves out are built all the same, unless --build_tests_only says otherwise.
+    filters = [word.partition("=")[2] for word in options if word.startswith("--test_tag_filters=")]
+    left_out = [tag[1:] for tags in filters for tag in tags.split(",") if tag.startswith("-")]
+    results = counting.results_of(counting.read_events(events), exit_code, command == "test", left_out)
     seconds = time.monotonic() - start
     if command == "test":
         print(f"== {name}: {counting.last_line(results)} ({seconds:.0f} s)", flush=True)
