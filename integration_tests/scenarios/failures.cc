@@ -129,7 +129,8 @@ void DeadlineOfACall(Cluster* cluster) {
 
 void StoppedProcessDelaysAndCompletes(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
-  const std::vector<Program> programs = Flat("stopped", 3, 200);
+  std::vector<Program> programs = Flat("stopped", 3, 200);
+  SlowDown(&programs);
   const uint32_t first = cluster->Launch(programs);
   ExpectOk(cluster->AwaitOutcomes(first + 1, 20, kPatience));
   cluster->StopProcess(first + 1);
@@ -143,7 +144,8 @@ void StoppedProcessDelaysAndCompletes(Cluster* cluster) {
 
 void StoppedDaemonDelaysAndCompletes(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
-  const std::vector<Program> programs = Flat("stopped", 3, 200);
+  std::vector<Program> programs = Flat("stopped", 3, 200);
+  SlowDown(&programs);
   const uint32_t first = cluster->Launch(programs);
   ExpectOk(cluster->AwaitOutcomes(first + 1, 20, kPatience));
   cluster->StopDaemon(1);
