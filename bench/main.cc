@@ -13,12 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "bench/bench.h"
 #include "bench/latency.h"
+#include "bench/model.h"
 
 namespace copse::bench {
 namespace {
 
 const Bench kBenches[] = {
     {"latency", "48 B allreduce and barrier, back-to-back, 2 to 16 nodes on loopback", RunLatency},
+    {"model", "the planner's prediction against measured calls: other trees, sizes and node counts", RunModel},
 };
 
 constexpr char kUsage[] =

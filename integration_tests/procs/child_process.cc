@@ -186,6 +186,32 @@ absl::StatusOr<std::string> ChildProcess::ReadLine(absl::Duration timeout) {
   }
 }
 
+absl::Status ChildProcess::Write(std::string_view text) {
+  CHECK(input_.get() >= 0);
+  // A reader that has gone is our error, not a signal to us.
+  sigset_t pipe, before;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  int error = 0;
+  while (!text.empty() && error == 0) {
+    const ssize_t written = write(input_.get(), text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      error = errno;
+    }
+  }
+  if (error == EPIPE && sigismember(&before, SIGPIPE) == 0) {
+    const timespec none = {};
+    sigtimedwait(&pipe, nullptr, &none);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error == EPIPE) return absl::UnavailableError(absl::StrCat("process ", pid_, " does not read its input"));
+  if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("process ", pid_, ": write"));
+  return absl::OkStatus();
+}
+
 int ChildProcess::exit_code() const {
   CHECK(wait_status_.has_value());
   return WIFEXITED(*wait_status_) ? WEXITSTATUS(*wait_status_) : 128 + WTERMSIG(*wait_status_);

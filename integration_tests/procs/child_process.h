@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,6 +48,8 @@ class ChildProcess {
   int output() const { return output_.get(); }
   // The next line of its standard output, without the line's end. OUT_OF_RANGE after the last one, DEADLINE_EXCEEDED.
   absl::StatusOr<std::string> ReadLine(absl::Duration timeout);
+  // Writes to its standard input, which must be a pipe; waits while that is full. UNAVAILABLE if nobody reads it.
+  absl::Status Write(std::string_view text);
   // Ends its standard input, if that is a pipe.
   void CloseInput() { input_.reset(); }
 

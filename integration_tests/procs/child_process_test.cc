@@ -55,6 +55,22 @@ TEST(ChildProcessTest, ClosingTheInputEndsAReader) {
   EXPECT_EQ((*child)->exit_code(), 0);
 }
 
+TEST(ChildProcessTest, WhatIsWrittenIsRead) {
+  auto child = ChildProcess::Start({.arguments = {"/bin/cat"}, .stdin_pipe = true, .stdout_pipe = true});
+  ASSERT_TRUE(child.ok()) << child.status();
+  ASSERT_TRUE((*child)->Write("a line\n").ok());
+  const auto line = (*child)->ReadLine(kLong);
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(*line, "a line");
+}
+
+TEST(ChildProcessTest, WritingToWhoHasGoneIsAnErrorAndNoSignal) {
+  auto child = ChildProcess::Start({.arguments = {"/bin/true"}, .stdin_pipe = true});
+  ASSERT_TRUE(child.ok()) << child.status();
+  ASSERT_TRUE((*child)->AwaitEnd(kLong).ok());
+  EXPECT_EQ((*child)->Write("a line\n").code(), absl::StatusCode::kUnavailable);
+}
+
 TEST(ChildProcessTest, SettingsOfOursDoNotReachIt) {
   setenv("COPSED_NODE", "elsewhere", 1);
   setenv("UNTOUCHED", "yes", 1);

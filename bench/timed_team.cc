@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/timed_team.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "integration_tests/procs/programs.h"
+#include "planner/structure.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::bench {
+namespace {
+
+using procs::ChildProcess;
+using schedule::Collective;
+
+constexpr char kTeam[] = "model";
+constexpr absl::Duration kAdminTimeout = absl::Seconds(10);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TimedTeam>> TimedTeam::Start(procs::ProcessCluster* cluster, uint32_t nodes,
+                                                            uint32_t ppn, absl::Duration timeout) {
+  schedule::TeamShape shape;
+  shape.node_count = nodes;
+  for (uint32_t rank = 0; rank < nodes * ppn; ++rank) shape.node_of_rank.push_back(NodeIndex(rank / ppn));
+  std::unique_ptr<TimedTeam> team(new TimedTeam(cluster, std::move(shape)));
+  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/model_rank"));
+  for (uint32_t rank = 0; rank < nodes * ppn; ++rank) {
+    ASSIGN_OR_RETURN(auto child,
+                     cluster->StartApplication(rank / ppn, {program, absl::StrCat(rank), absl::StrCat(nodes * ppn)}));
+    team->ranks_.push_back(std::move(child));
+  }
+  // Until all are in.
+  RETURN_IF_ERROR(team->Time(Collective::kBarrier, 0, 0, 1, timeout).status());
+  return team;
+}
+
+absl::Status TimedTeam::Force(const std::string& algorithm) { return cluster_->Replan(kTeam, algorithm); }
+
+absl::StatusOr<schedule::Plan> TimedTeam::PlanFor(Collective collective, uint64_t bytes) const {
+  ASSIGN_OR_RETURN(const v1::ListPlansReply plans, cluster_->admin().ListPlans(kAdminTimeout));
+  const std::string name(schedule::CollectiveName(collective));
+  for (const v1::PlanRow& row : plans.plans()) {
+    if (row.collective() != name || bytes < row.bytes_min() || bytes > row.bytes_max()) continue;
+    std::vector<uint32_t> order(shape_.node_count);
+    std::iota(order.begin(), order.end(), 0);
+    ASSIGN_OR_RETURN(planner::Structure structure, planner::BuildStructure(row.algorithm(), order));
+    schedule::Plan plan;
+    plan.collective = collective;
+    plan.bytes_min = row.bytes_min();
+    plan.bytes_max = row.bytes_max();
+    plan.algorithm = row.algorithm();
+    plan.kind = structure.kind;
+    plan.node_count = shape_.node_count;
+    plan.segment_bytes = row.segment_bytes();
+    plan.root_node = NodeIndex(structure.root_node);
+    plan.neighbours = std::move(structure.neighbours);
+    plan.steps = std::move(structure.steps);
+    std::vector<std::string> listed, expected;
+    for (const v1::PlanEdge& edge : row.edges()) listed.push_back(absl::StrCat(edge.from(), " ", edge.to()));
+    for (const auto& [from, to] : planner::PlanEdges(plan)) expected.push_back(absl::StrCat("n", from, " n", to));
+    if (listed != expected) {
+      return absl::InternalError(absl::StrCat("plan ", row.id(), ": is not ", row.algorithm(), " on nodes in order"));
+    }
+    return plan;
+  }
+  return absl::NotFoundError(absl::StrCat("no plan for ", name, " (bytes=", bytes, ")"));
+}
+
+absl::StatusOr<std::vector<double>> TimedTeam::Time(Collective collective, uint64_t bytes, uint32_t warm_up,
+                                                    uint32_t calls, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  const std::string request =
+      absl::StrCat(std::string(schedule::CollectiveName(collective)), " ", bytes, " 0 ", warm_up, " ", calls, "\n");
+  for (const auto& rank : ranks_) RETURN_IF_ERROR(rank->Write(request));
+  std::vector<double> slowest(calls, 0);
+  for (const auto& rank : ranks_) {
+    ASSIGN_OR_RETURN(const std::string line, rank->ReadLine(deadline - absl::Now()));
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (words.size() != calls) {
+      return absl::InternalError(absl::StrCat("model_rank: other than asked (calls=", words.size(), "): ", line));
+    }
+    for (uint32_t i = 0; i < calls; ++i) {
+      double ns = 0;
+      if (!absl::SimpleAtod(words[i], &ns)) return absl::InternalError(absl::StrCat("model_rank: ", words[i]));
+      slowest[i] = std::max(slowest[i], ns);
+    }
+  }
+  return slowest;
+}
+
+absl::Status TimedTeam::Stop(absl::Duration timeout) {
+  for (const auto& rank : ranks_) rank->CloseInput();
+  for (const auto& rank : ranks_) {
+    RETURN_IF_ERROR(rank->AwaitEnd(timeout));
+    if (rank->exit_code() != 0) return absl::InternalError(absl::StrCat("model_rank: ", rank->DescribeEnd()));
+  }
+  ranks_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench
