@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration_tests/procs/admin_client.h"
 
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
 #include "absl/time/clock.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/create_channel_posix.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "integration_tests/netns/connect.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "rpc/status.h"
 
@@ -26,29 +33,55 @@ grpc::ChannelArguments Arguments() {
 
 class AdminClient::Impl {
  public:
-  explicit Impl(const std::string& address)
-      : stub_(v1::AdminService::NewStub(
-            grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), Arguments()))) {}
+  Impl(std::string address, std::string network_namespace)
+      : address_(std::move(address)), namespace_(std::move(network_namespace)) {}
 
   template <typename Request, typename Reply>
   absl::StatusOr<Reply> Call(grpc::Status (v1::AdminService::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                             Reply*),
-                             const Request& request, absl::Duration timeout) const {
+                             const Request& request, absl::Duration timeout) {
+    const absl::Time deadline = absl::Now() + timeout;
+    ASSIGN_OR_RETURN(const std::shared_ptr<v1::AdminService::Stub> stub, Connected(timeout));
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+    context.set_deadline(absl::ToChronoTime(deadline));
     Reply reply;
-    const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
-    if (!status.ok()) return rpc::FromGrpc(status);
-    return reply;
+    const grpc::Status status = (stub.get()->*method)(&context, request, &reply);
+    if (status.ok()) return reply;
+    if (!namespace_.empty() && status.error_code() == grpc::StatusCode::UNAVAILABLE) Forget(stub);
+    return rpc::FromGrpc(status);
   }
 
  private:
-  const std::unique_ptr<v1::AdminService::Stub> stub_;
+  absl::StatusOr<std::shared_ptr<v1::AdminService::Stub>> Connected(absl::Duration timeout) {
+    const MutexLock lock(&mutex_);
+    if (stub_ != nullptr) return stub_;
+    if (namespace_.empty()) {
+      stub_ = v1::AdminService::NewStub(
+          grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), Arguments()));
+      return stub_;
+    }
+    // gRPC's threads are not in that namespace: it gets a connection, which it cannot make anew.
+    ASSIGN_OR_RETURN(daemon::UniqueFd connection, netns::ConnectFrom(namespace_, address_, timeout));
+    stub_ =
+        v1::AdminService::NewStub(grpc::CreateCustomInsecureChannelFromFd(address_, connection.release(), Arguments()));
+    return stub_;
+  }
+
+  // The next call connects anew, unless another has.
+  void Forget(const std::shared_ptr<v1::AdminService::Stub>& stub) {
+    const MutexLock lock(&mutex_);
+    if (stub_ == stub) stub_.reset();
+  }
+
+  const std::string address_, namespace_;
+  Mutex mutex_;
+  std::shared_ptr<v1::AdminService::Stub> stub_ ABSL_GUARDED_BY(mutex_);  // calls keep theirs until they end
 };
 
 using Stub = v1::AdminService::Stub;
 
-AdminClient::AdminClient(const std::string& address) : impl_(std::make_unique<Impl>(address)) {}
+AdminClient::AdminClient(const std::string& address, const std::string& network_namespace)
+    : impl_(std::make_unique<Impl>(address, network_namespace)) {}
 AdminClient::~AdminClient() = default;
 
 absl::StatusOr<v1::ListNodesReply> AdminClient::ListNodes(absl::Duration timeout) const {

@@ -18,7 +18,8 @@ namespace copse::procs {
 // Errors: UNAVAILABLE if nobody answers, DEADLINE_EXCEEDED, and those of the service. Thread-safe.
 class AdminClient {
  public:
-  explicit AdminClient(const std::string& address);  // HOST:PORT
+  // HOST:PORT, as seen from the namespace "/proc/PID/ns/net" (then HOST is an IPv4 address), or from here.
+  explicit AdminClient(const std::string& address, const std::string& network_namespace = "");
   ~AdminClient();
 
   absl::StatusOr<v1::ListNodesReply> ListNodes(absl::Duration timeout) const;

@@ -52,6 +52,11 @@ std::vector<std::string> Settings(const std::map<std::string, std::string>& sett
   return arguments;
 }
 
+std::vector<std::string> Joined(std::vector<std::string> first, const std::vector<std::string>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 int PollMilliseconds(absl::Duration timeout) {
   return static_cast<int>(absl::ToInt64Milliseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1)))) + 1;
 }
@@ -72,6 +77,7 @@ ProcessCluster::~ProcessCluster() {
   clients_.clear();
   daemons_.clear();
   planner_.child.reset();
+  network_.reset();
   std::error_code error;
   if (!folder_.empty() && !options_.keep) std::filesystem::remove_all(folder_, error);
 }
@@ -84,7 +90,7 @@ absl::Status ProcessCluster::MakeFolder() {
     folder_.clear();
     return status;
   }
-  const size_t longest = SocketOf(cluster_.nodes).size();
+  const size_t longest = absl::StrCat(folder_, "/n", cluster_.nodes, ".sock").size();
   if (longest >= sizeof(sockaddr_un::sun_path)) {
     return absl::InvalidArgumentError(absl::StrCat("folder ", folder_, ": sockets there have too long a name (bytes=",
                                                    longest, ", limit=", sizeof(sockaddr_un::sun_path) - 1, ")"));
@@ -94,17 +100,25 @@ absl::Status ProcessCluster::MakeFolder() {
   return absl::OkStatus();
 }
 
-std::string ProcessCluster::SocketOf(uint32_t node) const { return absl::StrCat(folder_, "/n", node, ".sock"); }
+std::string ProcessCluster::SocketOf(uint32_t node) const {
+  return network_ != nullptr ? "@copse" : absl::StrCat(folder_, "/n", node, ".sock");
+}
 std::string ProcessCluster::LogOf(const std::string& name) const { return absl::StrCat(folder_, "/", name, ".log"); }
 
 absl::Status ProcessCluster::Start(const scenario::ClusterOptions& options) {
   CHECK(daemons_.empty());
   cluster_ = options;
   RETURN_IF_ERROR(MakeFolder());
+  if (options_.network) {
+    netns::NetworkOptions network = *options_.network;
+    network.nodes = options.nodes;
+    network.folder = folder_;
+    ASSIGN_OR_RETURN(network_, netns::TestNetwork::Create(std::move(network)));
+  }
   RETURN_IF_ERROR(StartPlanner({}));
   daemons_.resize(options.nodes);
   for (uint32_t node = 0; node < options.nodes; ++node) {
-    daemons_[node].name = absl::StrCat("n", node);
+    daemons_[node].name = network_ != nullptr ? network_->HostName(node) : absl::StrCat("n", node);
     RETURN_IF_ERROR(StartDaemon(node));
   }
   for (uint32_t node = 0; node < options.nodes; ++node) RETURN_IF_ERROR(AwaitNodeState(node, "ready", kSettle));
@@ -117,18 +131,22 @@ absl::Status ProcessCluster::StartPlanner(const std::map<std::string, std::strin
   planner_.name = "planner";
   const std::string port_file = absl::StrCat(folder_, "/planner.port");
   unlink(port_file.c_str());
+  const std::string host = network_ != nullptr ? netns::kSwitchAddress : "127.0.0.1";
   std::map<std::string, std::string> settings = {
-      {"listen", planner_address_.empty() ? "127.0.0.1:0" : planner_address_},
+      {"listen", planner_address_.empty() ? absl::StrCat(host, ":0") : planner_address_},
       {"state", absl::StrCat(folder_, "/planner.db")},
       {"node_timeout", FormatShortDuration(cluster_.node_timeout)},
       {"team_formation_timeout", FormatShortDuration(cluster_.team_formation_timeout)},
   };
+  if (network_ != nullptr) settings["insecure"] = "true";
+  if (options_.network && !options_.network->fabric.empty()) settings["topology"] = options_.network->fabric;
   for (const auto& [key, value] : options_.planner_settings) settings[key] = value;
   ChildOptions child = {
       .arguments = {program, "--config", absl::StrCat(folder_, "/empty.yaml"), "--port-file", port_file},
       .environment = environment,
       .log_file = LogOf("planner")};
   for (std::string& argument : Settings(settings)) child.arguments.push_back(std::move(argument));
+  if (network_ != nullptr) child.arguments = Joined(network_->EnterSwitch(), child.arguments);
 
   const UniqueFd watch(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   CHECK(inotify_add_watch(watch.get(), folder_.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) >= 0);
@@ -150,8 +168,8 @@ absl::Status ProcessCluster::StartPlanner(const std::map<std::string, std::strin
   if (!absl::SimpleAtoi(line.substr(line.rfind(':') + 1), &port)) {
     return absl::InternalError(absl::StrCat("planner: port file is \"", line, "\""));
   }
-  planner_address_ = absl::StrCat("127.0.0.1:", port);
-  admin_ = std::make_unique<AdminClient>(planner_address_);
+  planner_address_ = absl::StrCat(host, ":", port);
+  admin_ = std::make_unique<AdminClient>(planner_address_, network_ != nullptr ? network_->SwitchNamespace() : "");
   return absl::OkStatus();
 }
 
@@ -159,22 +177,37 @@ absl::Status ProcessCluster::StartDaemon(uint32_t node) {
   ASSIGN_OR_RETURN(const std::string program, FindProgram(kDaemon));
   Server& server = daemons_[node];
   std::map<std::string, std::string> settings = {
-      {"node", server.name},
       {"planner", planner_address_},
       {"socket", SocketOf(node)},
-      {"admin_listen", "127.0.0.1:0"},
       {"run_dir", folder_},
       {"heartbeat", FormatShortDuration(cluster_.heartbeat)},
       {"node_timeout", FormatShortDuration(cluster_.node_timeout)},
       {"memory_limit", absl::StrCat(cluster_.memory_limit_bytes)},
   };
+  if (network_ != nullptr) {
+    // The node's name is its host name, and its ports are its own: as on a real cluster.
+    settings.insert({{"insecure", "true"},
+                     {"net_devices", netns::kDataDevice},
+                     {"data_listen", netns::TestNetwork::DataAddress(node)}});
+  } else {
+    settings.insert({{"node", server.name}, {"admin_listen", "127.0.0.1:0"}});
+  }
   for (const auto& [key, value] : options_.copsed_settings) settings[key] = value;
   ChildOptions child = {.arguments = {program, "--config", absl::StrCat(folder_, "/empty.yaml")},
                         .log_file = LogOf(server.name)};
   for (std::string& argument : Settings(settings)) child.arguments.push_back(std::move(argument));
+  child.arguments = OnNode(node, std::move(child.arguments));
   server.stopped = false;
   ASSIGN_OR_RETURN(server.child, ChildProcess::Start(child));
   return absl::OkStatus();
+}
+
+std::vector<std::string> ProcessCluster::OnNode(uint32_t node, std::vector<std::string> command) const {
+  return network_ == nullptr ? command : Joined(network_->Enter(node), command);
+}
+
+void ProcessCluster::AddClientEnvironment(uint32_t node, std::map<std::string, std::string>* environment) const {
+  if (network_ == nullptr) environment->insert({"COPSE_SOCKET", SocketOf(node)});
 }
 
 uint32_t ProcessCluster::Launch(const std::vector<scenario::Program>& programs) {
@@ -190,10 +223,10 @@ uint32_t ProcessCluster::Launch(const std::vector<scenario::Program>& programs) 
     Client& client = *clients_.back();
     client.start = [&]() -> absl::Status {
       ASSIGN_OR_RETURN(const std::string path, FindProgram(kClient));
-      ASSIGN_OR_RETURN(client.child, ChildProcess::Start({.arguments = {path},
-                                                          .environment = {{"COPSE_SOCKET", SocketOf(program.node)},
-                                                                          {"COPSE_JOB", "scenario"},
-                                                                          {"COPSE_LOG_LEVEL", "info"}},
+      std::map<std::string, std::string> environment = {{"COPSE_JOB", "scenario"}, {"COPSE_LOG_LEVEL", "info"}};
+      AddClientEnvironment(program.node, &environment);
+      ASSIGN_OR_RETURN(client.child, ChildProcess::Start({.arguments = OnNode(program.node, {path}),
+                                                          .environment = environment,
                                                           .stdin_file = script,
                                                           .stdout_pipe = true,
                                                           .log_file = LogOf(name)}));
@@ -205,8 +238,9 @@ uint32_t ProcessCluster::Launch(const std::vector<scenario::Program>& programs) 
 
 absl::StatusOr<std::unique_ptr<ChildProcess>> ProcessCluster::StartApplication(
     uint32_t node, std::vector<std::string> arguments, std::map<std::string, std::string> environment) {
-  environment.insert({{"COPSE_SOCKET", SocketOf(node)}, {"COPSE_JOB", "application"}});
-  return ChildProcess::Start({.arguments = std::move(arguments),
+  environment.insert({"COPSE_JOB", "application"});
+  AddClientEnvironment(node, &environment);
+  return ChildProcess::Start({.arguments = OnNode(node, std::move(arguments)),
                               .environment = std::move(environment),
                               .stdin_pipe = true,
                               .stdout_pipe = true,
@@ -272,6 +306,7 @@ absl::Status ProcessCluster::CheckAlive() const {
     return absl::InternalError(absl::StrCat(server.name, " ended unexpectedly: ", server.child->DescribeEnd(),
                                             " (log=", LogOf(server.name), ")"));
   };
+  if (network_ != nullptr) RETURN_IF_ERROR(network_->CheckAlive());
   RETURN_IF_ERROR(check(planner_));
   for (const Server& server : daemons_) RETURN_IF_ERROR(check(server));
   return absl::OkStatus();
@@ -430,7 +465,7 @@ absl::Status ProcessCluster::AwaitNodeState(uint32_t node, const std::string& st
         row = NodeIn(node, state);
         return row.ok();
       },
-      timeout, absl::StrCat("node n", node, " is ", state));
+      timeout, absl::StrCat("node ", daemons_[node].name, " is ", state));
   if (status.ok() && state != "lost") daemons_[node].incarnation = row->incarnation();
   return status;
 }

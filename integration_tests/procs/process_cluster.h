@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "integration_tests/netns/test_network.h"
 #include "integration_tests/procs/admin_client.h"
 #include "integration_tests/procs/child_process.h"
 #include "integration_tests/scenarios/cluster.h"
@@ -26,11 +28,15 @@ struct ProcessClusterOptions {
   bool keep = false;                                   // the folder, with sockets, logs and the planner's state
   std::map<std::string, std::string> copsed_settings;  // keys of its configuration
   std::map<std::string, std::string> planner_settings;
+  // Instead of loopback, a network namespace a node, which needs root; `nodes` and `folder` are filled in. The planner
+  // is in the switch, each daemon in its node with the socket that clients look for, so that these need no
+  // COPSE_SOCKET. Nodes have the network's host names: scenarios want n0, n1, ... of it.
+  std::optional<netns::NetworkOptions> network;
 };
 
 // A ProcessCluster owns its processes: whatever still runs is killed when it goes, and by the kernel if the thread that
-// called Start ends. Everything is on loopback ports that the system chose and in one folder, so clusters do not meet.
-// An unexpected end of a daemon or of the planner fails every wait at once. Thread-compatible.
+// called Start ends. Everything is in one folder, and on loopback ports that the system chose or in network namespaces,
+// so clusters do not meet. An unexpected end of a daemon or of the planner fails every wait at once. Thread-compatible.
 class ProcessCluster : public scenario::Cluster {
  public:
   explicit ProcessCluster(ProcessClusterOptions options = {});
@@ -73,7 +79,12 @@ class ProcessCluster : public scenario::Cluster {
   void DumpLogs(std::FILE* out) const;
 
   const std::string& folder() const { return folder_; }
+  // Null on loopback, and before Start.
+  netns::TestNetwork* network() const { return network_.get(); }
+  const std::string& NodeName(uint32_t node) const { return daemons_[node].name; }
+  // Where clients find the node's daemon: a path, or "@copse" inside the node.
   std::string SocketOf(uint32_t node) const;
+  // As its daemons see it; from here it can be reached only on loopback.
   const std::string& planner_address() const { return planner_address_; }
   const AdminClient& admin() const { return *admin_; }
 
@@ -99,6 +110,9 @@ class ProcessCluster : public scenario::Cluster {
   absl::Status MakeFolder();
   absl::Status StartPlanner(const std::map<std::string, std::string>& environment);
   absl::Status StartDaemon(uint32_t node);
+  // The command as `node`'s own, and what clients there need in their environment.
+  std::vector<std::string> OnNode(uint32_t node, std::vector<std::string> command) const;
+  void AddClientEnvironment(uint32_t node, std::map<std::string, std::string>* environment) const;
   void Kill(Server* server);
   std::string LogOf(const std::string& name) const;
   absl::StatusOr<uint64_t> FindTeam(const std::string& name) const;
@@ -116,6 +130,7 @@ class ProcessCluster : public scenario::Cluster {
   const MonotonicClock clock_;
   scenario::ClusterOptions cluster_;
   std::string folder_;
+  std::unique_ptr<netns::TestNetwork> network_;
   std::string planner_address_;
   std::unique_ptr<AdminClient> admin_;
   Server planner_;

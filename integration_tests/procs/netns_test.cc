@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clusters of real processes in network namespaces: scenarios that loopback clusters pass too, and what only real links
+// show. Needs root.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "integration_tests/netns/test_network.h"
+#include "integration_tests/procs/process_cluster.h"
+#include "integration_tests/scenarios/scenarios.h"
+
+namespace copse::procs {
+namespace {
+
+using scenario::Outcome;
+using scenario::TeamPrograms;
+using schedule::CallArguments;
+using schedule::Collective;
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+
+// As scenarios want them.
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (uint32_t node = 0; node < 16; ++node) names.push_back(absl::StrCat("n", node));
+  return names;
+}
+
+class NetnsTest : public testing::Test {
+ protected:
+  NetnsTest() : cluster_({.network = netns::NetworkOptions{.names = Names()}}) {}
+
+  void SetUp() override {
+    if (const absl::Status possible = netns::CheckNamespaces(false); !possible.ok()) {
+      GTEST_SKIP() << possible.message();
+    }
+  }
+  void TearDown() override {
+    if (IsSkipped()) return;
+    const absl::Status alive = cluster_.CheckAlive();
+    EXPECT_TRUE(alive.ok()) << alive;
+    const absl::Status stopped = cluster_.Stop(kPatience);
+    EXPECT_TRUE(stopped.ok()) << stopped;
+    if (HasFailure()) cluster_.DumpLogs(stderr);
+  }
+
+  // The line that an application of `node` writes.
+  std::string Run(uint32_t node, const std::string& shell_command) {
+    const auto child = cluster_.StartApplication(node, {"/bin/sh", "-c", shell_command});
+    if (!child.ok()) return child.status().ToString();
+    return (*child)->ReadLine(kPatience).value_or("nothing");
+  }
+
+  ProcessCluster cluster_;
+};
+
+TEST_F(NetnsTest, CollectivesTravelByTheDataNetwork) {
+  const absl::Status started = cluster_.Start({.nodes = 4});
+  ASSERT_TRUE(started.ok()) << started;
+  EXPECT_EQ(Run(2, "echo $(hostname) $COPSE_SOCKET"), "n2");
+  const auto sent = [&] {
+    int64_t bytes = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(Run(1, "cat /sys/class/net/eth0/statistics/tx_bytes"), &bytes));
+    return bytes;
+  };
+  const int64_t before = sent();
+  constexpr uint64_t kCount = 8192;
+  CallArguments sum = kSum;
+  sum.count = kCount;
+  scenario::ExpectAllSucceed(&cluster_, TeamPrograms("data", {0, 0, 1, 1, 2, 2, 3, 3}, {kSum, sum, sum}, 1), kPatience);
+  EXPECT_GT(sent() - before, static_cast<int64_t>(2 * kCount * sizeof(double))) << "shared memory, or another network";
+}
+
+TEST_F(NetnsTest, ARestartedDaemonAndPlannerAreFoundAgain) {
+  ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok());
+  const absl::Status daemon = cluster_.RestartDaemon(1);
+  ASSERT_TRUE(daemon.ok()) << daemon;
+  const absl::Status planner = cluster_.RestartPlanner();
+  ASSERT_TRUE(planner.ok()) << planner;
+  scenario::ExpectAllSucceed(&cluster_, TeamPrograms("again", {0, 1}, {kSum}, 1), kPatience);
+}
+
+#define COPSE_NETNS_SCENARIO(Name) \
+  TEST_F(NetnsTest, Name) { scenario::Name(&cluster_); }
+
+COPSE_NETNS_SCENARIO(LateRankIsListedAndCompletes)
+COPSE_NETNS_SCENARIO(StoppedProcessDelaysAndCompletes)
+COPSE_NETNS_SCENARIO(StoppedDaemonDelaysAndCompletes)
+COPSE_NETNS_SCENARIO(CollectivesThatDiffer)
+COPSE_NETNS_SCENARIO(PlannerRestartUnderLoad)
+COPSE_NETNS_SCENARIO(EpochSwitchUnderLoad)
+COPSE_NETNS_SCENARIO(PlannerKilledBetweenDecisionAndCommit)
+
+TEST_F(NetnsTest, KilledProcess) { scenario::KilledProcess(&cluster_, 1); }
+TEST_F(NetnsTest, KilledDaemonRejoins) { scenario::KilledDaemonRejoins(&cluster_, 1); }
+TEST_F(NetnsTest, KilledPlanner) { scenario::KilledPlanner(&cluster_, 1); }
+
+// Three ranks on three nodes; node 2's devices go down while the others wait for it in a call. What ranks 0 and 1 are
+// told. Nothing but silence tells of it: no process has ended, no connection is reset.
+std::vector<Outcome> CutNode2(ProcessCluster* cluster, const std::vector<const char*>& devices) {
+  EXPECT_TRUE(
+      cluster->Start({.nodes = 3, .heartbeat = absl::Milliseconds(200), .node_timeout = absl::Seconds(2)}).ok());
+  std::vector<scenario::Program> programs = TeamPrograms("cut", {0, 1, 2}, {kSum, kSum}, 1);
+  programs[2].script.insert(programs[2].script.begin() + 2, scenario::PauseStep(absl::Seconds(30)));
+  const uint32_t first = cluster->Launch(programs);
+  for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(cluster->AwaitOutcomes(first + rank, 2, kPatience).ok());
+  for (const char* device : devices) EXPECT_TRUE(cluster->network()->SetLink(2, device, false).ok());
+  const absl::Time start = cluster->Now();
+  std::vector<Outcome> told;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    const absl::Status status = cluster->AwaitOutcomes(first + rank, 3, kPatience);
+    EXPECT_TRUE(status.ok()) << status;
+    if (status.ok()) told.push_back(cluster->Outcomes(first + rank)[2]);
+  }
+  EXPECT_GT(cluster->Now() - start, absl::Seconds(1)) << "before node_timeout";
+  EXPECT_LT(cluster->Now() - start, absl::Seconds(15));
+  cluster->KillProcess(first + 2);
+  return told;
+}
+
+TEST_F(NetnsTest, ANodeWithoutLinksIsNamedToTheOthers) {
+  const std::vector<Outcome> told = CutNode2(&cluster_, {netns::kControlDevice, netns::kDataDevice});
+  ASSERT_EQ(told.size(), 2u);
+  for (const Outcome& outcome : told) {
+    EXPECT_EQ(outcome.failure, schedule::Failure::kMemberLost) << outcome.text;
+    EXPECT_TRUE(absl::StrContains(outcome.text, "rank 2 on node n2 lost")) << outcome.text;
+  }
+}
+
+// With its data link alone down, the node itself still tells the planner that its neighbours are silent, and may be the
+// first: so any member may be named, but all are told the same.
+TEST_F(NetnsTest, ACutDataLinkEndsTheCalls) {
+  const std::vector<Outcome> told = CutNode2(&cluster_, {netns::kDataDevice});
+  ASSERT_EQ(told.size(), 2u);
+  for (const Outcome& outcome : told) {
+    EXPECT_EQ(outcome.failure, schedule::Failure::kMemberLost) << outcome.text;
+    EXPECT_TRUE(absl::StrContains(outcome.text, "lost: silent for 2s")) << outcome.text;
+  }
+}
+
+}  // namespace
+}  // namespace copse::procs
