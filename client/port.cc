@@ -142,25 +142,21 @@ Port::Next Port::Pop(ring::EqEntry* event) {
 bool Port::HasNews(uint64_t seen) const { return header_->eq_tail.load(std::memory_order_seq_cst) != seen || closed(); }
 
 bool Port::Spin(uint64_t seen, Deadline until) {
-  // A daemon that has to wake first is better off with this core.
-  if (daemon_->sleeping.load(std::memory_order_relaxed) != 0) return false;
-  const int64_t budget_ns = spinner_.Budget();
-  if (budget_ns == 0) return false;
+  const auto ns = [](Deadline time) { return std::chrono::nanoseconds(time.time_since_epoch()).count(); };
   const Deadline start = Clock::now();
+  const int64_t budget_ns = spinner_.Budget(ns(start));
+  if (budget_ns == 0) return false;
   Deadline now = start;
   const Deadline end = std::min(until, start + std::chrono::nanoseconds(budget_ns));
-  bool found = HasNews(seen);
+  bool found = false;
   while (!found && now < end) {
     sched_yield();  // without it, spinning on a core that the daemon shares costs many times more
     const Deadline before = now;
     now = Clock::now();
     found = HasNews(seen);
-    if (Spinner::CoreIsWanted(std::chrono::nanoseconds(now - before).count())) {
-      spinner_.Ended(false, 0);
-      return found;
-    }
+    if (spinner_.OnYielded(ns(now), ns(now) - ns(before))) return found;
   }
-  spinner_.Ended(found, std::chrono::nanoseconds(now - start).count());
+  spinner_.Ended(found, ns(now) - ns(start));
   return found;
 }
 

@@ -107,9 +107,9 @@ config::Config NewConfig() {
            .comment = "After SIGTERM: how long clients may finish. May change while running."},
           {.name = "spin_us",
            .type = Type::kInteger,
-           .default_text = "50",
-           .comment = "Looking for work before going to sleep, in microseconds, when a core is free. May change while "
-                      "running.",
+           .default_text = "200",
+           .comment = "Looking for work before going to sleep, in microseconds, when work came soon lately and nobody "
+                      "computes on this core. May change while running.",
            .lowest = "0",
            .highest = "10000"},
           {.name = "log_level",

@@ -44,7 +44,7 @@ TEST(SettingsTest, DefaultsAreClosed) {
   EXPECT_FALSE(settings->insecure);
   EXPECT_EQ(settings->live.heartbeat, absl::Milliseconds(500));
   EXPECT_EQ(settings->live.node_timeout, absl::Seconds(10));
-  EXPECT_EQ(settings->live.spin, absl::Microseconds(50));
+  EXPECT_EQ(settings->live.spin, absl::Microseconds(200));
 }
 
 TEST(SettingsTest, SocketsAreTheNamedOneOrTheDefaults) {

@@ -11,8 +11,10 @@
 namespace copse::daemon {
 namespace {
 
-// Rounds of work between two looks at the descriptors (new clients, signals): some 100 us of work.
+// Rounds of work, and time, between two looks at the descriptors of which neither the rings nor the network tell (new
+// clients, signals). A look is a system call, which every small collective would pay several times.
 constexpr int kRoundsPerTurn = 64;
+constexpr absl::Duration kLookEvery = absl::Milliseconds(1);
 
 // While UCX connects, its descriptor is ready all the time (measured: 10 ms, 3500 wake-ups). From so many vain wake-ups
 // in a row on the loop takes naps, rather than the core from the peer that it waits for.
@@ -22,11 +24,7 @@ constexpr absl::Duration kNap = absl::Microseconds(50);
 }  // namespace
 
 Loop::Loop(const Clock* clock, Poller* poller, LoopWork* work, LoopOptions options)
-    : clock_(clock),
-      poller_(poller),
-      work_(work),
-      options_(options),
-      spin_(options.spin, UsableCores(), &ThreadsRunning) {}
+    : clock_(clock), poller_(poller), work_(work), options_(options), spin_(options.spin, UsableCores()) {}
 
 void Loop::Run() {
   while (!stopped_) Turn();
@@ -35,10 +33,17 @@ void Loop::Run() {
 void Loop::Turn() {
   ++stats_.turns;
   if (WorkUntilIdle() || stopped_ || Spin()) {
-    poller_->Wait(absl::ZeroDuration());
+    Look();
     return;
   }
   Sleep();
+}
+
+void Loop::Look() {
+  const absl::Time now = clock_->Now();
+  if (now - looked_ < kLookEvery) return;
+  looked_ = now;
+  poller_->Wait(absl::ZeroDuration());
 }
 
 bool Loop::WorkOnce() {
@@ -77,10 +82,12 @@ bool Loop::Spin() {
 }
 
 // Order matters: the flag first, then the last look at the rings, so that a client that posts after
-// that look sees the flag and rings. The network is armed after it was seen empty.
+// that look sees the flag and rings. The network was seen empty just before, and to arm it tells what came since.
 void Loop::Sleep() {
   work_->SetSleeping(true);
-  if (!WorkOnce() && !stopped_ && work_->ArmNetwork()) {
+  if (work_->ReadPosts()) {
+    vain_wakes_ = 0;
+  } else if (!stopped_ && work_->ArmNetwork()) {
     const absl::Time begin = clock_->Now();
     const absl::Duration timeout = std::min<absl::Duration>(work_->NextDeadline() - begin, options_.sleep_max);
     ++stats_.sleeps;
@@ -96,6 +103,7 @@ void Loop::Sleep() {
       vain_wakes_ = 0;
       spin_.OnSlept(options_.sleep_max);
     }
+    looked_ = clock_->Now();
   }
   work_->SetSleeping(false);
 }

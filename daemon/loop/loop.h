@@ -31,7 +31,7 @@ class LoopWork {
 };
 
 struct LoopOptions {
-  absl::Duration spin = absl::Microseconds(50);
+  absl::Duration spin = absl::Microseconds(200);
   // No sleep is longer: what a lost wake-up costs at most.
   absl::Duration sleep_max = absl::Milliseconds(100);
 };
@@ -60,6 +60,8 @@ class Loop {
   bool WorkUntilIdle();
   bool Spin();
   void Sleep();
+  // At the descriptors, unless that was done just now.
+  void Look();
 
   const Clock* const clock_;
   Poller* const poller_;
@@ -68,6 +70,7 @@ class Loop {
   SpinPolicy spin_;
   LoopStats stats_;
   uint32_t vain_wakes_ = 0;  // in a row: a descriptor was ready, and there was no work
+  absl::Time looked_ = absl::InfinitePast();
   bool stopped_ = false;
 };
 

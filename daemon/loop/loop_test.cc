@@ -60,7 +60,7 @@ TEST_F(LoopTest, LooksAgainAfterTheSleepingFlagAndArmsLast) {
   Loop loop(&clock_, poller_.get(), &work_, {absl::ZeroDuration(), absl::Milliseconds(1)});
   work_.work = 1;
   loop.Turn();
-  EXPECT_EQ(work_.calls, "rprpSrpaW");
+  EXPECT_EQ(work_.calls, "rprpSraW");
   EXPECT_EQ(loop.stats().sleeps, 1u);
   EXPECT_EQ(loop.stats().sleeps_timed_out, 1u);
 }
@@ -69,7 +69,7 @@ TEST_F(LoopTest, DoesNotSleepWhileTheNetworkIsBusy) {
   Loop loop(&clock_, poller_.get(), &work_, {absl::ZeroDuration(), absl::Hours(1)});
   work_.armings = {false};
   loop.Turn();
-  EXPECT_EQ(work_.calls, "rpSrpaW");
+  EXPECT_EQ(work_.calls, "rpSraW");
   EXPECT_EQ(loop.stats().sleeps, 0u);
 }
 

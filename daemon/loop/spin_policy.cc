@@ -3,7 +3,6 @@
 #include "daemon/loop/spin_policy.h"
 
 #include <sched.h>
-#include <stdio.h>
 
 #include <algorithm>
 
@@ -11,33 +10,19 @@ namespace copse::daemon {
 namespace {
 
 constexpr int kCreditMax = 8;
-constexpr absl::Duration kAskEvery = absl::Milliseconds(10);
-constexpr absl::Duration kPauseMin = absl::Milliseconds(10);
-constexpr absl::Duration kPauseMax = absl::Seconds(1);
-// A yield that nobody takes returns within a microsecond; one that a time slice took lasts
-// milliseconds.
-constexpr absl::Duration kYieldLong = absl::Microseconds(500);
 // What a wake-up takes, roughly.
 constexpr absl::Duration kWake = absl::Microseconds(30);
 
 }  // namespace
 
-SpinPolicy::SpinPolicy(absl::Duration budget, uint32_t cores, uint32_t (*threads_running)())
-    : budget_(budget), cores_(cores), threads_running_(threads_running), pause_(kPauseMin) {}
+SpinPolicy::SpinPolicy(absl::Duration budget, uint32_t cores) : budget_(budget), cores_(cores) {}
 
-absl::Duration SpinPolicy::Budget(absl::Time now) {
-  if (budget_ <= absl::ZeroDuration() || credit_ <= 0 || now < paused_until_) return absl::ZeroDuration();
-  if (now - asked_ >= kAskEvery) {
-    asked_ = now;
-    core_free_ = threads_running_() <= cores_;
-  }
-  return core_free_ ? budget_ : absl::ZeroDuration();
+absl::Duration SpinPolicy::Budget(absl::Time now) const {
+  if (cores_ < 2 || credit_ <= 0 || !core_watch_.MaySpin(absl::ToUnixNanos(now))) return absl::ZeroDuration();
+  return budget_;
 }
 
-void SpinPolicy::OnSpun(bool found_work) {
-  credit_ = std::clamp(credit_ + (found_work ? 1 : -1), 0, kCreditMax);
-  if (found_work) pause_ = kPauseMin;
-}
+void SpinPolicy::OnSpun(bool found_work) { credit_ = std::clamp(credit_ + (found_work ? 1 : -1), 0, kCreditMax); }
 
 void SpinPolicy::OnSlept(absl::Duration slept) {
   // What a sleep measures includes the wake-up that a spin would have saved.
@@ -49,19 +34,7 @@ void SpinPolicy::OnSlept(absl::Duration slept) {
 }
 
 bool SpinPolicy::OnYielded(absl::Time now, absl::Duration took) {
-  if (took < kYieldLong) return false;
-  paused_until_ = now + pause_;
-  pause_ = std::min<absl::Duration>(2 * pause_, kPauseMax);
-  return true;
-}
-
-uint32_t ThreadsRunning() {
-  FILE* file = fopen("/proc/loadavg", "re");
-  if (file == nullptr) return 0;
-  unsigned running = 0;
-  if (fscanf(file, "%*s %*s %*s %u/", &running) != 1) running = 0;
-  fclose(file);
-  return running;
+  return core_watch_.OnYielded(absl::ToUnixNanos(now), absl::ToInt64Nanoseconds(took));
 }
 
 uint32_t UsableCores() {

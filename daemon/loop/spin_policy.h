@@ -7,25 +7,23 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "base/core_watch.h"
 
 namespace copse::daemon {
 
-// Spinning saves a wake-up (10 to 30 us) if work comes within the budget, and steals a core if not.
-// Two questions decide:
-//  - Does work come soon? Sleeps that ended within the budget earn credit; long sleeps and vain
-//  spins lose it.
-//  - Is a core free? Not if more threads run than there are cores, and not if a yield gave the core
-//  away for long:
-//    then there is no spinning for a pause that doubles each time.
-// Thread-compatible.
+// Spinning saves a wake-up (10 to 30 us) if work comes within the budget, and takes a core from others if not. Two
+// questions decide:
+//  - Does work come soon? Sleeps that ended within the budget earn credit; long sleeps and vain spins lose it.
+//  - Does somebody else want the core? CoreWatch tells by what yields take. How many threads run says less: ranks and
+//    daemons that spin too are no reason to sleep.
+// On a single core there is no spinning: whoever brings work needs it. Thread-compatible.
 class SpinPolicy {
  public:
-  // `budget` 0: never spins. `threads_running` (system-wide, with ourselves) is asked at most every
-  // 10 ms; 0: unknown.
-  SpinPolicy(absl::Duration budget, uint32_t cores, uint32_t (*threads_running)());
+  // `budget` 0: never spins.
+  SpinPolicy(absl::Duration budget, uint32_t cores);
 
   // How long to spin now; 0: sleep at once.
-  absl::Duration Budget(absl::Time now);
+  absl::Duration Budget(absl::Time now) const;
   // A spin ended: work was found or not.
   void OnSpun(bool found_work);
   // A sleep of this length ended with work.
@@ -38,16 +36,10 @@ class SpinPolicy {
  private:
   absl::Duration budget_;
   const uint32_t cores_;
-  uint32_t (*const threads_running_)();
   int credit_ = 0;
-  bool core_free_ = true;
-  absl::Time asked_ = absl::InfinitePast();
-  absl::Time paused_until_ = absl::InfinitePast();
-  absl::Duration pause_;
+  CoreWatch core_watch_;
 };
 
-// From /proc/loadavg; 0 if unreadable.
-uint32_t ThreadsRunning();
 // Cores that this process may use.
 uint32_t UsableCores();
 
