@@ -19,7 +19,12 @@ struct Options {
   absl::Duration cell_timeout = absl::Seconds(20);
   // For clusters, each in a folder of its own below; tools/bench removes it whatever happens. Empty: the system's.
   std::string folder;
+  std::string only;  // cells whose label (LabelOf) has this text; empty: all
 };
+
+// "latency 8x1 allreduce 48 B, idle"
+std::string LabelOf(const Row& row);
+bool Wanted(const Options& options, const Row& row);
 
 struct Bench {
   const char* name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small collectives, back-to-back, on real processes over loopback.
+// Small collectives of Copse and its peers, on nodes that idle and on nodes that compute.
 #ifndef COPSE_BENCH_LATENCY_H_
 #define COPSE_BENCH_LATENCY_H_
 

@@ -1,34 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Each benchmark of ranks, with all systems, as --quick runs it.
 #include "bench/latency.h"
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
 #include <vector>
+
+#include "bench/noise.h"
 
 namespace copse::bench {
 namespace {
 
-TEST(LatencyTest, MeasuresEachCell) {
+std::vector<Row> RunQuick(absl::Status (*run)(const Options&, const std::function<void(const Row&)>&),
+                          Options options) {
+  options.quick = true;
   std::vector<Row> rows;
-  const absl::Status status = RunLatency({.quick = true}, [&](const Row& row) { rows.push_back(row); });
-  ASSERT_TRUE(status.ok()) << status;
-  ASSERT_EQ(rows.size(), 4u);
+  const absl::Status status = run(options, [&](const Row& row) { rows.push_back(row); });
+  EXPECT_TRUE(status.ok()) << status;
+  return rows;
+}
+
+TEST(LatencyTest, EverySystemFinishesEveryCell) {
+  const std::vector<Row> rows = RunQuick(RunLatency, {.only = "2x1"});
+  std::map<std::string, int> values, ratios;
   for (const Row& row : rows) {
-    EXPECT_EQ(row.metric, "latency") << row.what;
-    EXPECT_GT(row.p10, 0) << row.what;
-    EXPECT_LE(row.p10, row.median) << row.what;
-    EXPECT_LE(row.median, row.p90) << row.what;
-    EXPECT_FALSE(row.algorithm.empty()) << row.what;
+    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
+    EXPECT_GT(row.p10, 0) << row.system << ": " << row.what;
+    EXPECT_LE(row.p10, row.median) << row.system << ": " << row.what;
+    EXPECT_LE(row.median, row.p90) << row.system << ": " << row.what;
+    EXPECT_EQ(row.algorithm.empty(), row.system != "copse") << row.system << ": " << row.what;
+    ++(row.peer.empty() ? values[row.system] : ratios[row.peer]);
   }
+  EXPECT_EQ(values, (std::map<std::string, int>{{"copse", 5}, {"mpich", 5}, {"openmpi", 5}, {"sockets", 5}}));
+  EXPECT_EQ(ratios, (std::map<std::string, int>{{"mpich", 5}, {"openmpi", 5}, {"sockets", 5}}));
 }
 
 TEST(LatencyTest, ACellThatTakesTooLongIsUnfinished) {
-  std::vector<Row> rows;
-  const absl::Status status =
-      RunLatency({.quick = true, .cell_timeout = absl::ZeroDuration()}, [&](const Row& row) { rows.push_back(row); });
-  ASSERT_TRUE(status.ok()) << status;
+  const std::vector<Row> rows = RunQuick(RunLatency, {.cell_timeout = absl::ZeroDuration(), .only = "2x1 barrier"});
   ASSERT_EQ(rows.size(), 4u);
   for (const Row& row : rows) EXPECT_EQ(row.metric, "unfinished") << row.what;
+}
+
+TEST(LatencyTest, WhatIsNotWantedIsNotMeasured) { EXPECT_TRUE(RunQuick(RunLatency, {.only = "no such cell"}).empty()); }
+
+TEST(NoiseTest, EverySystemFinishesEveryCell) {
+  int values = 0;
+  for (const Row& row : RunQuick(RunNoise, {})) {
+    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
+    if (!row.peer.empty()) continue;
+    EXPECT_EQ(row.metric, "slowdown");
+    EXPECT_GT(row.median, -100) << row.system;  // a loop never takes no time
+    ++values;
+  }
+  EXPECT_EQ(values, 6);
 }
 
 }  // namespace

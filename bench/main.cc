@@ -11,90 +11,134 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "bench/bench.h"
 #include "bench/latency.h"
+#include "bench/machine.h"
 #include "bench/model.h"
+#include "bench/noise.h"
+#include "bench/targets.h"
 
 namespace copse::bench {
 namespace {
 
+// tools/bench --list reads these lines too.
 const Bench kBenches[] = {
-    {"latency", "48 B allreduce and barrier, back-to-back, 2 to 16 nodes on loopback", RunLatency},
+    {"latency", "small collectives, 2 to 32 nodes, idle and busy, beside MPI libraries and bare sockets", RunLatency},
     {"model", "the planner's prediction against measured calls: other trees, sizes and node counts", RunModel},
+    {"noise", "what a collective in the background takes from an application that computes", RunNoise},
 };
 
 constexpr char kUsage[] =
-    "usage: tools/bench [NAME...] [--list] [--json FILE] [--quick]\n"
+    "usage: tools/bench [NAME...] [--list] [--json FILE] [--quick] [--only TEXT]\n"
     "\n"
     "Runs the named benchmarks, or all, and prints a table.\n"
     "\n"
     "  --list       print their names\n"
     "  --json FILE  write each row as a line of JSON too\n"
     "  --quick      fewer cells and runs\n"
+    "  --only TEXT  cells whose name, as in \"latency 8x1 allreduce 48 B, idle\", has this text\n"
     "\n"
-    "Exit code: 0 done, 1 a benchmark failed or a cell was unfinished, 2 bad usage.\n";
+    "Exit code: 0 done, 1 a benchmark failed or a cell of Copse's was unfinished, 2 bad usage.\n";
 
 int Usage(const std::string& error) {
   std::fprintf(stderr, "tools/bench: %s\n", error.c_str());
   return 2;
 }
 
-int Main(const std::vector<std::string>& arguments) {
+struct Arguments {
   Options options;
   std::string json_file;
+  std::string commit;
   std::vector<const Bench*> chosen;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (argument == "--help" || argument == "-h") {
+  bool done = false;  // said what was asked for
+};
+
+const Bench* FindBench(const std::string& name) {
+  for (const Bench& bench : kBenches) {
+    if (name == bench.name) return &bench;
+  }
+  return nullptr;
+}
+
+// Exit code, 0 if all is well.
+int Parse(const std::vector<std::string>& words, Arguments* arguments) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--help" || word == "-h") {
       std::fputs(kUsage, stdout);
-      return 0;
-    }
-    if (argument == "--list") {
+      arguments->done = true;
+    } else if (word == "--list") {
       for (const Bench& bench : kBenches) std::printf("%-12s %s\n", bench.name, bench.summary);
-      return 0;
-    }
-    if (argument == "--quick") {
-      options.quick = true;
-    } else if (argument == "--json" || argument == "--folder") {
-      if (++i == arguments.size() || arguments[i].empty()) {
-        return Usage(absl::StrCat("usage: value missing (flag=", argument, ")"));
+      arguments->done = true;
+    } else if (word == "--quick") {
+      arguments->options.quick = true;
+    } else if (word == "--json" || word == "--folder" || word == "--only" || word == "--commit") {
+      if (++i == words.size() || words[i].empty()) {
+        return Usage(absl::StrCat("usage: value missing (flag=", word, ")"));
       }
-      (argument == "--json" ? json_file : options.folder) = arguments[i];
+      (word == "--json"     ? arguments->json_file
+       : word == "--only"   ? arguments->options.only
+       : word == "--commit" ? arguments->commit
+                            : arguments->options.folder) = words[i];
     } else {
-      const Bench* found = nullptr;
-      for (const Bench& bench : kBenches) {
-        if (argument == bench.name) found = &bench;
-      }
-      if (found == nullptr) return Usage(absl::StrCat("usage: no such benchmark; try --list (name=", argument, ")"));
-      chosen.push_back(found);
+      const Bench* found = FindBench(word);
+      if (found == nullptr) return Usage(absl::StrCat("usage: no such benchmark; try --list (name=", word, ")"));
+      arguments->chosen.push_back(found);
     }
   }
-  if (chosen.empty()) {
-    for (const Bench& bench : kBenches) chosen.push_back(&bench);
+  if (arguments->chosen.empty()) {
+    for (const Bench& bench : kBenches) arguments->chosen.push_back(&bench);
   }
+  return 0;
+}
+
+// As the user gave it: without where files go, which is nobody else's business.
+std::string CommandOf(const Arguments& arguments) {
+  std::string command = "tools/bench";
+  for (const Bench* bench : arguments.chosen) absl::StrAppend(&command, " ", bench->name);
+  if (arguments.options.quick) absl::StrAppend(&command, " --quick");
+  if (!arguments.options.only.empty()) absl::StrAppend(&command, " --only '", arguments.options.only, "'");
+  return command;
+}
+
+int Main(const std::vector<std::string>& words) {
+  Arguments arguments;
+  const int usage = Parse(words, &arguments);
+  if (usage != 0 || arguments.done) return usage;
   // Whoever removes the folder must not go before us.
-  if (!options.folder.empty()) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (!arguments.options.folder.empty()) prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::ofstream json;
-  if (!json_file.empty()) {
-    json.open(json_file);
-    if (!json) return Usage(absl::StrCat("--json: cannot be written (file=", json_file, ")"));
+  if (!arguments.json_file.empty()) {
+    json.open(arguments.json_file);
+    if (!json) return Usage(absl::StrCat("--json: cannot be written (file=", arguments.json_file, ")"));
   }
 
+  const Provenance provenance = {.date = absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()),
+                                 .commit = arguments.commit,
+                                 .command = CommandOf(arguments),
+                                 .machine = DescribeMachine()};
   int exit_code = 0;
-  for (const Bench* bench : chosen) {
+  uint32_t targets = 0, met = 0;
+  for (const Bench* bench : arguments.chosen) {
     std::printf("%s: %s\n%s", bench->name, bench->summary, TableHeading().c_str());
     std::fflush(stdout);
-    const absl::Status status = bench->run(options, [&](const Row& row) {
+    const absl::Status status = bench->run(arguments.options, [&](Row row) {
+      SetTarget(&row);
       std::fputs(ToTableLine(row).c_str(), stdout);
       std::fflush(stdout);
-      if (json.is_open()) json << ToJson(row) << std::endl;
-      if (row.metric == "unfinished") exit_code = 1;
+      if (json.is_open()) json << ToJson(row, provenance) << std::endl;
+      if (row.metric == "unfinished" && row.system == "copse") exit_code = 1;
+      targets += row.target.has_value();
+      met += Met(row);
     });
     if (!status.ok()) {
       std::fprintf(stderr, "tools/bench: %s: %s\n", bench->name, std::string(status.message()).c_str());
       exit_code = 1;
     }
   }
+  std::printf("\n%u of %u targets met\n", met, targets);
   return exit_code;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "nlohmann/json.hpp"
@@ -29,7 +30,9 @@ void Summarize(std::vector<double> values, Row* row) {
   row->p90 = Quantile(values, 0.9);
 }
 
-std::string ToJson(const Row& row) {
+bool Met(const Row& row) { return row.target && row.metric != "unfinished" && row.median <= *row.target; }
+
+std::string ToJson(const Row& row, const Provenance& provenance) {
   nlohmann::ordered_json json = {{"bench", row.bench},
                                  {"case", row.what},
                                  {"system", row.system},
@@ -49,26 +52,32 @@ std::string ToJson(const Row& row) {
                                  {"note", row.note}};
   if (row.target) {
     json["target"] = *row.target;
-    json["met"] = row.metric != "unfinished" && row.median <= *row.target;
+    json["met"] = Met(row);
   }
+  if (!row.peer.empty()) json["peer"] = row.peer;
+  json["date"] = provenance.date;
+  json["commit"] = provenance.commit;
+  json["command"] = provenance.command;
+  json["machine"] = provenance.machine;
   return json.dump();
 }
 
 std::string TableHeading() {
-  const std::string names =
-      absl::StrFormat("%-10s %-9s %-18s %5s %3s %8s %10s %10s %10s %-4s %s", "collective", "system", "algorithm",
-                      "nodes", "ppn", "bytes", "p10", "median", "p90", "unit", "case");
+  const std::string names = absl::StrFormat("%-22s %-18s %5s %3s %10s %10s %10s %-4s %-12s %s", "system", "algorithm",
+                                            "nodes", "ppn", "p10", "median", "p90", "unit", "target", "case");
   return names + "\n" + std::string(names.size() + 32, '-') + "\n";
 }
 
 std::string ToTableLine(const Row& row) {
-  if (row.metric == "unfinished") {
-    return absl::StrFormat("%-10s %-9s %-18s %5d %3d %8d %32s %-4s %s\n", row.collective, row.system, row.algorithm,
-                           row.nodes, row.ppn, row.bytes, "unfinished", row.unit, row.what);
-  }
-  return absl::StrFormat("%-10s %-9s %-18s %5d %3d %8d %10.1f %10.1f %10.1f %-4s %s\n", row.collective, row.system,
-                         row.algorithm, row.nodes, row.ppn, row.bytes, row.p10, row.median, row.p90, row.unit,
-                         row.what);
+  const std::string system = row.peer.empty() ? row.system : absl::StrCat(row.system, " / ", row.peer);
+  const std::string target =
+      row.target ? absl::StrFormat("%-5g %s", *row.target, Met(row) ? "met" : "missed") : std::string();
+  const std::string figures = row.metric == "unfinished"
+                                  ? absl::StrFormat("%32s", row.metric)
+                                  : absl::StrFormat("%10.4g %10.4g %10.4g", row.p10, row.median, row.p90);
+  return absl::StrFormat("%-22s %-18s %5d %3d %s %-4s %-12s %s%s\n", system, row.algorithm, row.nodes, row.ppn, figures,
+                         row.unit, target, row.what,
+                         row.metric == "memory" || row.metric == "cpu" ? ", " + row.metric : "");
 }
 
 }  // namespace copse::bench

@@ -17,12 +17,13 @@ struct Row {
   std::string bench;
   std::string what;    // the field `case`
   std::string system;  // copse, mpich, openmpi, ucx, sockets, ...
+  std::string peer;    // of ratios, which are system / peer; in JSON only there
   std::string collective;
   std::string algorithm;
   uint32_t nodes = 0;
   uint32_t ppn = 0;
   uint64_t bytes = 0;
-  std::string metric;  // "latency", or "unfinished" for a cell that took too long
+  std::string metric;  // "latency", "ratio", ..., or "unfinished" for a cell that took too long
   std::string unit;
   uint32_t runs = 0;
   double p10 = 0, median = 0, p90 = 0;
@@ -36,7 +37,18 @@ struct Row {
 // two.
 void Summarize(std::vector<double> values, Row* row);
 
-std::string ToJson(const Row& row);
+// Whether the row has a target and keeps it.
+bool Met(const Row& row);
+
+// Where and when all rows of one call of tools/bench were measured.
+struct Provenance {
+  std::string date;     // YYYY-MM-DD
+  std::string commit;   // abbreviated; "" if unknown
+  std::string command;  // as the user gave it
+  std::string machine;  // DescribeMachine
+};
+
+std::string ToJson(const Row& row, const Provenance& provenance);
 
 // Two lines of heading; one line a row.
 std::string TableHeading();

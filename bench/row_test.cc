@@ -8,6 +8,9 @@
 namespace copse::bench {
 namespace {
 
+const Provenance kProvenance = {
+    .date = "2026-11-21", .commit = "abc", .command = "tools/bench latency", .machine = "2 cores"};
+
 Row Example() {
   Row row;
   row.bench = "latency";
@@ -35,33 +38,54 @@ TEST(SummarizeTest, QuantilesLieBetweenTheValuesAroundThem) {
 }
 
 TEST(RowTest, JsonHasEveryFieldOfTheInterface) {
-  const auto json = nlohmann::json::parse(ToJson(Example()));
-  for (const char* field : {"bench", "case", "system", "collective", "algorithm", "nodes", "ppn", "ranks", "bytes",
-                            "metric", "unit", "runs", "p10", "median", "p90", "seed", "note"}) {
+  const auto json = nlohmann::json::parse(ToJson(Example(), kProvenance));
+  for (const char* field :
+       {"bench", "case", "system", "collective", "algorithm", "nodes", "ppn",  "ranks",  "bytes",   "metric", "unit",
+        "runs",  "p10",  "median", "p90",        "seed",      "note",  "date", "commit", "command", "machine"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
   EXPECT_EQ(json["ranks"], 8);
   EXPECT_FALSE(json.contains("target"));
   EXPECT_FALSE(json.contains("met"));
+  EXPECT_FALSE(json.contains("peer"));
+  EXPECT_EQ(json["command"], "tools/bench latency");
+}
+
+TEST(RowTest, ARatioNamesThePeer) {
+  Row row = Example();
+  row.metric = "ratio";
+  row.peer = "openmpi";
+  EXPECT_EQ(nlohmann::json::parse(ToJson(row, kProvenance))["peer"], "openmpi");
+  EXPECT_NE(ToTableLine(row).find("copse / openmpi"), std::string::npos);
+}
+
+TEST(RowTest, TheTableSaysWhetherATargetWasMet) {
+  Row row = Example();
+  EXPECT_EQ(ToTableLine(row).find("met"), std::string::npos);
+  row.target = 10;
+  row.median = 9;
+  EXPECT_NE(ToTableLine(row).find("10    met"), std::string::npos);
+  row.median = 11;
+  EXPECT_NE(ToTableLine(row).find("10    missed"), std::string::npos);
 }
 
 TEST(RowTest, ATargetSaysWhetherItWasMet) {
   Row row = Example();
   row.target = 10;
   row.median = 10;
-  EXPECT_EQ(nlohmann::json::parse(ToJson(row))["met"], true);
+  EXPECT_EQ(nlohmann::json::parse(ToJson(row, kProvenance))["met"], true);
   row.median = 10.5;
-  EXPECT_EQ(nlohmann::json::parse(ToJson(row))["met"], false);
+  EXPECT_EQ(nlohmann::json::parse(ToJson(row, kProvenance))["met"], false);
   row.median = 0;
   row.metric = "unfinished";
-  EXPECT_EQ(nlohmann::json::parse(ToJson(row))["met"], false);
+  EXPECT_EQ(nlohmann::json::parse(ToJson(row, kProvenance))["met"], false);
 }
 
 TEST(RowTest, AnUnfinishedCellShowsNoFigures) {
   Row row = Example();
   row.metric = "unfinished";
   EXPECT_NE(ToTableLine(row).find("unfinished"), std::string::npos);
-  EXPECT_EQ(ToTableLine(row).find("0.0"), std::string::npos);
+  EXPECT_EQ(ToTableLine(row).find(" 0 "), std::string::npos);
 }
 
 }  // namespace

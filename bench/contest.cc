@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/contest.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace copse::bench {
+namespace {
+
+using Samples = std::vector<double>;
+
+// What one contender has got so far.
+struct Score {
+  Contender* contender;
+  std::vector<std::vector<Samples>> runs;    // by cell, then run
+  std::map<size_t, std::string> unfinished;  // cell, and why
+  uint32_t failures = 0;
+};
+
+// One run: as many launches as cells that do not finish make it.
+void RunOnce(Score* score, const ContestOptions& options) {
+  size_t next = 0;
+  while (next < score->runs.size()) {
+    std::vector<size_t> wanted;
+    for (size_t cell = next; cell < score->runs.size(); ++cell) {
+      if (!score->unfinished.contains(cell)) wanted.push_back(cell);
+    }
+    if (wanted.empty()) return;
+    size_t done = 0;
+    const absl::Status status = score->contender->Measure(wanted, [&](size_t cell, Samples samples) {
+      score->runs[cell].push_back(std::move(samples));
+      ++done;
+    });
+    if (done == wanted.size()) return;
+    score->unfinished[wanted[done]] =
+        absl::IsDeadlineExceeded(status) ? "not finished in its time" : std::string(status.message());
+    next = wanted[done] + 1;
+    if (++score->failures < options.unfinished_max) continue;
+    for (size_t cell = 0; cell < score->runs.size(); ++cell) {
+      score->unfinished.try_emplace(cell, "not tried: other cells were not finished");
+    }
+    return;
+  }
+}
+
+Row RowOf(const Row& cell, const Score& score, size_t index) {
+  Row row = cell;
+  row.system = score.contender->system();
+  row.algorithm = score.contender->algorithm(index);
+  const auto why = score.unfinished.find(index);
+  if (why != score.unfinished.end()) {
+    row.metric = "unfinished";
+    row.note = absl::StrCat(why->second, row.note.empty() ? "" : "; ", row.note);
+    return row;
+  }
+  Samples all;
+  for (const Samples& run : score.runs[index]) all.insert(all.end(), run.begin(), run.end());
+  Summarize(std::move(all), &row);
+  row.note = absl::StrCat(score.runs[index].size(), " runs", row.note.empty() ? "" : "; ", row.note);
+  return row;
+}
+
+// False if one of them has not finished, or there is nothing to divide by.
+bool Ratio(const Row& cell, const Score& first, const Score& other, size_t index, Row* row) {
+  if (first.unfinished.contains(index) || other.unfinished.contains(index)) return false;
+  Samples ratios;
+  for (size_t run = 0; run < first.runs[index].size(); ++run) {
+    const double divisor = Median(other.runs[index][run]);
+    if (divisor > 0) ratios.push_back(Median(first.runs[index][run]) / divisor);
+  }
+  if (ratios.empty()) return false;
+  *row = cell;
+  row->system = first.contender->system();
+  row->peer = other.contender->system();
+  row->algorithm = first.contender->algorithm(index);
+  row->metric = "ratio";
+  row->unit = "1";
+  row->note = absl::StrCat(cell.metric, ", of the medians of each run", row->note.empty() ? "" : "; ", row->note);
+  Summarize(std::move(ratios), row);
+  return true;
+}
+
+}  // namespace
+
+double Median(std::vector<double> values) {
+  Row row;
+  Summarize(std::move(values), &row);
+  return row.median;
+}
+
+void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& contenders, const ContestOptions& options,
+                const std::function<void(const Row&)>& report) {
+  std::vector<Score> scores;
+  for (Contender* contender : contenders) {
+    scores.push_back({.contender = contender, .runs = std::vector<std::vector<Samples>>(cells.size())});
+  }
+  for (uint32_t run = 0; run < options.runs; ++run) {
+    for (Score& score : scores) RunOnce(&score, options);
+  }
+  for (size_t cell = 0; cell < cells.size(); ++cell) {
+    for (const Score& score : scores) report(RowOf(cells[cell], score, cell));
+    for (size_t i = 1; i < scores.size(); ++i) {
+      Row row;
+      if (Ratio(cells[cell], scores[0], scores[i], cell, &row)) report(row);
+    }
+  }
+}
+
+}  // namespace copse::bench

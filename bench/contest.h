@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several systems measured in the same cells, in turns: on a machine whose speed drifts only figures taken side by side
+// can be compared.
+#ifndef COPSE_BENCH_CONTEST_H_
+#define COPSE_BENCH_CONTEST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bench/row.h"
+
+namespace copse::bench {
+
+// A Contender is one system's side. Each Measure is a launch of its own: processes start, measure and end, so that
+// nothing of it runs (MPI libraries poll) while another system is measured.
+class Contender {
+ public:
+  virtual ~Contender() = default;
+
+  virtual std::string system() const = 0;  // as in rows
+  virtual std::string algorithm(size_t /*cell*/) const { return ""; }
+  // Measures the cells of these numbers in their order; calls `report` for each as soon as it is done. An error belongs
+  // to the cell that is next after the last reported one: DEADLINE_EXCEEDED if it did not finish in its time.
+  using Report = std::function<void(size_t cell, std::vector<double> samples)>;
+  virtual absl::Status Measure(const std::vector<size_t>& cells, const Report& report) = 0;
+};
+
+struct ContestOptions {
+  uint32_t runs = 1;
+  // A system that left so many cells unfinished is not asked for the rest of them.
+  uint32_t unfinished_max = 2;
+};
+
+// Run 0 of each contender in turn, then run 1 of each, and so on. `cells` are rows that lack system, algorithm and
+// figures. Reports for each cell a row a contender, whose figures are over the samples of all runs, and for each
+// contender but the first, a row with metric "ratio": first / other, by the medians of each run, whose figures are over
+// the runs. A cell that a contender did not finish is a row with metric "unfinished" and says why in its note; it is
+// not tried in later runs.
+void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& contenders, const ContestOptions& options,
+                const std::function<void(const Row&)>& report);
+
+// Of at least one value.
+double Median(std::vector<double> values);
+
+}  // namespace copse::bench
+
+#endif  // COPSE_BENCH_CONTEST_H_

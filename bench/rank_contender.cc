@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/rank_contender.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+
+namespace copse::bench {
+namespace {
+
+constexpr absl::Duration kEndTimeout = absl::Seconds(20);
+
+// "CELL SAMPLE..."
+absl::StatusOr<std::vector<double>> ParseSamples(const std::string& line, size_t cell) {
+  const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+  std::vector<double> samples;
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (!absl::SimpleAtod(words[i], &samples.emplace_back())) samples.clear();
+  }
+  if (samples.empty() || words[0] != absl::StrCat(cell)) {
+    return absl::InternalError(absl::StrCat("rank 0: not the samples of cell ", cell, " (line=", line, ")"));
+  }
+  return samples;
+}
+
+}  // namespace
+
+RankContender::RankContender(std::string system, Start start, Algorithm algorithm, std::vector<RankCell> cells,
+                             RankOptions options, Hogs* hogs)
+    : system_(std::move(system)),
+      start_(std::move(start)),
+      ask_algorithm_(std::move(algorithm)),
+      cells_(std::move(cells)),
+      options_(options),
+      hogs_(hogs) {}
+
+std::string RankContender::algorithm(size_t cell) const {
+  const auto found = algorithms_.find(cell);
+  return found == algorithms_.end() ? "" : found->second;
+}
+
+absl::Status RankContender::Measure(const std::vector<size_t>& cells, const Report& report) {
+  std::vector<std::string> arguments = {absl::StrCat(absl::ToInt64Milliseconds(options_.budget)),
+                                        absl::StrCat(options_.calls_max)};
+  for (const size_t cell : cells) {
+    arguments.push_back(absl::StrCat(cells_[cell].mode, ":", cells_[cell].collective, ":", cells_[cell].bytes));
+  }
+  ASSIGN_OR_RETURN(const RankProcesses ranks, start_(arguments));
+  RETURN_IF_ERROR(AwaitReady(ranks));
+  if (ask_algorithm_) {
+    for (const size_t cell : cells) {
+      ASSIGN_OR_RETURN(algorithms_[cell], ask_algorithm_(cells_[cell]));
+    }
+  }
+  if (hogs_ != nullptr) hogs_->Resume();
+  const absl::Status status = ReadCells(ranks, cells, report);
+  if (hogs_ != nullptr) hogs_->Pause();
+  RETURN_IF_ERROR(status);
+  return ranks.AwaitEnd(kEndTimeout);
+}
+
+absl::Status RankContender::AwaitReady(const RankProcesses& ranks) {
+  const absl::StatusOr<std::string> line = ranks.front()->ReadLine(options_.start_timeout);
+  if (absl::IsDeadlineExceeded(line.status())) {
+    return absl::UnavailableError(
+        absl::StrCat("ranks did not start (timeout=", absl::FormatDuration(options_.start_timeout), ")"));
+  }
+  if (!line.ok()) return absl::InternalError("ranks ended before they were ready");
+  if (*line != "ready") return absl::InternalError(absl::StrCat("rank 0: not ready (line=", *line, ")"));
+  return absl::OkStatus();
+}
+
+// Rank 0 waits for the end of its input; so may others for theirs.
+absl::Status RankContender::ReadCells(const RankProcesses& ranks, const std::vector<size_t>& cells,
+                                      const Report& report) {
+  for (const auto& process : ranks.processes) process->CloseInput();
+  for (size_t i = 0; i < cells.size(); ++i) {
+    absl::StatusOr<std::string> line = ranks.front()->ReadLine(options_.cell_timeout);
+    if (absl::IsOutOfRange(line.status())) line = absl::InternalError("ranks ended within the cell");
+    RETURN_IF_ERROR(line.status());
+    ASSIGN_OR_RETURN(std::vector<double> samples, ParseSamples(*line, i));
+    report(cells[i], std::move(samples));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench

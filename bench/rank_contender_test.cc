@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Against scripts in the ranks' place: what is said, when, and what becomes of a peer that hangs.
+#include "bench/rank_contender.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "integration_tests/procs/child_process.h"
+
+namespace copse::bench {
+namespace {
+
+using procs::ChildProcess;
+
+RankContender::Start Script(const std::string& text, std::vector<std::string>* arguments = nullptr) {
+  return [text, arguments](const std::vector<std::string>& given) -> absl::StatusOr<RankProcesses> {
+    if (arguments != nullptr) *arguments = given;
+    RankProcesses ranks;
+    auto child = ChildProcess::Start({.arguments = {"/bin/sh", "-c", text}, .stdin_pipe = true, .stdout_pipe = true});
+    if (!child.ok()) return child.status();
+    ranks.processes.push_back(*std::move(child));
+    return ranks;
+  };
+}
+
+struct Result {
+  absl::Status status;
+  std::map<size_t, std::vector<double>> samples;
+};
+
+Result MeasureBoth(const RankContender::Start& start, absl::Duration timeout = absl::Seconds(20)) {
+  RankContender contender("peer", start, nullptr, {{"latency", "barrier", 0}, {"stream", "bcast", 1024}},
+                          {.budget = absl::Milliseconds(5), .calls_max = 7, .cell_timeout = timeout}, nullptr);
+  Result result;
+  result.status = contender.Measure(
+      {0, 1}, [&](size_t cell, std::vector<double> samples) { result.samples[cell] = std::move(samples); });
+  return result;
+}
+
+TEST(RankContenderTest, AsksForCellsAndTakesTheirSamples) {
+  std::vector<std::string> arguments;
+  // Nothing is measured before the input ends.
+  const Result result = MeasureBoth(Script("echo ready; cat >/dev/null; echo 0 1.5 2.5; echo 1 7", &arguments));
+  EXPECT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(arguments, (std::vector<std::string>{"5", "7", "latency:barrier:0", "stream:bcast:1024"}));
+  EXPECT_EQ(result.samples, (std::map<size_t, std::vector<double>>{{0, {1.5, 2.5}}, {1, {7}}}));
+}
+
+TEST(RankContenderTest, APeerThatHangsIsKilledAndHasNotFinished) {
+  // It ignores the polite signal too.
+  const Result result = MeasureBoth(Script("trap '' TERM; echo ready; cat >/dev/null; echo 0 1; while :; do :; done"),
+                                    absl::Milliseconds(200));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(result.status)) << result.status;
+  EXPECT_EQ(result.samples.size(), 1u);
+}
+
+TEST(RankContenderTest, WhatWentWrongIsSaid) {
+  EXPECT_EQ(MeasureBoth(Script("exit 1")).status.message(), "ranks ended before they were ready");
+  EXPECT_EQ(MeasureBoth(Script("echo hello")).status.message(), "rank 0: not ready (line=hello)");
+  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1")).status.message(), "ranks ended within the cell");
+  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1 x")).status.message(),
+            "rank 0: not the samples of cell 0 (line=0 1 x)");
+  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 1 1")).status.message(),
+            "rank 0: not the samples of cell 0 (line=1 1)");
+  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1; echo 1 1; exit 3")).status.message(), "a rank: exit code 3");
+  RankContender slow("peer", Script("cat; while :; do :; done"), nullptr, {{"latency", "barrier", 0}},
+                     {.start_timeout = absl::Milliseconds(100)}, nullptr);
+  EXPECT_EQ(slow.Measure({0}, [](size_t, const std::vector<double>&) {}).message(),
+            "ranks did not start (timeout=100ms)");
+}
+
+TEST(RankContenderTest, AlgorithmsAreAskedForWhileTheTeamIsThere) {
+  RankContender contender(
+      "copse", Script("echo ready; cat >/dev/null; echo 0 1"),
+      [](const RankCell& cell) { return absl::StatusOr<std::string>(cell.collective + "-tree"); },
+      {{"latency", "barrier", 0}}, {.cell_timeout = absl::Seconds(20)}, nullptr);
+  EXPECT_EQ(contender.algorithm(0), "");
+  EXPECT_TRUE(contender.Measure({0}, [](size_t, const std::vector<double>&) {}).ok());
+  EXPECT_EQ(contender.algorithm(0), "barrier-tree");
+}
+
+TEST(RankContenderTest, HogsComputeOnlyMeanwhile) {
+  auto hogs = Hogs::Start(1);
+  ASSERT_TRUE(hogs.ok()) << hogs.status();
+  // "T" is stopped, "R" runs: the third field of /proc/PID/stat.
+  const std::string state =
+      "set -- $(sed 's/.*) //' /proc/" + std::to_string((*hogs)->processes()[0]->pid()) + "/stat); ";
+  const auto is = [](const std::string& wanted) { return "test $1 = " + wanted + " || exit 9; "; };
+  RankContender contender("peer",
+                          Script(state + is("T") + "echo ready; cat >/dev/null; " + state + is("R") + "echo 0 1"),
+                          nullptr, {{"latency", "barrier", 0}}, {.cell_timeout = absl::Seconds(20)}, hogs->get());
+  EXPECT_TRUE(contender.Measure({0}, [](size_t, const std::vector<double>&) {}).ok());
+  EXPECT_FALSE((*hogs)->processes()[0]->Ended());
+}
+
+}  // namespace
+}  // namespace copse::bench

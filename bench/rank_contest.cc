@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/rank_contest.h"
+
+#include <memory>
+#include <utility>
+
+namespace copse::bench {
+
+absl::Status RunRankContest(const Options& options, const RankContest& contest, Site* site,
+                            const std::function<void(const Row&)>& report) {
+  std::vector<Row> rows;
+  std::vector<RankCell> cells;
+  for (const RankCase& each : contest.cases) {
+    Row row;
+    row.bench = contest.bench;
+    row.what = each.what + site->Suffix();
+    row.collective = each.cell.collective;
+    row.nodes = site->nodes();
+    row.ppn = contest.ppn;
+    row.bytes = each.cell.bytes;
+    row.metric = contest.metric;
+    row.unit = contest.unit;
+    row.note = contest.note;
+    if (!Wanted(options, row)) continue;
+    rows.push_back(row);
+    cells.push_back(each.cell);
+  }
+  if (rows.empty()) return absl::OkStatus();
+  const RankOptions rank_options = {
+      .budget = contest.budget, .calls_max = contest.calls_max, .cell_timeout = options.cell_timeout};
+  std::vector<std::unique_ptr<RankContender>> contenders;
+  std::vector<Contender*> pointers;
+  for (const std::string& system : contest.systems) {
+    const auto start = [&contest, site, system](const std::vector<std::string>& arguments) {
+      return site->StartRanks(system, contest.ppn, arguments);
+    };
+    RankContender::Algorithm algorithm;
+    if (system == "copse") {
+      algorithm = [site](const RankCell& cell) { return site->AlgorithmOf(cell.collective, cell.bytes); };
+    }
+    contenders.push_back(std::make_unique<RankContender>(system, start, algorithm, cells, rank_options, contest.hogs));
+    pointers.push_back(contenders.back().get());
+  }
+  RunContest(rows, pointers, {.runs = contest.runs}, report);
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A contest of systems whose ranks are those of rank_main.c, on one site.
+#ifndef COPSE_BENCH_RANK_CONTEST_H_
+#define COPSE_BENCH_RANK_CONTEST_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "bench/bench.h"
+#include "bench/hogs.h"
+#include "bench/rank_contender.h"
+#include "bench/site.h"
+
+namespace copse::bench {
+
+struct RankCase {
+  std::string what;  // the row's case; the site adds to it
+  RankCell cell;
+};
+
+struct RankContest {
+  std::string bench;
+  std::string metric;
+  std::string unit;
+  uint32_t ppn = 1;
+  std::vector<std::string> systems;  // the first is the one whose ratios to the others are reported
+  std::vector<RankCase> cases;
+  std::string note;
+  uint32_t runs = 1;
+  absl::Duration budget;
+  uint32_t calls_max = 0;
+  Hogs* hogs = nullptr;
+};
+
+// Leaves out what the options do not want.
+absl::Status RunRankContest(const Options& options, const RankContest& contest, Site* site,
+                            const std::function<void(const Row&)>& report);
+
+}  // namespace copse::bench
+
+#endif  // COPSE_BENCH_RANK_CONTEST_H_

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copse's rank: a request for each call that is made often. BENCH_RANK and BENCH_SIZE say which rank it is. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/rank.h"
+#include "client/copse.h"
+
+static copse_context_t* context;
+static copse_team_t* team;
+
+static void check(copse_status_t status, const char* what) {
+  if (status == COPSE_OK) return;
+  fprintf(stderr, "rank_copse: %s: %s\n", what, copse_last_error());
+  exit(1);
+}
+
+static uint32_t number(const char* name) {
+  const char* value = getenv(name);
+  if (value != NULL) return (uint32_t)strtoul(value, NULL, 10);
+  fprintf(stderr, "rank_copse: environment: not set (name=%s)\n", name);
+  exit(2);
+}
+
+void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* size) {
+  (void)argc;
+  (void)argv;
+  copse_team_params_t params;
+  *rank = number("BENCH_RANK");
+  *size = number("BENCH_SIZE");
+  check(copse_init(NULL, &context), "init");
+  memset(&params, 0, sizeof(params));
+  params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE;
+  params.name = "bench";
+  params.rank = *rank;
+  params.size = *size;
+  check(copse_team_create(context, &params, &team), "team");
+}
+
+void rank_prepare(rank_call* call) {
+  static const copse_collective_t kCollectives[] = {COPSE_COLL_BARRIER, COPSE_COLL_BCAST, COPSE_COLL_REDUCE,
+                                                    COPSE_COLL_ALLREDUCE};
+  copse_coll_args_t args;
+  memset(&args, 0, sizeof(args));
+  args.collective = kCollectives[call->collective];
+  args.type = COPSE_DT_DOUBLE;
+  args.op = call->op == kMax ? COPSE_OP_MAX : COPSE_OP_SUM;
+  args.send = call->collective == kBcast ? NULL : call->send;
+  args.recv = call->receive;
+  args.count = call->count;
+  copse_request_t* request;
+  check(copse_collective_init(team, &args, &request), "collective_init");
+  call->state = request;
+}
+
+void rank_post(rank_call* call) { check(copse_post(call->state), "post"); }
+void rank_wait(rank_call* call) { check(copse_wait(call->state, -1), "wait"); }
+void rank_run(rank_call* call) {
+  rank_post(call);
+  rank_wait(call);
+}
+void rank_release(rank_call* call) { check(copse_finalize(call->state), "finalize"); }
+
+void rank_end(void) {
+  check(copse_team_destroy(team), "team_destroy");
+  check(copse_fini(context), "fini");
+}

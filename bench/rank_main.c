@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One rank of a benchmark. The same for Copse, MPI libraries and bare sockets, which stand behind rank.h.
+ *
+ *     rank_SYSTEM BUDGET_MS CALLS_MAX CELL...       CELL: MODE:COLLECTIVE:BYTES
+ *
+ * Rank 0 prints `ready` once all ranks are there, and waits until its standard input ends. Then, for each cell, a line:
+ * the cell's number, and samples.
+ *
+ *     latency  microseconds of a call on the slowest rank, after a barrier: one sample a call
+ *     stream   microseconds of a call among many, back-to-back: one sample for each of a few batches
+ *     noise    percent by which (post, compute 1 ms, wait) takes longer than to compute 1 ms, on the slowest rank: one
+ *              sample for each pair of loops
+ *     compute  likewise, of the computation alone
+ *
+ * A cell makes as many calls as fit in BUDGET_MS, at most CALLS_MAX. Exit code 1 if a call fails or its result is
+ * wrong.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/rank.h"
+
+enum {
+  kElementsMax = 8192,
+  kCallsMax = 4096,
+  kWarmUpCalls = 8,
+  kTimedWarmUpCalls = 4, /* the last of them: how many fit is reckoned from these */
+  kCallsMin = 4,
+  kBatches = 8,
+  kLoopPairs = 3,
+};
+
+typedef enum { kLatency, kStream, kNoise, kCompute } mode;
+
+typedef struct {
+  mode mode;
+  rank_collective collective;
+  uint64_t count;
+} cell;
+
+static uint32_t rank, size;
+static double budget_us;
+static uint32_t calls_max;
+static double samples[kCallsMax], slowest[kCallsMax];
+
+static double now_us(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+static double wall_us(void) { return now_us(CLOCK_MONOTONIC); }
+
+static int index_of(const char* name, const char* const* names, int count) {
+  for (int i = 0; i < count; i++) {
+    if (strcmp(name, names[i]) == 0) return i;
+  }
+  return -1;
+}
+
+static int parse_cell(const char* text, cell* parsed) {
+  static const char* const kModes[] = {"latency", "stream", "noise", "compute"};
+  static const char* const kCollectives[] = {"barrier", "bcast", "reduce", "allreduce"};
+  char mode_name[16], collective_name[16];
+  unsigned long bytes;
+  if (sscanf(text, "%15[a-z]:%15[a-z]:%lu", mode_name, collective_name, &bytes) != 3) return 0;
+  const int mode_index = index_of(mode_name, kModes, 4), collective = index_of(collective_name, kCollectives, 4);
+  parsed->mode = (mode)mode_index;
+  parsed->collective = (rank_collective)collective;
+  parsed->count = bytes / sizeof(double);
+  return mode_index >= 0 && collective >= 0 && parsed->count <= kElementsMax;
+}
+
+/* --- What is not measured --- */
+
+static void run_once(rank_collective collective, rank_op op, const double* send, double* receive, uint64_t count) {
+  rank_call call = {collective, op, send, receive, count, NULL};
+  rank_prepare(&call);
+  rank_run(&call);
+  rank_release(&call);
+}
+
+/* Rank 0's value, on all ranks. */
+static double agree(double value) {
+  run_once(kBcast, kSum, NULL, &value, 1);
+  return value;
+}
+
+/* The largest value of all ranks, at rank 0, one by one. */
+static void take_slowest(uint32_t count) { run_once(kReduce, kMax, samples, slowest, count); }
+
+static void print_samples(int cell_index, const double* values, uint32_t count) {
+  if (rank != 0) return;
+  printf("%d", cell_index);
+  for (uint32_t i = 0; i < count; i++) printf(" %.3f", values[i]);
+  printf("\n");
+  fflush(stdout);
+}
+
+/* Every rank contributed its number plus one; bcast's root the same. */
+static void check_result(const rank_call* call) {
+  const int has_result = call->collective != kBarrier && (call->collective != kReduce || rank == 0);
+  const double wanted = call->collective == kBcast ? 1 : size * (size + 1) / 2.0;
+  for (uint64_t i = 0; has_result && i < call->count; i++) {
+    if (call->receive[i] == wanted) continue;
+    fprintf(stderr, "rank %u: wrong result (value=%g, wanted=%g)\n", rank, call->receive[i], wanted);
+    exit(1);
+  }
+}
+
+/* --- Latency --- */
+
+/* How many calls fit into the budget, the same on all ranks. */
+static uint32_t warm_up(rank_call* call) {
+  double start = wall_us();
+  for (int i = 0; i < kWarmUpCalls; i++) {
+    if (i == kWarmUpCalls - kTimedWarmUpCalls) start = wall_us();
+    rank_run(call);
+  }
+  const double fit = budget_us / ((wall_us() - start) / kTimedWarmUpCalls + 0.1);
+  return (uint32_t)agree(fit < kCallsMin ? kCallsMin : fit > calls_max ? calls_max : fit);
+}
+
+static void measure_latency(int cell_index, rank_call* call, rank_call* barrier) {
+  const uint32_t calls = warm_up(call);
+  for (uint32_t i = 0; i < calls; i++) {
+    rank_run(barrier);
+    const double start = wall_us();
+    rank_run(call);
+    samples[i] = wall_us() - start;
+  }
+  take_slowest(calls);
+  print_samples(cell_index, slowest, calls);
+}
+
+static void measure_stream(int cell_index, rank_call* call, rank_call* barrier) {
+  const uint32_t calls = warm_up(call) / kBatches + 1;
+  rank_run(barrier);
+  for (uint32_t batch = 0; batch < kBatches; batch++) {
+    const double start = wall_us();
+    for (uint32_t i = 0; i < calls; i++) rank_run(call);
+    samples[batch] = (wall_us() - start) / calls;
+  }
+  take_slowest(kBatches);
+  print_samples(cell_index, slowest, kBatches);
+}
+
+/* --- Noise --- */
+
+static volatile double seed = 0.5; /* a compiler may compute the rest by itself otherwise */
+
+static void compute(uint32_t rounds) {
+  double x = seed;
+  for (uint32_t i = 0; i < rounds; i++) x = x * 0.999999 + 1e-6;
+  seed = x;
+}
+
+/* Rounds of `compute` that take 1 ms of a core: by this thread's own time, since others compute too. */
+static uint32_t calibrate(void) {
+  const uint32_t rounds = 100000;
+  double best = 1e12;
+  for (int i = 0; i < 20; i++) {
+    const double start = now_us(CLOCK_THREAD_CPUTIME_ID);
+    compute(rounds);
+    const double took = now_us(CLOCK_THREAD_CPUTIME_ID) - start;
+    if (took < best) best = took;
+  }
+  return (uint32_t)agree(rounds * 1000.0 / best);
+}
+
+typedef struct {
+  double loop_us, compute_us;
+} loop_time;
+
+static loop_time time_loop(uint32_t turns, uint32_t rounds, rank_call* call, rank_call* barrier) {
+  loop_time time = {0, 0};
+  rank_run(barrier);
+  const double start = wall_us();
+  for (uint32_t i = 0; i < turns; i++) {
+    if (call != NULL) rank_post(call);
+    const double before = wall_us();
+    compute(rounds);
+    time.compute_us += wall_us() - before;
+    if (call != NULL) rank_wait(call);
+  }
+  time.loop_us = wall_us() - start;
+  return time;
+}
+
+static void measure_noise(int cell_index, mode mode, rank_call* call, rank_call* barrier) {
+  const uint32_t rounds = calibrate();
+  time_loop(1, rounds, call, barrier);
+  rank_run(barrier);
+  const double start = wall_us();
+  time_loop(2, rounds, NULL, barrier);
+  rank_run(barrier);
+  const double fit = budget_us / kLoopPairs / (wall_us() - start); /* of two turns without and with a call */
+  const uint32_t turns = (uint32_t)agree(fit < kCallsMin ? kCallsMin : fit > calls_max ? calls_max : fit);
+  double without[kLoopPairs], percent[kLoopPairs];
+  for (int pair = 0; pair < kLoopPairs; pair++) {
+    const loop_time quiet = time_loop(turns, rounds, NULL, barrier);
+    const loop_time noisy = time_loop(turns, rounds, call, barrier);
+    samples[0] = mode == kNoise ? quiet.loop_us : quiet.compute_us;
+    samples[1] = mode == kNoise ? noisy.loop_us : noisy.compute_us;
+    take_slowest(2);
+    without[pair] = slowest[0];
+    percent[pair] = (slowest[1] / without[pair] - 1) * 100;
+  }
+  print_samples(cell_index, percent, kLoopPairs);
+}
+
+/* --- All --- */
+
+static void measure(int cell_index, const cell* what) {
+  static double contribution[kElementsMax], result[kElementsMax];
+  for (uint64_t i = 0; i < what->count; i++) contribution[i] = rank + 1;
+  for (uint64_t i = 0; i < what->count; i++) result[i] = what->collective == kBcast ? rank + 1 : 0;
+  rank_call call = {what->collective, kSum, contribution, result, what->count, NULL};
+  rank_call barrier = {kBarrier, kSum, NULL, NULL, 0, NULL};
+  rank_prepare(&call);
+  rank_prepare(&barrier);
+  if (what->mode == kLatency) {
+    measure_latency(cell_index, &call, &barrier);
+  } else if (what->mode == kStream) {
+    measure_stream(cell_index, &call, &barrier);
+  } else {
+    measure_noise(cell_index, what->mode, &call, &barrier);
+  }
+  check_result(&call);
+  rank_release(&barrier);
+  rank_release(&call);
+}
+
+int main(int argc, char** argv) {
+  rank_start(&argc, &argv, &rank, &size);
+  if (argc < 4) {
+    fprintf(stderr, "usage: rank_SYSTEM BUDGET_MS CALLS_MAX CELL...\n");
+    return 2;
+  }
+  budget_us = strtod(argv[1], NULL) * 1000;
+  const unsigned long wanted = strtoul(argv[2], NULL, 10);
+  calls_max = wanted < kCallsMax ? (uint32_t)wanted : kCallsMax;
+  run_once(kBarrier, kSum, NULL, NULL, 0);
+  if (rank == 0) {
+    char ignored[64];
+    printf("ready\n");
+    fflush(stdout);
+    while (read(0, ignored, sizeof(ignored)) > 0) {
+    }
+  }
+  for (int i = 3; i < argc; i++) {
+    cell what;
+    if (!parse_cell(argv[i], &what)) {
+      fprintf(stderr, "rank_SYSTEM: usage: not a cell (cell=%s)\n", argv[i]);
+      return 2;
+    }
+    measure(i - 3, &what);
+  }
+  rank_end();
+  return 0;
+}
