@@ -48,7 +48,7 @@ void RunOnce(Score* score, const ContestOptions& options) {
 
 Row RowOf(const Row& cell, const Score& score, size_t index) {
   Row row = cell;
-  row.system = score.contender->system();
+  row.system = score.contender->system_name();
   row.algorithm = score.contender->algorithm(index);
   const auto why = score.unfinished.find(index);
   if (why != score.unfinished.end()) {
@@ -73,8 +73,8 @@ bool Ratio(const Row& cell, const Score& first, const Score& other, size_t index
   }
   if (ratios.empty()) return false;
   *row = cell;
-  row->system = first.contender->system();
-  row->peer = other.contender->system();
+  row->system = first.contender->system_name();
+  row->peer = other.contender->system_name();
   row->algorithm = first.contender->algorithm(index);
   row->metric = "ratio";
   row->unit = "1";

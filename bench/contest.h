@@ -22,7 +22,7 @@ class Contender {
  public:
   virtual ~Contender() = default;
 
-  virtual std::string system() const = 0;  // as in rows
+  virtual std::string system_name() const = 0;  // as in rows
   virtual std::string algorithm(size_t /*cell*/) const { return ""; }
   // Measures the cells of these numbers in their order; calls `report` for each as soon as it is done. An error belongs
   // to the cell that is next after the last reported one: DEADLINE_EXCEEDED if it did not finish in its time.

@@ -22,7 +22,7 @@ class Scripted final : public Contender {
            std::function<Answer(size_t cell, uint32_t launch)> answer)
       : system_(std::move(system)), log_(log), answer_(std::move(answer)) {}
 
-  std::string system() const override { return system_; }
+  std::string system_name() const override { return system_; }
   std::string algorithm(size_t cell) const override { return absl::StrCat(system_, "-", cell); }
   absl::Status Measure(const std::vector<size_t>& cells, const Report& report) override {
     for (const size_t cell : cells) {

@@ -42,7 +42,7 @@ class RankContender final : public Contender {
   RankContender(std::string system, Start start, Algorithm algorithm, std::vector<RankCell> cells, RankOptions options,
                 Hogs* hogs);
 
-  std::string system() const override { return system_; }
+  std::string system_name() const override { return system_; }
   std::string algorithm(size_t cell) const override;
   absl::Status Measure(const std::vector<size_t>& cells, const Report& report) override;
 
