@@ -15,6 +15,7 @@ _ROOMS = {
     "//base:clock": "clock",
     "//bench": "bench",
     "//cli/ctl": "ctl",
+    "//cli/perftest": "perftest",
     "//cli/sim": "copse-sim",
     "//client": "client",
     "//daemon": "daemon",
@@ -52,7 +53,7 @@ _DAEMON = ["daemon", "daemon-core"]
 _ENGINE = ["engine", "sim-transport", "ucx-transport"]
 _PLANNER = ["planner", "coordinator", "planner-server", "topology"]  # All of it but what planner and engine share.
 _CLIENT = ["client"]
-_PROGRAMS = ["ctl", "copse-sim"]
+_PROGRAMS = ["ctl", "copse-sim", "perftest"]
 _TESTS = ["testing", "bench", "integration-tests"]
 _OURS = _DAEMON + _ENGINE + _PLANNER + _CLIENT + _PROGRAMS + ["schedule"]
 
@@ -74,8 +75,10 @@ _WALLS = {
     "daemon": _PLANNER + _PROGRAMS + _TESTS,
     # Loaded into users' processes: no library that it can do without either.
     "client": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite"] + _TESTS,
-    "ctl": _DAEMON + _PLANNER + _ENGINE + _CLIENT + _UCX + ["schedule", "copse-sim"] + _TESTS,
-    "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "planner-server"] + _CLIENT + _TESTS,
+    "ctl": _DAEMON + _PLANNER + _ENGINE + _CLIENT + _UCX + ["schedule", "copse-sim", "perftest"] + _TESTS,
+    "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "perftest", "planner-server"] + _CLIENT + _TESTS,
+    # A user of libcopse's C API like any other.
+    "perftest": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + ["schedule", "yaml", "sqlite", "ctl", "copse-sim"] + _TESTS,
     "fixture-inner": ["fixture-outer"],
 }
 

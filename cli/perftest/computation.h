@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Work for the processor, to be overlapped with communication.
+#ifndef COPSE_CLI_PERFTEST_COMPUTATION_H_
+#define COPSE_CLI_PERFTEST_COMPUTATION_H_
+
+#include <cstdint>
+
+namespace copse::perftest {
+
+// A Computation is a fixed amount of arithmetic on data that stays in the cache. The amount is fixed, not the time, so
+// that what others take from the processor shows as a longer time. Thread-compatible.
+class Computation {
+ public:
+  // Measures the processor for some milliseconds.
+  Computation();
+
+  // How many rounds take `us` microseconds on an undisturbed processor; at least 1.
+  uint64_t RoundsFor(double us) const;
+  void Run(uint64_t rounds);
+
+ private:
+  static constexpr int kWidth = 64;
+
+  float a_[kWidth];
+  float x_[kWidth];
+  double rounds_per_us_ = 1;
+};
+
+}  // namespace copse::perftest
+
+#endif  // COPSE_CLI_PERFTEST_COMPUTATION_H_

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/perftest/options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "CLI/App.hpp"
+#include "CLI/Config.hpp"
+#include "CLI/Formatter.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "base/version.h"
+
+namespace copse::perftest {
+namespace {
+
+constexpr char kFooter[] =
+    "A SIZE is a number of elements, 1K is 1024; with a B at its end, as in 64KiB, it is a number of bytes.\n"
+    "Rank and size come from --rank and --ranks, else from PMI_RANK and PMI_SIZE, OMPI_COMM_WORLD_RANK and _SIZE, or\n"
+    "SLURM_PROCID and SLURM_NTASKS. Rank 0 prints.\n"
+    "Exit codes: 0 done, 1 failed or wrong data, 2 bad usage, 3 cannot reach the daemon, 4 timed out.";
+
+constexpr char kDefaultEnd[] = "64KiB";
+
+struct LauncherVariables {
+  const char* rank;
+  const char* ranks;
+};
+constexpr LauncherVariables kLaunchers[] = {
+    {"PMI_RANK", "PMI_SIZE"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
+// Of one start of a program; what is unset is left out.
+constexpr const char* kJobVariables[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "PMI_JOBID", "PMIX_NAMESPACE",
+                                         "OMPI_MCA_ess_base_jobid"};
+
+template <typename... Args>
+absl::Status Usage(const Args&... args) {
+  return absl::InvalidArgumentError(absl::StrCat("usage: ", args...));
+}
+
+// Elements of `type`.
+absl::StatusOr<uint64_t> ParseSize(const std::string& flag, const std::string& text, const Datatype& type) {
+  const absl::StatusOr<int64_t> amount = ParseBytes(text);
+  if (!amount.ok()) return Usage(flag, ": not a size (value=", text, ")");
+  const auto value = static_cast<uint64_t>(*amount);
+  const bool bytes = !text.empty() && text.back() == 'B';
+  if (!bytes) {
+    if (value > UINT64_MAX / 2 / type.bytes) return Usage(flag, ": too large (value=", text, ")");
+    return value;
+  }
+  if (value % type.bytes != 0) {
+    return Usage(flag, ": not a multiple of the type (bytes=", value, ", type=", type.name, ", type_bytes=", type.bytes,
+                 ")");
+  }
+  return value / type.bytes;
+}
+
+// 0 is followed by 1.
+std::vector<uint64_t> CountsFrom(uint64_t begin, uint64_t end, uint64_t factor) {
+  std::vector<uint64_t> counts;
+  for (uint64_t count = begin; count <= end; count = std::max<uint64_t>(1, count * factor)) {
+    counts.push_back(count);
+    if (count > end / factor) break;
+  }
+  return counts;
+}
+
+// One parse's CLI11 objects and what they write to.
+class Parser {
+ public:
+  explicit Parser(const Environment& environment)
+      : environment_(environment), app_("Measures the collectives of a Copse cluster, as their callers see them.") {
+    app_.name("copse-perftest");
+    app_.footer(kFooter);
+    app_.set_help_flag("-h,--help", "print this");
+    app_.set_version_flag("--version", kVersion, "print the version");
+    app_.get_formatter()->label("TEXT", "");
+    app_.get_formatter()->column_width(34);
+    AddWhat();
+    AddHow();
+    AddHowMuch();
+    AddWho();
+  }
+
+  absl::StatusOr<CommandLine> Parse(std::vector<std::string> arguments) {
+    options_.flags = absl::StrJoin(arguments, " ");
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
+    CommandLine line;
+    try {
+      app_.parse(arguments);
+    } catch (const CLI::CallForHelp&) {
+      line.answer = app_.help();
+      absl::StripTrailingAsciiWhitespace(&*line.answer);
+      *line.answer += '\n';
+      return line;
+    } catch (const CLI::CallForVersion&) {
+      line.answer = absl::StrCat("copse-perftest ", kVersion, "\n");
+      return line;
+    } catch (const CLI::Error& error) {
+      return Usage(absl::StrReplaceAll(std::string(absl::StripAsciiWhitespace(error.what())), {{"\n", "; "}}),
+                   "; try --help");
+    }
+    RETURN_IF_ERROR(FinishWhat());
+    RETURN_IF_ERROR(FinishHow());
+    RETURN_IF_ERROR(FinishWho());
+    line.options = options_;
+    return line;
+  }
+
+ private:
+  CLI::Option* Add(const std::string& names, std::string* text, const std::string& value, const std::string& help) {
+    return app_.add_option(names, *text, help)->option_text(value);
+  }
+  template <typename T>
+  CLI::Option* AddNumber(const std::string& names, T* number, const std::string& help) {
+    return app_.add_option(names, *number, help)->option_text("N");
+  }
+
+  void AddWhat() {
+    Add("-c,--collective", &collectives_, "NAME[,NAME]...",
+        absl::StrCat(Names(AllCollectives()), ", or all; default allreduce"));
+    Add("-b,--begin", &begin_, "SIZE", "smallest message; default 1");
+    Add("-e,--end", &end_, "SIZE", absl::StrCat("largest message; default ", kDefaultEnd));
+    AddNumber("-f,--factor", &factor_, "from one size to the next; default 2");
+    Add("-d,--datatype", &type_, "NAME",
+        absl::StrCat(Names(AllDatatypes()), ", or float, double, char, short, int, long; default float32"));
+    Add("-o,--op", &operation_, "NAME", absl::StrCat(Names(AllOperations()), "; default sum"));
+    Add("-m,--memory", &memory_, "KIND", "host, or copse for memory of copse_alloc; default host");
+    app_.add_flag("-i,--in-place", options_.in_place, "the contribution is in the receive buffer")->option_text(" ");
+    AddNumber("-r,--root", &options_.root, "root of the first call; default 0");
+    AddNumber("-S,--root-shift", &options_.root_shift, "ranks from one call's root to the next one's; default 0");
+  }
+
+  void AddHow() {
+    Add("-M,--mode", &mode_, "MODE",
+        "blocking: the blocking call; nonblocking: init, post, wait, finalize; overlap: post, compute, wait; default "
+        "blocking");
+    mode_given_ = app_.get_option("--mode");
+    app_.add_flag("-p,--persistent", options_.persistent,
+                  "initialise a request once and post it at every call; not with -M blocking")
+        ->option_text(" ");
+    Add("--completion", &completion_, "wait|test",
+        "how a call that is not blocking is completed: by copse_wait, or by copse_test again and again; default wait");
+    AddNumber("-t,--tests", &options_.tests, "calls of copse_test during a computation (-M overlap); default 0");
+    app_.add_flag("-B,--back-to-back", options_.back_to_back, "no barrier before each call")->option_text(" ");
+  }
+
+  void AddHowMuch() {
+    AddNumber("-n,--iterations", &iterations_, "calls that are measured, of a size; default 1000");
+    AddNumber("-N,--iterations-large", &iterations_large_, "the same, of a large size; default: as -n, else 200");
+    AddNumber("-w,--warmup", &warmup_, "calls before those; default 100");
+    AddNumber("-W,--warmup-large", &warmup_large_, "the same, of a large size; default: as -w, else 20");
+    Add("--large", &large_, "BYTES", "sizes above this are large; default 8KiB");
+    app_.add_flag("-C,--check", options_.check, "check the data of every call; wrong data is exit code 1")
+        ->option_text(" ");
+    AddNumber("--seed", &options_.seed, "of the data that is checked, the same on all ranks; default 1");
+    Add("--format", &format_, "text|csv|json", "table, CSV (RFC 4180), or one JSON object a line; default text");
+  }
+
+  void AddWho() {
+    AddNumber("--rank", &rank_, "this process's rank, from 0");
+    AddNumber("--ranks", &ranks_, "number of ranks");
+    AddNumber("--local", &local_, absl::StrCat("start N ranks on this node, at most ", kLocalRanksMax));
+    Add("--team", &options_.team, "NAME", "name of the team, the same on all ranks; default: of the job");
+    app_.add_option("--timeout", timeout_s_,
+                    "for the team's formation, and for each call; default: none, the cluster's for formation "
+                    "(COPSE_TIMEOUT)")
+        ->option_text("SECONDS")
+        ->envname("COPSE_TIMEOUT");
+  }
+
+  absl::Status FinishWhat() {
+    for (const auto& part : absl::StrSplit(collectives_, ',')) {
+      const std::string name(part);
+      if (name == "all") {
+        for (const Collective& collective : AllCollectives()) options_.collectives.push_back(&collective);
+        continue;
+      }
+      const Collective* collective = FindCollective(name);
+      if (collective == nullptr) {
+        return Usage("-c: no such collective (value=", name, ", known=", Names(AllCollectives()), ")");
+      }
+      options_.collectives.push_back(collective);
+    }
+    options_.type = FindDatatype(type_);
+    if (options_.type == nullptr) {
+      return Usage("-d: no such datatype (value=", type_, ", known=", Names(AllDatatypes()), ")");
+    }
+    options_.operation = FindOperation(operation_);
+    if (options_.operation == nullptr) {
+      return Usage("-o: no such operation (value=", operation_, ", known=", Names(AllOperations()), ")");
+    }
+    if (options_.operation->bitwise && options_.type->floating) {
+      return Usage("-o: not defined on floating point (value=", operation_, ", type=", options_.type->name, ")");
+    }
+    if (memory_ != "host" && memory_ != "copse") {
+      return Usage("-m: no such kind of memory (value=", memory_, ", known=host, copse)");
+    }
+    options_.memory = memory_ == "host" ? Memory::kHost : Memory::kCopse;
+    return FinishSizes();
+  }
+
+  absl::Status FinishSizes() {
+    ASSIGN_OR_RETURN(const uint64_t begin, ParseSize("-b", begin_, *options_.type));
+    uint64_t end;
+    if (end_.empty()) {
+      ASSIGN_OR_RETURN(end, ParseSize("-e", kDefaultEnd, *options_.type));
+      end = std::max(begin, end);
+    } else {
+      ASSIGN_OR_RETURN(end, ParseSize("-e", end_, *options_.type));
+    }
+    if (begin > end) return Usage("-b: above the largest size (elements=", begin, ", limit=", end, ")");
+    if (factor_ < 2) return Usage("-f: too small (value=", factor_, ", limit=2)");
+    options_.counts = CountsFrom(begin, end, factor_);
+    const absl::StatusOr<int64_t> large = ParseBytes(large_);
+    if (!large.ok()) return Usage("--large: not a number of bytes (value=", large_, ")");
+    options_.large_bytes = static_cast<uint64_t>(*large);
+    return absl::OkStatus();
+  }
+
+  absl::Status FinishHow() {
+    if (mode_ == "blocking") {
+      // As a flag of its own -p means requests.
+      options_.mode = options_.persistent && mode_given_->count() == 0 ? Mode::kNonblocking : Mode::kBlocking;
+    } else if (mode_ == "nonblocking") {
+      options_.mode = Mode::kNonblocking;
+    } else if (mode_ == "overlap") {
+      options_.mode = Mode::kOverlap;
+    } else {
+      return Usage("-M: no such mode (value=", mode_, ", known=blocking, nonblocking, overlap)");
+    }
+    if (options_.mode == Mode::kBlocking && options_.persistent) {
+      return Usage("-p: a blocking call has no request that could be kept (mode=blocking)");
+    }
+    if (completion_ != "wait" && completion_ != "test") {
+      return Usage("--completion: neither wait nor test (value=", completion_, ")");
+    }
+    options_.completion = completion_ == "wait" ? Completion::kWait : Completion::kTest;
+    if (options_.completion == Completion::kTest && options_.mode == Mode::kBlocking) {
+      return Usage("--completion: a blocking call completes itself (mode=blocking)");
+    }
+    if (options_.tests > 0 && options_.mode != Mode::kOverlap) {
+      return Usage("-t: nothing is computed (mode=", mode_, ", wanted=overlap)");
+    }
+    if (format_ != "text" && format_ != "csv" && format_ != "json") {
+      return Usage("--format: no such format (value=", format_, ", known=text, csv, json)");
+    }
+    options_.format = format_ == "text" ? Format::kText : format_ == "csv" ? Format::kCsv : Format::kJson;
+    return FinishIterations();
+  }
+
+  absl::Status FinishIterations() {
+    const uint64_t iterations = iterations_.value_or(1000);
+    const uint64_t iterations_large = iterations_large_.value_or(iterations_.value_or(200));
+    const uint64_t warmup = warmup_.value_or(100);
+    const uint64_t warmup_large = warmup_large_.value_or(warmup_.value_or(20));
+    for (const auto& [flag, value] :
+         {std::pair("-n", iterations), {"-N", iterations_large}, {"-w", warmup}, {"-W", warmup_large}}) {
+      if (value > kIterationsMax) return Usage(flag, ": too many (value=", value, ", limit=", kIterationsMax, ")");
+    }
+    if (iterations == 0) return Usage("-n: nothing to measure (value=0)");
+    if (iterations_large == 0) return Usage("-N: nothing to measure (value=0)");
+    options_.iterations = static_cast<uint32_t>(iterations);
+    options_.iterations_large = static_cast<uint32_t>(iterations_large);
+    options_.warmup = static_cast<uint32_t>(warmup);
+    options_.warmup_large = static_cast<uint32_t>(warmup_large);
+    return absl::OkStatus();
+  }
+
+  absl::Status FinishWho() {
+    if (timeout_s_.has_value() && !(*timeout_s_ > 0 && *timeout_s_ <= kTimeoutMaxSeconds)) {
+      return Usage(absl::StrFormat("--timeout: not a number of seconds above 0 (value=%g, limit=%g)", *timeout_s_,
+                                   kTimeoutMaxSeconds));
+    }
+    options_.timeout_s = timeout_s_;
+    if (local_.has_value()) {
+      RETURN_IF_ERROR(BeLocal());
+    } else {
+      RETURN_IF_ERROR(FindRank());
+    }
+    if (options_.ranks == 0 || options_.ranks > kRanksMax) {
+      return Usage("--ranks: out of range (value=", options_.ranks, ", limit=", kRanksMax, ")");
+    }
+    if (options_.rank >= options_.ranks) {
+      return Usage("--rank: no such rank (rank=", options_.rank, ", limit=", options_.ranks - 1, ")");
+    }
+    if (options_.root >= options_.ranks) {
+      return Usage("-r: no such rank (root=", options_.root, ", limit=", options_.ranks - 1, ")");
+    }
+    return CheckTeam();
+  }
+
+  absl::Status BeLocal() {
+    if (rank_.has_value() || ranks_.has_value())
+      return Usage("--local: gives the ranks itself; not with --rank, --ranks");
+    if (*local_ == 0 || *local_ > kLocalRanksMax) {
+      return Usage("--local: out of range (value=", *local_, ", limit=", kLocalRanksMax, ")");
+    }
+    options_.local = options_.ranks = *local_;
+    if (options_.team.empty()) options_.team = absl::StrCat("perftest-local-", getpid());
+    return absl::OkStatus();
+  }
+
+  absl::Status FindRank() {
+    if (rank_.has_value() != ranks_.has_value()) return Usage("--rank and --ranks: one without the other");
+    if (rank_.has_value()) {
+      options_.rank = *rank_;
+      options_.ranks = *ranks_;
+      return absl::OkStatus();
+    }
+    for (const LauncherVariables& launcher : kLaunchers) {
+      const char* rank = environment_(launcher.rank);
+      const char* ranks = environment_(launcher.ranks);
+      if (rank == nullptr || ranks == nullptr) continue;
+      if (!absl::SimpleAtoi(rank, &options_.rank) || !absl::SimpleAtoi(ranks, &options_.ranks)) {
+        return Usage("not a rank and a size (", launcher.rank, "=", rank, ", ", launcher.ranks, "=", ranks, ")");
+      }
+      return absl::OkStatus();
+    }
+    return Usage("which rank is this? Give --local N, or --rank and --ranks, or start by a launcher; try --help");
+  }
+
+  absl::Status CheckTeam() {
+    std::string& team = options_.team;
+    if (team.empty()) {
+      team = "perftest";
+      for (const char* name : kJobVariables) {
+        const char* value = environment_(name);
+        if (value != nullptr && *value != '\0') absl::StrAppend(&team, "-", value);
+      }
+      team = team.substr(0, 127);
+    }
+    const bool printable = std::all_of(team.begin(), team.end(), [](char c) { return c > ' ' && c < 127; });
+    if (team.size() > 127 || !printable) {
+      return Usage("--team: not 1 to 127 printable characters (length=", team.size(), ")");
+    }
+    return absl::OkStatus();
+  }
+
+  const Environment& environment_;
+  CLI::App app_;
+  Options options_;
+  std::string collectives_ = "allreduce", begin_ = "1", end_, type_ = "float32", operation_ = "sum", memory_ = "host";
+  std::string mode_ = "blocking", completion_ = "wait", large_ = "8KiB", format_ = "text";
+  uint32_t factor_ = 2;
+  std::optional<uint64_t> iterations_, iterations_large_, warmup_, warmup_large_;
+  std::optional<uint32_t> rank_, ranks_, local_;
+  std::optional<double> timeout_s_;
+  CLI::Option* mode_given_ = nullptr;
+};
+
+}  // namespace
+
+absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments,
+                                             const Environment& environment) {
+  return Parser(environment).Parse(arguments);
+}
+
+}  // namespace copse::perftest

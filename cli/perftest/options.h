@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copse-perftest's command line.
+#ifndef COPSE_CLI_PERFTEST_OPTIONS_H_
+#define COPSE_CLI_PERFTEST_OPTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/perftest/collective.h"
+
+namespace copse::perftest {
+
+inline constexpr uint64_t kIterationsMax = 10'000'000;  // a time of each is kept
+inline constexpr uint32_t kLocalRanksMax = 256;
+inline constexpr uint32_t kRanksMax = 1u << 20;
+inline constexpr double kTimeoutMaxSeconds = 86400;
+
+enum class Mode { kBlocking, kNonblocking, kOverlap };
+enum class Completion { kWait, kTest };
+enum class Memory { kHost, kCopse };
+enum class Format { kText, kCsv, kJson };
+
+// Everything of the command line and the environment, checked.
+struct Options {
+  std::vector<const Collective*> collectives;
+  const Datatype* type = nullptr;
+  const Operation* operation = nullptr;
+  std::vector<uint64_t> counts;  // elements, ascending
+  Memory memory = Memory::kHost;
+  bool in_place = false;
+  uint32_t root = 0;
+  uint32_t root_shift = 0;
+
+  Mode mode = Mode::kBlocking;
+  Completion completion = Completion::kWait;
+  bool persistent = false;
+  bool back_to_back = false;
+  uint32_t tests = 0;  // during a computation
+
+  uint32_t iterations = 0, iterations_large = 0;
+  uint32_t warmup = 0, warmup_large = 0;
+  uint64_t large_bytes = 0;
+
+  bool check = false;
+  uint64_t seed = 1;
+  Format format = Format::kText;
+
+  // Who we are. With `local` this process is no rank: it starts them.
+  uint32_t rank = 0;
+  uint32_t ranks = 0;
+  uint32_t local = 0;
+  std::string team;
+  std::optional<double> timeout_s;
+
+  std::string flags;  // the command line
+
+  bool is_large(uint64_t count) const { return count * type->bytes > large_bytes; }
+  uint32_t IterationsOf(uint64_t count) const { return is_large(count) ? iterations_large : iterations; }
+  uint32_t WarmupOf(uint64_t count) const { return is_large(count) ? warmup_large : warmup; }
+  uint32_t RootOf(uint64_t call) const { return static_cast<uint32_t>((root + call * root_shift) % ranks); }
+};
+
+struct CommandLine {
+  std::optional<std::string> answer;  // set: print this and end
+  Options options;
+};
+
+// Null, or the value of an environment variable.
+using Environment = std::function<const char*(const char* name)>;
+
+// `arguments` without the program's name. INVALID_ARGUMENT says what is wrong, in one line.
+absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const Environment& environment);
+
+}  // namespace copse::perftest
+
+#endif  // COPSE_CLI_PERFTEST_OPTIONS_H_

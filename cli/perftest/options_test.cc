@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/perftest/options.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace copse::perftest {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+absl::StatusOr<CommandLine> Parse(const std::vector<std::string>& arguments, const Variables& variables = {}) {
+  return ParseCommandLine(arguments, [&](const char* name) -> const char* {
+    const auto it = variables.find(name);
+    return it == variables.end() ? nullptr : it->second.c_str();
+  });
+}
+
+Options Good(std::vector<std::string> arguments, const Variables& variables = {}) {
+  if (variables.empty()) arguments.insert(arguments.end(), {"--rank", "1", "--ranks", "4"});
+  const auto line = Parse(arguments, variables);
+  EXPECT_TRUE(line.ok()) << line.status();
+  return line.ok() ? line->options : Options{};
+}
+
+TEST(OptionsTest, SizesAreElementsOrBytes) {
+  EXPECT_EQ(Good({"-b", "2", "-e", "16"}).counts, (std::vector<uint64_t>{2, 4, 8, 16}));
+  EXPECT_EQ(Good({"-b", "8B", "-e", "1KiB", "-f", "8"}).counts, (std::vector<uint64_t>{2, 16, 128}));
+  EXPECT_EQ(Good({"-b", "0", "-e", "2"}).counts, (std::vector<uint64_t>{0, 1, 2}));
+  EXPECT_EQ(Good({"-d", "double"}).counts.back(), 8192u);
+}
+
+TEST(OptionsTest, IterationsOfLargeSizesFollow) {
+  EXPECT_EQ(Good({}).IterationsOf(1 << 14), 200u);
+  EXPECT_EQ(Good({"-n", "7"}).IterationsOf(1 << 14), 7u);
+  EXPECT_EQ(Good({"-n", "7", "-N", "3"}).IterationsOf(1 << 14), 3u);
+  EXPECT_EQ(Good({"-n", "7", "-N", "3"}).IterationsOf(1), 7u);
+}
+
+TEST(OptionsTest, LaunchersSayTheRank) {
+  for (const Variables& variables : {Variables{{"PMI_RANK", "2"}, {"PMI_SIZE", "3"}},
+                                     {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "3"}},
+                                     {{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "3"}, {"SLURM_JOB_ID", "9"}}}) {
+    const Options options = Good({}, variables);
+    EXPECT_EQ(options.rank, 2u);
+    EXPECT_EQ(options.ranks, 3u);
+    EXPECT_EQ(options.team, variables.count("SLURM_JOB_ID") != 0 ? "perftest-9" : "perftest");
+  }
+}
+
+TEST(OptionsTest, PersistentAloneMeansRequests) {
+  EXPECT_EQ(Good({"-p"}).mode, Mode::kNonblocking);
+  EXPECT_EQ(Good({"-p", "-M", "overlap"}).mode, Mode::kOverlap);
+}
+
+TEST(OptionsTest, BadUsageIsOneLineThatNamesTheOption) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"-c", "alltoallw"}, "-c: no such collective"},
+      {{"-d", "int3"}, "-d: no such datatype"},
+      {{"-o", "avg"}, "-o: no such operation"},
+      {{"-o", "band"}, "-o: not defined on floating point"},
+      {{"-m", "cuda"}, "-m: no such kind of memory"},
+      {{"-b", "10B"}, "-b: not a multiple of the type"},
+      {{"-b", "8", "-e", "4"}, "-b: above the largest"},
+      {{"-f", "1"}, "-f: too small"},
+      {{"-n", "0"}, "-n: nothing to measure"},
+      {{"-N", "0"}, "-N: nothing to measure"},
+      {{"-n", "10000001"}, "-n: too many"},
+      {{"-r", "4"}, "-r: no such rank"},
+      {{"-M", "fast"}, "-M: no such mode"},
+      {{"-p", "-M", "blocking"}, "-p: a blocking call"},
+      {{"-t", "3"}, "-t: nothing is computed"},
+      {{"--format", "xml"}, "--format: no such format"},
+      {{"--completion", "poll"}, "--completion: neither"},
+      {{"--timeout", "0"}, "--timeout: not a number"},
+      {{"--local", "2"}, "--local: gives the ranks"},
+      {{"--frobnicate"}, "frobnicate"},
+      {{"-n", "x"}, "try --help"},
+  };
+  for (auto [arguments, message] : cases) {
+    arguments.insert(arguments.end(), {"--rank", "1", "--ranks", "4"});
+    const auto line = Parse(arguments);
+    ASSERT_FALSE(line.ok()) << message;
+    const std::string text(line.status().message());
+    EXPECT_NE(text.find(message), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+  EXPECT_FALSE(Parse({"--rank", "4", "--ranks", "4"}).ok());
+  EXPECT_FALSE(Parse({"--rank", "0"}).ok());
+  EXPECT_FALSE(Parse({}).ok());
+  EXPECT_FALSE(Parse({"--local", "257"}).ok());
+}
+
+}  // namespace
+}  // namespace copse::perftest

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/perftest/pattern.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace copse::perftest {
+namespace {
+
+constexpr uint64_t kCount = 1000;
+constexpr uint32_t kRanks = 5;
+
+TEST(PatternTest, ReductionsAreThoseOfTheContributions) {
+  const Datatype* type = FindDatatype("int32");
+  for (const char* name : {"sum", "min", "max", "bxor"}) {
+    const Pattern pattern(type, FindOperation(name), kRanks, 1);
+    std::vector<int32_t> reduced(kCount), expected(kCount), mine(kCount);
+    pattern.Reduction(3, kCount, reduced.data());
+    for (uint32_t rank = 0; rank < kRanks; ++rank) {
+      pattern.Contribution(3, rank, kCount, mine.data());
+      for (uint64_t i = 0; i < kCount; ++i) {
+        const int32_t a = expected[i], b = mine[i];
+        const std::string op = name;
+        expected[i] = rank == 0     ? b
+                      : op == "sum" ? static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b))
+                      : op == "min" ? std::min(a, b)
+                      : op == "max" ? std::max(a, b)
+                                    : a ^ b;
+      }
+    }
+    EXPECT_EQ(CountDifferences(reduced.data(), expected.data(), kCount, 4), 0u) << name;
+  }
+}
+
+// For every type and operation: another call or another seed has another result, so a stale or foreign one is found.
+TEST(PatternTest, ResultsDifferByCallAndSeed) {
+  for (const Datatype& type : AllDatatypes()) {
+    for (const Operation& operation : AllOperations()) {
+      if (type.floating && operation.bitwise) continue;
+      const auto result = [&](uint64_t seed, uint64_t call) {
+        std::vector<uint8_t> out(kCount * type.bytes);
+        Pattern(&type, &operation, kRanks, seed).Reduction(call, kCount, out.data());
+        return out;
+      };
+      EXPECT_EQ(result(1, 0), result(1, 0));
+      EXPECT_GT(CountDifferences(result(1, 0).data(), result(1, 1).data(), kCount, type.bytes), kCount / 10)
+          << type.name << " " << operation.name;
+      EXPECT_GT(CountDifferences(result(1, 0).data(), result(2, 0).data(), kCount, type.bytes), kCount / 10)
+          << type.name << " " << operation.name;
+    }
+  }
+}
+
+TEST(PatternTest, RootsDataDiffersByRoot) {
+  const Pattern pattern(FindDatatype("float32"), FindOperation("sum"), kRanks, 1);
+  std::vector<float> a(kCount), b(kCount);
+  pattern.RootsData(0, 0, kCount, a.data());
+  pattern.RootsData(0, 1, kCount, b.data());
+  EXPECT_GT(CountDifferences(a.data(), b.data(), kCount, 4), kCount / 2);
+}
+
+}  // namespace
+}  // namespace copse::perftest
