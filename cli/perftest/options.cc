@@ -161,7 +161,8 @@ class Parser {
     app_.add_flag("-C,--check", options_.check, "check the data of every call; wrong data is exit code 1")
         ->option_text(" ");
     AddNumber("--seed", &options_.seed, "of the data that is checked, the same on all ranks; default 1");
-    Add("--format", &format_, "text|csv|json", "table, CSV (RFC 4180), or one JSON object a line; default text");
+    Add("--format", &format_, "text|csv|json",
+        "a table, CSV (quoted as RFC 4180 says), or a JSON object a line; default text");
   }
 
   void AddWho() {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls of one cell: a collective with a number of elements.
+#ifndef COPSE_CLI_PERFTEST_CALLER_H_
+#define COPSE_CLI_PERFTEST_CALLER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cli/perftest/computation.h"
+#include "cli/perftest/options.h"
+#include "cli/perftest/pattern.h"
+#include "cli/perftest/session.h"
+#include "client/copse.h"
+
+namespace copse::perftest {
+
+struct CallTime {
+  int64_t overall_ns = 0;  // from the caller's start of a call to its end
+  int64_t compute_ns = 0;  // of that, computing
+};
+
+// A Caller has the buffers and requests of a cell and makes its calls, in the mode that the options ask for.
+//
+// Calls follow Allocate (Prepare Call Verify?)*, the same on all ranks; after an error only the destructor.
+// Thread-compatible.
+class Caller {
+ public:
+  // All must outlive this object.
+  Caller(Session* session, const Options* options, const Collective* collective, uint64_t count);
+  ~Caller();
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  // Local. Whatever the library refuses, by its size or otherwise, is refused here.
+  absl::Status Allocate();
+  // All of call number `call` that is not measured: its root, its request if those are kept, its data if that is
+  // checked, and the barrier.
+  absl::Status Prepare(uint64_t call);
+  // With `rounds` above 0 computes between post and completion.
+  absl::Status Call(Computation* computation, uint64_t rounds, CallTime* time);
+  // In how many elements this rank's result is wrong. 0 where the collective leaves none.
+  uint64_t Verify(uint64_t call);
+
+ private:
+  absl::Status AllocateBuffer(void** buffer);
+  absl::Status Initialise(copse_request_t** request);
+  bool in_place() const;  // of the prepared call
+  copse_status_t Complete(copse_request_t* request) const;
+  copse_status_t Compute(Computation* computation, uint64_t rounds, copse_request_t* request, CallTime* time) const;
+
+  Session* const session_;
+  const Options* const options_;
+  const Collective* const collective_;
+  const uint64_t count_;
+  const size_t bytes_;
+  const Pattern pattern_;
+  void* send_ = nullptr;
+  void* recv_ = nullptr;
+  std::vector<uint8_t> expected_;
+  copse_coll_args_t args_{};
+  std::map<uint32_t, copse_request_t*> kept_;  // by root
+  copse_request_t* kept_request_ = nullptr;    // of the prepared call
+};
+
+}  // namespace copse::perftest
+
+#endif  // COPSE_CLI_PERFTEST_CALLER_H_

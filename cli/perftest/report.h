@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What rank 0 prints.
+#ifndef COPSE_CLI_PERFTEST_REPORT_H_
+#define COPSE_CLI_PERFTEST_REPORT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cli/perftest/measurement.h"
+#include "cli/perftest/options.h"
+
+namespace copse::perftest {
+
+struct Placement {
+  uint32_t ranks = 0, nodes = 0, ranks_per_node = 0;
+};
+
+// Turns cells into text, whole lines each. Thread-compatible.
+class Report {
+ public:
+  virtual ~Report() = default;
+  // Before the first cell of a collective.
+  virtual std::string Heading(const Collective& collective) = 0;
+  virtual std::string Row(const Cell& cell) = 0;
+
+  // In the options' format. `options` must outlive it.
+  static std::unique_ptr<Report> Make(const Options* options, const Placement& placement);
+};
+
+// "blocking, barrier before": how calls are made, in words.
+std::string CaseOf(const Options& options, const Collective& collective);
+
+}  // namespace copse::perftest
+
+#endif  // COPSE_CLI_PERFTEST_REPORT_H_
