@@ -22,12 +22,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "daemon/core/engine_counters.h"
+#include "daemon/core/instruments.h"
 #include "daemon/loop/spin_policy.h"
 #include "daemon/shm/listen_socket.h"
+#include "offload_emu/trace_ring.h"
 
 namespace copse::daemon {
 namespace {
@@ -54,6 +58,22 @@ sigset_t OurSignals() {
   sigemptyset(&set);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
   return set;
+}
+
+// Daemons with the same name read the same monotonic clock: one kernel, since its start, and one time namespace.
+std::string ClockName() {
+  static const std::string* const name = [] {
+    char boot[64] = {};
+    const UniqueFd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+    const ssize_t bytes = file.valid() ? read(file.get(), boot, sizeof(boot) - 1) : -1;
+    char space[64] = {};
+    const ssize_t space_bytes = readlink("/proc/self/ns/time", space, sizeof(space) - 1);
+    if (bytes < 36) return new std::string(absl::StrCat("unknown-", NewIncarnation().value()));
+    return new std::string(
+        absl::StrCat(absl::string_view(boot, 36), " ",
+                     absl::string_view(space, static_cast<size_t>(std::max<ssize_t>(0, space_bytes)))));
+  }();
+  return *name;
 }
 
 // As many clients as the limit of open files, raised as far as it goes, allows.
@@ -124,7 +144,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonStart start) {
 absl::Status Daemon::Open() {
   ASSIGN_OR_RETURN(poller_, Poller::Create());
   ASSIGN_OR_RETURN(mailbox_, Mailbox::Create());
-  RETURN_IF_ERROR(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, nullptr));
+  RETURN_IF_ERROR(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, [this](uint32_t) { ++wakes_.mailbox; }));
   const sigset_t set = OurSignals();
   signals_ = UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.valid()) return absl::ErrnoToStatus(errno, "signalfd");
@@ -144,7 +164,7 @@ absl::Status Daemon::OpenNetwork() {
   emu::UcxTransportOptions options;
   options.net_devices = settings_.net_devices;
   ASSIGN_OR_RETURN(transport_, emu::UcxTransport::Create(options));
-  return poller_->Watch(transport_->event_fd(), EPOLLIN, nullptr);
+  return poller_->Watch(transport_->event_fd(), EPOLLIN, [this](uint32_t) { ++wakes_.network; });
 }
 
 absl::Status Daemon::OpenControl() {
@@ -156,6 +176,8 @@ absl::Status Daemon::OpenControl() {
   options.node_timeout = settings_.live.node_timeout;
   options.clients_max = ClientsMax(settings_.clients_max);
   options.memory_limit_bytes = settings_.memory_limit_bytes;
+  instruments_ = std::make_unique<Instruments>(&clock_, settings_.trace_records);
+  options.instruments = instruments_.get();
   core_ = std::make_unique<DaemonCore>(&clock_, transport_.get(), this, options);
   PlannerStreamOptions stream;
   stream.address = settings_.planner;
@@ -172,6 +194,7 @@ absl::Status Daemon::OpenClients() {
   options.incarnation = incarnation_;
   options.clients_max = ClientsMax(settings_.clients_max);
   options.ports_bytes_max = settings_.client_memory_limit_bytes;
+  options.instruments = instruments_.get();
   attach_server_ = std::make_unique<AttachServer>(&clock_, poller_.get(), core_.get(), page_.get(), options);
   ASSIGN_OR_RETURN(std::vector<UniqueFd> passed, SocketsFromSystemd());
   const bool has_passed = !passed.empty();
@@ -229,7 +252,13 @@ bool Daemon::Progress() {
   return any;
 }
 
-void Daemon::SetSleeping(bool sleeping) { page_->SetSleeping(sleeping); }
+void Daemon::SetSleeping(bool sleeping) {
+  page_->SetSleeping(sleeping);
+  emu::TraceRing* const trace = instruments_->trace();
+  if (trace == nullptr) return;
+  trace->Stamp();
+  trace->Record({.kind = sleeping ? emu::TraceKind::kLoopSleep : emu::TraceKind::kLoopWake});
+}
 
 bool Daemon::ArmNetwork() {
   const absl::StatusOr<bool> armed = transport_->Arm();
@@ -272,6 +301,12 @@ void Daemon::Send(const schedule::FromDaemon& message) {
     AddCounters(&counted.status);
     return planner_stream_->Send(counted);
   }
+  if (const auto* const reply = std::get_if<schedule::TraceReply>(&message)) {
+    schedule::TraceReply named = *reply;
+    named.clock = ClockName();
+    named.wall_ns = absl::GetCurrentTimeNanos();
+    return planner_stream_->Send(named);
+  }
   planner_stream_->Send(message);
 }
 
@@ -285,18 +320,24 @@ NodeStatus Daemon::Status() const {
   return status;
 }
 
-// What progress costs.
+// What progress costs, and what it has to do with clients.
 void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   const LoopStats& loop = loop_->stats();
   timespec cpu{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-  status->counters["loop_turns"] = loop.turns;
-  status->counters["loop_spins"] = loop.spins;
-  status->counters["loop_spins_found"] = loop.spins_found;
-  status->counters["loop_sleeps"] = loop.sleeps;
-  status->counters["loop_sleeps_timed_out"] = loop.sleeps_timed_out;
-  status->counters["loop_naps"] = loop.naps;
-  status->counters["cpu_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(absl::DurationFromTimespec(cpu)));
+  status->counters["loop.turns"] = loop.turns;
+  status->counters["loop.spins"] = loop.spins;
+  status->counters["loop.spins_found"] = loop.spins_found;
+  status->counters["loop.spins_vain"] = loop.spins - loop.spins_found;
+  status->counters["loop.sleeps"] = loop.sleeps;
+  status->counters["loop.sleeps_timed_out"] = loop.sleeps_timed_out;
+  status->counters["loop.naps"] = loop.naps;
+  status->counters["loop.wakes.network"] = wakes_.network;
+  status->counters["loop.wakes.mailbox"] = wakes_.mailbox;
+  status->counters["loop.wakes.doorbell"] = attach_server_->doorbells();
+  status->counters["process.cpu_us"] =
+      static_cast<uint64_t>(absl::ToInt64Microseconds(absl::DurationFromTimespec(cpu)));
+  AppendOldNames(&status->counters);
 }
 
 // --- Signals ---

@@ -17,6 +17,7 @@
 #include "base/ids.h"
 #include "base/service_manager.h"
 #include "daemon/core/daemon_core.h"
+#include "daemon/core/instruments.h"
 #include "daemon/loop/loop.h"
 #include "daemon/loop/mailbox.h"
 #include "daemon/loop/poller.h"
@@ -75,6 +76,10 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   schedule::NodeAnnouncement Announcement() const;
   NodeStatus Status() const;
   void AddCounters(schedule::DaemonStatus* status) const;
+  // What wakes the sleeping loop.
+  struct Wakes {
+    uint64_t mailbox = 0, network = 0;
+  };
 
   void OnSignal();
   void Reload();
@@ -93,6 +98,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   std::unique_ptr<Mailbox> mailbox_;
   std::unique_ptr<emu::UcxTransport> transport_;
   std::unique_ptr<DaemonPage> page_;
+  std::unique_ptr<Instruments> instruments_;
   // The stream and the server end before the core that they call; the core ends before what it was given.
   std::unique_ptr<DaemonCore> core_;
   std::unique_ptr<AttachServer> attach_server_;
@@ -100,6 +106,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   std::unique_ptr<PlannerStream> planner_stream_;
   std::unique_ptr<Loop> loop_;
 
+  Wakes wakes_;
   bool was_registered_ = false;
   std::optional<absl::Time> drain_until_;
   std::string stop_reason_;

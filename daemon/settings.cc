@@ -112,6 +112,14 @@ config::Config NewConfig() {
                       "computes on this core. May change while running.",
            .lowest = "0",
            .highest = "10000"},
+          {.name = "trace_records",
+           .type = Type::kInteger,
+           .default_text = "65536",
+           .comment =
+               "What happened lately, kept for `copsectl trace`: records of 32 bytes, rounded up to a power of two. 0: "
+               "none.",
+           .lowest = "0",
+           .highest = "4194304"},
           {.name = "log_level",
            .default_text = "info",
            .comment = "May change while running.",
@@ -155,6 +163,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.sockets = Sockets(config, settings.node);
   settings.memory_limit_bytes = config.Bytes("memory_limit");
   settings.client_memory_limit_bytes = config.Bytes("client_memory_limit");
+  settings.trace_records = static_cast<uint32_t>(config.Integer("trace_records"));
   settings.clients_max = static_cast<uint32_t>(config.Integer("clients_max"));
   ASSIGN_OR_RETURN(settings.join_token, ReadJoinToken(config.Text("join_token_file")));
   return settings;

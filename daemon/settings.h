@@ -38,6 +38,7 @@ struct Settings {
   std::string net_devices;           // as UCX takes them
   uint64_t memory_limit_bytes = 0;
   uint64_t client_memory_limit_bytes = 0;
+  uint32_t trace_records = 0;
   uint32_t clients_max = 0;
   std::string join_token;
   bool insecure = false;

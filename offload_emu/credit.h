@@ -62,6 +62,8 @@ class Credit {
     if (asked_ && asked_call_ < finished + slots_) return true;
     return data_since_report_ && finished - reported_ >= std::max<uint64_t>(1, slots_ / 2);
   }
+  // Whether a report would tell more than the last one did.
+  bool HasGrown(uint64_t finished) const { return finished != reported_; }
   // A record takes the report along.
   uint16_t Report(uint64_t finished) {
     if (asked_ && asked_call_ < finished + slots_) asked_ = false;

@@ -28,6 +28,7 @@ Engine::Impl::Impl(Transport* transport, ControlSink* control, EngineOptions opt
     : transport_(transport),
       control_(control),
       options_(options),
+      trace_(options.trace),
       buffers_(options.retained_bytes_max),
       ready_(options.quantum_bytes),
       labels_(options.incarnation) {
@@ -110,6 +111,13 @@ void Engine::Impl::ClosePort(PortId id) {
   // A running sequence may still refer to it.
   closed_ports_.push_back(std::move(ports_[id.index].port));
   if (!in_progress_) Reap();
+}
+
+void Engine::Impl::NameInTrace(PortId id, TeamId team, CallSeq first_call) {
+  Port* port = Find(id);
+  if (port == nullptr) return;
+  port->trace_team = static_cast<uint32_t>(team.value());
+  port->trace_first_call = static_cast<uint32_t>(first_call.value());
 }
 
 absl::Status Engine::Impl::BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable) {
@@ -246,6 +254,7 @@ void Engine::Impl::Reap() {
 bool Engine::Impl::Progress(uint64_t budget_bytes) {
   CHECK(!in_progress_);
   in_progress_ = true;
+  if (trace_ != nullptr) trace_->NewTurn();
   bool did = transport_->Progress(this);
   do {
     did |= RunReady(&budget_bytes);
@@ -259,6 +268,9 @@ bool Engine::Impl::Progress(uint64_t budget_bytes) {
 
 const EngineStats& Engine::Impl::stats() {
   stats_.memory_used_bytes = buffers_.used_bytes();
+  stats_.memory_used_bytes_max = buffers_.used_bytes_max();
+  stats_.frames_waiting = 0;
+  for (const Peer* peer : dirty_) stats_.frames_waiting += peer->outbox.frame_count();
   return stats_;
 }
 
@@ -270,6 +282,7 @@ absl::StatusOr<PortId> Engine::OpenPort(const PortOptions& options, PortSink* si
   return impl_->OpenPort(options, sink);
 }
 void Engine::ClosePort(PortId port) { impl_->ClosePort(port); }
+void Engine::NameInTrace(PortId port, TeamId team, CallSeq first_call) { impl_->NameInTrace(port, team, first_call); }
 absl::Status Engine::BindRegion(PortId port, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable) {
   return impl_->BindRegion(port, index, base, bytes, writable);
 }

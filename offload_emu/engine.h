@@ -15,6 +15,7 @@
 #include "base/ids.h"
 #include "offload_emu/descriptor.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/trace_ring.h"
 #include "offload_emu/transport.h"
 
 namespace copse::emu {
@@ -80,21 +81,26 @@ struct EngineOptions {
   // Of copy and ALU work for one job before the next job's turn.
   uint32_t quantum_bytes = 64 * 1024;
   uint64_t retained_bytes_max = 256 * 1024;  // of released buffers, kept for the next call
+  TraceRing* trace = nullptr;                // null: no trace; outlives the engine
 };
 
-// Counted since start. Names are those that `copsectl stats` prints.
+// Counted since start. docs/reference/instruments.md has the names that `copsectl stats` prints.
 struct EngineStats {
   uint64_t frames_sent = 0, frames_received = 0;
   uint64_t packets_sent = 0, packets_received = 0;
   uint64_t puts_sent = 0, puts_received = 0, gets_sent = 0, gets_received = 0;
   uint64_t bytes_sent = 0, bytes_received = 0;
+  uint64_t packets_forwarded = 0, bytes_forwarded = 0;  // sent as they had come, straight from a staging cell
   uint64_t sequences_posted = 0, sequences_run = 0, descriptors_run = 0;
-  uint64_t alu_bytes = 0, copy_bytes = 0;
-  uint64_t credits_sent = 0, credit_asks = 0, credit_stalls = 0;
+  uint64_t reduces = 0, alu_bytes = 0, copies = 0, copy_bytes = 0;
+  // Credit that went alone, and credit that had grown and went along with a packet, put or get.
+  uint64_t credits_sent = 0, credits_piggybacked = 0, credit_asks = 0, credit_stalls = 0;
+  // Sequences that wait to send, for a label, credit or room in the outbox; and frames that the transport did not take.
+  uint64_t sends_waiting = 0, sends_waiting_max = 0, frames_waiting = 0;
   uint64_t events = 0;
   uint64_t dropped_malformed = 0, dropped_label = 0, dropped_window = 0, dropped_incarnation = 0, dropped_mpq_full = 0;
   uint64_t dropped_version = 0, dropped_duplicate = 0, dropped_mismatch = 0;
-  uint64_t memory_reserved_bytes = 0, memory_used_bytes = 0;
+  uint64_t memory_reserved_bytes = 0, memory_used_bytes = 0, memory_used_bytes_max = 0;
 };
 
 // An Engine is single-threaded and deterministic: what it does follows from the calls and frames
@@ -118,6 +124,9 @@ class Engine {
   // Armed sequences, counters, cells and labels of the port are gone; its events are never
   // delivered afterwards.
   void ClosePort(PortId port);
+
+  // What the port's records in the trace say: its team, and which of the team's calls is the port's call 0.
+  void NameInTrace(PortId port, TeamId team, CallSeq first_call);
 
   // --- Memory ---
   // Makes region `index` mean [base, base + bytes). A null base unbinds. The memory must stay

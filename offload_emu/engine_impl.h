@@ -22,6 +22,7 @@
 #include "offload_emu/port.h"
 #include "offload_emu/ready_queue.h"
 #include "offload_emu/sequence.h"
+#include "offload_emu/trace_ring.h"
 #include "offload_emu/transport.h"
 
 namespace copse::emu {
@@ -50,6 +51,7 @@ class Engine::Impl final : public TransportSink {
 
   absl::StatusOr<PortId> OpenPort(const PortOptions& options, PortSink* sink);
   void ClosePort(PortId id);
+  void NameInTrace(PortId id, TeamId team, CallSeq first_call);
   absl::Status BindRegion(PortId id, RegionIndex index, uint8_t* base, uint64_t bytes, bool writable);
   absl::StatusOr<NewEdge> AddEdge(PortId id, Incarnation peer);
   absl::Status SetRemoteLabel(PortId id, uint32_t edge, Label remote);
@@ -122,9 +124,25 @@ class Engine::Impl final : public TransportSink {
   void Flush();
   void ReportLost();
 
+  // What goes into the trace, if there is one: `record` is completed with the port's team, and with the call's number
+  // there if the port knows calls.
+  void Trace(const Port& port, uint64_t call, TraceRecord record) {
+    if (trace_ == nullptr) return;
+    record.team = port.trace_team;
+    if (port.has_calls()) record.call = port.trace_first_call + static_cast<uint32_t>(call);
+    trace_->Record(record);
+  }
+  void TraceWork(TraceKind kind, const Sequence& sequence, uint32_t peer, uint64_t bytes) {
+    if (trace_ == nullptr) return;
+    const Port& port = *sequence.port;
+    Trace(port, port.CallOfSlot(sequence.slot),
+          {.kind = kind, .subject = port.id().index, .peer = peer, .bytes = static_cast<uint32_t>(bytes)});
+  }
+
   Transport* const transport_;
   ControlSink* const control_;
   const EngineOptions options_;
+  TraceRing* const trace_;
   EngineStats stats_;
   BufferPool buffers_;
   SequencePool sequences_;

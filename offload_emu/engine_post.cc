@@ -176,6 +176,7 @@ void Engine::Impl::DropSequence(Sequence* sequence) {
       break;
     case SequenceState::kWaiting:
       port->edge(sequence->wait_edge)->waiting.Remove(sequence);
+      --stats_.sends_waiting;
       break;
     case SequenceState::kRunning:
       sequence->dropped = true;

@@ -114,6 +114,15 @@ void Engine::Impl::OnRecord(Incarnation from, const Record& record, const uint8_
     ++stats_.dropped_incarnation;
     return;
   }
+  if (static_cast<RecordKind>(record.kind) <= RecordKind::kPut) {
+    Trace(*edge->port, NearestCall(edge->port->finished(), record.header.sequence),
+          {.kind = TraceKind::kPacketReceived,
+           .flags = static_cast<uint8_t>((record.flags & kRecordError) != 0 ? kTraceFailed : 0),
+           .phase = static_cast<uint16_t>(record.counter),
+           .subject = record.header.label,
+           .peer = TraceTag(from),
+           .bytes = record.bytes});
+  }
   if (edge->port->has_calls() && edge->credit.Heard(record.credit, edge->port->finished())) WakeWaiting(edge);
   switch (static_cast<RecordKind>(record.kind)) {
     case RecordKind::kCredit:

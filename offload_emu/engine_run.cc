@@ -14,6 +14,9 @@ namespace {
 // What a descriptor costs beside its bytes, so that a turn of packets and events ends as well.
 constexpr uint64_t kDescriptorCostBytes = 64;
 
+// From so many bytes on copying or reducing takes long enough, some 100 ns, for the trace to look at the clock again.
+constexpr uint32_t kStampBytes = 1024;
+
 }  // namespace
 
 void Engine::Impl::AddCount(Port* port, CounterIndex index, uint64_t success, uint64_t failure) {
@@ -24,6 +27,15 @@ void Engine::Impl::AddCount(Port* port, CounterIndex index, uint64_t success, ui
     if (counter.success + counter.failure < sequence->threshold) break;
     counter.armed.Remove(sequence);
     sequence->failed = counter.failure > 0;
+    if (trace_ != nullptr) {
+      const uint32_t slot = index / port->options().counters_per_slot;
+      Trace(*port, port->CallOfSlot(slot),
+            {.kind = TraceKind::kTriggerFired,
+             .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
+             .phase = static_cast<uint16_t>(index % port->options().counters_per_slot),
+             .subject = port->id().index,
+             .peer = static_cast<uint32_t>(counter.success + counter.failure)});
+    }
     MakeReady(sequence);
   }
 }
@@ -123,6 +135,7 @@ Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descri
     sequence->state = SequenceState::kWaiting;
     sequence->wait_edge = edge->index;
     edge->waiting.PushBack(sequence);
+    stats_.sends_waiting_max = std::max(stats_.sends_waiting_max, ++stats_.sends_waiting);
     return Outcome::kWaits;
   }
   if (is_get && port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true) == nullptr) {
@@ -160,6 +173,17 @@ Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descri
   }
   uint8_t* payload = AppendRecord(edge, record, record.bytes);
   if (record.bytes > 0) std::memcpy(payload, source, record.bytes);
+  if (record.bytes > 0 && port->IsCell(descriptor.source.region)) {
+    ++stats_.packets_forwarded;
+    stats_.bytes_forwarded += record.bytes;
+  }
+  Trace(*port, NearestCall(port->finished(), descriptor.sequence),
+        {.kind = TraceKind::kPacketSent,
+         .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
+         .phase = static_cast<uint16_t>(record.counter),
+         .subject = record.header.label,
+         .peer = TraceTag(edge->peer->incarnation),
+         .bytes = record.bytes});
   *used_bytes += record.bytes;
   ++(kind == RecordKind::kPut ? stats_.puts_sent : stats_.packets_sent);
   return Outcome::kDone;
@@ -185,6 +209,7 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
   const uint64_t allowed = std::max<uint64_t>(element, allowance_bytes / element * element);
   const uint32_t now = static_cast<uint32_t>(std::min<uint64_t>(descriptor.bytes - done, allowed));
   for (uint8_t k = 0; k < descriptor.operand_count; ++k) operands[k] += done;
+  TraceWork(TraceKind::kReduceBegin, *sequence, descriptor.operand_count, now);
   const absl::Status status =
       AluReduce(descriptor.alu_op, descriptor.alu_type, absl::MakeConstSpan(operands.data(), descriptor.operand_count),
                 now / element, target + done);
@@ -192,6 +217,9 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
   stats_.alu_bytes += now;
   *used_bytes += now;
   sequence->done_bytes += now;
+  if (trace_ != nullptr && now >= kStampBytes) trace_->Stamp();
+  TraceWork(TraceKind::kReduceEnd, *sequence, descriptor.operand_count, now);
+  if (sequence->done_bytes == descriptor.bytes) ++stats_.reduces;
   return sequence->done_bytes == descriptor.bytes ? Outcome::kDone : Outcome::kInterrupted;
 }
 
@@ -213,10 +241,14 @@ Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor
   const uintptr_t from = reinterpret_cast<uintptr_t>(source);
   const uintptr_t to = reinterpret_cast<uintptr_t>(target);
   if ((from < to ? to - from : from - to) < descriptor.bytes) now = descriptor.bytes - done;
+  TraceWork(TraceKind::kCopyBegin, *sequence, 0, now);
   std::memmove(target + done, source + done, now);
   stats_.copy_bytes += now;
   *used_bytes += now;
   sequence->done_bytes += now;
+  if (trace_ != nullptr && now >= kStampBytes) trace_->Stamp();
+  TraceWork(TraceKind::kCopyEnd, *sequence, 0, now);
+  if (sequence->done_bytes == descriptor.bytes) ++stats_.copies;
   return sequence->done_bytes == descriptor.bytes ? Outcome::kDone : Outcome::kInterrupted;
 }
 

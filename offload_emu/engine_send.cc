@@ -38,6 +38,10 @@ bool Engine::Impl::MaySend(Edge* edge, const Descriptor& descriptor) {
   if (edge->credit.MaySend(call)) return true;
   if (edge->credit.Stall(call)) {
     ++stats_.credit_stalls;
+    Trace(*edge->port, call,
+          {.kind = TraceKind::kCreditStall,
+           .subject = static_cast<uint32_t>(edge->remote),
+           .peer = TraceTag(edge->peer->incarnation)});
     MarkDue(edge);
   }
   return false;
@@ -47,6 +51,7 @@ bool Engine::Impl::MaySend(Edge* edge, const Descriptor& descriptor) {
 void Engine::Impl::WakeWaiting(Edge* edge) {
   while (Sequence* sequence = edge->waiting.front()) {
     edge->waiting.Remove(sequence);
+    --stats_.sends_waiting;
     ready_.Push(edge->port->job, sequence);
   }
 }
@@ -56,6 +61,7 @@ Record Engine::Impl::RecordFor(Edge* edge, RecordKind kind, MpHeader header) {
   record.header = header;
   record.header.label = static_cast<uint32_t>(edge->remote);
   record.kind = static_cast<uint8_t>(kind);
+  if (kind < RecordKind::kCredit && edge->credit.HasGrown(edge->port->finished())) ++stats_.credits_piggybacked;
   record.credit = edge->credit.Report(edge->port->finished());
   return record;
 }
@@ -121,6 +127,13 @@ void Engine::Impl::Flush() {
     const bool was_full = peer->outbox.full();
     Outbox::Sent sent;
     const absl::Status status = peer->outbox.Flush(transport_, &sent);
+    if (trace_ != nullptr && sent.frames > 0) {
+      trace_->Stamp();
+      trace_->Record({.kind = TraceKind::kFramesSent,
+                      .subject = static_cast<uint32_t>(sent.frames),
+                      .peer = TraceTag(peer->incarnation),
+                      .bytes = static_cast<uint32_t>(sent.bytes)});
+    }
     stats_.frames_sent += sent.frames;
     stats_.bytes_sent += sent.bytes;
     if (sent.frames > 0) peer->lost = false;

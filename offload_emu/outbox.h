@@ -33,6 +33,7 @@ class Outbox {
 
   bool empty() const { return frames_.empty(); }
   bool full() const { return frames_.size() >= kFramesMax; }
+  size_t frame_count() const { return frames_.size(); }
 
   // Appends a record; returns where its payload of `payload_bytes` <= kPutBytesMax goes, to be
   // written before anything else is done with the outbox.

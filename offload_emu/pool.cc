@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/pool.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -37,6 +38,7 @@ Buffer BufferPool::Acquire(uint64_t bytes, uint64_t owner) {
   Buffer buffer;
   buffer.bytes = kBytesMin << size_class;
   used_bytes_ += buffer.bytes;
+  used_bytes_max_ = std::max(used_bytes_max_, used_bytes_);
   Free* head = free_[size_class];
   if (head != nullptr) {
     free_[size_class] = head->next;

@@ -43,6 +43,7 @@ class BufferPool {
   void Grow(Buffer* buffer, uint64_t bytes, uint64_t owner);
 
   uint64_t used_bytes() const { return used_bytes_; }
+  uint64_t used_bytes_max() const { return used_bytes_max_; }
   uint64_t retained_bytes() const { return retained_bytes_; }
 
  private:
@@ -52,6 +53,7 @@ class BufferPool {
 
   const uint64_t retained_bytes_max_;
   uint64_t used_bytes_ = 0;
+  uint64_t used_bytes_max_ = 0;
   uint64_t retained_bytes_ = 0;
   std::array<Free*, kClassCount> free_{};
 };

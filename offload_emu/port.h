@@ -99,6 +99,7 @@ class Port {
   RegionIndex region_count() const;
   RegionIndex CellRegion(uint32_t edge, uint32_t slot) const;
   RegionIndex ScratchRegion(uint32_t slot) const;
+  bool IsCell(RegionIndex region) const { return region >= options_.regions && region < ScratchRegion(0); }
   // Memory of [offset, offset + bytes), made if it is a cell or scratch. Null if out of bounds,
   // unbound or read-only. Valid until another Resolve of the same cell.
   uint8_t* Resolve(const MemoryRef& ref, uint64_t bytes, bool write);
@@ -130,6 +131,8 @@ class Port {
   };
   // `index` == options().slots: what belongs to no call.
   Slot& slot(uint32_t index) { return slots_[index]; }
+  // The call of the window that lives in `slot`.
+  uint64_t CallOfSlot(uint32_t slot) const { return finished_ + ((slot - finished_) & (options_.slots - 1)); }
   CounterBlock& Block(uint32_t slot);
   uint32_t counter_count() const { return options_.slots * options_.counters_per_slot; }
   Counter& counter(CounterIndex index) {
@@ -156,6 +159,9 @@ class Port {
   uint32_t events_armed = 0;
   ReadyJob* job = nullptr;
   bool closed = false;
+  // What its records in the trace say.
+  uint32_t trace_team = 0;
+  uint32_t trace_first_call = 0;
 
  private:
   uint8_t* InCell(Cell* cell, uint64_t offset, uint64_t bytes);

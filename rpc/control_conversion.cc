@@ -157,6 +157,43 @@ void Put(const schedule::StatusReply& from, v1::StatusReply* to) {
     p->set_calls(progress.calls.value());
   }
   for (const auto& [name, value] : status.counters) (*out->mutable_counters())[ToUtf8(name)] = value;
+  for (const schedule::LatencyStatus& latency : status.latencies) {
+    v1::LatencyStatus* l = out->add_latencies();
+    l->set_collective(static_cast<uint32_t>(latency.collective));
+    l->set_bytes_min(latency.bytes_min);
+    l->set_bytes_max(latency.bytes_max);
+    l->set_part(static_cast<uint32_t>(latency.part));
+    l->set_sum_ns(latency.sum_ns);
+    l->set_min_ns(latency.min_ns);
+    l->set_max_ns(latency.max_ns);
+    for (const auto& [bucket, count] : latency.buckets) {
+      l->add_bucket(bucket);
+      l->add_count(count);
+    }
+  }
+}
+
+void Put(const schedule::TraceReply& from, v1::TraceReply* to) {
+  to->set_query(from.query);
+  to->set_clock(ToUtf8(from.clock));
+  to->set_now_ns(from.now_ns);
+  to->set_wall_ns(from.wall_ns);
+  to->set_first(from.first);
+  to->set_next(from.next);
+  to->set_off(from.off);
+  to->set_records(from.records);
+}
+
+void Put(const schedule::StatusQuery& from, v1::StatusQuery* to) {
+  to->set_query(from.query);
+  to->set_latencies(from.latencies);
+}
+
+void Put(const schedule::TraceQuery& from, v1::TraceQuery* to) {
+  to->set_query(from.query);
+  to->set_from(from.from);
+  to->set_records(from.records);
+  if (from.last_ns >= 0) to->set_last_ns(from.last_ns);
 }
 
 void Put(const schedule::Registered& from, v1::Registered* to) {
@@ -356,7 +393,43 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
     to.status.progress.push_back({TeamId{progress.team()}, Rank{progress.rank()}, CallSeq{progress.calls()}});
   }
   for (const auto& [name, value] : status.counters()) to.status.counters[name] = value;
+  RETURN_IF_ERROR(CheckCount("status_reply: latencies", status.latencies_size(), kLatenciesMax));
+  for (const v1::LatencyStatus& latency : status.latencies()) {
+    RETURN_IF_ERROR(CheckCount("status_reply: latency buckets", latency.bucket_size(), kLatencyBucketsMax));
+    if (latency.bucket_size() != latency.count_size()) {
+      return Bad(
+          absl::StrCat("status_reply: ", latency.bucket_size(), " latency buckets, ", latency.count_size(), " counts"));
+    }
+    if (latency.collective() >= schedule::kCollectiveCount || latency.part() >= schedule::kCallPartCount) continue;
+    schedule::LatencyStatus l{.collective = static_cast<schedule::Collective>(latency.collective()),
+                              .bytes_min = latency.bytes_min(),
+                              .bytes_max = latency.bytes_max(),
+                              .part = static_cast<schedule::CallPart>(latency.part()),
+                              .sum_ns = latency.sum_ns(),
+                              .min_ns = latency.min_ns(),
+                              .max_ns = latency.max_ns(),
+                              .buckets = {}};
+    for (int i = 0; i < latency.bucket_size(); ++i) l.buckets.emplace_back(latency.bucket(i), latency.count(i));
+    to.status.latencies.push_back(std::move(l));
+  }
   return to;
+}
+
+absl::StatusOr<schedule::FromDaemon> Take(const v1::TraceReply& from) {
+  RETURN_IF_ERROR(CheckCount("trace_reply: bytes of records", from.records().size(),
+                             uint64_t{schedule::kTracePieceRecordsMax} * schedule::kTraceRecordBytes));
+  if (from.records().size() % schedule::kTraceRecordBytes != 0) {
+    return Bad(absl::StrCat("trace_reply: ", from.records().size(),
+                            " bytes are no whole records (bytes of one=", schedule::kTraceRecordBytes, ")"));
+  }
+  return schedule::TraceReply{.query = from.query(),
+                              .clock = from.clock(),
+                              .now_ns = from.now_ns(),
+                              .wall_ns = from.wall_ns(),
+                              .first = from.first(),
+                              .next = from.next(),
+                              .off = from.off(),
+                              .records = from.records()};
 }
 
 absl::StatusOr<schedule::ToDaemon> Take(const v1::Prepare& from) {
@@ -401,6 +474,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::TeamBroken>) Put(m, proto->mutable_team_broken());
         if constexpr (std::is_same_v<T, schedule::EpochQuery>) Put(m, proto->mutable_epoch_query());
         if constexpr (std::is_same_v<T, schedule::StatusReply>) Put(m, proto->mutable_status_reply());
+        if constexpr (std::is_same_v<T, schedule::TraceReply>) Put(m, proto->mutable_trace_reply());
       },
       message);
 }
@@ -416,7 +490,8 @@ void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::Abort>) Put(m, proto->mutable_abort());
         if constexpr (std::is_same_v<T, schedule::BreakTeam>) Put(m, proto->mutable_break_team());
         if constexpr (std::is_same_v<T, schedule::EndTeam>) proto->mutable_end_team()->set_team(m.team.value());
-        if constexpr (std::is_same_v<T, schedule::StatusQuery>) proto->mutable_status_query()->set_query(m.query);
+        if constexpr (std::is_same_v<T, schedule::StatusQuery>) Put(m, proto->mutable_status_query());
+        if constexpr (std::is_same_v<T, schedule::TraceQuery>) Put(m, proto->mutable_trace_query());
         if constexpr (std::is_same_v<T, schedule::Drain>) proto->mutable_drain()->set_on(m.on);
       },
       message);
@@ -442,6 +517,8 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return schedule::EpochQuery{TeamId{proto.epoch_query().team()}, EpochId{proto.epoch_query().epoch()}};
     case v1::FromDaemon::kStatusReply:
       return Take(proto.status_reply());
+    case v1::FromDaemon::kTraceReply:
+      return Take(proto.trace_reply());
     case v1::FromDaemon::MESSAGE_NOT_SET:
       break;
   }
@@ -471,7 +548,13 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
     case v1::ToDaemon::kEndTeam:
       return schedule::EndTeam{TeamId{proto.end_team().team()}};
     case v1::ToDaemon::kStatusQuery:
-      return schedule::StatusQuery{proto.status_query().query()};
+      return schedule::StatusQuery{proto.status_query().query(), proto.status_query().latencies()};
+    case v1::ToDaemon::kTraceQuery:
+      return schedule::TraceQuery{
+          .query = proto.trace_query().query(),
+          .from = proto.trace_query().from(),
+          .records = proto.trace_query().records(),
+          .last_ns = proto.trace_query().has_last_ns() ? std::max<int64_t>(0, proto.trace_query().last_ns()) : -1};
     case v1::ToDaemon::kDrain:
       return schedule::Drain{proto.drain().on()};
     case v1::ToDaemon::MESSAGE_NOT_SET:

@@ -58,9 +58,35 @@ schedule::StatusReply Status() {
   call.age_s = 1.5;
   call.joined = {Rank{0}, Rank{2}};
   call.missing = {Rank{1}};
-  message.status = {"n1",          Incarnation{5}, "ready", 1, 2, 3, {call}, {{TeamId{4}, Rank{1}, CallSeq{76}}},
-                    {{"puts", 12}}};
+  message.status = {"n1",
+                    Incarnation{5},
+                    "ready",
+                    1,
+                    2,
+                    3,
+                    {call},
+                    {{TeamId{4}, Rank{1}, CallSeq{76}}},
+                    {{"puts", 12}},
+                    {{.collective = schedule::Collective::kReduce,
+                      .bytes_min = 32,
+                      .bytes_max = 63,
+                      .part = schedule::CallPart::kNetwork,
+                      .sum_ns = 30,
+                      .min_ns = 10,
+                      .max_ns = 20,
+                      .buckets = {{9, 1}, {16, 1}}}}};
   return message;
+}
+
+schedule::TraceReply Trace() {
+  return {.query = 6,
+          .clock = "boot",
+          .now_ns = 77,
+          .wall_ns = -1,
+          .first = 4,
+          .next = 9,
+          .off = false,
+          .records = std::string(2 * schedule::kTraceRecordBytes, 'r')};
 }
 
 std::vector<schedule::FromDaemon> AllFromDaemon() {
@@ -76,7 +102,8 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
           schedule::LeaveTeam{TeamId{1}},
           schedule::TeamBroken{TeamId{1}, {Failure::kMemberLost, "rank 3"}},
           schedule::EpochQuery{TeamId{1}, EpochId{2}},
-          Status()};
+          Status(),
+          Trace()};
 }
 
 std::vector<schedule::ToDaemon> AllToDaemon() {
@@ -88,7 +115,9 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
           schedule::Abort{TeamId{1}, EpochId{1}, {Failure::kMismatch, "y"}, {1, 2}},
           schedule::BreakTeam{TeamId{1}, {Failure::kCanceled, "z"}},
           schedule::EndTeam{TeamId{1}},
-          schedule::StatusQuery{5},
+          schedule::StatusQuery{5, true},
+          schedule::TraceQuery{5, 6, 7, 8},
+          schedule::TraceQuery{5, 6, 7, -1},
           schedule::Drain{true}};
 }
 
@@ -111,6 +140,35 @@ void ExpectRoundTrip(const Message& message) {
 TEST(ControlConversionTest, EveryKindComesBack) {
   for (const schedule::FromDaemon& message : AllFromDaemon()) ExpectRoundTrip<v1::FromDaemon>(message);
   for (const schedule::ToDaemon& message : AllToDaemon()) ExpectRoundTrip<v1::ToDaemon>(message);
+}
+
+TEST(ControlConversionTest, TracesAndLatenciesComeBack) {
+  v1::FromDaemon proto;
+  ToProto(schedule::FromDaemon(Trace()), &proto);
+  EXPECT_EQ(std::get<schedule::TraceReply>(*FromProto(proto)), Trace());
+  ToProto(schedule::FromDaemon(Status()), &proto);
+  EXPECT_EQ(std::get<schedule::StatusReply>(*FromProto(proto)).status.latencies, Status().status.latencies);
+  for (const int64_t last_ns : {-1, 0, 8}) {
+    v1::ToDaemon query;
+    ToProto(schedule::ToDaemon(schedule::TraceQuery{5, 6, 7, last_ns}), &query);
+    const auto back = std::get<schedule::TraceQuery>(*FromProto(query));
+    EXPECT_EQ(back.query, 5u);
+    EXPECT_EQ(back.from, 6u);
+    EXPECT_EQ(back.records, 7u);
+    EXPECT_EQ(back.last_ns, last_ns);
+  }
+}
+
+TEST(ControlConversionTest, TracesAndLatenciesThatAreNone) {
+  v1::FromDaemon proto;
+  ToProto(schedule::FromDaemon(Trace()), &proto);
+  proto.mutable_trace_reply()->mutable_records()->pop_back();
+  EXPECT_EQ(FromProto(proto).status().message(), "trace_reply: 63 bytes are no whole records (bytes of one=32)");
+  proto.mutable_trace_reply()->set_records(std::string((schedule::kTracePieceRecordsMax + 1) * 32, 'r'));
+  EXPECT_EQ(FromProto(proto).status().message(), "trace_reply: bytes of records: 262176 (limit 262144)");
+  ToProto(schedule::FromDaemon(Status()), &proto);
+  proto.mutable_status_reply()->mutable_status()->mutable_latencies(0)->add_count(1);
+  EXPECT_EQ(FromProto(proto).status().message(), "status_reply: 2 latency buckets, 3 counts");
 }
 
 TEST(ControlConversionTest, EveryFieldComesBack) {

@@ -56,6 +56,7 @@ class AdminClient::Impl {
     return Explain(rpc::FromGrpc(status));
   }
 
+  void Extend(absl::Duration more) { deadline_ += more; }
   v1::AdminService::Stub& planner() { return *planner_; }
   v1::NodeAdminService::Stub& daemon() { return *daemon_; }
   const AdminClientOptions& options() const { return options_; }
@@ -80,7 +81,7 @@ class AdminClient::Impl {
 
   const AdminClientOptions options_;
   const std::string token_;
-  const absl::Time deadline_;
+  absl::Time deadline_;
   std::unique_ptr<v1::AdminService::Stub> planner_;
   std::unique_ptr<v1::NodeAdminService::Stub> daemon_;
 };
@@ -142,6 +143,10 @@ absl::StatusOr<v1::ListCollectivesReply> AdminClient::ListCollectives(const v1::
 absl::StatusOr<v1::GetStatsReply> AdminClient::GetStats(const v1::GetStatsRequest& request) {
   return impl_->Call(impl_->planner(), &v1::AdminService::Stub::GetStats, request);
 }
+absl::StatusOr<v1::GetTraceReply> AdminClient::GetTrace(const v1::GetTraceRequest& request) {
+  return impl_->Call(impl_->planner(), &v1::AdminService::Stub::GetTrace, request);
+}
+void AdminClient::Extend(absl::Duration more) { impl_->Extend(more); }
 absl::StatusOr<v1::StatusAnswer> AdminClient::Status(const v1::StatusRequest& request) {
   return impl_->Call(impl_->daemon(), &v1::NodeAdminService::Stub::Status, request);
 }

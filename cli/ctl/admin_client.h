@@ -46,9 +46,13 @@ class AdminClient {
   absl::StatusOr<v1::ShowTopologyReply> ShowTopology(const v1::ShowTopologyRequest& request);
   absl::StatusOr<v1::ListCollectivesReply> ListCollectives(const v1::ListCollectivesRequest& request);
   absl::StatusOr<v1::GetStatsReply> GetStats(const v1::GetStatsRequest& request);
+  absl::StatusOr<v1::GetTraceReply> GetTrace(const v1::GetTraceRequest& request);
 
   // Of the daemon itself, if the endpoint is a daemon's.
   absl::StatusOr<v1::StatusAnswer> Status(const v1::StatusRequest& request);
+
+  // The verb spends so long on purpose: the time is over so much later.
+  void Extend(absl::Duration more);
 
   // How long a server that asks others may wait for them, so that its own answer is in time.
   absl::Duration TimeForOthers() const;

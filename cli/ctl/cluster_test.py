@@ -175,7 +175,7 @@ class ClusterTest(unittest.TestCase):
         self.keys(node, keys + " clients teams counters")
         self.assertEqual((node["answered"], node["clients"], node["teams"]), (True, 2, 1))
         self.assertIn("n1", self.text("node", "list"))
-        self.assertIn("frames_sent", self.text("node", "show", "n1"))
+        self.assertIn("engine.frames.sent", self.text("node", "show", "n1"))
         self.fails(1, "node", "show", "n9", says="n9")
 
     def test_drain(self):
@@ -252,7 +252,7 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual([row["node"] for row in stats], ["n1", "n2"])
         self.assertGreater(stats[0]["counters"]["loop_turns"], 0)
         self.assertEqual([row["node"] for row in self.json("stats", "--node", "n2")], ["n2"])
-        self.assertIn("loop_turns", self.text("stats"))
+        self.assertIn("loop.turns", self.text("stats"))
         self.fails(1, "stats", "--node", "n9", says="n9")
 
     def test_ping_and_version(self):

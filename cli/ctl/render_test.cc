@@ -2,7 +2,9 @@
 //
 // What the verbs print of an answer.
 #include <string>
+#include <utility>
 
+#include "base/histogram.h"
 #include "cli/ctl/coll_verbs.h"
 #include "cli/ctl/node_verbs.h"
 #include "cli/ctl/plan_verbs.h"
@@ -276,6 +278,58 @@ TEST(RenderStatsTest, TableHasNoZerosJsonHasAll) {
   EXPECT_EQ(json[0]["counters"]["alu_bytes"], 0);
 }
 
+TEST(RenderStatsTest, TableHasNoOldNamesJsonHas) {
+  const auto reply = Parse<v1::GetStatsReply>(R"(
+    stats { node: "n1" counters { key: "events" value: 3 } counters { key: "engine.events" value: 3 } })");
+  EXPECT_EQ(RenderStats(reply, kTable),
+            "NODE  COUNTER        VALUE\n"
+            "n1    engine.events      3\n");
+  EXPECT_EQ(Json::parse(RenderStats(reply, kJson))[0]["counters"]["events"], 3);
+}
+
+v1::GetStatsReply TwoNodesLatencies() {
+  v1::GetStatsReply reply;
+  for (const auto& [node, micros] : {std::pair("n1", 10), std::pair("n2", 30)}) {
+    v1::NodeStats* stats = reply.add_stats();
+    stats->set_node(node);
+    v1::LatencyRow* row = stats->add_latencies();
+    row->set_collective("allreduce");
+    row->set_bytes_min(32);
+    row->set_bytes_max(63);
+    row->set_part("call");
+    const uint64_t ns = static_cast<uint64_t>(micros) * 1000;
+    row->set_sum_ns(4 * ns);
+    row->set_min_ns(ns);
+    row->set_max_ns(ns);
+    row->add_bucket(Histogram::BucketOf(ns));
+    row->add_count(4);
+  }
+  return reply;
+}
+
+TEST(RenderLatenciesTest, EachNodeAndAllTogether) {
+  const v1::GetStatsReply reply = TwoNodesLatencies();
+  EXPECT_EQ(RenderLatencies(reply, kTable),
+            "COLLECTIVE  BYTES  PART  NODE  COUNT       P50    P90    P99    MAX\n"
+            "allreduce   32-63  call  all       8  10.24 us  30 us  30 us  30 us\n"
+            "allreduce   32-63  call  n1        4     10 us  10 us  10 us  10 us\n"
+            "allreduce   32-63  call  n2        4     30 us  30 us  30 us  30 us\n");
+  const Json json = Json::parse(RenderLatencies(reply, kJson));
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[1]["node"], "n2");
+  EXPECT_EQ(json[1]["latencies"][0]["collective"], "allreduce");
+  EXPECT_EQ(json[1]["latencies"][0]["count"], 4);
+  EXPECT_EQ(json[1]["latencies"][0]["p99_ns"], 30000);
+  EXPECT_EQ(json[1]["latencies"][0]["mean_ns"], 30000.0);
+}
+
+TEST(RenderLatenciesTest, RowsThatAreNoHistogramsAreLeftOut) {
+  v1::GetStatsReply reply = TwoNodesLatencies();
+  reply.mutable_stats(0)->mutable_latencies(0)->set_bucket(0, 100000);
+  reply.mutable_stats(1)->mutable_latencies(0)->add_count(4);
+  EXPECT_EQ(RenderLatencies(reply, kTable), "COLLECTIVE  BYTES  PART  NODE  COUNT  P50  P90  P99  MAX\n");
+}
+
 TEST(RenderPingTest, PlannerAndDaemon) {
   const auto reply = Parse<v1::PingReply>(R"(ok: true version: "0.1.0" latency_ms: 0.5)");
   const auto round_trip = absl::Microseconds(1250);
@@ -294,7 +348,7 @@ TEST(RenderVersionTest, TableAndJson) {
   EXPECT_EQ(RenderVersion(reply, kTable),
             "PROGRAM        VERSION  RING  PACKET  PROTO  PLAN\n"
             "copse-planner  0.1.0    1     1       1      1\n"
-            "copsectl       0.1.0    -     -       1      -\n");
+            "copsectl       0.1.0    -     -       2      -\n");
   const Json json = Json::parse(RenderVersion(reply, kJson));
   EXPECT_EQ(json["ok"], true);
   EXPECT_EQ(json["version"], "0.1.0");

@@ -2,10 +2,15 @@
 #include "cli/ctl/stats_verbs.h"
 
 #include <chrono>
+#include <map>
+#include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/histogram.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -16,13 +21,69 @@ namespace copse::ctl {
 namespace {
 
 constexpr char kNode[] = "node";
+constexpr char kHistograms[] = "histograms";
+constexpr char kAllNodes[] = "";
+constexpr std::pair<const char*, double> kPercentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
+
+// Of one row of a table: node, collective, smallest size, part; and the largest size.
+struct LatencyKey {
+  std::string node;
+  std::string collective;
+  uint64_t bytes_min = 0;
+  uint64_t bytes_max = 0;
+  std::string part;
+
+  // By collective and size; the nodes of a class one below the other, all of them together first.
+  auto Order() const { return std::tuple(collective, bytes_min, bytes_max, part, node != kAllNodes, node); }
+  friend bool operator<(const LatencyKey& a, const LatencyKey& b) { return a.Order() < b.Order(); }
+};
+
+std::optional<Histogram> Restored(const v1::LatencyRow& row) {
+  Histogram histogram;
+  if (row.bucket_size() != row.count_size()) return std::nullopt;
+  for (int i = 0; i < row.bucket_size(); ++i) {
+    if (!histogram.Restore(row.bucket(i), row.count(i)).ok()) return std::nullopt;
+  }
+  if (!histogram.RestoreTotals(row.sum_ns(), row.min_ns(), row.max_ns()).ok()) return std::nullopt;
+  return histogram;
+}
+
+std::map<LatencyKey, Histogram> Latencies(const v1::GetStatsReply& reply) {
+  std::map<LatencyKey, Histogram> latencies;
+  for (const v1::NodeStats& stats : reply.stats()) {
+    for (const v1::LatencyRow& row : stats.latencies()) {
+      const std::optional<Histogram> histogram = Restored(row);
+      if (!histogram.has_value()) continue;
+      LatencyKey key{stats.node(), row.collective(), row.bytes_min(), row.bytes_max(), row.part()};
+      latencies[key].Merge(*histogram);
+      key.node = kAllNodes;
+      if (reply.stats_size() > 1) latencies[key].Merge(*histogram);
+    }
+  }
+  return latencies;
+}
+
+// "0", "8-15".
+std::string FormatClass(const LatencyKey& key) {
+  return key.bytes_min == key.bytes_max ? absl::StrCat(key.bytes_min) : absl::StrCat(key.bytes_min, "-", key.bytes_max);
+}
+
+Json LatencyJson(const LatencyKey& key, const Histogram& histogram) {
+  Json json = {
+      {"collective", key.collective}, {"bytes_min", key.bytes_min},  {"bytes_max", key.bytes_max}, {"part", key.part},
+      {"count", histogram.count()},   {"mean_ns", histogram.mean()}, {"min_ns", histogram.min()}};
+  for (const auto& [name, p] : kPercentiles) json[absl::StrCat(name, "_ns")] = histogram.Percentile(p);
+  json["max_ns"] = histogram.max();
+  return json;
+}
 
 absl::Status Stats(const Arguments& arguments, VerbContext& context) {
   v1::GetStatsRequest request;
   request.set_node(arguments.Text(kNode));
   request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
+  request.set_latencies(arguments.Has(kHistograms));
   ASSIGN_OR_RETURN(const v1::GetStatsReply reply, context.client->GetStats(request));
-  context.out = RenderStats(reply, context.style);
+  context.out = request.latencies() ? RenderLatencies(reply, context.style) : RenderStats(reply, context.style);
   if (reply.silent_size() == 0) return absl::OkStatus();
   const std::string nodes = CompressHostlist(std::vector<std::string>(reply.silent().begin(), reply.silent().end()));
   if (arguments.Has(kNode)) {
@@ -63,9 +124,37 @@ std::string RenderStats(const v1::GetStatsReply& reply, const Style& style) {
   }
   Table table({{"NODE"}, {"COUNTER"}, {"VALUE", Table::Align::kRight}});
   for (const v1::NodeStats& stats : reply.stats()) {
-    for (const auto& [name, value] : Sorted(stats.counters())) {
+    for (const auto& [name, value] : Current(Sorted(stats.counters()))) {
       if (value != 0) table.AddRow({stats.node(), name, absl::StrCat(value)});
     }
+  }
+  return table.Render(style.width);
+}
+
+std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style) {
+  const std::map<LatencyKey, Histogram> latencies = Latencies(reply);
+  if (style.format == Format::kJson) {
+    Json json = Json::array();
+    for (const v1::NodeStats& stats : reply.stats()) {
+      Json rows = Json::array();
+      for (const auto& [key, histogram] : latencies) {
+        if (key.node == stats.node()) rows.push_back(LatencyJson(key, histogram));
+      }
+      json.push_back({{"node", stats.node()}, {"counters", ToJson(Sorted(stats.counters()))}, {"latencies", rows}});
+    }
+    return DumpJson(json);
+  }
+  std::vector<Table::Column> columns = {{"COLLECTIVE"}, {"BYTES"}, {"PART"}, {"NODE"}, {"COUNT", Table::Align::kRight}};
+  for (const char* title : {"P50", "P90", "P99", "MAX"}) columns.push_back({title, Table::Align::kRight});
+  Table table(columns);
+  for (const auto& [key, histogram] : latencies) {
+    std::vector<std::string> cells = {key.collective, FormatClass(key), key.part,
+                                      key.node == kAllNodes ? "all" : key.node, absl::StrCat(histogram.count())};
+    for (const auto& [name, p] : kPercentiles) {
+      cells.push_back(FormatNanoseconds(static_cast<double>(histogram.Percentile(p))));
+    }
+    cells.push_back(FormatNanoseconds(static_cast<double>(histogram.max())));
+    table.AddRow(std::move(cells));
   }
   return table.Render(style.width);
 }
@@ -110,7 +199,8 @@ std::string RenderVersion(const v1::VersionReply& reply, const Style& style) {
 std::vector<Verb> StatsVerbs() {
   return {{.name = "stats",
            .help = "counters of all daemons, or of one",
-           .options = {{kNode, "NAME", "only this node's"}},
+           .options = {{kNode, "NAME", "only this node's"},
+                       {kHistograms, "", "what calls took, by collective and size, instead of counters"}},
            .run = Stats},
           {.name = "ping",
            .help = "does the planner answer, or through it a daemon?",

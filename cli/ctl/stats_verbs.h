@@ -16,8 +16,11 @@ namespace copse::ctl {
 
 std::vector<Verb> StatsVerbs();
 
-// As a table without counters that are 0.
+// As a table without counters that are 0 and without their old names, which have no dot.
 std::string RenderStats(const v1::GetStatsReply& reply, const Style& style);
+// Percentiles of what calls took, by collective, size class and part: each node's, and of several nodes also of all
+// together. Rows that are no histograms are left out.
+std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style);
 // `round_trip`: from here to the planner and back. `node`: empty if the planner itself was meant.
 std::string RenderPing(const v1::PingReply& reply, const std::string& node, absl::Duration round_trip,
                        const Style& style);

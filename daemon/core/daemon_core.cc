@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "daemon/core/client_table.h"
+#include "daemon/core/engine_counters.h"
 #include "daemon/core/neighbours.h"
 #include "daemon/core/peer_messages.h"
 #include "daemon/core/post_check.h"
@@ -34,7 +35,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
         planner_(planner),
         options_(std::move(options)),
         engine_(transport, this,
-                {.incarnation = options_.node.incarnation, .memory_limit_bytes = options_.memory_limit_bytes}),
+                {.incarnation = options_.node.incarnation,
+                 .memory_limit_bytes = options_.memory_limit_bytes,
+                 .trace = options_.instruments == nullptr ? nullptr : options_.instruments->trace()}),
         neighbours_(transport),
         clients_(&engine_, options_.clients_max),
         last_progress_(clock->Now()) {}
@@ -172,6 +175,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     ++client->outstanding;
     const Membership* membership = client->FindMembership(post.team);
     if (membership == nullptr) {
+      if (options_.instruments != nullptr) options_.instruments->PostRefused();
       return Tell(
           id, {.value = post.value,
                .failure = {Failure::kInvalidArgument, absl::StrCat("post: unknown team (handle=", post.team, ")")}});
@@ -180,6 +184,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     CHECK(team != nullptr);
     if (FailureReport bad = CheckPost(post, membership->rank, team->layout().shape.size());
         bad.failure != Failure::kNone) {
+      if (options_.instruments != nullptr) options_.instruments->PostRefused();
       return Tell(id, {.value = post.value, .failure = std::move(bad)});
     }
     team->Post(membership->rank, post, options_.pending_calls_max);
@@ -212,6 +217,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     // Whoever was stopped for a while must not take its own silence for the others'.
     if (now - last_progress_ > options_.node_timeout / 2) neighbours_.Forgive(now - last_progress_);
     last_progress_ = now;
+    if (any && trace() != nullptr) trace()->Stamp(now);
     any |= HandlePeers();
     any |= PumpTeams();
     if (now >= next_tick_) Tick(now);
@@ -236,7 +242,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
                         [](const auto& entry) { return entry.second->HasCallInFlight(); });
   }
 
-  schedule::DaemonStatus Status() const {
+  emu::TraceRing* trace() const { return options_.instruments == nullptr ? nullptr : options_.instruments->trace(); }
+
+  schedule::DaemonStatus Status(bool latencies) const {
     schedule::DaemonStatus status;
     status.node = options_.node.name;
     status.incarnation = options_.node.incarnation;
@@ -246,8 +254,16 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     for (const auto& [id, team] : teams_) team->AppendStatus(&status);
     status.ranks = static_cast<uint32_t>(status.progress.size());
     AppendCounters(engine_.stats(), &status.counters);
-    status.counters["neighbours"] = neighbours_.size();
-    status.counters["calls_in_flight"] = status.calls.size();
+    status.counters["daemon.neighbours"] = neighbours_.size();
+    status.counters["daemon.heartbeats.sent"] = heartbeats_sent_;
+    status.counters["daemon.heartbeats.received"] = heartbeats_received_;
+    status.counters["daemon.neighbours.lost"] = neighbours_lost_;
+    status.counters["calls.in_flight"] = status.calls.size();
+    if (options_.instruments != nullptr) {
+      options_.instruments->AppendCounters(&status.counters);
+      if (latencies) status.latencies = options_.instruments->latencies().Rows();
+    }
+    AppendOldNames(&status.counters);
     return status;
   }
 
@@ -275,6 +291,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
   // --- TeamHost ---
 
   absl::Time Now() const override { return clock_->Now(); }
+  absl::Time EventTime() const override { return last_progress_; }
+  Instruments* instruments() const override { return options_.instruments; }
   void Tell(ClientId id, const ClientEvent& event) override { clients_.Tell(id, event); }
   void SendToPeer(Incarnation peer, const PeerMessage& message) override {
     const EncodedPeerMessage encoded = EncodePeerMessage(message);
@@ -440,7 +458,23 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
   void On(const schedule::EndTeam&) {}  // a team goes here when its last member here leaves
 
   void On(const schedule::StatusQuery& m) {
-    SendToPlanner(schedule::StatusReply{.query = m.query, .status = Status()});
+    SendToPlanner(schedule::StatusReply{.query = m.query, .status = Status(m.latencies)});
+  }
+
+  void On(const schedule::TraceQuery& m) {
+    schedule::TraceReply reply{.query = m.query};
+    reply.now_ns = absl::ToUnixNanos(clock_->Now());
+    reply.off = trace() == nullptr;
+    if (!reply.off) {
+      const uint64_t since = m.last_ns < 0 ? 0 : trace()->FirstSince(reply.now_ns - m.last_ns);
+      std::vector<emu::TraceRecord> records;
+      reply.first =
+          trace()->Read(std::max(m.from, since), std::min(m.records, schedule::kTracePieceRecordsMax), &records);
+      reply.next = trace()->next();
+      static_assert(sizeof(emu::TraceRecord) == schedule::kTraceRecordBytes);
+      reply.records.assign(reinterpret_cast<const char*>(records.data()), records.size() * sizeof(emu::TraceRecord));
+    }
+    SendToPlanner(reply);
   }
 
   void On(const schedule::Drain& m) {
@@ -507,7 +541,10 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     const auto down = std::exchange(peers_down_, {});
     const auto messages = std::exchange(peer_messages_, {});
     for (const auto& [from, message] : messages) {
-      if (std::holds_alternative<HeartbeatMessage>(message)) continue;  // OnPeerHeard has noted it
+      if (std::holds_alternative<HeartbeatMessage>(message)) {  // OnPeerHeard has noted it
+        ++heartbeats_received_;
+        continue;
+      }
       const TeamId id = std::visit(TeamOf{}, message);
       if (Team* team = FindTeam(id)) team->OnPeerMessage(from, message);
     }
@@ -526,14 +563,17 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
 
   void LoseNode(Incarnation peer, const std::string& why) {
     COPSE_LOG(kInfo, "neighbour ", peer.value(), " lost: ", why);
+    ++neighbours_lost_;
     for (const auto& [id, team] : teams_) team->OnNodeLost(peer, why);
     neighbours_.Lost(peer);
   }
 
   void Tick(absl::Time now) {
     next_tick_ = now + options_.heartbeat / 2;
-    for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat))
+    for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat)) {
+      ++heartbeats_sent_;
       SendToPeer(peer, HeartbeatMessage{});
+    }
     for (const schedule::TeamNode& node : neighbours_.Silent(now, options_.node_timeout)) {
       LoseNode(node.incarnation, absl::StrCat("silent for ", absl::FormatDuration(options_.node_timeout)));
     }
@@ -565,6 +605,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
   std::string drain_reason_;
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
   std::vector<std::pair<Incarnation, std::string>> peers_down_;
+  uint64_t heartbeats_sent_ = 0;
+  uint64_t heartbeats_received_ = 0;
+  uint64_t neighbours_lost_ = 0;
   absl::Time last_progress_;
   absl::Time next_tick_ = absl::InfinitePast();
 };
@@ -596,7 +639,7 @@ bool DaemonCore::Progress() { return impl_->Progress(); }
 absl::Time DaemonCore::NextDeadline() const { return impl_->NextDeadline(); }
 void DaemonCore::StartDrain(const std::string& why) { impl_->StartDrain(why); }
 bool DaemonCore::Idle() const { return impl_->Idle(); }
-schedule::DaemonStatus DaemonCore::Status() const { return impl_->Status(); }
+schedule::DaemonStatus DaemonCore::Status(bool latencies) const { return impl_->Status(latencies); }
 void DaemonCore::SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout) {
   impl_->SetTimeouts(heartbeat, node_timeout);
 }

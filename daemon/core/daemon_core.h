@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
+#include "daemon/core/instruments.h"
 #include "offload_emu/transport.h"
 #include "planner/schedule/control.h"
 
@@ -38,6 +39,7 @@ struct CoreOptions {
   uint32_t teams_max = 1024;
   uint32_t pending_calls_max = 1024;  // of one rank, posted and waiting for their slot
   uint64_t memory_limit_bytes = 256u << 20;
+  Instruments* instruments = nullptr;  // null: calls are not measured; outlives the core
 };
 
 // A DaemonCore owns its engine. Calls come from one thread: skins queue what other threads see.
@@ -79,7 +81,7 @@ class DaemonCore {
   // --- Administration ---
   void StartDrain(const std::string& why);  // no new teams; clients are told
   bool Idle() const;                        // no call in flight
-  schedule::DaemonStatus Status() const;
+  schedule::DaemonStatus Status(bool latencies = false) const;
   void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout);
 
  private:

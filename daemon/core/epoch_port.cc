@@ -30,7 +30,8 @@ schedule::LoweredCall& Lowered() {
 }  // namespace
 
 EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch,
-                     uint32_t window, std::vector<schedule::Plan> plans, bool* has_events)
+                     uint32_t window, std::vector<schedule::Plan> plans, bool* has_events, Instruments* instruments,
+                     TeamId team)
     : engine_(engine),
       shape_(shape),
       self_(self),
@@ -39,7 +40,9 @@ EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, Nod
       local_ranks_(static_cast<uint32_t>(shape->RanksOf(self).size())),
       plans_(std::move(plans)),
       calls_(window),
-      has_events_(has_events) {
+      has_events_(has_events),
+      instruments_(instruments),
+      team_(team) {
   prepared_.resize(plans_.size());
   for (const schedule::Plan& plan : plans_) {
     for (const NodeIndex node : schedule::NeighboursOf(plan, self)) neighbours_.push_back(node.value());
@@ -57,9 +60,9 @@ EpochPort::~EpochPort() {
 absl::StatusOr<std::unique_ptr<EpochPort>> EpochPort::Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                            const schedule::TeamLayout& layout, NodeIndex self,
                                                            EpochId epoch, std::vector<schedule::Plan> plans,
-                                                           bool* has_events) {
+                                                           bool* has_events, Instruments* instruments) {
   auto port = std::unique_ptr<EpochPort>(
-      new EpochPort(engine, shape, self, epoch, layout.window, std::move(plans), has_events));
+      new EpochPort(engine, shape, self, epoch, layout.window, std::move(plans), has_events, instruments, layout.id));
   RETURN_IF_ERROR(port->OpenPort(layout));
   return port;
 }
@@ -90,6 +93,11 @@ absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
     for (const uint32_t edge : edges_) cells_.push_back(engine_->CellRegion(port_, edge, slot));
   }
   return absl::OkStatus();
+}
+
+void EpochPort::SetFirstCall(CallSeq first) {
+  first_call_ = first;
+  engine_->NameInTrace(port_, team_, first);
 }
 
 std::vector<schedule::EdgeLabel> EpochPort::IncomingLabels() const {
@@ -209,14 +217,17 @@ absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& 
   if (plan == nullptr)
     return absl::UnimplementedError(absl::StrCat("no plan for ", schedule::DescribeArguments(held.post.arguments)));
   const size_t plan_index = plan - plans_.data();
-  if (!call.active) {
+  const bool first = !call.active;
+  if (first) {
     call.active = true;
     call.sequence = sequence;
     call.arguments = held.post.arguments;
     call.started = call.probed = now;
     call.node_done = false;
     call.ranks_told = 0;
+    call.failed = false;
     std::fill(call.members.begin(), call.members.end(), Call::Member{});
+    if (instruments_ != nullptr) instruments_->CallJoined(team_, sequence, true, false, call.arguments);
     RETURN_IF_ERROR(ArmNode(&call, plan_index));
   } else if (!(call.arguments == held.post.arguments)) {
     return absl::FailedPreconditionError("arguments differ on this node");
@@ -226,6 +237,12 @@ absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& 
   CHECK(!member.posted);
   member.posted = true;
   member.value = held.post.value;
+  if (instruments_ != nullptr) {
+    if (times_ == nullptr) times_ = std::make_unique<CallTimes>(window_, local_ranks_);
+    times_->OnPosted(SlotOf(sequence), local, first, held.posted);
+    const bool last = std::all_of(call.members.begin(), call.members.end(), [](const auto& m) { return m.posted; });
+    instruments_->CallJoined(team_, sequence, false, last, call.arguments);
+  }
   return ArmRank(&call, plan_index, local, held);
 }
 
@@ -234,19 +251,30 @@ void EpochPort::TakeEvents(std::vector<PortEvent>* events) {
   events->swap(events_);
 }
 
-void EpochPort::RankTold(CallSeq sequence, uint32_t local) {
+void EpochPort::RankTold(CallSeq sequence, uint32_t local, absl::Time now, bool failed) {
   Call& call = At(sequence);
   CHECK(call.active);
   CHECK(!call.members[local].told);
   call.members[local].told = true;
   ++call.ranks_told;
+  call.failed |= failed;
+  if (instruments_ == nullptr || failed) return;
+  instruments_->latencies().Record(call.arguments.collective, call.arguments.bytes(), schedule::CallPart::kCall,
+                                   now - times_->posted(SlotOf(sequence), local));
 }
 
-bool EpochPort::FinishIfDone(CallSeq sequence) {
+bool EpochPort::FinishIfDone(CallSeq sequence, absl::Time now) {
   Call& call = At(sequence);
   if (!call.active || call.sequence != sequence || !call.node_done || call.ranks_told < local_ranks_) return false;
   call.active = false;
   const uint32_t slot = SlotOf(sequence);
+  if (instruments_ != nullptr && !call.failed) {
+    CallLatencies& latencies = instruments_->latencies();
+    const schedule::CallArguments& a = call.arguments;
+    const absl::Time last = times_->last_posted(slot);
+    latencies.Record(a.collective, a.bytes(), schedule::CallPart::kRanks, last - times_->first_posted(slot));
+    latencies.Record(a.collective, a.bytes(), schedule::CallPart::kNetwork, now - last);
+  }
   CHECK(engine_->FinishCall(port_, CallSeq(Relative(sequence))).ok());
   for (uint32_t i = 0; i < 2 * local_ranks_; ++i) {
     CHECK(engine_->BindRegion(port_, slot * 2 * local_ranks_ + i, nullptr, 0, false).ok());

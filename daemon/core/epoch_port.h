@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
+#include "daemon/core/instruments.h"
 #include "offload_emu/engine.h"
 #include "planner/schedule/control.h"
 #include "planner/schedule/expand.h"
@@ -27,6 +28,7 @@ namespace copse::daemon {
 // A call as a rank posted it, held until its slot is free: inline data is owned.
 struct HeldPost {
   CallPost post;
+  absl::Time posted;  // when it was seen
   std::array<uint8_t, kInlineBytesMax> inline_data{};
 };
 
@@ -53,7 +55,7 @@ class EpochPort : public emu::PortSink {
   static absl::StatusOr<std::unique_ptr<EpochPort>> Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                          const schedule::TeamLayout& layout, NodeIndex self,
                                                          EpochId epoch, std::vector<schedule::Plan> plans,
-                                                         bool* has_events);
+                                                         bool* has_events, Instruments* instruments = nullptr);
   ~EpochPort() override;
 
   EpochId epoch() const { return epoch_; }
@@ -65,7 +67,7 @@ class EpochPort : public emu::PortSink {
   absl::Status SetRemoteLabel(NodeIndex neighbour, uint32_t label);
   bool HasAllRemoteLabels() const;
 
-  void SetFirstCall(CallSeq first) { first_call_ = first; }
+  void SetFirstCall(CallSeq first);
   CallSeq first_call() const { return first_call_; }
 
   // The plan that a call would use; null: none for this size.
@@ -79,10 +81,10 @@ class EpochPort : public emu::PortSink {
   // What has happened since the last call. Start and the engine's Progress produce it.
   // Replaces `*events`, whose memory is reused in turn.
   void TakeEvents(std::vector<PortEvent>* events);
-  // Rank `local` of the call has been told.
-  void RankTold(CallSeq sequence, uint32_t local);
+  // Rank `local` of the call has been told, `now`.
+  void RankTold(CallSeq sequence, uint32_t local, absl::Time now, bool failed);
   // Ends the call if its node part and all its ranks are done. True if it did.
-  bool FinishIfDone(CallSeq sequence);
+  bool FinishIfDone(CallSeq sequence, absl::Time now);
   // All calls below this number of the team are over here.
   CallSeq FinishedBelow() const;
 
@@ -94,6 +96,7 @@ class EpochPort : public emu::PortSink {
     absl::Time started;
     absl::Time probed;  // when its arguments were last compared with the neighbours'
     bool node_done = false;
+    bool failed = false;  // for a rank here
     uint32_t ranks_told = 0;
     struct Member {
       bool posted = false;
@@ -122,7 +125,7 @@ class EpochPort : public emu::PortSink {
   };
 
   EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch, uint32_t window,
-            std::vector<schedule::Plan> plans, bool* has_events);
+            std::vector<schedule::Plan> plans, bool* has_events, Instruments* instruments, TeamId team);
 
   absl::Status OpenPort(const schedule::TeamLayout& layout);
   uint64_t Relative(CallSeq sequence) const { return sequence.value() - first_call_.value(); }
@@ -156,6 +159,9 @@ class EpochPort : public emu::PortSink {
   std::vector<std::array<uint8_t, kInlineBytesMax>> inline_data_;
   std::vector<PortEvent> events_;
   bool* const has_events_;
+  Instruments* const instruments_;
+  const TeamId team_;
+  std::unique_ptr<CallTimes> times_;  // made when the first call starts, if there are instruments
 };
 
 }  // namespace copse::daemon

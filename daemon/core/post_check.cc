@@ -70,36 +70,4 @@ FailureReport CheckPost(const CallPost& post, Rank rank, uint32_t size) {
   return {};
 }
 
-void AppendCounters(const emu::EngineStats& s, std::map<std::string, uint64_t>* counters) {
-  const std::pair<const char*, uint64_t> named[] = {
-      {"frames_sent", s.frames_sent},
-      {"frames_received", s.frames_received},
-      {"packets_sent", s.packets_sent},
-      {"packets_received", s.packets_received},
-      {"puts_sent", s.puts_sent},
-      {"puts_received", s.puts_received},
-      {"gets_sent", s.gets_sent},
-      {"gets_received", s.gets_received},
-      {"bytes_sent", s.bytes_sent},
-      {"bytes_received", s.bytes_received},
-      {"sequences_posted", s.sequences_posted},
-      {"sequences_run", s.sequences_run},
-      {"descriptors_run", s.descriptors_run},
-      {"alu_bytes", s.alu_bytes},
-      {"copy_bytes", s.copy_bytes},
-      {"credits_sent", s.credits_sent},
-      {"credit_asks", s.credit_asks},
-      {"credit_stalls", s.credit_stalls},
-      {"events", s.events},
-      {"dropped_malformed", s.dropped_malformed},
-      {"dropped_label", s.dropped_label},
-      {"dropped_window", s.dropped_window},
-      {"dropped_incarnation", s.dropped_incarnation},
-      {"dropped_mpq_full", s.dropped_mpq_full},
-      {"memory_reserved_bytes", s.memory_reserved_bytes},
-      {"memory_used_bytes", s.memory_used_bytes},
-  };
-  for (const auto& [name, value] : named) (*counters)[name] = value;
-}
-
 }  // namespace copse::daemon

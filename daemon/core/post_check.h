@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks a rank's call before it gets a number, and names the engine's counters for `copsectl stats`.
+// Checks a rank's call before it gets a number.
 #ifndef COPSE_DAEMON_CORE_POST_CHECK_H_
 #define COPSE_DAEMON_CORE_POST_CHECK_H_
 
 #include <cstdint>
-#include <map>
-#include <string>
 
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
-#include "offload_emu/engine.h"
 #include "planner/schedule/control.h"
 
 namespace copse::daemon {
@@ -18,8 +15,6 @@ namespace copse::daemon {
 // kNone if `post` is one that rank `rank` of a team of `size` may start; else what is wrong with it, and the limit.
 // A rank whose post is refused has not taken part in the call.
 schedule::FailureReport CheckPost(const CallPost& post, Rank rank, uint32_t size);
-
-void AppendCounters(const emu::EngineStats& stats, std::map<std::string, uint64_t>* counters);
 
 }  // namespace copse::daemon
 

@@ -76,7 +76,8 @@ schedule::PrepareReply Team::Prepare(EpochId epoch, const std::vector<std::strin
       reply.why = ReportOf(verified, "plans refused");
       return reply;
     }
-    auto port = EpochPort::Open(engine_, &shape_, layout_, self_, epoch, std::move(plans), has_events_);
+    auto port =
+        EpochPort::Open(engine_, &shape_, layout_, self_, epoch, std::move(plans), has_events_, host_->instruments());
     if (!port.ok()) {
       reply.why = ReportOf(port.status(), "no room for the team");
       return reply;
@@ -106,6 +107,7 @@ absl::Status Team::Commit(EpochId epoch, CallSeq first_call, const std::vector<s
     return set;
   }
   prepared_->SetFirstCall(first_call);
+  if (Instruments* const instruments = host_->instruments()) instruments->EpochSwitched(id(), epoch, first_call);
   epochs_.push_back(std::move(prepared_));
   decided_first_call_.reset();
   RetireEpochs();
@@ -210,27 +212,39 @@ std::optional<ClientId> Team::ClientOf(Rank rank) const {
 
 // --- Calls ---
 
-void Team::TellFailure(const Member& member, uint64_t value, CallSeq sequence, const FailureReport& why) {
+void Team::NoteEnd(const Member& member, CallSeq sequence, const schedule::CallArguments& arguments, Failure failure) {
+  Instruments* const instruments = host_->instruments();
+  if (instruments == nullptr || !member.client) return;
+  instruments->CallEnded(id(), sequence, member.rank, *member.client, arguments, failure);
+}
+
+void Team::TellFailure(const Member& member, uint64_t value, CallSeq sequence, const schedule::CallArguments& arguments,
+                       const FailureReport& why) {
+  NoteEnd(member, sequence, arguments, why.failure);
   if (member.client) host_->Tell(*member.client, {.value = value, .sequence = sequence, .failure = why});
 }
 
 void Team::Post(Rank rank, const CallPost& post, uint32_t pending_max) {
   Member& member = members_[LocalIndex(rank)];
-  if (broken_) return TellFailure(member, post.value, member.next, *broken_);
+  if (broken_) return TellFailure(member, post.value, member.next, post.arguments, *broken_);
   if (member.pending.size() >= pending_max) {
-    return TellFailure(member, post.value, member.next,
+    return TellFailure(member, post.value, member.next, post.arguments,
                        {Failure::kNoResource, absl::StrCat("team ", DescribeTeam(layout_.identity), ": rank ",
                                                            rank.value(), " has too many calls waiting (calls=",
                                                            member.pending.size() + 1, ", limit=", pending_max, ")")});
   }
-  HeldPost held{.post = post};
+  HeldPost held{.post = post, .posted = host_->Now()};
+  if (Instruments* const instruments = host_->instruments()) {
+    instruments->CallPosted(id(), CallSeq(member.next.value() + member.pending.size()), rank, member.client.value_or(0),
+                            post.arguments, held.posted);
+  }
   if (post.send_is_inline && post.send != nullptr) {
     CHECK(post.send_bytes <= kInlineBytesMax);
     std::memcpy(held.inline_data.data(), post.send, post.send_bytes);
     held.post.send = nullptr;  // it lives in inline_data from here on
   }
   // The usual case waits for nothing, and allocates nothing.
-  if (member.pending.empty() && MayStart(LocalIndex(rank))) return Start(LocalIndex(rank), held);
+  if (member.pending.empty() && MayStart(LocalIndex(rank))) return Start(LocalIndex(rank), held, held.posted);
   member.pending.push_back(held);
 }
 
@@ -241,18 +255,18 @@ bool Team::MayStart(uint32_t local) const {
   return PortFor(sequence).HasSlot(sequence);
 }
 
-void Team::Start(uint32_t local, const HeldPost& held) {
+void Team::Start(uint32_t local, const HeldPost& held, absl::Time now) {
   Member& member = members_[local];
   const CallSeq sequence = member.next++;
   Remembered& remembered = history_[sequence.value() % history_.size()];
   if (!remembered.known || remembered.sequence != sequence) {
-    remembered = {true, sequence, member.rank, held.post.arguments};
+    remembered = {sequence, held.post.arguments, member.rank, true};
   }
   CheckLeavers();
   if (broken_) {
-    return TellFailure(member, held.post.value, sequence, *broken_);
+    return TellFailure(member, held.post.value, sequence, held.post.arguments, *broken_);
   }
-  const absl::Status started = PortFor(sequence).Start(sequence, local, held, host_->Now());
+  const absl::Status started = PortFor(sequence).Start(sequence, local, held, now);
   if (started.ok()) return;
   // Break tells whom the call had begun for; a rank that it had not must be told here.
   const EpochPort::Call* call = PortFor(sequence).Find(sequence);
@@ -264,7 +278,7 @@ void Team::Start(uint32_t local, const HeldPost& held) {
     Break(ReportOf(started, absl::StrCat("call ", sequence.value(), " of team ", DescribeTeam(layout_.identity), " at ",
                                          DescribeNode(self_))));
   }
-  if (!begun) TellFailure(member, held.post.value, sequence, *broken_);
+  if (!begun) TellFailure(member, held.post.value, sequence, held.post.arguments, *broken_);
 }
 
 void Team::StartPending() {
@@ -273,7 +287,7 @@ void Team::StartPending() {
     while (!pending.empty() && MayStart(local)) {
       const HeldPost held = pending.front();
       pending.pop_front();
-      Start(local, held);
+      Start(local, held, host_->Now());
     }
   }
 }
@@ -314,13 +328,14 @@ void Team::Handle(EpochPort* port, const PortEvent& event) {
                                      schedule::DescribeArguments(call->arguments),
                                      "): an operation on its way failed, seen at ", DescribeNode(self_))};
       }
-      port->RankTold(event.sequence, event.local);
+      NoteEnd(member, event.sequence, call->arguments, told.failure.failure);
+      port->RankTold(event.sequence, event.local, host_->EventTime(), event.failed);
       if (member.client) host_->Tell(*member.client, told);
-      port->FinishIfDone(event.sequence);
+      FinishIfDone(port, event.sequence);
       break;
     }
     case PortEvent::Kind::kNodeDone:
-      port->FinishIfDone(event.sequence);
+      FinishIfDone(port, event.sequence);
       break;
     case PortEvent::Kind::kMismatch: {
       const Remembered* ours = Recall(event.sequence);
@@ -331,6 +346,11 @@ void Team::Handle(EpochPort* port, const PortEvent& event) {
       break;
     }
   }
+}
+
+void Team::FinishIfDone(EpochPort* port, CallSeq sequence) {
+  if (!port->FinishIfDone(sequence, host_->EventTime())) return;
+  if (Instruments* const instruments = host_->instruments()) instruments->CallOver(id(), sequence);
 }
 
 const Team::Remembered* Team::Recall(CallSeq sequence) const {
@@ -378,6 +398,7 @@ void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
   if (broken_) return;
   broken_ = why;
   COPSE_LOG(kWarning, "team ", id().value(), " ", DescribeTeam(layout_.identity), " is broken: ", why.text);
+  if (Instruments* const instruments = host_->instruments()) instruments->TeamBroken(id(), why.failure);
   for (const auto& [node, edges] : acquired_) {
     const Incarnation peer = layout_.nodes[node].incarnation;
     if (peer != from) host_->SendToPeer(peer, BreakMessage{.team = id(), .why = why});
@@ -393,19 +414,21 @@ void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
       const Member& member = members_[event.local];
       ClientEvent told{.value = call->members[event.local].value, .sequence = event.sequence};
       if (event.failed) told.failure = why;
-      port->RankTold(event.sequence, event.local);
+      NoteEnd(member, event.sequence, call->arguments, told.failure.failure);
+      port->RankTold(event.sequence, event.local, host_->EventTime(), event.failed);
       if (member.client) host_->Tell(*member.client, told);
     }
     for (const EpochPort::Call* call : port->InFlight()) {
       for (uint32_t local = 0; local < members_.size(); ++local) {
         const EpochPort::Call::Member& part = call->members[local];
-        if (part.posted && !part.told) TellFailure(members_[local], part.value, call->sequence, why);
+        if (part.posted && !part.told) TellFailure(members_[local], part.value, call->sequence, call->arguments, why);
       }
     }
   }
   for (Member& member : members_) {
     CallSeq sequence = member.next;
-    for (const HeldPost& held : member.pending) TellFailure(member, held.post.value, sequence++, why);
+    for (const HeldPost& held : member.pending)
+      TellFailure(member, held.post.value, sequence++, held.post.arguments, why);
     member.pending.clear();
   }
   for (const auto& port : epochs_) ReleaseEdges(*port);

@@ -17,6 +17,7 @@
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/epoch_port.h"
+#include "daemon/core/instruments.h"
 #include "daemon/core/peer_messages.h"
 #include "offload_emu/engine.h"
 #include "planner/schedule/control.h"
@@ -28,6 +29,9 @@ class TeamHost {
  public:
   virtual ~TeamHost() = default;
   virtual absl::Time Now() const = 0;
+  // When the engine's events that are being handled were taken, or a little later: no look at the clock.
+  virtual absl::Time EventTime() const = 0;
+  virtual Instruments* instruments() const = 0;  // null: none
   virtual void Tell(ClientId client, const ClientEvent& event) = 0;
   virtual void SendToPeer(Incarnation peer, const PeerMessage& message) = 0;
   virtual absl::Status AcquireNeighbour(const schedule::TeamNode& node) = 0;
@@ -104,10 +108,10 @@ class Team {
   };
   // What a call's arguments were, kept for a while after its end for neighbours that ask.
   struct Remembered {
-    bool known = false;
     CallSeq sequence{0};
-    Rank rank{0};
     schedule::CallArguments arguments;
+    Rank rank{0};
+    bool known = false;  // last: there are two windows of these a team
   };
 
   EpochPort& PortFor(CallSeq sequence) const;
@@ -115,10 +119,15 @@ class Team {
   uint32_t LocalIndex(Rank rank) const { return shape_.LocalIndexOf(rank); }
   void StartPending();
   bool MayStart(uint32_t local) const;  // its next call, if it posts one
-  void Start(uint32_t local, const HeldPost& held);
+  void Start(uint32_t local, const HeldPost& held, absl::Time now);
   void Handle(EpochPort* port, const PortEvent& event);
   void RetireEpochs();
-  void TellFailure(const Member& member, uint64_t value, CallSeq sequence, const schedule::FailureReport& why);
+  void TellFailure(const Member& member, uint64_t value, CallSeq sequence, const schedule::CallArguments& arguments,
+                   const schedule::FailureReport& why);
+  // Of a call that has ended for a rank here.
+  void NoteEnd(const Member& member, CallSeq sequence, const schedule::CallArguments& arguments,
+               schedule::Failure failure);
+  void FinishIfDone(EpochPort* port, CallSeq sequence);
   void BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const schedule::CallArguments& a,
                      Rank rank_b, const std::string& node_b, const schedule::CallArguments& b);
   const Remembered* Recall(CallSeq sequence) const;

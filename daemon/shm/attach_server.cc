@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "daemon/core/instruments.h"
 
 namespace copse::daemon {
 namespace {
@@ -102,7 +103,8 @@ bool AttachServer::ReadPosts() {
 
 void AttachServer::WakeClients() {
   for (const std::unique_ptr<ClientSession>& session : sessions_) {
-    if (session->TakeEventsPut()) session->WakeIfWaiting();
+    if (!session->TakeEventsPut() || !session->WakeIfWaiting()) continue;
+    if (options_.instruments != nullptr) options_.instruments->ClientWoken(session->client());
   }
 }
 

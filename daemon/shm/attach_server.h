@@ -38,6 +38,8 @@ class AttachServer {
   bool ReadPosts();
   // Wakes clients that got events since the last call and sleep.
   void WakeClients();
+  // Times that clients have rung since the start.
+  uint64_t doorbells() const { return context_.doorbells; }
   // When ReadPosts has something to do at the latest.
   absl::Time NextDeadline() const;
 

@@ -93,8 +93,10 @@ void ClientPort::PutEvent(uint64_t value, uint64_t sequence, int32_t status, std
   header_->eq_futex.store(static_cast<uint32_t>(eq_tail_), std::memory_order_seq_cst);
 }
 
-void ClientPort::WakeIfWaiting() {
-  if (header_->eq_waiting.load(std::memory_order_seq_cst) != 0) Wake();
+bool ClientPort::WakeIfWaiting() {
+  if (header_->eq_waiting.load(std::memory_order_seq_cst) == 0) return false;
+  Wake();
+  return true;
 }
 
 void ClientPort::Close() {

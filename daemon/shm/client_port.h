@@ -52,8 +52,8 @@ class ClientPort {
   // Needs room, which the caller keeps account of. `text`: kept if not empty, cut to what fits.
   // Wakes nobody.
   void PutEvent(uint64_t value, uint64_t sequence, int32_t status, std::string_view text);
-  // Wakes the client if it sleeps on its event queue.
-  void WakeIfWaiting();
+  // Wakes the client if it sleeps on its event queue. True if it does.
+  bool WakeIfWaiting();
 
   // The port is gone: says so and wakes the client.
   void Close();

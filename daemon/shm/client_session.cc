@@ -242,7 +242,8 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
   // Never read: its flags are shared with the client, who could make a read block.
   doorbell_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell_.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  RETURN_IF_ERROR(context_->poller->Watch(doorbell_.get(), EPOLLIN | EPOLLET, nullptr));
+  RETURN_IF_ERROR(
+      context_->poller->Watch(doorbell_.get(), EPOLLIN | EPOLLET, [this](uint32_t) { ++context_->doorbells; }));
   hello.dq_entries = sizes.dq_entries;
   hello.eq_entries = sizes.eq_entries;
   auto calls = std::make_unique<ClientCalls>(context_->core, std::move(port), options.regions);

@@ -19,6 +19,7 @@
 #include "client/attach_protocol.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
+#include "daemon/core/instruments.h"
 #include "daemon/loop/poller.h"
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/client_calls.h"
@@ -46,6 +47,7 @@ struct AttachOptions {
   // A dying process closes its socket a moment before it is seen dead: wait that long for the
   // better reason.
   absl::Duration hang_up_grace = absl::Milliseconds(5);
+  Instruments* instruments = nullptr;  // null: none
 };
 
 // What sessions share.
@@ -56,6 +58,7 @@ struct SessionContext {
   DaemonCore* core;
   const DaemonPage* page;
   uint64_t ports_bytes = 0;  // in use, of all sessions
+  uint64_t doorbells = 0;    // rung by clients
 };
 
 // Life: Start, then callbacks of poller and core and calls of Read and Tick, in any order; once
@@ -71,6 +74,7 @@ class ClientSession final : public ClientSink {
 
   bool attached() const { return calls_ != nullptr; }
   bool doomed() const { return doomed_; }
+  ClientId client() const { return client_; }
   bool HasPosts() const { return calls_->HasPosts(); }
   // Takes some posts in, answers what waited for calls to end. True if it did anything. Only if
   // attached.
@@ -80,7 +84,8 @@ class ClientSession final : public ClientSink {
   absl::Time NextDeadline() const { return next_deadline_; }
   // True if events were put since the last call of it.
   bool TakeEventsPut() { return std::exchange(events_put_, false); }
-  void WakeIfWaiting() { calls_->port().WakeIfWaiting(); }
+  // True if it slept.
+  bool WakeIfWaiting() { return calls_->port().WakeIfWaiting(); }
 
   // Tells the client why, and takes it from the core. `why` replaces a doomed session's own reason
   // if not empty.

@@ -42,6 +42,7 @@ class OneNodePlanner final : public PlannerLink {
   void On(const schedule::TeamBroken&) {}
   void On(const schedule::EpochQuery&) {}
   void On(const schedule::StatusReply&) {}
+  void On(const schedule::TraceReply&) {}
 
   const schedule::NodeAnnouncement node_;
   uint64_t next_team_ = 1;

@@ -23,6 +23,7 @@ struct ClusterOptions {
   absl::Duration node_timeout = absl::Seconds(10);
   absl::Duration team_formation_timeout = absl::Seconds(30);
   uint64_t memory_limit_bytes = 256u << 20;
+  bool instruments = false;  // simulated daemons have histograms and traces only if asked
 };
 
 // One application process: where it runs and what it does.

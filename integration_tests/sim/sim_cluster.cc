@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "daemon/core/daemon_core.h"
+#include "daemon/core/instruments.h"
 #include "integration_tests/sim/sim_client.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/planner.h"
@@ -77,6 +78,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
   struct Node : public daemon::PlannerLink, public ClientHost {
     Impl* cluster = nullptr;
     sim::NodeNumber number = 0;
+    std::unique_ptr<daemon::Instruments> instruments;  // null unless asked for
     std::unique_ptr<daemon::DaemonCore> daemon;
     coordinator::SessionId session = 0;  // 0: no stream
     uint64_t life = 0;                   // which start of the daemon an event belongs to
@@ -137,6 +139,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     if (node->daemon == nullptr) return;
     network_->Crash(node->number);
     node->daemon.reset();
+    node->instruments.reset();
     node->held.clear();
     ++node->life;
     EndSession(node);
@@ -229,6 +232,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
         timeout, absl::StrCat("node ", NameOf(n), " is ", state));
   }
 
+  const daemon::Instruments* instruments(uint32_t n) const { return nodes_[n]->instruments.get(); }
+
   void Pass(absl::Duration duration) {
     (void)Await([] { return false; }, duration, "time passes").ok();
   }
@@ -305,6 +310,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.heartbeat = options_.heartbeat;
     options.node_timeout = options_.node_timeout;
+    if (options_.instruments) node->instruments = std::make_unique<daemon::Instruments>(simulator_.clock(), 1 << 14);
+    options.instruments = node->instruments.get();
     node->daemon =
         std::make_unique<daemon::DaemonCore>(simulator_.clock(), network_->transport(node->number), node, options);
     ConnectLater(node);
@@ -441,6 +448,7 @@ void SimCluster::Pass(absl::Duration duration) { impl_->Pass(duration); }
 absl::Time SimCluster::Now() const { return impl_->simulator().Now(); }
 void SimCluster::CutLink(uint32_t a, uint32_t b) { impl_->network().Cut(impl_->number(a), impl_->number(b)); }
 void SimCluster::HealLinks() { impl_->network().HealAll(); }
+const daemon::Instruments* SimCluster::instruments(uint32_t node) const { return impl_->instruments(node); }
 uint64_t SimCluster::trace_hash() const { return impl_->simulator().trace_hash(); }
 
 }  // namespace copse::scenario

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/core/instruments.h"
 #include "integration_tests/scenarios/cluster.h"
 #include "offload_emu/sim/simulator.h"
 #include "offload_emu/sim/virtual_network.h"
@@ -47,6 +48,8 @@ class SimCluster : public Cluster {
   void CutLink(uint32_t a, uint32_t b);
   void HealLinks();
   uint64_t trace_hash() const;
+  // Of a node whose daemon lives; null unless ClusterOptions asked.
+  const daemon::Instruments* instruments(uint32_t node) const;
 
  private:
   class Impl;

@@ -11,6 +11,12 @@
 #include "planner/coordinator/coordinator_impl.h"
 
 namespace copse::coordinator {
+namespace {
+
+// The first version of the protocol whose daemons know TraceQuery; an older one would end the stream at it.
+constexpr uint32_t kTraceProto = 2;
+
+}  // namespace
 
 // --- Nodes ---
 
@@ -135,7 +141,7 @@ absl::StatusOr<PlanExplanation> Coordinator::Impl::Explain(PlanId id) const {
 // --- Status ---
 
 void Coordinator::Impl::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
-                                    std::function<void(const StatusAnswer&)> done) {
+                                    std::function<void(const StatusAnswer&)> done, bool latencies) {
   const uint64_t id = next_query_++;
   Query query;
   query.done = std::move(done);
@@ -157,7 +163,42 @@ void Coordinator::Impl::QueryStatus(const std::vector<std::string>& nodes, absl:
   const std::set<std::string> waiting = query.waiting;
   queries_.emplace(id, std::move(query));
   if (waiting.empty()) return FinishQuery(id);
-  for (const std::string& name : waiting) sink_->Send(nodes_.at(name).session, schedule::StatusQuery{id});
+  for (const std::string& name : waiting) sink_->Send(nodes_.at(name).session, schedule::StatusQuery{id, latencies});
+}
+
+// --- Traces ---
+
+void Coordinator::Impl::QueryTrace(const std::string& name, schedule::TraceQuery query, absl::Duration timeout,
+                                   std::function<void(const absl::StatusOr<TraceAnswer>&)> done) {
+  const auto it = nodes_.find(name);
+  if (it == nodes_.end()) return done(absl::NotFoundError(absl::StrCat("node ", name, ": not known")));
+  const Node& node = it->second;
+  if (node.session == 0) return done(absl::UnavailableError(absl::StrCat("node ", name, ": not connected")));
+  if (node.announcement.formats.proto < kTraceProto) {
+    return done(absl::FailedPreconditionError(
+        absl::StrCat("node ", name, ": its daemon is too old (proto=", node.announcement.formats.proto,
+                     ", limit=", kTraceProto, ")")));
+  }
+  query.query = next_query_++;
+  PendingTrace pending{.node = name, .asked = clock_->Now(), .timer = {}, .done = std::move(done)};
+  pending.timer = timers_.Set(pending.asked + timeout, [this, id = query.query, name] {
+    FinishTrace(id, absl::DeadlineExceededError(absl::StrCat("node ", name, ": does not answer in time")));
+  });
+  traces_.emplace(query.query, std::move(pending));
+  sink_->Send(node.session, query);
+}
+
+void Coordinator::Impl::OnTraceReply(Node& node, const schedule::TraceReply& message) {
+  const auto it = traces_.find(message.query);
+  if (it == traces_.end() || it->second.node != node.announcement.name) return;
+  FinishTrace(message.query, TraceAnswer{message, it->second.asked, clock_->Now()});
+}
+
+void Coordinator::Impl::FinishTrace(uint64_t id, const absl::StatusOr<TraceAnswer>& answer) {
+  auto entry = traces_.extract(id);
+  if (entry.empty()) return;
+  timers_.Cancel(entry.mapped().timer);
+  entry.mapped().done(answer);
 }
 
 void Coordinator::Impl::OnStatusReply(Node& node, const schedule::StatusReply& message) {
@@ -178,6 +219,13 @@ void Coordinator::Impl::NodeSilent(const std::string& node) {
     if (query.waiting.empty()) finished.push_back(id);
   }
   for (const uint64_t id : finished) FinishQuery(id);
+  std::vector<uint64_t> unanswered;
+  for (const auto& [id, trace] : traces_) {
+    if (trace.node == node) unanswered.push_back(id);
+  }
+  for (const uint64_t id : unanswered) {
+    FinishTrace(id, absl::UnavailableError(absl::StrCat("node ", node, ": lost while it was asked")));
+  }
 }
 
 void Coordinator::Impl::FinishQuery(uint64_t id) {

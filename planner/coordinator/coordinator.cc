@@ -184,6 +184,7 @@ void Coordinator::Impl::OnMessage(SessionId session, const schedule::FromDaemon&
         if constexpr (std::is_same_v<T, schedule::TeamBroken>) OnTeamBroken(*node, m);
         if constexpr (std::is_same_v<T, schedule::EpochQuery>) OnEpochQuery(*node, m);
         if constexpr (std::is_same_v<T, schedule::StatusReply>) OnStatusReply(*node, m);
+        if constexpr (std::is_same_v<T, schedule::TraceReply>) OnTraceReply(*node, m);
       },
       message);
 }
@@ -219,8 +220,12 @@ void Coordinator::ReplanTeam(TeamId team, const PlanOptions& options, std::funct
   impl_->ReplanTeam(team, options, std::move(done));
 }
 void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
-                              std::function<void(const StatusAnswer&)> done) {
-  impl_->QueryStatus(nodes, timeout, std::move(done));
+                              std::function<void(const StatusAnswer&)> done, bool latencies) {
+  impl_->QueryStatus(nodes, timeout, std::move(done), latencies);
+}
+void Coordinator::QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
+                             std::function<void(const absl::StatusOr<TraceAnswer>&)> done) {
+  impl_->QueryTrace(node, query, timeout, std::move(done));
 }
 std::vector<CollectiveInfo> Coordinator::MergeCalls(const StatusAnswer& answer) const {
   return impl_->MergeCalls(answer);

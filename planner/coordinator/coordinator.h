@@ -73,6 +73,12 @@ struct StatusAnswer {
   std::vector<schedule::DaemonStatus> nodes;  // by name
   std::vector<std::string> silent;            // asked, but lost or too late
 };
+// A piece of a daemon's trace, and how the planner's clock stood meanwhile.
+struct TraceAnswer {
+  schedule::TraceReply reply;
+  absl::Time asked;
+  absl::Time heard;
+};
 // A call in flight, put together from what the nodes say.
 struct CollectiveInfo {
   TeamId team{0};
@@ -125,9 +131,14 @@ class Coordinator {
   // Switches the team to newly made plans. `done` is called once, maybe before this returns: with OK when every node
   // runs the new epoch, ABORTED when the old one goes on, DATA_LOSS if the team broke meanwhile.
   void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
-  // Asks `nodes` (empty: all that are connected) for their status. `done` is called once, maybe before this returns.
+  // Asks `nodes` (empty: all that are connected) for their status, with their latencies if `latencies`. `done` is
+  // called once, maybe before this returns.
   void QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
-                   std::function<void(const StatusAnswer&)> done);
+                   std::function<void(const StatusAnswer&)> done, bool latencies = false);
+  // Asks a node for a piece of its trace (`query`'s number is set here). `done` is called once, maybe before this
+  // returns: NOT_FOUND; FAILED_PRECONDITION: its daemon is too old; UNAVAILABLE: it is lost; DEADLINE_EXCEEDED.
+  void QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
+                  std::function<void(const absl::StatusOr<TraceAnswer>&)> done);
   // Calls in flight by (team, sequence). A rank is missing if no node says that it has joined, and its node says that
   // it has not come so far or says nothing at all.
   std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;

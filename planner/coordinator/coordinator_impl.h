@@ -53,7 +53,9 @@ class Coordinator::Impl {
   absl::Status BreakTeam(TeamId team, const std::string& why);
   void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
   void QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
-                   std::function<void(const StatusAnswer&)> done);
+                   std::function<void(const StatusAnswer&)> done, bool latencies);
+  void QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
+                  std::function<void(const absl::StatusOr<TraceAnswer>&)> done);
   std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;
 
  private:
@@ -158,6 +160,14 @@ class Coordinator::Impl {
     TimerId timer;
     std::function<void(const StatusAnswer&)> done;
   };
+  struct PendingTrace {
+    std::string node;
+    absl::Time asked;
+    TimerId timer;
+    std::function<void(const absl::StatusOr<TraceAnswer>&)> done;
+  };
+  void OnTraceReply(Node& node, const schedule::TraceReply& message);
+  void FinishTrace(uint64_t query, const absl::StatusOr<TraceAnswer>& answer);
   void OnStatusReply(Node& node, const schedule::StatusReply& message);
   void NodeSilent(const std::string& node);  // it will not answer any more
   void FinishQuery(uint64_t query);
@@ -179,6 +189,7 @@ class Coordinator::Impl {
   std::set<TeamId> ended_;  // by this coordinator; the newest kEndedTeamsMax
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;
+  std::map<uint64_t, PendingTrace> traces_;
   uint64_t next_query_ = 1;
   NextIds next_;
   NextIds reserved_;        // what the store holds

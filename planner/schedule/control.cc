@@ -5,6 +5,18 @@
 
 namespace copse::schedule {
 
+std::string_view CallPartName(CallPart part) {
+  switch (part) {
+    case CallPart::kCall:
+      return "call";
+    case CallPart::kRanks:
+      return "ranks";
+    case CallPart::kNetwork:
+      return "network";
+  }
+  return "unknown";
+}
+
 std::string DescribeTeam(const TeamIdentity& identity) {
   std::string text = absl::StrCat("'", identity.name, "'");
   if (!identity.job.empty()) absl::StrAppend(&text, " of job ", identity.job);

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -156,6 +158,23 @@ struct RankProgress {
   Rank rank{0};
   CallSeq calls{0};
 };
+// What a part of the calls of one collective and size class took at one node.
+enum class CallPart : uint8_t {
+  kCall = 0,     // of each rank: from its post to its completion
+  kRanks = 1,    // from the node's first rank to its last
+  kNetwork = 2,  // from the node's last rank to the end of the call there
+};
+inline constexpr int kCallPartCount = 3;
+std::string_view CallPartName(CallPart part);  // call, ranks, network
+struct LatencyStatus {
+  Collective collective = Collective::kBarrier;
+  uint64_t bytes_min = 0, bytes_max = 0;  // the size class: a call's message, both ends included
+  CallPart part = CallPart::kCall;
+  // As in base/histogram.h, in nanoseconds; only buckets that are not empty, ascending.
+  uint64_t sum_ns = 0, min_ns = 0, max_ns = 0;
+  std::vector<std::pair<uint32_t, uint64_t>> buckets;
+  friend bool operator==(const LatencyStatus&, const LatencyStatus&) = default;
+};
 struct DaemonStatus {
   std::string node;
   Incarnation incarnation{0};
@@ -166,14 +185,31 @@ struct DaemonStatus {
   std::vector<CallStatus> calls;
   std::vector<RankProgress> progress;  // of all ranks on this node
   std::map<std::string, uint64_t> counters;
+  std::vector<LatencyStatus> latencies;  // if asked for
 };
 struct StatusReply {
   uint64_t query = 0;
   DaemonStatus status;
 };
 
+// A piece of a daemon's trace: what TraceQuery asked for.
+struct TraceReply {
+  uint64_t query = 0;
+  // Daemons with the same clock read the same clock (one kernel), so their times need no correction. Opaque.
+  std::string clock;
+  int64_t now_ns = 0;   // that clock, when the piece was taken: records' times are of it
+  int64_t wall_ns = 0;  // the wall clock at the same moment, since 1970
+  uint64_t first = 0;   // number of the first record here; higher than asked: those before are overwritten
+  uint64_t next = 0;    // number of the next record that will be made
+  bool off = false;     // the daemon keeps no trace
+  std::string records;  // kTraceRecordBytes each, as docs/reference/instruments.md draws them
+  friend bool operator==(const TraceReply&, const TraceReply&) = default;
+};
+inline constexpr uint32_t kTraceRecordBytes = 32;
+inline constexpr uint32_t kTracePieceRecordsMax = 8192;  // in one TraceReply
+
 using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
-                                EpochQuery, StatusReply>;
+                                EpochQuery, StatusReply, TraceReply>;
 
 // --- Planner to daemon ---
 struct Registered {
@@ -210,12 +246,19 @@ struct EndTeam {  // every node has left: forget it
 };
 struct StatusQuery {
   uint64_t query = 0;
+  bool latencies = false;  // with them
+};
+struct TraceQuery {
+  uint64_t query = 0;
+  uint64_t from = 0;     // number of the first record wanted
+  uint32_t records = 0;  // at most; the daemon gives fewer in one piece
+  int64_t last_ns = -1;  // >= 0: only records of the last so many nanoseconds
 };
 struct Drain {  // accept no new teams
   bool on = true;
 };
 
-using ToDaemon = std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain>;
+using ToDaemon = std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain, TraceQuery>;
 
 }  // namespace copse::schedule
 

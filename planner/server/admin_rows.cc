@@ -28,6 +28,34 @@ void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row) {
   row->set_connected(info.connected);
 }
 
+void FillLatency(const schedule::LatencyStatus& latency, v1::LatencyRow* row) {
+  row->set_collective(std::string(CollectiveName(latency.collective)));
+  row->set_bytes_min(latency.bytes_min);
+  row->set_bytes_max(latency.bytes_max);
+  row->set_part(std::string(CallPartName(latency.part)));
+  row->set_sum_ns(latency.sum_ns);
+  row->set_min_ns(latency.min_ns);
+  row->set_max_ns(latency.max_ns);
+  for (const auto& [bucket, count] : latency.buckets) {
+    row->add_bucket(bucket);
+    row->add_count(count);
+  }
+}
+
+void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply) {
+  const schedule::TraceReply& from = answer.reply;
+  reply->set_clock(from.clock);
+  reply->set_now_ns(from.now_ns);
+  reply->set_wall_ns(from.wall_ns);
+  const absl::Duration round_trip = answer.heard - answer.asked;
+  reply->set_planner_ns(absl::ToUnixNanos(answer.asked + round_trip / 2));
+  reply->set_round_trip_ns(absl::ToInt64Nanoseconds(round_trip));
+  reply->set_first(from.first);
+  reply->set_next(from.next);
+  reply->set_off(from.off);
+  reply->set_records(from.records);
+}
+
 void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row) {
   const schedule::TeamLayout& layout = info.layout;
   row->set_id(layout.id.value());

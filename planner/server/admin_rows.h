@@ -13,6 +13,9 @@
 namespace copse::planner {
 
 void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row);
+void FillLatency(const schedule::LatencyStatus& latency, v1::LatencyRow* row);
+// All but the node's name and incarnation.
+void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply);
 void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row);
 // Without the critical path, which costs a prediction.
 void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row);

@@ -288,17 +288,42 @@ grpc::ServerUnaryReactor* AdminService::GetStats(grpc::CallbackServerContext* co
       if (const auto info = coordinator_->Node(request->node()); !info.ok()) return done(info.status());
       nodes.push_back(request->node());
     }
-    coordinator_->QueryStatus(nodes, TimeoutOf(request->timeout_s()),
-                              [reply, done](const coordinator::StatusAnswer& answer) {
-                                for (const schedule::DaemonStatus& status : answer.nodes) {
-                                  v1::NodeStats* row = reply->add_stats();
-                                  row->set_node(rpc::ToUtf8(status.node));
-                                  for (const auto& [name, count] : status.counters)
-                                    (*row->mutable_counters())[name] = count;
-                                }
-                                for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
-                                done(absl::OkStatus());
-                              });
+    coordinator_->QueryStatus(
+        nodes, TimeoutOf(request->timeout_s()),
+        [reply, done](const coordinator::StatusAnswer& answer) {
+          for (const schedule::DaemonStatus& status : answer.nodes) {
+            v1::NodeStats* row = reply->add_stats();
+            row->set_node(rpc::ToUtf8(status.node));
+            for (const auto& [name, count] : status.counters) (*row->mutable_counters())[name] = count;
+            for (const schedule::LatencyStatus& latency : status.latencies) FillLatency(latency, row->add_latencies());
+          }
+          for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
+          done(absl::OkStatus());
+        },
+        request->latencies());
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::GetTrace(grpc::CallbackServerContext* context,
+                                                 const v1::GetTraceRequest* request, v1::GetTraceReply* reply) {
+  return Serve(context, "GetTrace", [this, request, reply](const Done& done) {
+    const auto info = coordinator_->Node(request->node());
+    if (!info.ok()) return done(info.status());
+    schedule::TraceQuery query;
+    query.from = request->from();
+    query.records = request->records() == 0 ? schedule::kTracePieceRecordsMax : request->records();
+    if (request->has_last_s()) {
+      // Not a number, or too large for nanoseconds: all.
+      const double last_ns = request->last_s() * 1e9;
+      query.last_ns = last_ns >= 0 && last_ns < 9e18 ? static_cast<int64_t>(last_ns) : -1;
+    }
+    reply->set_node(request->node());
+    reply->set_incarnation(info->announcement.incarnation.value());
+    coordinator_->QueryTrace(request->node(), query, TimeoutOf(request->timeout_s()),
+                             [reply, done](const absl::StatusOr<coordinator::TraceAnswer>& answer) {
+                               if (answer.ok()) FillTrace(*answer, reply);
+                               done(answer.status());
+                             });
   });
 }
 

@@ -31,6 +31,8 @@ class AdminService final : public v1::AdminService::CallbackService {
                                       v1::ListNodesReply*) override;
   grpc::ServerUnaryReactor* ShowNode(grpc::CallbackServerContext*, const v1::ShowNodeRequest*,
                                      v1::ShowNodeReply*) override;
+  grpc::ServerUnaryReactor* GetTrace(grpc::CallbackServerContext*, const v1::GetTraceRequest*,
+                                     v1::GetTraceReply*) override;
   grpc::ServerUnaryReactor* DrainNode(grpc::CallbackServerContext*, const v1::DrainNodeRequest*,
                                       v1::DrainNodeReply*) override;
   grpc::ServerUnaryReactor* ListTeams(grpc::CallbackServerContext*, const v1::ListTeamsRequest*,

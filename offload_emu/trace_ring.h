@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happened lately, as records of 32 bytes in a ring: always on, read when somebody asks where the time went.
+// docs/reference/instruments.md tells what each kind's fields mean.
+#ifndef COPSE_OFFLOAD_EMU_TRACE_RING_H_
+#define COPSE_OFFLOAD_EMU_TRACE_RING_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/ids.h"
+
+namespace copse::emu {
+
+// Numbers travel to copsectl: never renumber.
+enum class TraceKind : uint8_t {
+  kNone = 0,
+  kCallPosted = 1,      // a rank's call was seen. subject: client; peer: rank; phase: collective
+  kCallArmed = 2,       // the node's first rank is here: sequences stand armed. subject: port
+  kRanksArrived = 3,    // the node's last rank is here. subject: port
+  kCallCompleted = 4,   // an event for a rank. subject: client; peer: rank; phase: collective
+  kCallOver = 5,        // nothing of the call is left at this node. subject: port
+  kPacketReceived = 6,  // subject: our label; peer: sender's tag; phase: counter within the slot
+  kPacketSent = 7,      // put into the outbox. subject: receiver's label; peer: its tag; phase: counter there
+  kFramesSent = 8,      // given to the transport. subject: frames; peer: receiver's tag
+  kReduceBegin = 9,     // subject: port; peer: operands
+  kReduceEnd = 10,      // the same
+  kCopyBegin = 11,      // subject: port
+  kCopyEnd = 12,        // the same
+  kTriggerFired = 13,   // subject: port; phase: counter within the slot; peer: its value
+  kClientWoken = 14,    // subject: client
+  kCreditStall = 15,    // subject: receiver's label; peer: its tag
+  kEpochSwitch = 16,    // call: the epoch's first; subject: epoch
+  kTeamBroken = 17,     // subject: why (schedule::Failure); peer: tag of the daemon that told, or 0
+  kLoopSleep = 18,
+  kLoopWake = 19,
+};
+inline constexpr int kTraceKindCount = 20;
+
+enum TraceFlags : uint8_t { kTraceFailed = 1 };
+
+// Fields that a kind does not name are 0. `team` and `call` are the low 32 bits.
+struct TraceRecord {
+  int64_t time_ns = 0;  // of the clock that the ring was given; strictly ascending within a ring
+  TraceKind kind = TraceKind::kNone;
+  uint8_t flags = 0;
+  uint16_t phase = 0;
+  uint32_t team = 0;
+  uint32_t call = 0;
+  uint32_t subject = 0;
+  uint32_t peer = 0;
+  uint32_t bytes = 0;
+};
+static_assert(sizeof(TraceRecord) == 32);
+
+// 32 bits that tell daemons of a trace apart.
+constexpr uint32_t TraceTag(Incarnation incarnation) {
+  return static_cast<uint32_t>(incarnation.value() ^ (incarnation.value() >> 32));
+}
+
+// A TraceRing keeps the newest records. Its memory is touched, and so taken, as records come.
+//
+// Reading the clock costs more than writing a record, so a turn of the loop reads it once, at its first record, and
+// where time passes: Stamp. Records with the same reading differ by 1 ns, in their order. Thread-compatible.
+class TraceRing {
+ public:
+  static constexpr uint32_t kRecordsMax = 1u << 22;
+
+  // `records` is rounded up to a power of two; 1 to kRecordsMax. `*clock` outlives it.
+  TraceRing(const Clock* clock, uint32_t records)
+      : clock_(clock),
+        mask_(std::bit_ceil(records) - 1),
+        records_(static_cast<TraceRecord*>(::operator new((mask_ + 1) * sizeof(TraceRecord)))) {}
+  TraceRing(const TraceRing&) = delete;
+  TraceRing& operator=(const TraceRing&) = delete;
+
+  // A turn begins: the next record reads the clock.
+  void NewTurn() { stale_ = true; }
+  // Time has passed: the next record reads the clock.
+  void Stamp() { stale_ = true; }
+  // Somebody has read the clock anyway.
+  void Stamp(absl::Time now) {
+    now_ns_ = std::max(now_ns_, absl::ToUnixNanos(now));
+    stale_ = false;
+  }
+
+  void Record(TraceRecord record) {
+    if (stale_) Stamp(clock_->Now());
+    record.time_ns = now_ns_++;
+    records_[next_++ & mask_] = record;
+  }
+
+  uint64_t next() const { return next_; }  // records made so far; the next one's number
+  uint64_t oldest() const { return next_ > mask_ ? next_ - mask_ - 1 : 0; }
+  uint32_t capacity() const { return static_cast<uint32_t>(mask_ + 1); }
+
+  // Copies records from number `from` on, at most `count_max`, to `*out`. Returns the first one's number, which is
+  // higher than `from` if that was overwritten.
+  uint64_t Read(uint64_t from, uint32_t count_max, std::vector<TraceRecord>* out) const {
+    const uint64_t first = std::clamp(from, oldest(), next_);
+    const uint64_t end = std::min(next_, first + count_max);
+    out->clear();
+    out->reserve(end - first);
+    for (uint64_t i = first; i < end; ++i) out->push_back(records_[i & mask_]);
+    return first;
+  }
+  // The number of the first record that is not before `time_ns`.
+  uint64_t FirstSince(int64_t time_ns) const {
+    uint64_t low = oldest();
+    uint64_t high = next_;
+    while (low < high) {
+      const uint64_t middle = low + (high - low) / 2;
+      if (records_[middle & mask_].time_ns < time_ns) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+ private:
+  // Uninitialised until written, so that the kernel gives no memory for it.
+  struct Free {
+    void operator()(TraceRecord* records) const { ::operator delete(records); }
+  };
+
+  const Clock* const clock_;
+  const uint64_t mask_;
+  int64_t now_ns_ = 0;
+  bool stale_ = true;
+  uint64_t next_ = 0;
+  const std::unique_ptr<TraceRecord[], Free> records_;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_TRACE_RING_H_
