@@ -316,7 +316,9 @@ absl::Status Parser::ReadNodes(const YAML::Node& list) {
 }
 
 absl::StatusOr<Topology> Parser::Parse(const YAML::Node& document) {
-  ASSIGN_OR_RETURN(const Fields fields, ReadFields(document, "topology", {"version", "defaults", "switches", "nodes"}));
+  // `fabric` is for a test network that emulates this cluster, and nothing here depends on it.
+  ASSIGN_OR_RETURN(const Fields fields,
+                   ReadFields(document, "topology", {"version", "defaults", "switches", "nodes", "fabric"}));
   RETURN_IF_ERROR(ReadVersion(fields, document));
   const FlatCosts flat;
   defaults_ = {flat.overhead_ns, flat.receive_overhead_ns, flat.latency_ns, flat.bandwidth_bytes_per_s, flat.cores};

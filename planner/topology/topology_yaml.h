@@ -12,7 +12,7 @@
 //
 // A link's figures belong to its lower end. A node may also have `receive_overhead` (else it is `overhead`), `cores`,
 // and `host` (nodes of one host share its cores); all but `host` may have defaults. Names are made of letters, digits,
-// "-", "_" and ".".
+// "-", "_" and ".". A section `fabric` is skipped: it describes to integration_tests/fabric how to emulate the cluster.
 #ifndef COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
 #define COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
 

@@ -52,6 +52,15 @@ TEST(ParseTopologyYamlTest, ReadsTheDocumentedExample) {
   EXPECT_EQ(topology->nodes()[3].cores, 0u);
 }
 
+TEST(ParseTopologyYamlTest, SkipsWhatOnlyTheTestNetworkReads) {
+  const auto bare = ParseTopologyYaml(kExample, "t.yaml");
+  const auto topology =
+      ParseTopologyYaml(absl::StrCat(kExample, "fabric: {seed: 7, links: {rack1: {loss: 1%}}}\n"), "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(topology->switches(), bare->switches());
+  EXPECT_EQ(topology->nodes(), bare->nodes());
+}
+
 TEST(ParseTopologyYamlTest, DefaultsFillWhatIsMissing) {
   const auto topology = ParseTopologyYaml(
       "version: 1\n"
