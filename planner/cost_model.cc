@@ -104,6 +104,7 @@ class Simulation {
         parameters_(costs.parameters()),
         arguments_(arguments),
         trace_(options.critical_path),
+        post_ns_(options.post_ns),
         nodes_(shape.node_count()) {}
 
   absl::StatusOr<Prediction> Run();
@@ -126,14 +127,17 @@ class Simulation {
     uint32_t cause = kNone;                          // of ranks
     uint32_t last_span = kNone;
     uint32_t host = 0;
-    bool busy = false;    // running, or in its host's queue
-    bool posted = false;  // of ranks
+    int64_t runnable_at = 0;  // on a host with limited cores
+    bool busy = false;        // running, or in its host's queue
+    bool waited = false;      // for a core, before it runs now
+    bool posted = false;      // of ranks
   };
   struct Host {
     std::deque<uint32_t> runnable;
     uint32_t cores_free = 0;
     bool limited = false;
     uint32_t last_span = kNone;  // of the actor that gave a core back last
+    int64_t wanted_at = -1;      // when somebody last had to wait for a core
   };
   // A result that is there before its rank.
   struct Deferred {
@@ -155,13 +159,13 @@ class Simulation {
     uint32_t links_begin, links_end;  // in links_
     int64_t tail_ns;                  // the tail follows the head by this at the receiver
   };
-  enum class EventKind : uint8_t { kDone, kHop, kArrived, kResult };
+  enum class EventKind : uint8_t { kDone, kHop, kArrived, kTurn };
   struct Event {
     int64_t time;
     uint64_t order;  // of creation
     EventKind kind;
     uint32_t who;    // actor, packet, or rank
-    uint32_t where;  // kHop: index in links_; kResult: span
+    uint32_t where;  // kHop: index in links_; kTurn (of a rank): span
     friend bool operator>(const Event& a, const Event& b) {
       return a.time != b.time ? a.time > b.time : a.order > b.order;
     }
@@ -181,6 +185,7 @@ class Simulation {
   void MakeRunnable(uint32_t actor, int64_t time);
   void GiveCores(uint32_t host, int64_t time);
   void RunActor(uint32_t actor, int64_t time);
+  void GetGoing(uint32_t actor, int64_t time);
   void RunRank(uint32_t actor);
   void RunDaemon(uint32_t node, const Item& item);
   void Finish(uint32_t actor, int64_t time);
@@ -206,6 +211,7 @@ class Simulation {
   const CostParameters& parameters_;
   const schedule::CallArguments& arguments_;
   const bool trace_;
+  const std::vector<int64_t>& post_ns_;
   const uint32_t nodes_;
 
   std::vector<schedule::Segment> segments_;
@@ -245,7 +251,10 @@ absl::Status Simulation::Prepare() {
     state.wait.assign(segment_count, 0);
   }
   actors_.resize(nodes_ + shape_.size());
-  for (uint32_t v = 0; v < nodes_; ++v) actors_[v].host = costs_.node(v).host;
+  for (uint32_t v = 0; v < nodes_; ++v) {
+    actors_[v].host = costs_.node(v).host;
+    if (!post_ns_.empty()) actors_[v].idle_since = 0;
+  }
   for (uint32_t r = 0; r < shape_.size(); ++r) {
     actors_[nodes_ + r].host = costs_.node(shape_.NodeOf(Rank(r)).value()).host;
   }
@@ -262,7 +271,13 @@ absl::Status Simulation::Prepare() {
 
 absl::StatusOr<Prediction> Simulation::Run() {
   RETURN_IF_ERROR(Prepare());
-  for (uint32_t r = 0; r < shape_.size(); ++r) MakeRunnable(nodes_ + r, 0);
+  for (uint32_t r = 0; r < shape_.size(); ++r) {
+    if (post_ns_.empty() || post_ns_[r] == 0) {
+      MakeRunnable(nodes_ + r, 0);
+    } else {
+      Push(post_ns_[r], EventKind::kTurn, r, kNone);
+    }
+  }
   while (!events_.empty() && failure_.ok()) {
     const Event event = events_.top();
     events_.pop();
@@ -281,7 +296,7 @@ absl::StatusOr<Prediction> Simulation::Run() {
         AddItem(packet.to, {event.time, transfer, packet.from, packet.segment, packet.phase, false}, event.time);
         break;
       }
-      case EventKind::kResult: {
+      case EventKind::kTurn: {
         Actor& rank = actors_[nodes_ + event.who];
         rank.ready = event.time;
         rank.cause = event.where;
@@ -337,6 +352,7 @@ void Simulation::MakeRunnable(uint32_t actor, int64_t time) {
   actors_[actor].busy = true;
   const uint32_t host = actors_[actor].host;
   if (!hosts_[host].limited) return RunActor(actor, time);
+  actors_[actor].runnable_at = time;
   hosts_[host].runnable.push_back(actor);
   GiveCores(host, time);
 }
@@ -347,6 +363,8 @@ void Simulation::GiveCores(uint32_t host, int64_t time) {
     const uint32_t actor = here.runnable.front();
     here.runnable.pop_front();
     --here.cores_free;
+    actors_[actor].waited = time > actors_[actor].runnable_at;
+    if (actors_[actor].waited) here.wanted_at = time;
     RunActor(actor, time);
   }
 }
@@ -363,8 +381,7 @@ void Simulation::RunActor(uint32_t actor, int64_t time) {
     self.first_item = item.next;
     const bool goes_on = self.idle_since == time && self.last_span != kNone;
     now_span_ = time == item.ready ? item.cause : goes_on ? self.last_span : hosts_[self.host].last_span;
-    const bool asleep = self.idle_since < 0 || (self.idle_since < time && time - self.idle_since > parameters_.spin_ns);
-    if (asleep) Work(actor, Doing::kWake, 0, parameters_.wake_ns);
+    if (self.idle_since != time) GetGoing(actor, time);
     RunDaemon(actor, item);
   }
   self.idle_since = now_;
@@ -389,9 +406,17 @@ void Simulation::Finish(uint32_t actor, int64_t time) {
   GiveCores(self.host, time);
 }
 
+// What it takes until an actor without a core does something. While it spins it has one, unless others want it.
+void Simulation::GetGoing(uint32_t actor, int64_t time) {
+  const Actor& self = actors_[actor];
+  const bool spins = self.idle_since >= 0 && time - self.idle_since <= parameters_.spin_ns;
+  if (spins && !self.waited && hosts_[self.host].wanted_at < self.idle_since) return;
+  Work(actor, Doing::kWake, 0, self.waited ? parameters_.takeover_ns : parameters_.wake_ns);
+}
+
 void Simulation::RunRank(uint32_t actor) {
   const bool posts = !actors_[actor].posted;
-  if (!posts) Work(actor, Doing::kWake, 0, parameters_.wake_ns);
+  if (!posts) GetGoing(actor, now_);
   Work(actor, posts ? Doing::kPost : Doing::kPickUp, 0, parameters_.client_hop_ns);
   if (!posts) completion_[actor - nodes_] = now_;
 }
@@ -499,7 +524,7 @@ void Simulation::Deliver(uint32_t node, uint32_t local, uint32_t segment, bool d
   if (data) Work(node, Doing::kDeliver, local, PerByteNs(BytesOf(segment), parameters_.copy_ps_per_byte));
   const uint32_t rank = shape_.RanksOf(NodeIndex(node))[local].value();
   CHECK_GT(results_left_[rank], 0u);
-  if (--results_left_[rank] == 0) Push(now_, EventKind::kResult, rank, now_span_);
+  if (--results_left_[rank] == 0) Push(now_, EventKind::kTurn, rank, now_span_);
 }
 
 void Simulation::Send(uint32_t node, const Op& op, uint32_t segment) {
@@ -650,6 +675,16 @@ absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::Tea
     return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(),
                                                    ": root out of range (root_node=", plan.root_node.value(),
                                                    ", root=", arguments.root, ", limit=", shape.size(), ")"));
+  }
+  if (!options.post_ns.empty() && options.post_ns.size() != shape.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(), ": a post for each rank (posts=",
+                                                   options.post_ns.size(), ", ranks=", shape.size(), ")"));
+  }
+  for (const int64_t post_ns : options.post_ns) {
+    if (post_ns < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("plan ", plan.id.value(), ": a post before the call (ns=", post_ns, ", least=0)"));
+    }
   }
   const schedule::ShapeIndex index(shape);
   return Simulation(plan, index, costs, arguments, options).Run();

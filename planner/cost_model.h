@@ -43,15 +43,21 @@ struct Prediction {
 
 struct PriceOptions {
   bool critical_path = true;  // needs memory for every step; off while candidates are compared
+  // When each rank posts, by rank, at least 0: ranks that left a call one after another enter the next one so, and
+  // daemons were at work until 0. Completions are counted from 0, too. Empty: all post at 0, and daemons sleep.
+  std::vector<int64_t> post_ns;
 };
 
-// Predicts one call in which all ranks post at time 0.
+// Predicts one call in which all ranks post at time 0, or as the options say.
 //
 // Model:   every node runs its expanded sequence in order, once a segment. Its daemon is one thread; it takes packets
 //          and ranks in the order in which they come, and goes on with a sequence as soon as its Wait is over.
-//          - A rank is busy for client_hop to post, and for wake + client_hop to take up its result.
-//          - A daemon that is idle pays wake (unless idle for at most spin), then arm for every rank it takes; the
-//            first rank starts the call: arm for every primitive of every segment.
+//          - A rank is busy for client_hop to post, and again to take up its result.
+//          - Whoever was idle, daemon or rank, pays wake before it does anything. Not after at most spin, during which
+//            it looks for work by itself, unless others wanted its host's cores meanwhile: then it sleeps. Who had to
+//            wait for a core pays takeover instead.
+//          - A daemon pays arm for every rank it takes; the first rank starts the call: arm for every primitive of
+//            every segment.
 //          - SendTo: send overhead and send_ps_per_byte for every byte. Receiving: receive overhead and
 //            receive_ps_per_byte, also before the call has started here. Reduce: alu_ps_per_byte for every byte of
 //            all operands but the first; Copy and Deliver: copy_ps_per_byte.
@@ -62,7 +68,8 @@ struct PriceOptions {
 //            which they became ready and keep it until they have nothing to do.
 // Input:   a verified plan; shape.node_count == costs.node_count(). Units: ns and bytes.
 // Output:  deterministic, to the nanosecond.
-// Errors:  INVALID_ARGUMENT if shape, plan and costs do not fit each other, or as schedule::Expand; OUT_OF_RANGE
+// Errors:  INVALID_ARGUMENT if shape, plan, costs and options do not fit each other, or as schedule::Expand;
+// OUT_OF_RANGE
 //          beyond kPredictionNsMax; FAILED_PRECONDITION if the plan deadlocks or a packet is not awaited (the
 //          verifier refuses such).
 // Cost:    O(s log s) for s primitives times segments, and O(depth) a packet and link.

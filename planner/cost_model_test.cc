@@ -71,7 +71,7 @@ topology::FlatCosts PlainFlat() {
 }
 CostParameters Plain() {
   CostParameters parameters;
-  parameters.wake_ns = 1000;
+  parameters.wake_ns = parameters.takeover_ns = 1000;
   parameters.client_hop_ns = 10;
   parameters.arm_ns = 1;
   parameters.send_ps_per_byte = parameters.receive_ps_per_byte = 0;
@@ -103,7 +103,53 @@ TEST(PriceTest, WhoSpinsNeedsNoWake) {
   parameters.spin_ns = 160;
   EXPECT_EQ(price(MakeTeam(2, parameters, PlainFlat())), 4489);
   parameters.spin_ns = 10'000;
-  EXPECT_EQ(price(MakeTeam(2, parameters, PlainFlat())), 4489 - 2000);
+  EXPECT_EQ(price(MakeTeam(2, parameters, PlainFlat())), 4489 - 3000);  // nor does rank 1
+}
+
+TEST(PriceTest, NobodySpinsOnACoreThatOthersWant) {
+  CostParameters parameters = Plain();
+  topology::FlatCosts flat = PlainFlat();
+  flat.host = "box";
+  flat.cores = 1;
+  const auto price = [&] {
+    const Team team = MakeTeam(4, parameters, flat);
+    return PriceOrDie(MakePlan(team, "flat", Collective::kBarrier), team, {.collective = Collective::kBarrier})
+        .total_ns;
+  };
+  const int64_t sleeping = price();
+  parameters.spin_ns = 1'000'000;
+  const int64_t spinning = price();
+  EXPECT_LE(spinning, sleeping);
+  EXPECT_GT(spinning, sleeping - 4 * 1000);  // all but a few wakes are still there
+}
+
+TEST(PriceTest, ACoreThatWasWaitedForNeedsATakeoverOnly) {
+  CostParameters parameters = Plain();
+  parameters.takeover_ns = 300;
+  topology::FlatCosts flat = PlainFlat();
+  flat.host = "box";
+  flat.cores = 1;
+  const Team team = MakeTeam(2, parameters, flat);
+  // Node 1's daemon waited for node 0's; rank 0 and node 1's packet did too (see CoresThatAreSharedSerialise).
+  const int64_t all_wakes = 6457;
+  const int64_t total =
+      PriceOrDie(MakePlan(team, "flat", Collective::kBarrier), team, {.collective = Collective::kBarrier}).total_ns;
+  EXPECT_LT(total, all_wakes);
+  EXPECT_EQ((all_wakes - total) % 700, 0) << total;
+}
+
+TEST(PriceTest, RanksMayPostOneAfterAnother) {
+  const Team team = MakeTeam(2, Plain(), PlainFlat());
+  const schedule::Plan plan = MakePlan(team, "flat", Collective::kBarrier);
+  const CallArguments barrier = {.collective = Collective::kBarrier};
+  const auto late = Price(plan, team.shape, *team.costs, barrier, {.post_ns = {0, 50'000}});
+  ASSERT_TRUE(late.ok()) << late.status();
+  EXPECT_EQ(late->total_ns, 50'000 + 4489);  // node 1 is on the path from its post on
+  EXPECT_EQ(late->critical_path.front().start_ns, 50'000);
+  EXPECT_THAT(std::string(Price(plan, team.shape, *team.costs, barrier, {.post_ns = {0}}).status().message()),
+              HasSubstr("a post for each rank (posts=1, ranks=2)"));
+  EXPECT_THAT(std::string(Price(plan, team.shape, *team.costs, barrier, {.post_ns = {0, -1}}).status().message()),
+              HasSubstr("a post before the call (ns=-1"));
 }
 
 CostParameters OneNsPerByte() {
@@ -201,14 +247,17 @@ TEST(PriceTest, NodesOfOneHostOnlyShareItsCores) {
       4489);
 }
 
+// As long as a takeover is not cheaper than a wake: then waiting for a core can pay.
 TEST(PriceTest, FewerCoresAreNeverFaster) {
+  CostParameters parameters;
+  parameters.takeover_ns = parameters.wake_ns;
   for (const std::string algorithm : {"flat", "binomial", "knomial-4", "kary-2", "recursive-doubling"}) {
     int64_t before = 0;
     for (const uint32_t cores : {0u, 64u, 16u, 8u, 4u, 2u, 1u}) {
       topology::FlatCosts flat;
       flat.cores = cores;
       flat.host = cores > 0 ? "box" : "";
-      const Team team = MakeTeam(16, {}, flat, 2);
+      const Team team = MakeTeam(16, parameters, flat, 2);
       const int64_t total =
           PriceOrDie(MakePlan(team, algorithm, Collective::kAllreduce, 64), team, {Collective::kAllreduce, {}, {}, 64})
               .total_ns;

@@ -11,6 +11,7 @@ namespace copse::planner {
 absl::Status CheckCostParameters(const CostParameters& parameters) {
   const std::pair<const char*, int64_t> all[] = {
       {"wake_ns", parameters.wake_ns},
+      {"takeover_ns", parameters.takeover_ns},
       {"spin_ns", parameters.spin_ns},
       {"client_hop_ns", parameters.client_hop_ns},
       {"arm_ns", parameters.arm_ns},

@@ -20,10 +20,12 @@ namespace copse::planner {
 // loopback; the sources we follow print no figures for a trigger unit made of software. What was measured: one way
 // between two sleeping processes 10 us over TCP on one core and 5.8 us through shared memory, 5 us over TCP without
 // sleeping; a wake across cores 20 to 30 us. With topology::FlatCosts, 2 us to send, 1 us under way and 2 us to
-// receive, that leaves 5 us for a wake and 1 us for a client's hop. The rates are those of memory copies and of a
+// receive, that leaves 5 us for a wake and 1 us for a client's hop. A core that changes whom it runs is ours, too: less
+// than a wake. The rates are those of memory copies and of a
 // loop over doubles.
 struct CalibrateDefaults {
   static constexpr int64_t kWakeNs = 5'000;
+  static constexpr int64_t kTakeoverNs = 2'000;
   static constexpr int64_t kClientHopNs = 1'000;
   static constexpr int64_t kArmNs = 50;
   static constexpr int64_t kMessagePsPerByte = 250;
@@ -37,7 +39,10 @@ inline constexpr int64_t kCostParameterMax = 1'000'000'000;
 // topology's. Nanoseconds, and picoseconds a byte; each in [0, kCostParameterMax].
 struct CostParameters {
   int64_t wake_ns = CalibrateDefaults::kWakeNs;  // before a daemon or rank that sleeps does anything
-  int64_t spin_ns = 0;                           // a daemon idle for no longer than this is still awake
+  // In place of it if a core had to be waited for: that core is awake, and only changes whom it runs.
+  int64_t takeover_ns = CalibrateDefaults::kTakeoverNs;
+  // A daemon or rank idle for no longer than this is still awake, if nobody else wants its core.
+  int64_t spin_ns = 0;
   int64_t client_hop_ns =
       CalibrateDefaults::kClientHopNs;         // a rank's own work to post a call, and to take up its result
   int64_t arm_ns = CalibrateDefaults::kArmNs;  // a descriptor: to fetch it and to arm it
