@@ -3,7 +3,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,9 +16,7 @@
 #include "bench/machine.h"
 #include "bench/timed_team.h"
 #include "integration_tests/procs/process_cluster.h"
-#include "planner/cost_model.h"
-#include "planner/team_costs.h"
-#include "planner/topology/topology.h"
+#include "planner/calibration.h"
 
 namespace copse::bench {
 namespace {
@@ -26,44 +26,59 @@ using schedule::Collective;
 
 constexpr absl::Duration kEndTimeout = absl::Seconds(20);
 constexpr double kTargetPercent = 20;
-constexpr uint32_t kRounds = 3;  // in which a cell is measured, others between
+constexpr uint32_t kRounds = 3;  // in which a cell is measured, on a new cluster each, with all other cells between
 
 struct Extent {
   std::vector<std::pair<uint32_t, uint32_t>> clusters;  // nodes, ranks a node
   std::vector<std::string> algorithms;
   std::vector<uint64_t> bytes;
-  uint32_t calls;  // a cell and round
+  uint32_t flat_nodes;  // of the flat tree that the costs are calibrated on, beside pings
+  uint32_t calls;       // a cell and round
 };
 
 Extent ExtentOf(bool quick) {
-  if (quick) return {{{4, 1}}, {"flat", "binomial"}, {48}, 20};
+  if (quick) return {{{2, 1}, {4, 1}}, {"flat", "binomial"}, {48}, 4, 20};
   return {{{2, 1}, {4, 1}, {8, 1}, {16, 1}, {4, 4}, {8, 2}},
           {"flat", "binomial", "knomial-4", "kary-2", "recursive-doubling"},
           {48, 4096, 65'536},
-          60};
+          8,
+          40};
 }
 
 struct Cell {
-  schedule::Plan plan;
-  uint64_t bytes = 0;
-  std::vector<double> measured_us;
+  uint32_t nodes = 0, ppn = 0;
+  std::string algorithm;
+  planner::Observation observation;
+  std::vector<double> round_us;  // medians
 };
 
-// All nodes are processes of this machine, which they share.
-absl::StatusOr<double> PredictUs(const Cell& cell, const schedule::TeamShape& shape) {
-  topology::FlatCosts flat;
-  cpu_set_t usable;
-  flat.cores = sched_getaffinity(0, sizeof(usable), &usable) == 0 ? static_cast<uint32_t>(CPU_COUNT(&usable)) : 1;
-  flat.host = "here";
-  std::vector<std::string> names;
-  for (uint32_t v = 0; v < shape.node_count; ++v) names.push_back(absl::StrFormat("n%d", v));
-  ASSIGN_OR_RETURN(const topology::Topology topology, topology::FlatTopology(names, flat));
-  ASSIGN_OR_RETURN(const planner::TeamCosts costs, planner::TeamCosts::Create(names, topology, {}));
-  const schedule::CallArguments arguments = {.collective = cell.plan.collective, .count = cell.bytes};
-  ASSIGN_OR_RETURN(const planner::Prediction prediction,
-                   planner::Price(cell.plan, shape, costs, arguments, {.critical_path = false}));
-  return static_cast<double>(prediction.total_ns) / 1000;
+// What the costs are calibrated on; nothing else is. Pings of two nodes, and a barrier and two allreduces on one flat
+// tree.
+bool Calibrates(const Cell& cell, const Extent& extent) {
+  if (cell.ppn != 1 || cell.algorithm != "flat") return false;
+  const schedule::CallArguments& call = cell.observation.arguments;
+  if (cell.nodes == 2) return true;
+  return cell.nodes == extent.flat_nodes && call.bytes() <= 4096 &&
+         (call.collective == Collective::kBarrier || call.collective == Collective::kAllreduce);
 }
+
+// Trees of two nodes are all the same, and so would be what is calibrated on and what is judged.
+bool IsWorthwhile(uint32_t nodes, const std::string& algorithm) {
+  return nodes > 2 || algorithm == "flat" || algorithm == "recursive-doubling";
+}
+
+// All nodes are processes of this machine, which they share.
+planner::ClusterCosts DefaultCosts() {
+  planner::ClusterCosts costs;
+  cpu_set_t usable;
+  costs.nodes.cores =
+      sched_getaffinity(0, sizeof(usable), &usable) == 0 ? static_cast<uint32_t>(CPU_COUNT(&usable)) : 1;
+  costs.nodes.host = "here";
+  return costs;
+}
+
+// Nobody spins; as long as clients do at most; as long as daemons do by default.
+const std::vector<int64_t> kSpinsNs = {0, 20'000, 50'000};
 
 Row EmptyRow(uint32_t nodes, uint32_t ppn) {
   Row row;
@@ -75,69 +90,145 @@ Row EmptyRow(uint32_t nodes, uint32_t ppn) {
   return row;
 }
 
-// The cells that `algorithm` carries, in rounds. DEADLINE_EXCEEDED: one took too long.
-absl::StatusOr<std::vector<Cell>> Measure(TimedTeam* team, const std::string& algorithm, const Extent& extent,
-                                          absl::Duration timeout) {
-  RETURN_IF_ERROR(team->Force(algorithm));
-  RETURN_IF_ERROR(team->Time(Collective::kBarrier, 0, TimedTeam::kCallsToSwitch, 1, timeout).status());
-  std::vector<Cell> cells;
+double MedianOf(std::vector<double> values) {
+  Row row;
+  Summarize(std::move(values), &row);
+  return row.median;
+}
+
+using Cells = std::vector<Cell>;  // of one cluster and algorithm
+
+// The cells that `algorithm` carries.
+absl::StatusOr<Cells> ListCells(const TimedTeam& team, uint32_t nodes, uint32_t ppn, const std::string& algorithm,
+                                const Extent& extent) {
+  Cells cells;
+  ASSIGN_OR_RETURN(const schedule::Plan barrier, team.PlanFor(Collective::kBarrier, 0));
   for (int c = 0; c < schedule::kCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const std::vector<uint64_t> none = {0};
     for (const uint64_t bytes : collective == Collective::kBarrier ? none : extent.bytes) {
-      ASSIGN_OR_RETURN(schedule::Plan plan, team->PlanFor(collective, bytes));
-      if (plan.algorithm == algorithm) cells.push_back({std::move(plan), bytes, {}});
-    }
-  }
-  for (uint32_t round = 0; round < kRounds; ++round) {
-    for (Cell& cell : cells) {
-      ASSIGN_OR_RETURN(const std::vector<double> ns,
-                       team->Time(cell.plan.collective, cell.bytes, 5, extent.calls, timeout));
-      for (const double value : ns) cell.measured_us.push_back(value / 1000);
+      ASSIGN_OR_RETURN(schedule::Plan plan, team.PlanFor(collective, bytes));
+      if (plan.algorithm != algorithm) continue;
+      Cell& cell = cells.emplace_back();
+      cell.nodes = nodes;
+      cell.ppn = ppn;
+      cell.algorithm = algorithm;
+      cell.observation.shape = team.shape();
+      cell.observation.plan = std::move(plan);
+      cell.observation.arguments = {.collective = collective, .count = bytes};
+      cell.observation.barrier = barrier;
     }
   }
   return cells;
 }
 
+// One round. DEADLINE_EXCEEDED: a call took too long.
+absl::Status Measure(TimedTeam* team, const std::string& algorithm, uint32_t nodes, uint32_t ppn, const Extent& extent,
+                     absl::Duration timeout, Cells* cells) {
+  RETURN_IF_ERROR(team->Force(algorithm));
+  RETURN_IF_ERROR(team->Time(Collective::kBarrier, 0, TimedTeam::kCallsToSwitch, 1, timeout).status());
+  if (cells->empty()) {
+    ASSIGN_OR_RETURN(*cells, ListCells(*team, nodes, ppn, algorithm, extent));
+  }
+  for (Cell& cell : *cells) {
+    const schedule::CallArguments& call = cell.observation.arguments;
+    ASSIGN_OR_RETURN(const std::vector<double> ns, team->Time(call.collective, call.bytes(), 5, extent.calls, timeout));
+    cell.round_us.push_back(MedianOf(ns) / 1000);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunCluster(const Options& options, uint32_t nodes, uint32_t ppn, const Extent& extent,
-                        const std::string& machine, const std::function<void(const Row&)>& report,
-                        std::vector<double>* errors) {
+                        std::map<std::string, Cells>* cells) {
   ProcessCluster cluster({.parent = options.folder});
   RETURN_IF_ERROR(cluster.Start({.nodes = nodes}));
   ASSIGN_OR_RETURN(const auto team, TimedTeam::Start(&cluster, nodes, ppn, kEndTimeout));
   for (const std::string& algorithm : extent.algorithms) {
-    const absl::StatusOr<std::vector<Cell>> cells = Measure(team.get(), algorithm, extent, options.cell_timeout);
-    if (absl::IsDeadlineExceeded(cells.status())) {
-      Row row = EmptyRow(nodes, ppn);
-      row.what = "a call and a barrier before it, loopback";
-      row.algorithm = algorithm;
-      row.metric = "unfinished";
-      row.note = machine;
-      report(row);
-      return absl::OkStatus();  // what is left of the team is of no use
-    }
-    RETURN_IF_ERROR(cells.status());
-    for (const Cell& cell : *cells) {
-      ASSIGN_OR_RETURN(const double predicted, PredictUs(cell, team->shape()));
-      Row measured;
-      Summarize(cell.measured_us, &measured);
-      Row row = EmptyRow(nodes, ppn);
-      row.collective = std::string(schedule::CollectiveName(cell.plan.collective));
-      row.what = absl::StrFormat("%s%s, loopback, default costs", row.collective,
-                                 cell.bytes > 0 ? absl::StrFormat(" %d B", cell.bytes) : "");
-      row.algorithm = algorithm;
-      row.bytes = cell.bytes;
-      row.metric = "error";
-      const double error = 100 * std::abs(predicted - measured.median) / measured.median;
-      Summarize({error}, &row);
-      row.runs = measured.runs;
-      row.note = absl::StrFormat("predicted %.1f us, measured p10 %.1f, median %.1f, p90 %.1f us; %s", predicted,
-                                 measured.p10, measured.median, measured.p90, machine);
-      errors->push_back(error);
-      report(row);
-    }
+    if (!IsWorthwhile(nodes, algorithm)) continue;
+    RETURN_IF_ERROR(Measure(team.get(), algorithm, nodes, ppn, extent, options.cell_timeout, &(*cells)[algorithm]));
   }
   return team->Stop(kEndTimeout);
+}
+
+std::string DescribeFit(const planner::Calibration& fit) {
+  std::string text = absl::StrFormat("spin_ns %d", fit.costs.parameters.spin_ns);
+  for (const planner::FittedParameter& one : fit.parameters) {
+    absl::StrAppendFormat(&text, ", %s %d", one.name, one.value);
+    if (!one.determined) {
+      text += " (not determined)";
+    } else {
+      absl::StrAppendFormat(&text, " (x/ %.2f)", one.doubt);
+    }
+  }
+  return text;
+}
+
+Row RowOf(const Cell& cell, bool calibrates, double predicted_us, const std::string& machine) {
+  Row row = EmptyRow(cell.nodes, cell.ppn);
+  const schedule::CallArguments& call = cell.observation.arguments;
+  row.collective = std::string(schedule::CollectiveName(call.collective));
+  row.what = absl::StrFormat("%s%s, loopback, %s", row.collective,
+                             call.bytes() > 0 ? absl::StrFormat(" %d B", call.bytes()) : "",
+                             calibrates ? "calibrated on" : "predicted");
+  row.algorithm = cell.algorithm;
+  row.bytes = call.bytes();
+  row.metric = calibrates ? "residual" : "error";
+  const double measured_us = cell.observation.measured_ns / 1000;
+  Summarize({100 * std::abs(predicted_us - measured_us) / measured_us}, &row);
+  row.runs = static_cast<uint32_t>(cell.round_us.size());
+  const auto [least, most] = std::minmax_element(cell.round_us.begin(), cell.round_us.end());
+  row.note = absl::StrFormat("predicted %.1f us, measured %.1f us, medians of rounds %.1f to %.1f us; %s", predicted_us,
+                             measured_us, *least, *most, machine);
+  return row;
+}
+
+// Calibrates, predicts the rest, and reports.
+absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::string& machine,
+                   const std::function<void(const Row&)>& report) {
+  Row summary = EmptyRow(0, 0);
+  summary.what = "all predicted cells, loopback";
+  summary.metric = "unfinished";
+  summary.target = kTargetPercent;
+  summary.note = machine;
+  std::vector<planner::Observation> pings;
+  for (Cell& cell : cells) {
+    // What disturbs the machine makes calls longer: the round that it disturbed least.
+    cell.observation.measured_ns = 1000 * *std::min_element(cell.round_us.begin(), cell.round_us.end());
+    if (Calibrates(cell, extent)) pings.push_back(cell.observation);
+  }
+  if (pings.empty()) {
+    report(summary);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const planner::Calibration fit, planner::Calibrate(pings, DefaultCosts(), {.spins_ns = kSpinsNs}));
+  std::vector<double> errors, default_errors;
+  for (const Cell& cell : cells) {
+    const bool calibrates = Calibrates(cell, extent);
+    ASSIGN_OR_RETURN(const double predicted_ns, planner::PredictNs(cell.observation, fit.costs));
+    const Row row = RowOf(cell, calibrates, predicted_ns / 1000, machine);
+    report(row);
+    if (calibrates) continue;
+    errors.push_back(row.median);
+    ASSIGN_OR_RETURN(const double default_ns, planner::PredictNs(cell.observation, DefaultCosts()));
+    const double measured_ns = cell.observation.measured_ns;
+    default_errors.push_back(100 * std::abs(default_ns - measured_ns) / measured_ns);
+  }
+  Row residual = EmptyRow(0, 0);
+  residual.what = "what the costs were calibrated on, loopback";
+  residual.metric = "residual";
+  Summarize({100 * fit.median_residual}, &residual);
+  residual.runs = static_cast<uint32_t>(pings.size());
+  residual.note = absl::StrFormat("%s; %s", DescribeFit(fit), machine);
+  report(residual);
+  if (!errors.empty()) {
+    Summarize(errors, &summary);
+    summary.metric = "error";
+    summary.note = absl::StrFormat("%s; with the planner's defaults %.0f %%; %s",
+                                   summary.median <= kTargetPercent ? "met" : "not met",
+                                   MedianOf(std::move(default_errors)), machine);
+  }
+  report(summary);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -145,18 +236,36 @@ absl::Status RunCluster(const Options& options, uint32_t nodes, uint32_t ppn, co
 absl::Status RunModel(const Options& options, const std::function<void(const Row&)>& report) {
   const Extent extent = ExtentOf(options.quick);
   const std::string machine = DescribeMachine();  // before we load it ourselves
-  std::vector<double> errors;
-  for (const auto& [nodes, ppn] : extent.clusters) {
-    RETURN_IF_ERROR(RunCluster(options, nodes, ppn, extent, machine, report, &errors));
+  std::vector<std::map<std::string, Cells>> cells(extent.clusters.size());
+  std::vector<bool> given_up(extent.clusters.size(), false);
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    for (size_t i = 0; i < extent.clusters.size(); ++i) {
+      if (given_up[i]) continue;
+      const auto& [nodes, ppn] = extent.clusters[i];
+      const absl::Status status = RunCluster(options, nodes, ppn, extent, &cells[i]);
+      if (!absl::IsDeadlineExceeded(status)) {
+        RETURN_IF_ERROR(status);
+        continue;
+      }
+      given_up[i] = true;
+      Row row = EmptyRow(nodes, ppn);
+      row.what = "a call and a barrier before it, loopback";
+      row.metric = "unfinished";
+      row.note = machine;
+      report(row);
+    }
   }
-  Row summary = EmptyRow(0, 0);
-  summary.what = "all cells, loopback, default costs";
-  summary.metric = errors.empty() ? "unfinished" : "error";
-  summary.target = kTargetPercent;
-  summary.note = "the costs are the planner's defaults, not calibrated; " + machine;
-  if (!errors.empty()) Summarize(errors, &summary);
-  report(summary);
-  return absl::OkStatus();
+  std::vector<Cell> measured;
+  for (const auto& of_cluster : cells) {
+    for (const std::string& algorithm : extent.algorithms) {
+      const auto found = of_cluster.find(algorithm);
+      if (found == of_cluster.end()) continue;
+      for (const Cell& cell : found->second) {
+        if (!cell.round_us.empty()) measured.push_back(cell);
+      }
+    }
+  }
+  return Judge(std::move(measured), extent, machine, report);
 }
 
 }  // namespace copse::bench

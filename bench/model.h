@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The planner's cost model against real processes: predicted and measured.
+// The planner's cost model against real processes: calibrated on pings and one flat tree, judged on the rest.
 #ifndef COPSE_BENCH_MODEL_H_
 #define COPSE_BENCH_MODEL_H_
 
