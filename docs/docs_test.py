@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pages say what the programs say. Arguments: copsed, copse-planner, copsectl."""
+"""Pages say what the programs say. Arguments: copsed, copse-planner, copsectl, copse-perftest."""
 
 import os
 import re
@@ -67,6 +67,14 @@ class DocsTest(unittest.TestCase):
             options += re.findall(r"(--[a-z-]+)", output(copsectl, *command, "--help").split("Exit codes")[0])
         for option in set(options) - {"--help", "--version"}:
             self.assertIn(f"{option}", page)
+
+    def test_every_option_of_copse_perftest_has_a_row(self):
+        page = read("reference/perftest.md")
+        program_help = output(PROGRAMS[3], "--help").split("Options:")[1].split("Exit codes")[0]
+        options = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", program_help, flags=re.M)) - {"--help", "--version"}
+        self.assertGreater(len(options), 20)
+        rows = set(re.findall(r"^\| (?:`-\w`, )?`(--[a-z-]+)", page, flags=re.M))
+        self.assertEqual(options, rows)
 
     def test_links_lead_somewhere(self):
         count = 0

@@ -250,6 +250,20 @@ TEST_F(PerftestTest, LocalStartsItsOwnRanks) {
   EXPECT_EQ(rows[0]["nodes"], 1);
 }
 
+TEST_F(PerftestTest, LocalRanksEndWithTheirParent) {
+  Launch({"--local 2 -c allreduce -b 1 -e 1 -n 10000000"});
+  const auto heading = processes_[0]->ReadLine(kPatience);
+  ASSERT_TRUE(heading.ok()) << heading.status();
+  processes_[0]->Signal(SIGKILL);
+  // Rank 0 has the other end of the pipe.
+  absl::StatusOr<std::string> line = heading;
+  while (line.ok()) line = processes_[0]->ReadLine(kPatience);
+  EXPECT_TRUE(absl::IsOutOfRange(line.status())) << line.status();
+  // The cluster is none the worse for it.
+  const Ended ended = Run({"--local 2 -e 1 -n 1 -w 0 --timeout 30"});
+  EXPECT_EQ(ended.exit_codes, std::vector<int>{0}) << ended.errors;
+}
+
 TEST_F(PerftestTest, BadInputIsExitCode2AndOneLine) {
   for (const std::string line : {"", "--local 2 -c alltoallw", "--local 2 -b 8 -e 4", "--rank 4 --ranks 4", "--local 0",
                                  "--local 2 -o bor", "--local 2 --frobnicate", "--local 2 extra"}) {
