@@ -33,11 +33,9 @@ constexpr size_t kVnetHeaderBytes = sizeof(VnetHeader);
 constexpr size_t kPoolBytesMax = size_t{256} << 20;
 // From one TAP before others have their turn.
 constexpr int kReadsMax = 32;
-// A busy thread of highest priority gives up its core for that long, so often: else the kernel takes it away for 50 ms.
-constexpr int64_t kRunNsMax = 5'000'000;
-constexpr int64_t kRestNs = 250'000;
-// A wait that took longer was a sleep, even if something came.
-constexpr int64_t kSleptNs = 20'000;
+// In each window this share of the time is others': a kernel that sees them starve takes the core away for 50 ms.
+constexpr int64_t kWindowNs = 5'000'000;
+constexpr int64_t kOthersPercent = 6;
 // The kernel's watchdog, should this fail: then the thread loses its priority, at last its life.
 constexpr int kFifoPriority = 10;
 constexpr rlim_t kRunawayUs = 300'000;
@@ -51,11 +49,12 @@ void OnRunaway(int) {
   ran_away = true;
 }
 
-int64_t Now() {
+int64_t Read(clockid_t clock) {
   timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(clock, &time);
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
+int64_t Now() { return Read(CLOCK_MONOTONIC); }
 
 timespec Span(int64_t ns) {
   return {.tv_sec = static_cast<time_t>(ns / 1'000'000'000), .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
@@ -155,20 +154,19 @@ void Fabric::Run(int stop_signal, int stop_input) {
   watch(stop_signal, stop, EPOLLIN);
   watch(stop_input, stop, 0);  // hung up
 
-  slept_ns_ = Now();
+  OpenWindow();
   bool idle = true;
   while (!quit_) {
     core_.Advance(Now());
     int64_t now_ns = Now();
-    if (now_ns - slept_ns_ > kRunNsMax) {
-      Rest();
+    if (now_ns - window_ns_ > kWindowNs) {
+      RestIfBusy(now_ns);
       now_ns = Now();
     }
     const int64_t sleep_ns = pacer_.SleepNs(now_ns, core_.next_delivery_ns(), idle);
     const timespec timeout = Span(sleep_ns == kNever ? 0 : sleep_ns);
     epoll_event events[64];
     const int count = epoll_pwait2(epoll.get(), events, 64, sleep_ns == kNever ? nullptr : &timeout, nullptr);
-    if (sleep_ns > 0 && (count == 0 || Now() - now_ns > kSleptNs)) slept_ns_ = Now();
     idle = count <= 0 && core_.next_delivery_ns() > now_ns;
     for (int i = 0; i < count; ++i) {
       const uint64_t tag = events[i].data.u64;
@@ -239,11 +237,20 @@ void Fabric::Deliver(uint32_t node, uint32_t packet, int64_t due_ns) {
 
 void Fabric::Release(uint32_t packet) { pool_.Return(packet); }
 
-void Fabric::Rest() {
-  const timespec rest = Span(kRestNs);
-  ppoll(nullptr, 0, &rest, nullptr);
-  slept_ns_ = Now();
-  ++rests_;
+void Fabric::RestIfBusy(int64_t now_ns) {
+  const int64_t elapsed_ns = now_ns - window_ns_;
+  const int64_t rest_ns = elapsed_ns * kOthersPercent / 100;
+  if (Read(CLOCK_THREAD_CPUTIME_ID) - window_used_ns_ > elapsed_ns - rest_ns) {
+    const timespec rest = Span(std::min(rest_ns, kWindowNs));
+    ppoll(nullptr, 0, &rest, nullptr);
+    ++rests_;
+  }
+  OpenWindow();
+}
+
+void Fabric::OpenWindow() {
+  window_ns_ = Now();
+  window_used_ns_ = Read(CLOCK_THREAD_CPUTIME_ID);
 }
 
 absl::Status Fabric::UpdateOffload() {

@@ -56,7 +56,8 @@ class Fabric final : public PacketSink {
   // False if there was nothing.
   bool ReadTap(uint32_t node);
   void Accept(uint32_t node, const uint8_t* data, size_t bytes, uint32_t packet);
-  void Rest();
+  void RestIfBusy(int64_t now_ns);
+  void OpenWindow();
   absl::Status UpdateOffload();
 
   std::string Answer(std::string_view request);
@@ -76,7 +77,9 @@ class Fabric final : public PacketSink {
   bool super_packets_ = false;
   std::string scheduling_ = "other";
   uint32_t reading_ = PacketPool::kNoBuffer;  // a large buffer, for the next packet
-  int64_t slept_ns_ = 0;                      // when the thread last gave up its core
+  // Since when, and from what CPU time on, the thread's share of its core is watched.
+  int64_t window_ns_ = 0;
+  int64_t window_used_ns_ = 0;
 
   // Statistics.
   int64_t since_ns_ = 0;

@@ -242,6 +242,27 @@ TEST_F(FabricTest, BroadcastReachesEveryOtherNode) {
   EXPECT_EQ(Stats().links.at("rack1").up.packets, 1u);
 }
 
+TEST_F(FabricTest, TheSwitchAnswersArp) {
+  Start();
+  ExpectOneWay(0, 1, kWithin);
+  EXPECT_EQ(Stats().arp_answers, 0u);  // nodes know each other
+  const auto flush = ChildProcess::Start({.arguments = {"/usr/bin/nsenter", "--net=" + fabric_->Namespace(0), "ip",
+                                                        "neighbour", "flush", "dev", "eth0", "nud", "permanent"},
+                                          .environment = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}}});
+  ASSERT_TRUE(flush.ok()) << flush.status();
+  ASSERT_TRUE((*flush)->AwaitEnd(kPatience).ok());
+  ASSERT_EQ((*flush)->exit_code(), 0);
+  ExpectOneWay(0, 1, kWithin);
+  EXPECT_EQ(Stats().arp_answers, 1u);
+}
+
+TEST_F(FabricTest, AWatchdogTakesThePriorityAndTheFabricGoesOn) {
+  Start();
+  fabric_->process().Signal(SIGXCPU);  // as the kernel, if the thread never sleeps
+  ExpectOneWay(0, 1, kWithin);
+  EXPECT_EQ(Stats().scheduling, "other: ran away, and lost its priority");
+}
+
 TEST_F(FabricTest, FragmentsArriveWhole) {
   Start();
   std::vector<char> out(20'000, 'x'), in(30'000);
