@@ -119,7 +119,9 @@ class Parser {
         app->add_flag_callback(
             flag, [this, name = parameter.name] { switches_[name] = "true"; }, parameter.help);
       } else {
-        app->add_option(flag, Value(verb, parameter.name), parameter.help)->option_text(parameter.value_name);
+        CLI::Option* const option =
+            app->add_option(flag, Value(verb, parameter.name), parameter.help)->option_text(parameter.value_name);
+        if (parameter.repeated) option->join(',');
       }
     }
   }

@@ -14,6 +14,7 @@
 #include "cli/ctl/table.h"
 #include "cli/ctl/team_verbs.h"
 #include "cli/ctl/topo_verbs.h"
+#include "cli/ctl/trace_verbs.h"
 #include "rpc/status.h"
 
 namespace copse::ctl {
@@ -30,7 +31,7 @@ std::string ErrorLine(const std::string& what, std::string_view why) {
 const std::vector<Verb>& AllVerbs() {
   static const auto* const verbs = [] {
     auto* all = new std::vector<Verb>;
-    for (auto family : {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), CollVerbs(), StatsVerbs()}) {
+    for (auto family : {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), CollVerbs(), StatsVerbs(), TraceVerbs()}) {
       for (Verb& verb : family) all->push_back(std::move(verb));
     }
     return all;

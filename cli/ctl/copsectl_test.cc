@@ -7,6 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -108,6 +112,30 @@ class FakePlanner final : public v1::AdminService::Service {
     return grpc::Status::OK;
   }
 
+  // A ring of `kTraceRecords`, told in pieces of at most 100; the oldest `trace_overwritten` are gone.
+  grpc::Status GetTrace(grpc::ServerContext*, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
+    if (request->node() == "n9") return grpc::Status(grpc::StatusCode::NOT_FOUND, "node n9: not known");
+    reply->set_node(request->node());
+    reply->set_incarnation(5);
+    reply->set_clock("same");
+    reply->set_off(request->node() == "off");
+    if (reply->off()) return grpc::Status::OK;
+    reply->set_first(std::min(std::max(request->from(), trace_overwritten), kTraceRecords));
+    reply->set_next(kTraceRecords);
+    const uint64_t count = std::min<uint64_t>(kTraceRecords - reply->first(), 100);
+    for (uint64_t i = 0; i < count; ++i) {
+      std::string record(32, '\0');
+      const uint64_t number = reply->first() + i;
+      record[0] = static_cast<char>(number & 0xff);
+      record[1] = static_cast<char>(number >> 8);
+      record[8] = 13;  // a trigger
+      reply->mutable_records()->append(record);
+    }
+    return grpc::Status::OK;
+  }
+
+  static constexpr uint64_t kTraceRecords = 1234;
+  uint64_t trace_overwritten = 0;
   std::string last;  // what was done
 };
 
@@ -168,6 +196,7 @@ TEST_F(CopsectlTest, EveryVerbHonoursJson) {
                                                                {"topo", "show"},
                                                                {"coll", "list"},
                                                                {"stats"},
+                                                               {"trace", "--node", "n1"},
                                                                {"ping"},
                                                                {"version"}};
   EXPECT_EQ(command_lines.size(), AllVerbs().size()) << "a verb is missing here";
@@ -195,6 +224,46 @@ TEST_F(CopsectlTest, ArgumentsReachTheServer) {
   EXPECT_EQ(CtlJson({"plan", "list", "--team", "7"})[0]["team"], 7);
   EXPECT_EQ(CtlJson({"ping", "--node", "n1"})["node"], "n1");
   EXPECT_EQ(Ctl({"plan", "explain", "5", "--dot"}).out, "digraph {}\n");
+}
+
+TEST_F(CopsectlTest, ATraceComesInPieces) {
+  planner_.trace_overwritten = 34;
+  const Json trace = CtlJson({"trace", "--node", "n1", "--node", "n[2-3]"});
+  std::map<int, int> triggers;
+  for (const Json& event : trace["traceEvents"]) triggers[event["pid"].get<int>()] += event["ph"] == "i";
+  EXPECT_EQ(triggers, (std::map<int, int>{{1, 1200}, {2, 1200}, {3, 1200}}));
+  planner_.trace_overwritten = 0;
+}
+
+TEST_F(CopsectlTest, ATraceGoesToAFile) {
+  const std::string path = testing::TempDir() + "/trace.json";
+  const Json summary = CtlJson({"trace", "--node", "n1", "--output", path});
+  EXPECT_EQ(summary["records"], 1234);
+  EXPECT_EQ(summary["lost"], 0);
+  std::ifstream file(path);
+  EXPECT_EQ(Json::parse(file)["traceEvents"].is_array(), true);
+  const Outcome refused = Ctl({"trace", "--node", "n1", "--output", "/nowhere/trace.json"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.err.find("cannot write (output=/nowhere/trace.json)"), std::string::npos) << refused.err;
+}
+
+TEST_F(CopsectlTest, ATraceThatCannotBe) {
+  EXPECT_EQ(Ctl({"trace", "--node", "n9"}).err, "copsectl: trace: node n9: not known\n");
+  EXPECT_EQ(Ctl({"trace", "--node", "n1", "--seconds", "0"}).err,
+            "copsectl: trace: not a number of seconds above 0 (seconds=0, limit=600)\n");
+  EXPECT_EQ(Ctl({"trace", "--seconds", "1", "--last", "1s"}).err,
+            "copsectl: trace: --seconds and --last exclude each other\n");
+  EXPECT_EQ(Ctl({"trace", "--last", "soon"}).exit_code, 2);
+  EXPECT_EQ(Ctl({"trace", "--node", "off"}).err, "copsectl: trace: no trace is kept: trace_records is 0 (node=off)\n");
+}
+
+// What was recorded is skipped; what is overwritten before it was asked for is said.
+TEST_F(CopsectlTest, RecordingSkipsThePast) {
+  const Outcome nothing = Ctl(
+      {"trace", "--node", "n1", "--seconds", "0.01", "-w", "json", "--output", testing::TempDir() + "/recorded.json"});
+  EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
+  EXPECT_EQ(Json::parse(nothing.out)["records"], 0);
+  EXPECT_EQ(nothing.err, "");
 }
 
 TEST_F(CopsectlTest, TeamsGoByIdOrByNameIfOnlyOneHasIt) {

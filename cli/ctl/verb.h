@@ -46,6 +46,7 @@ struct Parameter {
   std::string name;        // "node": NODE as a positional, --node as an option
   std::string value_name;  // of an option: "NAME"; empty: a switch
   std::string help;
+  bool repeated = false;  // of an option: its values are joined by commas
 };
 
 struct Verb {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks a file against the rules of the Trace Event Format, as far as copsectl uses it.
+#ifndef COPSE_CLI_CTL_TRACE_FORMAT_H_
+#define COPSE_CLI_CTL_TRACE_FORMAT_H_
+
+#include <string>
+#include <vector>
+
+namespace copse::ctl {
+
+// What is wrong with `text`, one line each, at most 20; empty: nothing. The rules: an object with an array traceEvents;
+// each event has the fields that its phase needs; times ascend; complete events, and pairs of begin and end, nest in
+// their thread; each flow has one start and one end, not before it, both in a slice; processes and threads with events
+// have names.
+std::vector<std::string> TraceFormatErrors(const std::string& text);
+
+}  // namespace copse::ctl
+
+#endif  // COPSE_CLI_CTL_TRACE_FORMAT_H_
