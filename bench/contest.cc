@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/contest.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -63,24 +64,31 @@ Row RowOf(const Row& cell, const Score& score, size_t index) {
   return row;
 }
 
-// False if one of them has not finished, or there is nothing to divide by.
-bool Ratio(const Row& cell, const Score& first, const Score& other, size_t index, Row* row) {
-  if (first.unfinished.contains(index) || other.unfinished.contains(index)) return false;
+Row RatioOf(const Row& cell, const Score& first, const Score& other, size_t index) {
+  Row row = cell;
+  row.system = first.contender->system_name();
+  row.peer = other.contender->system_name();
+  row.algorithm = first.contender->algorithm(index);
+  row.unit = "1";
   Samples ratios;
-  for (size_t run = 0; run < first.runs[index].size(); ++run) {
+  for (size_t run = 0; run < std::min(first.runs[index].size(), other.runs[index].size()); ++run) {
     const double divisor = Median(other.runs[index][run]);
     if (divisor > 0) ratios.push_back(Median(first.runs[index][run]) / divisor);
   }
-  if (ratios.empty()) return false;
-  *row = cell;
-  row->system = first.contender->system_name();
-  row->peer = other.contender->system_name();
-  row->algorithm = first.contender->algorithm(index);
-  row->metric = "ratio";
-  row->unit = "1";
-  row->note = absl::StrCat(cell.metric, ", of the medians of each run", row->note.empty() ? "" : "; ", row->note);
-  Summarize(std::move(ratios), row);
-  return true;
+  for (const Score* score : {&first, &other}) {
+    if (score->unfinished.contains(index)) ratios.clear();
+  }
+  if (ratios.empty()) {
+    row.metric = "unfinished";
+    row.note = first.unfinished.contains(index) || other.unfinished.contains(index)
+                   ? "no ratio: a side has not finished"
+                   : "no ratio: the peer's is not above 0";
+    return row;
+  }
+  row.metric = "ratio";
+  row.note = absl::StrCat(cell.metric, ", of the medians of each run", row.note.empty() ? "" : "; ", row.note);
+  Summarize(std::move(ratios), &row);
+  return row;
 }
 
 }  // namespace
@@ -102,10 +110,7 @@ void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& co
   }
   for (size_t cell = 0; cell < cells.size(); ++cell) {
     for (const Score& score : scores) report(RowOf(cells[cell], score, cell));
-    for (size_t i = 1; i < scores.size(); ++i) {
-      Row row;
-      if (Ratio(cells[cell], scores[0], scores[i], cell, &row)) report(row);
-    }
+    for (size_t i = 1; i < scores.size(); ++i) report(RatioOf(cells[cell], scores[0], scores[i], cell));
   }
 }
 

@@ -39,8 +39,8 @@ struct ContestOptions {
 // Run 0 of each contender in turn, then run 1 of each, and so on. `cells` are rows that lack system, algorithm and
 // figures. Reports for each cell a row a contender, whose figures are over the samples of all runs, and for each
 // contender but the first, a row with metric "ratio": first / other, by the medians of each run, whose figures are over
-// the runs. A cell that a contender did not finish is a row with metric "unfinished" and says why in its note; it is
-// not tried in later runs.
+// the runs. A cell that a contender did not finish is a row with metric "unfinished" that says why in its note, as is a
+// ratio without two figures; it is not tried in later runs.
 void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& contenders, const ContestOptions& options,
                 const std::function<void(const Row&)>& report);
 

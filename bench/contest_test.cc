@@ -106,12 +106,14 @@ TEST(ContestTest, AnUnfinishedCellIsARowAndTheRestGoesOn) {
   // Launched again for cell 2, and never again for cell 1.
   EXPECT_EQ(log, (std::vector<std::string>{"copse0:0", "copse0:1", "copse0:2", "peer0:0", "peer0:1", "peer1:2",
                                            "copse1:0", "copse1:1", "copse1:2", "peer2:0", "peer2:2"}));
-  ASSERT_EQ(rows.size(), 8u);  // three cells of two systems, two ratios
+  ASSERT_EQ(rows.size(), 9u);  // three cells of two systems, and ratios
   EXPECT_EQ(rows[4].system, "peer");
   EXPECT_EQ(rows[4].metric, "unfinished");
   EXPECT_EQ(rows[4].note, "not finished in its time");
-  EXPECT_EQ(rows[5].what, "cell 2");
-  EXPECT_EQ(rows[7].metric, "ratio");
+  EXPECT_EQ(rows[5].peer, "peer");
+  EXPECT_EQ(rows[5].metric, "unfinished");
+  EXPECT_EQ(rows[6].what, "cell 2");
+  EXPECT_EQ(rows[8].metric, "ratio");
 }
 
 TEST(ContestTest, ASystemThatOftenFailsIsNotAskedAgain) {
@@ -129,7 +131,10 @@ TEST(ContestTest, NothingIsDividedByNothing) {
   std::vector<std::string> log;
   Scripted a("copse", &log, [](size_t, uint32_t) { return std::vector<double>{1}; });
   Scripted b("peer", &log, [](size_t, uint32_t) { return std::vector<double>{0}; });
-  EXPECT_EQ(RowsOf(1, {&a, &b}, {.runs = 1}).size(), 2u);
+  const std::vector<Row> rows = RowsOf(1, {&a, &b}, {.runs = 1});
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2].metric, "unfinished");
+  EXPECT_EQ(rows[2].note, "no ratio: the peer's is not above 0");
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "bench/hop.h"
 #include "bench/noise.h"
 
 namespace copse::bench {
@@ -40,17 +42,27 @@ TEST(LatencyTest, EverySystemFinishesEveryCell) {
 
 TEST(LatencyTest, ACellThatTakesTooLongIsUnfinished) {
   const std::vector<Row> rows = RunQuick(RunLatency, {.cell_timeout = absl::ZeroDuration(), .only = "2x1 barrier"});
-  ASSERT_EQ(rows.size(), 4u);
+  ASSERT_EQ(rows.size(), 7u);  // and three ratios
   for (const Row& row : rows) EXPECT_EQ(row.metric, "unfinished") << row.what;
 }
 
 TEST(LatencyTest, WhatIsNotWantedIsNotMeasured) { EXPECT_TRUE(RunQuick(RunLatency, {.only = "no such cell"}).empty()); }
 
+TEST(HopTest, EveryStepIsMeasured) {
+  std::map<std::string, int> metrics;
+  for (const Row& row : RunQuick(RunHop, {})) {
+    EXPECT_NE(row.metric, "unfinished") << row.what << ": " << row.note;
+    EXPECT_GT(row.median, 0) << row.what;
+    ++metrics[row.metric];
+  }
+  EXPECT_EQ(metrics, (std::map<std::string, int>{{"instructions", 2}, {"latency", 6}, {"ratio", 2}}));
+}
+
 TEST(NoiseTest, EverySystemFinishesEveryCell) {
   int values = 0;
   for (const Row& row : RunQuick(RunNoise, {})) {
+    if (!row.peer.empty()) continue;  // no ratio if a peer did not slow down
     EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
-    if (!row.peer.empty()) continue;
     EXPECT_EQ(row.metric, "slowdown");
     EXPECT_GT(row.median, -100) << row.system;  // a loop never takes no time
     ++values;

@@ -26,7 +26,7 @@ const std::vector<Target>& Targets() {
 
 void SetTarget(Row* row) {
   for (const Target& target : Targets()) {
-    const bool same_metric = row->metric == target.metric || (row->metric == "unfinished" && target.peer.empty());
+    const bool same_metric = row->metric == target.metric || row->metric == "unfinished";
     if (row->system == "copse" && row->bench == target.bench && row->what == target.what &&
         row->nodes == target.nodes && row->ppn == target.ppn && same_metric && row->peer == target.peer) {
       row->target = target.limit;

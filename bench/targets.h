@@ -26,7 +26,7 @@ struct Target {
 
 const std::vector<Target>& Targets();
 
-// Sets row->target if there is one for it. A cell of Copse's that was not finished has missed its targets of values.
+// Sets row->target if there is one for it. A cell that was not finished has missed its target.
 void SetTarget(Row* row);
 
 }  // namespace copse::bench

@@ -80,6 +80,9 @@ class TidyRulesTest(unittest.TestCase):
     def test_include(self):
         self.one("include", "planner/a.cc", "#include <ucp/api/ucp.h>\n")
         self.none("include", "offload_emu/ucx/a.cc", "#include <ucp/api/ucp.h>\n")
+        self.none("include", "bench/hop_ucx.cc", "#include <ucp/api/ucp.h>\n")
+        self.one("include", "bench/latency.cc", "#include <ucp/api/ucp.h>\n")
+        self.one("include", "integration_tests/a_test.cc", "#include <ucp/api/ucp.h>\n")
         self.one("include", "daemon/core/a.cc", "#include <grpcpp/grpcpp.h>\n")
         self.none("include", "daemon/rpc/a.cc", "#include <grpcpp/grpcpp.h>\n#include <google/protobuf/message.h>\n")
         self.one("include", "base/a.cc", "#include <gtest/gtest.h>\n")
