@@ -50,7 +50,9 @@ absl::Status RunLocal(const Options& options, const Reporter& report) {
   contest.runs = options.quick ? 2 : 5;
   contest.budget = absl::Milliseconds(options.quick ? 50 : 300);
   contest.calls_max = options.quick ? 200 : 2000;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Site> site, Site::Open(1, options.folder));
+  if (!AnyWanted(options, contest, 1)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Site> site,
+                   Site::Open({.nodes = 1, .parent = options.folder, .loopback = true}));
   return RunRankContest(options, contest, site.get(), report);
 }
 

@@ -2,10 +2,13 @@
 #include "bench/latency.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "bench/hogs.h"
 #include "bench/rank_contest.h"
@@ -16,10 +19,40 @@ namespace {
 
 constexpr uint32_t kHogs = 2;
 
+using Reporter = std::function<void(const Row&)>;
+
+// One site's contest.
 struct Group {
   uint32_t nodes;
   uint32_t ppn;
+  bool busy = false;
+  absl::Duration latency;  // of the fabric, if there is one
 };
+
+std::vector<Group> Groups(bool quick) {
+  if (quick) return {{2, 1}, {2, 2}, {2, 1, true}, {2, 1, false, absl::Milliseconds(1)}};
+  std::vector<Group> groups;
+  for (const uint32_t nodes : {2, 4, 8, 16, 32}) {
+    for (const bool busy : {false, true}) groups.push_back({nodes, 1, busy});
+  }
+  for (const bool busy : {false, true}) groups.push_back({8, 8, busy});
+  for (const double ms : {0.2, 1.0}) groups.push_back({8, 1, false, absl::Milliseconds(ms)});
+  return groups;
+}
+
+// "idle", "busy", "fabric 1 ms".
+std::string LoadOf(const Group& group) {
+  if (group.latency > absl::ZeroDuration()) {
+    return absl::StrCat("fabric ", absl::ToDoubleMilliseconds(group.latency), " ms");
+  }
+  return group.busy ? "busy" : "idle";
+}
+
+std::string NoteOf(const Group& group) {
+  if (group.latency > absl::ZeroDuration()) return "one way from node to node";
+  if (group.busy) return "beside 2 compute-bound processes: MPI polls, Copse sleeps";
+  return group.nodes * group.ppn > 2 ? "more ranks than cores: MPI polls, Copse sleeps" : "";
+}
 
 std::vector<RankCase> Cases(const std::string& load) {
   return {
@@ -31,48 +64,51 @@ std::vector<RankCase> Cases(const std::string& load) {
   };
 }
 
-absl::Status RunGroup(const Options& options, const Group& group, bool busy, Site* site,
-                      const std::function<void(const Row&)>& report) {
-  std::unique_ptr<Hogs> hogs;
-  if (busy) {
-    ASSIGN_OR_RETURN(hogs, Hogs::Start(kHogs));
-  }
+// What the network takes of the call, whoever makes it: so Copse's part is the rest.
+Row OverCriticalPath(const Row& row, uint32_t hops, absl::Duration latency) {
+  Row ratio = row;
+  const double delays_us = hops * absl::ToDoubleMicroseconds(latency);
+  ratio.peer = "critical path";
+  ratio.metric = "ratio";
+  ratio.unit = "1";
+  for (double* figure : {&ratio.p10, &ratio.median, &ratio.p90}) *figure /= delays_us;
+  ratio.note =
+      absl::StrCat(hops, " hops of ", absl::FormatDuration(latency), " on the plan's critical path; ", row.note);
+  return ratio;
+}
+
+absl::Status RunGroup(const Options& options, const Group& group, const Reporter& report) {
   RankContest contest;
   contest.bench = "latency";
   contest.metric = "latency";
   contest.unit = "us";
   contest.ppn = group.ppn;
   contest.systems = {"copse", "openmpi", "mpich", "sockets"};
-  contest.cases = Cases(busy ? "busy" : "idle");
-  contest.note = busy                          ? "beside 2 compute-bound processes; MPI polls, Copse sleeps"
-                 : group.nodes * group.ppn > 2 ? "more ranks than cores: MPI polls, Copse sleeps"
-                                               : "";
+  contest.cases = Cases(LoadOf(group));
+  contest.note = NoteOf(group);
   contest.runs = options.quick ? 2 : 5;
-  contest.budget = options.quick ? absl::Milliseconds(40) : absl::Milliseconds(150);
+  contest.budget = absl::Milliseconds(options.quick ? 30 : 150);
   contest.calls_max = options.quick ? 50 : 200;
+  if (!AnyWanted(options, contest, group.nodes)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto hogs, Hogs::Start(group.busy ? kHogs : 0));
   contest.hogs = hogs.get();
-  return RunRankContest(options, contest, site, report);
+  std::map<std::string, uint32_t> hops;  // by collective: each has one size here
+  contest.on_plan = [&](const RankCell& cell, const Site::Plan& plan) { hops[cell.collective] = plan.hops; };
+  ASSIGN_OR_RETURN(const auto site,
+                   Site::Open({.nodes = group.nodes, .parent = options.folder, .latency = group.latency}));
+  return RunRankContest(options, contest, site.get(), [&](const Row& row) {
+    report(row);
+    const bool delayed = group.latency > absl::ZeroDuration() && row.system == "copse" && row.metric == "latency";
+    if (delayed && hops[row.collective] > 0) {
+      report(OverCriticalPath(row, hops[row.collective], group.latency));
+    }
+  });
 }
 
 }  // namespace
 
-absl::Status RunLatency(const Options& options, const std::function<void(const Row&)>& report) {
-  const std::vector<uint32_t> node_counts =
-      options.quick ? std::vector<uint32_t>{2, 4} : std::vector<uint32_t>{2, 4, 8, 16, 32};
-  for (const uint32_t nodes : node_counts) {
-    std::unique_ptr<Site> site;  // opened when a cell of it is wanted
-    std::vector<Group> groups = {{nodes, 1}};
-    if (nodes == 8) groups.push_back({nodes, 8});
-    for (const Group& group : groups) {
-      for (const bool busy : {false, true}) {
-        if (options.quick && busy) continue;
-        if (site == nullptr) {
-          ASSIGN_OR_RETURN(site, Site::Open(nodes, options.folder));
-        }
-        RETURN_IF_ERROR(RunGroup(options, group, busy, site.get(), report));
-      }
-    }
-  }
+absl::Status RunLatency(const Options& options, const Reporter& report) {
+  for (const Group& group : Groups(options.quick)) RETURN_IF_ERROR(RunGroup(options, group, report));
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "bench/hop.h"
 #include "bench/noise.h"
+#include "integration_tests/netns/test_network.h"
 
 namespace copse::bench {
 namespace {
@@ -25,23 +27,59 @@ std::vector<Row> RunQuick(absl::Status (*run)(const Options&, const std::functio
   return rows;
 }
 
+// Namespaces need root, and the fabric TUN.
+bool Skipped(bool fabric) {
+  const absl::Status possible = netns::CheckNamespaces(fabric);
+  if (!possible.ok()) std::fprintf(stderr, "skipped: %s\n", possible.ToString().c_str());
+  return !possible.ok();
+}
+
+void CheckFigures(const Row& row) {
+  EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
+  EXPECT_GT(row.p10, 0) << row.system << ": " << row.what;
+  EXPECT_LE(row.p10, row.median) << row.system << ": " << row.what;
+  EXPECT_LE(row.median, row.p90) << row.system << ": " << row.what;
+  EXPECT_EQ(row.algorithm.empty(), row.system != "copse") << row.system << ": " << row.what;
+}
+
 TEST(LatencyTest, EverySystemFinishesEveryCell) {
-  const std::vector<Row> rows = RunQuick(RunLatency, {.only = "2x1"});
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
   std::map<std::string, int> values, ratios;
-  for (const Row& row : rows) {
-    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
-    EXPECT_GT(row.p10, 0) << row.system << ": " << row.what;
-    EXPECT_LE(row.p10, row.median) << row.system << ": " << row.what;
-    EXPECT_LE(row.median, row.p90) << row.system << ": " << row.what;
-    EXPECT_EQ(row.algorithm.empty(), row.system != "copse") << row.system << ": " << row.what;
+  for (const Row& row : RunQuick(RunLatency, {.only = "2x2"})) {
+    CheckFigures(row);
     ++(row.peer.empty() ? values[row.system] : ratios[row.peer]);
   }
   EXPECT_EQ(values, (std::map<std::string, int>{{"copse", 5}, {"mpich", 5}, {"openmpi", 5}, {"sockets", 5}}));
   EXPECT_EQ(ratios, (std::map<std::string, int>{{"mpich", 5}, {"openmpi", 5}, {"sockets", 5}}));
 }
 
+TEST(LatencyTest, OthersComputeMeanwhile) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  const std::vector<Row> rows = RunQuick(RunLatency, {.only = " reduce 48 B, busy"});
+  EXPECT_EQ(rows.size(), 7u);
+  for (const Row& row : rows) CheckFigures(row);
+}
+
+TEST(LatencyTest, OnAFabricNothingIsFasterThanItsLinks) {
+  if (Skipped(/*fabric=*/true)) GTEST_SKIP() << "needs root and TUN";
+  int delays = 0;
+  for (const Row& row : RunQuick(RunLatency, {.only = "allreduce 48 B, fabric 1 ms"})) {
+    CheckFigures(row);
+    if (row.metric == "latency") {
+      EXPECT_GT(row.median, 1000) << row.system;
+    }
+    if (row.peer != "critical path") continue;
+    EXPECT_GT(row.median, 1) << row.what;
+    EXPECT_NE(row.note.find("1 hops of 1ms"), std::string::npos) << row.note;
+    ++delays;
+  }
+  EXPECT_EQ(delays, 2);
+}
+
 TEST(LatencyTest, ACellThatTakesTooLongIsUnfinished) {
-  const std::vector<Row> rows = RunQuick(RunLatency, {.cell_timeout = absl::ZeroDuration(), .only = "2x1 barrier"});
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  const std::vector<Row> rows =
+      RunQuick(RunLatency, {.cell_timeout = absl::ZeroDuration(), .only = "2x1 barrier, idle"});
   ASSERT_EQ(rows.size(), 7u);  // and three ratios
   for (const Row& row : rows) EXPECT_EQ(row.metric, "unfinished") << row.what;
 }
@@ -59,6 +97,7 @@ TEST(HopTest, EveryStepIsMeasured) {
 }
 
 TEST(NoiseTest, EverySystemFinishesEveryCell) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
   int values = 0;
   for (const Row& row : RunQuick(RunNoise, {})) {
     if (!row.peer.empty()) continue;  // no ratio if a peer did not slow down

@@ -23,7 +23,9 @@ absl::Status RunNoise(const Options& options, const std::function<void(const Row
   contest.runs = options.quick ? 2 : 5;
   contest.budget = options.quick ? absl::Milliseconds(150) : absl::Milliseconds(900);
   contest.calls_max = 100;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Site> site, Site::Open(options.quick ? 2 : 8, options.folder));
+  const uint32_t nodes = options.quick ? 2 : 8;
+  if (!AnyWanted(options, contest, nodes)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Site> site, Site::Open({.nodes = nodes, .parent = options.folder}));
   return RunRankContest(options, contest, site.get(), report);
 }
 

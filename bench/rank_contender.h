@@ -37,7 +37,7 @@ struct RankOptions {
 class RankContender final : public Contender {
  public:
   using Start = std::function<absl::StatusOr<RankProcesses>(const std::vector<std::string>& arguments)>;
-  // Of a cell, asked while the ranks' team exists; may be empty.
+  // Of a cell, asked while the ranks' team exists; may be null.
   using Algorithm = std::function<absl::StatusOr<std::string>(const RankCell& cell)>;
   RankContender(std::string system, Start start, Algorithm algorithm, std::vector<RankCell> cells, RankOptions options,
                 Hogs* hogs);

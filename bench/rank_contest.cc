@@ -4,23 +4,41 @@
 #include <memory>
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace copse::bench {
+
+namespace {
+
+Row RowOf(const RankContest& contest, const RankCase& each, uint32_t nodes, const std::string& suffix) {
+  Row row;
+  row.bench = contest.bench;
+  row.what = each.what + suffix;
+  row.collective = each.cell.collective;
+  row.nodes = nodes;
+  row.ppn = contest.ppn;
+  row.bytes = each.cell.bytes;
+  row.metric = contest.metric;
+  row.unit = contest.unit;
+  row.note = contest.note;
+  return row;
+}
+
+}  // namespace
+
+bool AnyWanted(const Options& options, const RankContest& contest, uint32_t nodes) {
+  for (const RankCase& each : contest.cases) {
+    if (Wanted(options, RowOf(contest, each, nodes, ""))) return true;
+  }
+  return false;
+}
 
 absl::Status RunRankContest(const Options& options, const RankContest& contest, Site* site,
                             const std::function<void(const Row&)>& report) {
   std::vector<Row> rows;
   std::vector<RankCell> cells;
   for (const RankCase& each : contest.cases) {
-    Row row;
-    row.bench = contest.bench;
-    row.what = each.what + site->Suffix();
-    row.collective = each.cell.collective;
-    row.nodes = site->nodes();
-    row.ppn = contest.ppn;
-    row.bytes = each.cell.bytes;
-    row.metric = contest.metric;
-    row.unit = contest.unit;
-    row.note = contest.note;
+    const Row row = RowOf(contest, each, site->nodes(), site->Suffix());
     if (!Wanted(options, row)) continue;
     rows.push_back(row);
     cells.push_back(each.cell);
@@ -36,7 +54,11 @@ absl::Status RunRankContest(const Options& options, const RankContest& contest, 
     };
     RankContender::Algorithm algorithm;
     if (system == "copse") {
-      algorithm = [site](const RankCell& cell) { return site->AlgorithmOf(cell.collective, cell.bytes); };
+      algorithm = [&contest, site](const RankCell& cell) -> absl::StatusOr<std::string> {
+        ASSIGN_OR_RETURN(const Site::Plan plan, site->PlanOf(cell.collective, cell.bytes));
+        if (contest.on_plan) contest.on_plan(cell, plan);
+        return plan.algorithm;
+      };
     }
     contenders.push_back(std::make_unique<RankContender>(system, start, algorithm, cells, rank_options, contest.hogs));
     pointers.push_back(contenders.back().get());

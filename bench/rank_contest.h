@@ -35,7 +35,12 @@ struct RankContest {
   absl::Duration budget;
   uint32_t calls_max = 0;
   Hogs* hogs = nullptr;
+  // Told Copse's plan for each cell, while its team exists; may be null.
+  std::function<void(const RankCell& cell, const Site::Plan& plan)> on_plan;
 };
+
+// Whether a site is needed at all.
+bool AnyWanted(const Options& options, const RankContest& contest, uint32_t nodes);
 
 // Leaves out what the options do not want.
 absl::Status RunRankContest(const Options& options, const RankContest& contest, Site* site,

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/site.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include <map>
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "daemon/loop/unique_fd.h"
+#include "integration_tests/netns/mpi_launch.h"
+#include "integration_tests/netns/test_network.h"
 #include "integration_tests/procs/programs.h"
 #include "proto/copse/v1/admin.pb.h"
 
@@ -26,60 +27,12 @@ using procs::ProcessCluster;
 
 // Launchers pass SIGTERM on to their ranks, in some seconds at most.
 constexpr absl::Duration kFarewell = absl::Seconds(3);
+constexpr absl::Duration kCallTimeout = absl::Seconds(5);
+constexpr uint32_t kSocketsPort = 7500;  // of a node's first rank
 
-// Ports that were free a moment ago.
-absl::StatusOr<std::vector<uint16_t>> FreePorts(uint32_t count) {
-  std::vector<daemon::UniqueFd> sockets;
-  std::vector<uint16_t> ports;
-  for (uint32_t i = 0; i < count; ++i) {
-    daemon::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t bytes = sizeof(address);
-    if (!fd.valid() || bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
-        getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0) {
-      return absl::ErrnoToStatus(errno, "a free port");
-    }
-    ports.push_back(ntohs(address.sin_port));
-    sockets.push_back(std::move(fd));
-  }
-  return ports;
-}
-
-// Since a launcher's standard error must not be mixed with figures, all of it goes to logs.
-struct Launcher {
-  std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;
-};
-
-Launcher OpenMpi(uint32_t ranks) {
-  // One rank a core would not be "oversubscribed" to it, so that it would not yield.
-  return {.arguments = {"/usr/bin/mpirun.openmpi",
-                        "--allow-run-as-root",
-                        "--oversubscribe",
-                        "-n",
-                        absl::StrCat(ranks),
-                        "--mca",
-                        "mpi_yield_when_idle",
-                        "1",
-                        "--mca",
-                        "pml",
-                        "ob1",
-                        "--mca",
-                        "btl",
-                        "tcp,self",
-                        "--mca",
-                        "btl_tcp_if_include",
-                        "lo",
-                        "--mca",
-                        "plm_rsh_agent",
-                        ""}};
-}
-
-Launcher Mpich(uint32_t ranks) {
-  return {.arguments = {"/usr/bin/mpiexec.mpich", "-launcher", "fork", "-n", absl::StrCat(ranks)},
-          .environment = {{"UCX_TLS", "tcp,self"}, {"UCX_NET_DEVICES", "lo"}, {"MPIR_CVAR_NOLOCAL", "1"}}};
+std::vector<std::string> Joined(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
 }
 
 }  // namespace
@@ -98,67 +51,113 @@ RankProcesses::~RankProcesses() {
   if (!processes.empty()) front()->AwaitEnd(kFarewell).IgnoreError();
 }
 
-absl::StatusOr<std::unique_ptr<Site>> Site::Open(uint32_t nodes, const std::string& parent) {
-  std::unique_ptr<Site> site(new Site(nodes, parent));
-  const absl::Status status = site->cluster_.Start({.nodes = nodes});
-  if (status.ok()) return site;
-  site->cluster_.DumpLogs(stderr);
+absl::StatusOr<std::unique_ptr<Site>> Site::Open(const SiteOptions& options) {
+  std::unique_ptr<Site> site(new Site(options));
+  RETURN_IF_ERROR(site->Start());
+  return site;
+}
+
+Site::~Site() {
+  cluster_.reset();
+  if (!topology_file_.empty()) unlink(topology_file_.c_str());
+}
+
+absl::Status Site::Start() {
+  procs::ProcessClusterOptions cluster = {.parent = options_.parent};
+  if (!options_.loopback) {
+    RETURN_IF_ERROR(netns::CheckNamespaces(options_.latency > absl::ZeroDuration()));
+    RETURN_IF_ERROR(WriteTopology());
+    cluster.network = netns::NetworkOptions();
+    if (options_.latency > absl::ZeroDuration()) {
+      cluster.network->fabric = topology_file_;
+    } else {
+      cluster.planner_settings["topology"] = topology_file_;
+    }
+  }
+  cluster_ = std::make_unique<ProcessCluster>(std::move(cluster));
+  const absl::Status status = cluster_->Start({.nodes = options_.nodes});
+  if (!status.ok()) cluster_->DumpLogs(stderr);
   return status;
+}
+
+// One switch, half of the latency away from each node.
+absl::Status Site::WriteTopology() {
+  topology_file_ = absl::StrCat(options_.parent.empty() ? "/tmp" : options_.parent, "/copse-topology-XXXXXX");
+  const int fd = mkstemp(topology_file_.data());
+  if (fd < 0) {
+    const absl::Status status = absl::ErrnoToStatus(errno, topology_file_);
+    topology_file_.clear();
+    return status;
+  }
+  close(fd);
+  const std::string latency = options_.latency > absl::ZeroDuration()
+                                  ? absl::StrCat(", latency: ", absl::ToInt64Microseconds(options_.latency / 2), "us")
+                                  : "";
+  std::ofstream file(topology_file_);
+  file << "version: 1\nswitches:\n  - {name: core}\nnodes:\n  - {name: \"n[1-" << options_.nodes
+       << "]\", switch: core, host: here, cores: " << sysconf(_SC_NPROCESSORS_ONLN) << latency << "}\n";
+  file.close();
+  return file ? absl::OkStatus() : absl::ErrnoToStatus(errno, topology_file_);
 }
 
 absl::StatusOr<RankProcesses> Site::StartRanks(const std::string& system, uint32_t ppn,
                                                const std::vector<std::string>& arguments) {
   if (system == "copse") return StartCopse(ppn, arguments);
+  if (options_.loopback) {
+    return absl::InvalidArgumentError(absl::StrCat("not on loopback, which has no nodes for it (system=", system, ")"));
+  }
   if (system == "sockets") return StartSockets(ppn, arguments);
   if (system == "openmpi" || system == "mpich") return StartMpi(system, ppn, arguments);
   return absl::InvalidArgumentError(absl::StrCat("no such system (system=", system, ")"));
 }
 
-std::string Site::NextLog() { return absl::StrCat(cluster_.folder(), "/r", logs_++, ".log"); }
+std::string Site::NextLog() { return absl::StrCat(cluster_->folder(), "/r", logs_++, ".log"); }
 
 absl::StatusOr<RankProcesses> Site::StartCopse(uint32_t ppn, std::vector<std::string> arguments) {
   ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/rank_copse"));
   arguments.insert(arguments.begin(), program);
   RankProcesses ranks;
-  for (uint32_t rank = 0; rank < nodes_ * ppn; ++rank) {
-    ASSIGN_OR_RETURN(auto process, cluster_.StartApplication(rank / ppn, arguments,
-                                                             {{"BENCH_RANK", absl::StrCat(rank)},
-                                                              {"BENCH_SIZE", absl::StrCat(nodes_ * ppn)}}));
+  for (uint32_t rank = 0; rank < nodes() * ppn; ++rank) {
+    ASSIGN_OR_RETURN(auto process, cluster_->StartApplication(rank / ppn, arguments,
+                                                              {{"BENCH_RANK", absl::StrCat(rank)},
+                                                               {"BENCH_SIZE", absl::StrCat(nodes() * ppn)}}));
     ranks.processes.push_back(std::move(process));
   }
   return ranks;
 }
 
-absl::StatusOr<RankProcesses> Site::StartSockets(uint32_t ppn, std::vector<std::string> arguments) {
+absl::StatusOr<RankProcesses> Site::StartSockets(uint32_t ppn, const std::vector<std::string>& arguments) {
   ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/rank_sockets"));
-  ASSIGN_OR_RETURN(const std::vector<uint16_t> ports, FreePorts(nodes_ * ppn));
-  arguments.insert(arguments.begin(), program);
-  const std::string addresses =
-      absl::StrJoin(ports, ",", [](std::string* text, uint16_t port) { absl::StrAppend(text, "127.0.0.1:", port); });
+  std::vector<std::string> addresses;
+  for (uint32_t rank = 0; rank < nodes() * ppn; ++rank) {
+    addresses.push_back(absl::StrCat(netns::TestNetwork::DataAddress(rank / ppn), ":", kSocketsPort + rank % ppn));
+  }
   const std::string log = NextLog();
   RankProcesses ranks;
-  for (uint32_t rank = 0; rank < nodes_ * ppn; ++rank) {
-    ASSIGN_OR_RETURN(
-        auto process,
-        ChildProcess::Start({.arguments = arguments,
-                             .environment = {{"BENCH_RANK", absl::StrCat(rank)}, {"BENCH_ADDRESSES", addresses}},
-                             .stdin_pipe = true,
-                             .stdout_pipe = true,
-                             .log_file = log}));
+  for (uint32_t rank = 0; rank < nodes() * ppn; ++rank) {
+    const std::vector<std::string> command = Joined(cluster_->network()->Enter(rank / ppn), {program});
+    ASSIGN_OR_RETURN(auto process,
+                     ChildProcess::Start({.arguments = Joined(command, arguments),
+                                          .environment = {{"BENCH_RANK", absl::StrCat(rank)},
+                                                          {"BENCH_ADDRESSES", absl::StrJoin(addresses, ",")}},
+                                          .stdin_pipe = true,
+                                          .stdout_pipe = true,
+                                          .log_file = log}));
     ranks.processes.push_back(std::move(process));
   }
   return ranks;
 }
 
 absl::StatusOr<RankProcesses> Site::StartMpi(const std::string& system, uint32_t ppn,
-                                             std::vector<std::string> arguments) {
+                                             const std::vector<std::string>& arguments) {
   ASSIGN_OR_RETURN(const std::string program, procs::FindProgram(absl::StrCat("bench/rank_", system)));
-  Launcher launcher = system == "openmpi" ? OpenMpi(nodes_ * ppn) : Mpich(nodes_ * ppn);
-  launcher.arguments.push_back(program);
-  for (std::string& argument : arguments) launcher.arguments.push_back(std::move(argument));
+  netns::MpiJob job = {.ranks = nodes() * ppn, .ppn = ppn, .command = Joined({program}, arguments)};
+  ASSIGN_OR_RETURN(job.library, netns::ParseMpiLibrary(system));
+  ASSIGN_OR_RETURN(netns::MpiCommand command,
+                   netns::MakeMpiCommand(netns::PlaceOn(*cluster_->network(), cluster_->folder()), job));
   RankProcesses ranks;
-  ASSIGN_OR_RETURN(auto process, ChildProcess::Start({.arguments = std::move(launcher.arguments),
-                                                      .environment = std::move(launcher.environment),
+  ASSIGN_OR_RETURN(auto process, ChildProcess::Start({.arguments = std::move(command.arguments),
+                                                      .environment = std::move(command.environment),
                                                       .stdin_pipe = true,
                                                       .stdout_pipe = true,
                                                       .log_file = NextLog()}));
@@ -166,12 +165,15 @@ absl::StatusOr<RankProcesses> Site::StartMpi(const std::string& system, uint32_t
   return ranks;
 }
 
-absl::StatusOr<std::string> Site::AlgorithmOf(const std::string& collective, uint64_t bytes) const {
-  ASSIGN_OR_RETURN(const v1::ListPlansReply plans, cluster_.admin().ListPlans(absl::Seconds(5)));
-  for (const v1::PlanRow& plan : plans.plans()) {
-    if (plan.collective() == collective && plan.bytes_min() <= bytes && bytes <= plan.bytes_max()) {
-      return plan.algorithm();
+absl::StatusOr<Site::Plan> Site::PlanOf(const std::string& collective, uint64_t bytes) const {
+  ASSIGN_OR_RETURN(const v1::ListPlansReply plans, cluster_->admin().ListPlans(kCallTimeout));
+  for (const v1::PlanRow& row : plans.plans()) {
+    if (row.collective() != collective || bytes < row.bytes_min() || row.bytes_max() < bytes) continue;
+    Plan plan = {.algorithm = row.algorithm()};
+    for (int i = 1; i < row.critical_path_size(); ++i) {
+      plan.hops += row.critical_path(i) != row.critical_path(i - 1);
     }
+    return plan;
   }
   return absl::NotFoundError(absl::StrCat("no plan for ", collective));
 }

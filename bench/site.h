@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,36 +31,56 @@ struct RankProcesses {
   absl::Status AwaitEnd(absl::Duration timeout) const;
 };
 
-// A Site has Copse's daemons running; they sleep while others are measured. Rank r is on node r / ppn.
+struct SiteOptions {
+  uint32_t nodes = 0;
+  std::string parent;  // where its folders are made; empty: the system's
+  // Without root: all on loopback, for Copse alone.
+  bool loopback = false;
+  // One way from node to node, by copse-fabric; 0: a bridge.
+  absl::Duration latency;
+};
+
+// A Site has Copse's daemons running; they sleep while others are measured. Each node is a network namespace, and the
+// planner knows the network and that all nodes share this machine's cores. Rank r is on node r / ppn.
 // Thread-compatible.
 class Site {
  public:
-  // `parent`: where its folder is made, as ProcessClusterOptions has it.
-  static absl::StatusOr<std::unique_ptr<Site>> Open(uint32_t nodes, const std::string& parent);
+  // PERMISSION_DENIED, UNAVAILABLE: there can be no namespaces here.
+  static absl::StatusOr<std::unique_ptr<Site>> Open(const SiteOptions& options);
+  ~Site();
 
   // Ranks of rank_main.c with `arguments`. Systems: copse, openmpi (which yields when idle), mpich, sockets.
-  // INVALID_ARGUMENT: another. NOT_FOUND: its launcher is not installed.
+  // INVALID_ARGUMENT: another, or all but Copse on loopback. NOT_FOUND: its launcher is not installed.
   absl::StatusOr<RankProcesses> StartRanks(const std::string& system, uint32_t ppn,
                                            const std::vector<std::string>& arguments);
-  // Of the plan that serves the call, in the team that exists now.
-  absl::StatusOr<std::string> AlgorithmOf(const std::string& collective, uint64_t bytes) const;
+  struct Plan {
+    std::string algorithm;
+    uint32_t hops = 0;  // between nodes, on its critical path
+  };
+  // The plan that serves the call, in the team that exists now.
+  absl::StatusOr<Plan> PlanOf(const std::string& collective, uint64_t bytes) const;
 
-  uint32_t nodes() const { return nodes_; }
-  // In cases: " on loopback", or nothing if each node has a network of its own.
-  std::string Suffix() const { return ", loopback"; }
-  procs::ProcessCluster* cluster() { return &cluster_; }
+  uint32_t nodes() const { return options_.nodes; }
+  absl::Duration latency() const { return options_.latency; }
+  // What cases say of it: "", ", loopback".
+  std::string Suffix() const { return options_.loopback ? ", loopback" : ""; }
+  procs::ProcessCluster* cluster() { return cluster_.get(); }
 
  private:
-  Site(uint32_t nodes, const std::string& parent) : nodes_(nodes), cluster_({.parent = parent}) {}
+  explicit Site(SiteOptions options) : options_(std::move(options)) {}
 
+  absl::Status Start();
+  absl::Status WriteTopology();
   absl::StatusOr<RankProcesses> StartCopse(uint32_t ppn, std::vector<std::string> arguments);
-  absl::StatusOr<RankProcesses> StartSockets(uint32_t ppn, std::vector<std::string> arguments);
-  absl::StatusOr<RankProcesses> StartMpi(const std::string& system, uint32_t ppn, std::vector<std::string> arguments);
+  absl::StatusOr<RankProcesses> StartSockets(uint32_t ppn, const std::vector<std::string>& arguments);
+  absl::StatusOr<RankProcesses> StartMpi(const std::string& system, uint32_t ppn,
+                                         const std::vector<std::string>& arguments);
   std::string NextLog();
 
-  const uint32_t nodes_;
+  const SiteOptions options_;
+  std::string topology_file_;
   uint32_t logs_ = 0;
-  procs::ProcessCluster cluster_;
+  std::unique_ptr<procs::ProcessCluster> cluster_;
 };
 
 }  // namespace copse::bench
