@@ -478,7 +478,7 @@ TraceEvents MakeTraceEvents(const std::vector<NodeTrace>& nodes, std::optional<u
   for (const Packet& packet : packets) {
     const TraceRecord& sent = nodes[packet.sent.node].records[packet.sent.record];
     const TraceRecord& received = nodes[packet.received.node].records[packet.received.record];
-    if (team.has_value() && sent.team != static_cast<uint32_t>(*team)) continue;
+    if (team.has_value() && (sent.team != received.team || sent.team != static_cast<uint32_t>(*team))) continue;
     const int64_t from = sent.time_ns + alignment.offset_ns[packet.sent.node];
     const int64_t to = received.time_ns + alignment.offset_ns[packet.received.node];
     if (to < from) continue;  // clocks that could not be brought together: better no arrow than one back in time

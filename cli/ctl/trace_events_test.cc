@@ -100,6 +100,9 @@ TEST(TraceEventsTest, AnotherTeamIsLeftOut) {
   EXPECT_EQ(made.flows, 0u);
   for (const Json& event : Parsed(made)) EXPECT_TRUE(event["ph"] == "M" || event["cat"] == "loop") << event;
   EXPECT_EQ(MakeTraceEvents(TwoNodes(0, 0), 3).flows, 2u);
+  std::vector<NodeTrace> early = TwoNodes(0, 0);
+  early[0].records[2].team = 0;  // it came before its port had a name
+  Parsed(MakeTraceEvents(early, 3));
 }
 
 // Packets of 5 and 6 us: the middle is off by half their difference, whatever the planner took the clocks for.

@@ -84,6 +84,7 @@ absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
   options.sequences = sequences * window_;
   ASSIGN_OR_RETURN(port_, engine_->OpenPort(options, this));
   open_ = true;
+  engine_->NameInTrace(port_, team_, CallSeq(0));  // packets may come before the first call is known
   for (const uint32_t node : neighbours_) {
     ASSIGN_OR_RETURN(const emu::Engine::NewEdge edge, engine_->AddEdge(port_, layout.nodes[node].incarnation));
     edges_.push_back(edge.edge);
