@@ -78,7 +78,7 @@ planner::ClusterCosts DefaultCosts() {
 }
 
 // Nobody spins; as long as clients do at most; as long as daemons do by default.
-const std::vector<int64_t> kSpinsNs = {0, 20'000, 50'000};
+const std::vector<int64_t> kSpinsNs = {0, 20'000, 200'000};
 
 Row EmptyRow(uint32_t nodes, uint32_t ppn) {
   Row row;

@@ -8,27 +8,6 @@
 
 namespace copse::planner {
 
-absl::Status CheckCostParameters(const CostParameters& parameters) {
-  const std::pair<const char*, int64_t> all[] = {
-      {"wake_ns", parameters.wake_ns},
-      {"takeover_ns", parameters.takeover_ns},
-      {"spin_ns", parameters.spin_ns},
-      {"client_hop_ns", parameters.client_hop_ns},
-      {"arm_ns", parameters.arm_ns},
-      {"send_ps_per_byte", parameters.send_ps_per_byte},
-      {"receive_ps_per_byte", parameters.receive_ps_per_byte},
-      {"copy_ps_per_byte", parameters.copy_ps_per_byte},
-      {"alu_ps_per_byte", parameters.alu_ps_per_byte},
-  };
-  for (const auto& [name, value] : all) {
-    if (value < 0 || value > kCostParameterMax) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cost parameter ", name, ": out of range (value=", value, ", limit=", kCostParameterMax, ")"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<TeamCosts> TeamCosts::Create(absl::Span<const std::string> node_names,
                                             const topology::Topology& topology, const CostParameters& parameters) {
   RETURN_IF_ERROR(CheckCostParameters(parameters));

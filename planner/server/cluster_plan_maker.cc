@@ -136,9 +136,11 @@ absl::StatusOr<topology::Topology> ClusterPlanMaker::TopologyWith(const std::vec
                      .overhead_ns = costs.overhead_ns,
                      .receive_overhead_ns = costs.receive_overhead_ns,
                      .latency_ns = costs.latency_ns,
-                     .bandwidth_bytes_per_s = costs.bandwidth_bytes_per_s});
+                     .bandwidth_bytes_per_s = costs.bandwidth_bytes_per_s,
+                     .cores = costs.cores,
+                     .host = costs.host});
   }
-  return topology::Topology::Create(model_.topology->switches(), std::move(nodes));
+  return topology::Topology::Create(model_.topology->switches(), std::move(nodes), model_.topology->costs());
 }
 
 absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const schedule::TeamLayout& layout,
@@ -159,7 +161,7 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const sc
       planner_options.forced[collective] = options.algorithm;
     }
   }
-  return Planner(&topology, {}, planner_options).MakePlans(layout.shape, names);
+  return Planner(&topology, topology.costs(), planner_options).MakePlans(layout.shape, names);
 }
 
 absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const schedule::TeamLayout& layout,
@@ -167,7 +169,8 @@ absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const sch
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
   const schedule::CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
-  ASSIGN_OR_RETURN(const Explanation explanation, Planner(&topology).Explain(plan, layout.shape, names, arguments));
+  ASSIGN_OR_RETURN(const Explanation explanation,
+                   Planner(&topology, topology.costs()).Explain(plan, layout.shape, names, arguments));
   coordinator::PlanExplanation result{
       .text = explanation.text, .dot = explanation.dot, .json = ExplanationJson(explanation, names)};
   for (const PathStep& step : explanation.prediction.critical_path) {

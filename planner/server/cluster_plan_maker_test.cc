@@ -76,6 +76,38 @@ TEST(ClusterPlanMakerTest, PlansPassTheVerifierWithAndWithoutTopology) {
   }
 }
 
+TEST(ClusterPlanMakerTest, CostsOfTheTopologyFileArePricedWith) {
+  const std::string text = "version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[0-3]\", switch: core}]\n";
+  const auto plain = topology::ParseTopologyYaml(text, "t.yaml");
+  const auto costly = topology::ParseTopologyYaml(text + "costs: {wake_ns: 500000}\n", "t.yaml");
+  ASSERT_TRUE(plain.ok() && costly.ok()) << costly.status();
+  ClusterPlanMaker cheap({.topology = *plain}), dear({.topology = *costly});
+  const schedule::TeamLayout layout = Layout(4);
+  const auto cheap_plans = cheap.MakePlans(layout, {}), dear_plans = dear.MakePlans(layout, {});
+  ASSERT_TRUE(cheap_plans.ok() && dear_plans.ok());
+  EXPECT_LT(cheap_plans->front().predicted_us, 500);
+  EXPECT_GT(dear_plans->front().predicted_us, 1500);  // a rank's daemon, the root's, another's, a rank
+  const auto explained = dear.Explain(layout, dear_plans->front());
+  ASSERT_TRUE(explained.ok()) << explained.status();
+  EXPECT_NE(explained->json, cheap.Explain(layout, dear_plans->front())->json);
+  EXPECT_EQ(dear.TopologyWith({"n9"})->costs().wake_ns, 500'000);  // an unknown node changes nothing of it
+}
+
+TEST(ClusterPlanMakerTest, UnknownNodesShareThisMachineIfOnlyItCanReachThePlanner) {
+  const auto topology = topology::ParseTopologyYaml(
+      "version: 1\nswitches: [{name: core}]\nnodes: [{name: n0, switch: core}]\n", "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  ClusterPlanMaker local({.topology = *topology, .shared_cores = 2}), remote({.topology = *topology});
+  const auto shared = local.TopologyWith({"n0", "n1", "n2"}), apart = remote.TopologyWith({"n0", "n1"});
+  ASSERT_TRUE(shared.ok() && apart.ok()) << shared.status();
+  EXPECT_EQ(shared->nodes()[0].cores, 0u);
+  EXPECT_EQ(shared->nodes()[1].cores, 2u);
+  EXPECT_FALSE(shared->nodes()[1].host.empty());
+  EXPECT_EQ(shared->nodes()[1].host, shared->nodes()[2].host);
+  EXPECT_EQ(apart->nodes()[1].cores, 0u);
+  EXPECT_TRUE(apart->nodes()[1].host.empty());
+}
+
 TEST(ClusterPlanMakerTest, WhatIsAskedForComesBeforeRules) {
   ClusterPlanMaker maker({.rules = {{schedule::Collective::kBcast, "flat"}, {schedule::Collective::kReduce, "flat"}}});
   const auto plans = maker.MakePlans(Layout(9), {.algorithm = "kary-2", .collective = schedule::Collective::kBcast});

@@ -136,9 +136,12 @@ std::optional<Defect> Topology::FindDefect(const std::vector<Switch>& switches, 
   return FindNodeDefect(switches, nodes);
 }
 
-absl::StatusOr<Topology> Topology::Create(std::vector<Switch> switches, std::vector<Node> nodes) {
+absl::StatusOr<Topology> Topology::Create(std::vector<Switch> switches, std::vector<Node> nodes,
+                                          const CostParameters& costs) {
   if (auto defect = FindDefect(switches, nodes)) return absl::InvalidArgumentError(defect->text);
+  if (absl::Status checked = CheckCostParameters(costs); !checked.ok()) return checked;
   Topology result;
+  result.costs_ = costs;
   result.switches_ = std::move(switches);
   result.nodes_ = std::move(nodes);
   FindDepths(result.switches_, result.depth_);

@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "planner/topology/cost_parameters.h"
 
 namespace copse::topology {
 
@@ -68,12 +69,15 @@ class Topology {
   // parent that does not exist, several roots, a cycle, more than kDepthMax levels, one host with two numbers of cores.
   static std::optional<Defect> FindDefect(const std::vector<Switch>& switches, const std::vector<Node>& nodes);
 
-  // Errors: INVALID_ARGUMENT with the text of FindDefect. Cost: O(switches + nodes) expected.
-  static absl::StatusOr<Topology> Create(std::vector<Switch> switches, std::vector<Node> nodes);
+  // Errors: INVALID_ARGUMENT with the text of FindDefect, or as CheckCostParameters. Cost: O(switches + nodes)
+  // expected.
+  static absl::StatusOr<Topology> Create(std::vector<Switch> switches, std::vector<Node> nodes,
+                                         const CostParameters& costs = {});
 
   const std::vector<Switch>& switches() const { return switches_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   uint32_t root_switch() const { return root_; }
+  const CostParameters& costs() const { return costs_; }
 
   std::optional<uint32_t> FindNode(std::string_view name) const;
 
@@ -91,6 +95,7 @@ class Topology {
 
   std::vector<Switch> switches_;
   std::vector<Node> nodes_;
+  CostParameters costs_;
   uint32_t root_ = 0;
   std::vector<uint32_t> depth_;
   std::vector<uint32_t> preorder_;

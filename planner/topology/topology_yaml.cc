@@ -19,6 +19,7 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
+#include "planner/topology/cost_parameters.h"
 #include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/yaml.h"
 
@@ -100,6 +101,7 @@ class Parser {
   absl::StatusOr<std::string> ReadName(const YAML::Node& node, const std::string& what) const;
   absl::StatusOr<int64_t> ReadTime(const YAML::Node& node, const std::string& what) const;
   absl::StatusOr<int64_t> ReadBandwidth(const YAML::Node& node, const std::string& what) const;
+  absl::Status ReadCosts(const YAML::Node& node);
   absl::StatusOr<uint32_t> ReadCount(const YAML::Node& node, const std::string& what, uint32_t limit) const;
   // Overwrites those figures that `fields` has.
   absl::Status ReadFigures(const Fields& fields, const std::string& what, Figures& figures) const;
@@ -113,6 +115,7 @@ class Parser {
   const std::string_view filename_;
   const ParseOptions options_;
   Figures defaults_{};
+  CostParameters costs_;
   std::vector<Switch> switches_;
   std::vector<std::pair<std::string, YAML::Node>> parents_;  // by switch: the parent's name, empty for none
   std::vector<int> switch_lines_;
@@ -180,6 +183,24 @@ absl::StatusOr<int64_t> Parser::ReadBandwidth(const YAML::Node& node, const std:
   const int64_t rounded = std::llround(*rate);
   if (rounded <= 0) return Error(node, what, ": must be at least 1 B/s (value=", Shown(text), ", least=1B/s)");
   return rounded;
+}
+
+absl::Status Parser::ReadCosts(const YAML::Node& node) {
+  std::vector<std::string> known;
+  for (const CostParameterField& field : CostParameterFields()) known.push_back(field.name);
+  ASSIGN_OR_RETURN(const Fields fields, ReadFields(node, "costs", known));
+  for (const CostParameterField& field : CostParameterFields()) {
+    const auto found = fields.find(field.name);
+    if (found == fields.end()) continue;
+    const std::string what = absl::StrCat("costs: ", field.name);
+    ASSIGN_OR_RETURN(const std::string text, ReadText(found->second, what));
+    int64_t& value = costs_.*field.member;
+    if (!absl::SimpleAtoi(text, &value) || value < 0 || value > kCostParameterMax) {
+      return Error(found->second, what, ": must be a number from 0 (value=", Shown(text), ", limit=", kCostParameterMax,
+                   ")");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint32_t> Parser::ReadCount(const YAML::Node& node, const std::string& what, uint32_t limit) const {
@@ -318,7 +339,7 @@ absl::Status Parser::ReadNodes(const YAML::Node& list) {
 absl::StatusOr<Topology> Parser::Parse(const YAML::Node& document) {
   // `fabric` is for a test network that emulates this cluster, and nothing here depends on it.
   ASSIGN_OR_RETURN(const Fields fields,
-                   ReadFields(document, "topology", {"version", "defaults", "switches", "nodes", "fabric"}));
+                   ReadFields(document, "topology", {"version", "costs", "defaults", "switches", "nodes", "fabric"}));
   RETURN_IF_ERROR(ReadVersion(fields, document));
   const FlatCosts flat;
   defaults_ = {flat.overhead_ns, flat.receive_overhead_ns, flat.latency_ns, flat.bandwidth_bytes_per_s, flat.cores};
@@ -328,6 +349,7 @@ absl::StatusOr<Topology> Parser::Parse(const YAML::Node& document) {
         ReadFields(defaults->second, "defaults", {"overhead", "receive_overhead", "latency", "bandwidth", "cores"}));
     RETURN_IF_ERROR(ReadFigures(figures, "defaults", defaults_));
   }
+  if (const auto costs = fields.find("costs"); costs != fields.end()) RETURN_IF_ERROR(ReadCosts(costs->second));
   const auto switches = fields.find("switches");
   if (switches == fields.end()) return Error(document, "switches: are missing (key=switches)");
   RETURN_IF_ERROR(ReadSwitches(switches->second));
@@ -339,7 +361,7 @@ absl::StatusOr<Topology> Parser::Parse(const YAML::Node& document) {
     const std::vector<int>& lines = defect->in_switch ? switch_lines_ : node_lines_;
     return ErrorAt(defect->index < lines.size() ? lines[defect->index] : LineOf(document), defect->text);
   }
-  return Topology::Create(std::move(switches_), std::move(nodes_));
+  return Topology::Create(std::move(switches_), std::move(nodes_), costs_);
 }
 
 // Makes nothing of a document.
@@ -397,7 +419,15 @@ absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_vi
 }
 
 std::string FormatTopologyYaml(const Topology& topology) {
-  std::string text = absl::StrCat("version: ", kTopologyFormatVersion, "\nswitches:\n");
+  std::string text = absl::StrCat("version: ", kTopologyFormatVersion, "\n");
+  if (topology.costs() != CostParameters()) {
+    std::string costs;
+    for (const CostParameterField& field : CostParameterFields()) {
+      absl::StrAppend(&costs, costs.empty() ? "" : ", ", field.name, ": ", topology.costs().*field.member);
+    }
+    absl::StrAppend(&text, "costs: {", costs, "}\n");
+  }
+  absl::StrAppend(&text, "switches:\n");
   for (const Switch& item : topology.switches()) {
     absl::StrAppend(&text, "  - {name: ", QuotedForYaml(item.name));
     if (item.parent != kNoParent) {

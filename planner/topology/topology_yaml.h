@@ -13,6 +13,9 @@
 // A link's figures belong to its lower end. A node may also have `receive_overhead` (else it is `overhead`), `cores`,
 // and `host` (nodes of one host share its cores); all but `host` may have defaults. Names are made of letters, digits,
 // "-", "_" and ".". A section `fabric` is skipped: it describes to integration_tests/fabric how to emulate the cluster.
+// What costs the same at all nodes may stand under `costs`, by the names of cost_parameters.h:
+//
+//   costs: {wake_ns: 5000, takeover_ns: 2000}
 #ifndef COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
 #define COPSE_PLANNER_TOPOLOGY_TOPOLOGY_YAML_H_
 
@@ -34,7 +37,7 @@ struct ParseOptions {
   uint32_t nodes_max = kNodeCountMax;
 };
 
-// Figures that neither an entry nor `defaults` gives are those of FlatCosts.
+// Figures that neither an entry nor `defaults` gives are those of FlatCosts, and of CostParameters.
 //
 // Errors:  INVALID_ARGUMENT "file:line: what: why (thing=value, limit=value)" for everything. Nothing else, and no
 //          exceptions. Node lists that are too long are refused before they are made.

@@ -10,6 +10,7 @@
 #include "base/prng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "planner/topology/cost_parameters.h"
 
 namespace copse::topology {
 namespace {
@@ -205,6 +206,29 @@ TEST(ParseTopologyYamlTest, ReadsAsManyNodesAsAllowed) {
   const auto topology = ParseTopologyYaml(absl::StrReplaceAll(kExample, {{"n[1-4]", "n[1-1048576]"}}), "t.yaml");
   ASSERT_TRUE(topology.ok()) << topology.status();
   EXPECT_EQ(topology->FindNode("n1048576"), 1048575u);
+}
+
+TEST(ParseTopologyYamlTest, ReadsCosts) {
+  const std::string text = absl::StrCat(kExample, "costs: {takeover_ns: 17000, spin_ns: 0, alu_ps_per_byte: 7}\n");
+  const auto topology = ParseTopologyYaml(text, "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  CostParameters expected;
+  expected.takeover_ns = 17'000;
+  expected.alu_ps_per_byte = 7;
+  EXPECT_EQ(topology->costs(), expected);
+  EXPECT_EQ(ParseTopologyYaml(kExample, "t.yaml")->costs(), CostParameters());
+  const auto again = ParseTopologyYaml(FormatTopologyYaml(*topology), "again.yaml");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->costs(), expected);
+}
+
+TEST(ParseTopologyYamlTest, RefusesBadCosts) {
+  const auto with = [](const std::string& costs) { return ErrorOf(absl::StrCat(kExample, "costs: ", costs, "\n")); };
+  EXPECT_EQ(with("{wake_ns: -1}"), "t.yaml:8: costs: wake_ns: must be a number from 0 (value=-1, limit=1000000000)");
+  EXPECT_THAT(with("{wake_ns: 5us}"), HasSubstr("value=5us"));
+  EXPECT_THAT(with("{wake_ns: 1000000001}"), HasSubstr("limit=1000000000"));
+  EXPECT_THAT(with("{wake: 1}"), StartsWith("t.yaml:8: costs: unknown key (key=wake, known=wake_ns takeover_ns"));
+  EXPECT_THAT(with("[1]"), HasSubstr("costs: must be a map"));
 }
 
 TEST(FormatTopologyYamlTest, RoundTrips) {
