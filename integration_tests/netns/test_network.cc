@@ -24,7 +24,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "base/string_view.h"
 #include "integration_tests/procs/programs.h"
 #include "planner/topology/topology_yaml.h"
 
@@ -100,7 +99,7 @@ absl::Status CheckNamespaces(bool fabric) {
   if (!fabric) return absl::OkStatus();
   const daemon::UniqueFd tun(open("/dev/net/tun", O_RDWR | O_CLOEXEC));
   if (tun.valid()) return absl::OkStatus();
-  return absl::UnavailableError(
+  return absl::FailedPreconditionError(
       absl::StrCat("fabric: needs TUN, which this machine has not (file=/dev/net/tun, error=", errno, ")"));
 }
 

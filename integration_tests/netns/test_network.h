@@ -37,7 +37,8 @@ struct NetworkOptions {
   std::string folder;              // for logs and tables; exists, and outlives the network
 };
 
-// Which reasons there are not to make namespaces here (or TAPs, with a fabric): PERMISSION_DENIED, UNAVAILABLE, or OK.
+// Which reasons there are not to make namespaces here (or TAPs, with a fabric): PERMISSION_DENIED, FAILED_PRECONDITION,
+// or OK.
 absl::Status CheckNamespaces(bool fabric);
 
 // "200mbit", "1.5Gbit/s" in any case, as bits a second. Errors: INVALID_ARGUMENT, also out of [kRateBitsMin,

@@ -118,7 +118,9 @@ absl::Status ProcessCluster::Start(const scenario::ClusterOptions& options) {
   RETURN_IF_ERROR(StartPlanner({}));
   daemons_.resize(options.nodes);
   for (uint32_t node = 0; node < options.nodes; ++node) {
-    daemons_[node].name = network_ != nullptr ? network_->HostName(node) : absl::StrCat("n", node);
+    daemons_[node].name = network_ != nullptr            ? network_->HostName(node)
+                          : node < options_.names.size() ? options_.names[node]
+                                                         : absl::StrCat("n", node);
     RETURN_IF_ERROR(StartDaemon(node));
   }
   for (uint32_t node = 0; node < options.nodes; ++node) RETURN_IF_ERROR(AwaitNodeState(node, "ready", kSettle));

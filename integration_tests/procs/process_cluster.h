@@ -28,6 +28,7 @@ struct ProcessClusterOptions {
   bool keep = false;                                   // the folder, with sockets, logs and the planner's state
   std::map<std::string, std::string> copsed_settings;  // keys of its configuration
   std::map<std::string, std::string> planner_settings;
+  std::vector<std::string> names;  // of nodes on loopback; empty: n0, n1, ...
   // Instead of loopback, a network namespace a node, which needs root; `nodes` and `folder` are filled in. The planner
   // is in the switch, each daemon in its node with the socket that clients look for, so that these need no
   // COPSE_SOCKET. Nodes have the network's host names: scenarios want n0, n1, ... of it.
