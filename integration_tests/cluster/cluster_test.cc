@@ -233,6 +233,23 @@ TEST_F(ClusterTest, OnNamespaces) {
   EXPECT_EQ(End(left.get()).code, 128 + SIGKILL);
 }
 
+TEST_F(ClusterTest, OnAFabric) {
+  if (const absl::Status possible = netns::CheckNamespaces(true); !possible.ok()) GTEST_SKIP() << possible.message();
+  const std::string topology = folder_ + "/topology.yaml";
+  std::ofstream(topology) << "version: 1\nswitches: [{name: core}, {name: rack1, parent: core, latency: 1ms}]\n"
+                             "nodes: [{name: 'n[1-2]', switch: core}, {name: 'n[3-4]', switch: rack1}]\n";
+  const Result up = Run({"up", "--fabric", topology});
+  ASSERT_EQ(up.code, 0) << up.error;
+  NoteNamespaces(4);
+  EXPECT_TRUE(absl::StrContains(Run({"status"}).out, "n4           ready"));
+  EXPECT_TRUE(absl::StrContains(Run({"exec", "n1", "copsectl", "topo", "show"}).out, "rack1")) << "the planner's too";
+  const Result mpi = Run({"mpirun", "openmpi", "-n", "4", Hello("openmpi")});
+  EXPECT_EQ(mpi.out, "n1 0 -\nn2 1 -\nn3 2 -\nn4 3 -\nsum 10\n") << mpi.error;
+  EXPECT_EQ(Run({"down"}).code, 0);
+  std::ofstream(topology, std::ios::app) << "fabric: {mtu: 3}\n";
+  Expect(2, "topology.yaml:4", {"up", "--fabric", topology});
+}
+
 TEST_F(ClusterTest, BadInputIsNamed) {
   Expect(2, "usage: A subcommand is required", {});
   Expect(2, "usage: ", {"sideways"});

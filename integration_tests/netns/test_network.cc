@@ -24,8 +24,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "integration_tests/fabric/fabric_file.h"
 #include "integration_tests/procs/programs.h"
-#include "planner/topology/topology_yaml.h"
+#include "planner/topology/topology.h"
 
 namespace copse::netns {
 namespace {
@@ -135,10 +136,9 @@ absl::StatusOr<std::vector<std::string>> FabricNames(const std::string& file) {
   if (!stream || !(text << stream.rdbuf())) {
     return absl::InvalidArgumentError(absl::StrCat("fabric: cannot be read (file=", file, ")"));
   }
-  ASSIGN_OR_RETURN(const topology::Topology topology,
-                   topology::ParseTopologyYaml(text.str(), file, {.nodes_max = kNodesMax}));
+  ASSIGN_OR_RETURN(const fabric::FabricFile parsed, fabric::ParseFabricFile(text.str(), file));
   std::vector<std::string> names;
-  for (const topology::Node& node : topology.nodes()) names.push_back(node.name);
+  for (const topology::Node& node : parsed.topology.nodes()) names.push_back(node.name);
   return names;
 }
 
