@@ -189,6 +189,10 @@ bool Fabric::ReadTap(uint32_t node) {
   const bool memory = reading_ != PacketPool::kNoBuffer;
   const absl::Span<uint8_t> buffer = memory ? pool_.At(reading_) : absl::MakeSpan(lost);
   const ssize_t got = read(taps_[node].get(), buffer.data(), buffer.size());
+  if (got < 0 && errno != EAGAIN && errno != EINTR) {
+    taps_[node].reset();  // and with it its place among what is watched
+    ++devices_lost_;
+  }
   if (got < static_cast<ssize_t>(kVnetHeaderBytes + kEthernetHeaderBytes)) return got > 0;
   const auto bytes = static_cast<size_t>(got);
   ++frames_in_;
@@ -260,7 +264,9 @@ absl::Status Fabric::UpdateOffload() {
     if (core_.settings(vertex).loss > 0) wanted = false;
   }
   if (wanted == super_packets_) return absl::OkStatus();
-  for (const UniqueFd& tap : taps_) RETURN_IF_ERROR(SetOffload(tap.get(), wanted));
+  for (const UniqueFd& tap : taps_) {
+    if (tap.valid()) RETURN_IF_ERROR(SetOffload(tap.get(), wanted));
+  }
   super_packets_ = wanted;
   return absl::OkStatus();
 }
@@ -339,6 +345,7 @@ std::string Fabric::StatsJson() {
         {"frames_out", frames_out_},
         {"bytes_out", bytes_out_},
         {"arp_answers", arp_answers_},
+        {"devices_lost", devices_lost_},
         {"drops", {{"memory", drops_memory_}, {"write", drops_write_}}}}},
       {"lateness_us",
        {{"count", lateness_ns_.count()},

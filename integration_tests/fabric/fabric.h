@@ -55,7 +55,6 @@ class Fabric final : public PacketSink {
   void SetScheduling(bool realtime);
   // False if there was nothing.
   bool ReadTap(uint32_t node);
-  void Accept(uint32_t node, const uint8_t* data, size_t bytes, uint32_t packet);
   void RestIfBusy(int64_t now_ns);
   void OpenWindow();
   absl::Status UpdateOffload();
@@ -68,7 +67,7 @@ class Fabric final : public PacketSink {
 
   const FabricFile file_;
   const Wiring wiring_;
-  const std::vector<daemon::UniqueFd> taps_;  // by node
+  std::vector<daemon::UniqueFd> taps_;  // by node; none if someone deleted the device
   SwitchCore core_;
   PacketPool pool_;
   Pacer pacer_;
@@ -92,6 +91,7 @@ class Fabric final : public PacketSink {
   uint64_t drops_memory_ = 0;
   uint64_t drops_write_ = 0;
   uint64_t rests_ = 0;
+  uint64_t devices_lost_ = 0;  // never cleared
   Histogram lateness_ns_;
 };
 

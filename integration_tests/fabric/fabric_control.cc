@@ -43,6 +43,7 @@ FabricStats ReadStats(const Json& json) {
   stats.frames_out = totals.at("frames_out").get<uint64_t>();
   stats.bytes_out = totals.at("bytes_out").get<uint64_t>();
   stats.arp_answers = totals.at("arp_answers").get<uint64_t>();
+  stats.devices_lost = totals.at("devices_lost").get<uint64_t>();
   stats.drops_memory = totals.at("drops").at("memory").get<uint64_t>();
   stats.drops_write = totals.at("drops").at("write").get<uint64_t>();
   const Json& lateness = json.at("lateness_us");

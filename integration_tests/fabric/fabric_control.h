@@ -42,6 +42,7 @@ struct FabricStats {
   uint64_t frames_out = 0;
   uint64_t bytes_out = 0;
   uint64_t arp_answers = 0;
+  uint64_t devices_lost = 0;
   uint64_t drops_memory = 0;
   uint64_t drops_write = 0;
   uint64_t lateness_count = 0;

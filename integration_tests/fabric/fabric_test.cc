@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -121,6 +122,16 @@ class FabricTest : public ::testing::Test {
     const Times times = OneWay(from, to);
     EXPECT_GE(times.least, expected);
     EXPECT_LT(times.middle, expected + absl::Milliseconds(2));
+  }
+  // iproute2's ip in a node's namespace.
+  void RunIp(uint32_t node, const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {"/usr/bin/nsenter", "--net=" + fabric_->Namespace(node), "ip"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const auto ip =
+        ChildProcess::Start({.arguments = command, .environment = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}}});
+    ASSERT_TRUE(ip.ok()) << ip.status();
+    ASSERT_TRUE((*ip)->AwaitEnd(kPatience).ok());
+    ASSERT_EQ((*ip)->exit_code(), 0);
   }
   FabricStats Stats() {
     absl::StatusOr<FabricStats> stats = fabric_->control().Stats();
@@ -246,14 +257,33 @@ TEST_F(FabricTest, TheSwitchAnswersArp) {
   Start();
   ExpectOneWay(0, 1, kWithin);
   EXPECT_EQ(Stats().arp_answers, 0u);  // nodes know each other
-  const auto flush = ChildProcess::Start({.arguments = {"/usr/bin/nsenter", "--net=" + fabric_->Namespace(0), "ip",
-                                                        "neighbour", "flush", "dev", "eth0", "nud", "permanent"},
-                                          .environment = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}}});
-  ASSERT_TRUE(flush.ok()) << flush.status();
-  ASSERT_TRUE((*flush)->AwaitEnd(kPatience).ok());
-  ASSERT_EQ((*flush)->exit_code(), 0);
+  RunIp(0, {"neighbour", "flush", "dev", "eth0", "nud", "permanent"});
   ExpectOneWay(0, 1, kWithin);
   EXPECT_EQ(Stats().arp_answers, 1u);
+}
+
+TEST_F(FabricTest, ADeviceMayGoDownAndUp) {
+  Start();
+  RunIp(1, {"link", "set", "eth0", "down"});
+  Send(0, 1, 48, 1);
+  EXPECT_EQ(Receive(1, absl::Milliseconds(100)), std::nullopt);
+  EXPECT_EQ(Stats().drops_write, 1u);
+  RunIp(1, {"link", "set", "eth0", "up"});
+  ExpectOneWay(0, 1, kWithin);
+  ExpectOneWay(1, 2, kAcross);
+}
+
+TEST_F(FabricTest, ADeletedDeviceDoesNotConcernOthers) {
+  Start();
+  RunIp(1, {"link", "delete", "eth0"});
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (Stats().devices_lost == 0 && absl::Now() < deadline) {
+  }
+  EXPECT_EQ(Stats().devices_lost, 1u);
+  Send(0, 1, 48, 1);
+  ExpectOneWay(0, 2, kAcross);
+  EXPECT_EQ(Stats().drops_write, 1u);
+  EXPECT_TRUE(fabric_->control().Set("n1", "loss=1%").ok());
 }
 
 TEST_F(FabricTest, AWatchdogTakesThePriorityAndTheFabricGoesOn) {

@@ -38,7 +38,7 @@ class Recorder : public PacketSink {
 
 // Root switch 0 with switches 1 and 2 below; nodes 0 and 1 (vertices 3, 4) on 1, nodes 2 and 3 (vertices 5, 6) on 2.
 // Node links: 10 us, 100 MB/s (10 ns a byte). Trunks: 1 ms, 10 MB/s (100 ns a byte).
-constexpr uint32_t kRack1 = 1, kRack2 = 2, kNode0 = 3, kNode2 = 5;
+constexpr uint32_t kRack1 = 1, kRack2 = 2, kNode0 = 3;
 constexpr LinkSettings kNodeLink = {.latency_ns = 10 * kUs, .bytes_per_s = 100'000'000};
 constexpr LinkSettings kTrunk = {.latency_ns = 1 * kMs, .bytes_per_s = 10'000'000};
 

@@ -142,7 +142,7 @@ absl::Status AddNeighbours(uint32_t node, uint32_t node_count) {
 absl::StatusOr<UniqueFd> MakeHere(uint32_t node, uint32_t node_count, uint32_t mtu) {
   ASSIGN_OR_RETURN(UniqueFd tap, Open("/dev/net/tun", O_RDWR | O_NONBLOCK));
   ifreq request = Request();
-  request.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL;
+  request.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL);
   RETURN_IF_ERROR(Control(tap.get(), TUNSETIFF, &request, "TUNSETIFF"));
   RETURN_IF_ERROR(Configure(node, mtu));
   if (node_count <= kNeighboursMax) RETURN_IF_ERROR(AddNeighbours(node, node_count));
