@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "bench/bench.h"
 #include "bench/hop.h"
+#include "bench/idle.h"
 #include "bench/latency.h"
 #include "bench/machine.h"
 #include "bench/model.h"
@@ -27,6 +28,7 @@ namespace {
 // tools/bench --list reads these lines too.
 const Bench kBenches[] = {
     {"hop", "what one step costs: a local call, a packet in the engine, a packet beside one of UCX alone", RunHop},
+    {"idle", "what Copse costs while nobody calls it: processor and memory", RunIdle},
     {"latency", "small collectives, 2 to 32 nodes, idle and busy, beside MPI libraries and bare sockets", RunLatency},
     {"model", "the planner's prediction against measured calls: other trees, sizes and node counts", RunModel},
     {"noise", "what a collective in the background takes from an application that computes", RunNoise},

@@ -83,6 +83,8 @@ class ProcessCluster : public scenario::Cluster {
   // Null on loopback, and before Start.
   netns::TestNetwork* network() const { return network_.get(); }
   const std::string& NodeName(uint32_t node) const { return daemons_[node].name; }
+  // Of the node's daemon, which must run.
+  pid_t DaemonPid(uint32_t node) const { return daemons_[node].child->pid(); }
   // Where clients find the node's daemon: a path, or "@copse" inside the node.
   std::string SocketOf(uint32_t node) const;
   // As its daemons see it; from here it can be reached only on loopback.

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/idle.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "bench/process_usage.h"
+#include "integration_tests/procs/child_process.h"
+#include "integration_tests/procs/process_cluster.h"
+#include "integration_tests/procs/programs.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::bench {
+namespace {
+
+using procs::ChildProcess;
+using procs::ProcessCluster;
+using Reporter = std::function<void(const Row&)>;
+using Clients = std::vector<std::unique_ptr<ChildProcess>>;
+
+constexpr absl::Duration kSettle = absl::Seconds(60);
+constexpr absl::Duration kCallTimeout = absl::Seconds(5);
+constexpr uint32_t kCalls = 200;
+
+Row RowOf(const std::string& what, uint32_t nodes, const std::string& metric, const std::string& unit) {
+  Row row;
+  row.bench = "idle";
+  row.what = what;
+  row.system = "copse";
+  row.nodes = nodes;
+  row.ppn = 1;
+  row.metric = metric;
+  row.unit = unit;
+  return row;
+}
+
+absl::Status StartClient(ProcessCluster* cluster, uint32_t node, const std::vector<std::string>& arguments,
+                         Clients* clients) {
+  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/idle_client"));
+  std::vector<std::string> words = {program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  ASSIGN_OR_RETURN(auto client, cluster->StartApplication(node, words));
+  clients->push_back(std::move(client));
+  return absl::OkStatus();
+}
+
+absl::Status AwaitReady(const Clients& clients) {
+  for (const auto& client : clients) RETURN_IF_ERROR(client->ReadLine(kSettle).status());
+  return absl::OkStatus();
+}
+
+// One rank on each node, whose calls are over.
+absl::Status StartTeam(ProcessCluster* cluster, uint32_t nodes, Clients* clients) {
+  for (uint32_t rank = 0; rank < nodes; ++rank) {
+    RETURN_IF_ERROR(
+        StartClient(cluster, rank, {"idle", absl::StrCat(rank), absl::StrCat(nodes), absl::StrCat(kCalls)}, clients));
+  }
+  return AwaitReady(*clients);
+}
+
+// --- A daemon ---
+
+absl::Status RunDaemon(const Options& options, const Reporter& report) {
+  Row cpu = RowOf("daemon", 2, "cpu", "%");
+  Row memory = RowOf("daemon", 2, "memory", "MB");
+  if (!Wanted(options, cpu)) return absl::OkStatus();
+  const absl::Duration window = absl::Seconds(options.quick ? 1 : 10);
+  ProcessCluster cluster({.parent = options.folder});
+  RETURN_IF_ERROR(cluster.Start({.nodes = cpu.nodes}));
+  Clients clients;
+  RETURN_IF_ERROR(StartTeam(&cluster, cpu.nodes, &clients));
+  cluster.Pass(window);
+  std::vector<absl::Duration> before;
+  for (uint32_t node = 0; node < cpu.nodes; ++node) {
+    ASSIGN_OR_RETURN(before.emplace_back(), CpuTime(cluster.DaemonPid(node)));
+  }
+  const absl::Time start = absl::Now();
+  cluster.Pass(window);
+  const absl::Duration passed = absl::Now() - start;
+  std::vector<double> percent, megabytes;
+  for (uint32_t node = 0; node < cpu.nodes; ++node) {
+    ASSIGN_OR_RETURN(const absl::Duration after, CpuTime(cluster.DaemonPid(node)));
+    percent.push_back(100 * absl::FDivDuration(after - before[node], passed));
+    ASSIGN_OR_RETURN(const Pss pss, ReadPss(cluster.DaemonPid(node)));
+    megabytes.push_back(pss.total_kb / 1024);
+  }
+  Summarize(percent, &cpu);
+  cpu.note = absl::StrCat("of a core, user and system, over ", absl::FormatDuration(passed), "; last call ",
+                          absl::FormatDuration(window), " before; 2 daemons");
+  report(cpu);
+  Summarize(megabytes, &memory);
+  memory.note = "PSS; 2 daemons, which share their program's pages";
+  report(memory);
+  return absl::OkStatus();
+}
+
+// --- A client ---
+
+absl::StatusOr<double> KilobytesPerClient(const Options& options, bool with_team, const std::vector<uint32_t>& counts) {
+  ProcessCluster cluster({.parent = options.folder});
+  RETURN_IF_ERROR(cluster.Start({.nodes = 1}));
+  Clients clients;
+  std::vector<std::pair<double, double>> points;
+  for (const uint32_t count : counts) {
+    Clients more;
+    while (clients.size() + more.size() < count) {
+      const std::string team = absl::StrCat("idle-", clients.size() + more.size());
+      RETURN_IF_ERROR(StartClient(&cluster, 0, {team, "0", with_team ? "1" : "0", absl::StrCat(kCalls)}, &more));
+    }
+    RETURN_IF_ERROR(AwaitReady(more));
+    for (auto& client : more) clients.push_back(std::move(client));
+    ASSIGN_OR_RETURN(const Pss pss, ReadPss(cluster.DaemonPid(0)));
+    points.emplace_back(count, pss.own_kb);
+  }
+  return Slope(points);
+}
+
+absl::Status RunClients(const Options& options, bool with_team, const Reporter& report) {
+  Row row = RowOf(with_team ? "an attached client with a team of its own" : "an attached client", 1, "memory", "KB");
+  if (!Wanted(options, row)) return absl::OkStatus();
+  const std::vector<uint32_t> counts =
+      options.quick ? std::vector<uint32_t>{0, 4, 8} : std::vector<uint32_t>{0, 8, 16, 32, 64};
+  std::vector<double> kilobytes;
+  for (int run = 0; run < (options.quick ? 1 : 3); ++run) {
+    ASSIGN_OR_RETURN(kilobytes.emplace_back(), KilobytesPerClient(options, with_team, counts));
+  }
+  Summarize(kilobytes, &row);
+  row.note = absl::StrCat("slope of the daemon's PSS without files over ", absl::StrJoin(counts, ", "),
+                          " clients; of memory that both map, half is the client's");
+  report(row);
+  return absl::OkStatus();
+}
+
+// --- An edge ---
+
+// Rules that make the first node everybody's neighbour.
+class FlatRules {
+ public:
+  explicit FlatRules(const std::string& parent) : path_((parent.empty() ? "/tmp" : parent) + "/copse-rules-XXXXXX") {
+    const int fd = mkstemp(path_.data());
+    if (fd >= 0) close(fd);
+    std::ofstream file(path_);
+    file << "version: 1\nrules:\n";
+    for (const char* collective : {"barrier", "bcast", "reduce", "allreduce"}) {
+      file << "  - {collective: " << collective << ", algorithm: flat}\n";
+    }
+  }
+  ~FlatRules() { unlink(path_.c_str()); }
+  FlatRules(const FlatRules&) = delete;
+  FlatRules& operator=(const FlatRules&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Of the node in all plans of the one team.
+absl::StatusOr<size_t> NeighboursOf(const ProcessCluster& cluster, const std::string& node) {
+  ASSIGN_OR_RETURN(const v1::ListPlansReply plans, cluster.admin().ListPlans(kCallTimeout));
+  std::set<std::string> neighbours;
+  for (const v1::PlanRow& plan : plans.plans()) {
+    for (const v1::PlanEdge& edge : plan.edges()) {
+      if (edge.from() == node) neighbours.insert(edge.to());
+      if (edge.to() == node) neighbours.insert(edge.from());
+    }
+  }
+  return neighbours.size();
+}
+
+absl::StatusOr<double> KilobytesPerEdge(const Options& options, const std::vector<uint32_t>& node_counts) {
+  std::vector<std::pair<double, double>> points;
+  for (const uint32_t nodes : node_counts) {
+    const FlatRules rules(options.folder);
+    ProcessCluster cluster({.parent = options.folder, .planner_settings = {{"rules", rules.path()}}});
+    RETURN_IF_ERROR(cluster.Start({.nodes = nodes}));
+    Clients clients;
+    RETURN_IF_ERROR(StartTeam(&cluster, nodes, &clients));
+    size_t most = 0;
+    uint32_t hub = 0;
+    for (uint32_t node = 0; node < nodes; ++node) {
+      ASSIGN_OR_RETURN(const size_t neighbours, NeighboursOf(cluster, cluster.NodeName(node)));
+      if (neighbours > most) hub = node;
+      most = std::max(most, neighbours);
+    }
+    if (most != nodes - 1)
+      return absl::InternalError(absl::StrCat("no node is all others' neighbour (most=", most, ")"));
+    ASSIGN_OR_RETURN(const Pss pss, ReadPss(cluster.DaemonPid(hub)));
+    points.emplace_back(static_cast<double>(most), pss.own_kb);
+  }
+  return Slope(points);
+}
+
+absl::Status RunEdges(const Options& options, const Reporter& report) {
+  const std::vector<uint32_t> nodes = options.quick ? std::vector<uint32_t>{2, 6} : std::vector<uint32_t>{2, 5, 9, 17};
+  Row row = RowOf("an edge", nodes.back(), "memory", "KB");
+  if (!Wanted(options, row)) return absl::OkStatus();
+  std::vector<double> kilobytes;
+  for (int run = 0; run < (options.quick ? 1 : 3); ++run) {
+    ASSIGN_OR_RETURN(kilobytes.emplace_back(), KilobytesPerEdge(options, nodes));
+  }
+  Summarize(kilobytes, &row);
+  row.algorithm = "flat";
+  row.note = absl::StrCat("slope of the middle daemon's PSS without files over teams on ", absl::StrJoin(nodes, ", "),
+                          " nodes; with its connection");
+  report(row);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+double Slope(const std::vector<std::pair<double, double>>& points) {
+  double x_mean = 0, y_mean = 0, xy = 0, xx = 0;
+  for (const auto& [x, y] : points) {
+    x_mean += x / static_cast<double>(points.size());
+    y_mean += y / static_cast<double>(points.size());
+  }
+  for (const auto& [x, y] : points) {
+    xy += (x - x_mean) * (y - y_mean);
+    xx += (x - x_mean) * (x - x_mean);
+  }
+  return xy / xx;
+}
+
+absl::Status RunIdle(const Options& options, const Reporter& report) {
+  RETURN_IF_ERROR(RunDaemon(options, report));
+  for (const bool with_team : {false, true}) RETURN_IF_ERROR(RunClients(options, with_team, report));
+  return RunEdges(options, report);
+}
+
+}  // namespace copse::bench
