@@ -71,6 +71,7 @@ TEST(SettingsTest, RefusesWhatMakesNoSense) {
   ExpectRefused({"data_listen=203.0.113.7", "insecure=true"}, "no interface has this address");
   ExpectRefused({"join_token_file=/nowhere/token"}, "join_token_file: ");
   ExpectRefused({"clients_max=0"}, "clients_max");
+  ExpectRefused({"trace_records=4194305"}, "trace_records");
   ExpectRefused({"spin_us=-1"}, "spin_us");
   ExpectRefused({"log_level=loud"}, "log_level");
 }

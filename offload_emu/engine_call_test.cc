@@ -199,6 +199,7 @@ TEST_F(CallTest, SendsBeyondTheCreditWaitAndAskOnce) {
   EXPECT_TRUE(one_.sink.events.empty());
   EXPECT_EQ(stats().credit_stalls, 2u);
   EXPECT_EQ(stats().credit_asks, 2u);
+  EXPECT_EQ(stats().sends_waiting, 3u);
 
   one_.Deliver(0, {Credit(0, 1)});  // enough for call 4; call 5 stalls anew
   EXPECT_EQ(one_.sink.TakeEvents(), (Events{{4, false}}));
@@ -208,11 +209,33 @@ TEST_F(CallTest, SendsBeyondTheCreditWaitAndAskOnce) {
   one_.Deliver(0, {Credit(0, 4)});
   EXPECT_EQ(one_.sink.TakeEvents(), (Events{{5, false}}));
   EXPECT_EQ(SentKinds(), (std::vector<RecordKind>{RecordKind::kPacket}));
+  EXPECT_EQ(stats().sends_waiting, 1u);
   // A packet brings credit along as well as a record of its own.
   RecordAndPayload packet = Packet(1, 4, 0);
   packet.record.credit = 2;
   one_.Deliver(1, {packet});
   EXPECT_EQ(one_.sink.TakeEvents(), (Events{{6, false}}));
+  EXPECT_EQ(stats().sends_waiting, 0u);
+  EXPECT_EQ(stats().sends_waiting_max, 3u);
+}
+
+TEST_F(CallTest, WhatWaitsWhenItsCallEndsWaitsNoLonger) {
+  for (uint64_t call = 0; call < 4; ++call) Finish(call);
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 4)}).ok());
+  one_.Run();
+  EXPECT_EQ(stats().sends_waiting, 1u);
+  Finish(4);
+  EXPECT_EQ(stats().sends_waiting, 0u);
+}
+
+TEST_F(CallTest, CreditThatGoesAlongIsCountedWhenItHasGrown) {
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 0), SendOf(0, 1, 0)}).ok());
+  one_.Run();
+  EXPECT_EQ(stats().credits_piggybacked, 0u);
+  Finish(0);
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 1), SendOf(0, 1, 1)}).ok());
+  one_.Run();
+  EXPECT_EQ(stats().credits_piggybacked, 1u);
 }
 
 TEST_F(CallTest, CreditGoesBackAloneAfterHalfTheWindowWhereDataCameIn) {

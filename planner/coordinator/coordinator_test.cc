@@ -1034,6 +1034,56 @@ TEST_F(EpochSwitchTest, EpochQueryIsAnsweredFromTheRecord) {
 
 // --- Queries ---
 
+TEST_F(CoordinatorTest, TraceQueryIsAnsweredOnceAndTimed) {
+  RegisterTwo();
+  std::vector<absl::StatusOr<TraceAnswer>> answers;
+  const auto ask = [&](const std::string& node) {
+    coordinator->QueryTrace(node, {.from = 7, .records = 100, .last_ns = 5}, absl::Seconds(2),
+                            [&](const absl::StatusOr<TraceAnswer>& got) { answers.push_back(got); });
+  };
+  ask("n1");
+  const auto query = sink.Take<schedule::TraceQuery>(1);
+  EXPECT_EQ(query.from, 7u);
+  EXPECT_EQ(query.records, 100u);
+  EXPECT_EQ(query.last_ns, 5);
+  const absl::Time asked = clock.Now();
+  Advance(absl::Milliseconds(3));
+  const schedule::TraceReply reply{.query = query.query, .clock = "c", .next = 9};
+  coordinator->OnMessage(2, reply);  // not the one that was asked
+  EXPECT_TRUE(answers.empty());
+  coordinator->OnMessage(1, reply);
+  coordinator->OnMessage(1, reply);  // twice: ignored
+  ASSERT_EQ(answers.size(), 1u);
+  ASSERT_TRUE(answers[0].ok()) << answers[0].status();
+  EXPECT_EQ(answers[0]->reply, reply);
+  EXPECT_EQ(answers[0]->asked, asked);
+  EXPECT_EQ(answers[0]->heard, asked + absl::Milliseconds(3));
+
+  ask("nowhere");
+  ask("n1");
+  Advance(absl::Seconds(2));
+  ask("n2");
+  coordinator->OnDisconnected(2);
+  ask("n2");
+  ASSERT_EQ(answers.size(), 5u);
+  EXPECT_EQ(answers[1].status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(answers[2].status().message(), "node n1: does not answer in time");
+  EXPECT_EQ(answers[3].status().message(), "node n2: lost while it was asked");
+  EXPECT_EQ(answers[4].status().message(), "node n2: not connected");
+}
+
+TEST_F(CoordinatorTest, ADaemonThatKnowsNoTracesIsNotAsked) {
+  coordinator->OnConnected(1);
+  schedule::Register message{.node = Announce("n1", 1), .teams = {}};
+  message.node.formats.proto = 1;
+  coordinator->OnMessage(1, message);
+  absl::Status refused;
+  coordinator->QueryTrace("n1", {}, absl::Seconds(2),
+                          [&](const absl::StatusOr<TraceAnswer>& got) { refused = got.status(); });
+  EXPECT_EQ(refused.message(), "node n1: its daemon is too old (proto=1, limit=2)");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(CoordinatorTest, StatusQueryWaitsForAllOrTheDeadline) {
   RegisterTwo();
   Register(3, "n3");

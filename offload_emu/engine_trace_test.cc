@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the engine puts into the trace.
+#include <cstdint>
+#include <vector>
+
+#include "base/fake_clock.h"
+#include "gtest/gtest.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/single_engine.h"
+#include "offload_emu/trace_ring.h"
+
+namespace copse::emu {
+namespace {
+
+class EngineTraceTest : public testing::Test {
+ protected:
+  EngineTraceTest() { one_.engine.NameInTrace(one_.port, TeamId(7), CallSeq(100)); }
+
+  std::vector<TraceRecord> Take() {
+    std::vector<TraceRecord> records;
+    ring_.Read(read_, ~0u, &records);
+    read_ = ring_.next();
+    return records;
+  }
+
+  FakeClock clock_;
+  TraceRing ring_{&clock_, 256};
+  SingleEngine one_{{.slots = 4, .counters_per_slot = 2, .regions = 4, .edges = 2, .cell_bytes = 4096},
+                    {.trace = &ring_}};
+  uint64_t read_ = 0;
+};
+
+TEST_F(EngineTraceTest, APacketThatFiresASendIsThreeRecordsAndItsFrame) {
+  const uint32_t counter = 1 * 2 + 1;  // of call 1
+  ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(1), kTestHash).ok());
+  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = counter, .threshold = 1}, {SendOf(1, 0, 1)}).ok());
+  one_.Deliver(0, {one_.From(0, RecordKind::kPacket, 1, 1, Bytes(24))});
+  const std::vector<TraceRecord> records = Take();
+  ASSERT_EQ(records.size(), 4u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(records[i].team, 7u);
+    EXPECT_EQ(records[i].call, 101u);
+  }
+  EXPECT_EQ(records[0].kind, TraceKind::kPacketReceived);
+  EXPECT_EQ(records[0].subject, static_cast<uint32_t>(one_.labels[0]));
+  EXPECT_EQ(records[0].peer, TraceTag(Incarnation(SingleEngine::kPeer)));
+  EXPECT_EQ(records[0].phase, 1);
+  EXPECT_EQ(records[0].bytes, 24u);
+  EXPECT_EQ(records[1].kind, TraceKind::kTriggerFired);
+  EXPECT_EQ(records[1].phase, 1);
+  EXPECT_EQ(records[1].peer, 1u);
+  EXPECT_EQ(records[2].kind, TraceKind::kPacketSent);
+  EXPECT_EQ(records[2].subject, SingleEngine::kRemote + 1);
+  EXPECT_EQ(records[2].peer, TraceTag(Incarnation(SingleEngine::kPeer + 1)));
+  EXPECT_EQ(records[3].kind, TraceKind::kFramesSent);
+  EXPECT_EQ(records[3].subject, 1u);
+  EXPECT_EQ(records[3].peer, records[2].peer);
+}
+
+TEST_F(EngineTraceTest, WorkHasBeginningAndEnd) {
+  std::vector<uint8_t> memory(4096);
+  ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory.data(), memory.size(), true).ok());
+  ASSERT_TRUE(one_.engine
+                  .Post(one_.port, {},
+                        {ReduceOf(AluOp::kSum, AluType::kUint8, {{0, 0}, {0, 1024}}, {0, 0}, 1024),
+                         CopyOf({0, 0}, {0, 2048}, 16)})
+                  .ok());
+  one_.Run();
+  const std::vector<TraceRecord> records = Take();
+  const TraceKind kinds[] = {TraceKind::kReduceBegin, TraceKind::kReduceEnd, TraceKind::kCopyBegin,
+                             TraceKind::kCopyEnd};
+  ASSERT_EQ(records.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(records[i].kind, kinds[i]);
+    EXPECT_EQ(records[i].bytes, i < 2 ? 1024u : 16u);
+  }
+  EXPECT_EQ(records[0].peer, 2u);  // operands
+  EXPECT_EQ(one_.engine.stats().reduces, 1u);
+  EXPECT_EQ(one_.engine.stats().copies, 1u);
+}
+
+TEST_F(EngineTraceTest, FailuresAndStallsSaySo) {
+  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = 0, .threshold = 1}, {SendOf(0, 0, 0)}).ok());
+  ASSERT_TRUE(one_.engine.Count(one_.port, 0, 0, 1).ok());
+  one_.Run();
+  std::vector<TraceRecord> records = Take();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].kind, TraceKind::kTriggerFired);
+  EXPECT_EQ(records[0].flags, kTraceFailed);
+  EXPECT_EQ(records[1].kind, TraceKind::kPacketSent);
+  EXPECT_EQ(records[1].flags, kTraceFailed);
+  for (uint64_t call = 0; call < 4; ++call) ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(call)).ok());
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 4)}).ok());
+  one_.Run();
+  records = Take();
+  ASSERT_FALSE(records.empty());
+  EXPECT_EQ(records[0].kind, TraceKind::kCreditStall);
+  EXPECT_EQ(records[0].call, 104u);
+}
+
+// What came in goes out as it is: the inner node of a broadcast.
+TEST_F(EngineTraceTest, ForwardedBytesAreCounted) {
+  ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(0), kTestHash).ok());
+  Descriptor send = SendOf(1, 0, 0);
+  send.source = {one_.engine.CellRegion(one_.port, 0, 0), 0};
+  send.bytes = 24;
+  ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = 0, .threshold = 1}, {send}).ok());
+  one_.Deliver(0, {one_.From(0, RecordKind::kPacket, 0, 0, Bytes(24))});
+  EXPECT_EQ(one_.engine.stats().packets_forwarded, 1u);
+  EXPECT_EQ(one_.engine.stats().bytes_forwarded, 24u);
+  EXPECT_GE(one_.engine.stats().memory_used_bytes_max, 64u);
+}
+
+}  // namespace
+}  // namespace copse::emu
