@@ -36,6 +36,7 @@ const Bench kBenches[] = {
 
 constexpr char kUsage[] =
     "usage: tools/bench [NAME...] [--list] [--json FILE] [--quick] [--only TEXT]\n"
+    "       tools/bench --report [--check] [FILE...]\n"
     "\n"
     "Runs the named benchmarks, or all, and prints a table.\n"
     "\n"
@@ -43,6 +44,7 @@ constexpr char kUsage[] =
     "  --json FILE  write each row as a line of JSON too\n"
     "  --quick      fewer cells and runs\n"
     "  --only TEXT  cells whose name, as in \"latency 8x1 allreduce 48 B, idle\", has this text\n"
+    "  --report     make docs/benchmarks.md and its pictures of lines; of docs/benchmarks/*.jsonl if none are named\n"
     "\n"
     "Exit code: 0 done, 1 a benchmark failed or a cell of Copse's was unfinished, 2 bad usage.\n";
 

@@ -1,0 +1,367 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes docs/benchmarks.md and docs/plots/*.svg of benchmarks' JSON lines. `tools/bench --report [FILE...]` runs it.
+
+    report.py [--check] [FILE...]
+
+FILEs are what `tools/bench --json` wrote; the default is docs/benchmarks/*.jsonl, which are the published ones. The text
+is bench/report_template.md; what stands there in double braces is filled in:
+
+    {{targets}}             each row that has a target, and whether it was met
+    {{provenance BENCH}}    when, from which commit, how and where its rows were measured
+    {{rows BENCH}}          a table, one row a line
+    {{compare BENCH}}       a table, one cell a line, the systems beside each other
+    {{plot NAME}}           a picture: latency_idle, latency_busy, ratios
+
+With --check nothing is written; exit code 1 if a file differs from what would be. Exit code 2: bad usage or lines. What is
+made depends on the lines and the template alone.
+"""
+
+import glob
+import json
+import math
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+PAGE = "docs/benchmarks.md"
+TEMPLATE = "bench/report_template.md"
+PLOTS = "docs/plots"
+
+FIELDS = ("bench", "case", "system", "collective", "algorithm", "nodes", "ppn", "ranks", "bytes", "metric", "unit",
+          "runs", "p10", "median", "p90", "seed", "note")
+SYSTEMS = ("copse", "openmpi", "mpich", "sockets", "ucx")
+COLOURS = {"copse": "#1f6feb", "openmpi": "#d1570a", "mpich": "#8250df", "sockets": "#6e7781", "ucx": "#1a7f37"}
+NOT_MEASURED = "Not measured yet."
+
+
+class BadInput(Exception):
+    pass
+
+
+def read_rows(paths):
+    rows = []
+    for path in paths:
+        with open(path, encoding="utf-8") as stream:
+            for number, line in enumerate(stream, 1):
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    raise BadInput(f"{path}:{number}: not JSON") from None
+                missing = [field for field in FIELDS if field not in row]
+                if missing:
+                    raise BadInput(f"{path}:{number}: fields are missing (fields={','.join(missing)})")
+                rows.append(row)
+    return rows
+
+
+# --- Text ---
+
+
+def figure(value):
+    """Three significant digits, without an exponent."""
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{min(digits, 4)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def spread(row):
+    if row["metric"] == "unfinished":
+        return "unfinished"
+    if row["runs"] == 1:
+        return figure(row["median"])
+    return f"{figure(row['median'])} ({figure(row['p10'])} to {figure(row['p90'])})"
+
+
+def size(row):
+    return f"{row['nodes']} x {row['ppn']}" if row["nodes"] else "all"
+
+
+def verdict(row):
+    return "" if "target" not in row else "met" if row["met"] else "**missed**"
+
+
+def table(heading, lines):
+    if not lines:
+        return NOT_MEASURED
+    rows = [heading, ["---"] * len(heading)] + lines
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in rows)
+
+
+def targets(rows):
+    lines = []
+    for row in rows:
+        if "target" not in row:
+            continue
+        unit = f"x {row['peer']}" if "peer" in row else row["unit"]
+        what = row["case"] if "peer" in row else f"{row['case']}, {row['metric']}"
+        lines.append([row["bench"], what, size(row), spread(row), f"{figure(row['target'])} {unit}", verdict(row)])
+    return table(["benchmark", "case", "nodes x ranks", "measured (p10 to p90)", "at most", "target"], lines)
+
+
+def provenance(rows):
+    runs = []
+    for row in rows:
+        run = tuple(row.get(key, "") for key in ("date", "commit", "command", "machine"))
+        if run not in runs:
+            runs.append(run)
+    if not runs:
+        return NOT_MEASURED
+    return "\n".join(f"Date: {date}. Commit: {commit or 'unknown'}. Command: `{command}`. Machine: {machine}."
+                     for date, commit, command, machine in runs)
+
+
+def rows_table(rows):
+    with_targets = any("target" in row for row in rows)
+    lines = []
+    for row in rows:
+        system = f"{row['system']} / {row['peer']}" if "peer" in row else row["system"]
+        line = [row["case"], system, row["algorithm"], size(row), row["metric"], spread(row), row["unit"], str(row["runs"])]
+        if with_targets:
+            line += [figure(row["target"]) if "target" in row else "", verdict(row)]
+        lines.append(line + [row["note"]])
+    heading = ["case", "system", "algorithm", "nodes x ranks", "metric", "median (p10 to p90)", "unit", "values"]
+    return table(heading + (["at most", "target"] if with_targets else []) + ["note"], lines)
+
+
+def cell_of(row):
+    return (row["case"], row["nodes"], row["ppn"])
+
+
+def compare(rows):
+    values = {}  # cell -> system -> row
+    ratios = {}  # cell -> peer -> row
+    notes = {}
+    for row in rows:
+        if "peer" in row:
+            ratios.setdefault(cell_of(row), {})[row["peer"]] = row
+        else:
+            values.setdefault(cell_of(row), {})[row["system"]] = row
+            if row["system"] == "copse":
+                notes[cell_of(row)] = row["note"]
+    systems = [system for system in SYSTEMS if any(system in by_system for by_system in values.values())]
+    peers = [peer for peer in (*SYSTEMS, "critical path") if any(peer in by_peer for by_peer in ratios.values())]
+    lines = []
+    for cell, by_system in values.items():
+        any_row = next(iter(by_system.values()))
+        by_peer = ratios.get(cell, {})
+        line = [cell[0], size(any_row), by_system.get("copse", any_row)["algorithm"], any_row["unit"]]
+        line += [spread(by_system[system]) if system in by_system else "" for system in systems]
+        for peer in peers:
+            row = by_peer.get(peer)
+            line.append("" if row is None else " ".join(filter(None, [
+                spread(row), f"(at most {figure(row['target'])}: {verdict(row)})" if "target" in row else ""])))
+        lines.append(line + [notes.get(cell, "")])
+    return table(["case", "nodes x ranks", "algorithm", "unit", *systems, *[f"copse / {peer}" for peer in peers], "note"],
+                 lines)
+
+
+# --- Pictures ---
+
+
+def escape(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+class Svg:
+
+    def __init__(self, width, height, title):
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            'font-family="sans-serif" font-size="12">', f"<title>{escape(title)}</title>",
+            f'<rect width="{width}" height="{height}" fill="#fff"/>'
+        ]
+        self.text(16, 22, title, size=14, weight="bold")
+
+    def text(self, x, y, text, anchor="start", colour="#24292f", size=12, weight="normal"):
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" font-size="{size}" '
+                          f'font-weight="{weight}">{escape(text)}</text>')
+
+    def line(self, x1, y1, x2, y2, colour="#d0d7de", width=1):
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
+                          f'stroke-width="{width}"/>')
+
+    def rect(self, x, y, width, height, colour):
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>')
+
+    def circle(self, x, y, colour):
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
+
+    def polyline(self, points, colour):
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+
+    def __str__(self):
+        return "\n".join(self.parts + ["</svg>"]) + "\n"
+
+
+def decades(values):
+    return math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+
+
+def latency_plot(rows, load):
+    """Microseconds against nodes, a line a system, p10 to p90 as bars; both axes logarithmic."""
+    case = f"allreduce 48 B, {load}"
+    series = {}
+    for row in rows:
+        if (row["bench"] == "latency" and row["case"] == case and row["ppn"] == 1 and row["metric"] == "latency" and
+                row["p10"] > 0):
+            series.setdefault(row["system"], []).append((row["nodes"], row["p10"], row["median"], row["p90"]))
+    if not series:
+        return None
+    nodes = sorted({point[0] for points in series.values() for point in points})
+    low, high = decades([value for points in series.values() for point in points for value in point[1:]])
+    high = max(high, low + 1)
+    left, right, top, bottom = 70, 520, 44, 330
+    svg = Svg(640, 380, f"{case}: microseconds, slowest rank, by nodes")
+
+    def x_of(count):
+        span = math.log2(nodes[-1] / nodes[0]) or 1
+        return left + 20 + (right - left - 40) * math.log2(count / nodes[0]) / span
+
+    def y_of(value):
+        return bottom - (bottom - top) * (math.log10(value) - low) / (high - low)
+
+    for decade in range(low, high + 1):
+        svg.line(left, y_of(10**decade), right, y_of(10**decade))
+        svg.text(left - 8, y_of(10**decade) + 4, f"{10**decade:,g} us", anchor="end", colour="#57606a")
+    for count in nodes:
+        svg.text(x_of(count), bottom + 18, str(count), anchor="middle", colour="#57606a")
+    svg.text((left + right) / 2, bottom + 38, "nodes, one rank each", anchor="middle", colour="#57606a")
+    labels = []
+    for system in (system for system in SYSTEMS if system in series):
+        points = sorted(series[system])
+        colour = COLOURS[system]
+        for count, p10, _, p90 in points:
+            svg.line(x_of(count), y_of(p10), x_of(count), y_of(p90), colour)
+        svg.polyline([(x_of(count), y_of(median)) for count, _, median, _ in points], colour)
+        for count, _, median, _ in points:
+            svg.circle(x_of(count), y_of(median), colour)
+        labels.append([y_of(points[-1][2]) + 4, system])
+    labels.sort()
+    for i, (y, system) in enumerate(labels):  # none on another
+        labels[i][0] = y if i == 0 else max(y, labels[i - 1][0] + 14)
+        svg.text(right + 8, labels[i][0], system, colour=COLOURS[system], weight="bold")
+    return str(svg)
+
+
+def ratio_plot(rows):
+    """Ratios that have a target: a bar from 1, with the target as a mark. Logarithmic."""
+    bars = [row for row in rows if row["metric"] == "ratio" and "target" in row and row["median"] > 0]
+    if not bars:
+        return None
+    low, high = decades([row["median"] for row in bars] + [row["target"] for row in bars] + [1])
+    left, right, top, step = 360, 760, 64, 26
+    bottom = top + step * len(bars)
+    svg = Svg(800, bottom + 40, "Copse / peer, and the target (black): below 1, Copse is faster")
+
+    def x_of(value):
+        return left + (right - left) * (math.log10(value) - low) / (high - low)
+
+    for decade in range(low, high + 1):
+        svg.line(x_of(10**decade), top - 8, x_of(10**decade), bottom)
+        svg.text(x_of(10**decade), bottom + 18, f"{10**decade:g}", anchor="middle", colour="#57606a")
+    for i, row in enumerate(bars):
+        y = top + step * i
+        begin, end = sorted((x_of(1), x_of(row["median"])))
+        svg.text(left - 8, y + 14, f"{row['case']}, {size(row)} / {row['peer']}", anchor="end", size=11)
+        svg.rect(begin, y + 3, max(end - begin, 1), step - 10, "#1a7f37" if row["met"] else "#cf222e")
+        svg.line(x_of(row["target"]), y, x_of(row["target"]), y + step - 4, "#24292f", 2)
+    svg.line(x_of(1), top - 8, x_of(1), bottom, "#57606a")
+    return str(svg)
+
+
+def plots_of(rows):
+    made = {
+        "latency_idle": latency_plot(rows, "idle"),
+        "latency_busy": latency_plot(rows, "busy"),
+        "ratios": ratio_plot(rows)
+    }
+    return {name: svg for name, svg in made.items() if svg is not None}
+
+
+# --- All ---
+
+
+def generate(rows, template):
+    """The files that the rows make: path below the checkout, text."""
+    plots = plots_of(rows)
+
+    def of_bench(name):
+        return [row for row in rows if row["bench"] == name]
+
+    def fill(match):
+        words = match.group(1).split()
+        if words == ["targets"]:
+            return targets(rows)
+        if len(words) == 2 and words[0] == "plot":
+            return f"![{words[1]}](plots/{words[1]}.svg)" if words[1] in plots else NOT_MEASURED
+        makers = {"provenance": provenance, "rows": rows_table, "compare": compare}
+        if len(words) == 2 and words[0] in makers:
+            return makers[words[0]](of_bench(words[1]))
+        raise BadInput(f"{TEMPLATE}: nothing of that name (name={match.group(1)})")
+
+    page = re.sub(r"\{\{(.*?)\}\}", fill, re.sub(r"\A<!--.*?-->\n", "", template, flags=re.S))
+    files = {f"{PLOTS}/{name}.svg": svg for name, svg in plots.items()}
+    files[PAGE] = "<!-- Made by tools/bench --report from docs/benchmarks/*.jsonl and " + TEMPLATE + " -->\n" + page
+    return files
+
+
+def differing(files, root):
+    """Paths whose files are not what they should be, or should not be there."""
+    wrong = []
+    for path, text in files.items():
+        full = os.path.join(root, path)
+        if not os.path.exists(full):
+            wrong.append(path)
+            continue
+        with open(full, encoding="utf-8") as stream:
+            if stream.read() != text:
+                wrong.append(path)
+    for full in glob.glob(os.path.join(root, PLOTS, "*.svg")):
+        path = os.path.relpath(full, root)
+        if path not in files:
+            wrong.append(path)
+    return sorted(wrong)
+
+
+def write(files, root):
+    for path in differing(files, root):
+        full = os.path.join(root, path)
+        if path not in files:
+            os.unlink(full)
+            continue
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as stream:
+            stream.write(files[path])
+        print(path)
+
+
+def main(arguments):
+    check = "--check" in arguments
+    paths = [argument for argument in arguments if argument != "--check"]
+    for path in paths:
+        if path.startswith("-"):
+            print(f"tools/bench: --report: usage: no such option (option={path})", file=sys.stderr)
+            return 2
+    paths = paths or sorted(glob.glob(os.path.join(ROOT, "docs/benchmarks/*.jsonl")))
+    try:
+        with open(os.path.join(ROOT, TEMPLATE), encoding="utf-8") as stream:
+            files = generate(read_rows(paths), stream.read())
+    except (BadInput, OSError) as error:
+        print(f"tools/bench: --report: {error}", file=sys.stderr)
+        return 2
+    if check:
+        wrong = differing(files, ROOT)
+        for path in wrong:
+            print(f"{path}: is not what tools/bench --report makes", file=sys.stderr)
+        return 1 if wrong else 0
+    write(files, ROOT)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page is what the published lines make; and what lines make."""
+
+import contextlib
+import io
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import report  # pylint: disable=wrong-import-position
+
+
+def row(**fields):
+    made = {field: "" for field in report.FIELDS}
+    made.update(bench="latency", case="allreduce 48 B, idle", system="copse", collective="allreduce", algorithm="flat",
+                nodes=8, ppn=1, ranks=8, bytes=48, metric="latency", unit="us", runs=10, p10=90, median=100, p90=1234.5,
+                seed=0, date="2026-11-21", commit="abc", command="tools/bench latency", machine="2 cores")
+    made.update(fields)
+    return made
+
+
+def ratio(**fields):
+    return row(**{"metric": "ratio", "unit": "1", "peer": "openmpi", "p10": 0.4, "median": 0.5, "p90": 0.6, **fields})
+
+
+class PublishedTest(unittest.TestCase):
+
+    def test_the_page_is_what_the_published_lines_make(self):
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            self.assertEqual(report.main(["--check"]), 0, errors.getvalue())
+
+
+class ReportTest(unittest.TestCase):
+
+    def page(self, rows, template):
+        return report.generate(rows, template)[report.PAGE].split("-->\n", 1)[1]
+
+    def test_figures_have_three_digits(self):
+        for value, text in ((0, "0"), (0.012345, "0.0123"), (1.5, "1.5"), (99.96, "100"), (1234.5, "1,234"), (20, "20")):
+            self.assertEqual(report.figure(value), text)
+
+    def test_systems_stand_beside_each_other(self):
+        page = self.page([
+            row(note="5 runs"), row(system="openmpi", median=200),
+            row(system="mpich", metric="unfinished"),
+            ratio(target=1.2, met=True),
+            ratio(peer="mpich", metric="unfinished"),
+        ], "{{compare latency}}")
+        self.assertEqual(
+            page.split("\n")[0],
+            "| case | nodes x ranks | algorithm | unit | copse | openmpi | mpich | copse / openmpi | copse / mpich | note |")
+        self.assertEqual(
+            page.split("\n")[2], "| allreduce 48 B, idle | 8 x 1 | flat | us | 100 (90 to 1,234) | 200 (90 to 1,234) | "
+            "unfinished | 0.5 (0.4 to 0.6) (at most 1.2: met) | unfinished | 5 runs |")
+
+    def test_targets_say_what_was_met(self):
+        page = self.page([
+            ratio(target=0.4, met=False), row(),
+            row(bench="idle", case="daemon", metric="memory", unit="MB", runs=1, median=7, target=40, met=True)
+        ], "{{targets}}")
+        self.assertIn("| latency | allreduce 48 B, idle | 8 x 1 | 0.5 (0.4 to 0.6) | 0.4 x openmpi | **missed** |", page)
+        self.assertIn("| idle | daemon, memory | 8 x 1 | 7 | 40 MB | met |", page)
+        self.assertEqual(len(page.split("\n")), 4)
+
+    def test_rows_and_provenance(self):
+        page = self.page([row(note="a|b")], "{{provenance latency}}\n{{rows latency}}\n{{rows noise}}")
+        self.assertIn("Date: 2026-11-21. Commit: abc. Command: `tools/bench latency`. Machine: 2 cores.", page)
+        self.assertIn("| a\\|b |", page)
+        self.assertTrue(page.endswith(report.NOT_MEASURED))
+
+    def test_pictures_are_made_where_there_are_figures(self):
+        rows = [row(nodes=nodes, system=system, median=10 * nodes, p90=11 * nodes, p10=9 * nodes)
+                for nodes in (2, 4) for system in ("copse", "mpich")] + [ratio(target=1.2, met=True)]
+        files = report.generate(rows, "{{plot latency_idle}} {{plot latency_busy}}")
+        self.assertEqual(sorted(files), ["docs/benchmarks.md", "docs/plots/latency_idle.svg", "docs/plots/ratios.svg"])
+        self.assertEqual(files["docs/plots/latency_idle.svg"].count("<polyline"), 2)
+        self.assertIn("plots/latency_idle.svg) " + report.NOT_MEASURED, files[report.PAGE])
+        self.assertEqual(files, report.generate(rows, "{{plot latency_idle}} {{plot latency_busy}}"))
+
+    def test_what_is_written_is_as_it_should_be_and_nothing_else_is(self):
+        with tempfile.TemporaryDirectory() as root, contextlib.redirect_stdout(io.StringIO()):
+            files = {report.PAGE: "page\n", f"{report.PLOTS}/new.svg": "new\n"}
+            os.makedirs(os.path.join(root, report.PLOTS))
+            with open(os.path.join(root, report.PLOTS, "old.svg"), "w", encoding="utf-8") as stream:
+                stream.write("old\n")
+            self.assertEqual(len(report.differing(files, root)), 3)
+            report.write(files, root)
+            self.assertEqual(report.differing(files, root), [])
+            self.assertEqual(os.listdir(os.path.join(root, report.PLOTS)), ["new.svg"])
+
+    def test_bad_input_is_named(self):
+        with self.assertRaisesRegex(report.BadInput, "nothing of that name"):
+            self.page([], "{{tables}}")
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            for text, wanted in (("{", ":1: not JSON"), ('{"bench": "x"}', "fields are missing .fields=case")):
+                file.seek(0)
+                file.truncate()
+                file.write(text)
+                file.flush()
+                with self.assertRaisesRegex(report.BadInput, wanted):
+                    report.read_rows([file.name])
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            self.assertEqual(report.main(["--no"]), 2)
+            self.assertEqual(report.main(["/no/such/file"]), 2)
+        self.assertIn("no such option (option=--no)", errors.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
