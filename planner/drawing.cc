@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/string_view.h"
+#include "planner/algorithms/tree.h"
 #include "planner/structure.h"
-#include "planner/tree.h"
 
 namespace copse::planner {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "planner/algorithms/tree.h"
 #include "planner/team_costs.h"
-#include "planner/tree.h"
 
 namespace copse::planner {
 

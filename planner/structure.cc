@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
-#include "planner/binomial_tree.h"
-#include "planner/dissemination.h"
-#include "planner/flat_tree.h"
-#include "planner/kary_tree.h"
-#include "planner/knomial_tree.h"
-#include "planner/recursive_doubling.h"
+#include "planner/algorithms/binomial_tree.h"
+#include "planner/algorithms/dissemination.h"
+#include "planner/algorithms/flat_tree.h"
+#include "planner/algorithms/kary_tree.h"
+#include "planner/algorithms/knomial_tree.h"
+#include "planner/algorithms/recursive_doubling.h"
 
 namespace copse::planner {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "planner/exchange.h"
+#include "planner/algorithms/exchange.h"
+#include "planner/algorithms/tree.h"
 #include "planner/schedule/plan.h"
-#include "planner/tree.h"
 
 namespace copse::planner {
 

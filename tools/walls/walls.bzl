@@ -25,6 +25,7 @@ _ROOMS = {
     "//offload_emu/sim": "sim-transport",
     "//offload_emu/ucx": "ucx-transport",
     "//planner": "planner",
+    "//planner/algorithms": "algorithms",
     "//planner/coordinator": "coordinator",
     "//planner/schedule": "schedule",
     "//planner/server": "planner-server",
@@ -51,7 +52,7 @@ _GRPC = ["grpc", "protobuf", "proto", "rpc"]
 _UCX = ["ucx", "ucx-transport"]
 _DAEMON = ["daemon", "daemon-core"]
 _ENGINE = ["engine", "sim-transport", "ucx-transport"]
-_PLANNER = ["planner", "coordinator", "planner-server", "topology"]  # All of it but what planner and engine share.
+_PLANNER = ["planner", "algorithms", "coordinator", "planner-server", "topology"]  # All of it but what planner and engine share.
 _CLIENT = ["client"]
 _PROGRAMS = ["ctl", "copse-sim", "perftest"]
 _TESTS = ["testing", "bench", "integration-tests"]
@@ -64,6 +65,7 @@ _WALLS = {
     "proto": _OURS + ["base", "clock", "rpc"] + _UCX + _TESTS,
     "rpc": _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + _TESTS,
     "planner": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,
+    "algorithms": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + _ENGINE + ["planner", "coordinator", "planner-server", "clock", "yaml"] + _TESTS,
     "topology": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server", "engine"] + _TESTS,
     "schedule": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server", "clock"] + _TESTS,
     "coordinator": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,

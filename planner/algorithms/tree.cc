@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/tree.h"
+#include "planner/algorithms/tree.h"
 
 #include <utility>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef COPSE_PLANNER_RECURSIVE_DOUBLING_H_
-#define COPSE_PLANNER_RECURSIVE_DOUBLING_H_
+#ifndef COPSE_PLANNER_ALGORITHMS_RECURSIVE_DOUBLING_H_
+#define COPSE_PLANNER_ALGORITHMS_RECURSIVE_DOUBLING_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "planner/exchange.h"
+#include "planner/algorithms/exchange.h"
 
 namespace copse::planner {
 
@@ -26,4 +26,4 @@ absl::StatusOr<ExchangeSteps> BuildRecursiveDoubling(absl::Span<const uint32_t> 
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_RECURSIVE_DOUBLING_H_
+#endif  // COPSE_PLANNER_ALGORITHMS_RECURSIVE_DOUBLING_H_

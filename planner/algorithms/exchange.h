@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the exchange schedules share.
-#ifndef COPSE_PLANNER_EXCHANGE_H_
-#define COPSE_PLANNER_EXCHANGE_H_
+#ifndef COPSE_PLANNER_ALGORITHMS_EXCHANGE_H_
+#define COPSE_PLANNER_ALGORITHMS_EXCHANGE_H_
 
 #include <vector>
 
@@ -17,4 +17,4 @@ inline constexpr uint16_t kFirstRound = 1;
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_EXCHANGE_H_
+#endif  // COPSE_PLANNER_ALGORITHMS_EXCHANGE_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/dissemination.h"
+#include "planner/algorithms/dissemination.h"
 
 #include "base/status_macros.h"
-#include "planner/tree.h"
+#include "planner/algorithms/tree.h"
 
 namespace copse::planner {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/binomial_tree.h"
+#include "planner/algorithms/binomial_tree.h"
 
 #include "base/status_macros.h"
 

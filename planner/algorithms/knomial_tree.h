@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef COPSE_PLANNER_KNOMIAL_TREE_H_
-#define COPSE_PLANNER_KNOMIAL_TREE_H_
+#ifndef COPSE_PLANNER_ALGORITHMS_KNOMIAL_TREE_H_
+#define COPSE_PLANNER_ALGORITHMS_KNOMIAL_TREE_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "planner/tree.h"
+#include "planner/algorithms/tree.h"
 
 namespace copse::planner {
 
@@ -25,4 +25,4 @@ absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, ui
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_KNOMIAL_TREE_H_
+#endif  // COPSE_PLANNER_ALGORITHMS_KNOMIAL_TREE_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/recursive_doubling.h"
+#include "planner/algorithms/recursive_doubling.h"
 
 #include "base/status_macros.h"
-#include "planner/tree.h"
+#include "planner/algorithms/tree.h"
 
 namespace copse::planner {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/kary_tree.h"
+#include "planner/algorithms/kary_tree.h"
 
 #include "base/status_macros.h"
 

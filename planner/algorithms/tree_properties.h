@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What every tree must be, for the algorithms' tests.
-#ifndef COPSE_PLANNER_TREE_PROPERTIES_H_
-#define COPSE_PLANNER_TREE_PROPERTIES_H_
+#ifndef COPSE_PLANNER_ALGORITHMS_TREE_PROPERTIES_H_
+#define COPSE_PLANNER_ALGORITHMS_TREE_PROPERTIES_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "planner/tree.h"
+#include "planner/algorithms/tree.h"
 
 namespace copse::planner {
 
@@ -83,4 +83,4 @@ inline void ExpectTree(const Neighbours& neighbours, const NodeOrder& order, con
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_TREE_PROPERTIES_H_
+#endif  // COPSE_PLANNER_ALGORITHMS_TREE_PROPERTIES_H_

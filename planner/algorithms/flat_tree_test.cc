@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/flat_tree.h"
+#include "planner/algorithms/flat_tree.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "planner/algorithms/tree_properties.h"
 #include "planner/schedule/plan.h"
-#include "planner/tree_properties.h"
 
 namespace copse::planner {
 namespace {

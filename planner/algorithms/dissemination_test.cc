@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/dissemination.h"
+#include "planner/algorithms/dissemination.h"
 
 #include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "planner/algorithms/tree_properties.h"
 #include "planner/schedule/plan.h"
-#include "planner/tree_properties.h"
 
 namespace copse::planner {
 namespace {

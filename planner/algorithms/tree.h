@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the tree algorithms share: each takes an order of the team's nodes and gives a plan's `neighbours`.
-#ifndef COPSE_PLANNER_TREE_H_
-#define COPSE_PLANNER_TREE_H_
+#ifndef COPSE_PLANNER_ALGORITHMS_TREE_H_
+#define COPSE_PLANNER_ALGORITHMS_TREE_H_
 
 #include <cstdint>
 #include <string_view>
@@ -15,7 +15,8 @@
 namespace copse::planner {
 
 // The nodes of a team in the order in which an algorithm places them: order[p] is the node at position p, and position
-// 0 is the root. A permutation of 0..n-1. Nodes that are near each other should stand near each other (node_order.h).
+// 0 is the root. A permutation of 0..n-1. Nodes that are near each other should stand near each other
+// (planner/node_order.h).
 using NodeOrder = std::vector<uint32_t>;
 
 // neighbours[v] of a schedule::Plan: the parent first (the root has none), then the children in serving order. The plan
@@ -48,4 +49,4 @@ std::vector<uint32_t> DirectFrom(const Neighbours& neighbours, uint32_t root);
 
 }  // namespace copse::planner
 
-#endif  // COPSE_PLANNER_TREE_H_
+#endif  // COPSE_PLANNER_ALGORITHMS_TREE_H_

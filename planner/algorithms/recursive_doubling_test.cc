@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/recursive_doubling.h"
+#include "planner/algorithms/recursive_doubling.h"
 
 #include <map>
 #include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "planner/algorithms/tree_properties.h"
 #include "planner/schedule/plan.h"
-#include "planner/tree_properties.h"
 
 namespace copse::planner {
 namespace {
