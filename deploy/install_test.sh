@@ -39,13 +39,13 @@ fails 2 env DESTDIR=relative "$install"
 
 echo "== files"
 env -u DESTDIR "$install" --prefix "$prefix" --built "$built"
-expected="bin/copse-perftest bin/copse-planner bin/copsectl bin/copsed include/copse.h include/copse.hpp lib/libcopse.so lib/libcopse.so.0
+expected="bin/copse-perftest bin/copse-planner bin/copse-sim bin/copsectl bin/copsed include/copse.h include/copse.hpp lib/libcopse.so lib/libcopse.so.0
 lib/pkgconfig/copse.pc lib/systemd/system/copse-planner.service lib/systemd/system/copsed.service
 lib/systemd/system/copsed.socket lib/sysusers.d/copse.conf lib/tmpfiles.d/copse.conf share/copse/LICENSE
 share/copse/README.md share/copse/copsed.yaml share/copse/example/Makefile share/copse/example/allreduce.c
 share/copse/planner.yaml"
 diff <(tr -s ' ' '\n' <<<"$expected" | sort) <(cd "$prefix" && find . ! -type d | cut -c3- | sort) || fail "other files"
-for program in copsed copse-planner copsectl copse-perftest; do
+for program in copsed copse-planner copsectl copse-perftest copse-sim; do
   "$prefix/bin/$program" --version | grep -Eq "^$program [0-9]+\.[0-9]+\.[0-9]+$" || fail "$program --version"
   "$prefix/bin/$program" --help | grep -qi "usage" || fail "$program --help"
 done

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COPSE_CLI_SIM_GOLDEN_VERB_H_
+#define COPSE_CLI_SIM_GOLDEN_VERB_H_
+
+#include "cli/sim/verb.h"
+
+namespace copse::simcli {
+
+// `copse-sim golden FILE...`: runs the tree algorithms on the clusters of golden vectors (docs/reference/sim.md has the
+// format) and compares. Prints a line for each difference, then "N passed, N failed", in comparisons. A file that
+// cannot be read is bad usage.
+Verb GoldenVerb();
+
+}  // namespace copse::simcli
+
+#endif  // COPSE_CLI_SIM_GOLDEN_VERB_H_

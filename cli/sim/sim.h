@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copse-sim as a function.
+#ifndef COPSE_CLI_SIM_SIM_H_
+#define COPSE_CLI_SIM_SIM_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "cli/sim/verb.h"
+
+namespace copse::simcli {
+
+const std::vector<Verb>& AllVerbs();
+
+// `arguments` without the program's name. Gives the exit code: 0 done, 1 failed, 2 bad usage.
+int RunSim(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
+
+}  // namespace copse::simcli
+
+#endif  // COPSE_CLI_SIM_SIM_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sim/sim.h"
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/version.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace copse::simcli {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int exit_code = 0;
+  std::string out, err;
+};
+
+Outcome Call(const std::vector<std::string>& arguments) {
+  std::ostringstream out, err;
+  const int exit_code = RunSim(arguments, out, err);
+  return {exit_code, out.str(), err.str()};
+}
+
+TEST(SimTest, HelpNamesEveryVerb) {
+  const Outcome outcome = Call({"--help"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const Verb& verb : AllVerbs()) {
+    EXPECT_THAT(outcome.out, HasSubstr("\n  " + verb.name + " "));
+    EXPECT_THAT(Call({verb.name, "--help"}).out, HasSubstr(verb.help));
+  }
+}
+
+TEST(SimTest, SaysItsVersion) { EXPECT_EQ(Call({"--version"}).out, std::string("copse-sim ") + kVersion + "\n"); }
+
+TEST(SimTest, BadUsageIsOneLineAndTwo) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{}, {"bogus"}, {"golden"}, {"golden", "--bogus", "x"}}) {
+    const Outcome outcome = Call(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err.rfind("copse-sim: usage: ", 0), 0u) << outcome.err;
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+  }
+  EXPECT_THAT(Call({"bogus"}).err, HasSubstr("no such verb (argument=bogus)"));
+}
+
+TEST(SimTest, GoldenRefusesWhatIsNoFile) {
+  const Outcome outcome = Call({"golden", "/nonexistent/g.json"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "copse-sim: golden: cannot be read (file=/nonexistent/g.json)\n");
+}
+
+}  // namespace
+}  // namespace copse::simcli
