@@ -21,8 +21,8 @@
 
 #include "absl/time/clock.h"
 #include "client/copse.h"
-#include "integration_tests/scenarios/reference.h"
 #include "integration_tests/scenarios/script.h"
+#include "planner/schedule/reference.h"
 
 namespace copse::scenario {
 namespace {
@@ -90,7 +90,7 @@ class Call {
   Call(copse_context_t* context, const Team& team, const Step& step)
       : step_(step),
         team_(team),
-        contribution_(Contribution(step.arguments, team.rank, step.seed)),
+        contribution_(schedule::Contribution(step.arguments, team.rank, step.seed)),
         send_(context, contribution_.size(), (step.seed + team.rank) % 4 == 1),
         receive_(context, contribution_.size(), (step.seed + team.rank) % 4 >= 2) {
     const CallArguments& a = step.arguments;
@@ -140,7 +140,7 @@ class Call {
     Outcome outcome = Done(status);
     outcome.data_ok = send_.GuardsAreWhole() && receive_.GuardsAreWhole();
     if (status != COPSE_OK) return outcome;
-    const std::vector<uint8_t> expected = ExpectedResult(step_.arguments, team_.rank, team_.size, step_.seed);
+    const std::vector<uint8_t> expected = schedule::ExpectedResult(step_.arguments, team_.rank, team_.size, step_.seed);
     const bool untouched =
         step_.in_place || !schedule::Reduces(step_.arguments.collective) || send_.Holds(contribution_);
     outcome.data_ok = outcome.data_ok && untouched && receive_.Holds(expected);

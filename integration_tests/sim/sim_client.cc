@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "integration_tests/scenarios/reference.h"
+#include "planner/schedule/reference.h"
 
 namespace copse::scenario {
 namespace {
@@ -187,7 +187,7 @@ void SimClient::PostCall(const Step& step) {
              .rank = team->second.rank,
              .size = team->second.size,
              .seed = step.seed};
-  request.send = Contribution(step.arguments, request.rank, step.seed);
+  request.send = schedule::Contribution(step.arguments, request.rank, step.seed);
   const size_t bytes = request.send.size();
   request.receive.assign(bytes + 2 * kGuardBytes, kGuard);
   daemon::CallPost post{.team = team->second.handle, .arguments = step.arguments, .value = value};
@@ -214,7 +214,7 @@ bool SimClient::CheckResult(const Request& r) const {
                        [](uint8_t b) { return b == kGuard; });
   };
   if (!guard_ok(0) || !guard_ok(r.receive.size() - kGuardBytes)) return false;
-  const std::vector<uint8_t> expected = ExpectedResult(r.arguments, r.rank, r.size, r.seed);
+  const std::vector<uint8_t> expected = schedule::ExpectedResult(r.arguments, r.rank, r.size, r.seed);
   return expected.empty() || std::equal(expected.begin(), expected.end(), r.receive.begin() + kGuardBytes);
 }
 

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "integration_tests/scenarios/reference.h"
+#include "planner/schedule/reference.h"
 
 #include <cstring>
 #include <type_traits>
 
 #include "base/hash.h"
 
-namespace copse::scenario {
+namespace copse::schedule {
 namespace {
 
 using emu::AluOp;
 using emu::AluType;
-using schedule::CallArguments;
-using schedule::Collective;
 
 // Calls `f` with a value of the C++ type that `type` stands for.
 template <typename F>
@@ -46,11 +44,11 @@ template <typename T>
 T Element(const CallArguments& a, uint32_t rank, uint64_t seed, uint64_t i) {
   const uint64_t random = Mix64(seed * 0x9e3779b97f4a7c15 + rank * 1000003 + i);
   if constexpr (std::is_floating_point_v<T>) {
-    if (schedule::Reduces(a.collective) && a.op == AluOp::kProd) return random % 2 == 0 ? T(1) : T(2);
+    if (Reduces(a.collective) && a.op == AluOp::kProd) return random % 2 == 0 ? T(1) : T(2);
     return static_cast<T>(static_cast<int>(random % 19) - 9);
   } else {
-    if (schedule::Reduces(a.collective) && a.op == AluOp::kProd) return static_cast<T>(1 + random % 3);
-    if (schedule::Reduces(a.collective) && (a.op == AluOp::kLand || a.op == AluOp::kBand)) {
+    if (Reduces(a.collective) && a.op == AluOp::kProd) return static_cast<T>(1 + random % 3);
+    if (Reduces(a.collective) && (a.op == AluOp::kLand || a.op == AluOp::kBand)) {
       return static_cast<T>(random % 17 == 0 ? 0 : random | 1);  // mostly not zero, so that results differ
     }
     return static_cast<T>(random);
@@ -134,4 +132,4 @@ std::vector<uint8_t> ExpectedResult(const CallArguments& a, uint32_t rank, uint3
   });
 }
 
-}  // namespace copse::scenario
+}  // namespace copse::schedule

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What collectives must compute, by the plainest loops: what simulated and scripted ranks
+// compute themselves, to check Copse's.
+#ifndef COPSE_PLANNER_SCHEDULE_REFERENCE_H_
+#define COPSE_PLANNER_SCHEDULE_REFERENCE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/schedule/collective.h"
+
+namespace copse::schedule {
+
+// Rank `rank`'s contribution to a call. Values are chosen so that floating point is exact whatever the order: small
+// integers, for products powers of two.
+std::vector<uint8_t> Contribution(const CallArguments& arguments, uint32_t rank, uint64_t seed);
+
+// What a rank must have in its receive buffer (for bcast: its buffer) after the call; empty if it gets nothing.
+std::vector<uint8_t> ExpectedResult(const CallArguments& arguments, uint32_t rank, uint32_t size, uint64_t seed);
+
+}  // namespace copse::schedule
+
+#endif  // COPSE_PLANNER_SCHEDULE_REFERENCE_H_
