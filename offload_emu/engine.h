@@ -93,6 +93,7 @@ struct EngineStats {
   uint64_t packets_forwarded = 0, bytes_forwarded = 0;  // sent as they had come, straight from a staging cell
   uint64_t sequences_posted = 0, sequences_run = 0, descriptors_run = 0;
   uint64_t reduces = 0, alu_bytes = 0, copies = 0, copy_bytes = 0;
+  uint64_t alu_operand_bytes = 0;  // read by reduces: alu_bytes is what they wrote
   // Credit that went alone, and credit that had grown and went along with a packet, put or get.
   uint64_t credits_sent = 0, credits_piggybacked = 0, credit_asks = 0, credit_stalls = 0;
   // Sequences that wait to send, for a label, credit or room in the outbox; and frames that the transport did not take.

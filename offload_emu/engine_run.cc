@@ -215,6 +215,7 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
                 now / element, target + done);
   CHECK(status.ok());  // Post has checked all that it can complain of
   stats_.alu_bytes += now;
+  stats_.alu_operand_bytes += uint64_t{now} * descriptor.operand_count;
   *used_bytes += now;
   sequence->done_bytes += now;
   if (trace_ != nullptr && now >= kStampBytes) trace_->Stamp();

@@ -258,6 +258,7 @@ TEST(QuantumTest, ALongReductionNeitherDelaysAnotherJobNorLosesItsPlace) {
   EXPECT_EQ(Values(one.sink.events), (std::vector<uint64_t>{3, 1, 2}));
   EXPECT_EQ(a, std::vector<uint64_t>(kBytes / 8, 5));
   EXPECT_EQ(one.engine.stats().alu_bytes, 2u * kBytes);
+  EXPECT_EQ(one.engine.stats().alu_operand_bytes, 4u * kBytes);
 }
 
 TEST(QuantumTest, HigherPriorityOvertakesBetweenQuanta) {
