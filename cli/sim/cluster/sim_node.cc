@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sim/cluster/sim_node.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "offload_emu/packet.h"
+#include "planner/schedule/reference.h"
+
+namespace copse::sim {
+namespace {
+
+using schedule::Collective;
+
+// Behind a result: nobody may write there.
+constexpr size_t kGuardBytes = 16;
+constexpr uint8_t kGuard = 0xa5;
+
+constexpr uint64_t kNodeDone = uint64_t{1} << 32;
+// Of one engine; what it takes is bounded by the simulation's own memory.
+constexpr uint64_t kEngineBytesMax = uint64_t{1} << 40;
+
+// Node v's daemon.
+Incarnation IncarnationOf(uint32_t node) { return Incarnation(uint64_t{node} + 1); }
+
+int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
+
+// Descriptors on their way from the lowering to the engine: one buffer for all nodes.
+schedule::LoweredCall& Lowered() {
+  thread_local schedule::LoweredCall lowered;
+  return lowered;
+}
+
+}  // namespace
+
+SimNode::SimNode(const SimCall* call, uint32_t node, Wire* wire, const Cores* cores)
+    : call_(call), node_(node), wire_(wire), cores_(cores) {}
+
+SimNode::~SimNode() = default;
+
+uint64_t SimNode::message_bytes() const {
+  return call_->arguments.collective == Collective::kBarrier ? 0 : call_->arguments.bytes();
+}
+
+absl::Status SimNode::Open(uint32_t sequences_max) {
+  const schedule::Plan& plan = *call_->plan;
+  const schedule::NodeView view = schedule::ViewOf(*call_->shape, plan, NodeIndex(node_), call_->arguments);
+  ASSIGN_OR_RETURN(sequence_, schedule::Expand(plan, *call_->index, view, call_->arguments));
+  for (const NodeIndex neighbour : schedule::NeighboursOf(plan, NodeIndex(node_))) {
+    neighbours_.push_back(neighbour.value());
+  }
+  ranks_.resize(view.local_ranks);
+  emu::EngineOptions engine_options;
+  engine_options.incarnation = IncarnationOf(node_);
+  engine_options.memory_limit_bytes = kEngineBytesMax;
+  emu::Transport* const transport = this;
+  emu::ControlSink* const control = this;
+  engine_ = std::make_unique<emu::Engine>(transport, control, engine_options);
+  emu::PortOptions options;
+  options.sequences = sequences_max;
+  options.edges = static_cast<uint32_t>(neighbours_.size());
+  options.regions = view.local_ranks * 2;
+  options.eq_entries = view.local_ranks + 1;
+  options.counters_per_slot = schedule::CountersPerSlot(plan, view.local_ranks);
+  options.cell_bytes = plan.bytes_max;
+  ASSIGN_OR_RETURN(port_, engine_->OpenPort(options, this));
+  for (const uint32_t neighbour : neighbours_) {
+    ASSIGN_OR_RETURN(const emu::Engine::NewEdge edge, engine_->AddEdge(port_, IncarnationOf(neighbour)));
+    edges_.push_back(edge.edge);
+    labels_.push_back(edge.label);
+    cells_.push_back(engine_->CellRegion(port_, edge.edge, 0));
+  }
+  return absl::OkStatus();
+}
+
+emu::Label SimNode::LabelFor(uint32_t neighbour) const {
+  const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour);
+  CHECK(it != neighbours_.end() && *it == neighbour);
+  return labels_[it - neighbours_.begin()];
+}
+
+absl::Status SimNode::SetRemoteLabel(uint32_t neighbour, emu::Label label) {
+  const auto it = std::lower_bound(neighbours_.begin(), neighbours_.end(), neighbour);
+  CHECK(it != neighbours_.end() && *it == neighbour);
+  return engine_->SetRemoteLabel(port_, edges_[it - neighbours_.begin()], label);
+}
+
+void SimNode::Settle() {
+  while (engine_->Progress(uint64_t{1} << 30)) {
+  }
+}
+
+int64_t SimNode::Turn() {
+  CHECK(HasWork());
+  const topology::CostParameters& costs = call_->costs->parameters();
+  const bool charged = call_->charging == Charging::kCostModel;
+  cursor_ns_ = cores_->NowNs() + (charged ? cores_->WakeNs(node_) : 0);
+  Item item = std::move(items_[next_item_++]);
+  if (!HasWork()) {
+    items_.clear();
+    next_item_ = 0;
+  }
+  if (item.from_rank) {
+    if (charged) cursor_ns_ += costs.arm_ns;
+    if (arrived_++ == 0) failure_.Update(StartCall());
+    failure_.Update(ArmRank(item.local));
+    if (arrived_ == ranks_.size()) sequence_ = {};
+  } else {
+    cursor_ns_ += call_->costs->node(node_).receive_overhead_ns;
+    if (charged) cursor_ns_ += PerByteNs(item.frame.charged_bytes, costs.receive_ps_per_byte);
+    inbox_ = std::move(item.frame);
+    has_frame_ = true;
+  }
+  Settle();
+  ChargeWork();
+  return cursor_ns_;
+}
+
+void SimNode::TakeDone(std::vector<uint32_t>* done) {
+  done->clear();
+  done->swap(done_);
+}
+
+absl::Status SimNode::StartCall() {
+  const schedule::Plan& plan = *call_->plan;
+  if (call_->charging == Charging::kCostModel) {
+    cursor_ns_ += call_->costs->parameters().arm_ns * static_cast<int64_t>(sequence_.primitives.size()) *
+                  static_cast<int64_t>(schedule::SegmentCount(plan, message_bytes()));
+  }
+  const schedule::PortMap map = Map();
+  RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(0), map.hash));
+  schedule::LowerNode(plan, sequence_, call_->arguments, map, &Lowered());
+  return Post();
+}
+
+absl::Status SimNode::ArmRank(uint32_t local) {
+  const schedule::CallArguments& arguments = call_->arguments;
+  const Rank rank = call_->shape->RanksOf(NodeIndex(node_))[local];
+  const bool is_root = schedule::HasRoot(arguments.collective) && rank.value() == arguments.root;
+  RankMemory& memory = ranks_[local];
+  const bool sends =
+      arguments.collective != Collective::kBarrier && (arguments.collective != Collective::kBcast || is_root);
+  const bool receives = arguments.collective == Collective::kAllreduce ||
+                        (arguments.collective == Collective::kBcast && !is_root) ||
+                        (arguments.collective == Collective::kReduce && is_root);
+  if (sends) memory.send = schedule::Contribution(arguments, rank.value(), call_->seed);
+  if (receives) memory.receive.assign(message_bytes() + kGuardBytes, kGuard);
+  schedule::PortMap map = Map();
+  map.rank_event = local;
+  RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_send_base + local, sends ? memory.send.data() : nullptr,
+                                      memory.send.size(), /*writable=*/false));
+  RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_receive_base + local, receives ? memory.receive.data() : nullptr,
+                                      receives ? message_bytes() : 0, /*writable=*/true));
+  schedule::LowerRank(*call_->plan, sequence_, arguments, map, local, &Lowered());
+  RETURN_IF_ERROR(Post());
+  for (const emu::CounterIndex counter : Lowered().arrivals) RETURN_IF_ERROR(engine_->Count(port_, counter, 1, 0));
+  return absl::OkStatus();
+}
+
+absl::Status SimNode::Post() {
+  const schedule::LoweredCall& lowered = Lowered();
+  for (const schedule::LoweredSequence& s : lowered.sequences) {
+    RETURN_IF_ERROR(
+        engine_->Post(port_, s.trigger, absl::MakeConstSpan(lowered.descriptors).subspan(s.first, s.count)));
+  }
+  return absl::OkStatus();
+}
+
+schedule::PortMap SimNode::Map() const {
+  schedule::PortMap map;
+  map.scratch = engine_->ScratchRegion(port_, 0);
+  map.rank_receive_base = static_cast<uint32_t>(ranks_.size());
+  map.neighbours = neighbours_;
+  map.edges = edges_;
+  map.cells = cells_;
+  map.hash = schedule::HashArguments(call_->arguments);
+  map.node_event = kNodeDone;
+  return map;
+}
+
+std::string SimNode::LocalAddress() const { return absl::StrCat(node_); }
+
+absl::Status SimNode::Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
+  ChargeWork();
+  WireFrame frame{.from = node_, .to = static_cast<uint32_t>(peer.value() - 1)};
+  frame.bytes.reserve(head.size() + body.size());
+  frame.bytes.insert(frame.bytes.end(), head.begin(), head.end());
+  frame.bytes.insert(frame.bytes.end(), body.begin(), body.end());
+  frame.charged_bytes = ChargedBytes(frame.bytes);
+  cursor_ns_ += call_->costs->node(node_).send_overhead_ns;
+  if (call_->charging == Charging::kMgo) {
+    cursor_ns_ +=
+        planner::StreamNs(frame.charged_bytes, call_->costs->PathBetween(node_, frame.to).bandwidth_bytes_per_s);
+    wire_->SendHead(std::move(frame), cursor_ns_);
+  } else {
+    cursor_ns_ += PerByteNs(frame.charged_bytes, call_->costs->parameters().send_ps_per_byte);
+    wire_->Send(std::move(frame), cursor_ns_);
+  }
+  return absl::OkStatus();
+}
+
+bool SimNode::Progress(emu::TransportSink* sink) {
+  if (!has_frame_) return false;
+  has_frame_ = false;
+  const WireFrame frame = std::move(inbox_);
+  sink->OnFrame(frame.bytes);
+  return true;
+}
+
+// What the frame has of the message, or all of it.
+uint64_t SimNode::ChargedBytes(absl::Span<const uint8_t> frame) const {
+  if (call_->charge_headers) return frame.size();
+  emu::FrameHeader header;
+  std::memcpy(&header, frame.data(), sizeof(header));
+  uint64_t bytes = 0;
+  size_t at = sizeof(header);
+  for (uint32_t i = 0; i < header.count; ++i) {
+    emu::Record record;
+    std::memcpy(&record, frame.data() + at, sizeof(record));
+    bytes += record.bytes;
+    at += sizeof(record) + emu::PaddedBytes(record.bytes);
+  }
+  return bytes;
+}
+
+void SimNode::ChargeWork() {
+  const emu::EngineStats& stats = engine_->stats();
+  const uint64_t combined = stats.alu_operand_bytes - stats.alu_bytes;
+  if (call_->charging == Charging::kCostModel) {
+    const topology::CostParameters& costs = call_->costs->parameters();
+    cursor_ns_ += PerByteNs(combined - combined_, costs.alu_ps_per_byte);
+    cursor_ns_ += PerByteNs(stats.copy_bytes - copied_, costs.copy_ps_per_byte);
+  }
+  combined_ = combined;
+  copied_ = stats.copy_bytes;
+}
+
+void SimNode::OnEvent(emu::PortId, uint64_t value, bool failed) {
+  if (failed)
+    failure_.Update(
+        absl::InternalError(absl::StrCat("node ", node_, ": a part of the call failed (event=", value, ")")));
+  if (value == kNodeDone) {
+    node_done_ = true;
+    return;
+  }
+  ++told_;
+  done_.push_back(static_cast<uint32_t>(value));
+}
+
+void SimNode::OnMismatch(emu::PortId, uint32_t edge, uint16_t, uint16_t hash) {
+  failure_.Update(absl::InternalError(
+      absl::StrCat("node ", node_, ": a packet of another call (edge=", edge, ", hash=", hash, ")")));
+}
+
+absl::Status SimNode::CheckData(absl::Span<const uint8_t> expected) const {
+  for (uint32_t local = 0; local < ranks_.size(); ++local) {
+    const std::vector<uint8_t>& got = ranks_[local].receive;
+    if (got.empty()) continue;
+    const uint32_t rank = call_->shape->RanksOf(NodeIndex(node_))[local].value();
+    CHECK_EQ(got.size(), expected.size() + kGuardBytes);
+    const auto differs = std::mismatch(expected.begin(), expected.end(), got.begin());
+    if (differs.first != expected.end()) {
+      return absl::InternalError(absl::StrCat("rank ", rank, ": wrong data (byte=", differs.first - expected.begin(),
+                                              ", value=", *differs.second, ", expected=", *differs.first, ")"));
+    }
+    const auto is_guard = [](uint8_t byte) { return byte == kGuard; };
+    if (!std::all_of(got.begin() + static_cast<ptrdiff_t>(expected.size()), got.end(), is_guard)) {
+      return absl::InternalError(absl::StrCat("rank ", rank, ": data behind the result (bytes=", expected.size(), ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace copse::sim

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One simulated node in one call of a plan: the daemon's engine, its one thread, and the ranks' buffers.
+#ifndef COPSE_CLI_SIM_CLUSTER_SIM_NODE_H_
+#define COPSE_CLI_SIM_CLUSTER_SIM_NODE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/ids.h"
+#include "cli/sim/cluster/cores.h"
+#include "cli/sim/cluster/wire.h"
+#include "offload_emu/engine.h"
+#include "offload_emu/transport.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/expand.h"
+#include "planner/schedule/lower.h"
+#include "planner/schedule/plan.h"
+#include "planner/team_costs.h"
+
+namespace copse::sim {
+
+// How time is counted.
+enum class Charging : uint8_t {
+  // As the cost model does: docs/reference/cost-model.md.
+  kCostModel,
+  // As MGO's section 3.1 does: a send keeps its node busy for o + (m-1)/b, the head travels L, the receiver is busy for
+  // its o; nothing else costs anything, and no link is shared.
+  kMgo,
+};
+
+// What all nodes of a call share.
+struct SimCall {
+  const schedule::Plan* plan = nullptr;
+  const schedule::ShapeIndex* shape = nullptr;
+  const schedule::TreeIndex* index = nullptr;
+  const planner::TeamCosts* costs = nullptr;
+  schedule::CallArguments arguments;
+  Charging charging = Charging::kCostModel;
+  bool charge_headers = false;  // links and ends are charged for frames as they are, not for the message's bytes alone
+  uint64_t seed = 1;            // of the contributions
+};
+
+// A SimNode does for one call what the daemon's EpochPort does: it opens a port with the plan's edges, expands the
+// plan, lowers it and posts it when its ranks come. It differs in that plan and index are shared by all nodes of the
+// process. As Transport of its engine it charges its thread for what the engine does and hands frames to the wire.
+//
+// Calls: Open, LabelFor and SetRemoteLabel for each neighbour, Settle, then AddRank and AddFrame with a Turn each.
+// Single-threaded. All pointers outlive it.
+class SimNode final : private emu::Transport, private emu::PortSink, private emu::ControlSink {
+ public:
+  SimNode(const SimCall* call, uint32_t node, Wire* wire, const Cores* cores);
+  ~SimNode() override;
+
+  // Errors: as Expand and Engine::OpenPort. `sequences_max`: schedule::SequencesPerCall of the plan and this node's
+  // ranks.
+  absl::Status Open(uint32_t sequences_max);
+  absl::Span<const uint32_t> neighbours() const { return neighbours_; }
+  emu::Label LabelFor(uint32_t neighbour) const;
+  absl::Status SetRemoteLabel(uint32_t neighbour, emu::Label label);
+  // All labels are known: what the engine has to do for them is done before the call, as in a daemon.
+  void Settle();
+
+  // What the node's thread has to do: a rank that has posted, by its local index; a frame that has arrived.
+  void AddRank(uint32_t local) { items_.push_back({.from_rank = true, .local = local, .frame = {}}); }
+  void AddFrame(WireFrame frame) { items_.push_back({.from_rank = false, .local = 0, .frame = std::move(frame)}); }
+  bool HasWork() const { return next_item_ < items_.size(); }
+  // Does the next of it, from now on. Returns when the thread is free again.
+  int64_t Turn();
+  // Local indices of ranks whose result has come in the last turn, at its end. Replaces `*done`.
+  void TakeDone(std::vector<uint32_t>* done);
+
+  // What went wrong in the engine; nothing should.
+  const absl::Status& failure() const { return failure_; }
+  // Whether all ranks and the node's own part have ended.
+  bool ended() const { return node_done_ && told_ == ranks_.size(); }
+  // INTERNAL if a rank here has not got what it should, with the first byte that differs. Of the call's result
+  // `expected`.
+  absl::Status CheckData(absl::Span<const uint8_t> expected) const;
+  const emu::EngineStats& stats() const { return engine_->stats(); }
+
+ private:
+  struct Item {
+    bool from_rank;
+    uint32_t local;
+    WireFrame frame;
+  };
+  struct RankMemory {
+    std::vector<uint8_t> send;
+    std::vector<uint8_t> receive;  // the result, and guard bytes
+  };
+
+  // --- Transport ---
+  std::string LocalAddress() const override;
+  absl::Status Connect(const emu::PeerAddress&) override { return absl::OkStatus(); }
+  void Disconnect(Incarnation) override {}
+  absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override;
+  bool Progress(emu::TransportSink* sink) override;
+  // --- PortSink, ControlSink ---
+  void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
+  void OnMismatch(emu::PortId port, uint32_t edge, uint16_t sequence, uint16_t hash) override;
+  void OnControl(Incarnation, uint16_t, absl::Span<const uint8_t>) override {}
+  void OnPeerDown(Incarnation, const absl::Status&) override {}
+  void OnPeerHeard(Incarnation) override {}
+
+  uint64_t ChargedBytes(absl::Span<const uint8_t> frame) const;
+  void ChargeWork();  // copies and reductions since the last time
+  absl::Status StartCall();
+  absl::Status ArmRank(uint32_t local);
+  absl::Status Post();
+  schedule::PortMap Map() const;
+  uint64_t message_bytes() const;
+
+  const SimCall* const call_;
+  const uint32_t node_;
+  Wire* const wire_;
+  const Cores* const cores_;
+  std::unique_ptr<emu::Engine> engine_;
+  emu::PortId port_;
+  schedule::NodeSequence sequence_;  // until all ranks have come
+  std::vector<uint32_t> neighbours_;
+  std::vector<uint32_t> edges_;          // beside neighbours_
+  std::vector<emu::Label> labels_;       // beside neighbours_
+  std::vector<emu::RegionIndex> cells_;  // beside neighbours_
+  std::vector<RankMemory> ranks_;        // by local index
+  std::vector<Item> items_;
+  size_t next_item_ = 0;
+  WireFrame inbox_;  // the frame of this turn
+  bool has_frame_ = false;
+  int64_t cursor_ns_ = 0;               // in a turn: how far the thread has come
+  uint64_t copied_ = 0, combined_ = 0;  // bytes that have been charged
+  uint32_t arrived_ = 0;
+  uint32_t told_ = 0;
+  bool node_done_ = false;
+  std::vector<uint32_t> done_;
+  absl::Status failure_;
+};
+
+}  // namespace copse::sim
+
+#endif  // COPSE_CLI_SIM_CLUSTER_SIM_NODE_H_

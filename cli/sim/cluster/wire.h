@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The links between simulated nodes: a topology's latencies and bandwidths.
+#ifndef COPSE_CLI_SIM_CLUSTER_WIRE_H_
+#define COPSE_CLI_SIM_CLUSTER_WIRE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "offload_emu/sim/simulator.h"
+#include "planner/team_costs.h"
+
+namespace copse::sim {
+
+// A frame on its way.
+struct WireFrame {
+  uint32_t from = 0;
+  uint32_t to = 0;
+  uint64_t charged_bytes = 0;  // that links, sender and receiver are charged for
+  std::vector<uint8_t> bytes;
+};
+
+// A Wire carries frames between the nodes of `*costs`. A frame's head needs each link's latency; each direction of a
+// link carries one frame at a time, in the order of their heads, for StreamNs at its bandwidth; the tail follows the
+// head by StreamNs at the path's least bandwidth. Nothing is lost. `*simulator` and `*costs` outlive it.
+// Single-threaded.
+class Wire {
+ public:
+  // `arrived` gets a frame when its tail is there.
+  Wire(Simulator* simulator, const planner::TeamCosts* costs, std::function<void(WireFrame)> arrived);
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  // The sender lets go of the frame at `time_ns`, not before now. A sender's times ascend.
+  void Send(WireFrame frame, int64_t time_ns);
+  // The same without links that are busy, and without a tail: it is there after the path's latency.
+  void SendHead(WireFrame frame, int64_t time_ns);
+
+ private:
+  struct Link {
+    int64_t latency_ns, bandwidth;
+    uint32_t busy;  // index in link_free_
+  };
+  struct Slot {
+    WireFrame frame;
+    int64_t tail_ns = 0;
+    absl::InlinedVector<Link, 6> links;
+  };
+
+  uint32_t NewSlot(WireFrame frame);
+  void FindLinks(uint32_t from, uint32_t to, Slot* slot) const;
+  // The frame's head is at its link number `place`.
+  void Hop(uint32_t slot, uint32_t place, int64_t time_ns);
+  void ArriveAt(uint32_t slot, int64_t time_ns);
+
+  Simulator* const simulator_;
+  const planner::TeamCosts* const costs_;
+  const std::function<void(WireFrame)> arrived_;
+  std::deque<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
+  std::vector<int64_t> link_free_;  // (node, direction), then (slot of switch, direction)
+};
+
+}  // namespace copse::sim
+
+#endif  // COPSE_CLI_SIM_CLUSTER_WIRE_H_
