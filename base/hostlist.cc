@@ -24,6 +24,9 @@ namespace {
 // bits.
 constexpr size_t kDigitsMax = 18;
 
+// A name with more brackets is refused: expansion goes one call deeper for each.
+constexpr size_t kBracketsMax = 64;
+
 // Of an absurdly long list an error quotes only the beginning.
 constexpr size_t kQuotedBytesMax = 200;
 
@@ -65,8 +68,9 @@ class HostlistParser {
     while (true) {
       SkipBlanks();
       std::vector<Piece> pieces;
+      const size_t begin = position_;
       RETURN_IF_ERROR(ParseName(&pieces));
-      RETURN_IF_ERROR(AppendHosts(pieces));
+      RETURN_IF_ERROR(AppendHosts(begin, pieces));
       SkipBlanks();
       if (AtEnd()) return std::move(hosts_);
       if (text_[position_] != ',') return Unexpected();
@@ -97,9 +101,13 @@ class HostlistParser {
   }
 
   absl::Status ParseName(std::vector<Piece>* pieces) {
+    size_t brackets = 0;
     while (!AtEnd()) {
       if (At('[')) {
         const size_t bracket = position_++;
+        if (++brackets > kBracketsMax) {
+          return Error(bracket, absl::StrCat("too many brackets in a name (limit ", kBracketsMax, ")"));
+        }
         Piece piece;
         RETURN_IF_ERROR(ParseRanges(bracket, &piece.ranges));
         pieces->push_back(std::move(piece));
@@ -159,13 +167,24 @@ class HostlistParser {
     return Error(position_, absl::StrCat("expected a number, not '", AbslView(text_.substr(position_, 1)), "'"));
   }
 
-  absl::Status AppendHosts(const std::vector<Piece>& pieces) {
+  // `begin` is where the name starts.
+  absl::Status AppendHosts(size_t begin, const std::vector<Piece>& pieces) {
     uint64_t count = 1;
+    size_t bytes = 0;
     for (const Piece& piece : pieces) {
+      bytes += piece.text.size();
       if (piece.ranges.empty()) continue;
       uint64_t numbers = 0;
-      for (const Range& range : piece.ranges) numbers = SaturatingAdd(numbers, range.last - range.first + 1);
+      size_t digits = 0;
+      for (const Range& range : piece.ranges) {
+        numbers = SaturatingAdd(numbers, range.last - range.first + 1);
+        digits = std::max({digits, range.width, absl::StrCat(range.last).size()});
+      }
       count = SaturatingMultiply(count, numbers);
+      bytes += digits;
+    }
+    if (bytes > kHostnameBytesMax) {
+      return Error(begin, absl::StrCat("name too long (bytes ", bytes, ", limit ", kHostnameBytesMax, ")"));
     }
     if (SaturatingAdd(hosts_.size(), count) > hosts_max_) {
       return absl::ResourceExhaustedError(absl::StrCat(Quoted(), ": too many hosts (limit ", hosts_max_, ")"));

@@ -23,11 +23,13 @@
 namespace copse {
 
 inline constexpr uint64_t kHostlistHostsMax = 1000000;
+inline constexpr uint64_t kHostnameBytesMax = 255;
 
 // The hosts that `text` names; none if it is blank.
 //
-// Errors:  INVALID_ARGUMENT, which names the text and the position (from 1) of the mistake;
-//          RESOURCE_EXHAUSTED for more than `hosts_max` hosts, found before they are made.
+// Errors:  INVALID_ARGUMENT, which names the text and the position (from 1) of the mistake; names longer than
+//          kHostnameBytesMax are one. RESOURCE_EXHAUSTED for more than `hosts_max` hosts. Both are found before hosts
+//          are made.
 // Cost:    O(length of the result).
 absl::StatusOr<std::vector<std::string>> ExpandHostlist(std::string_view text, uint64_t hosts_max = kHostlistHostsMax);
 

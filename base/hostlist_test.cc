@@ -94,7 +94,9 @@ TEST(ExpandHostlistTest, ErrorsNameTextAndPosition) {
 }
 
 TEST(ExpandHostlistTest, LongTextIsQuotedInPart) {
-  const std::string message = ErrorOf(std::string(5000, 'a') + "]");
+  std::string text;
+  while (text.size() < 5000) text += "aaa,";
+  const std::string message = ErrorOf(text + "]");
   EXPECT_LT(message.size(), 300u);
   EXPECT_THAT(message, HasSubstr("position 5001"));
 }
@@ -107,6 +109,18 @@ TEST(ExpandHostlistTest, LimitIsCheckedBeforeExpansion) {
   // Products that overflow 64 bits.
   EXPECT_EQ(ExpandHostlist("n[0-99999999999999999][0-99999999999999999][0-99999999999999999]").status().code(),
             absl::StatusCode::kResourceExhausted);
+}
+
+TEST(ExpandHostlistTest, NamesAreBoundedBeforeExpansion) {
+  EXPECT_EQ(Expand(std::string(255, 'a')).front().size(), 255u);
+  EXPECT_THAT(ErrorOf(std::string(256, 'a')), HasSubstr("position 1: name too long (bytes 256, limit 255)"));
+  EXPECT_THAT(ErrorOf("b, n" + std::string(252, 'a') + "[1-100]"),
+              HasSubstr("position 4: name too long (bytes 256, limit 255)"));
+  EXPECT_THAT(ErrorOf("n[001-1]" + std::string(253, 'a')), HasSubstr("bytes 257"));
+  std::string brackets = "n";
+  for (int i = 0; i < 64; ++i) brackets += "[0]";
+  EXPECT_EQ(Expand(brackets).front(), "n" + std::string(64, '0'));
+  EXPECT_THAT(ErrorOf(brackets + "[0]"), HasSubstr("position 194: too many brackets in a name (limit 64)"));
 }
 
 TEST(CompressHostlistTest, NeighboursShareABracket) {

@@ -137,6 +137,18 @@ absl::StatusOr<v1::ExplainPlanReply> AdminClient::ExplainPlan(const v1::ExplainP
 absl::StatusOr<v1::ShowTopologyReply> AdminClient::ShowTopology(const v1::ShowTopologyRequest& request) {
   return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ShowTopology, request);
 }
+absl::StatusOr<v1::ImportTopologyReply> AdminClient::ImportTopology(const v1::ImportTopologyRequest& request) {
+  return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ImportTopology, request);
+}
+absl::StatusOr<v1::DiffTopologyReply> AdminClient::DiffTopology(const v1::DiffTopologyRequest& request) {
+  return impl_->Call(impl_->planner(), &v1::AdminService::Stub::DiffTopology, request);
+}
+absl::StatusOr<v1::ExportTopologyReply> AdminClient::ExportTopology(const v1::ExportTopologyRequest& request) {
+  return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ExportTopology, request);
+}
+absl::StatusOr<v1::ListTopologiesReply> AdminClient::ListTopologies(const v1::ListTopologiesRequest& request) {
+  return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ListTopologies, request);
+}
 absl::StatusOr<v1::ListCollectivesReply> AdminClient::ListCollectives(const v1::ListCollectivesRequest& request) {
   return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ListCollectives, request);
 }

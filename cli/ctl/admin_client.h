@@ -44,6 +44,10 @@ class AdminClient {
   absl::StatusOr<v1::ShowPlanReply> ShowPlan(const v1::ShowPlanRequest& request);
   absl::StatusOr<v1::ExplainPlanReply> ExplainPlan(const v1::ExplainPlanRequest& request);
   absl::StatusOr<v1::ShowTopologyReply> ShowTopology(const v1::ShowTopologyRequest& request);
+  absl::StatusOr<v1::ImportTopologyReply> ImportTopology(const v1::ImportTopologyRequest& request);
+  absl::StatusOr<v1::DiffTopologyReply> DiffTopology(const v1::DiffTopologyRequest& request);
+  absl::StatusOr<v1::ExportTopologyReply> ExportTopology(const v1::ExportTopologyRequest& request);
+  absl::StatusOr<v1::ListTopologiesReply> ListTopologies(const v1::ListTopologiesRequest& request);
   absl::StatusOr<v1::ListCollectivesReply> ListCollectives(const v1::ListCollectivesRequest& request);
   absl::StatusOr<v1::GetStatsReply> GetStats(const v1::GetStatsRequest& request);
   absl::StatusOr<v1::GetTraceReply> GetTrace(const v1::GetTraceRequest& request);

@@ -80,7 +80,8 @@ class Parser {
         ->option_text("table|json")
         ->check(CLI::IsMember({"table", "json"}))
         ->envname("COPSECTL_WRITE_OUT");
-    app_.add_option("--timeout", timeout_s_, "seconds for the whole verb; default 5, team replan 30 (COPSECTL_TIMEOUT)")
+    app_.add_option("--timeout", timeout_s_,
+                    "seconds for the whole verb; default 5, team replan and topo import 30 (COPSECTL_TIMEOUT)")
         ->option_text("S")
         ->envname("COPSECTL_TIMEOUT");
     app_.add_option("--width", width_, "of lines; 0: any; default: the terminal's (COPSECTL_WIDTH)")
@@ -111,7 +112,9 @@ class Parser {
     CLI::App* app = family->add_subcommand(verb.name, verb.help)->fallthrough()->group("Verbs");
     app->callback([this, &verb] { line_.verb = &verb; });
     for (const Parameter& parameter : verb.positionals) {
-      app->add_option(parameter.name, Value(verb, parameter.name), parameter.help)->required()->option_text(" ");
+      app->add_option(parameter.name, Value(verb, parameter.name), parameter.help)
+          ->required(!parameter.optional)
+          ->option_text(" ");
     }
     for (const Parameter& parameter : verb.options) {
       const std::string flag = absl::StrCat("--", parameter.name);
@@ -135,7 +138,7 @@ class Parser {
       if (key.first == line_.verb && !value.empty()) given[key.second] = value;
     }
     for (const Parameter& parameter : line_.verb->positionals) {
-      if (given.count(parameter.name) == 0) {
+      if (given.count(parameter.name) == 0 && !parameter.optional) {
         return absl::InvalidArgumentError(
             absl::StrCat("usage: empty argument (argument=", parameter.name, "); try --help"));
       }

@@ -98,6 +98,42 @@ class FakePlanner final : public v1::AdminService::Service {
     reply->add_switches()->set_name("core");
     return grpc::Status::OK;
   }
+  grpc::Status ImportTopology(grpc::ServerContext*, const v1::ImportTopologyRequest* request,
+                              v1::ImportTopologyReply* reply) override {
+    const v1::TopologySource& source = request->source();
+    last = absl::StrCat("import ", source.format(), " ", source.text(), " ", source.nodes(), " ",
+                        source.slurm().link_speed(), " ", source.slurm().latency(), " version ", source.version(),
+                        request->dry_run() ? " dry" : "");
+    reply->set_version(4);
+    reply->set_changed(true);
+    reply->add_notes("a note");
+    auto* change = reply->add_changes();
+    change->set_kind("changed");
+    change->set_thing("node");
+    change->set_names("n[1-4]");
+    change->set_key("cores");
+    change->set_before("none");
+    change->set_after("8");
+    return grpc::Status::OK;
+  }
+  grpc::Status DiffTopology(grpc::ServerContext*, const v1::DiffTopologyRequest* request,
+                            v1::DiffTopologyReply*) override {
+    last = absl::StrCat("diff ", request->before().version(), " ", request->after().version(), " ",
+                        request->after().file());
+    return grpc::Status::OK;
+  }
+  grpc::Status ExportTopology(grpc::ServerContext*, const v1::ExportTopologyRequest* request,
+                              v1::ExportTopologyReply* reply) override {
+    last = absl::StrCat("export ", request->format(), " ", request->source().version(), " ", request->link_speed());
+    reply->set_format("yaml");
+    reply->set_text("version: 1\n");
+    return grpc::Status::OK;
+  }
+  grpc::Status ListTopologies(grpc::ServerContext*, const v1::ListTopologiesRequest*,
+                              v1::ListTopologiesReply* reply) override {
+    for (const uint64_t version : {2, 3}) reply->add_versions()->set_version(version);
+    return grpc::Status::OK;
+  }
   grpc::Status ListCollectives(grpc::ServerContext*, const v1::ListCollectivesRequest* request,
                                v1::ListCollectivesReply* reply) override {
     last = absl::StrCat("timeout ", request->timeout_s(), " team ", request->team());
@@ -194,6 +230,10 @@ TEST_F(CopsectlTest, EveryVerbHonoursJson) {
                                                                {"plan", "show", "5"},
                                                                {"plan", "explain", "5"},
                                                                {"topo", "show"},
+                                                               {"topo", "import", "--version", "3"},
+                                                               {"topo", "diff"},
+                                                               {"topo", "export"},
+                                                               {"topo", "list"},
                                                                {"coll", "list"},
                                                                {"stats"},
                                                                {"trace", "--node", "n1"},
@@ -224,6 +264,41 @@ TEST_F(CopsectlTest, ArgumentsReachTheServer) {
   EXPECT_EQ(CtlJson({"plan", "list", "--team", "7"})[0]["team"], 7);
   EXPECT_EQ(CtlJson({"ping", "--node", "n1"})["node"], "n1");
   EXPECT_EQ(Ctl({"plan", "explain", "5", "--dot"}).out, "digraph {}\n");
+}
+
+TEST_F(CopsectlTest, TopologiesGoToTheServerAsText) {
+  const std::string path = testing::TempDir() + "/topology.conf";
+  std::ofstream(path) << "SwitchName=s";
+  EXPECT_EQ(Ctl({"topo", "import", path, "--dry-run", "--link-speed", "1Mbit", "--latency", "1us,2us"}).out,
+            "~ node n[1-4]: cores: none -> 8\nnothing was changed: a dry run (version=4)\n");
+  EXPECT_EQ(planner_.last, "import  SwitchName=s  1Mbit 1us,2us version 0 dry");
+  const Outcome imported = Ctl({"topo", "import", "--hwloc", path, "--node", "n[1-4]"});
+  EXPECT_EQ(imported.out, "~ node n[1-4]: cores: none -> 8\nversion 4 is in force; teams with new plans: 0\n");
+  EXPECT_EQ(imported.err, "copsectl: topo import: a note\n");
+  EXPECT_EQ(planner_.last, "import hwloc SwitchName=s n[1-4]   version 0");
+  EXPECT_EQ(CtlJson({"topo", "import", "--version", "2"})["changes"][0]["names"], "n[1-4]");
+  EXPECT_EQ(planner_.last, "import      version 2");
+  EXPECT_EQ(Ctl({"topo", "diff"}).out, "no difference\n");
+  EXPECT_EQ(planner_.last, "diff 2 3 ");
+  Ctl({"topo", "diff", path});
+  EXPECT_EQ(planner_.last, absl::StrCat("diff 0 0 ", path));
+  Ctl({"topo", "diff", "--from", "1", "--to", "2"});
+  EXPECT_EQ(planner_.last, "diff 1 2 ");
+  EXPECT_EQ(Ctl({"topo", "export", "--format", "slurm", "--version", "2", "--link-speed", "1Mbit"}).out,
+            "version: 1\n");
+  EXPECT_EQ(planner_.last, "export slurm 2 1Mbit");
+}
+
+TEST_F(CopsectlTest, TopologiesThatCannotBeSent) {
+  ExpectFailure({"topo", "import"}, 2,
+                "copsectl: topo import: nothing to import: FILE, --hwloc or --version is needed");
+  ExpectFailure({"topo", "import", "/nowhere/t"}, 2, "copsectl: topo import: cannot read the file (file=/nowhere/t)");
+  ExpectFailure({"topo", "import", "--hwloc", "x"}, 2,
+                "copsectl: topo import: --hwloc and --node go together: which nodes does the file describe?");
+  ExpectFailure({"topo", "import", "f", "--hwloc", "x"}, 2,
+                "copsectl: topo import: FILE and --hwloc exclude each other");
+  ExpectFailure({"topo", "import", "--version", "0"}, 2, "copsectl: topo import: not a number from 1 on (version=0)");
+  ExpectFailure({"topo", "import", "/tmp"}, 2, "copsectl: topo import: cannot read the file (file=/tmp)");
 }
 
 TEST_F(CopsectlTest, ATraceComesInPieces) {

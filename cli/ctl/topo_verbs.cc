@@ -1,16 +1,155 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/topo_verbs.h"
 
+#include <fstream>
+#include <iostream>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "cli/ctl/table.h"
 
 namespace copse::ctl {
 namespace {
+
+// What a planner takes in one message, with room for the rest of it.
+constexpr size_t kTextBytesMax = size_t{60} << 20;
+
+// All of a file; "-" is standard input.
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  std::ifstream file;
+  if (path != "-") file.open(path, std::ios::binary);
+  std::istream& in = path == "-" ? std::cin : file;
+  std::string text;
+  char buffer[1 << 16];
+  while (in.read(buffer, sizeof(buffer)), in.gcount() > 0) {
+    text.append(buffer, static_cast<size_t>(in.gcount()));
+    if (text.size() > kTextBytesMax) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the file is too large (file=", path, ", limit=", FormatBytes(kTextBytesMax), ")"));
+    }
+  }
+  if (!in.eof() || in.bad()) return absl::InvalidArgumentError(absl::StrCat("cannot read the file (file=", path, ")"));
+  return text;
+}
+
+absl::Status SetFile(const std::string& path, v1::TopologySource* source) {
+  ASSIGN_OR_RETURN(*source->mutable_text(), ReadText(path));
+  source->set_file(path);
+  return absl::OkStatus();
+}
+
+absl::Status SetVersion(const Arguments& arguments, const std::string& name, v1::TopologySource* source) {
+  if (!arguments.Has(name)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const uint64_t version, arguments.Id(name));
+  source->set_version(version);
+  return absl::OkStatus();
+}
+
+// The file of a verb that may have one, with the options that say how to read it.
+absl::Status SetSource(const Arguments& arguments, v1::TopologySource* source) {
+  if (arguments.Has("file") && arguments.Has("hwloc")) {
+    return absl::InvalidArgumentError("FILE and --hwloc exclude each other");
+  }
+  if (arguments.Has("hwloc") != arguments.Has("node")) {
+    return absl::InvalidArgumentError("--hwloc and --node go together: which nodes does the file describe?");
+  }
+  source->set_format(arguments.Has("hwloc") ? "hwloc" : arguments.Text("format"));
+  source->set_nodes(arguments.Text("node"));
+  v1::SlurmFigures* figures = source->mutable_slurm();
+  figures->set_link_speed(arguments.Text("link-speed"));
+  figures->set_node_bandwidth(arguments.Text("node-bandwidth"));
+  figures->set_latency(arguments.Text("latency"));
+  figures->set_overhead(arguments.Text("overhead"));
+  figures->set_root(arguments.Text("root"));
+  const std::string path = arguments.Text(arguments.Has("hwloc") ? "hwloc" : "file");
+  return path.empty() ? absl::OkStatus() : SetFile(path, source);
+}
+
+absl::Status Import(const Arguments& arguments, VerbContext& context) {
+  v1::ImportTopologyRequest request;
+  RETURN_IF_ERROR(SetSource(arguments, request.mutable_source()));
+  RETURN_IF_ERROR(SetVersion(arguments, "version", request.mutable_source()));
+  const bool given = !request.source().file().empty() || request.source().version() != 0;
+  if (!given) return absl::InvalidArgumentError("nothing to import: FILE, --hwloc or --version is needed");
+  request.set_dry_run(arguments.Has("dry-run"));
+  ASSIGN_OR_RETURN(const v1::ImportTopologyReply reply, context.client->ImportTopology(request));
+  context.out = RenderImport(reply, request.dry_run(), context.style);
+  if (context.style.format == Format::kTable) context.notes.assign(reply.notes().begin(), reply.notes().end());
+  return absl::OkStatus();
+}
+
+absl::Status Diff(const Arguments& arguments, VerbContext& context) {
+  v1::DiffTopologyRequest request;
+  RETURN_IF_ERROR(SetSource(arguments, request.mutable_after()));
+  RETURN_IF_ERROR(SetVersion(arguments, "to", request.mutable_after()));
+  RETURN_IF_ERROR(SetVersion(arguments, "from", request.mutable_before()));
+  const bool given = !request.after().file().empty() || request.after().version() != 0;
+  if (!given && !arguments.Has("from")) {
+    // What the newest version changed.
+    ASSIGN_OR_RETURN(const v1::ListTopologiesReply list, context.client->ListTopologies({}));
+    if (list.versions_size() < 2) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("there is nothing to compare with: give a FILE (versions=", list.versions_size(), ")"));
+    }
+    request.mutable_before()->set_version(list.versions(list.versions_size() - 2).version());
+    request.mutable_after()->set_version(list.versions(list.versions_size() - 1).version());
+  }
+  ASSIGN_OR_RETURN(const v1::DiffTopologyReply reply, context.client->DiffTopology(request));
+  context.out = RenderChanges(reply, context.style);
+  return absl::OkStatus();
+}
+
+absl::Status Export(const Arguments& arguments, VerbContext& context) {
+  v1::ExportTopologyRequest request;
+  RETURN_IF_ERROR(SetVersion(arguments, "version", request.mutable_source()));
+  request.set_format(arguments.Text("format"));
+  request.set_link_speed(arguments.Text("link-speed"));
+  ASSIGN_OR_RETURN(const v1::ExportTopologyReply reply, context.client->ExportTopology(request));
+  context.out = context.style.format == Format::kJson ? DumpJson({{"format", reply.format()}, {"text", reply.text()}})
+                                                      : Printable(reply.text(), true);
+  return absl::OkStatus();
+}
+
+absl::Status List(const Arguments&, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::ListTopologiesReply reply, context.client->ListTopologies({}));
+  context.out = RenderVersions(reply, context.style);
+  return absl::OkStatus();
+}
+
+template <typename Changes>
+Json ChangesToJson(const Changes& changes) {
+  Json rows = Json::array();
+  for (const v1::TopologyChange& change : changes) {
+    rows.push_back({{"kind", change.kind()},
+                    {"thing", change.thing()},
+                    {"names", change.names()},
+                    {"key", change.key()},
+                    {"before", change.before()},
+                    {"after", change.after()}});
+  }
+  return rows;
+}
+
+// A line a change: "+ node n[1-4]: switch: core, ...", "~ switch rack1: latency: 1000ns -> 2000ns".
+template <typename Changes>
+std::string ChangesToText(const Changes& changes, const Style& style) {
+  std::string text;
+  for (const v1::TopologyChange& change : changes) {
+    const std::string name = absl::StrCat(change.thing(), change.names().empty() ? "" : " ", change.names());
+    if (change.kind() == "added") {
+      absl::StrAppend(&text, "+ ", name, ": ", change.after(), "\n");
+    } else if (change.kind() == "removed") {
+      absl::StrAppend(&text, "- ", name, ": ", change.before(), "\n");
+    } else {
+      absl::StrAppend(&text, "~ ", name, ": ", change.key(), ": ", change.before(), " -> ", change.after(), "\n");
+    }
+  }
+  return CutLines(Printable(text, true), style.width);
+}
 
 absl::Status Show(const Arguments&, VerbContext& context) {
   ASSIGN_OR_RETURN(const v1::ShowTopologyReply reply, context.client->ShowTopology({}));
@@ -126,11 +265,112 @@ std::string RenderTopology(const v1::ShowTopologyReply& reply, const Style& styl
   return CutLines(Tree(reply).Draw(), style.width);
 }
 
+std::string RenderChanges(const v1::DiffTopologyReply& reply, const Style& style) {
+  if (style.format == Format::kJson) return DumpJson(ChangesToJson(reply.changes()));
+  return reply.changes().empty() ? "no difference\n" : ChangesToText(reply.changes(), style);
+}
+
+std::string RenderImport(const v1::ImportTopologyReply& reply, bool dry_run, const Style& style) {
+  if (style.format == Format::kJson) {
+    Json replanned = Json::array(), not_replanned = Json::array(), notes = Json::array();
+    for (const uint64_t team : reply.replanned()) replanned.push_back(team);
+    for (const v1::TeamNotReplanned& row : reply.not_replanned()) {
+      not_replanned.push_back({{"team", row.team()}, {"why", row.why()}});
+    }
+    for (const std::string& note : reply.notes()) notes.push_back(note);
+    return DumpJson({{"ok", true},
+                     {"version", reply.version()},
+                     {"changed", reply.changed()},
+                     {"dry_run", dry_run},
+                     {"changes", ChangesToJson(reply.changes())},
+                     {"replanned", std::move(replanned)},
+                     {"not_replanned", std::move(not_replanned)},
+                     {"notes", std::move(notes)}});
+  }
+  std::string out = ChangesToText(reply.changes(), style);
+  if (!reply.changed()) {
+    absl::StrAppend(&out, "the same is in force: nothing changes (version=", reply.version(), ")\n");
+    return out;
+  }
+  if (dry_run) {
+    absl::StrAppend(&out, "nothing was changed: a dry run (version=", reply.version(), ")\n");
+    return out;
+  }
+  absl::StrAppend(&out, "version ", reply.version(), " is in force; teams with new plans: ", reply.replanned_size(),
+                  "\n");
+  for (const v1::TeamNotReplanned& row : reply.not_replanned()) {
+    absl::StrAppend(&out, "keeps its plans: ", Printable(row.why()), "\n");
+  }
+  return out;
+}
+
+std::string RenderVersions(const v1::ListTopologiesReply& reply, const Style& style) {
+  if (style.format == Format::kJson) {
+    Json rows = Json::array();
+    for (const v1::TopologyVersionRow& row : reply.versions()) {
+      rows.push_back({{"version", row.version()},
+                      {"applied", row.applied()},
+                      {"source", row.source()},
+                      {"in_force", row.in_force()},
+                      {"bytes", row.bytes()}});
+    }
+    return DumpJson(rows);
+  }
+  Table table({{"VERSION", Table::Align::kRight}, {"APPLIED"}, {"IN FORCE"}, {"SOURCE"}});
+  for (const v1::TopologyVersionRow& row : reply.versions()) {
+    table.AddRow({absl::StrCat(row.version()), row.applied(), row.in_force() ? "yes" : "", row.source()});
+  }
+  return table.Render(style.width);
+}
+
 std::vector<Verb> TopoVerbs() {
+  const std::vector<Parameter> reading = {
+      {"format", "yaml|slurm|hwloc", "of FILE; default: found out from the text"},
+      {"hwloc", "FILE", "instead of FILE: lstopo's XML of one node, for its cores; needs --node"},
+      {"node", "NODES", "with --hwloc: the nodes that are like it, a host list"},
+      {"link-speed", "RATE", "of slurm: what LinkSpeed=1 means; default 1Gbit"},
+      {"node-bandwidth", "RATE", "of slurm: nodes' links; default: the LinkSpeed of their switch"},
+      {"latency", "TIME,...", "of slurm: nodes' links, then switches' by level; default 500ns,1us"},
+      {"overhead", "TIME", "of slurm: of a node, to send or receive a message; default 2us"},
+      {"root", "NAME", "of slurm: switches without a parent hang on a new one of this name"}};
+  const auto with = [](std::vector<Parameter> options, const std::vector<Parameter>& more) {
+    options.insert(options.end(), more.begin(), more.end());
+    return options;
+  };
   return {{.family = "topo",
            .name = "show",
            .help = "switches, nodes and links, with latencies and bandwidths",
-           .run = Show}};
+           .run = Show},
+          {.family = "topo",
+           .name = "import",
+           .help = "put another topology into force",
+           .positionals = {{.name = "file", .help = "what to read; -: standard input", .optional = true}},
+           .options = with({{"dry-run", "", "only say what would change"},
+                            {"version", "N", "instead of FILE: a version of `topo list` again"}},
+                           reading),
+           .timeout_s = 30,
+           .run = Import},
+          {.family = "topo",
+           .name = "diff",
+           .help = "what a file or another version has otherwise; without FILE: what the newest version changed",
+           .positionals = {{.name = "file",
+                            .help = "to compare with what is in force; -: standard input",
+                            .optional = true}},
+           .options = with({{"from", "N", "a version; default: what is in force"},
+                            {"to", "N", "a version; default: FILE, or what is in force"}},
+                           reading),
+           .run = Diff},
+          {.family = "topo",
+           .name = "export",
+           .help = "write the topology as a file",
+           .options = {{"format", "yaml|slurm", "default yaml; slurm is a topology.conf"},
+                       {"version", "N", "a version of `topo list`; default: what is in force"},
+                       {"link-speed", "RATE", "of slurm: what LinkSpeed=1 is to mean; default 1Gbit"}},
+           .run = Export},
+          {.family = "topo",
+           .name = "list",
+           .help = "versions of the topology, with their dates and sources",
+           .run = List}};
 }
 
 }  // namespace copse::ctl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// topo show: switches, nodes and links as the planner sees them.
+// topo show, import, diff, export, list: the cluster's topology as the planner sees it, and its versions. The planner
+// reads and writes the formats: here they are only text.
 #ifndef COPSE_CLI_CTL_TOPO_VERBS_H_
 #define COPSE_CLI_CTL_TOPO_VERBS_H_
 
@@ -16,6 +17,9 @@ namespace copse::ctl {
 std::vector<Verb> TopoVerbs();
 
 std::string RenderTopology(const v1::ShowTopologyReply& reply, const Style& style);
+std::string RenderImport(const v1::ImportTopologyReply& reply, bool dry_run, const Style& style);
+std::string RenderChanges(const v1::DiffTopologyReply& reply, const Style& style);
+std::string RenderVersions(const v1::ListTopologiesReply& reply, const Style& style);
 
 }  // namespace copse::ctl
 

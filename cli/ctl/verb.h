@@ -47,13 +47,14 @@ struct Parameter {
   std::string value_name;  // of an option: "NAME"; empty: a switch
   std::string help;
   bool repeated = false;  // of an option: its values are joined by commas
+  bool optional = false;  // of a positional
 };
 
 struct Verb {
   std::string family;  // "node"; empty: the verb stands alone
   std::string name;
-  std::string help;                         // one line
-  std::vector<Parameter> positionals = {};  // all required
+  std::string help;  // one line
+  std::vector<Parameter> positionals = {};
   std::vector<Parameter> options = {};
   double timeout_s = 5;
   std::function<absl::Status(const Arguments&, VerbContext&)> run;

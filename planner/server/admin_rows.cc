@@ -4,6 +4,10 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/hostlist.h"
+#include "base/string_view.h"
 #include "planner/structure.h"
 #include "rpc/text.h"
 
@@ -12,6 +16,9 @@ namespace {
 
 // Rates are kept in bytes a second, and shown in bits.
 constexpr double kBitsPerByte = 8;
+
+// Of the nodes that share a change.
+constexpr size_t kHostlistBytesMax = size_t{1} << 20;
 
 }  // namespace
 
@@ -142,6 +149,61 @@ void FillTopology(const topology::Topology& topology, const std::vector<coordina
     link->set_to(row->switch_());
     link->set_latency_ns(row->latency_ns());
     link->set_bandwidth_bps(row->bandwidth_bps());
+  }
+}
+
+void FillChanges(const std::vector<topology::TopologyChange>& changes,
+                 google::protobuf::RepeatedPtrField<v1::TopologyChange>* rows) {
+  for (const topology::TopologyChange& change : changes) {
+    v1::TopologyChange* row = rows->Add();
+    row->set_kind(change.kind);
+    row->set_thing(change.thing);
+    row->set_names(rpc::ToUtf8(change.names, kHostlistBytesMax));
+    row->set_key(change.key);
+    row->set_before(rpc::ToUtf8(change.before));
+    row->set_after(rpc::ToUtf8(change.after));
+  }
+}
+
+void FillVersion(const TopologyVersion& version, bool in_force, v1::TopologyVersionRow* row) {
+  row->set_version(version.version);
+  row->set_applied(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", version.applied, absl::UTCTimeZone()));
+  row->set_source(rpc::ToUtf8(version.source));
+  row->set_in_force(in_force);
+  row->set_bytes(version.text.size());
+}
+
+void FillOutcome(const TopologyOutcome& outcome, v1::ImportTopologyReply* reply) {
+  reply->set_version(outcome.version);
+  reply->set_changed(outcome.changed);
+  for (const TeamId team : outcome.replanned) reply->add_replanned(team.value());
+  for (const auto& [team, status] : outcome.not_replanned) {
+    v1::TeamNotReplanned* row = reply->add_not_replanned();
+    row->set_team(team.value());
+    row->set_why(rpc::ToUtf8(StdView(status.message())));
+  }
+}
+
+void AddRegistrationNotes(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
+                          v1::ImportTopologyReply* reply) {
+  std::set<std::string> names;
+  std::vector<std::string> unknown, absent;
+  for (const coordinator::NodeInfo& node : registered) {
+    const std::string& name = node.announcement.name;
+    names.insert(name);
+    if (!topology.FindNode(name)) unknown.push_back(name);
+  }
+  for (const topology::Node& node : topology.nodes()) {
+    if (!names.contains(node.name)) absent.push_back(node.name);
+  }
+  const auto list = [](const std::vector<std::string>& nodes) { return rpc::ToUtf8(CompressHostlist(nodes), 1024); };
+  if (!unknown.empty()) {
+    reply->add_notes(absl::StrCat("registered, but not in the topology: taken to hang on its root switch (count=",
+                                  unknown.size(), ", nodes=", list(unknown), ")"));
+  }
+  if (!absent.empty()) {
+    reply->add_notes(
+        absl::StrCat("in the topology, but not registered (count=", absent.size(), ", nodes=", list(absent), ")"));
   }
 }
 

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "planner/coordinator/coordinator.h"
+#include "planner/server/topology_history.h"
+#include "planner/server/topology_store.h"
 #include "planner/topology/topology.h"
+#include "planner/topology/topology_changes.h"
 #include "proto/copse/v1/admin.pb.h"
 
 namespace copse::planner {
@@ -23,6 +26,14 @@ void FillCollective(const coordinator::CollectiveInfo& info, const schedule::Tea
                     v1::CollectiveRow* row);
 void FillTopology(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
                   v1::ShowTopologyReply* reply);
+void FillChanges(const std::vector<topology::TopologyChange>& changes,
+                 google::protobuf::RepeatedPtrField<v1::TopologyChange>* rows);
+void FillVersion(const TopologyVersion& version, bool in_force, v1::TopologyVersionRow* row);
+// All but changes and notes.
+void FillOutcome(const TopologyOutcome& outcome, v1::ImportTopologyReply* reply);
+// Notes of nodes that have registered but are not in the topology, and of those that are in it and have not.
+void AddRegistrationNotes(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
+                          v1::ImportTopologyReply* reply);
 
 }  // namespace copse::planner
 

@@ -13,6 +13,10 @@
 #include "absl/time/clock.h"
 #include "base/version.h"
 #include "planner/server/admin_rows.h"
+#include "planner/server/topology_source.h"
+#include "planner/topology/slurm_topology.h"
+#include "planner/topology/topology_changes.h"
+#include "planner/topology/topology_yaml.h"
 #include "rpc/status.h"
 #include "rpc/text.h"
 
@@ -255,10 +259,87 @@ grpc::ServerUnaryReactor* AdminService::ShowTopology(grpc::CallbackServerContext
     const std::vector<coordinator::NodeInfo> nodes = coordinator_->Nodes();
     std::vector<std::string> names;
     for (const coordinator::NodeInfo& node : nodes) names.push_back(node.announcement.name);
-    if (names.empty() && !plan_maker_->has_topology()) return done(absl::OkStatus());
+    if (names.empty() && !plan_maker_->topology().has_value()) return done(absl::OkStatus());
     const auto topology = plan_maker_->TopologyWith(names);
     if (!topology.ok()) return done(topology.status());
     FillTopology(*topology, nodes, reply);
+    done(absl::OkStatus());
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::ImportTopology(grpc::CallbackServerContext* context,
+                                                       const v1::ImportTopologyRequest* request,
+                                                       v1::ImportTopologyReply* reply) {
+  return Serve(context, "ImportTopology", [this, request, reply](const Done& done) {
+    absl::StatusOr<SourcedTopology> read = ReadSource(request->source(), *topologies_);
+    if (!read.ok()) return done(read.status());
+    if (!read->topology.has_value()) {
+      return done(absl::FailedPreconditionError(absl::StrCat("topology: there is none (source=", read->source, ")")));
+    }
+    const auto& in_force = topologies_->in_force();
+    FillChanges(topology::CompareTopologies(in_force.has_value() ? &*in_force : nullptr, &*read->topology),
+                reply->mutable_changes());
+    for (const std::string& note : read->notes) reply->add_notes(rpc::ToUtf8(note));
+    AddRegistrationNotes(*read->topology, coordinator_->Nodes(), reply);
+    if (request->dry_run()) {
+      reply->set_version(topologies_->versions().empty() ? 0 : topologies_->versions().back().version);
+      reply->set_changed(!in_force.has_value() || *in_force != *read->topology);
+      return done(absl::OkStatus());
+    }
+    topologies_->Apply(*std::move(read->topology), read->source,
+                       [reply, done](const absl::StatusOr<TopologyOutcome>& outcome) {
+                         if (outcome.ok()) FillOutcome(*outcome, reply);
+                         done(outcome.status());
+                       });
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::DiffTopology(grpc::CallbackServerContext* context,
+                                                     const v1::DiffTopologyRequest* request,
+                                                     v1::DiffTopologyReply* reply) {
+  return Serve(context, "DiffTopology", [this, request, reply](const Done& done) {
+    const absl::StatusOr<SourcedTopology> before = ReadSource(request->before(), *topologies_);
+    if (!before.ok()) return done(before.status());
+    const absl::StatusOr<SourcedTopology> after = ReadSource(request->after(), *topologies_);
+    if (!after.ok()) return done(after.status());
+    const auto pointer = [](const SourcedTopology& read) { return read.topology ? &*read.topology : nullptr; };
+    FillChanges(topology::CompareTopologies(pointer(*before), pointer(*after)), reply->mutable_changes());
+    done(absl::OkStatus());
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::ExportTopology(grpc::CallbackServerContext* context,
+                                                       const v1::ExportTopologyRequest* request,
+                                                       v1::ExportTopologyReply* reply) {
+  return Serve(context, "ExportTopology", [this, request, reply](const Done& done) {
+    const bool slurm = request->format() == "slurm";
+    if (!slurm && !request->format().empty() && request->format() != "yaml") {
+      return done(absl::InvalidArgumentError(absl::StrCat(
+          "format: not one to export (format=", rpc::ToUtf8(request->format(), 64), ", known=yaml slurm)")));
+    }
+    v1::SlurmFigures units;
+    units.set_link_speed(request->link_speed());
+    const absl::StatusOr<topology::SlurmFigures> figures = ReadSlurmFigures(units);
+    if (!figures.ok()) return done(figures.status());
+    absl::StatusOr<SourcedTopology> read = ReadSource(request->source(), *topologies_);
+    if (!read.ok()) return done(read.status());
+    if (!read->topology.has_value()) {
+      return done(absl::FailedPreconditionError(absl::StrCat("topology: there is none (source=", read->source, ")")));
+    }
+    reply->set_format(slurm ? "slurm" : "yaml");
+    reply->set_text(slurm ? topology::FormatSlurmTopology(*read->topology, figures->link_speed_bytes_per_s)
+                          : topology::FormatTopologyYaml(*read->topology));
+    done(absl::OkStatus());
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::ListTopologies(grpc::CallbackServerContext* context,
+                                                       const v1::ListTopologiesRequest*,
+                                                       v1::ListTopologiesReply* reply) {
+  return Serve(context, "ListTopologies", [this, reply](const Done& done) {
+    for (const TopologyVersion& version : topologies_->versions()) {
+      FillVersion(version, version.version == topologies_->versions().back().version, reply->add_versions());
+    }
     done(absl::OkStatus());
   });
 }

@@ -11,6 +11,7 @@
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/cluster_plan_maker.h"
 #include "planner/server/task_queue.h"
+#include "planner/server/topology_history.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "rpc/credentials.h"
 
@@ -21,8 +22,12 @@ namespace copse::planner {
 class AdminService final : public v1::AdminService::CallbackService {
  public:
   AdminService(TaskQueue* queue, coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker,
-               const rpc::Authorizer* authorizer)
-      : queue_(queue), coordinator_(coordinator), plan_maker_(plan_maker), authorizer_(authorizer) {}
+               TopologyHistory* topologies, const rpc::Authorizer* authorizer)
+      : queue_(queue),
+        coordinator_(coordinator),
+        plan_maker_(plan_maker),
+        topologies_(topologies),
+        authorizer_(authorizer) {}
 
   grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext*, const v1::PingRequest*, v1::PingReply*) override;
   grpc::ServerUnaryReactor* Version(grpc::CallbackServerContext*, const v1::VersionRequest*,
@@ -51,6 +56,14 @@ class AdminService final : public v1::AdminService::CallbackService {
                                         v1::ExplainPlanReply*) override;
   grpc::ServerUnaryReactor* ShowTopology(grpc::CallbackServerContext*, const v1::ShowTopologyRequest*,
                                          v1::ShowTopologyReply*) override;
+  grpc::ServerUnaryReactor* ImportTopology(grpc::CallbackServerContext*, const v1::ImportTopologyRequest*,
+                                           v1::ImportTopologyReply*) override;
+  grpc::ServerUnaryReactor* DiffTopology(grpc::CallbackServerContext*, const v1::DiffTopologyRequest*,
+                                         v1::DiffTopologyReply*) override;
+  grpc::ServerUnaryReactor* ExportTopology(grpc::CallbackServerContext*, const v1::ExportTopologyRequest*,
+                                           v1::ExportTopologyReply*) override;
+  grpc::ServerUnaryReactor* ListTopologies(grpc::CallbackServerContext*, const v1::ListTopologiesRequest*,
+                                           v1::ListTopologiesReply*) override;
   grpc::ServerUnaryReactor* ListCollectives(grpc::CallbackServerContext*, const v1::ListCollectivesRequest*,
                                             v1::ListCollectivesReply*) override;
   grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext*, const v1::GetStatsRequest*,
@@ -69,6 +82,7 @@ class AdminService final : public v1::AdminService::CallbackService {
   TaskQueue* const queue_;
   coordinator::Coordinator* const coordinator_;
   ClusterPlanMaker* const plan_maker_;
+  TopologyHistory* const topologies_;
   const rpc::Authorizer* const authorizer_;
   // The planner's thread's.
   std::set<grpc::ServerUnaryReactor*> open_;  // calls not yet answered

@@ -3,6 +3,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -117,22 +118,26 @@ absl::StatusOr<Rules> ParseRules(std::string_view text, std::string_view filenam
   }
 }
 
-absl::StatusOr<topology::Topology> ClusterPlanMaker::TopologyWith(const std::vector<std::string>& names) {
+absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names,
+                                                   std::vector<std::string>* added) {
   topology::FlatCosts costs;
-  if (model_.shared_cores > 0) {
-    costs.cores = model_.shared_cores;
+  if (model.shared_cores > 0) {
+    costs.cores = model.shared_cores;
     costs.host = "this machine";
   }
-  if (!model_.topology) return topology::FlatTopology(names, costs);
-  std::vector<topology::Node> nodes = model_.topology->nodes();
+  std::vector<topology::Switch> switches = {{.name = "core"}};
+  std::vector<topology::Node> nodes;
+  topology::CostParameters parameters;
+  if (model.topology) {
+    switches = model.topology->switches();
+    nodes = model.topology->nodes();
+    parameters = model.topology->costs();
+  }
   for (const std::string& name : names) {
-    if (model_.topology->FindNode(name)) continue;
-    if (unknown_.insert(name).second) {
-      COPSE_LOG(kWarning, "node ", name,
-                " is not in the topology: taken to hang on its root switch, with default costs");
-    }
+    if (model.topology && model.topology->FindNode(name)) continue;
+    if (added != nullptr) added->push_back(name);
     nodes.push_back({.name = name,
-                     .parent = model_.topology->root_switch(),
+                     .parent = model.topology ? model.topology->root_switch() : 0,
                      .overhead_ns = costs.overhead_ns,
                      .receive_overhead_ns = costs.receive_overhead_ns,
                      .latency_ns = costs.latency_ns,
@@ -140,7 +145,27 @@ absl::StatusOr<topology::Topology> ClusterPlanMaker::TopologyWith(const std::vec
                      .cores = costs.cores,
                      .host = costs.host});
   }
-  return topology::Topology::Create(model_.topology->switches(), std::move(nodes), model_.topology->costs());
+  if (!model.announced_cores.empty() && model.shared_cores == 0) {
+    for (topology::Node& node : nodes) {
+      if (node.cores > 0 || !node.host.empty()) continue;
+      const auto announced = model.announced_cores.find(node.name);
+      if (announced != model.announced_cores.end()) {
+        node.cores = std::min(announced->second, topology::kCoreCountMax);
+      }
+    }
+  }
+  return topology::Topology::Create(std::move(switches), std::move(nodes), parameters);
+}
+
+absl::StatusOr<topology::Topology> ClusterPlanMaker::TopologyWith(const std::vector<std::string>& names) {
+  std::vector<std::string> added;
+  ASSIGN_OR_RETURN(topology::Topology topology, ClusterTopology(model_, names, &added));
+  if (!model_.topology) return topology;
+  for (const std::string& name : added) {
+    if (!unknown_.insert(name).second) continue;
+    COPSE_LOG(kWarning, "node ", name, " is not in the topology: taken to hang on its root switch, with default costs");
+  }
+  return topology;
 }
 
 absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const schedule::TeamLayout& layout,

@@ -36,22 +36,33 @@ struct ClusterModel {
   // Nodes that the topology does not name all run on this machine: they share its cores. 0: every node is its own
   // machine.
   uint32_t shared_cores = 0;
+  // Of nodes that are their own machines and of whose cores the topology says nothing; by name.
+  std::map<std::string, uint32_t> announced_cores = {};
 };
 
-// A node that the topology does not name hangs on its root switch, with default costs; the first time that is logged.
+// `model`'s topology with `names` added to it: what plans for these nodes are made from. A node that it does not name
+// hangs on its root switch, with default costs; `added`, if not null, gets the names of those.
+absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names,
+                                                   std::vector<std::string>* added = nullptr);
+
+// The first time that a node is not in the topology is logged.
 // Thread-compatible: the planner's thread only.
 class ClusterPlanMaker : public coordinator::PlanMaker {
  public:
   explicit ClusterPlanMaker(ClusterModel model) : model_(std::move(model)) {}
-  void SetModel(ClusterModel model) { model_ = std::move(model); }
-  bool has_topology() const { return model_.topology.has_value(); }
+  void SetRules(Rules rules) { model_.rules = std::move(rules); }
+  void SetTopology(std::optional<topology::Topology> topology) { model_.topology = std::move(topology); }
+  // A daemon says how many cores its node has: that counts where the topology says nothing.
+  void SetCores(const std::string& node, uint32_t cores) { model_.announced_cores[node] = cores; }
+  const ClusterModel& model() const { return model_; }
+  const std::optional<topology::Topology>& topology() const { return model_.topology; }
 
   absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
                                                         const coordinator::PlanOptions& options) override;
   absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout,
                                                        const schedule::Plan& plan) override;
 
-  // The configured topology with `names` added to it: what plans for these nodes are made from.
+  // As ClusterTopology.
   absl::StatusOr<topology::Topology> TopologyWith(const std::vector<std::string>& names);
 
  private:

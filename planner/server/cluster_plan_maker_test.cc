@@ -131,5 +131,30 @@ TEST(ClusterPlanMakerTest, AnExchangeForAllIsUsedWhereItCanBe) {
   EXPECT_NE((*plans)[1].algorithm, "dissemination");
 }
 
+TEST(ClusterTopologyTest, DaemonsSayHowManyCoresIfTheTopologyDoesNot) {
+  const auto topology = topology::ParseTopologyYaml(
+      "version: 1\nswitches: [{name: core}]\nnodes: [{name: a, switch: core}, {name: b, switch: core, cores: 3},"
+      " {name: c, switch: core, host: h}]\n",
+      "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  ClusterModel model{.topology = *topology, .announced_cores = {{"a", 8}, {"b", 8}, {"c", 8}, {"d", 16}}};
+  const auto cores = [&](const char* name) {
+    std::vector<std::string> added;
+    const auto with = ClusterTopology(model, {"a", "d", "e"}, &added);
+    EXPECT_TRUE(with.ok()) << with.status();
+    EXPECT_EQ(added, (std::vector<std::string>{"d", "e"}));
+    return with->nodes()[*with->FindNode(name)].cores;
+  };
+  EXPECT_EQ(cores("a"), 8u);
+  EXPECT_EQ(cores("b"), 3u);
+  EXPECT_EQ(cores("c"), 0u) << "the cores of a host are not its daemons' to say";
+  EXPECT_EQ(cores("d"), 16u);
+  EXPECT_EQ(cores("e"), 0u);
+  // Daemons that share this machine each see all of its cores.
+  model.shared_cores = 2;
+  EXPECT_EQ(cores("a"), 0u);
+  EXPECT_EQ(cores("d"), 2u);
+}
+
 }  // namespace
 }  // namespace copse::planner

@@ -63,19 +63,6 @@ class CrashingStore : public coordinator::Store {
   std::map<TeamId, EpochId> epochs_;
 };
 
-absl::StatusOr<std::unique_ptr<coordinator::Store>> OpenStore(const std::string& path) {
-  std::unique_ptr<coordinator::Store> store;
-  if (path.empty()) {
-    store = std::make_unique<coordinator::MemoryStore>();
-  } else {
-    ASSIGN_OR_RETURN(store, SqliteStore::Open(path));
-  }
-  const char* crash = getenv("COPSE_PLANNER_CRASH_POINT");
-  if (crash != nullptr && strcmp(crash, "after_decision") == 0)
-    store = std::make_unique<CrashingStore>(std::move(store));
-  return store;
-}
-
 // All at once: a reader never sees half of it.
 absl::Status WriteFile(const std::string& path, const std::string& text) {
   const std::string temporary = absl::StrCat(path, ".new");
@@ -102,15 +89,34 @@ absl::StatusOr<std::unique_ptr<PlannerProcess>> PlannerProcess::Start(PlannerSta
   return process;
 }
 
+absl::Status PlannerProcess::OpenStore() {
+  if (start_.settings.state.empty()) {
+    store_ = std::make_unique<coordinator::MemoryStore>();
+    memory_topologies_ = std::make_unique<MemoryTopologyStore>();
+    topology_store_ = memory_topologies_.get();
+  } else {
+    ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store, SqliteStore::Open(start_.settings.state));
+    topology_store_ = store.get();
+    store_ = std::move(store);
+  }
+  const char* crash = getenv("COPSE_PLANNER_CRASH_POINT");
+  if (crash != nullptr && strcmp(crash, "after_decision") == 0)
+    store_ = std::make_unique<CrashingStore>(std::move(store_));
+  return absl::OkStatus();
+}
+
 absl::Status PlannerProcess::Open() {
-  ASSIGN_OR_RETURN(store_, OpenStore(start_.settings.state));
+  RETURN_IF_ERROR(OpenStore());
   // The join token is a daemon's; it is checked in Register, where a refusal can be told. Roles come with TLS.
   authorizer_ = rpc::MakeTokenAuthorizer("");
   daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get());
   coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.get(), &plan_maker_, daemon_service_.get(),
                                                             start_.settings.live.coordinator);
   RETURN_IF_ERROR(coordinator_->Start());
-  admin_service_ = std::make_unique<AdminService>(&queue_, coordinator_.get(), &plan_maker_, authorizer_.get());
+  topologies_ = std::make_unique<TopologyHistory>(topology_store_, &plan_maker_, coordinator_.get(), &queue_);
+  RETURN_IF_ERROR(topologies_->Start(start_.config.Text("topology"), start_.settings.live.model.topology));
+  admin_service_ =
+      std::make_unique<AdminService>(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), authorizer_.get());
   RETURN_IF_ERROR(Listen());
   signals_ = std::thread([this] { WaitForSignals(); });
   if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, address_));
@@ -167,6 +173,18 @@ PlannerProcess::~PlannerProcess() {
   shutdown.join();
 }
 
+void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) {
+  coordinator_->OnMessage(session, message);
+  const auto* registers = std::get_if<schedule::Register>(&message);
+  if (registers == nullptr) return;
+  // Whoever was refused is not the node of that name and incarnation.
+  const auto node = coordinator_->Node(registers->node.name);
+  if (node.ok() && node->connected && node->announcement.incarnation == registers->node.incarnation &&
+      registers->node.cores > 0) {
+    plan_maker_.SetCores(registers->node.name, registers->node.cores);
+  }
+}
+
 void PlannerProcess::WaitForSignals() {
   const sigset_t signals = Signals();
   while (true) {
@@ -202,7 +220,9 @@ void PlannerProcess::Reload() {
       COPSE_LOG(kError, "reload: ", opened.message());
     }
     coordinator_->SetTimeouts(settings->live.coordinator);
-    plan_maker_.SetModel(std::move(settings->live.model));
+    plan_maker_.SetRules(std::move(settings->live.model.rules));
+    const absl::Status applied = topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
+    if (!applied.ok()) COPSE_LOG(kError, "reload: the topology stays as it was: ", applied.message());
     start_.config = std::move(config);
     COPSE_LOG(kInfo, "reloaded");
   }

@@ -18,6 +18,8 @@
 #include "planner/server/daemon_service.h"
 #include "planner/server/settings.h"
 #include "planner/server/task_queue.h"
+#include "planner/server/topology_history.h"
+#include "planner/server/topology_store.h"
 
 namespace copse::planner {
 
@@ -43,14 +45,13 @@ class PlannerProcess : public StreamEvents {
   void Run();
 
   void OnConnected(coordinator::SessionId session) override { coordinator_->OnConnected(session); }
-  void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) override {
-    coordinator_->OnMessage(session, message);
-  }
+  void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) override;
   void OnDisconnected(coordinator::SessionId session) override { coordinator_->OnDisconnected(session); }
 
  private:
   explicit PlannerProcess(PlannerStart start);
   absl::Status Open();
+  absl::Status OpenStore();
   absl::Status Listen();
   void WaitForSignals();  // its own thread
   void Reload();
@@ -60,10 +61,13 @@ class PlannerProcess : public StreamEvents {
   ServiceManager service_manager_;
   TaskQueue queue_;
   std::unique_ptr<coordinator::Store> store_;
+  std::unique_ptr<TopologyStore> memory_topologies_;  // without `state`
+  TopologyStore* topology_store_ = nullptr;           // else a face of `store_`
   ClusterPlanMaker plan_maker_;
   std::unique_ptr<rpc::Authorizer> authorizer_;
   std::unique_ptr<DaemonService> daemon_service_;
   std::unique_ptr<coordinator::Coordinator> coordinator_;
+  std::unique_ptr<TopologyHistory> topologies_;
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;

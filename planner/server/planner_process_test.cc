@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/version.h"
+#include "planner/server/topology_history.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "rpc/control_conversion.h"
@@ -31,10 +32,10 @@ std::string TestFile(const std::string& name) {
 // One life of a planner, until it is told to end.
 class Life {
  public:
-  explicit Life(const std::string& state) {
+  explicit Life(const std::string& state, const std::string& topology = "") {
     const std::string port_file = TestFile("port");
     config::Config config = NewConfig();
-    config::Sources sources{.settings = {"listen=127.0.0.1:0", "state=" + state}};
+    config::Sources sources{.settings = {"listen=127.0.0.1:0", "state=" + state, "topology=" + topology}};
     EXPECT_TRUE(config.Load(sources).ok());
     auto process = PlannerProcess::Start({*ReadSettings(config), config, sources, port_file});
     EXPECT_TRUE(process.ok()) << process.status();
@@ -177,6 +178,211 @@ TEST(PlannerProcessTest, AMessageThatCannotBeReadEndsItsStreamOnly) {
   EXPECT_TRUE(v1::AdminService::NewStub(life.Channel())->ListNodes(&ask, {}, &nodes).ok());
   ASSERT_EQ(nodes.nodes_size(), 1);
   EXPECT_EQ(nodes.nodes(0).state(), "ready");
+}
+
+// --- Topologies ---
+
+constexpr char kTopology[] = "version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[0-3]\", switch: core}]\n";
+
+// The same with another overhead.
+std::string TopologyWith(int overhead_us) {
+  return absl::StrCat("version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[0-3]\", switch: core, overhead: ",
+                      overhead_us, "us}]\n");
+}
+
+struct Imported {
+  grpc::Status status;
+  v1::ImportTopologyReply reply;
+};
+
+Imported Import(const Life& life, const std::string& text, const std::string& format = "", bool dry_run = false,
+                uint64_t version = 0) {
+  grpc::ClientContext context;
+  v1::ImportTopologyRequest request;
+  request.set_dry_run(dry_run);
+  request.mutable_source()->set_version(version);
+  if (version == 0) {
+    request.mutable_source()->set_file("the file");
+    request.mutable_source()->set_text(text);
+    request.mutable_source()->set_format(format);
+  }
+  Imported imported;
+  imported.status = v1::AdminService::NewStub(life.Channel())->ImportTopology(&context, request, &imported.reply);
+  return imported;
+}
+
+std::vector<v1::TopologyVersionRow> Versions(const Life& life) {
+  grpc::ClientContext context;
+  v1::ListTopologiesReply reply;
+  const grpc::Status status = v1::AdminService::NewStub(life.Channel())->ListTopologies(&context, {}, &reply);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return {reply.versions().begin(), reply.versions().end()};
+}
+
+std::string Export(const Life& life, const std::string& format = "", uint64_t version = 0) {
+  grpc::ClientContext context;
+  v1::ExportTopologyRequest request;
+  request.set_format(format);
+  request.mutable_source()->set_version(version);
+  v1::ExportTopologyReply reply;
+  const grpc::Status status = v1::AdminService::NewStub(life.Channel())->ExportTopology(&context, request, &reply);
+  return status.ok() ? reply.text() : status.error_message();
+}
+
+// SIGHUP, until there are so many versions.
+void ReloadUntil(const Life& life, size_t versions) {
+  kill(getpid(), SIGHUP);
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (Versions(life).size() < versions && absl::Now() < deadline) {
+  }
+  ASSERT_EQ(Versions(life).size(), versions);
+}
+
+TEST(PlannerProcessTest, AnImportOutlivesThePlanner) {
+  const std::string state = TestFile("state");
+  {
+    Life life(state);
+    EXPECT_EQ(Export(life), "topology: there is none (source=in force)");
+    const Imported imported = Import(life, "SwitchName=s LinkSpeed=2 Nodes=n[0-3]\n");
+    ASSERT_TRUE(imported.status.ok()) << imported.status.error_message();
+    EXPECT_EQ(imported.reply.version(), 1u);
+    EXPECT_TRUE(imported.reply.changed());
+    EXPECT_EQ(imported.reply.changes_size(), 2);
+    EXPECT_EQ(imported.reply.changes(1).names(), "n[0-3]");
+    ASSERT_EQ(imported.reply.notes_size(), 1);
+    EXPECT_EQ(imported.reply.notes(0), "in the topology, but not registered (count=4, nodes=n[0-3])");
+    // The same again is no new version.
+    EXPECT_FALSE(Import(life, "SwitchName=s LinkSpeed=2 Nodes=n[0-3]\n", "slurm").reply.changed());
+    EXPECT_EQ(Import(life, TopologyWith(3)).reply.version(), 2u);
+  }
+  Life life(state);
+  const auto versions = Versions(life);
+  ASSERT_EQ(versions.size(), 2u);
+  EXPECT_EQ(versions[0].source(), "import slurm the file");
+  EXPECT_FALSE(versions[0].in_force());
+  EXPECT_EQ(versions[1].source(), "import yaml the file");
+  EXPECT_TRUE(versions[1].in_force());
+  EXPECT_EQ(versions[1].applied().size(), std::string("2024-01-01T00:00:00Z").size()) << versions[1].applied();
+  EXPECT_NE(Export(life).find("name: \"n[0-3]\", switch: \"core\", overhead: 3000ns"), std::string::npos);
+  EXPECT_EQ(Export(life, "slurm", 1), "SwitchName=s Nodes=n[0-3]\n");
+  // Back to the first, as a new version.
+  EXPECT_EQ(Import(life, "", "", false, 1).reply.version(), 3u);
+  EXPECT_EQ(Versions(life).back().source(), "version 1");
+  EXPECT_EQ(Export(life), Export(life, "yaml", 1));
+}
+
+TEST(PlannerProcessTest, AFileThatChangedTakesThePlaceOfAnImport) {
+  const std::string state = TestFile("state"), file = TestFile("topology.yaml");
+  std::ofstream(file) << kTopology;
+  {
+    Life life(state, file);
+    ASSERT_EQ(Versions(life).size(), 1u);
+    EXPECT_EQ(Versions(life)[0].source(), "file " + file);
+    EXPECT_EQ(Import(life, TopologyWith(3)).reply.version(), 2u);
+    // Another text that means the same, and one that cannot be read: no version, no change.
+    std::ofstream(file) << "# a comment\n" << kTopology;
+    kill(getpid(), SIGHUP);
+    EXPECT_EQ(Versions(life).size(), 2u);
+    std::ofstream(file) << "version: 1\n";
+    kill(getpid(), SIGHUP);
+    EXPECT_EQ(Versions(life).size(), 2u);
+    std::ofstream(file) << TopologyWith(4);
+    ReloadUntil(life, 3);
+    EXPECT_NE(Export(life).find("overhead: 4000ns"), std::string::npos);
+    EXPECT_EQ(Import(life, TopologyWith(5)).reply.version(), 4u);
+  }
+  {
+    Life life(state, file);
+    EXPECT_EQ(Versions(life).size(), 4u) << "an unchanged file is no version";
+    EXPECT_NE(Export(life).find("overhead: 5000ns"), std::string::npos);
+  }
+  // A file that is no longer configured is a change as well.
+  Life life(state);
+  ASSERT_EQ(Versions(life).size(), 5u);
+  EXPECT_EQ(Versions(life)[4].source(), "no file");
+  EXPECT_EQ(Export(life), "topology: there is none (source=in force)");
+}
+
+TEST(PlannerProcessTest, ADryRunAndABadTextChangeNothing) {
+  Life life("");
+  const Imported dry = Import(life, kTopology, "yaml", true);
+  EXPECT_TRUE(dry.status.ok());
+  EXPECT_EQ(dry.reply.version(), 0u);
+  EXPECT_TRUE(dry.reply.changed());
+  EXPECT_EQ(dry.reply.changes_size(), 2);
+  const auto expect_refusal = [&](const Imported& imported, grpc::StatusCode code, const std::string& what) {
+    EXPECT_EQ(imported.status.error_code(), code);
+    EXPECT_EQ(imported.status.error_message(), what);
+  };
+  using grpc::StatusCode;
+  expect_refusal(Import(life, "version: 1\nnodes: []\n"), StatusCode::INVALID_ARGUMENT,
+                 "the file:1: switches: are missing (key=switches)");
+  expect_refusal(Import(life, "\nSwitchName=a Switches=a\n"), StatusCode::INVALID_ARGUMENT,
+                 "the file:2: switch a: is its own ancestor (parent=a)");
+  expect_refusal(Import(life, "x", "json"), StatusCode::INVALID_ARGUMENT,
+                 "format: not known (format=json, known=yaml slurm hwloc)");
+  expect_refusal(Import(life, "", "", false, 7), StatusCode::NOT_FOUND,
+                 "topology: no such version (version=7, kept=0-0)");
+  EXPECT_EQ(Versions(life).size(), 0u);
+  EXPECT_EQ(Export(life, "xml"), "format: not one to export (format=xml, known=yaml slurm)");
+}
+
+TEST(PlannerProcessTest, OldVersionsGoButTheFilesStays) {
+  const std::string file = TestFile("topology.yaml");
+  std::ofstream(file) << kTopology;
+  Life life("", file);
+  for (int i = 0; i < 70; ++i) ASSERT_EQ(Import(life, TopologyWith(10 + i)).reply.version(), 2u + i);
+  const auto versions = Versions(life);
+  ASSERT_EQ(versions.size(), kTopologyVersionsMax);
+  EXPECT_EQ(versions[0].version(), 1u);
+  EXPECT_EQ(versions[1].version(), 9u);
+  EXPECT_EQ(versions.back().version(), 71u);
+}
+
+TEST(PlannerProcessTest, ATopologyReplansTheTeamsItConcerns) {
+  Life life("");
+  ASSERT_TRUE(Import(life, kTopology).status.ok());
+  PlayedDaemon daemon(life);
+  daemon.Send(schedule::Register{.node = Announcement()});
+  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  daemon.Send(schedule::JoinTeam{.request = 5, .identity = {.uid = 1, .name = "alone"}, .rank = Rank(0), .size = 1});
+  const auto prepare = daemon.Await<schedule::Prepare>();
+  daemon.Send(schedule::PrepareReply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true});
+  daemon.Await<schedule::Commit>();
+  daemon.Send(schedule::CommitReply{.team = prepare.layout.id, .epoch = prepare.epoch});
+
+  // Another node's figures are nothing to it.
+  const Imported other =
+      Import(life,
+             "version: 1\nswitches: [{name: core}]\nnodes: [{name: n0, switch: core}, {name: \"n[1-3]\", switch: core, "
+             "cores: 2}]\n");
+  EXPECT_TRUE(other.reply.changed());
+  EXPECT_EQ(other.reply.replanned_size(), 0);
+
+  Imported own;
+  std::thread importing([&] { own = Import(life, TopologyWith(9)); });
+  const auto again = daemon.Await<schedule::Prepare>();
+  EXPECT_EQ(again.epoch.value(), 2u);
+  daemon.Send(schedule::PrepareReply{.team = again.layout.id, .epoch = again.epoch, .accepted = true});
+  EXPECT_EQ(daemon.Await<schedule::Commit>().epoch, again.epoch);
+  daemon.Send(schedule::CommitReply{.team = again.layout.id, .epoch = again.epoch});
+  importing.join();
+  EXPECT_TRUE(own.status.ok()) << own.status.error_message();
+  ASSERT_EQ(own.reply.replanned_size(), 1);
+  EXPECT_EQ(own.reply.replanned(0), prepare.layout.id.value());
+
+  // A refusal is told; the topology is in force all the same.
+  std::thread refused([&] { own = Import(life, TopologyWith(10)); });
+  const auto third = daemon.Await<schedule::Prepare>();
+  daemon.Send(schedule::PrepareReply{.team = third.layout.id,
+                                     .epoch = third.epoch,
+                                     .accepted = false,
+                                     .why = {schedule::Failure::kNoResource, "no memory"}});
+  refused.join();
+  EXPECT_TRUE(own.status.ok()) << own.status.error_message();
+  ASSERT_EQ(own.reply.not_replanned_size(), 1);
+  EXPECT_NE(own.reply.not_replanned(0).why().find("no memory"), std::string::npos) << own.reply.not_replanned(0).why();
+  EXPECT_EQ(Versions(life).size(), 4u);
 }
 
 }  // namespace

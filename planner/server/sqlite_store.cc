@@ -109,6 +109,10 @@ class SqliteStore::Database {
       RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA application_id=", kApplicationId)));
       RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA user_version=", kSchemaVersion)));
     }
+    // Newer than the schema's number: planners that do not know it leave it alone.
+    RETURN_IF_ERROR(
+        Run("CREATE TABLE IF NOT EXISTS topology (version INTEGER PRIMARY KEY, applied_ns INTEGER NOT NULL, "
+            "from_file INTEGER NOT NULL, source BLOB NOT NULL, text BLOB NOT NULL)"));
     return Run("COMMIT");
   }
 
@@ -231,6 +235,30 @@ absl::Status SqliteStore::SaveNextIds(const NextIds& next) {
 
 absl::Status SqliteStore::SaveAborted(TeamId team) {
   return database_->Run("INSERT OR REPLACE INTO aborted (team) VALUES (?)", {static_cast<int64_t>(team.value())});
+}
+
+absl::StatusOr<std::vector<TopologyVersion>> SqliteStore::LoadTopologies() {
+  std::vector<TopologyVersion> versions;
+  RETURN_IF_ERROR(database_->Query("SELECT version, applied_ns, from_file, source, text FROM topology ORDER BY version",
+                                   {}, [&](sqlite3_stmt* row) {
+                                     versions.push_back({.version = static_cast<uint64_t>(sqlite3_column_int64(row, 0)),
+                                                         .applied = absl::FromUnixNanos(sqlite3_column_int64(row, 1)),
+                                                         .source = Database::Bytes(row, 3),
+                                                         .from_file = sqlite3_column_int64(row, 2) != 0,
+                                                         .text = Database::Bytes(row, 4)});
+                                   }));
+  return versions;
+}
+
+absl::Status SqliteStore::SaveTopology(const TopologyVersion& version) {
+  return database_->Run(
+      "INSERT OR REPLACE INTO topology (version, applied_ns, from_file, source, text) VALUES (?, ?, ?, ?, ?)",
+      {static_cast<int64_t>(version.version), absl::ToUnixNanos(version.applied), int64_t{version.from_file},
+       version.source, version.text});
+}
+
+absl::Status SqliteStore::RemoveTopology(uint64_t version) {
+  return database_->Run("DELETE FROM topology WHERE version = ?", {static_cast<int64_t>(version)});
 }
 
 }  // namespace copse::planner

@@ -6,16 +6,18 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "planner/coordinator/store.h"
+#include "planner/server/topology_store.h"
 
 namespace copse::planner {
 
 // A SqliteStore owns its file as long as it lives: a second planner on the same file is refused. Every save is on the
 // disk when it returns (journal in WAL mode, synchronous FULL). Thread-compatible: the planner's thread only.
-class SqliteStore : public coordinator::Store {
+class SqliteStore : public coordinator::Store, public TopologyStore {
  public:
   // Makes the file if there is none. FAILED_PRECONDITION: not a state file, damaged, of another schema (both numbers
   // are named), or in use. UNAVAILABLE: it cannot be opened or written.
@@ -28,6 +30,10 @@ class SqliteStore : public coordinator::Store {
   absl::Status SaveDraining(const std::string& node, bool draining) override;
   absl::Status SaveNextIds(const coordinator::NextIds& next) override;
   absl::Status SaveAborted(TeamId team) override;
+
+  absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override;
+  absl::Status SaveTopology(const TopologyVersion& version) override;
+  absl::Status RemoveTopology(uint64_t version) override;
 
  private:
   class Database;

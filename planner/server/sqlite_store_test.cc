@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "planner/schedule/plan.h"
 
@@ -134,6 +135,33 @@ TEST_F(SqliteStoreTest, AFolderThatIsNotThere) {
   const absl::Status refused = SqliteStore::Open("/nowhere/state.db").status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(refused.message().find("state=/nowhere/state.db"), absl::string_view::npos) << refused;
+}
+
+TEST_F(SqliteStoreTest, KeepsTopologies) {
+  {
+    const auto store = Open();
+    EXPECT_TRUE(store->LoadTopologies()->empty());
+    for (uint64_t version = 1; version <= 3; ++version) {
+      ASSERT_TRUE(store
+                      ->SaveTopology({.version = version,
+                                      .applied = absl::FromUnixSeconds(1'700'000'000),
+                                      .source = "probe",
+                                      .from_file = version == 2,
+                                      .text = version == 3 ? "" : "version: 1\n"})
+                      .ok());
+    }
+    ASSERT_TRUE(store->RemoveTopology(1).ok());
+  }
+  const auto versions = Open()->LoadTopologies();
+  ASSERT_TRUE(versions.ok()) << versions.status();
+  ASSERT_EQ(versions->size(), 2u);
+  EXPECT_EQ((*versions)[0].version, 2u);
+  EXPECT_TRUE((*versions)[0].from_file);
+  EXPECT_EQ((*versions)[0].text, "version: 1\n");
+  EXPECT_EQ((*versions)[0].applied, absl::FromUnixSeconds(1'700'000'000));
+  EXPECT_EQ((*versions)[1].source, "probe");
+  EXPECT_FALSE((*versions)[1].from_file);
+  EXPECT_EQ((*versions)[1].text, "");
 }
 
 }  // namespace

@@ -90,6 +90,11 @@ class Topology {
   // Between two different nodes, by index. Cost: O(depth); no matrix is kept.
   Path PathBetween(uint32_t node_a, uint32_t node_b) const;
 
+  // The same switches and nodes in the same order, and the same costs.
+  friend bool operator==(const Topology& a, const Topology& b) {
+    return a.switches_ == b.switches_ && a.nodes_ == b.nodes_ && a.costs_ == b.costs_;
+  }
+
  private:
   Topology() = default;
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/topology_history.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "planner/topology/topology_yaml.h"
+
+namespace copse::planner {
+namespace {
+
+absl::StatusOr<std::optional<topology::Topology>> Parse(const TopologyVersion& version) {
+  std::optional<topology::Topology> none;
+  if (version.text.empty()) return none;
+  const absl::StatusOr<topology::Topology> topology =
+      topology::ParseTopologyYaml(version.text, absl::StrCat("version ", version.version));
+  if (!topology.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "topology: a stored version cannot be read (version=", version.version, "): ", topology.status().message()));
+  }
+  return std::optional<topology::Topology>(*topology);
+}
+
+std::string TextOf(const std::optional<topology::Topology>& topology) {
+  return topology.has_value() ? topology::FormatTopologyYaml(*topology) : "";
+}
+
+std::string FileSource(const std::string& path) { return path.empty() ? "no file" : absl::StrCat("file ", path); }
+
+}  // namespace
+
+absl::Status TopologyHistory::Start(const std::string& path, const std::optional<topology::Topology>& topology) {
+  ASSIGN_OR_RETURN(versions_, store_->LoadTopologies());
+  if (!IsKnownFile(topology)) RETURN_IF_ERROR(Store(topology, FileSource(path), true));
+  if (versions_.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::optional<topology::Topology> newest, Parse(versions_.back()));
+  plan_maker_->SetTopology(std::move(newest));
+  return absl::OkStatus();
+}
+
+bool TopologyHistory::IsKnownFile(const std::optional<topology::Topology>& topology) const {
+  const auto before =
+      std::find_if(versions_.rbegin(), versions_.rend(), [](const TopologyVersion& v) { return v.from_file; });
+  return before == versions_.rend() ? !topology.has_value() : before->text == TextOf(topology);
+}
+
+absl::Status TopologyHistory::Store(const std::optional<topology::Topology>& topology, const std::string& source,
+                                    bool from_file) {
+  TopologyVersion version{.version = versions_.empty() ? 1 : versions_.back().version + 1,
+                          .applied = absl::Now(),
+                          .source = source,
+                          .from_file = from_file,
+                          .text = TextOf(topology)};
+  RETURN_IF_ERROR(store_->SaveTopology(version));
+  versions_.push_back(std::move(version));
+  COPSE_LOG(kInfo, "topology: version ", versions_.back().version, " is in force (source=", source,
+            ", nodes=", topology.has_value() ? topology->nodes().size() : 0, ")");
+  while (versions_.size() > kTopologyVersionsMax) {
+    const auto newest_file =
+        std::find_if(versions_.rbegin(), versions_.rend(), [](const TopologyVersion& v) { return v.from_file; });
+    const auto oldest = versions_.begin() + (newest_file == versions_.rend() - 1 ? 1 : 0);
+    // What stays in the store is removed another time.
+    if (const absl::Status removed = store_->RemoveTopology(oldest->version); !removed.ok()) {
+      COPSE_LOG(kWarning, "topology: ", removed.message());
+      break;
+    }
+    versions_.erase(oldest);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TopologyHistory::ApplyFile(const std::string& path, const std::optional<topology::Topology>& topology) {
+  if (IsKnownFile(topology)) return absl::OkStatus();
+  RETURN_IF_ERROR(Store(topology, FileSource(path), true));
+  PutInForce(topology, [](const absl::StatusOr<TopologyOutcome>&) {});
+  return absl::OkStatus();
+}
+
+void TopologyHistory::Apply(topology::Topology topology, const std::string& source,
+                            std::function<void(const absl::StatusOr<TopologyOutcome>&)> done) {
+  if (in_force().has_value() && *in_force() == topology) {
+    return done(TopologyOutcome{.version = versions_.empty() ? 0 : versions_.back().version});
+  }
+  std::optional<topology::Topology> next(std::move(topology));
+  if (const absl::Status stored = Store(next, source, false); !stored.ok()) return done(stored);
+  PutInForce(std::move(next), std::move(done));
+}
+
+absl::StatusOr<std::optional<topology::Topology>> TopologyHistory::Version(uint64_t version) const {
+  for (const TopologyVersion& candidate : versions_) {
+    if (candidate.version == version) return Parse(candidate);
+  }
+  return absl::NotFoundError(absl::StrCat("topology: no such version (version=", version,
+                                          ", kept=", versions_.empty() ? 0 : versions_.front().version, "-",
+                                          versions_.empty() ? 0 : versions_.back().version, ")"));
+}
+
+std::vector<TeamId> TopologyHistory::Concerned(const ClusterModel& before, const ClusterModel& after) const {
+  std::vector<TeamId> concerned;
+  for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
+    // Sub-teams go with their parents; a team that is forming gets its plans later.
+    if (info.state != "ready" || info.layout.parent != TeamId{0}) continue;
+    std::vector<std::string> names;
+    for (const schedule::TeamNode& node : info.layout.nodes) names.push_back(node.name);
+    const absl::StatusOr<topology::Topology> was = ClusterTopology(before, names), is = ClusterTopology(after, names);
+    if (!was.ok() || !is.ok() || topology::ChangesBetween(*was, *is, names)) concerned.push_back(info.layout.id);
+  }
+  return concerned;
+}
+
+// Teams on their way to new plans.
+struct TopologyHistory::Replanning {
+  std::vector<TeamId> waiting;  // the last comes next
+  size_t running = 0;
+  TopologyOutcome outcome;
+  std::function<void(const absl::StatusOr<TopologyOutcome>&)> done;
+};
+
+void TopologyHistory::PutInForce(std::optional<topology::Topology> topology,
+                                 std::function<void(const absl::StatusOr<TopologyOutcome>&)> done) {
+  const ClusterModel before = plan_maker_->model();
+  plan_maker_->SetTopology(std::move(topology));
+  auto replanning = std::make_shared<Replanning>();
+  replanning->waiting = Concerned(before, plan_maker_->model());
+  std::reverse(replanning->waiting.begin(), replanning->waiting.end());
+  replanning->outcome = {.version = versions_.back().version, .changed = true};
+  replanning->done = std::move(done);
+  // Making plans for a large team takes a while, so the queue's other tasks come between: heartbeats, joins.
+  auto next = std::make_shared<std::function<void()>>();
+  *next = [this, replanning, weak = std::weak_ptr(next)] {
+    if (replanning->waiting.empty()) {
+      if (replanning->running == 0 && replanning->done) std::exchange(replanning->done, nullptr)(replanning->outcome);
+      return;
+    }
+    const TeamId team = replanning->waiting.back();
+    replanning->waiting.pop_back();
+    ++replanning->running;
+    const auto self = weak.lock();
+    coordinator_->ReplanTeam(team, {}, [this, replanning, team, self](const absl::Status& status) {
+      --replanning->running;
+      if (status.ok()) {
+        replanning->outcome.replanned.push_back(team);
+      } else {
+        COPSE_LOG(kWarning, "topology: a team keeps its plans: ", status.message());
+        replanning->outcome.not_replanned.emplace_back(team, status);
+      }
+      queue_->Post([self] { (*self)(); });
+    });
+    queue_->Post([self] { (*self)(); });
+  };
+  (*next)();
+}
+
+}  // namespace copse::planner

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the planner keeps of the topologies that were in force.
+#ifndef COPSE_PLANNER_SERVER_TOPOLOGY_STORE_H_
+#define COPSE_PLANNER_SERVER_TOPOLOGY_STORE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace copse::planner {
+
+struct TopologyVersion {
+  uint64_t version = 0;  // from 1
+  absl::Time applied;
+  std::string source;      // where it came from: "file /etc/copse/topology.yaml", "import slurm topology.conf"
+  bool from_file = false;  // the configuration's own file
+  std::string text;        // a topology file; empty: no topology, all nodes hang on one switch
+};
+
+// When a call returns OK its change survives a crash of planner and machine; when it fails, nothing changed. Called by
+// the planner's thread only.
+class TopologyStore {
+ public:
+  virtual ~TopologyStore() = default;
+  virtual absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() = 0;  // ascending
+  virtual absl::Status SaveTopology(const TopologyVersion& version) = 0;
+  virtual absl::Status RemoveTopology(uint64_t version) = 0;
+};
+
+// Survives a reload, not the process: for a planner without `state`, and tests.
+class MemoryTopologyStore : public TopologyStore {
+ public:
+  absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override {
+    std::vector<TopologyVersion> all;
+    for (const auto& [number, version] : versions_) all.push_back(version);
+    return all;
+  }
+  absl::Status SaveTopology(const TopologyVersion& version) override {
+    versions_[version.version] = version;
+    return absl::OkStatus();
+  }
+  absl::Status RemoveTopology(uint64_t version) override {
+    versions_.erase(version);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::map<uint64_t, TopologyVersion> versions_;
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SERVER_TOPOLOGY_STORE_H_

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/topology/slurm_topology.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/prng.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "planner/topology/topology_yaml.h"
+
+namespace copse::topology {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr char kConf[] = R"(# two racks
+SwitchName=rack1 LinkSpeed=10 Nodes=n[1-2]
+SwitchName=rack2 LinkSpeed=4 Nodes=n[3-4],login  # the second
+SwitchName=core Switches=rack[1-2]
+)";
+
+// The same cluster as `scontrol show topology` prints it.
+constexpr char kShown[] = R"(SwitchName=rack1 Level=0 LinkSpeed=10 Nodes=n[1-2]
+SwitchName=rack2 Level=0 LinkSpeed=4 Nodes=login,n[3-4]
+SwitchName=core Level=1 LinkSpeed=1 Nodes=login,n[1-4] Switches=rack[1-2]
+)";
+
+Topology Parsed(std::string_view text, const SlurmFigures& figures = {}) {
+  auto topology = ParseSlurmTopology(text, "t.conf", figures);
+  EXPECT_TRUE(topology.ok()) << topology.status();
+  return topology.ok() ? *std::move(topology) : *FlatTopology({"none"});
+}
+
+std::string ErrorOf(std::string_view text, const SlurmFigures& figures = {}) {
+  const auto topology = ParseSlurmTopology(text, "t.conf", figures, {.nodes_max = 1000});
+  EXPECT_FALSE(topology.ok()) << text;
+  EXPECT_EQ(topology.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(topology.status().message());
+}
+
+// Each node's switch, and each switch's parent, by name.
+std::map<std::string, std::string> Parents(const Topology& topology) {
+  std::map<std::string, std::string> parents;
+  for (const Switch& item : topology.switches()) {
+    parents[item.name] = item.parent == kNoParent ? "" : topology.switches()[item.parent].name;
+  }
+  for (const Node& item : topology.nodes()) parents[item.name] = topology.switches()[item.parent].name;
+  return parents;
+}
+
+TEST(ParseSlurmTopologyTest, ReadsAConfiguration) {
+  const Topology topology = Parsed(kConf);
+  EXPECT_EQ(Parents(topology), (std::map<std::string, std::string>{{"core", ""},
+                                                                   {"rack1", "core"},
+                                                                   {"rack2", "core"},
+                                                                   {"n1", "rack1"},
+                                                                   {"n2", "rack1"},
+                                                                   {"n3", "rack2"},
+                                                                   {"n4", "rack2"},
+                                                                   {"login", "rack2"}}));
+  EXPECT_EQ(topology.switches()[0].bandwidth_bytes_per_s, 1'250'000'000);  // 10 Gbit/s
+  EXPECT_EQ(topology.switches()[0].latency_ns, 1'000);
+  EXPECT_EQ(topology.nodes()[0].bandwidth_bytes_per_s, 1'250'000'000);  // as its switch
+  EXPECT_EQ(topology.nodes()[2].bandwidth_bytes_per_s, 500'000'000);
+  EXPECT_EQ(topology.nodes()[0].latency_ns, 500);
+  EXPECT_EQ(topology.nodes()[0].overhead_ns, 2'000);
+  EXPECT_EQ(topology.nodes()[0].cores, 0u);
+}
+
+TEST(ParseSlurmTopologyTest, ReadsWhatScontrolShows) {
+  const Topology shown = Parsed(kShown);
+  EXPECT_EQ(Parents(shown), Parents(Parsed(kConf)));
+  EXPECT_EQ(shown.switches()[1].bandwidth_bytes_per_s, 500'000'000);
+}
+
+TEST(ParseSlurmTopologyTest, FiguresAreTheCallers) {
+  SlurmFigures figures;
+  figures.link_speed_bytes_per_s = 1'000;
+  figures.node_bandwidth_bytes_per_s = 7;
+  figures.latency_ns = {10, 20, 30};
+  figures.overhead_ns = 5;
+  const Topology topology = Parsed(
+      "SwitchName=leaf LinkSpeed=3 Nodes=n1\nSwitchName=mid Switches=leaf\nSwitchName=high Switches=mid\n"
+      "SwitchName=top Switches=high,other\nSwitchName=other Nodes=n2\n",
+      figures);
+  EXPECT_EQ(topology.switches()[0].bandwidth_bytes_per_s, 3'000);
+  EXPECT_EQ(topology.nodes()[0].bandwidth_bytes_per_s, 7);
+  EXPECT_EQ(topology.nodes()[0].latency_ns, 10);
+  EXPECT_EQ(topology.nodes()[0].overhead_ns, 5);
+  EXPECT_EQ(topology.switches()[0].latency_ns, 20);  // level 0
+  EXPECT_EQ(topology.switches()[1].latency_ns, 30);  // level 1
+  EXPECT_EQ(topology.switches()[2].latency_ns, 30);  // beyond what was given
+  EXPECT_EQ(topology.switches()[4].latency_ns, 20);  // level 0, although its link goes to the top
+}
+
+TEST(ParseSlurmTopologyTest, ReadsHostlistsAsSlurmWritesThem) {
+  const Topology topology =
+      Parsed("switchname=s NODES=\"rack[0-1]n[08-10],gpu-[1,3],login.example,10.0.0.7\" linkspeed=2\n");
+  std::vector<std::string> names;
+  for (const Node& node : topology.nodes()) names.push_back(node.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"rack0n08", "rack0n09", "rack0n10", "rack1n08", "rack1n09", "rack1n10",
+                                             "gpu-1", "gpu-3", "login.example", "10.0.0.7"}));
+}
+
+TEST(ParseSlurmTopologyTest, ReadsLinesThatGoOnAndBlanksAndDosEnds) {
+  const Topology topology =
+      Parsed("\r\n  SwitchName=s1 \\\r\n   Nodes=n1 \r\n\tSwitchName=s2\tNodes=n2#x\r\nSwitchName=r Switches=s[1-2]\\");
+  EXPECT_EQ(topology.nodes().size(), 2u);
+  EXPECT_EQ(topology.switches()[topology.root_switch()].name, "r");
+}
+
+TEST(ParseSlurmTopologyTest, ReadsBlocks) {
+  const char* conf = "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4] LinkSpeed=2\nBlockSizes=2,4\n";
+  const char* shown =
+      "BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\nBlockName=b2 BlockIndex=1 Nodes=n[3-4] BlockSize=2\n"
+      "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-4] BlockSize=4\n";
+  const std::map<std::string, std::string> parents = {{"core", ""}, {"b1", "core"}, {"b2", "core"}, {"n1", "b1"},
+                                                      {"n2", "b1"}, {"n3", "b2"},   {"n4", "b2"}};
+  EXPECT_EQ(Parents(Parsed(conf)), parents);
+  EXPECT_EQ(Parents(Parsed(shown)), parents);
+  SlurmFigures figures;
+  figures.root = "spine";
+  EXPECT_EQ(Parents(Parsed(conf, figures)).at("b1"), "spine");
+}
+
+TEST(ParseSlurmTopologyTest, SeveralRootsNeedAName) {
+  const char* forest = "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n";
+  EXPECT_EQ(ErrorOf(forest), "t.conf:2: switch b: has no parent, and neither has a (roots=2, limit=1)");
+  SlurmFigures figures;
+  figures.root = "wan";
+  const Topology topology = Parsed(forest, figures);
+  EXPECT_EQ(Parents(topology).at("b"), "wan");
+  EXPECT_EQ(topology.switches()[1].latency_ns, 1'000);
+  figures.root = "a";
+  EXPECT_THAT(ErrorOf(forest, figures), HasSubstr("switch a: appears twice"));
+  // Where there is a root already, the name is not needed.
+  figures.root = "wan";
+  EXPECT_EQ(Parsed(kConf, figures), Parsed(kConf));
+}
+
+TEST(ParseSlurmTopologyTest, RefusesWithLineThingAndLimit) {
+  EXPECT_EQ(ErrorOf(""), "t.conf:1: topology: no line describes a switch or a block");
+  EXPECT_EQ(ErrorOf("\nSwitchName=a Nodes=n1 nonsense\n"), "t.conf:2: not KEY=VALUE (text=nonsense)");
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=\n"), "t.conf:1: Nodes: has no value");
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=\"n1\n"), "t.conf:1: Nodes: a quote is never closed");
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1 nodes=n2\n"), "t.conf:1: nodes: appears twice in this line");
+  EXPECT_EQ(ErrorOf("SwitchName=a Children=n1\n"),
+            "t.conf:1: switch a: unknown key (key=children, known=SwitchName Level LinkSpeed Nodes Switches)");
+  EXPECT_THAT(ErrorOf("Include other.conf\n"), StartsWith("t.conf:1: not KEY=VALUE"));
+  EXPECT_THAT(ErrorOf("Nodes=n1\n"), StartsWith("t.conf:1: neither a switch nor a block (key=nodes"));
+  EXPECT_EQ(ErrorOf("SwitchName=a/b Nodes=n1\n"),
+            "t.conf:1: SwitchName: only letters, digits, '-', '_' and '.' (name=a/b, length=3, limit=255)");
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1 LinkSpeed=0\n"),
+            "t.conf:1: switch a: LinkSpeed: must be positive (value=0, least=1)");
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1 LinkSpeed=-5\n"),
+            "t.conf:1: switch a: LinkSpeed: not a whole number (value=-5, limit=4294967295)");
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1 LinkSpeed=4294967295\n"), HasSubstr("LinkSpeed: too large"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Level=x Nodes=n1\n"), HasSubstr("level: not a whole number"));
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n"), "t.conf:2: BlockName: among lines of SwitchName");
+  EXPECT_EQ(ErrorOf("BlockName=b\n"), "t.conf:1: block b: has no nodes (key=Nodes)");
+  EXPECT_THAT(ErrorOf("SwitchName=a\n"), HasSubstr("nodes: there are none"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[1-\n"), HasSubstr("switch a: Nodes: host list 'n[1-'"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[3-1]\n"), HasSubstr("range runs backwards"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[000x133]\n"), HasSubstr("position 6"));
+}
+
+TEST(ParseSlurmTopologyTest, RefusesWhatIsNoTree) {
+  EXPECT_EQ(ErrorOf("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"),
+            "t.conf:1: switch a: is its own ancestor (parent=b)");
+  EXPECT_THAT(ErrorOf("SwitchName=r Nodes=n1\nSwitchName=a Switches=a\n"),
+              HasSubstr("t.conf:2: switch a: is its own ancestor (parent=a)"));
+  // What hangs below a cycle is not to blame.
+  EXPECT_EQ(ErrorOf("SwitchName=x Nodes=n1\nSwitchName=a Switches=b\nSwitchName=b Switches=a,x\n"),
+            "t.conf:2: switch a: is its own ancestor (parent=b)");
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n"),
+            "t.conf:2: switch a: appears twice (before=line 1)");
+  EXPECT_EQ(ErrorOf("SwitchName=a Switches=b,c\n"), "t.conf:1: switch a: Switches: no line describes it (switch=b)");
+  EXPECT_EQ(ErrorOf("SwitchName=a Switches=c\nSwitchName=b Switches=c\nSwitchName=c Nodes=n1\n"),
+            "t.conf:2: switch c: hangs on two switches (parents=a b)");
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n[1-2]\nSwitchName=r Switches=a,b\n"),
+            "t.conf:2: node n1: appears twice (switches=a b, before=line 1)");
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1,n1\n"), "t.conf:1: node n1: appears twice (switches=a a, before=line 1)");
+}
+
+TEST(ParseSlurmTopologyTest, RefusesTooManyNodesBeforeTheyAreMade) {
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n[1-10000000]\n"),
+            "t.conf:1: switch a: Nodes: too many names (list=n[1-10000000], limit=1000)");
+  const auto at_default = ParseSlurmTopology("SwitchName=a Nodes=rack[1-100000]n[1-100]\n", "t.conf");
+  EXPECT_THAT(std::string(at_default.status().message()), HasSubstr("limit=1048576"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Switches=s[1-99999999999]\n"), HasSubstr("too many names"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=a[1-600]\nSwitchName=b Nodes=b[1-600]\nSwitchName=r Switches=a,b\n"),
+              HasSubstr("t.conf:2: nodes: too many (count=1200, limit=1000)"));
+  // A tower whose every floor names all nodes costs more than it is long.
+  std::string tower = "SwitchName=s0 Nodes=n[1-1000]\n";
+  for (int s = 1; s < 30; ++s) absl::StrAppend(&tower, "SwitchName=s", s, " Nodes=n[1-1000] Switches=s", s - 1, "\n");
+  EXPECT_THAT(ErrorOf(tower), HasSubstr("nodes: named too often in all (count=17000, limit=16000)"));
+  std::string brackets = "SwitchName=a Nodes=n";
+  for (int i = 0; i < 1'000'000; ++i) brackets += "[0]";
+  EXPECT_THAT(ErrorOf(brackets), HasSubstr("too many brackets"));
+  EXPECT_THAT(ErrorOf(std::string("SwitchName=a Nodes=") + std::string(300, 'a') + "[1-1000]"),
+              HasSubstr("name too long (bytes 304, limit 255)"));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
+}
+
+TEST(ParseSlurmTopologyTest, RefusesTowers) {
+  std::string tower = "SwitchName=s0 Nodes=n1\n";
+  for (uint32_t s = 1; s <= kDepthMax; ++s) absl::StrAppend(&tower, "SwitchName=s", s, " Switches=s", s - 1, "\n");
+  EXPECT_THAT(ErrorOf(tower), HasSubstr("too deep"));
+}
+
+TEST(FormatSlurmTopologyTest, RoundTrips) {
+  for (const char* text : {kConf, kShown}) {
+    const Topology topology = Parsed(text);
+    const std::string formatted = FormatSlurmTopology(topology, 125'000'000);
+    EXPECT_EQ(Parsed(formatted), topology) << formatted;
+  }
+  EXPECT_EQ(FormatSlurmTopology(Parsed(kConf), 125'000'000),
+            "SwitchName=rack1 LinkSpeed=10 Nodes=n[1-2]\nSwitchName=rack2 LinkSpeed=4 Nodes=n[3-4],login\n"
+            "SwitchName=core Switches=rack[1-2]\n");
+}
+
+TEST(FormatSlurmTopologyTest, NodesBesideSwitchesGetALeaf) {
+  const auto topology = ParseTopologyYaml(
+      "version: 1\nswitches: [{name: core}, {name: r1, parent: core, bandwidth: 3B/s}]\n"
+      "nodes: [{name: n1, switch: core}, {name: n2, switch: r1}]\n",
+      "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  // A rate far below the unit is no rate of 0.
+  const std::string text = FormatSlurmTopology(*topology, 125'000'000);
+  EXPECT_EQ(text,
+            "SwitchName=core-nodes Nodes=n1\nSwitchName=core Switches=r1,core-nodes\n"
+            "SwitchName=r1 LinkSpeed=1 Nodes=n2\n");
+  EXPECT_EQ(Parents(Parsed(text)).at("n1"), "core-nodes");
+}
+
+// Texts that are nearly Slurm's. Whatever comes out, it is an error with a place, or a topology that round-trips.
+TEST(ParseSlurmTopologyTest, SurvivesMutations) {
+  const std::vector<std::string> tokens = {
+      "SwitchName=", "Switches=", "Nodes=", "LinkSpeed=", "Level=", "BlockName=", "[",    "]",
+      "[1-4]",       "-",         ",",      "=",          "\"",     "\\\n",       "#",    "\n",
+      " ",           "core",      "rack1",  "99999",      "0",      "n",          "\xff", "s[1-9]"};
+  Prng prng(20240603);
+  int good = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = prng.Chance(0.5) ? kConf : kShown;
+    const uint64_t changes = prng.Chance(0.6) ? 1 : 2 + prng.Below(3);
+    for (uint64_t c = 0; c < changes && !text.empty(); ++c) {
+      const size_t at = prng.Below(text.size());
+      switch (prng.Below(5)) {
+        case 0:
+          text[at] = static_cast<char>(prng.Below(256));
+          break;
+        case 1:
+          text.erase(at, 1 + prng.Below(12));
+          break;
+        case 2:
+          text.insert(at, tokens[prng.Below(tokens.size())]);
+          break;
+        case 3:
+          text.insert(at, text.substr(prng.Below(text.size()), prng.Below(40)));
+          break;
+        default:
+          text.resize(at);
+          break;
+      }
+    }
+    SlurmFigures figures;
+    if (prng.Chance(0.5)) figures.root = "wan";
+    const auto topology = ParseSlurmTopology(text, "t.conf", figures, {.nodes_max = 10'000});
+    if (!topology.ok()) {
+      const std::string message(topology.status().message());
+      ASSERT_THAT(message, StartsWith("t.conf:")) << text;
+      ASSERT_EQ(message.find('\n'), std::string::npos) << text;
+      continue;
+    }
+    ++good;
+    const std::string formatted = FormatSlurmTopology(*topology, figures.link_speed_bytes_per_s);
+    const auto again = ParseSlurmTopology(formatted, "again.conf");
+    ASSERT_TRUE(again.ok()) << again.status() << "\n" << text << "\n" << formatted;
+    ASSERT_EQ(again->nodes().size(), topology->nodes().size()) << text;
+  }
+  EXPECT_GT(good, 100);
+}
+
+}  // namespace
+}  // namespace copse::topology
