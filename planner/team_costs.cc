@@ -40,9 +40,4 @@ absl::StatusOr<TeamCosts> TeamCosts::Create(absl::Span<const std::string> node_n
   return result;
 }
 
-int64_t StreamNs(uint64_t bytes, int64_t bandwidth_bytes_per_s) {
-  if (bytes <= 1) return 0;
-  return static_cast<int64_t>((bytes - 1) * 1'000'000'000 / static_cast<uint64_t>(bandwidth_bytes_per_s));
-}
-
 }  // namespace copse::planner

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/topology/cost_parameters.h"
+#include "planner/topology/stream_time.h"
 #include "planner/topology/topology.h"
 
 namespace copse::planner {
@@ -19,6 +20,7 @@ namespace copse::planner {
 using topology::CheckCostParameters;
 using topology::CostParameters;
 using topology::kCostParameterMax;
+using topology::StreamNs;
 
 // One node of the team.
 struct NodeCosts {
@@ -62,10 +64,6 @@ class TeamCosts {
   std::vector<uint32_t> host_cores_;
   absl::flat_hash_map<uint32_t, uint32_t> switch_slots_;
 };
-
-// Time for the tail of a message to follow its head: floor((bytes - 1) * 10^9 / bandwidth); 0 for at most one byte.
-// bytes <= 2^33.
-int64_t StreamNs(uint64_t bytes, int64_t bandwidth_bytes_per_s);
 
 }  // namespace copse::planner
 

@@ -4,37 +4,37 @@
 #include <cstdint>
 #include <fstream>
 #include <sstream>
+#include <string>
 
 #include "absl/strings/str_cat.h"
-#include "nlohmann/json.hpp"
+#include "base/status_macros.h"
+#include "planner/algorithms/golden_vector.h"
 
 namespace copse::simcli {
 namespace {
 
-using Json = nlohmann::json;
-
-struct Tally {
-  uint32_t passed = 0, failed = 0;
-};
-
-absl::Status CompareFile(const std::string& file, Tally*, std::ostream&) {
+absl::StatusOr<planner::GoldenVector> ReadVector(const std::string& file) {
   std::ifstream stream(file);
-  if (!stream) return absl::InvalidArgumentError(absl::StrCat("cannot be read (file=", file, ")"));
   std::ostringstream text;
-  text << stream.rdbuf();
-  const Json json = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat("not a JSON object (file=", file, ")"));
-  return absl::OkStatus();
+  if (!stream || !(text << stream.rdbuf())) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot be read (file=", file, ")"));
+  }
+  auto vector = planner::ParseGoldenVector(text.str());
+  if (!vector.ok()) return absl::InvalidArgumentError(absl::StrCat(file, ": ", vector.status().message()));
+  return vector;
 }
 
 absl::Status RunGolden(const Arguments& arguments, std::ostream& out, std::ostream&) {
-  Tally tally;
+  uint64_t passed = 0, failed = 0;
   for (const std::string& file : arguments.Texts("file")) {
-    const absl::Status status = CompareFile(file, &tally, out);
-    if (!status.ok()) return status;
+    ASSIGN_OR_RETURN(const planner::GoldenVector vector, ReadVector(file));
+    const planner::GoldenComparison comparison = planner::CompareWithGolden(vector);
+    passed += comparison.passed;
+    failed += comparison.failed.size();
+    for (const std::string& line : comparison.failed) out << file << ": " << line << "\n";
   }
-  out << tally.passed << " passed, " << tally.failed << " failed\n";
-  return tally.failed == 0 ? absl::OkStatus() : absl::FailedPreconditionError("");
+  out << passed << " passed, " << failed << " failed" << std::endl;
+  return failed == 0 ? absl::OkStatus() : absl::FailedPreconditionError("");
 }
 
 }  // namespace

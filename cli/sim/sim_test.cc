@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sim/sim.h"
 
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -52,6 +53,39 @@ TEST(SimTest, GoldenRefusesWhatIsNoFile) {
   const Outcome outcome = Call({"golden", "/nonexistent/g.json"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.err, "copse-sim: golden: cannot be read (file=/nonexistent/g.json)\n");
+}
+
+TEST(SimTest, GoldenRefusesWhatIsNoVector) {
+  const std::string file = testing::TempDir() + "/no_vector.json";
+  std::ofstream(file) << "{\"m\": 1}";
+  const Outcome outcome = Call({"golden", file});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("tree.parent: not an array of integers (value=null)"));
+}
+
+constexpr char kVector[] = "planner/algorithms/testdata/g00_P5_m1024.json";
+
+TEST(SimTest, GoldenCountsComparisons) {
+  const Outcome outcome = Call({"golden", kVector, kVector});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, "24 passed, 0 failed\n");
+}
+
+TEST(SimTest, GoldenNamesWhatDiffers) {
+  std::ifstream stream(kVector);
+  std::stringstream text;
+  text << stream.rdbuf();
+  std::string changed = text.str();
+  const size_t at = changed.find("271844535");  // FT's time
+  ASSERT_NE(at, std::string::npos);
+  changed[at] = '3';
+  const std::string file = testing::TempDir() + "/changed.json";
+  std::ofstream(file) << changed;
+  const Outcome outcome = Call({"golden", file});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out,
+            file + ": FT: another completion time (ns=271844535, wanted=371844535)\n" + "11 passed, 1 failed\n");
+  EXPECT_EQ(outcome.err, "");
 }
 
 }  // namespace

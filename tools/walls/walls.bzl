@@ -65,7 +65,7 @@ _WALLS = {
     "proto": _OURS + ["base", "clock", "rpc"] + _UCX + _TESTS,
     "rpc": _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + _TESTS,
     "planner": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,
-    "algorithms": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + _ENGINE + ["planner", "coordinator", "planner-server", "clock", "yaml"] + _TESTS,
+    "algorithms": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner", "coordinator", "planner-server", "clock", "yaml"] + _TESTS,
     "topology": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server", "engine"] + _TESTS,
     "schedule": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server", "clock"] + _TESTS,
     "coordinator": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/algorithms/broadcast_costs.h"
+
+#include <string>
+#include <vector>
+
+#include "base/prng.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "planner/algorithms/random_costs.h"
+
+namespace copse::planner {
+namespace {
+
+using ::testing::HasSubstr;
+using topology::kNoParent;
+
+// Nodes 0 and 1 on switch 4, node 2 on switch 5; both below switch 3; switch 6 has no nodes.
+const CostTree kTree = {
+    .parent = {4, 4, 5, kNoParent, 3, 3, 5},
+    .latency_ns = {1, 2, 4, 0, 8, 16, 32},
+    .bandwidth_bytes_per_s = {1'000'000'000, 500'000'000, 250'000'000, 0, 100'000'000, 200'000'000, 1}};
+
+TEST(BroadcastCostsTest, SumsLatenciesAndTakesTheSlowestLink) {
+  const auto costs = BroadcastCosts::FromTree(kTree, {10, 20, 30}, {11, 21, 31}, 101);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  EXPECT_EQ(costs->node_count(), 3u);
+  EXPECT_EQ(costs->vertex_count(), 6u) << "without the switch that has no nodes";
+  EXPECT_EQ(costs->Latency(0, 1), 3);
+  EXPECT_EQ(costs->Stream(0, 1), 200);
+  EXPECT_EQ(costs->Latency(0, 2), 1 + 8 + 16 + 4);
+  EXPECT_EQ(costs->Stream(2, 0), 1000);
+  EXPECT_EQ(costs->Busy(0, 2), 10 + 1000);
+  EXPECT_EQ(costs->Travel(0, 2), 29 + 31);
+  EXPECT_EQ(costs->Cost(0, 2), costs->Busy(0, 2) + costs->Travel(0, 2));
+}
+
+TEST(BroadcastCostsTest, FromATopologyIsItsPaths) {
+  const auto topology = topology::Topology::Create(
+      {{.name = "core"}, {.name = "rack", .parent = 0, .latency_ns = 100, .bandwidth_bytes_per_s = 1'000'000}},
+      {{.name = "a", .parent = 0, .overhead_ns = 5, .latency_ns = 7, .bandwidth_bytes_per_s = 2'000'000},
+       {.name = "b",
+        .parent = 1,
+        .overhead_ns = 6,
+        .receive_overhead_ns = 9,
+        .latency_ns = 8,
+        .bandwidth_bytes_per_s = 3'000'000},
+       {.name = "c", .parent = 1, .overhead_ns = 4, .latency_ns = 9, .bandwidth_bytes_per_s = 4'000'000}});
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  const auto costs = BroadcastCosts::FromTopology(*topology, std::vector<uint32_t>{2, 0}, 1001);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  EXPECT_EQ(costs->Latency(0, 1), topology->PathBetween(2, 0).latency_ns);
+  EXPECT_EQ(costs->Stream(0, 1), 1'000'000);
+  EXPECT_EQ(costs->Send(1), 5);
+  const auto all = BroadcastCosts::FromTopology(*topology, 1001);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->Send(1), 6);
+  EXPECT_EQ(all->Receive(1), 9);
+  EXPECT_EQ(all->Receive(2), 4);
+  EXPECT_THAT(std::string(BroadcastCosts::FromTopology(*topology, std::vector<uint32_t>{3}, 1).status().message()),
+              HasSubstr("team: no such node (place=3, nodes=3)"));
+}
+
+TEST(BroadcastCostsTest, AMatrixChangesNothing) {
+  Prng prng(1);
+  for (int round = 0; round < 20; ++round) {
+    const BroadcastCosts tree = RandomTreeCosts(prng, 30);
+    BroadcastCosts filled = tree;
+    filled.FillMatrix();
+    ASSERT_TRUE(filled.has_matrix());
+    const BroadcastCosts mirror = filled.Mirrored();
+    for (uint32_t i = 0; i < tree.node_count(); ++i) {
+      ASSERT_EQ(mirror.Send(i), tree.Receive(i));
+      for (uint32_t j = 0; j < tree.node_count(); ++j) {
+        if (i == j) continue;
+        ASSERT_EQ(tree.Latency(i, j), filled.Latency(i, j));
+        ASSERT_EQ(tree.Stream(i, j), filled.Stream(i, j));
+        ASSERT_EQ(mirror.Cost(j, i), filled.Cost(i, j));
+      }
+    }
+  }
+}
+
+TEST(BroadcastCostsTest, RefusesBadTrees) {
+  const auto error = [](const CostTree& tree) {
+    return std::string(BroadcastCosts::FromTree(tree, {1, 1, 1}, {1, 1, 1}, 10).status().message());
+  };
+  EXPECT_EQ(error(kTree), "");
+  CostTree tree = kTree;
+  tree.parent[5] = kNoParent;
+  EXPECT_THAT(error(tree), HasSubstr("tree: two tops (vertices=3 and 5"));
+  tree.parent[5] = 4, tree.parent[4] = 5;
+  EXPECT_THAT(error(tree), HasSubstr("tree: has a cycle"));
+  tree = kTree;
+  tree.parent[0] = 1;
+  EXPECT_THAT(error(tree), HasSubstr("tree: vertex 0: its parent is no switch (parent=1"));
+  tree.parent[0] = 7;
+  EXPECT_THAT(error(tree), HasSubstr("its parent is no switch (parent=7"));
+  tree.parent[0] = kNoParent;
+  EXPECT_THAT(error(tree), HasSubstr("vertex 0: its parent is no switch"));
+  tree = kTree;
+  tree.latency_ns[1] = -1;
+  EXPECT_THAT(error(tree), HasSubstr("link 1: latency out of range (latency_ns=-1"));
+  tree = kTree;
+  tree.bandwidth_bytes_per_s[4] = 0;
+  EXPECT_THAT(error(tree), HasSubstr("link 4: bandwidth must be positive (bandwidth=0"));
+  tree = kTree;
+  tree.latency_ns.pop_back();
+  EXPECT_THAT(error(tree), HasSubstr("tree: sizes differ"));
+  tree = {.parent = {3, 3, 3}, .latency_ns = {1, 1, 1}, .bandwidth_bytes_per_s = {1, 1, 1}};
+  EXPECT_THAT(error(tree), HasSubstr("tree: sizes differ"));
+  // A tower of 70 switches with the nodes on top of it.
+  tree = {};
+  for (uint32_t v = 0; v < 73; ++v) {
+    tree.parent.push_back(v < 3 ? 72 : v == 3 ? kNoParent : v - 1);
+    tree.latency_ns.push_back(1);
+    tree.bandwidth_bytes_per_s.push_back(1);
+  }
+  EXPECT_THAT(error(tree), HasSubstr("tree: too deep"));
+}
+
+TEST(BroadcastCostsTest, RefusesBadFigures) {
+  const auto error = [](std::vector<int64_t> send, std::vector<int64_t> receive, uint64_t bytes) {
+    return std::string(BroadcastCosts::FromTree(kTree, send, receive, bytes).status().message());
+  };
+  EXPECT_THAT(error({}, {}, 1), HasSubstr("overheads: not one of each kind a node"));
+  EXPECT_THAT(error({1, 1, 1}, {1, 1}, 1), HasSubstr("overheads: not one of each kind a node"));
+  EXPECT_THAT(error({1, -1, 1}, {1, 1, 1}, 1), HasSubstr("overhead: out of range (ns=-1"));
+  EXPECT_THAT(error({1, 1, 1}, {1, topology::kTimeNsMax + 1, 1}, 1), HasSubstr("overhead: out of range"));
+  EXPECT_THAT(error({1, 1, 1}, {1, 1, 1}, (uint64_t{1} << 33) + 1), HasSubstr("message: too long"));
+  CostTree slow = kTree;
+  slow.bandwidth_bytes_per_s[0] = 1;
+  const std::vector<int64_t> ones = {1, 1, 1};
+  EXPECT_THAT(std::string(BroadcastCosts::FromTree(slow, ones, ones, uint64_t{1} << 33).status().message()),
+              HasSubstr("costs: a broadcast could take too long"));
+}
+
+TEST(BroadcastCostsTest, RefusesBadMatrices) {
+  const std::vector<int64_t> two = {1, 1}, four = {1, 1, 1, 1};
+  const auto error = [&](const std::vector<int64_t>& latency, const std::vector<int64_t>& bandwidth) {
+    return std::string(BroadcastCosts::FromMatrices(latency, bandwidth, two, two, 10).status().message());
+  };
+  EXPECT_EQ(error(four, four), "");
+  EXPECT_EQ(error({-1, 1, 1, 0}, {0, 1, 1, -7}), "") << "the diagonal has no meaning";
+  EXPECT_THAT(error(two, four), HasSubstr("matrix: sizes differ"));
+  EXPECT_THAT(error({1, -1, 1, 1}, four), HasSubstr("pair 1: latency out of range (latency_ns=-1"));
+  EXPECT_THAT(error(four, {1, 1, 0, 1}), HasSubstr("pair 2: bandwidth must be positive"));
+  const std::vector<int64_t> many(BroadcastCosts::kMatrixNodesMax + 1, 1);
+  EXPECT_THAT(std::string(BroadcastCosts::FromMatrices(four, four, many, many, 10).status().message()),
+              HasSubstr("matrix: too many nodes (nodes=2001, limit=2000)"));
+}
+
+}  // namespace
+}  // namespace copse::planner

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Golden vectors: clusters with the edges and times that each algorithm must give. docs/reference/sim.md has the
+// format.
+#ifndef COPSE_PLANNER_ALGORITHMS_GOLDEN_VECTOR_H_
+#define COPSE_PLANNER_ALGORITHMS_GOLDEN_VECTOR_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/algorithms/broadcast_costs.h"
+#include "planner/algorithms/broadcast_tree.h"
+
+namespace copse::planner {
+
+struct GoldenResult {
+  std::string algorithm;
+  int64_t done_ns = 0;
+  std::vector<BroadcastEdge> edges;
+  std::optional<uint32_t> phase1_edges;
+  std::vector<int64_t> arrival_ns;  // empty: not given
+};
+
+struct GoldenVector {
+  std::string name;
+  uint32_t root = 0;
+  uint64_t bytes = 0;
+  BroadcastCosts costs;  // with its matrix
+  std::vector<GoldenResult> results;
+  std::optional<int64_t> lower_bound_ns;
+};
+
+// Errors: INVALID_ARGUMENT "what: why (thing=value, limit=value)" for everything that is not such a file.
+absl::StatusOr<GoldenVector> ParseGoldenVector(std::string_view text);
+
+// `best` may be this much slower than the reference for it.
+inline constexpr int64_t kGoldenBestPercentMax = 103;
+
+struct GoldenComparison {
+  uint32_t passed = 0;              // algorithms, and the lower bound
+  std::vector<std::string> failed;  // a line each
+};
+
+// Runs every algorithm that the vector has a result of.
+GoldenComparison CompareWithGolden(const GoldenVector& vector);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_ALGORITHMS_GOLDEN_VECTOR_H_

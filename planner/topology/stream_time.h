@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COPSE_PLANNER_TOPOLOGY_STREAM_TIME_H_
+#define COPSE_PLANNER_TOPOLOGY_STREAM_TIME_H_
+
+#include <cstdint>
+
+namespace copse::topology {
+
+// Time for the tail of a message to follow its head: floor((bytes - 1) * 10^9 / bandwidth); 0 for at most one byte.
+// bytes <= 2^33.
+inline int64_t StreamNs(uint64_t bytes, int64_t bandwidth_bytes_per_s) {
+  if (bytes <= 1) return 0;
+  return static_cast<int64_t>((bytes - 1) * 1'000'000'000 / static_cast<uint64_t>(bandwidth_bytes_per_s));
+}
+
+}  // namespace copse::topology
+
+#endif  // COPSE_PLANNER_TOPOLOGY_STREAM_TIME_H_
