@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/measure/tree_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/measure/link_paths.h"
+
+namespace copse::measure {
+namespace {
+
+// A measurement is never trusted beyond this, however well it repeats: a part of itself, and a clock's grain.
+constexpr double kTrustShare = 0.01;
+constexpr double kTrustNs = 1'000;
+// Rates that differ by less are the same rate.
+constexpr double kRateTie = 0.15;
+constexpr size_t kStepsMax = 4'000;
+constexpr int kFixRoundsMax = 20;
+constexpr int kRoundsMax = 100;
+constexpr double kSettledNs = 0.01;
+
+struct Row {
+  std::vector<uint32_t> links;
+  double latency_ns = 0;
+  double weight = 0;
+  double residual_ns = 0;  // measured minus fitted
+  const PairMeasurement* measurement = nullptr;
+};
+
+class Fitter {
+ public:
+  Fitter(const topology::Topology& tree, absl::Span<const PairMeasurement> measurements) : tree_(tree), paths_(&tree) {
+    for (const PairMeasurement& measurement : measurements) {
+      Row row;
+      paths_.Between(measurement.pair, &row.links);
+      row.latency_ns = static_cast<double>(measurement.latency_ns);
+      const double doubt = kTrustNs + static_cast<double>(measurement.latency_spread_ns) + kTrustShare * row.latency_ns;
+      row.weight = 1 / (doubt * doubt);
+      row.measurement = &measurement;
+      rows_.push_back(std::move(row));
+    }
+    rows_of_.resize(paths_.link_count());
+    for (uint32_t r = 0; r < rows_.size(); ++r) {
+      for (const uint32_t link : rows_[r].links) rows_of_[link].push_back(r);
+    }
+    fits_.resize(paths_.link_count());
+    for (uint32_t s = 0; s < tree.switches().size(); ++s) {
+      fits_[s] = {.latency_ns = tree.switches()[s].latency_ns,
+                  .bandwidth_bytes_per_s = tree.switches()[s].bandwidth_bytes_per_s};
+    }
+    for (uint32_t n = 0; n < tree.nodes().size(); ++n) {
+      fits_[paths_.OfNode(n)] = {.latency_ns = tree.nodes()[n].latency_ns,
+                                 .bandwidth_bytes_per_s = tree.nodes()[n].bandwidth_bytes_per_s};
+    }
+  }
+
+  TreeFit Fit() {
+    FindChains();
+    SolveLatencies();
+    BoundRates();
+    TreeFit fit;
+    const auto switches = static_cast<ptrdiff_t>(tree_.switches().size());
+    fit.switches.assign(fits_.begin(), fits_.begin() + switches);
+    fit.nodes.assign(fits_.begin() + switches, fits_.end());
+    double squares = 0, worst = 0;
+    for (const Row& row : rows_) {
+      squares += row.residual_ns * row.residual_ns;
+      worst = std::max(worst, std::abs(row.residual_ns));
+    }
+    if (!rows_.empty()) fit.latency_error_ns = std::llround(std::sqrt(squares / static_cast<double>(rows_.size())));
+    fit.latency_error_ns_max = std::llround(worst);
+    return fit;
+  }
+
+ private:
+  // Links that every measurement crosses together or not at all: only their sum can be told. `chain_` numbers them.
+  void FindChains() {
+    chain_.assign(fits_.size(), kNone);
+    std::vector<std::pair<const std::vector<uint32_t>*, uint32_t>> links;
+    for (uint32_t link = 0; link < fits_.size(); ++link) {
+      if (!rows_of_[link].empty()) links.emplace_back(&rows_of_[link], link);
+    }
+    std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) {
+      return *a.first != *b.first ? *a.first < *b.first : a.second < b.second;
+    });
+    for (size_t i = 0; i < links.size(); ++i) {
+      if (i == 0 || *links[i].first != *links[i - 1].first) chains_.emplace_back();
+      chains_.back().push_back(links[i].second);
+      chain_[links[i].second] = static_cast<uint32_t>(chains_.size() - 1);
+    }
+    for (const std::vector<uint32_t>& chain : chains_) {
+      for (const uint32_t link : chain) {
+        fits_[link].latency_doubt = chain.size() == 1 ? LatencyDoubt::kMeasured : LatencyDoubt::kShared;
+      }
+    }
+  }
+
+  // What chain `c` gains by being longer: the gradient, turned downhill.
+  double Pull(uint32_t c) const {
+    double pull = 0;
+    for (const uint32_t r : rows_of_[chains_[c].front()]) pull += rows_[r].weight * rows_[r].residual_ns;
+    return pull;
+  }
+  double Weights(uint32_t c) const {
+    double weights = 0;
+    for (const uint32_t r : rows_of_[chains_[c].front()]) weights += rows_[r].weight;
+    return weights;
+  }
+
+  // Conjugate gradients for the normal equations, by Jacobi's preconditioner; chains that are fixed stay.
+  void Descend(const std::vector<std::vector<uint32_t>>& chains_of, const std::vector<bool>& fixed,
+               std::vector<double>* value) {
+    const size_t count = chains_.size();
+    std::vector<double> pull(count), direction(count), along(rows_.size()), diagonal(count);
+    for (uint32_t c = 0; c < count; ++c) diagonal[c] = Weights(c);
+    double before = 0;
+    for (size_t step = 0; step < std::min<size_t>(kStepsMax, 4 * count + 8); ++step) {
+      double squares = 0, largest = 0;
+      for (uint32_t c = 0; c < count; ++c) {
+        pull[c] = fixed[c] ? 0 : Pull(c);
+        squares += pull[c] * pull[c] / diagonal[c];
+        largest = std::max(largest, std::abs(pull[c]) / diagonal[c]);
+      }
+      if (largest < kSettledNs) return;
+      for (uint32_t c = 0; c < count; ++c) {
+        direction[c] = pull[c] / diagonal[c] + (step == 0 ? 0 : squares / before * direction[c]);
+      }
+      before = squares;
+      double curvature = 0;
+      for (uint32_t r = 0; r < rows_.size(); ++r) {
+        along[r] = 0;
+        for (const uint32_t c : chains_of[r]) along[r] += direction[c];
+        curvature += rows_[r].weight * along[r] * along[r];
+      }
+      if (!(curvature > 0)) return;
+      const double length = squares / curvature;
+      for (uint32_t c = 0; c < count; ++c) (*value)[c] += length * direction[c];
+      for (uint32_t r = 0; r < rows_.size(); ++r) rows_[r].residual_ns -= length * along[r];
+    }
+  }
+
+  // Coordinate descent, which lets those that were fixed at zero grow again.
+  void Polish(std::vector<double>* value) {
+    for (int round = 0; round < kRoundsMax; ++round) {
+      double moved = 0;
+      for (uint32_t c = 0; c < chains_.size(); ++c) {
+        const double step = std::max(Pull(c) / Weights(c), -(*value)[c]);
+        (*value)[c] += step;
+        for (const uint32_t r : rows_of_[chains_[c].front()]) rows_[r].residual_ns -= step;
+        moved = std::max(moved, std::abs(step));
+      }
+      if (moved < kSettledNs) break;
+    }
+  }
+
+  void SolveLatencies() {
+    std::vector<double> value(chains_.size());
+    std::vector<std::vector<uint32_t>> chains_of(rows_.size());
+    for (uint32_t c = 0; c < chains_.size(); ++c) {
+      for (const uint32_t r : rows_of_[chains_[c].front()]) chains_of[r].push_back(c);
+    }
+    // Starts not from the old figures, which may be of another cluster, but from even shares of what was measured.
+    for (uint32_t c = 0; c < chains_.size(); ++c) {
+      double least = INFINITY;
+      for (const uint32_t r : rows_of_[chains_[c].front()]) {
+        least = std::min(least, rows_[r].latency_ns / static_cast<double>(chains_of[r].size()));
+      }
+      value[c] = least;
+    }
+    for (uint32_t r = 0; r < rows_.size(); ++r) {
+      rows_[r].residual_ns = rows_[r].latency_ns;
+      for (const uint32_t c : chains_of[r]) rows_[r].residual_ns -= value[c];
+    }
+    // Those that come out below zero are zero, and the others are solved for again.
+    std::vector<bool> fixed(chains_.size());
+    for (int round = 0; round < kFixRoundsMax; ++round) {
+      Descend(chains_of, fixed, &value);
+      bool any = false;
+      for (uint32_t c = 0; c < chains_.size(); ++c) {
+        if (fixed[c] || value[c] >= 0) continue;
+        for (const uint32_t r : rows_of_[chains_[c].front()]) rows_[r].residual_ns += value[c];
+        value[c] = 0;
+        fixed[c] = any = true;
+      }
+      if (!any) break;
+    }
+    Polish(&value);
+    for (uint32_t c = 0; c < chains_.size(); ++c) {
+      double weights = 0, squares = 0, own = INFINITY;
+      for (const uint32_t r : rows_of_[chains_[c].front()]) {
+        weights += rows_[r].weight;
+        squares += rows_[r].weight * rows_[r].residual_ns * rows_[r].residual_ns;
+        own = std::min(own, static_cast<double>(rows_[r].measurement->latency_spread_ns));
+      }
+      double before = 0;
+      for (const uint32_t link : chains_[c]) before += static_cast<double>(fits_[link].latency_ns);
+      for (const uint32_t link : chains_[c]) {
+        const double share = before > 0 ? static_cast<double>(fits_[link].latency_ns) / before
+                                        : 1 / static_cast<double>(chains_[c].size());
+        fits_[link].latency_spread_ns = std::llround(std::sqrt(squares / weights) + own);
+        fits_[link].latency_ns = std::llround(value[c] * share);
+      }
+    }
+    // A switch at the end of a chain where fewer than three measured branches meet, and pairs that were not measured:
+    // what remains free shows as directions in which nothing changes.
+    FindFreeLinks(chains_of);
+  }
+
+  // Marks chains whose latency another choice of latencies could replace without changing any measured sum.
+  // Gauss-Jordan elimination of the incidence of pairs and chains, for clusters of moderate size; beyond, the
+  // sampling's own argument stands (sampling.h).
+  void FindFreeLinks(const std::vector<std::vector<uint32_t>>& chains_of) {
+    constexpr size_t kEliminatedMax = 600;
+    const size_t columns = chains_.size();
+    if (columns > kEliminatedMax) return;
+    std::vector<std::vector<double>> basis;  // reduced rows, each with a pivot
+    std::vector<size_t> pivots;
+    for (const std::vector<uint32_t>& chains : chains_of) {
+      std::vector<double> row(columns);
+      for (const uint32_t c : chains) row[c] = 1;
+      for (size_t b = 0; b < basis.size(); ++b) {
+        const double factor = row[pivots[b]];
+        if (factor == 0) continue;
+        for (size_t c = 0; c < columns; ++c) row[c] -= factor * basis[b][c];
+      }
+      size_t pivot = 0;
+      for (size_t c = 1; c < columns; ++c) {
+        if (std::abs(row[c]) > std::abs(row[pivot])) pivot = c;
+      }
+      if (columns == 0 || std::abs(row[pivot]) < 1e-6) continue;
+      const double scale = row[pivot];
+      for (double& entry : row) entry /= scale;
+      for (std::vector<double>& other : basis) {
+        const double factor = other[pivot];
+        if (factor == 0) continue;
+        for (size_t c = 0; c < columns; ++c) other[c] -= factor * row[c];
+      }
+      basis.push_back(std::move(row));
+      pivots.push_back(pivot);
+    }
+    // Determined are the pivots whose row has nothing else.
+    std::vector<bool> determined(columns);
+    for (size_t b = 0; b < basis.size(); ++b) {
+      bool alone = true;
+      for (size_t c = 0; c < columns; ++c) alone = alone && (c == pivots[b] || std::abs(basis[b][c]) < 1e-6);
+      determined[pivots[b]] = alone;
+    }
+    for (size_t c = 0; c < columns; ++c) {
+      if (determined[c]) continue;
+      for (const uint32_t link : chains_[c]) fits_[link].latency_doubt = LatencyDoubt::kShared;
+    }
+  }
+
+  void BoundRates() {
+    std::vector<double> least(fits_.size());
+    for (const Row& row : rows_) {
+      const auto rate = static_cast<double>(row.measurement->bandwidth_bytes_per_s);
+      for (const uint32_t link : row.links) least[link] = std::max(least[link], rate);
+    }
+    for (uint32_t link = 0; link < fits_.size(); ++link) {
+      if (least[link] <= 0) continue;
+      fits_[link].bandwidth_bytes_per_s = std::llround(least[link]);
+      fits_[link].rate_doubt = RateDoubt::kAtLeast;
+    }
+    for (const Row& row : rows_) {
+      const auto rate = static_cast<double>(row.measurement->bandwidth_bytes_per_s);
+      if (rate <= 0) continue;
+      std::vector<uint32_t> slowest;
+      for (const uint32_t link : row.links) {
+        if (least[link] <= rate * (1 + kRateTie)) slowest.push_back(link);
+      }
+      for (const uint32_t link : slowest) {
+        RateDoubt& doubt = fits_[link].rate_doubt;
+        doubt = std::min(doubt, slowest.size() == 1 ? RateDoubt::kBottleneck : RateDoubt::kTied);
+      }
+    }
+  }
+
+  static constexpr uint32_t kNone = 0xffffffff;
+
+  const topology::Topology& tree_;
+  const LinkPaths paths_;
+  std::vector<Row> rows_;
+  std::vector<std::vector<uint32_t>> rows_of_;  // by link
+  std::vector<LinkFit> fits_;                   // by link
+  std::vector<uint32_t> chain_;                 // by link; kNone: unmeasured
+  std::vector<std::vector<uint32_t>> chains_;   // their links
+};
+
+}  // namespace
+
+const char* LatencyDoubtName(LatencyDoubt doubt) {
+  switch (doubt) {
+    case LatencyDoubt::kMeasured:
+      return "measured";
+    case LatencyDoubt::kShared:
+      return "shared";
+    case LatencyDoubt::kUnmeasured:
+      return "unmeasured";
+  }
+  return "";
+}
+
+const char* RateDoubtName(RateDoubt doubt) {
+  switch (doubt) {
+    case RateDoubt::kBottleneck:
+      return "bottleneck";
+    case RateDoubt::kTied:
+      return "tied";
+    case RateDoubt::kAtLeast:
+      return "at-least";
+    case RateDoubt::kUnmeasured:
+      return "unmeasured";
+  }
+  return "";
+}
+
+absl::StatusOr<TreeFit> FitTree(const topology::Topology& tree, absl::Span<const PairMeasurement> measurements) {
+  for (const PairMeasurement& m : measurements) {
+    const size_t nodes = tree.nodes().size();
+    if (m.pair.a >= nodes || m.pair.b >= nodes || m.pair.a == m.pair.b) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("measurement: pair (a=", m.pair.a, ", b=", m.pair.b, ", nodes=", nodes, ")"));
+    }
+    if (m.latency_ns < 0 || m.latency_spread_ns < 0 || m.bandwidth_bytes_per_s < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "measurement between ", tree.nodes()[m.pair.a].name, " and ", tree.nodes()[m.pair.b].name,
+          ": negative (latency_ns=", m.latency_ns, ", bandwidth_bytes_per_s=", m.bandwidth_bytes_per_s, ")"));
+    }
+  }
+  return Fitter(tree, measurements).Fit();
+}
+
+absl::StatusOr<topology::Topology> ApplyFit(const topology::Topology& tree, const TreeFit& fit) {
+  std::vector<topology::Switch> switches = tree.switches();
+  std::vector<topology::Node> nodes = tree.nodes();
+  const auto apply = [](const LinkFit& link, auto* to) {
+    // A topology has no links that take no time.
+    if (link.latency_doubt != LatencyDoubt::kUnmeasured) to->latency_ns = std::max<int64_t>(1, link.latency_ns);
+    if (link.rate_doubt != RateDoubt::kUnmeasured) to->bandwidth_bytes_per_s = link.bandwidth_bytes_per_s;
+  };
+  for (size_t s = 0; s < switches.size(); ++s) {
+    if (s != tree.root_switch()) apply(fit.switches[s], &switches[s]);
+  }
+  for (size_t n = 0; n < nodes.size(); ++n) apply(fit.nodes[n], &nodes[n]);
+  return topology::Topology::Create(std::move(switches), std::move(nodes), tree.costs());
+}
+
+}  // namespace copse::measure

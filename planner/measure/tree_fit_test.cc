@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/measure/tree_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "base/prng.h"
+#include "planner/measure/random_tree.h"
+#include "planner/measure/sampling.h"
+
+namespace copse::measure {
+namespace {
+
+// The tree as an administrator might know it: without figures.
+topology::Topology Bare(const topology::Topology& tree) {
+  std::vector<topology::Switch> switches = tree.switches();
+  std::vector<topology::Node> nodes = tree.nodes();
+  for (topology::Switch& s : switches) s.latency_ns = 1'000, s.bandwidth_bytes_per_s = 1'000'000'000;
+  for (topology::Node& n : nodes) n.latency_ns = 1'000, n.bandwidth_bytes_per_s = 1'000'000'000;
+  return *topology::Topology::Create(switches, nodes);
+}
+
+std::vector<NodePair> Sampled(const topology::Topology& tree) {
+  return SampleTree(tree, std::vector<bool>(tree.nodes().size(), true));
+}
+
+// Switches with one link up and one down: only their sum can be told.
+bool PassesOn(const topology::Topology& tree, uint32_t s) {
+  uint32_t degree = s == tree.root_switch() ? 0 : 1;
+  for (const topology::Switch& other : tree.switches()) degree += other.parent == s;
+  for (const topology::Node& node : tree.nodes()) degree += node.parent == s;
+  return degree < 3;
+}
+
+TEST(FitTreeTest, ExactMeasurementsGiveExactLatencies) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Prng prng(seed);
+    const topology::Topology truth = RandomTree(&prng, 4);
+    const auto fit = FitTree(Bare(truth), Measure(truth, Sampled(truth), 0, 0, &prng));
+    ASSERT_TRUE(fit.ok()) << fit.status();
+    for (uint32_t n = 0; n < truth.nodes().size(); ++n) {
+      EXPECT_EQ(fit->nodes[n].latency_doubt, LatencyDoubt::kMeasured) << "seed " << seed;
+      EXPECT_NEAR(fit->nodes[n].latency_ns, truth.nodes()[n].latency_ns, 200) << "seed " << seed << " node " << n;
+    }
+    for (uint32_t s = 0; s < truth.switches().size(); ++s) {
+      if (s == truth.root_switch()) continue;
+      ASSERT_FALSE(PassesOn(truth, s));
+      EXPECT_EQ(fit->switches[s].latency_doubt, LatencyDoubt::kMeasured) << "seed " << seed;
+      EXPECT_NEAR(fit->switches[s].latency_ns, truth.switches()[s].latency_ns, 500)
+          << "seed " << seed << " switch " << s;
+    }
+    EXPECT_LE(fit->latency_error_ns, 200);
+  }
+}
+
+TEST(FitTreeTest, NoisyMeasurementsStayWithinTheNoise) {
+  constexpr int64_t kNoiseNs = 20'000;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Prng prng(seed);
+    const topology::Topology truth = RandomTree(&prng, 3);
+    const auto fit = FitTree(Bare(truth), Measure(truth, Sampled(truth), kNoiseNs, 0.1, &prng));
+    ASSERT_TRUE(fit.ok());
+    // A link is half a sum of three measurements, or a difference of two such.
+    for (uint32_t n = 0; n < truth.nodes().size(); ++n) {
+      EXPECT_NEAR(fit->nodes[n].latency_ns, truth.nodes()[n].latency_ns, 1.5 * kNoiseNs) << "seed " << seed;
+    }
+    for (uint32_t s = 0; s < truth.switches().size(); ++s) {
+      if (s == truth.root_switch()) continue;
+      EXPECT_NEAR(fit->switches[s].latency_ns, truth.switches()[s].latency_ns, 3 * kNoiseNs) << "seed " << seed;
+    }
+  }
+}
+
+TEST(FitTreeTest, RatesOfBottlenecksAreFoundAndOthersAreLowerBounds) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Prng prng(seed);
+    const topology::Topology truth = RandomTree(&prng, 3);
+    const auto fit = FitTree(Bare(truth), Measure(truth, Sampled(truth), 0, 0.05, &prng));
+    ASSERT_TRUE(fit.ok());
+    const auto check = [&](const LinkFit& link, int64_t rate) {
+      EXPECT_NE(link.rate_doubt, RateDoubt::kUnmeasured);
+      // Never above the truth; and a bottleneck is not below it.
+      EXPECT_LE(link.bandwidth_bytes_per_s, rate) << "seed " << seed;
+      if (link.rate_doubt == RateDoubt::kBottleneck) {
+        EXPECT_GE(static_cast<double>(link.bandwidth_bytes_per_s), 0.94 * static_cast<double>(rate)) << "seed " << seed;
+      }
+    };
+    for (uint32_t n = 0; n < truth.nodes().size(); ++n) check(fit->nodes[n], truth.nodes()[n].bandwidth_bytes_per_s);
+    for (uint32_t s = 0; s < truth.switches().size(); ++s) {
+      if (s != truth.root_switch()) check(fit->switches[s], truth.switches()[s].bandwidth_bytes_per_s);
+    }
+  }
+}
+
+TEST(FitTreeTest, OfTwoLinksInARowOnlyTheSumIsKnown) {
+  std::vector<topology::Switch> switches = {{.name = "core"}, {.name = "rack", .parent = 0, .latency_ns = 3'000}};
+  std::vector<topology::Node> nodes = {{.name = "a", .parent = 0, .latency_ns = 1'000},
+                                       {.name = "b", .parent = 0, .latency_ns = 1'000},
+                                       {.name = "c", .parent = 1, .latency_ns = 1'000}};
+  for (topology::Switch& s : switches) s.bandwidth_bytes_per_s = 1'000'000;
+  for (topology::Node& n : nodes) n.overhead_ns = 1, n.bandwidth_bytes_per_s = 1'000'000;
+  const topology::Topology tree = *topology::Topology::Create(switches, nodes);
+  const auto fit = FitTree(tree, {{.pair = {0, 1}, .latency_ns = 20'000},
+                                  {.pair = {0, 2}, .latency_ns = 50'000},
+                                  {.pair = {1, 2}, .latency_ns = 50'000}});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_EQ(fit->nodes[0].latency_doubt, LatencyDoubt::kMeasured);
+  EXPECT_NEAR(fit->nodes[0].latency_ns, 10'000, 10);
+  EXPECT_EQ(fit->nodes[2].latency_doubt, LatencyDoubt::kShared);
+  EXPECT_EQ(fit->switches[1].latency_doubt, LatencyDoubt::kShared);
+  // As 3 to 1, which is what was known.
+  EXPECT_NEAR(fit->switches[1].latency_ns, 30'000, 10);
+  EXPECT_NEAR(fit->nodes[2].latency_ns, 10'000, 10);
+}
+
+TEST(FitTreeTest, WhatIsNotMeasuredStaysAndSaysSo) {
+  const topology::Topology tree = *topology::FlatTopology({"a", "b", "c"});
+  const auto fit = FitTree(tree, {{.pair = {0, 1}, .latency_ns = 90'000, .bandwidth_bytes_per_s = 1'000'000}});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_EQ(fit->nodes[0].latency_doubt, LatencyDoubt::kShared);
+  EXPECT_EQ(fit->nodes[0].latency_ns, 45'000);
+  EXPECT_EQ(fit->nodes[0].rate_doubt, RateDoubt::kTied);
+  EXPECT_EQ(fit->nodes[2].latency_doubt, LatencyDoubt::kUnmeasured);
+  EXPECT_EQ(fit->nodes[2].rate_doubt, RateDoubt::kUnmeasured);
+  const auto applied = ApplyFit(tree, *fit);
+  ASSERT_TRUE(applied.ok());
+  EXPECT_EQ(applied->nodes()[0].latency_ns, 45'000);
+  EXPECT_EQ(applied->nodes()[0].bandwidth_bytes_per_s, 1'000'000);
+  EXPECT_EQ(applied->nodes()[2], tree.nodes()[2]);
+}
+
+TEST(FitTreeTest, ContradictionsShowAsError) {
+  const topology::Topology tree = *topology::FlatTopology({"a", "b", "c"});
+  // No triangle: a switch cannot be nearer than that.
+  const auto fit = FitTree(tree, {{.pair = {0, 1}, .latency_ns = 10'000},
+                                  {.pair = {0, 2}, .latency_ns = 10'000},
+                                  {.pair = {1, 2}, .latency_ns = 1'000'000}});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_GT(fit->latency_error_ns, 1'000);
+  EXPECT_GT(fit->latency_error_ns_max, fit->latency_error_ns);
+  for (const LinkFit& node : fit->nodes) EXPECT_GE(node.latency_ns, 0);
+}
+
+TEST(FitTreeTest, NothingMeasuredIsNoError) {
+  const topology::Topology tree = *topology::FlatTopology({"a", "b"});
+  const auto fit = FitTree(tree, {});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_EQ(fit->nodes[0].latency_ns, tree.nodes()[0].latency_ns);
+  EXPECT_EQ(fit->latency_error_ns, 0);
+}
+
+TEST(FitTreeTest, RefusesBadMeasurements) {
+  const topology::Topology tree = *topology::FlatTopology({"a", "b"});
+  for (const PairMeasurement& bad : {PairMeasurement{.pair = {0, 0}}, PairMeasurement{.pair = {0, 2}},
+                                     PairMeasurement{.pair = {0, 1}, .latency_ns = -1},
+                                     PairMeasurement{.pair = {0, 1}, .bandwidth_bytes_per_s = -1}}) {
+    EXPECT_EQ(FitTree(tree, {bad}).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace copse::measure
