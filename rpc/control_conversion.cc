@@ -196,6 +196,34 @@ void Put(const schedule::TraceQuery& from, v1::TraceQuery* to) {
   if (from.last_ns >= 0) to->set_last_ns(from.last_ns);
 }
 
+void Put(const schedule::MeasureReply& from, v1::MeasureReply* to) {
+  to->set_query(from.query);
+  Put(from.why, to->mutable_why());
+  to->set_pings(from.pings);
+  to->set_round_trip_ns(from.round_trip_ns);
+  to->set_round_trip_median_ns(from.round_trip_median_ns);
+  to->set_send_ns(from.send_ns);
+  to->set_receive_ns(from.receive_ns);
+  to->set_peer_send_ns(from.peer_send_ns);
+  to->set_peer_receive_ns(from.peer_receive_ns);
+  to->set_bulk_bytes(from.bulk_bytes);
+  to->set_bulk_ns(from.bulk_ns);
+  to->set_bulk_steady(from.bulk_steady);
+}
+
+void Put(const schedule::MeasureQuery& from, v1::MeasureQuery* to) {
+  to->set_query(from.query);
+  to->mutable_peer()->set_name(ToUtf8(from.peer.name));
+  to->mutable_peer()->set_incarnation(from.peer.incarnation.value());
+  to->mutable_peer()->set_worker_address(from.peer.worker_address);
+  to->set_active(from.active);
+  to->set_pings(from.pings);
+  to->set_ping_ns_max(from.ping_ns_max);
+  to->set_bulk_bytes_max(from.bulk_bytes_max);
+  to->set_bulk_ns_max(from.bulk_ns_max);
+  to->set_timeout_ns(from.timeout_ns);
+}
+
 void Put(const schedule::Registered& from, v1::Registered* to) {
   to->set_accepted(from.accepted);
   Put(from.why, to->mutable_why());
@@ -432,6 +460,52 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::TraceReply& from) {
                               .records = from.records()};
 }
 
+// Times and bytes that a sum of many cannot overflow.
+absl::Status CheckMeasured(std::string_view what, int64_t value, int64_t limit) {
+  if (value >= 0 && value <= limit) return absl::OkStatus();
+  return Bad(absl::StrCat(AbslView(what), ": out of range (value=", value, ", limit=", limit, ")"));
+}
+
+absl::StatusOr<schedule::FromDaemon> Take(const v1::MeasureReply& from) {
+  for (const int64_t time : {from.round_trip_ns(), from.round_trip_median_ns(), from.send_ns(), from.receive_ns(),
+                             from.peer_send_ns(), from.peer_receive_ns(), from.bulk_ns()}) {
+    RETURN_IF_ERROR(CheckMeasured("measure_reply: time", time, schedule::kMeasureNsMax));
+  }
+  RETURN_IF_ERROR(CheckCount("measure_reply: bytes", from.bulk_bytes(), schedule::kMeasureBytesMax));
+  RETURN_IF_ERROR(CheckCount("measure_reply: pings", from.pings(), uint64_t{schedule::kMeasurePingsMax}));
+  return schedule::MeasureReply{.query = from.query(),
+                                .why = Take(from.why()),
+                                .pings = from.pings(),
+                                .round_trip_ns = from.round_trip_ns(),
+                                .round_trip_median_ns = from.round_trip_median_ns(),
+                                .send_ns = from.send_ns(),
+                                .receive_ns = from.receive_ns(),
+                                .peer_send_ns = from.peer_send_ns(),
+                                .peer_receive_ns = from.peer_receive_ns(),
+                                .bulk_bytes = from.bulk_bytes(),
+                                .bulk_ns = from.bulk_ns(),
+                                .bulk_steady = from.bulk_steady()};
+}
+
+absl::StatusOr<schedule::ToDaemon> Take(const v1::MeasureQuery& from) {
+  RETURN_IF_ERROR(CheckWord("measure_query: peer", from.peer().name(), kNodeNameBytesMax));
+  RETURN_IF_ERROR(CheckCount("measure_query: bytes of address", from.peer().worker_address().size(), kAddressBytesMax));
+  RETURN_IF_ERROR(CheckCount("measure_query: pings", from.pings(), uint64_t{schedule::kMeasurePingsMax}));
+  RETURN_IF_ERROR(CheckCount("measure_query: bytes", from.bulk_bytes_max(), schedule::kMeasureBytesMax));
+  for (const int64_t time : {from.ping_ns_max(), from.bulk_ns_max(), from.timeout_ns()}) {
+    RETURN_IF_ERROR(CheckMeasured("measure_query: time", time, schedule::kMeasureNsMax));
+  }
+  return schedule::MeasureQuery{
+      .query = from.query(),
+      .peer = {from.peer().name(), Incarnation{from.peer().incarnation()}, from.peer().worker_address()},
+      .active = from.active(),
+      .pings = from.pings(),
+      .ping_ns_max = from.ping_ns_max(),
+      .bulk_bytes_max = from.bulk_bytes_max(),
+      .bulk_ns_max = from.bulk_ns_max(),
+      .timeout_ns = from.timeout_ns()};
+}
+
 absl::StatusOr<schedule::ToDaemon> Take(const v1::Prepare& from) {
   schedule::Prepare to;
   RETURN_IF_ERROR(Take("prepare", from.layout(), &to.layout));
@@ -475,6 +549,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::EpochQuery>) Put(m, proto->mutable_epoch_query());
         if constexpr (std::is_same_v<T, schedule::StatusReply>) Put(m, proto->mutable_status_reply());
         if constexpr (std::is_same_v<T, schedule::TraceReply>) Put(m, proto->mutable_trace_reply());
+        if constexpr (std::is_same_v<T, schedule::MeasureReply>) Put(m, proto->mutable_measure_reply());
       },
       message);
 }
@@ -492,6 +567,7 @@ void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::EndTeam>) proto->mutable_end_team()->set_team(m.team.value());
         if constexpr (std::is_same_v<T, schedule::StatusQuery>) Put(m, proto->mutable_status_query());
         if constexpr (std::is_same_v<T, schedule::TraceQuery>) Put(m, proto->mutable_trace_query());
+        if constexpr (std::is_same_v<T, schedule::MeasureQuery>) Put(m, proto->mutable_measure_query());
         if constexpr (std::is_same_v<T, schedule::Drain>) proto->mutable_drain()->set_on(m.on);
       },
       message);
@@ -519,6 +595,8 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return Take(proto.status_reply());
     case v1::FromDaemon::kTraceReply:
       return Take(proto.trace_reply());
+    case v1::FromDaemon::kMeasureReply:
+      return Take(proto.measure_reply());
     case v1::FromDaemon::MESSAGE_NOT_SET:
       break;
   }
@@ -555,6 +633,8 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
           .from = proto.trace_query().from(),
           .records = proto.trace_query().records(),
           .last_ns = proto.trace_query().has_last_ns() ? std::max<int64_t>(0, proto.trace_query().last_ns()) : -1};
+    case v1::ToDaemon::kMeasureQuery:
+      return Take(proto.measure_query());
     case v1::ToDaemon::kDrain:
       return schedule::Drain{proto.drain().on()};
     case v1::ToDaemon::MESSAGE_NOT_SET:

@@ -103,7 +103,19 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
           schedule::TeamBroken{TeamId{1}, {Failure::kMemberLost, "rank 3"}},
           schedule::EpochQuery{TeamId{1}, EpochId{2}},
           Status(),
-          Trace()};
+          Trace(),
+          schedule::MeasureReply{.query = 3,
+                                 .why = {Failure::kTimedOut, "late"},
+                                 .pings = 20,
+                                 .round_trip_ns = 21,
+                                 .round_trip_median_ns = 22,
+                                 .send_ns = 23,
+                                 .receive_ns = 24,
+                                 .peer_send_ns = 25,
+                                 .peer_receive_ns = 26,
+                                 .bulk_bytes = 27,
+                                 .bulk_ns = 28,
+                                 .bulk_steady = true}};
 }
 
 std::vector<schedule::ToDaemon> AllToDaemon() {
@@ -118,7 +130,15 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
           schedule::StatusQuery{5, true},
           schedule::TraceQuery{5, 6, 7, 8},
           schedule::TraceQuery{5, 6, 7, -1},
-          schedule::Drain{true}};
+          schedule::Drain{true},
+          schedule::MeasureQuery{.query = 3,
+                                 .peer = {"n2", Incarnation{4}, "address"},
+                                 .active = true,
+                                 .pings = 5,
+                                 .ping_ns_max = 6,
+                                 .bulk_bytes_max = 7,
+                                 .bulk_ns_max = 8,
+                                 .timeout_ns = 9}};
 }
 
 // Protocol buffers are easily compared; the structs are not. There and back must give the same bytes, and the fields

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "daemon/core/client_table.h"
 #include "daemon/core/engine_counters.h"
 #include "daemon/core/neighbours.h"
+#include "daemon/core/pair_meters.h"
 #include "daemon/core/peer_messages.h"
 #include "daemon/core/post_check.h"
 #include "daemon/core/team.h"
@@ -28,7 +30,7 @@ constexpr uint64_t kTurnBytes = 256 * 1024;
 
 }  // namespace
 
-class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
+class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMeterHost {
  public:
   Impl(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options)
       : clock_(clock),
@@ -39,6 +41,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
                  .memory_limit_bytes = options_.memory_limit_bytes,
                  .trace = options_.instruments == nullptr ? nullptr : options_.instruments->trace()}),
         neighbours_(transport),
+        meters_(this),
         clients_(&engine_, options_.clients_max),
         last_progress_(clock->Now()) {}
 
@@ -212,20 +215,25 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
   // --- The loop ---
 
   bool Progress() {
+    const bool measuring = !meters_.empty();
+    const absl::Time before = measuring ? clock_->Now() : absl::Time();
     bool any = engine_.Progress(kTurnBytes);
     const absl::Time now = clock_->Now();
+    if (measuring) turn_cost_ = now - before;
     // Whoever was stopped for a while must not take its own silence for the others'.
     if (now - last_progress_ > options_.node_timeout / 2) neighbours_.Forgive(now - last_progress_);
     last_progress_ = now;
     if (any && trace() != nullptr) trace()->Stamp(now);
     any |= HandlePeers();
+    any |= meters_.Progress();
     any |= PumpTeams();
     if (now >= next_tick_) Tick(now);
     return any;
   }
 
   absl::Time NextDeadline() const {
-    return neighbours_.size() == 0 && teams_.empty() ? absl::InfiniteFuture() : next_tick_;
+    if (neighbours_.size() == 0 && teams_.empty()) return absl::InfiniteFuture();
+    return std::min(next_tick_, meters_.NextDeadline());
   }
 
   // --- Administration ---
@@ -305,6 +313,24 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     return neighbours_.Acquire(node, clock_->Now());
   }
   void ReleaseNeighbour(Incarnation peer) override { neighbours_.Release(peer, clock_->Now()); }
+
+  // --- PairMeterHost ---
+
+  absl::Status ConnectForMeasuring(const schedule::TeamNode& peer) override {
+    if (peer.incarnation == options_.node.incarnation) return absl::InvalidArgumentError("that is this daemon itself");
+    return neighbours_.AcquireGuest(peer, clock_->Now());
+  }
+  void DisconnectAfterMeasuring(Incarnation peer) override { neighbours_.ReleaseGuest(peer, clock_->Now()); }
+  absl::Status SendToMeasured(Incarnation peer, const PeerMessage& message) override {
+    const EncodedPeerMessage encoded = EncodePeerMessage(message);
+    return engine_.SendControl(
+        peer, encoded.type,
+        absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()));
+  }
+  void OnMeasured(const schedule::MeasureReply& reply) override { SendToPlanner(reply); }
+
+  // --- TeamHost, again ---
+
   void OnTeamBroken(TeamId team, const FailureReport& why) override {
     SendToPlanner(schedule::TeamBroken{.team = team, .why = why});
   }
@@ -477,6 +503,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
     SendToPlanner(reply);
   }
 
+  void On(const schedule::MeasureQuery& m) { meters_.Start(m); }
+
   void On(const schedule::Drain& m) {
     if (m.on) {
       StartDrain("drained by the administrator");
@@ -545,19 +573,35 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
         ++heartbeats_received_;
         continue;
       }
+      if (const std::optional<MeterMessage> meter = AsMeterMessage(message)) {
+        meters_.OnMessage(from, *meter, turn_cost_);
+        continue;
+      }
       const TeamId id = std::visit(TeamOf{}, message);
       if (Team* team = FindTeam(id)) team->OnPeerMessage(from, message);
     }
-    for (const auto& [peer, why] : down) LoseNode(peer, why);
+    for (const auto& [peer, why] : down) {
+      // What is known of a node from measuring alone must not break a team that reaches it on another way.
+      const bool guest = neighbours_.OnlyGuest(peer);
+      meters_.OnPeerDown(peer, why);
+      if (guest) {
+        neighbours_.Lost(peer);
+      } else {
+        LoseNode(peer, why);
+      }
+    }
     FailBrokenFormations();
     return !down.empty() || !messages.empty();
   }
 
   struct TeamOf {
-    TeamId operator()(const HeartbeatMessage&) const { return TeamId(0); }
     template <typename Message>
     TeamId operator()(const Message& m) const {
-      return m.team;
+      if constexpr (requires { m.team; }) {
+        return m.team;
+      } else {
+        return TeamId(0);
+      }
     }
   };
 
@@ -592,6 +636,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost {
   bool has_events_ = false;  // before engine_ and teams_, which write it
   emu::Engine engine_;
   NeighbourTable neighbours_;
+  PairMeters meters_;         // ends before the connections that it lets go
+  absl::Duration turn_cost_;  // of the engine's last turn, while anything is measured
   ClientTable clients_;
   std::map<TeamId, std::unique_ptr<Team>> teams_;
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // whose joins a team answers

@@ -28,6 +28,31 @@ void NeighbourTable::Release(Incarnation peer, absl::Time now) {
   if (--it->second.users == 0) it->second.released = now;
 }
 
+absl::Status NeighbourTable::AcquireGuest(const schedule::TeamNode& node, absl::Time now) {
+  auto it = neighbours_.find(node.incarnation);
+  if (it == neighbours_.end()) {
+    RETURN_IF_ERROR(transport_->Connect({node.incarnation, node.worker_address}));
+    it = neighbours_
+             .emplace(node.incarnation,
+                      Neighbour{.node = node, .heard = now, .sent = absl::InfinitePast(), .released = now})
+             .first;
+  }
+  ++it->second.guests;
+  return absl::OkStatus();
+}
+
+void NeighbourTable::ReleaseGuest(Incarnation peer, absl::Time now) {
+  const auto it = neighbours_.find(peer);
+  if (it == neighbours_.end() || it->second.guests == 0) return;
+  --it->second.guests;
+  it->second.released = now;
+}
+
+bool NeighbourTable::OnlyGuest(Incarnation peer) const {
+  const auto it = neighbours_.find(peer);
+  return it != neighbours_.end() && it->second.users == 0 && it->second.guests > 0;
+}
+
 void NeighbourTable::Lost(Incarnation peer) {
   if (neighbours_.erase(peer) > 0) transport_->Disconnect(peer);
 }
@@ -61,7 +86,7 @@ std::vector<schedule::TeamNode> NeighbourTable::Silent(absl::Time now, absl::Dur
 
 void NeighbourTable::DropUnused(absl::Time now) {
   for (auto it = neighbours_.begin(); it != neighbours_.end();) {
-    if (it->second.users == 0 && now - it->second.released >= kLinger) {
+    if (it->second.users == 0 && it->second.guests == 0 && now - it->second.released >= kLinger) {
       transport_->Disconnect(it->first);
       it = neighbours_.erase(it);
     } else {

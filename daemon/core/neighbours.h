@@ -26,6 +26,12 @@ class NeighbourTable {
   // Each Acquire is matched by one Release. An error is the transport's.
   absl::Status Acquire(const schedule::TeamNode& node, absl::Time now);
   void Release(Incarnation peer, absl::Time now);
+  // A connection of which nobody expects anything: no heartbeats, and its silence means nothing. Matched by
+  // ReleaseGuest.
+  absl::Status AcquireGuest(const schedule::TeamNode& node, absl::Time now);
+  void ReleaseGuest(Incarnation peer, absl::Time now);
+  // Whether it is connected for guests alone: the end of such a connection is no evidence of a node's death.
+  bool OnlyGuest(Incarnation peer) const;
   // The connection is gone, or was declared so: forget it. Its Releases may still come.
   void Lost(Incarnation peer);
 
@@ -45,9 +51,10 @@ class NeighbourTable {
   struct Neighbour {
     schedule::TeamNode node;
     uint32_t users = 0;
+    uint32_t guests = 0;
     absl::Time heard;
     absl::Time sent;      // of the last heartbeat
-    absl::Time released;  // when users became 0
+    absl::Time released;  // when users, or guests, became 0
   };
   emu::Transport* transport_;
   std::map<Incarnation, Neighbour> neighbours_;

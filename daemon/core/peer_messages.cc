@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/peer_messages.h"
 
+#include <type_traits>
+
 #include "absl/strings/str_cat.h"
 #include "base/bytes.h"
+#include "offload_emu/packet.h"
 
 namespace copse::daemon {
 namespace {
 
 constexpr uint32_t kTextBytesMax = 1024;
+// Of a MeterBulk, before its filler: query, ack_every, last, the filler's length.
+constexpr uint32_t kBulkHeadBytes = 8 + 4 + 1 + 4;
+static_assert(kMeterBulkBytes <= emu::kControlBytesMax);
 
 void PutArguments(const schedule::CallArguments& arguments, ByteWriter* out) {
   out->Put(static_cast<uint8_t>(arguments.collective));
@@ -62,6 +68,40 @@ struct BodyWriter {
     out->Put(m.first_call.value());
     out->Put(m.label);
   }
+  void operator()(const MeterPing& m) const {
+    out->Put(m.query);
+    out->Put(m.number);
+  }
+  void operator()(const MeterPong& m) const {
+    out->Put(m.query);
+    out->Put(m.number);
+    out->Put(static_cast<uint64_t>(m.send_ns));
+    out->Put(static_cast<uint64_t>(m.receive_ns));
+  }
+  void operator()(const MeterBulk& m) const {
+    static const auto& filler = *new std::string(kMeterBulkBytes - kBulkHeadBytes, '\0');
+    out->Put(m.query);
+    out->Put(m.ack_every);
+    out->Put(static_cast<uint8_t>(m.last ? 1 : 0));
+    out->PutText(filler);
+  }
+  void operator()(const MeterAck& m) const {
+    out->Put(m.query);
+    out->Put(m.bytes);
+    out->Put(static_cast<uint64_t>(m.at_ns));
+  }
+  void operator()(const MeterEnd& m) const { out->Put(m.query); }
+};
+
+struct MeterTaker {
+  template <typename Message>
+  std::optional<MeterMessage> operator()(const Message& m) const {
+    if constexpr (std::is_constructible_v<MeterMessage, const Message&>) {
+      return MeterMessage(m);
+    } else {
+      return std::nullopt;
+    }
+  }
 };
 
 absl::Status Malformed(uint16_t type) {
@@ -69,6 +109,8 @@ absl::Status Malformed(uint16_t type) {
 }
 
 }  // namespace
+
+std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message) { return std::visit(MeterTaker{}, message); }
 
 EncodedPeerMessage EncodePeerMessage(const PeerMessage& message) {
   ByteWriter out;
@@ -122,6 +164,39 @@ absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view bo
       message = m;
       break;
     }
+    case PeerMessageType::kMeterPing: {
+      MeterPing m{.query = in.Get<uint64_t>()};
+      m.number = in.Get<uint32_t>();
+      message = m;
+      break;
+    }
+    case PeerMessageType::kMeterPong: {
+      MeterPong m{.query = in.Get<uint64_t>()};
+      m.number = in.Get<uint32_t>();
+      m.send_ns = static_cast<int64_t>(in.Get<uint64_t>());
+      m.receive_ns = static_cast<int64_t>(in.Get<uint64_t>());
+      message = m;
+      break;
+    }
+    case PeerMessageType::kMeterBulk: {
+      MeterBulk m{.query = in.Get<uint64_t>(), .bytes = kMeterBulkBytes};
+      m.ack_every = in.Get<uint32_t>();
+      m.last = in.Get<uint8_t>() == 1;
+      if (in.Get<uint32_t>() != kMeterBulkBytes - kBulkHeadBytes || body.size() != kMeterBulkBytes) {
+        return Malformed(type);
+      }
+      return m;  // nobody reads the filler
+    }
+    case PeerMessageType::kMeterAck: {
+      MeterAck m{.query = in.Get<uint64_t>()};
+      m.bytes = in.Get<uint64_t>();
+      m.at_ns = static_cast<int64_t>(in.Get<uint64_t>());
+      message = m;
+      break;
+    }
+    case PeerMessageType::kMeterEnd:
+      message = MeterEnd{.query = in.Get<uint64_t>()};
+      break;
     default:
       return absl::InvalidArgumentError(absl::StrCat("peer message: unknown (type=", type, ")"));
   }

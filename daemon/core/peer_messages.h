@@ -5,6 +5,7 @@
 #define COPSE_DAEMON_CORE_PEER_MESSAGES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -23,6 +24,11 @@ enum class PeerMessageType : uint16_t {
   kLeft = 4,
   kEpochAsk = 5,
   kEpochAnswer = 6,
+  kMeterPing = 7,
+  kMeterPong = 8,
+  kMeterBulk = 9,
+  kMeterAck = 10,
+  kMeterEnd = 11,
 };
 
 struct HeartbeatMessage {};
@@ -62,8 +68,39 @@ struct EpochAnswerMessage {
   uint32_t label = 0;  // that the sender issued for the asker in this epoch; 0: no edge
 };
 
-using PeerMessage =
-    std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage, EpochAnswerMessage>;
+// --- Measurements between two daemons (pair_meters.h); `query` is the planner's number for one ---
+struct MeterPing {
+  uint64_t query = 0;
+  uint32_t number = 0;
+};
+struct MeterPong {
+  uint64_t query = 0;
+  uint32_t number = 0;  // of the ping
+  int64_t send_ns = 0;  // what sending a pong, and receiving a ping, have taken the sender of this
+  int64_t receive_ns = 0;
+};
+// Fills a frame; `bytes` counts all that follows the frame's header.
+inline constexpr uint32_t kMeterBulkBytes = 16'000;
+struct MeterBulk {
+  uint64_t query = 0;
+  uint32_t bytes = 0;
+  uint32_t ack_every = 0;  // bytes between two MeterAcks
+  bool last = false;       // of all: to be acknowledged at once
+};
+struct MeterAck {
+  uint64_t query = 0;
+  uint64_t bytes = 0;  // received in all
+  int64_t at_ns = 0;   // by the receiver's clock, since its measurement began
+};
+struct MeterEnd {
+  uint64_t query = 0;
+};
+using MeterMessage = std::variant<MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd>;
+
+using PeerMessage = std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage,
+                                 EpochAnswerMessage, MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd>;
+// Set if the message is one of a measurement.
+std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message);
 
 // Type and body of a control frame. Decode trusts nothing: INVALID_ARGUMENT for what it does not understand.
 struct EncodedPeerMessage {

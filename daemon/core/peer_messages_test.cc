@@ -18,7 +18,12 @@ std::vector<PeerMessage> Samples() {
           ArgumentsMessage{TeamId(7), CallSeq(12), Rank(3), "n2", arguments},
           LeftMessage{TeamId(7), CallSeq(99)},
           EpochAskMessage{TeamId(7), EpochId(2)},
-          EpochAnswerMessage{TeamId(7), EpochId(2), true, CallSeq(40), 0xabcdef}};
+          EpochAnswerMessage{TeamId(7), EpochId(2), true, CallSeq(40), 0xabcdef},
+          MeterPing{.query = 5, .number = 3},
+          MeterPong{.query = 5, .number = 3, .send_ns = 1700, .receive_ns = 2100},
+          MeterBulk{.query = 5, .bytes = kMeterBulkBytes, .ack_every = 4000, .last = true},
+          MeterAck{.query = 5, .bytes = 1 << 20, .at_ns = 123456789},
+          MeterEnd{.query = 5}};
 }
 
 TEST(PeerMessagesTest, RoundTrip) {
@@ -34,6 +39,15 @@ TEST(PeerMessagesTest, RoundTrip) {
 TEST(PeerMessagesTest, TypesAreThoseOfTheWire) {
   EXPECT_EQ(EncodePeerMessage(HeartbeatMessage{}).type, static_cast<uint16_t>(PeerMessageType::kHeartbeat));
   EXPECT_EQ(EncodePeerMessage(EpochAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kEpochAnswer));
+  EXPECT_EQ(EncodePeerMessage(MeterEnd{}).type, static_cast<uint16_t>(PeerMessageType::kMeterEnd));
+}
+
+TEST(PeerMessagesTest, OnlyMetersAreOfAMeasurement) {
+  for (const PeerMessage& message : Samples()) {
+    EXPECT_EQ(AsMeterMessage(message).has_value(),
+              EncodePeerMessage(message).type >= static_cast<uint16_t>(PeerMessageType::kMeterPing));
+  }
+  EXPECT_EQ(EncodePeerMessage(MeterBulk{}).body.size(), kMeterBulkBytes);
 }
 
 TEST(PeerMessagesTest, EveryPrefixAndEveryUnknownTypeIsRefused) {
@@ -45,7 +59,7 @@ TEST(PeerMessagesTest, EveryPrefixAndEveryUnknownTypeIsRefused) {
     EXPECT_FALSE(DecodePeerMessage(encoded.type, encoded.body + "x").ok());
   }
   EXPECT_FALSE(DecodePeerMessage(0, "").ok());
-  EXPECT_FALSE(DecodePeerMessage(7, "").ok());
+  EXPECT_FALSE(DecodePeerMessage(12, "").ok());
 }
 
 TEST(PeerMessagesTest, GarbageNeverCrashes) {
@@ -53,7 +67,7 @@ TEST(PeerMessagesTest, GarbageNeverCrashes) {
   for (int i = 0; i < 100000; ++i) {
     std::string body(prng.Below(60), '\0');
     for (char& c : body) c = static_cast<char>(prng.Next());
-    const auto type = static_cast<uint16_t>(prng.Below(9));
+    const auto type = static_cast<uint16_t>(prng.Below(14));
     const absl::StatusOr<PeerMessage> decoded = DecodePeerMessage(type, body);
     if (decoded.ok()) {
       EXPECT_EQ(EncodePeerMessage(*decoded).type, type);

@@ -13,8 +13,10 @@
 namespace copse::coordinator {
 namespace {
 
-// The first version of the protocol whose daemons know TraceQuery; an older one would end the stream at it.
-constexpr uint32_t kTraceProto = 2;
+// The first version of the protocol whose daemons know MeasureQuery; an older one would end the stream at it.
+constexpr uint32_t kMeasureProto = 3;
+// What the daemons' own time-out may be late.
+constexpr absl::Duration kMeasureGrace = absl::Seconds(1);
 
 }  // namespace
 
@@ -174,11 +176,6 @@ void Coordinator::Impl::QueryTrace(const std::string& name, schedule::TraceQuery
   if (it == nodes_.end()) return done(absl::NotFoundError(absl::StrCat("node ", name, ": not known")));
   const Node& node = it->second;
   if (node.session == 0) return done(absl::UnavailableError(absl::StrCat("node ", name, ": not connected")));
-  if (node.announcement.formats.proto < kTraceProto) {
-    return done(absl::FailedPreconditionError(
-        absl::StrCat("node ", name, ": its daemon is too old (proto=", node.announcement.formats.proto,
-                     ", limit=", kTraceProto, ")")));
-  }
   query.query = next_query_++;
   PendingTrace pending{.node = name, .asked = clock_->Now(), .timer = {}, .done = std::move(done)};
   pending.timer = timers_.Set(pending.asked + timeout, [this, id = query.query, name] {
@@ -196,6 +193,61 @@ void Coordinator::Impl::OnTraceReply(Node& node, const schedule::TraceReply& mes
 
 void Coordinator::Impl::FinishTrace(uint64_t id, const absl::StatusOr<TraceAnswer>& answer) {
   auto entry = traces_.extract(id);
+  if (entry.empty()) return;
+  timers_.Cancel(entry.mapped().timer);
+  entry.mapped().done(answer);
+}
+
+// --- Measurements ---
+
+void Coordinator::Impl::Measure(const std::string& from, const std::string& to, const MeasureLimits& limits,
+                                std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done) {
+  if (from == to) return done(absl::InvalidArgumentError(absl::StrCat("node ", from, ": cannot measure to itself")));
+  for (const std::string& name : {from, to}) {
+    const auto it = nodes_.find(name);
+    if (it == nodes_.end()) return done(absl::NotFoundError(absl::StrCat("node ", name, ": not known")));
+    if (it->second.session == 0) return done(absl::UnavailableError(absl::StrCat("node ", name, ": not connected")));
+    if (const uint32_t proto = it->second.announcement.formats.proto; proto < kMeasureProto) {
+      return done(absl::FailedPreconditionError(
+          absl::StrCat("node ", name, ": its daemon is too old (proto=", proto, ", limit=", kMeasureProto, ")")));
+    }
+  }
+  const Node& active = nodes_.at(from);
+  const Node& passive = nodes_.at(to);
+  schedule::MeasureQuery query;
+  query.query = next_query_++;
+  query.pings = limits.pings;
+  query.ping_ns_max = absl::ToInt64Nanoseconds(limits.ping_max);
+  query.bulk_bytes_max = limits.bulk_bytes_max;
+  query.bulk_ns_max = absl::ToInt64Nanoseconds(limits.bulk_max);
+  query.timeout_ns = absl::ToInt64Nanoseconds(limits.timeout);
+  PendingMeasure pending{.from = from, .to = to, .timer = {}, .done = std::move(done)};
+  pending.timer = timers_.Set(clock_->Now() + limits.timeout + kMeasureGrace, [this, id = query.query, from] {
+    FinishMeasure(id, absl::DeadlineExceededError(absl::StrCat("node ", from, ": does not answer in time")));
+  });
+  measures_.emplace(query.query, std::move(pending));
+  const auto peer = [](const Node& node) {
+    const schedule::NodeAnnouncement& a = node.announcement;
+    return schedule::TeamNode{a.name, a.incarnation, a.worker_address};
+  };
+  query.peer = peer(active);
+  sink_->Send(passive.session, query);
+  query.peer = peer(passive);
+  query.active = true;
+  sink_->Send(active.session, query);
+}
+
+void Coordinator::Impl::OnMeasureReply(Node& node, const schedule::MeasureReply& message) {
+  const auto it = measures_.find(message.query);
+  if (it == measures_.end() || it->second.from != node.announcement.name) return;
+  if (message.why.failure == schedule::Failure::kNone) return FinishMeasure(message.query, message);
+  const std::string text = absl::StrCat("node ", it->second.from, " to node ", it->second.to, ": ", message.why.text);
+  FinishMeasure(message.query, message.why.failure == schedule::Failure::kTimedOut ? absl::DeadlineExceededError(text)
+                                                                                   : absl::UnavailableError(text));
+}
+
+void Coordinator::Impl::FinishMeasure(uint64_t id, const absl::StatusOr<schedule::MeasureReply>& answer) {
+  auto entry = measures_.extract(id);
   if (entry.empty()) return;
   timers_.Cancel(entry.mapped().timer);
   entry.mapped().done(answer);
@@ -225,6 +277,13 @@ void Coordinator::Impl::NodeSilent(const std::string& node) {
   }
   for (const uint64_t id : unanswered) {
     FinishTrace(id, absl::UnavailableError(absl::StrCat("node ", node, ": lost while it was asked")));
+  }
+  std::vector<uint64_t> unmeasured;
+  for (const auto& [id, measure] : measures_) {
+    if (measure.from == node || measure.to == node) unmeasured.push_back(id);
+  }
+  for (const uint64_t id : unmeasured) {
+    FinishMeasure(id, absl::UnavailableError(absl::StrCat("node ", node, ": lost while it measured")));
   }
 }
 

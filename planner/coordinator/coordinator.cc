@@ -185,6 +185,7 @@ void Coordinator::Impl::OnMessage(SessionId session, const schedule::FromDaemon&
         if constexpr (std::is_same_v<T, schedule::EpochQuery>) OnEpochQuery(*node, m);
         if constexpr (std::is_same_v<T, schedule::StatusReply>) OnStatusReply(*node, m);
         if constexpr (std::is_same_v<T, schedule::TraceReply>) OnTraceReply(*node, m);
+        if constexpr (std::is_same_v<T, schedule::MeasureReply>) OnMeasureReply(*node, m);
       },
       message);
 }
@@ -216,8 +217,9 @@ absl::Status Coordinator::SetDraining(const std::string& node, bool draining) {
   return impl_->SetDraining(node, draining);
 }
 absl::Status Coordinator::BreakTeam(TeamId team, const std::string& why) { return impl_->BreakTeam(team, why); }
-void Coordinator::ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done) {
-  impl_->ReplanTeam(team, options, std::move(done));
+void Coordinator::ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done,
+                             absl::Duration patience) {
+  impl_->ReplanTeam(team, options, std::move(done), patience);
 }
 void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
                               std::function<void(const StatusAnswer&)> done, bool latencies) {
@@ -226,6 +228,10 @@ void Coordinator::QueryStatus(const std::vector<std::string>& nodes, absl::Durat
 void Coordinator::QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
                              std::function<void(const absl::StatusOr<TraceAnswer>&)> done) {
   impl_->QueryTrace(node, query, timeout, std::move(done));
+}
+void Coordinator::Measure(const std::string& from, const std::string& to, const MeasureLimits& limits,
+                          std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done) {
+  impl_->Measure(from, to, limits, std::move(done));
 }
 std::vector<CollectiveInfo> Coordinator::MergeCalls(const StatusAnswer& answer) const {
   return impl_->MergeCalls(answer);

@@ -79,6 +79,14 @@ struct TraceAnswer {
   absl::Time asked;
   absl::Time heard;
 };
+// What may be spent on measuring one pair of nodes.
+struct MeasureLimits {
+  uint32_t pings = 20;
+  absl::Duration ping_max = absl::Milliseconds(400);
+  uint64_t bulk_bytes_max = 32u << 20;  // 0: latency only
+  absl::Duration bulk_max = absl::Seconds(1);
+  absl::Duration timeout = absl::Seconds(5);  // of all
+};
 // A call in flight, put together from what the nodes say.
 struct CollectiveInfo {
   TeamId team{0};
@@ -130,15 +138,22 @@ class Coordinator {
   absl::Status BreakTeam(TeamId team, const std::string& why);
   // Switches the team to newly made plans. `done` is called once, maybe before this returns: with OK when every node
   // runs the new epoch, ABORTED when the old one goes on, DATA_LOSS if the team broke meanwhile.
-  void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
+  // What may pass (a node is away, another switch is under way) is tried again for `patience`.
+  void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done,
+                  absl::Duration patience = absl::ZeroDuration());
   // Asks `nodes` (empty: all that are connected) for their status, with their latencies if `latencies`. `done` is
   // called once, maybe before this returns.
   void QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
                    std::function<void(const StatusAnswer&)> done, bool latencies = false);
   // Asks a node for a piece of its trace (`query`'s number is set here). `done` is called once, maybe before this
-  // returns: NOT_FOUND; FAILED_PRECONDITION: its daemon is too old; UNAVAILABLE: it is lost; DEADLINE_EXCEEDED.
+  // returns: NOT_FOUND; UNAVAILABLE: it is lost; DEADLINE_EXCEEDED.
   void QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
                   std::function<void(const absl::StatusOr<TraceAnswer>&)> done);
+  // Has the daemons of two nodes measure between them; `from` sends the bulk. `done` is called once, maybe before this
+  // returns: with what was measured; INVALID_ARGUMENT: one node; NOT_FOUND; FAILED_PRECONDITION: a daemon is too old;
+  // UNAVAILABLE: a node is lost, or they cannot reach each other; DEADLINE_EXCEEDED.
+  void Measure(const std::string& from, const std::string& to, const MeasureLimits& limits,
+               std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done);
   // Calls in flight by (team, sequence). A rank is missing if no node says that it has joined, and its node says that
   // it has not come so far or says nothing at all.
   std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;

@@ -51,11 +51,14 @@ class Coordinator::Impl {
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
   absl::Status SetDraining(const std::string& node, bool draining);
   absl::Status BreakTeam(TeamId team, const std::string& why);
-  void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
+  void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done,
+                  absl::Duration patience);
   void QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,
                    std::function<void(const StatusAnswer&)> done, bool latencies);
   void QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
                   std::function<void(const absl::StatusOr<TraceAnswer>&)> done);
+  void Measure(const std::string& from, const std::string& to, const MeasureLimits& limits,
+               std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done);
   std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;
 
  private:
@@ -144,6 +147,7 @@ class Coordinator::Impl {
   void Decide(Team& team);
   void SendCommit(Team& team, uint32_t member);
   void CheckSettled(Team& team);
+  void Replan(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
   void Break(Team& team, const schedule::FailureReport& why, const Node* reporter = nullptr);
   void MarkLeft(Team& team, uint32_t member);
   bool MaybeEnd(Team& team);  // true: the team is no more
@@ -166,6 +170,13 @@ class Coordinator::Impl {
     TimerId timer;
     std::function<void(const absl::StatusOr<TraceAnswer>&)> done;
   };
+  struct PendingMeasure {
+    std::string from, to;
+    TimerId timer;
+    std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done;
+  };
+  void OnMeasureReply(Node& node, const schedule::MeasureReply& message);
+  void FinishMeasure(uint64_t query, const absl::StatusOr<schedule::MeasureReply>& answer);
   void OnTraceReply(Node& node, const schedule::TraceReply& message);
   void FinishTrace(uint64_t query, const absl::StatusOr<TraceAnswer>& answer);
   void OnStatusReply(Node& node, const schedule::StatusReply& message);
@@ -190,6 +201,7 @@ class Coordinator::Impl {
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;
   std::map<uint64_t, PendingTrace> traces_;
+  std::map<uint64_t, PendingMeasure> measures_;
   uint64_t next_query_ = 1;
   NextIds next_;
   NextIds reserved_;        // what the store holds

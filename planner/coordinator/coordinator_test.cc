@@ -943,6 +943,45 @@ TEST_F(EpochSwitchTest, IsRefusedWhereItMakesNoSense) {
   EXPECT_EQ(Refusal(), Name() + "is still forming");
 }
 
+TEST_F(EpochSwitchTest, WhatMayPassIsTriedAgainForAWhile) {
+  const auto replan = [&] {
+    result.reset();
+    sink.sent.clear();
+    coordinator->ReplanTeam(
+        team.layout.id, {}, [this](const absl::Status& status) { result = status; }, absl::Seconds(5));
+  };
+  // A node is away, and comes back.
+  coordinator->OnDisconnected(2);
+  replan();
+  EXPECT_FALSE(result.has_value());
+  Advance(absl::Seconds(1));
+  Register(2, "n2", 1, {Running(team, 1)});
+  Advance(absl::Seconds(1));
+  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
+  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  for (const SessionId session : {1, 2}) {
+    coordinator->OnMessage(session, schedule::CommitReply{team.layout.id, sink.Take<schedule::Commit>(session).epoch});
+  }
+  ASSERT_TRUE(result.has_value());
+  EXPECT_TRUE(result->ok()) << *result;
+
+  // It stays away.
+  coordinator->OnDisconnected(2);
+  replan();
+  for (int i = 0; i < 4; ++i) Advance(absl::Seconds(1));
+  EXPECT_FALSE(result.has_value());
+  Advance(absl::Seconds(1));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->message(), Name() + "node n2 is not connected");
+
+  // The team ends meanwhile.
+  replan();
+  EXPECT_TRUE(coordinator->BreakTeam(team.layout.id, "z").ok());
+  Advance(absl::Seconds(1));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->message(), Name() + "broken: broken by an administrator: z");
+}
+
 TEST_F(EpochSwitchTest, BreakingWhilePreparingAbortsFirst) {
   Replan();
   sink.sent.clear();
@@ -1072,16 +1111,72 @@ TEST_F(CoordinatorTest, TraceQueryIsAnsweredOnceAndTimed) {
   EXPECT_EQ(answers[4].status().message(), "node n2: not connected");
 }
 
-TEST_F(CoordinatorTest, ADaemonThatKnowsNoTracesIsNotAsked) {
+TEST_F(CoordinatorTest, AMeasurementIsToldToBothAndAnsweredByOne) {
+  RegisterTwo();
+  std::vector<absl::StatusOr<schedule::MeasureReply>> answers;
+  const auto measure = [&](const std::string& from, const std::string& to) {
+    coordinator->Measure(from, to, {.pings = 5, .timeout = absl::Seconds(3)},
+                         [&](const absl::StatusOr<schedule::MeasureReply>& got) { answers.push_back(got); });
+  };
+  measure("n1", "n2");
+  const auto active = sink.Take<schedule::MeasureQuery>(1);
+  const auto passive = sink.Take<schedule::MeasureQuery>(2);
+  EXPECT_TRUE(active.active);
+  EXPECT_FALSE(passive.active);
+  EXPECT_EQ(active.query, passive.query);
+  EXPECT_EQ(active.peer.name, "n2");
+  EXPECT_EQ(passive.peer.name, "n1");
+  EXPECT_EQ(active.pings, 5u);
+  EXPECT_EQ(active.timeout_ns, 3'000'000'000);
+  const schedule::MeasureReply reply{.query = active.query, .why = {}, .pings = 5, .round_trip_ns = 70};
+  coordinator->OnMessage(2, reply);  // not its turn
+  EXPECT_TRUE(answers.empty());
+  coordinator->OnMessage(1, reply);
+  coordinator->OnMessage(1, reply);  // twice: ignored
+  ASSERT_EQ(answers.size(), 1u);
+  ASSERT_TRUE(answers[0].ok()) << answers[0].status();
+  EXPECT_EQ(*answers[0], reply);
+
+  measure("n1", "n1");
+  measure("n1", "nowhere");
+  measure("n1", "n2");
+  schedule::MeasureReply failed{.query = sink.Take<schedule::MeasureQuery>(1).query,
+                                .why = {schedule::Failure::kTimedOut, "no answer within 3s"}};
+  coordinator->OnMessage(1, failed);
+  measure("n1", "n2");
+  failed.query = sink.Take<schedule::MeasureQuery>(1).query;
+  failed.why = {schedule::Failure::kMemberLost, "reset"};
+  coordinator->OnMessage(1, failed);
+  measure("n1", "n2");
+  Advance(absl::Seconds(4));  // neither daemon says anything
+  measure("n1", "n2");
+  coordinator->OnDisconnected(2);  // the passive one
+  measure("n1", "n2");
+  const std::vector<std::pair<absl::StatusCode, std::string>> expected = {
+      {absl::StatusCode::kInvalidArgument, "node n1: cannot measure to itself"},
+      {absl::StatusCode::kNotFound, "node nowhere: not known"},
+      {absl::StatusCode::kDeadlineExceeded, "node n1 to node n2: no answer within 3s"},
+      {absl::StatusCode::kUnavailable, "node n1 to node n2: reset"},
+      {absl::StatusCode::kDeadlineExceeded, "node n1: does not answer in time"},
+      {absl::StatusCode::kUnavailable, "node n2: lost while it measured"},
+      {absl::StatusCode::kUnavailable, "node n2: not connected"}};
+  ASSERT_EQ(answers.size(), expected.size() + 1);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(answers[i + 1].status().code(), expected[i].first);
+    EXPECT_EQ(answers[i + 1].status().message(), expected[i].second);
+  }
+}
+
+TEST_F(CoordinatorTest, ADaemonThatCannotMeasureIsNotAsked) {
   coordinator->OnConnected(1);
   schedule::Register message{.node = Announce("n1", 1), .teams = {}};
-  message.node.formats.proto = 1;
+  message.node.formats.proto = 2;
   coordinator->OnMessage(1, message);
+  Register(2, "n2");
   absl::Status refused;
-  coordinator->QueryTrace("n1", {}, absl::Seconds(2),
-                          [&](const absl::StatusOr<TraceAnswer>& got) { refused = got.status(); });
-  EXPECT_EQ(refused.message(), "node n1: its daemon is too old (proto=1, limit=2)");
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  coordinator->Measure("n2", "n1", {},
+                       [&](const absl::StatusOr<schedule::MeasureReply>& got) { refused = got.status(); });
+  EXPECT_EQ(refused.message(), "node n1: its daemon is too old (proto=2, limit=3)");
 }
 
 TEST_F(CoordinatorTest, StatusQueryWaitsForAllOrTheDeadline) {

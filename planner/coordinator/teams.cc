@@ -33,6 +33,9 @@ FailureReport FailureOf(const absl::Status& status) {
   }
 }
 
+// Between two attempts at a switch that could not be made.
+constexpr absl::Duration kReplanAgain = absl::Seconds(1);
+
 // Empty if the labels can be used as they are.
 std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_t self, uint32_t node_count) {
   std::set<uint32_t> seen;
@@ -335,8 +338,20 @@ void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& mes
                   message.team, message.epoch, {Failure::kMemberLost, "the planner has not decided this epoch"}, {}});
 }
 
-void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options,
-                                   std::function<void(const absl::Status&)> done) {
+void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
+                                   absl::Duration patience) {
+  if (patience <= absl::ZeroDuration()) return Replan(id, options, std::move(done));
+  Replan(id, options, [this, id, options, done = std::move(done), patience](const absl::Status& status) {
+    const auto it = teams_.find(id);
+    const bool may_pass =
+        absl::IsFailedPrecondition(status) && it != teams_.end() && !it->second.record.broken && it->second.durable();
+    if (!may_pass) return done(status);
+    timers_.Set(clock_->Now() + kReplanAgain,
+                [this, id, options, done, left = patience - kReplanAgain] { ReplanTeam(id, options, done, left); });
+  });
+}
+
+void Coordinator::Impl::Replan(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done) {
   Team* team = TeamOf(id);
   const std::string name = absl::StrCat("team ", id.value());
   if (team == nullptr) return done(absl::NotFoundError(absl::StrCat(name, ": not known")));

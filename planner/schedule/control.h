@@ -208,8 +208,26 @@ struct TraceReply {
 inline constexpr uint32_t kTraceRecordBytes = 32;
 inline constexpr uint32_t kTracePieceRecordsMax = 8192;  // in one TraceReply
 
+// What the active daemon of a pair has measured: what MeasureQuery asked for. If `why` is set, with what was measured
+// until then.
+struct MeasureReply {
+  uint64_t query = 0;
+  FailureReport why;
+  uint32_t pings = 0;         // that count
+  int64_t round_trip_ns = 0;  // the least
+  int64_t round_trip_median_ns = 0;
+  // What sending a small message takes this daemon and its peer, and receiving one: medians.
+  int64_t send_ns = 0, receive_ns = 0;
+  int64_t peer_send_ns = 0, peer_receive_ns = 0;
+  // Bytes that arrived at the peer in that time, once they came at a steady rate. 0: not measured.
+  uint64_t bulk_bytes = 0;
+  int64_t bulk_ns = 0;
+  bool bulk_steady = false;  // false: bytes or time were over before the rate stopped to grow
+  friend bool operator==(const MeasureReply&, const MeasureReply&) = default;
+};
+
 using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
-                                EpochQuery, StatusReply, TraceReply>;
+                                EpochQuery, StatusReply, TraceReply, MeasureReply>;
 
 // --- Planner to daemon ---
 struct Registered {
@@ -254,11 +272,28 @@ struct TraceQuery {
   uint32_t records = 0;  // at most; the daemon gives fewer in one piece
   int64_t last_ns = -1;  // >= 0: only records of the last so many nanoseconds
 };
+// Measure to and from another node; both daemons are told, with the same number. The active one begins and answers.
+// They are connected for that time, whether or not they are neighbours.
+struct MeasureQuery {
+  uint64_t query = 0;
+  TeamNode peer;
+  bool active = false;
+  uint32_t pings = 0;           // to make
+  int64_t ping_ns_max = 0;      // but no longer than this, unless fewer than three were answered
+  uint64_t bulk_bytes_max = 0;  // to send; 0: the rate is not measured
+  int64_t bulk_ns_max = 0;
+  int64_t timeout_ns = 0;  // for all
+  friend bool operator==(const MeasureQuery&, const MeasureQuery&) = default;
+};
+inline constexpr uint32_t kMeasurePingsMax = 1'000;
+inline constexpr uint64_t kMeasureBytesMax = uint64_t{1} << 30;
+inline constexpr int64_t kMeasureNsMax = 60'000'000'000;
 struct Drain {  // accept no new teams
   bool on = true;
 };
 
-using ToDaemon = std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain, TraceQuery>;
+using ToDaemon =
+    std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain, TraceQuery, MeasureQuery>;
 
 }  // namespace copse::schedule
 

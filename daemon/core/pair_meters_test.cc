@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/pair_meters.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/fake_clock.h"
+#include "gtest/gtest.h"
+
+namespace copse::daemon {
+namespace {
+
+using schedule::Failure;
+using schedule::MeasureQuery;
+using schedule::MeasureReply;
+
+constexpr Incarnation kA{1}, kB{2};
+
+// Two daemons' meters with a link between them: a pipe each way, with a latency and a rate, that takes `queue`
+// messages.
+class PairMetersTest : public testing::Test {
+ protected:
+  class Side : public PairMeterHost {
+   public:
+    Side(PairMetersTest* test, Incarnation self) : test_(test), self_(self), meters(this) {}
+    absl::Time Now() const override { return test_->clock.Now(); }
+    absl::Status ConnectForMeasuring(const schedule::TeamNode& peer) override {
+      if (!connect_status.ok()) return connect_status;
+      ++connections[peer.incarnation];
+      return absl::OkStatus();
+    }
+    void DisconnectAfterMeasuring(Incarnation peer) override { --connections[peer]; }
+    absl::Status SendToMeasured(Incarnation, const PeerMessage& message) override {
+      if (!send_status.ok()) return send_status;
+      return test_->Carry(self_, *AsMeterMessage(message), EncodePeerMessage(message).body.size());
+    }
+    void OnMeasured(const MeasureReply& reply) override { replies.push_back(reply); }
+
+   private:
+    PairMetersTest* const test_;
+    const Incarnation self_;
+
+   public:
+    absl::Status connect_status, send_status;
+    std::map<Incarnation, int> connections;
+    std::vector<MeasureReply> replies;
+    PairMeters meters;
+  };
+  struct Carried {
+    Incarnation from;
+    MeterMessage message;
+  };
+
+  absl::Status Carry(Incarnation from, const MeterMessage& message, size_t bytes) {
+    if (cut) return absl::OkStatus();
+    absl::Time& free = free_[from];
+    if (free - clock.Now() > queue) return absl::ResourceExhaustedError("full");
+    free = std::max(free, clock.Now()) + absl::Seconds(static_cast<double>(bytes) / rate);
+    under_way_.emplace(free + latency, Carried{from, message});
+    return absl::OkStatus();
+  }
+
+  // Until `until`, or both are done.
+  void Run(absl::Duration duration = absl::Seconds(20)) {
+    const absl::Time end = clock.Now() + duration;
+    while (!a.meters.empty() || !b.meters.empty()) {
+      const bool sent = a.meters.Progress() | b.meters.Progress();
+      if (sent) continue;
+      absl::Time next = std::min(a.meters.NextDeadline(), b.meters.NextDeadline());
+      if (!under_way_.empty()) next = std::min(next, under_way_.begin()->first);
+      // A full pipe is tried again soon, as a daemon's loop does.
+      next = std::min(std::max(next, clock.Now() + absl::Microseconds(1)), clock.Now() + absl::Milliseconds(1));
+      if (next > end) return;
+      clock.AdvanceTo(next);
+      while (!under_way_.empty() && under_way_.begin()->first <= clock.Now()) {
+        const Carried carried = under_way_.begin()->second;
+        under_way_.erase(under_way_.begin());
+        Side& to = carried.from == kA ? b : a;
+        to.meters.OnMessage(carried.from, carried.message, absl::Nanoseconds(1'500));
+      }
+    }
+  }
+
+  MeasureQuery Query(bool active) const {
+    MeasureQuery query;
+    query.query = 7;
+    query.peer = active ? schedule::TeamNode{"b", kB, "b's"} : schedule::TeamNode{"a", kA, "a's"};
+    query.active = active;
+    query.pings = 10;
+    query.ping_ns_max = 400'000'000;
+    query.bulk_bytes_max = 32u << 20;
+    query.bulk_ns_max = 2'000'000'000;
+    query.timeout_ns = 10'000'000'000;
+    return query;
+  }
+  void StartBoth() {
+    b.meters.Start(Query(false));
+    a.meters.Start(Query(true));
+  }
+  MeasureReply TheReply() {
+    EXPECT_EQ(a.replies.size(), 1u);
+    EXPECT_TRUE(b.replies.empty());
+    EXPECT_EQ(a.connections[kB], 0);
+    EXPECT_EQ(b.connections[kA], 0);
+    return a.replies.empty() ? MeasureReply{} : a.replies[0];
+  }
+
+  FakeClock clock;
+  absl::Duration latency = absl::Microseconds(100);
+  double rate = 125e6;
+  absl::Duration queue = absl::Milliseconds(5);
+  bool cut = false;
+  std::map<Incarnation, absl::Time> free_;
+  std::multimap<absl::Time, Carried> under_way_;
+  Side a{this, kA}, b{this, kB};
+};
+
+TEST_F(PairMetersTest, FindsLatencyAndRateOfManyLinks) {
+  for (const double mbit : {1.0, 10.0, 100.0, 1'000.0, 10'000.0}) {
+    for (const int64_t us : {5, 100, 1'000, 10'000, 50'000}) {
+      SCOPED_TRACE(testing::Message() << mbit << " Mbit/s, " << us << " us");
+      rate = mbit * 125'000;
+      latency = absl::Microseconds(us);
+      free_.clear();
+      a.replies.clear();
+      StartBoth();
+      Run();
+      const MeasureReply reply = TheReply();
+      EXPECT_EQ(reply.why.failure, Failure::kNone) << reply.why.text;
+      EXPECT_GE(reply.pings, 3u);
+      // A ping's own bytes take a while on a slow link.
+      const double expected_ns = 2 * (1'000.0 * static_cast<double>(us) + 1e9 * 20 / rate);
+      EXPECT_NEAR(static_cast<double>(reply.round_trip_ns), expected_ns, 0.01 * expected_ns + 2'000);
+      EXPECT_GE(reply.round_trip_median_ns, reply.round_trip_ns);
+      EXPECT_EQ(reply.receive_ns, 1'500);
+      EXPECT_EQ(reply.peer_receive_ns, 1'500);
+      ASSERT_GT(reply.bulk_ns, 0);
+      // More than the pipe holds is needed to fill it: 50 ms at 10 Gbit/s are 125 MB.
+      if (rate * absl::ToDoubleSeconds(2 * latency) > 4e6) continue;
+      EXPECT_NEAR(static_cast<double>(reply.bulk_bytes) * 1e9 / static_cast<double>(reply.bulk_ns), rate, 0.1 * rate);
+    }
+  }
+}
+
+TEST_F(PairMetersTest, QueuesOnTheWayHoldLittle) {
+  rate = 12.5e6;  // 100 Mbit/s
+  latency = absl::Milliseconds(10);
+  queue = absl::Seconds(10);  // takes whatever comes
+  StartBoth();
+  absl::Duration longest;
+  while (!a.meters.empty()) {
+    Run(absl::Milliseconds(2));
+    longest = std::max<absl::Duration>(longest, free_[kA] - clock.Now());
+  }
+  Run();
+  EXPECT_TRUE(TheReply().bulk_steady);
+  // The pipe holds 20 ms; the window is found by overrunning it.
+  EXPECT_LT(longest, absl::Milliseconds(100));
+}
+
+TEST_F(PairMetersTest, BytesAndTimeAreBounded) {
+  rate = 125e3;  // 1 Mbit/s
+  b.meters.Start(Query(false));
+  MeasureQuery query = Query(true);
+  query.bulk_bytes_max = 100'000;
+  a.meters.Start(query);
+  Run();
+  MeasureReply reply = TheReply();
+  EXPECT_FALSE(reply.bulk_steady);
+  EXPECT_LE(reply.bulk_bytes, 100'000u);
+  EXPECT_NEAR(static_cast<double>(reply.bulk_bytes) * 1e9 / static_cast<double>(reply.bulk_ns), rate, 0.2 * rate);
+
+  a.replies.clear();
+  free_.clear();
+  b.meters.Start(Query(false));
+  query = Query(true);
+  query.bulk_ns_max = 500'000'000;
+  a.meters.Start(query);
+  const absl::Time began = clock.Now();
+  Run();
+  reply = TheReply();
+  // The end may not reach the other side, which lets go of its own accord.
+  EXPECT_LT(clock.Now() - began, absl::Milliseconds(3'000));
+  EXPECT_GT(reply.bulk_bytes, 0u);
+}
+
+TEST_F(PairMetersTest, WithoutBulkOnlyPings) {
+  b.meters.Start(Query(false));
+  MeasureQuery query = Query(true);
+  query.bulk_bytes_max = 0;
+  a.meters.Start(query);
+  Run();
+  const MeasureReply reply = TheReply();
+  EXPECT_EQ(reply.pings, 10u);
+  EXPECT_EQ(reply.bulk_bytes, 0u);
+}
+
+TEST_F(PairMetersTest, ThePassiveSideMayBeToldLater) {
+  a.meters.Start(Query(true));
+  Run(absl::Milliseconds(350));
+  EXPECT_TRUE(a.replies.empty());
+  b.meters.Start(Query(false));
+  Run();
+  EXPECT_EQ(TheReply().why.failure, Failure::kNone);
+}
+
+TEST_F(PairMetersTest, SilenceEndsByTheTimeout) {
+  cut = true;
+  StartBoth();
+  const absl::Time began = clock.Now();
+  Run();
+  EXPECT_EQ(TheReply().why.failure, Failure::kTimedOut);
+  EXPECT_EQ(TheReply().pings, 0u);
+  EXPECT_EQ(a.replies[0].why.text, "no answer within 2s");
+  EXPECT_LE(clock.Now() - began, absl::Seconds(10.1));
+  EXPECT_TRUE(b.meters.empty()) << "nobody told it that it is over";
+}
+
+TEST_F(PairMetersTest, ACutInTheMiddleOfTheBulkEndsItToo) {
+  rate = 1.25e6;
+  StartBoth();
+  Run(absl::Milliseconds(200));
+  cut = true;
+  Run();
+  EXPECT_TRUE(a.meters.empty() && b.meters.empty());
+  EXPECT_GE(TheReply().pings, 3u);
+}
+
+TEST_F(PairMetersTest, APeerThatIsGoneEndsIt) {
+  StartBoth();
+  a.meters.OnPeerDown(Incarnation(3), "not meant");
+  EXPECT_FALSE(a.meters.empty());
+  a.meters.OnPeerDown(kB, "connection reset");
+  EXPECT_EQ(a.replies.at(0).why.failure, Failure::kMemberLost);
+  EXPECT_EQ(a.replies.at(0).why.text, "connection reset");
+  b.meters.OnPeerDown(kA, "connection reset");
+  EXPECT_TRUE(b.replies.empty());
+  EXPECT_EQ(b.connections[kA], 0);
+}
+
+TEST_F(PairMetersTest, ErrorsOfTheNetworkAreTold) {
+  a.connect_status = absl::InvalidArgumentError("worker address of 3 bytes is damaged");
+  a.meters.Start(Query(true));
+  EXPECT_EQ(a.replies.at(0).why.text, "worker address of 3 bytes is damaged");
+  a.replies.clear();
+  a.connect_status = absl::OkStatus();
+  a.send_status = absl::UnavailableError("no connection");
+  a.meters.Start(Query(true));
+  EXPECT_EQ(TheReply().why.text, "no connection");
+}
+
+TEST_F(PairMetersTest, TooManyAreRefusedAndOneTwiceIsOne) {
+  MeasureQuery query = Query(true);
+  for (uint64_t i = 0; i < PairMeters::kMetersMax; ++i) {
+    query.query = 100 + i;
+    a.meters.Start(query);
+    a.meters.Start(query);
+  }
+  EXPECT_TRUE(a.replies.empty());
+  EXPECT_EQ(a.connections[kB], static_cast<int>(PairMeters::kMetersMax));
+  query.query = 99;
+  a.meters.Start(query);
+  EXPECT_EQ(a.replies.at(0).why.text, "too many measurements at once (limit=16)");
+}
+
+TEST_F(PairMetersTest, NobodyElseMayAnswerOrEndIt) {
+  StartBoth();
+  b.meters.OnMessage(Incarnation(3), MeterEnd{.query = 7}, {});
+  b.meters.OnMessage(kA, MeterEnd{.query = 8}, {});
+  EXPECT_FALSE(b.meters.empty());
+  a.meters.OnMessage(kB, MeterEnd{.query = 7}, {});  // the active side ends it itself
+  a.meters.OnMessage(kB, MeterPong{.query = 7, .number = 1'000}, {});
+  a.meters.OnMessage(kB, MeterAck{.query = 7, .bytes = ~uint64_t{0}}, {});
+  EXPECT_FALSE(a.meters.empty());
+  Run();
+  EXPECT_EQ(TheReply().why.failure, Failure::kNone);
+}
+
+}  // namespace
+}  // namespace copse::daemon
