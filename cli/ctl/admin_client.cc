@@ -149,6 +149,9 @@ absl::StatusOr<v1::ExportTopologyReply> AdminClient::ExportTopology(const v1::Ex
 absl::StatusOr<v1::ListTopologiesReply> AdminClient::ListTopologies(const v1::ListTopologiesRequest& request) {
   return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ListTopologies, request);
 }
+absl::StatusOr<v1::ProbeTopologyReply> AdminClient::ProbeTopology(const v1::ProbeTopologyRequest& request) {
+  return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ProbeTopology, request);
+}
 absl::StatusOr<v1::ListCollectivesReply> AdminClient::ListCollectives(const v1::ListCollectivesRequest& request) {
   return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ListCollectives, request);
 }

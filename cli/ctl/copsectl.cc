@@ -10,6 +10,7 @@
 #include "cli/ctl/command_line.h"
 #include "cli/ctl/node_verbs.h"
 #include "cli/ctl/plan_verbs.h"
+#include "cli/ctl/probe_verbs.h"
 #include "cli/ctl/stats_verbs.h"
 #include "cli/ctl/table.h"
 #include "cli/ctl/team_verbs.h"
@@ -31,7 +32,8 @@ std::string ErrorLine(const std::string& what, std::string_view why) {
 const std::vector<Verb>& AllVerbs() {
   static const auto* const verbs = [] {
     auto* all = new std::vector<Verb>;
-    for (auto family : {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), CollVerbs(), StatsVerbs(), TraceVerbs()}) {
+    for (auto family :
+         {NodeVerbs(), TeamVerbs(), PlanVerbs(), TopoVerbs(), ProbeVerbs(), CollVerbs(), StatsVerbs(), TraceVerbs()}) {
       for (Verb& verb : family) all->push_back(std::move(verb));
     }
     return all;

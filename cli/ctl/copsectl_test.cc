@@ -116,6 +116,15 @@ class FakePlanner final : public v1::AdminService::Service {
     change->set_after("8");
     return grpc::Status::OK;
   }
+  grpc::Status ProbeTopology(grpc::ServerContext*, const v1::ProbeTopologyRequest* request,
+                             v1::ProbeTopologyReply* reply) override {
+    last = absl::StrCat("probe ", request->nodes_size(), " ", request->tree(), request->apply() ? " apply " : " ",
+                        request->seconds());
+    reply->set_tree("found");
+    reply->set_applied(request->apply());
+    reply->add_notes("a note");
+    return grpc::Status::OK;
+  }
   grpc::Status DiffTopology(grpc::ServerContext*, const v1::DiffTopologyRequest* request,
                             v1::DiffTopologyReply*) override {
     last = absl::StrCat("diff ", request->before().version(), " ", request->after().version(), " ",
@@ -234,6 +243,7 @@ TEST_F(CopsectlTest, EveryVerbHonoursJson) {
                                                                {"topo", "diff"},
                                                                {"topo", "export"},
                                                                {"topo", "list"},
+                                                               {"topo", "probe"},
                                                                {"coll", "list"},
                                                                {"stats"},
                                                                {"trace", "--node", "n1"},
@@ -287,6 +297,18 @@ TEST_F(CopsectlTest, TopologiesGoToTheServerAsText) {
   EXPECT_EQ(Ctl({"topo", "export", "--format", "slurm", "--version", "2", "--link-speed", "1Mbit"}).out,
             "version: 1\n");
   EXPECT_EQ(planner_.last, "export slurm 2 1Mbit");
+}
+
+TEST_F(CopsectlTest, WhatToProbeReachesTheServer) {
+  EXPECT_EQ(Ctl({"topo", "probe"}).err, "copsectl: topo probe: a note\n");
+  EXPECT_EQ(planner_.last, "probe 0  60");
+  EXPECT_EQ(CtlJson({"topo", "probe", "--nodes", "n[1-4]", "--tree", "known", "--seconds", "7", "--apply"})["applied"],
+            true);
+  EXPECT_EQ(planner_.last, "probe 4 known apply 7");
+  ExpectFailure({"topo", "probe", "--tree", "bush"}, 2, "copsectl: topo probe: unknown (tree=bush, known=known find)");
+  ExpectFailure({"topo", "probe", "--seconds", "0"}, 2,
+                "copsectl: topo probe: not a number of seconds above 0 (seconds=0, limit=3600)");
+  EXPECT_EQ(Ctl({"topo", "probe", "--nodes", "n[4-"}).exit_code, 2);
 }
 
 TEST_F(CopsectlTest, TopologiesThatCannotBeSent) {

@@ -8,6 +8,7 @@
 #include "cli/ctl/coll_verbs.h"
 #include "cli/ctl/node_verbs.h"
 #include "cli/ctl/plan_verbs.h"
+#include "cli/ctl/probe_verbs.h"
 #include "cli/ctl/stats_verbs.h"
 #include "cli/ctl/team_verbs.h"
 #include "cli/ctl/topo_verbs.h"
@@ -342,13 +343,57 @@ TEST(RenderPingTest, PlannerAndDaemon) {
   EXPECT_EQ(json["node"], "n1");
 }
 
+TEST(RenderProbeTest, TableAndJson) {
+  auto reply = Parse<v1::ProbeTopologyReply>(R"(
+    tree: "known" taken: "2026-01-02T03:04:05Z" took_s: 12.5
+    links { from: "rack1" to: "core" latency_ns: 404000 latency_spread_ns: 3000 latency_doubt: "measured"
+            bandwidth_bps: 1e8 rate_doubt: "bottleneck" latency_before_ns: 1000 bandwidth_before_bps: 1e10 }
+    links { from: "n1" to: "rack1" latency_ns: 20000 latency_spread_ns: 1000 latency_doubt: "shared"
+            bandwidth_bps: 9e8 rate_doubt: "at-least" latency_before_ns: 1000 bandwidth_before_bps: 1e10 }
+    links { from: "n2" to: "rack1" latency_ns: 1000 latency_doubt: "unmeasured" bandwidth_bps: 1e10
+            rate_doubt: "unmeasured" latency_before_ns: 1000 bandwidth_before_bps: 1e10 }
+    nodes { name: "n1" measured: true overhead_ns: 1500 receive_overhead_ns: 2500 }
+    nodes { name: "n2" }
+    pairs { from: "n1" to: "n3" measured: true latency_ns: 444000 fitted_latency_ns: 440000 bandwidth_bps: 1e8 }
+    pairs { from: "n1" to: "n2" why: "node n2: not connected" }
+    latency_error_ns: 4000 latency_error_max_ns: 9000 topology: "version: 1")");
+  const std::string table = RenderProbe(reply, kTable);
+  for (const char* part :
+       {"404 us ± 3 us  measured", "100 Mbit/s  bottleneck", "≥ 900 Mbit/s  at-least", "unmeasured",
+        "n1    1.5 us   2.5 us", "n1    n2  node n2: not connected",
+        "known tree, 1 nodes, 1 pairs measured in 12.5 s; fitted latencies are off by 4 us (root mean "
+        "square), 9 us at most",
+        "not in force; --apply puts it there"}) {
+    EXPECT_NE(table.find(part), std::string::npos) << part << "\n" << table;
+  }
+  const Json json = Json::parse(RenderProbe(reply, kJson));
+  EXPECT_EQ(json["links"][0]["rate_doubt"], "bottleneck");
+  EXPECT_EQ(json["links"][0]["latency_before_ns"], 1000);
+  EXPECT_EQ(json["pairs"][1]["why"], "node n2: not connected");
+  EXPECT_EQ(json["nodes"][1]["measured"], false);
+  EXPECT_EQ(json["topology"], "version: 1");
+  EXPECT_EQ(json["applied"], false);
+
+  reply.set_tree("found");
+  reply.set_applied(true);
+  reply.set_version(4);
+  reply.add_replanned(7);
+  for (v1::ProbedLinkRow& link : *reply.mutable_links()) link.clear_latency_before_ns();
+  const std::string applied = RenderProbe(reply, kTable);
+  EXPECT_NE(applied.find("topology version 4 is in force, of 2026-01-02T03:04:05Z; teams replanned: 1"),
+            std::string::npos)
+      << applied;
+  EXPECT_EQ(applied.find("BEFORE"), std::string::npos);
+  EXPECT_FALSE(Json::parse(RenderProbe(reply, kJson))["links"][0].contains("latency_before_ns"));
+}
+
 TEST(RenderVersionTest, TableAndJson) {
   const auto reply = Parse<v1::VersionReply>(
       R"(ok: true version: "0.1.0" program: "copse-planner" ring: 1 packet: 1 proto: 1 plan: 1)");
   EXPECT_EQ(RenderVersion(reply, kTable),
             "PROGRAM        VERSION  RING  PACKET  PROTO  PLAN\n"
             "copse-planner  0.1.0    1     1       1      1\n"
-            "copsectl       0.1.0    -     -       2      -\n");
+            "copsectl       0.1.0    -     -       3      -\n");
   const Json json = Json::parse(RenderVersion(reply, kJson));
   EXPECT_EQ(json["ok"], true);
   EXPECT_EQ(json["version"], "0.1.0");

@@ -111,4 +111,25 @@ absl::StatusOr<v1::ReplanTeamReply> AdminClient::ReplanTeam(uint64_t team, const
   return impl_->Call(&Stub::ReplanTeam, request, timeout);
 }
 
+absl::StatusOr<v1::ImportTopologyReply> AdminClient::ImportTopology(const std::string& text,
+                                                                    absl::Duration timeout) const {
+  v1::ImportTopologyRequest request;
+  request.mutable_source()->set_file("test.yaml");
+  request.mutable_source()->set_format("yaml");
+  request.mutable_source()->set_text(text);
+  return impl_->Call(&Stub::ImportTopology, request, timeout);
+}
+
+absl::Status AdminClient::DrainNode(const std::string& node, bool off, absl::Duration timeout) const {
+  v1::DrainNodeRequest request;
+  request.set_node(node);
+  request.set_off(off);
+  return impl_->Call(&Stub::DrainNode, request, timeout).status();
+}
+
+absl::StatusOr<v1::ProbeTopologyReply> AdminClient::ProbeTopology(const v1::ProbeTopologyRequest& request,
+                                                                  absl::Duration timeout) const {
+  return impl_->Call(&Stub::ProbeTopology, request, timeout);
+}
+
 }  // namespace copse::procs

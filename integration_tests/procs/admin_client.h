@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/copse/v1/admin.pb.h"
@@ -28,6 +29,11 @@ class AdminClient {
   absl::StatusOr<v1::ListCollectivesReply> ListCollectives(uint64_t team, absl::Duration timeout) const;
   absl::StatusOr<v1::ReplanTeamReply> ReplanTeam(uint64_t team, const std::string& algorithm,
                                                  absl::Duration timeout) const;
+  // A topology file's text.
+  absl::StatusOr<v1::ImportTopologyReply> ImportTopology(const std::string& text, absl::Duration timeout) const;
+  absl::Status DrainNode(const std::string& node, bool off, absl::Duration timeout) const;
+  absl::StatusOr<v1::ProbeTopologyReply> ProbeTopology(const v1::ProbeTopologyRequest& request,
+                                                       absl::Duration timeout) const;
 
  private:
   class Impl;

@@ -117,6 +117,62 @@ void FillCollective(const coordinator::CollectiveInfo& info, const schedule::Tea
   for (const std::string& node : nodes) row->add_missing_nodes(node);
 }
 
+void FillProbe(const ProbeReport& report, const std::optional<topology::Topology>& before,
+               v1::ProbeTopologyReply* reply) {
+  const auto& switches = report.topology.switches();
+  const auto add_link = [&](const std::string& name, uint32_t parent, const measure::LinkFit& fit, int64_t latency_ns,
+                            int64_t bandwidth) {
+    v1::ProbedLinkRow* row = reply->add_links();
+    row->set_from(rpc::ToUtf8(name));
+    row->set_to(rpc::ToUtf8(switches[parent].name));
+    row->set_latency_ns(static_cast<double>(latency_ns));
+    row->set_latency_spread_ns(static_cast<double>(fit.latency_spread_ns));
+    row->set_latency_doubt(measure::LatencyDoubtName(fit.latency_doubt));
+    row->set_bandwidth_bps(kBitsPerByte * static_cast<double>(bandwidth));
+    row->set_rate_doubt(measure::RateDoubtName(fit.rate_doubt));
+    return row;
+  };
+  const auto add_before = [](int64_t latency_ns, int64_t bandwidth, v1::ProbedLinkRow* row) {
+    row->set_latency_before_ns(static_cast<double>(latency_ns));
+    row->set_bandwidth_before_bps(kBitsPerByte * static_cast<double>(bandwidth));
+  };
+  // A probe keeps the order of switches and nodes.
+  for (uint32_t s = 0; s < switches.size(); ++s) {
+    if (s == report.topology.root_switch()) continue;
+    v1::ProbedLinkRow* row = add_link(switches[s].name, switches[s].parent, report.fit.switches[s],
+                                      switches[s].latency_ns, switches[s].bandwidth_bytes_per_s);
+    if (before) add_before(before->switches()[s].latency_ns, before->switches()[s].bandwidth_bytes_per_s, row);
+  }
+  const auto& nodes = report.topology.nodes();
+  for (uint32_t n = 0; n < nodes.size(); ++n) {
+    v1::ProbedLinkRow* row = add_link(nodes[n].name, nodes[n].parent, report.fit.nodes[n], nodes[n].latency_ns,
+                                      nodes[n].bandwidth_bytes_per_s);
+    if (before) add_before(before->nodes()[n].latency_ns, before->nodes()[n].bandwidth_bytes_per_s, row);
+  }
+  for (const ProbedNode& node : report.nodes) {
+    v1::ProbedNodeRow* row = reply->add_nodes();
+    row->set_name(rpc::ToUtf8(node.name));
+    row->set_measured(node.measured);
+    row->set_overhead_ns(static_cast<double>(node.overhead_ns));
+    row->set_receive_overhead_ns(static_cast<double>(node.receive_overhead_ns));
+  }
+  for (const ProbedPair& pair : report.pairs) {
+    v1::ProbedPairRow* row = reply->add_pairs();
+    row->set_from(rpc::ToUtf8(pair.a));
+    row->set_to(rpc::ToUtf8(pair.b));
+    row->set_measured(pair.measured);
+    row->set_latency_ns(static_cast<double>(pair.measurement.latency_ns));
+    row->set_latency_spread_ns(static_cast<double>(pair.measurement.latency_spread_ns));
+    row->set_fitted_latency_ns(static_cast<double>(pair.fitted_latency_ns));
+    row->set_bandwidth_bps(kBitsPerByte * static_cast<double>(pair.measurement.bandwidth_bytes_per_s));
+    row->set_why(rpc::ToUtf8(pair.why));
+  }
+  reply->set_tree(before.has_value() ? "known" : "found");
+  reply->set_latency_error_ns(static_cast<double>(report.fit.latency_error_ns));
+  reply->set_latency_error_max_ns(static_cast<double>(report.fit.latency_error_ns_max));
+  for (const std::string& note : report.notes) reply->add_notes(rpc::ToUtf8(note));
+}
+
 void FillTopology(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
                   v1::ShowTopologyReply* reply) {
   std::set<std::string> names;

@@ -4,10 +4,12 @@
 #ifndef COPSE_PLANNER_SERVER_ADMIN_ROWS_H_
 #define COPSE_PLANNER_SERVER_ADMIN_ROWS_H_
 
+#include <optional>
 #include <vector>
 
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/topology_history.h"
+#include "planner/server/topology_probe.h"
 #include "planner/server/topology_store.h"
 #include "planner/topology/topology.h"
 #include "planner/topology/topology_changes.h"
@@ -24,6 +26,8 @@ void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::T
 void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row);
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,
                     v1::CollectiveRow* row);
+void FillProbe(const ProbeReport& report, const std::optional<topology::Topology>& before,
+               v1::ProbeTopologyReply* reply);
 void FillTopology(const topology::Topology& topology, const std::vector<coordinator::NodeInfo>& registered,
                   v1::ShowTopologyReply* reply);
 void FillChanges(const std::vector<topology::TopologyChange>& changes,

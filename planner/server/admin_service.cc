@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,7 @@ namespace {
 
 constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 constexpr absl::Duration kStatusTimeoutMax = absl::Minutes(1);
+constexpr absl::Duration kProbeTimeMax = absl::Minutes(60);
 
 // Nodes of a team up to which `plan list` has critical paths; `plan show` always has.
 constexpr uint32_t kListedPathNodesMax = 16;
@@ -141,7 +144,11 @@ grpc::ServerUnaryReactor* AdminService::ShowNode(grpc::CallbackServerContext* co
 grpc::ServerUnaryReactor* AdminService::DrainNode(grpc::CallbackServerContext* context,
                                                   const v1::DrainNodeRequest* request, v1::DrainNodeReply*) {
   return Serve(context, "DrainNode", [this, request](const Done& done) {
-    done(coordinator_->SetDraining(request->node(), !request->off()));
+    const std::string node = request->node();  // which lives until `done`
+    const bool draining = !request->off();
+    const absl::Status status = coordinator_->SetDraining(node, draining);
+    done(status);
+    if (status.ok() && plan_maker_->SetDraining(node, draining)) topologies_->ReplanTeamsOf(node);
   });
 }
 
@@ -342,6 +349,92 @@ grpc::ServerUnaryReactor* AdminService::ListTopologies(grpc::CallbackServerConte
     }
     done(absl::OkStatus());
   });
+}
+
+grpc::ServerUnaryReactor* AdminService::ProbeTopology(grpc::CallbackServerContext* context,
+                                                      const v1::ProbeTopologyRequest* request,
+                                                      v1::ProbeTopologyReply* reply) {
+  return Serve(context, "ProbeTopology", [this, request, reply](const Done& done) {
+    if (probe_ != nullptr) return done(absl::FailedPreconditionError("probe: another one is running"));
+    absl::StatusOr<ProbeOptions> options = ReadProbe(*request);
+    if (!options.ok()) return done(options.status());
+    const std::optional<topology::Topology> tree = options->tree;
+    const absl::Time began = clock_.Now();
+    const uint64_t version = NewestVersion();
+    reply->set_taken(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()));
+    probe_ = std::make_unique<TopologyProbe>(
+        &clock_, coordinator_, *std::move(options),
+        [this, request, reply, done, tree, began, version](const absl::StatusOr<ProbeReport>& report) {
+          queue_->Post([this] { probe_.reset(); });  // not from within itself
+          if (!report.ok()) return done(report.status());
+          reply->set_took_s(absl::ToDoubleSeconds(clock_.Now() - began));
+          FillProbe(*report, tree, reply);
+          reply->set_topology(topology::FormatTopologyYaml(report->topology));
+          if (!request->apply()) return done(absl::OkStatus());
+          if (NewestVersion() != version) {
+            return done(absl::AbortedError(absl::StrCat(
+                "probe: the topology has changed meanwhile (version=", NewestVersion(), ", was=", version, ")")));
+          }
+          const std::string source =
+              absl::StrCat("probe of ", report->pairs.size(), " pairs, tree ", tree.has_value() ? "known" : "found");
+          topologies_->Apply(
+              report->topology, source,
+              [reply, done](const absl::StatusOr<TopologyOutcome>& outcome) {
+                if (!outcome.ok()) return done(outcome.status());
+                reply->set_applied(true);
+                reply->set_version(outcome->version);
+                for (const TeamId team : outcome->replanned) reply->add_replanned(team.value());
+                for (const auto& [team, status] : outcome->not_replanned) {
+                  reply->add_not_replanned(rpc::ToUtf8(std::string(status.message())));
+                }
+                done(absl::OkStatus());
+              },
+              kReplanGainMin);
+        });
+    probe_->Start();
+  });
+}
+
+uint64_t AdminService::NewestVersion() const {
+  return topologies_->versions().empty() ? 0 : topologies_->versions().back().version;
+}
+
+absl::StatusOr<ProbeOptions> AdminService::ReadProbe(const v1::ProbeTopologyRequest& request) const {
+  ProbeOptions options;
+  if (request.seconds() != 0) {
+    if (!(request.seconds() > 0 && request.seconds() <= absl::ToDoubleSeconds(kProbeTimeMax))) {
+      return absl::InvalidArgumentError(absl::StrCat("probe: out of range (seconds=", request.seconds(),
+                                                     ", limit=", absl::ToDoubleSeconds(kProbeTimeMax), ")"));
+    }
+    options.budget = absl::Seconds(request.seconds());
+  }
+  for (const std::string& name : request.nodes()) {
+    const auto info = coordinator_->Node(name);
+    if (!info.ok()) return absl::NotFoundError(absl::StrCat("probe: ", info.status().message()));
+    if (!info->connected) return absl::UnavailableError(absl::StrCat("probe: node ", name, ": not connected"));
+    if (std::find(options.nodes.begin(), options.nodes.end(), name) == options.nodes.end()) {
+      options.nodes.push_back(name);
+    }
+  }
+  std::vector<std::string> all;
+  for (const coordinator::NodeInfo& info : coordinator_->Nodes()) {
+    all.push_back(info.announcement.name);
+    if (request.nodes().empty() && info.connected) options.nodes.push_back(info.announcement.name);
+  }
+  const bool has_topology = plan_maker_->topology().has_value();
+  if (!request.tree().empty() && request.tree() != "known" && request.tree() != "find") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("probe: unknown (tree=", rpc::ToUtf8(request.tree(), 64), ", known=known find)"));
+  }
+  if (request.tree() == "known" && !has_topology) {
+    return absl::FailedPreconditionError("probe: no topology is known (tree=known)");
+  }
+  absl::StatusOr<topology::Topology> known = plan_maker_->TopologyWith(all.empty() ? options.nodes : all);
+  if (!known.ok()) return known.status();
+  options.costs = known->costs();
+  options.about = known->nodes();
+  if (has_topology && request.tree() != "find") options.tree = *std::move(known);
+  return options;
 }
 
 grpc::ServerUnaryReactor* AdminService::ListCollectives(grpc::CallbackServerContext* context,

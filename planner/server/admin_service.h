@@ -5,13 +5,17 @@
 #define COPSE_PLANNER_SERVER_ADMIN_SERVICE_H_
 
 #include <functional>
+#include <memory>
 #include <set>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/cluster_plan_maker.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
+#include "planner/server/topology_probe.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "rpc/credentials.h"
 
@@ -64,6 +68,8 @@ class AdminService final : public v1::AdminService::CallbackService {
                                            v1::ExportTopologyReply*) override;
   grpc::ServerUnaryReactor* ListTopologies(grpc::CallbackServerContext*, const v1::ListTopologiesRequest*,
                                            v1::ListTopologiesReply*) override;
+  grpc::ServerUnaryReactor* ProbeTopology(grpc::CallbackServerContext*, const v1::ProbeTopologyRequest*,
+                                          v1::ProbeTopologyReply*) override;
   grpc::ServerUnaryReactor* ListCollectives(grpc::CallbackServerContext*, const v1::ListCollectivesRequest*,
                                             v1::ListCollectivesReply*) override;
   grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext*, const v1::GetStatsRequest*,
@@ -79,6 +85,11 @@ class AdminService final : public v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, const char* method,
                                   std::function<void(Done)> work);
 
+  // What a probe is to do. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE, FAILED_PRECONDITION.
+  absl::StatusOr<ProbeOptions> ReadProbe(const v1::ProbeTopologyRequest& request) const;
+  // Of the topology in force; 0: none ever was.
+  uint64_t NewestVersion() const;
+
   TaskQueue* const queue_;
   coordinator::Coordinator* const coordinator_;
   ClusterPlanMaker* const plan_maker_;
@@ -86,6 +97,8 @@ class AdminService final : public v1::AdminService::CallbackService {
   const rpc::Authorizer* const authorizer_;
   // The planner's thread's.
   std::set<grpc::ServerUnaryReactor*> open_;  // calls not yet answered
+  const MonotonicClock clock_;
+  std::unique_ptr<TopologyProbe> probe_;  // one at a time
   bool stopped_ = false;
 };
 

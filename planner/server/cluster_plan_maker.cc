@@ -12,7 +12,9 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/cost_model.h"
 #include "planner/structure.h"
+#include "planner/team_costs.h"
 
 namespace copse::planner {
 namespace {
@@ -23,6 +25,10 @@ std::vector<std::string> NamesOf(const schedule::TeamLayout& layout) {
   std::vector<std::string> names;
   for (const schedule::TeamNode& node : layout.nodes) names.push_back(node.name);
   return names;
+}
+
+bool AnyDrains(const std::vector<std::string>& names, const std::set<std::string>& draining) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return draining.count(name) != 0; });
 }
 
 // Errors of one rules file.
@@ -123,7 +129,7 @@ absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, co
   topology::FlatCosts costs;
   if (model.shared_cores > 0) {
     costs.cores = model.shared_cores;
-    costs.host = "this machine";
+    costs.host = "this-machine";  // as a topology file may have it
   }
   std::vector<topology::Switch> switches = {{.name = "core"}};
   std::vector<topology::Node> nodes;
@@ -168,10 +174,23 @@ absl::StatusOr<topology::Topology> ClusterPlanMaker::TopologyWith(const std::vec
   return topology;
 }
 
+absl::StatusOr<topology::Topology> ClusterPlanMaker::WeightedTopologyWith(const std::vector<std::string>& names) {
+  ASSIGN_OR_RETURN(topology::Topology topology, TopologyWith(names));
+  if (!AnyDrains(names, model_.draining)) return topology;
+  std::vector<topology::Node> nodes = topology.nodes();
+  for (topology::Node& node : nodes) {
+    if (model_.draining.count(node.name) == 0) continue;
+    for (int64_t* overhead : {&node.overhead_ns, &node.receive_overhead_ns}) {
+      *overhead = std::min(kDrainingWeight * *overhead, topology::kTimeNsMax);
+    }
+  }
+  return topology::Topology::Create(topology.switches(), std::move(nodes), topology.costs());
+}
+
 absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const schedule::TeamLayout& layout,
                                                                         const coordinator::PlanOptions& options) {
   const std::vector<std::string> names = NamesOf(layout);
-  ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
+  ASSIGN_OR_RETURN(const topology::Topology topology, WeightedTopologyWith(names));
   PlannerOptions planner_options;
   planner_options.forced = model_.rules;
   if (!options.algorithm.empty()) {
@@ -186,7 +205,42 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const sc
       planner_options.forced[collective] = options.algorithm;
     }
   }
-  return Planner(&topology, topology.costs(), planner_options).MakePlans(layout.shape, names);
+  ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans,
+                   Planner(&topology, topology.costs(), planner_options).MakePlans(layout.shape, names));
+  if (!AnyDrains(names, model_.draining)) return plans;
+  // What they are predicted to take is not weighted.
+  ASSIGN_OR_RETURN(const topology::Topology plain, TopologyWith(names));
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, plain, plain.costs()));
+  const PriceOptions price_options = {.critical_path = false, .post_ns = {}};
+  for (schedule::Plan& plan : plans) {
+    const schedule::CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
+    ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, arguments, price_options));
+    plan.predicted_us = static_cast<double>(prediction.total_ns) / 1000;
+  }
+  return plans;
+}
+
+absl::StatusOr<double> ClusterPlanMaker::GainOfReplanning(const schedule::TeamLayout& layout,
+                                                          const std::vector<schedule::Plan>& plans) {
+  const std::vector<std::string> names = NamesOf(layout);
+  ASSIGN_OR_RETURN(const topology::Topology topology, WeightedTopologyWith(names));
+  ASSIGN_OR_RETURN(const std::vector<schedule::Plan> fresh, MakePlans(layout, {}));
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, topology, topology.costs()));
+  const PriceOptions options = {.critical_path = false, .post_ns = {}};
+  double gain = 1;
+  for (const schedule::Plan& old : plans) {
+    const schedule::CallArguments arguments{.collective = old.collective, .count = old.bytes_max};
+    ASSIGN_OR_RETURN(const Prediction before, Price(old, layout.shape, costs, arguments, options));
+    for (const schedule::Plan& plan : fresh) {
+      if (plan.collective != old.collective || plan.bytes_min > old.bytes_max || plan.bytes_max < old.bytes_max)
+        continue;
+      ASSIGN_OR_RETURN(const Prediction after, Price(plan, layout.shape, costs, arguments, options));
+      if (after.total_ns > 0) {
+        gain = std::max(gain, static_cast<double>(before.total_ns) / static_cast<double>(after.total_ns));
+      }
+    }
+  }
+  return gain;
 }
 
 absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const schedule::TeamLayout& layout,

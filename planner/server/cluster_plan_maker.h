@@ -38,7 +38,13 @@ struct ClusterModel {
   uint32_t shared_cores = 0;
   // Of nodes that are their own machines and of whose cores the topology says nothing; by name.
   std::map<std::string, uint32_t> announced_cores = {};
+  // Nodes that are being drained: plans give them as little to do as they can (kDrainingWeight).
+  std::set<std::string> draining = {};
 };
+
+// While plans are made, a message costs a node that drains so many times what it does: so it becomes a leaf, and others
+// do not wait for it.
+inline constexpr int64_t kDrainingWeight = 8;
 
 // `model`'s topology with `names` added to it: what plans for these nodes are made from. A node that it does not name
 // hangs on its root switch, with default costs; `added`, if not null, gets the names of those.
@@ -54,6 +60,10 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   void SetTopology(std::optional<topology::Topology> topology) { model_.topology = std::move(topology); }
   // A daemon says how many cores its node has: that counts where the topology says nothing.
   void SetCores(const std::string& node, uint32_t cores) { model_.announced_cores[node] = cores; }
+  // Whether it is being drained. True if that is new.
+  bool SetDraining(const std::string& node, bool draining) {
+    return draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
+  }
   const ClusterModel& model() const { return model_; }
   const std::optional<topology::Topology>& topology() const { return model_.topology; }
 
@@ -62,10 +72,18 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout,
                                                        const schedule::Plan& plan) override;
 
+  // By how many times the call is faster, for which new plans would gain most over `plans`, by their predictions. 1:
+  // for none. Nodes that drain count as while plans are made. Errors: as MakePlans; a plan that cannot be priced any
+  // more.
+  absl::StatusOr<double> GainOfReplanning(const schedule::TeamLayout& layout, const std::vector<schedule::Plan>& plans);
+
   // As ClusterTopology.
   absl::StatusOr<topology::Topology> TopologyWith(const std::vector<std::string>& names);
 
  private:
+  // TopologyWith, where nodes that drain are slow.
+  absl::StatusOr<topology::Topology> WeightedTopologyWith(const std::vector<std::string>& names);
+
   ClusterModel model_;
   std::set<std::string> unknown_;  // logged before
 };

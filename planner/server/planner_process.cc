@@ -179,10 +179,9 @@ void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::F
   if (registers == nullptr) return;
   // Whoever was refused is not the node of that name and incarnation.
   const auto node = coordinator_->Node(registers->node.name);
-  if (node.ok() && node->connected && node->announcement.incarnation == registers->node.incarnation &&
-      registers->node.cores > 0) {
-    plan_maker_.SetCores(registers->node.name, registers->node.cores);
-  }
+  if (!node.ok() || !node->connected || node->announcement.incarnation != registers->node.incarnation) return;
+  if (registers->node.cores > 0) plan_maker_.SetCores(registers->node.name, registers->node.cores);
+  plan_maker_.SetDraining(registers->node.name, node->state == "draining");
 }
 
 void PlannerProcess::WaitForSignals() {

@@ -76,18 +76,18 @@ absl::Status TopologyHistory::Store(const std::optional<topology::Topology>& top
 absl::Status TopologyHistory::ApplyFile(const std::string& path, const std::optional<topology::Topology>& topology) {
   if (IsKnownFile(topology)) return absl::OkStatus();
   RETURN_IF_ERROR(Store(topology, FileSource(path), true));
-  PutInForce(topology, [](const absl::StatusOr<TopologyOutcome>&) {});
+  PutInForce(topology, 1, [](const absl::StatusOr<TopologyOutcome>&) {});
   return absl::OkStatus();
 }
 
 void TopologyHistory::Apply(topology::Topology topology, const std::string& source,
-                            std::function<void(const absl::StatusOr<TopologyOutcome>&)> done) {
+                            std::function<void(const absl::StatusOr<TopologyOutcome>&)> done, double gain_min) {
   if (in_force().has_value() && *in_force() == topology) {
     return done(TopologyOutcome{.version = versions_.empty() ? 0 : versions_.back().version});
   }
   std::optional<topology::Topology> next(std::move(topology));
   if (const absl::Status stored = Store(next, source, false); !stored.ok()) return done(stored);
-  PutInForce(std::move(next), std::move(done));
+  PutInForce(std::move(next), gain_min, std::move(done));
 }
 
 absl::StatusOr<std::optional<topology::Topology>> TopologyHistory::Version(uint64_t version) const {
@@ -112,6 +112,19 @@ std::vector<TeamId> TopologyHistory::Concerned(const ClusterModel& before, const
   return concerned;
 }
 
+// What cannot be judged is left to ReplanTeam.
+bool TopologyHistory::IsWorthSwitching(TeamId team, double gain_min) const {
+  if (gain_min <= 1) return true;
+  const auto info = coordinator_->Team(team);
+  if (!info.ok()) return true;
+  std::vector<schedule::Plan> plans;
+  for (coordinator::PlanInfo& plan : coordinator_->Plans()) {
+    if (plan.layout.id == team) plans.push_back(std::move(plan.plan));
+  }
+  const absl::StatusOr<double> gain = plan_maker_->GainOfReplanning(info->layout, plans);
+  return !gain.ok() || *gain >= gain_min;
+}
+
 // Teams on their way to new plans.
 struct TopologyHistory::Replanning {
   std::vector<TeamId> waiting;  // the last comes next
@@ -120,18 +133,38 @@ struct TopologyHistory::Replanning {
   std::function<void(const absl::StatusOr<TopologyOutcome>&)> done;
 };
 
-void TopologyHistory::PutInForce(std::optional<topology::Topology> topology,
+void TopologyHistory::PutInForce(std::optional<topology::Topology> topology, double gain_min,
                                  std::function<void(const absl::StatusOr<TopologyOutcome>&)> done) {
   const ClusterModel before = plan_maker_->model();
   plan_maker_->SetTopology(std::move(topology));
+  TopologyOutcome outcome;
+  outcome.version = versions_.back().version;
+  outcome.changed = true;
+  Switch(Concerned(before, plan_maker_->model()), gain_min, std::move(outcome), std::move(done));
+}
+
+void TopologyHistory::ReplanTeamsOf(const std::string& node) {
+  std::vector<TeamId> teams;
+  for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
+    if (info.state != "ready" || info.layout.parent != TeamId{0}) continue;
+    const auto& nodes = info.layout.nodes;
+    if (std::any_of(nodes.begin(), nodes.end(), [&](const schedule::TeamNode& n) { return n.name == node; })) {
+      teams.push_back(info.layout.id);
+    }
+  }
+  Switch(std::move(teams), kReplanGainMin, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
+}
+
+void TopologyHistory::Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
+                             std::function<void(const absl::StatusOr<TopologyOutcome>&)> done) {
   auto replanning = std::make_shared<Replanning>();
-  replanning->waiting = Concerned(before, plan_maker_->model());
+  replanning->waiting = std::move(teams);
   std::reverse(replanning->waiting.begin(), replanning->waiting.end());
-  replanning->outcome = {.version = versions_.back().version, .changed = true};
+  replanning->outcome = std::move(outcome);
   replanning->done = std::move(done);
   // Making plans for a large team takes a while, so the queue's other tasks come between: heartbeats, joins.
   auto next = std::make_shared<std::function<void()>>();
-  *next = [this, replanning, weak = std::weak_ptr(next)] {
+  *next = [this, replanning, gain_min, weak = std::weak_ptr(next)] {
     if (replanning->waiting.empty()) {
       if (replanning->running == 0 && replanning->done) std::exchange(replanning->done, nullptr)(replanning->outcome);
       return;
@@ -140,7 +173,7 @@ void TopologyHistory::PutInForce(std::optional<topology::Topology> topology,
     replanning->waiting.pop_back();
     ++replanning->running;
     const auto self = weak.lock();
-    coordinator_->ReplanTeam(team, {}, [this, replanning, team, self](const absl::Status& status) {
+    const auto on_replanned = [this, replanning, team, self](const absl::Status& status) {
       --replanning->running;
       if (status.ok()) {
         replanning->outcome.replanned.push_back(team);
@@ -149,7 +182,13 @@ void TopologyHistory::PutInForce(std::optional<topology::Topology> topology,
         replanning->outcome.not_replanned.emplace_back(team, status);
       }
       queue_->Post([self] { (*self)(); });
-    });
+    };
+    if (IsWorthSwitching(team, gain_min)) {
+      coordinator_->ReplanTeam(team, {}, on_replanned, kReplanPatience);
+    } else {
+      --replanning->running;
+      replanning->outcome.kept.push_back(team);
+    }
     queue_->Post([self] { (*self)(); });
   };
   (*next)();

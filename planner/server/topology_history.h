@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/ids.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/server/cluster_plan_maker.h"
@@ -26,11 +27,18 @@ namespace copse::planner {
 // How many versions are kept. The newest of the configuration's file is kept longer, since the file is compared to it.
 inline constexpr size_t kTopologyVersionsMax = 64;
 
+// For measured topologies, whose figures are others every time: a team is switched to new plans if these make some call
+// so many times as fast, by its prediction.
+inline constexpr double kReplanGainMin = 1.1;
+// How long a switch is tried for that cannot be made now: a node is away, or another switch is under way.
+inline constexpr absl::Duration kReplanPatience = absl::Seconds(15);
+
 // What came of a topology that was applied.
 struct TopologyOutcome {
   uint64_t version = 0;  // in force now; 0: none ever was
   bool changed = false;  // false: the same was in force, and nothing was done
   std::vector<TeamId> replanned;
+  std::vector<TeamId> kept;                                    // new plans would hardly be better
   std::vector<std::pair<TeamId, absl::Status>> not_replanned;  // they go on with the plans they have
 };
 
@@ -56,8 +64,12 @@ class TopologyHistory {
   // "probe 12 nodes"), plans are made from it, and teams that it concerns are switched to new plans, one after the
   // other. `done` is called once, maybe before this returns: with an error, and nothing has changed, if it cannot be
   // stored; else when the last of those teams runs its new epoch, or stays with the old.
+  // Of those teams, only the ones are switched that gain `gain_min` (as kReplanGainMin); 1: all.
   void Apply(topology::Topology topology, const std::string& source,
-             std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
+             std::function<void(const absl::StatusOr<TopologyOutcome>&)> done, double gain_min = 1);
+
+  // A node is drained, or no longer: teams of it are switched to new plans if they gain kReplanGainMin.
+  void ReplanTeamsOf(const std::string& node);
 
   // The newest last.
   const std::vector<TopologyVersion>& versions() const { return versions_; }
@@ -73,7 +85,11 @@ class TopologyHistory {
   absl::Status Store(const std::optional<topology::Topology>& topology, const std::string& source, bool from_file);
   // Ready teams for which the two models differ.
   std::vector<TeamId> Concerned(const ClusterModel& before, const ClusterModel& after) const;
-  void PutInForce(std::optional<topology::Topology> topology,
+  // Switches teams one after the other; `outcome` goes to `done`, with what became of them.
+  void Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
+              std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
+  bool IsWorthSwitching(TeamId team, double gain_min) const;
+  void PutInForce(std::optional<topology::Topology> topology, double gain_min,
                   std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
 
   TopologyStore* const store_;

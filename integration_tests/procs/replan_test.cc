@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cluster changes while a team calls: it is switched to new plans, and no call is lost or wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "integration_tests/procs/cluster_fixture.h"
+#include "integration_tests/scenarios/scenarios.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::procs {
+namespace {
+
+using scenario::TeamPrograms;
+using schedule::CallArguments;
+using schedule::Collective;
+
+constexpr absl::Duration kPatience = absl::Seconds(120);
+constexpr uint32_t kNodes = 6;
+
+// One node is far away.
+std::string FarAway(uint32_t node) {
+  std::string text = "version: 1\nswitches: [{name: core}, {name: far, parent: core, latency: 50ms}]\nnodes:\n";
+  for (uint32_t n = 0; n < kNodes; ++n) {
+    absl::StrAppend(&text, "  - {name: n", n, ", switch: ", n == node ? "far" : "core", "}\n");
+  }
+  return text;
+}
+
+class ReplanTest : public ClusterFixture {
+ protected:
+  // Each rank makes calls of every kind, and checks them, while `change` is called with 0, 1, ... until they are over.
+  void CallWhile(const std::function<void(int)>& change) {
+    std::vector<CallArguments> calls;
+    for (int i = 0; i < 400; ++i) {
+      calls.push_back({.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6});
+      calls.push_back({.collective = Collective::kBarrier});
+      calls.push_back({.collective = Collective::kBcast,
+                       .type = emu::AluType::kDouble,
+                       .count = 500,
+                       .root = static_cast<uint32_t>(i) % kNodes});
+      calls.push_back({.collective = Collective::kReduce,
+                       .type = emu::AluType::kInt32,
+                       .op = emu::AluOp::kMin,
+                       .count = 3000,
+                       .root = static_cast<uint32_t>(i) % kNodes});
+    }
+    std::atomic<bool> over = false;
+    std::thread changing([&] {
+      // A node that drains takes no part in new teams.
+      while (!over && Epoch() == 0) {
+      }
+      for (int i = 0; !over; ++i) change(i);
+    });
+    scenario::ExpectAllSucceed(&cluster_, TeamPrograms("team", {0, 1, 2, 3, 4, 5}, calls, 1), kPatience);
+    over = true;
+    changing.join();
+  }
+  uint32_t Epoch() {
+    const auto teams = cluster_.admin().ListTeams(kPatience);
+    if (!teams.ok()) return 0;
+    for (const v1::TeamRow& team : teams->teams()) {
+      if (team.name() == "team") return team.epoch();
+    }
+    return 0;
+  }
+};
+
+TEST_F(ReplanTest, ImportedTopologiesSwitchARunningTeam) {
+  ASSERT_TRUE(cluster_.Start({.nodes = kNodes}).ok());
+  int replanned = 0;
+  CallWhile([&](int i) {
+    const auto reply = cluster_.admin().ImportTopology(FarAway(static_cast<uint32_t>(i) % kNodes), kPatience);
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    replanned += reply->replanned_size();
+  });
+  EXPECT_GE(replanned, 2) << "the calls were over before";
+}
+
+TEST_F(ReplanTest, ADrainedNodeAndAProbeDisturbNobody) {
+  ASSERT_TRUE(cluster_.Start({.nodes = kNodes}).ok());
+  uint32_t last_epoch = 0;
+  int changes = 0;
+  CallWhile([&](int i) {
+    if (i % 3 == 2) {
+      v1::ProbeTopologyRequest request;
+      request.set_seconds(5);
+      request.set_apply(true);
+      const auto probed = cluster_.admin().ProbeTopology(request, kPatience);
+      ASSERT_TRUE(probed.ok()) << probed.status();
+      EXPECT_TRUE(probed->applied());
+    } else {
+      const absl::Status drained = cluster_.admin().DrainNode("n2", i % 3 == 1, kPatience);
+      EXPECT_TRUE(drained.ok()) << drained;
+    }
+    ++changes;
+    last_epoch = std::max(last_epoch, Epoch());
+  });
+  EXPECT_GE(changes, 3) << "the calls were over before";
+  EXPECT_GE(last_epoch, 1u);
+}
+
+}  // namespace
+}  // namespace copse::procs

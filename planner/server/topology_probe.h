@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A measured topology: has daemons measure sampled pairs, and solves for links.
+#ifndef COPSE_PLANNER_SERVER_TOPOLOGY_PROBE_H_
+#define COPSE_PLANNER_SERVER_TOPOLOGY_PROBE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "planner/coordinator/coordinator.h"
+#include "planner/measure/measurement.h"
+#include "planner/measure/tree_fit.h"
+#include "planner/topology/topology.h"
+
+namespace copse::planner {
+
+struct ProbeOptions {
+  // The tree whose links are solved for. It has at least the nodes that take part; others keep what it says. Nothing:
+  // a tree is found.
+  std::optional<topology::Topology> tree;
+  std::vector<std::string> nodes;             // that take part, each once: at least two
+  absl::Duration budget = absl::Seconds(60);  // nothing is begun after it
+  coordinator::MeasureLimits limits = {};     // of one pair
+  uint32_t pairs_at_once = 0;                 // 0: by the number of nodes, from 1 to 4
+  // Of a tree that is found: what is not measured. Of each node here, cores and host are taken.
+  topology::CostParameters costs = {};
+  std::vector<topology::Node> about = {};
+};
+
+// One pair that was, or was not, measured.
+struct ProbedPair {
+  std::string a, b;
+  bool measured = false;
+  measure::PairMeasurement measurement;
+  int64_t fitted_latency_ns = 0;
+  std::string why;  // if it was not measured
+};
+
+struct ProbedNode {
+  std::string name;
+  bool measured = false;  // else figures are as the tree said before, or defaults
+  int64_t overhead_ns = 0;
+  int64_t receive_overhead_ns = 0;
+};
+
+struct ProbeReport {
+  topology::Topology topology;  // with what was measured in place of what was said before
+  measure::TreeFit fit;         // by index in it
+  std::vector<ProbedNode> nodes;
+  std::vector<ProbedPair> pairs;
+  std::vector<std::string> notes;  // what is missing, one line each
+};
+
+// A TopologyProbe runs once. With a tree it measures pairs that cover each of its links (measure/sampling.h), those at
+// the same time share no link. Without one it first measures latencies between all nodes, or between some that stand
+// for the rest, finds the tree (measure/tree_search.h), and then rates as with a tree known before.
+//
+// A pair that fails is tried once more, when the others are done: whoever stood still has connections to mend. What
+// cannot be measured (a node is lost meanwhile, two do not reach each other, the time is over) is missing, and said so;
+// it is an error only if no pair could be measured. Single-threaded: the planner's thread. Deterministic but for what
+// daemons say.
+class TopologyProbe {
+ public:
+  using Done = std::function<void(const absl::StatusOr<ProbeReport>&)>;
+
+  // Both pointers outlive it; so does whatever `coordinator` has been asked until it has answered: it must not go
+  // before `done` was called.
+  TopologyProbe(const Clock* clock, coordinator::Coordinator* coordinator, ProbeOptions options, Done done);
+
+  // `done` is called once, maybe before this returns; the object may be deleted after that, not within.
+  void Start();
+
+ private:
+  enum class Phase { kLatencies, kRest, kLinks };
+  struct Result {
+    std::optional<schedule::MeasureReply> latency;  // the newest with pings
+    int64_t round_trip_ns = 0;                      // the least of all
+    int64_t bandwidth_bytes_per_s = 0;
+    absl::Status status;  // the newest failure
+  };
+
+  void Queue(std::vector<measure::NodePair> pairs);
+  void StartMore();
+  void OnMeasured(measure::NodePair pair, const absl::StatusOr<schedule::MeasureReply>& reply);
+  void PhaseOver();
+  void FindTree();
+  void AttachRest();
+  void MeasureLinks();
+  void Report();
+  void Fail(const absl::Status& status);
+  bool MayStart(const measure::NodePair& pair) const;
+  // Of a pair that was measured: without overheads and wakes.
+  measure::PairMeasurement MeasurementOf(const measure::NodePair& pair, const Result& result) const;
+  std::pair<std::string, std::string> NamesOf(const measure::NodePair& pair) const {
+    return {phase_ == Phase::kRest ? rest_[pair.a] : names_[pair.a], names_[pair.b]};
+  }
+
+  const Clock* const clock_;
+  coordinator::Coordinator* const coordinator_;
+  ProbeOptions options_;
+  Done done_;
+  absl::Time began_;
+  Phase phase_ = Phase::kLinks;
+  std::optional<topology::Topology> tree_;
+  // By node index: the tree's, or of those that a tree is looked for; `rest_` are measured against some of them.
+  std::vector<std::string> names_, rest_;
+  std::vector<measure::NodePair> queue_;  // the last is next. While the rest is measured, `a` counts in rest_
+  std::set<measure::NodePair> running_;
+  bool starting_ = false;
+  bool reported_ = false;
+  bool out_of_time_ = false;
+  std::map<measure::NodePair, Result> results_;
+  std::set<measure::NodePair> again_;         // failed once in this phase
+  std::map<measure::NodePair, Result> kept_;  // while the rest is measured: of those that stand for it
+  std::map<std::string, std::vector<int64_t>> send_ns_, receive_ns_;  // by node
+  std::vector<std::string> notes_;
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SERVER_TOPOLOGY_PROBE_H_
