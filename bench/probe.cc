@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "bench/wide_area.h"
+#include "integration_tests/netns/test_network.h"
+#include "integration_tests/procs/process_cluster.h"
+#include "planner/measure/tree_search.h"
+#include "planner/topology/topology_yaml.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::bench {
+namespace {
+
+using Reporter = std::function<void(const Row&)>;
+using topology::Topology;
+
+constexpr double kSeconds = 120;
+constexpr absl::Duration kGrace = absl::Seconds(30);
+// What a figure may be off before it is a miss.
+constexpr double kLatencyShare = 0.15;
+constexpr double kLatencyNs = 60'000;
+constexpr double kRateShare = 0.25;
+
+// A link by the nodes at its lower side: the same link in two trees, whatever their switches are called and whichever
+// is the root. Of the two sides, the one without node n0.
+using Side = std::set<std::string>;
+
+struct Link {
+  double latency_ns = 0;
+  double bandwidth_bytes_per_s = 0;
+  bool latency_known = true;  // else only its sum with others is
+  std::string name;
+};
+
+std::map<Side, Link> LinksOf(const Topology& tree) {
+  std::vector<Side> below(tree.switches().size());
+  Side all;
+  for (const topology::Node& node : tree.nodes()) {
+    all.insert(node.name);
+    for (uint32_t s = node.parent; s != topology::kNoParent; s = tree.switches()[s].parent) below[s].insert(node.name);
+  }
+  std::map<Side, Link> links;
+  const auto add = [&](Side side, const auto& lower) {
+    if (side.count(*all.begin()) != 0) {
+      Side other;
+      std::set_difference(all.begin(), all.end(), side.begin(), side.end(), std::inserter(other, other.end()));
+      side = std::move(other);
+    }
+    Link& link = links[side];  // of two links in a row: the sum, and the slower
+    const bool first = link.name.empty();
+    link.latency_ns += static_cast<double>(lower.latency_ns);
+    const auto rate = static_cast<double>(lower.bandwidth_bytes_per_s);
+    link.bandwidth_bytes_per_s = first ? rate : std::min(link.bandwidth_bytes_per_s, rate);
+    link.name = lower.name;
+  };
+  for (uint32_t s = 0; s < tree.switches().size(); ++s) {
+    if (s != tree.root_switch()) add(below[s], tree.switches()[s]);
+  }
+  for (const topology::Node& node : tree.nodes()) add({node.name}, node);
+  return links;
+}
+
+// Links that hold some pair's rate down.
+std::set<Side> Bottlenecks(const Topology& tree, const std::map<Side, Link>& links) {
+  std::set<Side> bottlenecks;
+  for (uint32_t a = 0; a < tree.nodes().size(); ++a) {
+    for (uint32_t b = 0; b < a; ++b) {
+      const auto rate = static_cast<double>(tree.PathBetween(a, b).bandwidth_bytes_per_s);
+      for (const auto& [side, link] : links) {
+        const bool on_path = (side.count(tree.nodes()[a].name) != 0) != (side.count(tree.nodes()[b].name) != 0);
+        if (on_path && link.bandwidth_bytes_per_s <= rate) bottlenecks.insert(side);
+      }
+    }
+  }
+  return bottlenecks;
+}
+
+struct Scored {
+  std::vector<double> latency, rate;  // by link: how far off, in parts of what is allowed
+  std::string worst_latency, worst_rate;
+  uint32_t missing = 0;  // links of the truth that the result has not
+};
+
+Scored Score(const Topology& truth, const Topology& measured, const v1::ProbeTopologyReply& reply) {
+  const std::map<Side, Link> expected = LinksOf(truth), found = LinksOf(measured);
+  const std::set<Side> bottlenecks = Bottlenecks(truth, expected);
+  std::set<std::string> doubtful;
+  for (const v1::ProbedLinkRow& row : reply.links()) {
+    if (row.latency_doubt() != "measured") doubtful.insert(row.from());
+  }
+  Scored scored;
+  double worst_latency = -1, worst_rate = -1;
+  for (const auto& [side, link] : expected) {
+    const auto it = found.find(side);
+    if (it == found.end()) {
+      ++scored.missing;
+      continue;
+    }
+    if (doubtful.count(it->second.name) == 0) {
+      const double off = std::abs(it->second.latency_ns - link.latency_ns);
+      scored.latency.push_back(off / std::max(kLatencyShare * link.latency_ns, kLatencyNs));
+      if (scored.latency.back() > worst_latency) {
+        worst_latency = scored.latency.back();
+        scored.worst_latency = absl::StrFormat("worst: %s %.0f us, told %.0f us", link.name,
+                                               it->second.latency_ns / 1e3, link.latency_ns / 1e3);
+      }
+    }
+    if (bottlenecks.count(side) != 0) {
+      const double off = std::abs(it->second.bandwidth_bytes_per_s - link.bandwidth_bytes_per_s);
+      scored.rate.push_back(off / (kRateShare * link.bandwidth_bytes_per_s));
+      if (scored.rate.back() > worst_rate) {
+        worst_rate = scored.rate.back();
+        scored.worst_rate =
+            absl::StrFormat("worst: %s %.0f Mbit/s, told %.0f Mbit/s", link.name,
+                            it->second.bandwidth_bytes_per_s / 125e3, link.bandwidth_bytes_per_s / 125e3);
+      }
+    }
+  }
+  return scored;
+}
+
+struct Case {
+  std::string name;
+  Topology truth;
+  uint64_t seed = 0;
+};
+
+// One network, probed with the tree known and without.
+absl::Status RunCase(const Options& options, const Case& what, const Reporter& report) {
+  const auto nodes = static_cast<uint32_t>(what.truth.nodes().size());
+  const auto row_of = [&](const std::string& tree, const std::string& metric, const std::string& unit) {
+    Row row;
+    row.bench = "probe";
+    row.what = absl::StrCat(what.name, ", tree ", tree);
+    row.system = "copse";
+    row.nodes = nodes;
+    row.ppn = 1;
+    row.metric = metric;
+    row.unit = unit;
+    row.seed = what.seed;
+    return row;
+  };
+  const bool wants_known = Wanted(options, row_of("known", "", "")),
+             wants_found = Wanted(options, row_of("found", "", ""));
+  if (!wants_known && !wants_found) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const TopologyFile fabric, TopologyFile::Write(what.truth, options.folder));
+  // The planner is told the tree, and nothing of its figures.
+  ASSIGN_OR_RETURN(const TopologyFile bare, TopologyFile::Write(WithoutFigures(what.truth), options.folder));
+  procs::ProcessClusterOptions cluster_options = {.parent = options.folder};
+  cluster_options.network = netns::NetworkOptions{.fabric = fabric.path()};
+  cluster_options.planner_settings["topology"] = bare.path();
+  procs::ProcessCluster cluster(std::move(cluster_options));
+  if (const absl::Status started = cluster.Start({.nodes = nodes}); !started.ok()) {
+    cluster.DumpLogs(stderr);
+    return started;
+  }
+  for (const bool known : {true, false}) {
+    if (!(known ? wants_known : wants_found)) continue;
+    const std::string tree = known ? "known" : "found";
+    v1::ProbeTopologyRequest request;
+    request.set_tree(known ? "known" : "find");
+    request.set_seconds(kSeconds);
+    const auto reply = cluster.admin().ProbeTopology(request, absl::Seconds(kSeconds) + kGrace);
+    if (!reply.ok()) {
+      cluster.DumpLogs(stderr);
+      return reply.status();
+    }
+    ASSIGN_OR_RETURN(const Topology measured, topology::ParseTopologyYaml(reply->topology(), "probe"));
+    const Scored scored = Score(what.truth, measured, *reply);
+    Row row = row_of(tree, "latency", "of allowed");
+    row.note = absl::StrCat("allowed 15 % or 60 us; the worst link; ", scored.worst_latency);
+    Summarize({*std::max_element(scored.latency.begin(), scored.latency.end())}, &row);
+    report(row);
+    row = row_of(tree, "rate", "of allowed");
+    row.note = absl::StrCat("allowed 25 %; the worst bottleneck; ", scored.worst_rate);
+    Summarize({*std::max_element(scored.rate.begin(), scored.rate.end())}, &row);
+    report(row);
+    row = row_of(tree, "links missed", "links");
+    row.note = measure::SameTree(measured, what.truth) ? "the tree is the same" : "another tree";
+    Summarize({static_cast<double>(scored.missing)}, &row);
+    report(row);
+    row = row_of(tree, "duration", "s");
+    row.note =
+        absl::StrCat(reply->pairs_size(), " pairs", reply->notes_size() > 0 ? absl::StrCat("; ", reply->notes(0)) : "");
+    Summarize({reply->took_s()}, &row);
+    report(row);
+  }
+  return cluster.Stop(kGrace);
+}
+
+}  // namespace
+
+absl::Status RunProbe(const Options& options, const Reporter& report) {
+  RETURN_IF_ERROR(netns::CheckNamespaces(true));
+  RETURN_IF_ERROR(RunCase(options, {"3 sites", ThreeSites()}, report));
+  for (const uint64_t seed : {1, 2, 3}) {
+    if (options.quick && seed > 1) break;
+    RETURN_IF_ERROR(RunCase(options, {absl::StrCat("random sites ", seed), RandomSites(seed), seed}, report));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replan.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "bench/timed_team.h"
+#include "bench/wide_area.h"
+#include "integration_tests/fabric/fabric_control.h"
+#include "integration_tests/netns/test_network.h"
+#include "integration_tests/procs/process_cluster.h"
+#include "planner/schedule/collective.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::bench {
+namespace {
+
+using Reporter = std::function<void(const Row&)>;
+using schedule::Collective;
+
+constexpr double kProbeSeconds = 120;
+constexpr absl::Duration kProbePatience = absl::Seconds(180);
+constexpr absl::Duration kCallsPatience = absl::Seconds(120);
+constexpr uint32_t kWarmUp = 5;
+
+// The link of site 2, of 4.5 ms one way and 100 Mbit/s.
+struct Slowing {
+  const char* name;
+  const char* settings;
+  uint64_t bytes;
+  const char* call;
+};
+constexpr Slowing kSlowings[] = {
+    {"a site's latency times 10", "latency=45ms", 48, "allreduce 48 B"},
+    {"a site's rate by 10", "rate=10Mbit", 65536, "allreduce 64 KiB"},
+};
+
+Row RowOf(const Slowing& slowing, const std::string& when) {
+  Row row;
+  row.bench = "replan";
+  row.what = absl::StrCat(slowing.call, ", ", slowing.name, when.empty() ? "" : ", ", when);
+  row.system = "copse";
+  row.collective = "allreduce";
+  row.nodes = 12;
+  row.ppn = 1;
+  row.bytes = slowing.bytes;
+  row.metric = "latency";
+  row.unit = "us";
+  return row;
+}
+
+absl::StatusOr<Row> Measure(TimedTeam* team, const Slowing& slowing, const std::string& when, uint32_t calls) {
+  ASSIGN_OR_RETURN(std::vector<double> times_ns,
+                   team->Time(Collective::kAllreduce, slowing.bytes, kWarmUp, calls, kCallsPatience));
+  for (double& time : times_ns) time /= 1'000;
+  Row row = RowOf(slowing, when);
+  Summarize(std::move(times_ns), &row);
+  return row;
+}
+
+absl::Status RunCase(const Options& options, const Slowing& slowing, const Reporter& report) {
+  if (!Wanted(options, RowOf(slowing, ""))) return absl::OkStatus();
+  const uint32_t calls = options.quick ? 10 : 60;
+  ASSIGN_OR_RETURN(const TopologyFile file, TopologyFile::Write(ThreeSites(), options.folder));
+  procs::ProcessClusterOptions cluster_options = {.parent = options.folder};
+  cluster_options.network = netns::NetworkOptions{.fabric = file.path()};
+  procs::ProcessCluster cluster(std::move(cluster_options));
+  const auto run = [&]() -> absl::Status {
+    RETURN_IF_ERROR(cluster.Start({.nodes = 12}));
+    ASSIGN_OR_RETURN(fabric::FabricControl network, fabric::FabricControl::Connect(cluster.network()->fabric_socket()));
+    ASSIGN_OR_RETURN(std::unique_ptr<TimedTeam> team, TimedTeam::Start(&cluster, 12, 1, kCallsPatience));
+    ASSIGN_OR_RETURN(Row row, Measure(team.get(), slowing, "before", calls));
+    report(row);
+    RETURN_IF_ERROR(network.Set("site2", slowing.settings));
+    ASSIGN_OR_RETURN(row, Measure(team.get(), slowing, "slowed, old plans", calls));
+    report(row);
+
+    // Calls run all the while that daemons measure and the team is switched. Each rank checks what it gets.
+    std::atomic<bool> over = false;
+    absl::Status lost_or_wrong;
+    uint32_t made = 0;
+    std::thread calling([&] {
+      while (!over && lost_or_wrong.ok()) {
+        lost_or_wrong = team->Time(Collective::kAllreduce, slowing.bytes, 0, 10, kCallsPatience).status();
+        made += 10;
+      }
+    });
+    v1::ProbeTopologyRequest request;
+    request.set_tree("known");
+    request.set_seconds(kProbeSeconds);
+    request.set_apply(true);
+    const auto probed = cluster.admin().ProbeTopology(request, kProbePatience);
+    over = true;
+    calling.join();
+    row = RowOf(slowing, "");
+    row.metric = "calls lost or wrong";
+    row.unit = "calls";
+    row.note = lost_or_wrong.ok() ? absl::StrCat("of ", made, " while daemons measured and the team was switched")
+                                  : std::string(lost_or_wrong.message());
+    Summarize({lost_or_wrong.ok() ? 0.0 : 1.0}, &row);
+    report(row);
+    RETURN_IF_ERROR(lost_or_wrong);
+    RETURN_IF_ERROR(probed.status());
+
+    // The new epoch begins some calls later.
+    RETURN_IF_ERROR(
+        team->Time(Collective::kAllreduce, slowing.bytes, 0, TimedTeam::kCallsToSwitch, kCallsPatience).status());
+    ASSIGN_OR_RETURN(const Row after, Measure(team.get(), slowing, "replanned", calls));
+    report(after);
+    RETURN_IF_ERROR(team->Stop(kCallsPatience));
+    ASSIGN_OR_RETURN(team, TimedTeam::Start(&cluster, 12, 1, kCallsPatience));
+    ASSIGN_OR_RETURN(const Row fresh, Measure(team.get(), slowing, "fresh start", calls));
+    report(fresh);
+    row = RowOf(slowing, "");
+    row.metric = "ratio";
+    row.unit = "1";
+    row.peer = "fresh start";
+    row.runs = after.runs;
+    row.p10 = after.p10 / fresh.median;
+    row.median = after.median / fresh.median;
+    row.p90 = after.p90 / fresh.median;
+    row.note = probed->replanned_size() > 0 ? absl::StrCat("teams replanned: ", probed->replanned_size(),
+                                                           "; the probe took ", probed->took_s(), " s")
+                                            : "the old plans were good enough";
+    report(row);
+    return team->Stop(kCallsPatience);
+  };
+  const absl::Status status = run();
+  if (!status.ok()) {
+    cluster.DumpLogs(stderr);
+    return status;
+  }
+  return cluster.Stop(absl::Seconds(30));
+}
+
+}  // namespace
+
+absl::Status RunReplan(const Options& options, const Reporter& report) {
+  RETURN_IF_ERROR(netns::CheckNamespaces(true));
+  for (const Slowing& slowing : kSlowings) {
+    if (options.quick && &slowing != kSlowings) break;
+    RETURN_IF_ERROR(RunCase(options, slowing, report));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clusters of several sites, to be emulated by copse-fabric.
+#ifndef COPSE_BENCH_WIDE_AREA_H_
+#define COPSE_BENCH_WIDE_AREA_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "planner/topology/topology.h"
+
+namespace copse::bench {
+
+// Three sites of two racks of two nodes, n0 to n11. One way 0.2 ms in a rack, 1 ms in a site, 10 ms between sites;
+// 1 Gbit/s, and 100 Mbit/s between sites. All nodes share this machine's cores.
+topology::Topology ThreeSites();
+
+// Three or four branches at the root, of one or two levels, of two to three branches each: 8 to 14 nodes. Links between
+// switches take 0.2 to 10 ms one way and carry 50 to 500 Mbit/s, those of nodes 20 to 200 us and 200 to 1000 Mbit/s.
+topology::Topology RandomSites(uint64_t seed);
+
+// The same tree as somebody who has measured nothing would write it down: every link 1 us and 10 Gbit/s.
+topology::Topology WithoutFigures(const topology::Topology& topology);
+
+// A file in `folder` (empty: /tmp), removed with it.
+class TopologyFile {
+ public:
+  static absl::StatusOr<TopologyFile> Write(const topology::Topology& topology, const std::string& folder);
+  TopologyFile(TopologyFile&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  ~TopologyFile();
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit TopologyFile(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+}  // namespace copse::bench
+
+#endif  // COPSE_BENCH_WIDE_AREA_H_
