@@ -20,6 +20,8 @@
 #include "bench/machine.h"
 #include "bench/model.h"
 #include "bench/noise.h"
+#include "bench/plan_quality.h"
+#include "bench/plan_time.h"
 #include "bench/probe.h"
 #include "bench/replan.h"
 #include "bench/targets.h"
@@ -34,6 +36,8 @@ const Bench kBenches[] = {
     {"latency", "small collectives, 2 to 32 nodes, idle and busy, beside MPI libraries and bare sockets", RunLatency},
     {"model", "the planner's prediction against measured calls: other trees, sizes and node counts", RunModel},
     {"noise", "what a collective in the background takes from an application that computes", RunNoise},
+    {"plan-quality", "the planner's trees against the optimum, MGO and a lower bound, by the model", RunPlanQuality},
+    {"plan-time", "what making a tree for up to 1,000,000 nodes takes, on one core", RunPlanTime},
     {"probe", "a measured topology beside what the emulated network was told", RunProbe},
     {"replan", "a network that changes under running calls: what is lost, and what replanning brings", RunReplan},
 };

@@ -2,7 +2,6 @@
 #include "planner/algorithms/pair_tournament.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "base/check.h"
 #include "planner/topology/topology.h"
@@ -22,16 +21,6 @@ constexpr int64_t kAbsent = PairTournament::kAbsent;
 int64_t Further(int64_t value, int64_t by) { return value == kAbsent ? kAbsent : value + by; }
 
 }  // namespace
-
-bool PairTournament::Beats(const Best& a, const Best& b) {
-  return std::tie(a.cost_ns, a.sender, a.receiver) < std::tie(b.cost_ns, b.sender, b.receiver);
-}
-
-void PairTournament::Offer(const Least& sender, const Least& receiver, Best* best) {
-  if (sender.value == kAbsent || receiver.value == kAbsent) return;
-  const Best offered{sender.value + receiver.value, sender.who, receiver.who};
-  if (Beats(offered, *best)) *best = offered;
-}
 
 PairTournament::PairTournament(const BroadcastCosts* costs)
     : costs_(costs), rooms_(costs->vertex_count() - costs->node_count()), element_of_(costs->node_count()) {
@@ -102,14 +91,14 @@ void PairTournament::SumBlock(const Room& room, uint32_t block) {
   const uint32_t last = std::min(first + kBlock, room.elements_first + room.elements_count);
   for (uint32_t e = first; e < last; ++e) {
     const Element& element = elements_[e];
-    const Least sender_stream{Further(element.sender.value, element.stream_ns), element.sender.who};
-    const Least receiver_stream{Further(element.receiver.value, element.stream_ns), element.receiver.who};
     if (element.sender.value != kAbsent) {
+      const Least sender_stream{element.sender.value + element.stream_ns, element.sender.who};
       Offer(sender_stream, sum.receiver, &sum.best);
       if (element.sender.Beats(sum.sender)) sum.sender = element.sender;
       if (sender_stream.Beats(sum.sender_stream)) sum.sender_stream = sender_stream;
     }
     if (element.receiver.value != kAbsent) {
+      const Least receiver_stream{element.receiver.value + element.stream_ns, element.receiver.who};
       Offer(sum.sender, receiver_stream, &sum.best);
       if (element.receiver.Beats(sum.receiver)) sum.receiver = element.receiver;
       if (receiver_stream.Beats(sum.receiver_stream)) sum.receiver_stream = receiver_stream;
@@ -187,7 +176,7 @@ uint32_t PairTournament::FirstReceiver(const Room& room, uint32_t from) const {
   return scan(first, std::min(end, first + kBlock));
 }
 
-void PairTournament::PushGroup(uint32_t vertex, uint32_t group, bool* changed) {
+bool PairTournament::PushGroup(uint32_t vertex, uint32_t group) {
   const Room& room = RoomOf(vertex);
   const Group& item = groups_[group];
   Least sender, receiver;
@@ -203,9 +192,10 @@ void PairTournament::PushGroup(uint32_t vertex, uint32_t group, bool* changed) {
   sender.value = Further(sender.value, costs_->LinkLatency(vertex));
   receiver.value = Further(receiver.value, costs_->LinkLatency(vertex));
   Element& above = elements_[item.element];
-  *changed = !(above.sender == sender) || !(above.receiver == receiver);
+  const bool changed = !(above.sender == sender) || !(above.receiver == receiver);
   above.sender = sender;
   above.receiver = receiver;
+  return changed;
 }
 
 void PairTournament::Enter(uint32_t vertex) {
@@ -226,21 +216,17 @@ void PairTournament::Enter(uint32_t vertex) {
 }
 
 void PairTournament::Climb(uint32_t vertex, uint32_t element) {
-  for (;;) {
-    const Room& room = RoomOf(vertex);
-    const uint32_t block = (element - room.elements_first) / kBlock;
-    SumBlock(room, block);
-    for (uint32_t k = (room.leaf_count + block) / 2; k >= 1; k /= 2) SumPair(room, k);
-    Enter(vertex);
-    const uint32_t parent = costs_->ParentOf(vertex);
-    if (parent == topology::kNoParent) return;
-    const uint32_t group = elements_[element].group;
-    bool changed = false;
-    PushGroup(vertex, group, &changed);
-    if (!changed) return;
-    element = groups_[group].element;
-    vertex = parent;
-  }
+  const Room& room = RoomOf(vertex);
+  const uint32_t block = (element - room.elements_first) / kBlock;
+  SumBlock(room, block);
+  for (uint32_t k = (room.leaf_count + block) / 2; k >= 1; k /= 2) SumPair(room, k);
+  Enter(vertex);
+  ClimbOn(vertex, elements_[element].group);
+}
+
+void PairTournament::ClimbOn(uint32_t vertex, uint32_t group) {
+  if (costs_->ParentOf(vertex) == topology::kNoParent) return;
+  if (PushGroup(vertex, group)) Climb(costs_->ParentOf(vertex), groups_[group].element);
 }
 
 void PairTournament::Reset(absl::Span<const int64_t> sender_keys, absl::Span<const int64_t> receiver_keys,
@@ -259,9 +245,8 @@ void PairTournament::Reset(absl::Span<const int64_t> sender_keys, absl::Span<con
     Room& room = RoomOf(v);
     room.open = level == kNoLevel || costs_->DepthOf(v) != level || (*open)[v];
     SumRoom(v);
-    bool changed = false;
     for (uint32_t g = 0; costs_->ParentOf(v) != topology::kNoParent && g < room.groups_count; ++g) {
-      PushGroup(v, room.groups_first + g, &changed);
+      PushGroup(v, room.groups_first + g);
     }
   }
   std::fill(winners_.begin(), winners_.end(), Best{kAbsent, kNobody, kNobody});
@@ -273,8 +258,12 @@ void PairTournament::Reset(absl::Span<const int64_t> sender_keys, absl::Span<con
   }
 }
 
-void PairTournament::SetSender(uint32_t node, int64_t key) {
+void PairTournament::SetKey(uint32_t node, int64_t key) {
   elements_[element_of_[node]].sender = key == kAbsent ? Least{} : Least{key + costs_->LinkLatency(node), node};
+}
+
+void PairTournament::SetSender(uint32_t node, int64_t key) {
+  SetKey(node, key);
   Climb(costs_->ParentOf(node), element_of_[node]);
 }
 
@@ -283,14 +272,36 @@ void PairTournament::TurnIntoSender(uint32_t node, int64_t key) {
   SetSender(node, key);
 }
 
+void PairTournament::TurnIntoSender(uint32_t node, int64_t key, uint32_t sender, int64_t sender_key) {
+  const uint32_t vertex = costs_->ParentOf(node);
+  if (vertex != costs_->ParentOf(sender)) {
+    TurnIntoSender(node, key);
+    SetSender(sender, sender_key);
+    return;
+  }
+  // Most messages stay below one switch: then it is summed once.
+  const Room& room = RoomOf(vertex);
+  elements_[element_of_[node]].receiver = {};
+  SetKey(node, key);
+  SetKey(sender, sender_key);
+  uint32_t a = (element_of_[node] - room.elements_first) / kBlock;
+  uint32_t b = (element_of_[sender] - room.elements_first) / kBlock;
+  SumBlock(room, a);
+  if (b != a) SumBlock(room, b);
+  for (a = (a + room.leaf_count) / 2, b = (b + room.leaf_count) / 2; a >= 1; a /= 2, b /= 2) {
+    SumPair(room, a);
+    if (b != a) SumPair(room, b);
+  }
+  Enter(vertex);
+  const uint32_t group = elements_[element_of_[node]].group, other = elements_[element_of_[sender]].group;
+  ClimbOn(vertex, group);
+  if (other != group) ClimbOn(vertex, other);
+}
+
 void PairTournament::Close(uint32_t switch_vertex) {
   Room& room = RoomOf(switch_vertex);
   room.open = false;
-  for (uint32_t g = room.groups_first; g < room.groups_first + room.groups_count; ++g) {
-    bool changed = false;
-    PushGroup(switch_vertex, g, &changed);
-    if (changed) Climb(costs_->ParentOf(switch_vertex), groups_[g].element);
-  }
+  for (uint32_t g = 0; g < room.groups_count; ++g) ClimbOn(switch_vertex, room.groups_first + g);
 }
 
 uint32_t PairTournament::HelperOf(uint32_t sender) const {

@@ -49,6 +49,8 @@ class PairTournament {
   void SetSender(uint32_t node, int64_t key);
   // A node that has the message: it sends with that key, and does not receive.
   void TurnIntoSender(uint32_t node, int64_t key);
+  // Both at once, as after every message.
+  void TurnIntoSender(uint32_t node, int64_t key, uint32_t sender, int64_t sender_key);
   // No pair's receiver is below this switch, of the depth that Reset was given, any more.
   void Close(uint32_t switch_vertex);
 
@@ -64,7 +66,9 @@ class PairTournament {
     int64_t value = kAbsent;
     uint32_t who = kNobody;
     friend bool operator==(const Least&, const Least&) = default;
-    bool Beats(const Least& other) const { return value != other.value ? value < other.value : who < other.who; }
+    bool Beats(const Least& other) const {  // without a branch that cannot be predicted
+      return (value < other.value) | ((value == other.value) & (who < other.who));
+    }
   };
   // What a switch hears of through one child: a node, or a class of the nodes below a switch.
   struct Element {
@@ -89,8 +93,16 @@ class PairTournament {
     bool open = true;
   };
 
-  static bool Beats(const Best& a, const Best& b);
-  static void Offer(const Least& sender, const Least& receiver, Best* best);
+  static bool Beats(const Best& a, const Best& b) {
+    if (a.cost_ns != b.cost_ns) return a.cost_ns < b.cost_ns;
+    return a.sender != b.sender ? a.sender < b.sender : a.receiver < b.receiver;
+  }
+  static void Offer(const Least& sender, const Least& receiver, Best* best) {
+    // With an absent one the sum is beyond all costs, and below overflow.
+    if (sender.value + receiver.value > best->cost_ns) return;
+    const Best offered{sender.value + receiver.value, sender.who, receiver.who};
+    if (Beats(offered, *best)) *best = offered;
+  }
 
   Room& RoomOf(uint32_t vertex) { return rooms_[vertex - costs_->node_count()]; }
   const Room& RoomOf(uint32_t vertex) const { return rooms_[vertex - costs_->node_count()]; }
@@ -105,8 +117,11 @@ class PairTournament {
   Least LeastOf(const Room& room, uint32_t first, uint32_t last) const;
   // The first element from `from` on with a receiver; elements_first + elements_count if there is none.
   uint32_t FirstReceiver(const Room& room, uint32_t from) const;
-  void PushGroup(uint32_t vertex, uint32_t group, bool* changed);
+  void SetKey(uint32_t node, int64_t key);
+  // Tells the switch above of a class. False if that is nothing new.
+  bool PushGroup(uint32_t vertex, uint32_t group);
   void Climb(uint32_t vertex, uint32_t element);
+  void ClimbOn(uint32_t vertex, uint32_t group);
   void Enter(uint32_t vertex);
 
   const BroadcastCosts* const costs_;

@@ -53,8 +53,8 @@ class Greedy {
     while (tree_.edges.size() + 1 < costs_.node_count()) {
       const PairTournament::Best best = tournament_.Find();
       Deliver(best.sender, best.receiver);
-      tournament_.TurnIntoSender(best.receiver, ready_[best.receiver] + costs_.Send(best.receiver));
-      tournament_.SetSender(best.sender, ready_[best.sender] + costs_.Send(best.sender));
+      tournament_.TurnIntoSender(best.receiver, ready_[best.receiver] + costs_.Send(best.receiver), best.sender,
+                                 ready_[best.sender] + costs_.Send(best.sender));
     }
     return std::move(tree_);
   }

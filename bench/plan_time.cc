@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/plan_time.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "planner/algorithms/broadcast_algorithms.h"
+#include "planner/algorithms/broadcast_costs.h"
+#include "planner/topology/generate.h"
+
+namespace copse::bench {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+constexpr uint64_t kBytes = 1024;
+
+double ThreadSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double PeakMegabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+struct Cell {
+  const char* algorithm;
+  uint32_t nodes;
+  uint32_t runs;
+};
+
+std::vector<Cell> CellsOf(bool quick) {
+  if (quick) return {{"MGO", 1024, 3}, {"MGO", 65'536, 1}};
+  return {{"MGO", 1024, 9}, {"MGO", 65'536, 9}, {"MGO", 1'000'000, 3}, {"best", 1024, 3}, {"best", 65'536, 3}};
+}
+
+Row RowOf(const std::string& kind, const Cell& cell) {
+  Row row;
+  row.bench = "plan-time";
+  row.what = absl::StrFormat("%s, cluster \"%s\"", cell.algorithm, kind);
+  row.system = "copse";
+  row.collective = "bcast";
+  row.algorithm = cell.algorithm;
+  row.nodes = cell.nodes;
+  row.ppn = 1;
+  row.bytes = kBytes;
+  row.metric = "time";
+  row.unit = "ms";
+  row.seed = kSeed;
+  return row;
+}
+
+// From the topology to the tree. The topology is there: reading it is another matter.
+absl::Status Measure(const topology::Topology& topology, const Cell& cell, Row* row) {
+  std::vector<double> times_ms;
+  int64_t completion_ns = 0;
+  for (uint32_t run = 0; run < cell.runs; ++run) {
+    const double start = ThreadSeconds();
+    ASSIGN_OR_RETURN(const auto costs, planner::BroadcastCosts::FromTopology(topology, kBytes));
+    ASSIGN_OR_RETURN(const auto tree, planner::BuildBroadcast(cell.algorithm, costs, 0));
+    times_ms.push_back(1000 * (ThreadSeconds() - start));
+    completion_ns = tree.completion_ns;
+  }
+  Summarize(times_ms, row);
+  row->note = absl::StrFormat("processor time of one thread; its tree takes %.3f ms; peak of this program %.0f MiB",
+                              1e-6 * static_cast<double>(completion_ns), PeakMegabytes());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunPlanTime(const Options& options, const std::function<void(const Row&)>& report) {
+  for (const std::string& kind : topology::GeneratedKinds()) {
+    std::map<uint32_t, double> mgo_ms;
+    for (const Cell& cell : CellsOf(options.quick)) {
+      Row row = RowOf(kind, cell);
+      if (!Wanted(options, row)) continue;
+      ASSIGN_OR_RETURN(const auto topology, topology::GenerateTopology(kind, cell.nodes, kSeed));
+      RETURN_IF_ERROR(Measure(topology, cell, &row));
+      report(row);
+      if (row.algorithm == "MGO") mgo_ms[cell.nodes] = row.median;
+    }
+    const auto least = mgo_ms.find(65'536), most = mgo_ms.find(1'000'000);
+    if (least == mgo_ms.end() || most == mgo_ms.end()) continue;
+    const auto n_log_n = [](double n) { return n * std::log2(n); };
+    Row row = RowOf(kind, {"MGO", 1'000'000, 1});
+    row.what = absl::StrFormat("MGO, growth from 65,536, cluster \"%s\"", kind);
+    row.metric = "growth";
+    row.unit = "of n log n";
+    Summarize({most->second / least->second / (n_log_n(1'000'000) / n_log_n(65'536))}, &row);
+    row.note = "1: time grows as n log n";
+    report(row);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench
