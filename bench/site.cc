@@ -17,6 +17,7 @@
 #include "integration_tests/netns/mpi_launch.h"
 #include "integration_tests/netns/test_network.h"
 #include "integration_tests/procs/programs.h"
+#include "nlohmann/json.hpp"
 #include "proto/copse/v1/admin.pb.h"
 
 namespace copse::bench {
@@ -170,9 +171,10 @@ absl::StatusOr<Site::Plan> Site::PlanOf(const std::string& collective, uint64_t 
   for (const v1::PlanRow& row : plans.plans()) {
     if (row.collective() != collective || bytes < row.bytes_min() || row.bytes_max() < bytes) continue;
     Plan plan = {.algorithm = row.algorithm()};
-    for (int i = 1; i < row.critical_path_size(); ++i) {
-      plan.hops += row.critical_path(i) != row.critical_path(i - 1);
-    }
+    ASSIGN_OR_RETURN(const v1::ExplainPlanReply explained, cluster_->admin().ExplainPlan(row.id(), kCallTimeout));
+    // Where nodes share cores the path also goes over them: only what crosses the network is a hop.
+    const nlohmann::json explanation = nlohmann::json::parse(explained.json());
+    for (const nlohmann::json& step : explanation["critical_path"]) plan.hops += step["what"] == "transfer";
     return plan;
   }
   return absl::NotFoundError(absl::StrCat("no plan for ", collective));

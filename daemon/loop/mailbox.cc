@@ -25,6 +25,7 @@ void Mailbox::Post(std::function<void()> letter) {
     MutexLock lock(&mutex_);
     was_empty = letters_.empty();
     letters_.push_back(std::move(letter));
+    any_.store(true, std::memory_order_seq_cst);
   }
   // After the letter is in: whoever is woken finds it. The count never comes near its limit of 2^64
   // - 2.
@@ -32,12 +33,13 @@ void Mailbox::Post(std::function<void()> letter) {
 }
 
 bool Mailbox::Drain() {
+  if (!any_.load(std::memory_order_seq_cst)) return false;
   std::deque<std::function<void()>> letters;
   {
     MutexLock lock(&mutex_);
     letters.swap(letters_);
+    any_.store(false, std::memory_order_seq_cst);
   }
-  if (letters.empty()) return false;
   for (std::function<void()>& letter : letters) letter();
   return true;
 }

@@ -4,6 +4,7 @@
 #ifndef COPSE_DAEMON_LOOP_MAILBOX_H_
 #define COPSE_DAEMON_LOOP_MAILBOX_H_
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -35,6 +36,8 @@ class Mailbox {
   explicit Mailbox(UniqueFd event);
 
   const UniqueFd event_;
+  // Whether letters wait: the loop looks at every turn, and a lock costs more than the look.
+  std::atomic<bool> any_ = false;
   Mutex mutex_;
   std::deque<std::function<void()>> letters_ ABSL_GUARDED_BY(mutex_);
 };

@@ -96,6 +96,12 @@ absl::StatusOr<v1::ListPlansReply> AdminClient::ListPlans(absl::Duration timeout
   return impl_->Call(&Stub::ListPlans, v1::ListPlansRequest(), timeout);
 }
 
+absl::StatusOr<v1::ExplainPlanReply> AdminClient::ExplainPlan(uint64_t id, absl::Duration timeout) const {
+  v1::ExplainPlanRequest request;
+  request.set_id(id);
+  return impl_->Call(&Stub::ExplainPlan, request, timeout);
+}
+
 absl::StatusOr<v1::ListCollectivesReply> AdminClient::ListCollectives(uint64_t team, absl::Duration timeout) const {
   v1::ListCollectivesRequest request;
   request.set_team(team);

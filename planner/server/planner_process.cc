@@ -139,8 +139,9 @@ absl::Status PlannerProcess::Listen() {
   const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(start_.settings.live.coordinator.node_timeout / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ask_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ask_ms);
+  // Not where there is no call: an administrator's program need not look at its connection between two calls.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
   // Daemons ask whether we live while a stream is silent.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   builder.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
   builder.SetMaxSendMessageSize(rpc::kMessageBytesMax);
