@@ -34,6 +34,9 @@ class Parser {
     app_.get_formatter()->label("REQUIRED", "");
     app_.get_formatter()->label("TEXT", "");
     app_.get_formatter()->column_width(32);
+    app_.add_option("-w,--write-out", write_out_, "how to write what a verb finds; default table")
+        ->option_text("table|json")
+        ->check(CLI::IsMember({"table", "json"}));
     for (const Verb& verb : verbs) AddVerb(verb);
   }
 
@@ -61,6 +64,7 @@ class Parser {
     for (const auto& [key, values] : values_) {
       if (key.first == line_.verb && !values.empty()) given[key.second] = values;
     }
+    if (!write_out_.empty()) given["write-out"] = {write_out_};
     line_.arguments = Arguments(std::move(given));
     return line_;
   }
@@ -76,7 +80,7 @@ class Parser {
   }
 
   void AddVerb(const Verb& verb) {
-    CLI::App* const app = app_.add_subcommand(verb.name, verb.help)->group("Verbs");
+    CLI::App* const app = app_.add_subcommand(verb.name, verb.help)->fallthrough()->group("Verbs");
     app->callback([this, &verb] { line_.verb = &verb; });
     for (const Parameter& parameter : verb.positionals) {
       app->add_option(parameter.name, Values(verb, parameter.name), parameter.help)
@@ -102,6 +106,7 @@ class Parser {
   std::vector<std::string>& Values(const Verb& verb, const std::string& name) { return values_[{&verb, name}]; }
 
   CLI::App app_;
+  std::string write_out_;
   CommandLine line_;
   std::map<std::pair<const Verb*, std::string>, std::vector<std::string>> values_;
 };

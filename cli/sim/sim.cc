@@ -3,6 +3,7 @@
 
 #include "cli/sim/command_line.h"
 #include "cli/sim/golden_verb.h"
+#include "cli/sim/run_verb.h"
 
 namespace copse::simcli {
 namespace {
@@ -13,7 +14,7 @@ constexpr int kExitUsage = 2;
 }  // namespace
 
 const std::vector<Verb>& AllVerbs() {
-  static const auto* const verbs = new std::vector<Verb>{GoldenVerb()};
+  static const auto* const verbs = new std::vector<Verb>{GoldenVerb(), RunVerb()};
   return *verbs;
 }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cluster that a verb works on: a topology file, or one that is made up from a seed.
+#ifndef COPSE_CLI_SIM_CLUSTER_SOURCE_H_
+#define COPSE_CLI_SIM_CLUSTER_SOURCE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/sim/verb.h"
+#include "planner/topology/topology.h"
+
+namespace copse::simcli {
+
+// Options "topology" and "generate".
+std::vector<Parameter> ClusterParameters();
+
+// What the options say; one of them, not both. Errors: INVALID_ARGUMENT for everything.
+absl::StatusOr<topology::Topology> LoadCluster(const Arguments& arguments);
+
+// "NAME:P:SEED".
+struct GeneratedCluster {
+  std::string name;
+  uint32_t nodes = 0;
+  uint64_t seed = 1;
+};
+// The seed may be left out. Errors: INVALID_ARGUMENT, also for no or too many nodes.
+absl::StatusOr<GeneratedCluster> ParseGenerated(std::string_view text);
+
+// Errors: INVALID_ARGUMENT for an unknown name.
+absl::StatusOr<topology::Topology> Generate(const GeneratedCluster& cluster);
+
+// All of a file. INVALID_ARGUMENT if it cannot be read, or has more than `bytes_max` bytes.
+absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t bytes_max);
+
+}  // namespace copse::simcli
+
+#endif  // COPSE_CLI_SIM_CLUSTER_SOURCE_H_

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sim/plan_file.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/prng.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace copse::simcli {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ErrorOf(const std::string& text) {
+  const auto plan = ParsePlanFile(text, "p.json");
+  if (plan.ok()) return "no error";
+  EXPECT_TRUE(absl::IsInvalidArgument(plan.status())) << plan.status();
+  return std::string(plan.status().message());
+}
+std::string Edges(const std::string& edges) { return absl::StrCat(R"({"edges": )", edges, "}"); }
+
+TEST(PlanFileTest, ReadsWhatItWrites) {
+  const std::vector<std::string> names = {"a", "b", "c", "d"};
+  schedule::Plan plan{.id = PlanId(7),
+                      .collective = schedule::Collective::kAllreduce,
+                      .bytes_min = 8,
+                      .bytes_max = 120,
+                      .algorithm = "best",
+                      .node_count = 4};
+  plan.neighbours = {{2, 1}, {0}, {0, 3}, {2}};
+  const auto read = ParsePlanFile(FormatPlanFile(plan, names), "p.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->node_names, (std::vector<std::string>{"a", "c", "d", "b"}));  // depth first
+  EXPECT_EQ(read->plan.neighbours, (std::vector<std::vector<uint32_t>>{{1, 3}, {0, 2}, {1}, {0}}));
+  EXPECT_EQ(read->plan.collective, plan.collective);
+  EXPECT_EQ(read->plan.bytes_max, 120u);
+  EXPECT_EQ(read->plan.algorithm, "best");
+  EXPECT_EQ(read->plan.id, PlanId(7));
+}
+
+TEST(PlanFileTest, ASingleNodeNeedsItsName) {
+  schedule::Plan plan{.id = PlanId(1), .algorithm = "flat", .node_count = 1};
+  plan.neighbours.resize(1);
+  const auto read = ParsePlanFile(FormatPlanFile(plan, std::vector<std::string>{"only"}), "p.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->node_names, std::vector<std::string>{"only"});
+  EXPECT_EQ(read->plan.neighbours.size(), 1u);
+  EXPECT_THAT(ErrorOf(Edges("[]")), HasSubstr("p.json: no nodes (nodes=0, least=1)"));
+}
+
+TEST(PlanFileTest, TellsWhatIsNoTree) {
+  EXPECT_EQ(ErrorOf(Edges(R"([["a", "a"]])")), "p.json: node a: an edge to itself");
+  EXPECT_EQ(ErrorOf(Edges(R"([["a", "b"], ["a", "b"]])")), "p.json: node b: twice below node a");
+  EXPECT_EQ(ErrorOf(Edges(R"([["a", "c"], ["a", "b"], ["b", "c"]])")),
+            "p.json: node c: two parents (first=a, second=b)");
+  EXPECT_EQ(ErrorOf(Edges(R"([["a", "b"], ["c", "d"]])")), "p.json: several roots: an orphan (first=a, second=c)");
+  EXPECT_EQ(ErrorOf(Edges(R"([["a", "b"], ["b", "a"]])")), "p.json: a cycle: every node has a parent (nodes=2)");
+  EXPECT_EQ(ErrorOf(Edges(R"([["r", "x"], ["a", "b"], ["b", "a"]])")),
+            "p.json: a cycle that the root does not reach (node=a)");
+}
+
+TEST(PlanFileTest, TellsWhatIsNoPlan) {
+  EXPECT_THAT(ErrorOf(""), HasSubstr("not a JSON object"));
+  EXPECT_THAT(ErrorOf("[1]"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(ErrorOf("{}"), HasSubstr("edges: not a list"));
+  EXPECT_THAT(ErrorOf(Edges("[1]")), HasSubstr("not pairs"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a"]])")), HasSubstr("not pairs"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a", 1]])")), HasSubstr("edges: not a node's name"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a", ""]])")), HasSubstr("edges: not a node's name"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [], "nodes": ["a", "b"]})"), HasSubstr("nodes: not the one node"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "collective": "dance"})"), HasSubstr("unknown (name=dance)"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "collective": 1})"), HasSubstr("collective: not a text"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "bytes_max": -1})"), HasSubstr("bytes_max: not a number from 0 on"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "bytes_max": 70000})"),
+              HasSubstr("bytes_max: too large (value=70000, limit=65536)"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "algorithm": "dissemination"})"), HasSubstr("an exchange"));
+}
+
+TEST(PlanFileTest, RandomBytesAreRefusedOrATree) {
+  const std::string whole = R"({"collective": "reduce", "edges": [["a", "b"], ["b", "c"], ["a", "d"]]})";
+  Prng prng(4);
+  int accepted = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = whole;
+    for (uint64_t i = prng.Below(4) + 1; i > 0; --i) {
+      const size_t at = prng.Below(text.size());
+      switch (prng.Below(3)) {
+        case 0:
+          text[at] = static_cast<char>(prng.Below(256));
+          break;
+        case 1:
+          text.erase(at, 1 + prng.Below(5));
+          break;
+        default:
+          text.insert(at, 1, "\"[]{},:abcd0123456789"[prng.Below(21)]);
+      }
+      if (text.empty()) text = "{";
+    }
+    const auto plan = ParsePlanFile(text, "p.json");
+    if (!plan.ok()) continue;
+    ++accepted;
+    size_t ends = 0;
+    for (const auto& neighbours : plan->plan.neighbours) ends += neighbours.size();
+    EXPECT_EQ(ends, 2 * (size_t{plan->plan.node_count} - 1)) << text;
+    EXPECT_EQ(plan->node_names.size(), plan->plan.node_count);
+  }
+  EXPECT_GT(accepted, 100);
+}
+
+}  // namespace
+}  // namespace copse::simcli

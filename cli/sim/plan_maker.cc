@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sim/plan_maker.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/ids.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "planner/candidates.h"
+#include "planner/node_order.h"
+#include "planner/structure.h"
+
+namespace copse::simcli {
+
+using schedule::Collective;
+
+std::vector<std::string> AllNodeNames(const topology::Topology& topology) {
+  std::vector<std::string> names;
+  names.reserve(topology.nodes().size());
+  for (const topology::Node& node : topology.nodes()) names.push_back(node.name);
+  return names;
+}
+
+absl::StatusOr<SimTeam> MakeTeam(const topology::Topology& topology, absl::Span<const std::string> node_names,
+                                 uint32_t ranks_per_node) {
+  if (ranks_per_node == 0 || ranks_per_node > schedule::kLocalRanksMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ppn: out of range (value=", ranks_per_node, ", limit=", schedule::kLocalRanksMax, ")"));
+  }
+  ASSIGN_OR_RETURN(planner::TeamCosts costs, planner::TeamCosts::Create(node_names, topology, topology.costs()));
+  schedule::TeamShape shape{.node_of_rank = {}, .node_count = static_cast<uint32_t>(node_names.size())};
+  shape.node_of_rank.reserve(size_t{shape.node_count} * ranks_per_node);
+  for (uint32_t v = 0; v < shape.node_count; ++v) {
+    for (uint32_t i = 0; i < ranks_per_node; ++i) shape.node_of_rank.push_back(NodeIndex(v));
+  }
+  return SimTeam{.shape = std::move(shape), .costs = std::move(costs)};
+}
+
+schedule::CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t root) {
+  schedule::CallArguments call{.collective = collective, .root = schedule::HasRoot(collective) ? root : 0};
+  if (collective == Collective::kBarrier) return call;
+  call.type = bytes % 8 == 0 ? emu::AluType::kUint64 : bytes % 4 == 0 ? emu::AluType::kUint32 : emu::AluType::kUint8;
+  call.count = bytes / emu::AluTypeBytes(call.type);
+  return call;
+}
+
+absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team) {
+  const schedule::CallArguments& call = request.call;
+  const uint64_t bytes = call.collective == Collective::kBarrier ? 0 : call.bytes();
+  if (bytes > schedule::kMessageBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("bytes: too many (bytes=", bytes, ", limit=", schedule::kMessageBytesMax, ")"));
+  }
+  if (call.root >= team.shape.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("root: no such rank (root=", call.root, ", ranks=", team.shape.size(), ")"));
+  }
+  if (request.segment_bytes > schedule::kSegmentBytesMax || request.segment_bytes % 8 != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("segment: not a multiple of 8 in range (bytes=",
+                                                   request.segment_bytes, ", limit=", schedule::kSegmentBytesMax, ")"));
+  }
+  const uint32_t root_node = team.shape.node_of_rank[call.root].value();
+  ASSIGN_OR_RETURN(const planner::Structure structure,
+                   planner::BuildStructure(request.algorithm, planner::OrderByTopology(team.costs, root_node)));
+  if (!planner::CanCarry(structure, call.collective)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("algorithm: does not do this collective (algorithm=", request.algorithm,
+                     ", collective=", AbslView(schedule::CollectiveName(call.collective)), ")"));
+  }
+  const uint32_t segment_bytes = request.segment_bytes > 0 ? request.segment_bytes : schedule::kSegmentBytesMax;
+  schedule::Plan plan =
+      planner::PlanOf(structure, call.collective, 0, bytes, bytes > segment_bytes ? segment_bytes : 0);
+  plan.id = PlanId(1);
+  return plan;
+}
+
+}  // namespace copse::simcli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Teams and plans as verbs need them: every node of a cluster, and algorithms by name.
+#ifndef COPSE_CLI_SIM_PLAN_MAKER_H_
+#define COPSE_CLI_SIM_PLAN_MAKER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/plan.h"
+#include "planner/team_costs.h"
+#include "planner/topology/topology.h"
+
+namespace copse::simcli {
+
+// A team with the same number of ranks on each of its nodes: rank r lives on node r / ppn.
+struct SimTeam {
+  schedule::TeamShape shape;
+  planner::TeamCosts costs;  // points to the topology
+};
+// Nodes by name; costs are the topology's. Errors: INVALID_ARGUMENT for ranks_per_node out of range; as
+// TeamCosts::Create.
+absl::StatusOr<SimTeam> MakeTeam(const topology::Topology& topology, absl::Span<const std::string> node_names,
+                                 uint32_t ranks_per_node);
+std::vector<std::string> AllNodeNames(const topology::Topology& topology);
+
+// What the call is of `bytes` bytes: sums of the widest unsigned integers that they are a multiple of.
+schedule::CallArguments CallOf(schedule::Collective collective, uint64_t bytes, uint32_t root);
+
+struct PlanRequest {
+  std::string algorithm;
+  schedule::CallArguments call;
+  uint32_t segment_bytes = 0;  // 0: the longest that a plan may have
+};
+// A plan for the call, rooted where its root lives. "flat", "binomial", "knomial-K", "kary-K", "dissemination" and
+// "recursive-doubling" are Copse's own, over nodes in the topology's order.
+// Errors: INVALID_ARGUMENT for an unknown name, an algorithm that cannot carry the collective, a root or size out of
+// range.
+absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team);
+
+}  // namespace copse::simcli
+
+#endif  // COPSE_CLI_SIM_PLAN_MAKER_H_

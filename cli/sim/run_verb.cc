@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sim/run_verb.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "base/units.h"
+#include "cli/sim/cluster/plan_run.h"
+#include "cli/sim/cluster_source.h"
+#include "cli/sim/options.h"
+#include "cli/sim/plan_file.h"
+#include "cli/sim/plan_maker.h"
+#include "cli/sim/progress.h"
+#include "cli/sim/text.h"
+#include "nlohmann/json.hpp"
+#include "planner/cost_model.h"
+
+namespace copse::simcli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using schedule::Collective;
+
+struct Outcome {
+  schedule::Plan plan;
+  schedule::CallArguments call;
+  uint32_t ranks = 0;
+  sim::Charging charging = sim::Charging::kCostModel;
+  std::optional<int64_t> predicted_ns;
+  sim::PlanRunResult run;
+};
+
+// The plan of a file over the topology's nodes: its nodes in the topology's order, so that ranks are numbered as there.
+struct FilePlan {
+  schedule::Plan plan;
+  std::vector<std::string> node_names;
+};
+absl::StatusOr<FilePlan> LoadPlan(const std::string& file, const topology::Topology& topology) {
+  ASSIGN_OR_RETURN(const std::string text, ReadTextFile(file, kPlanFileBytesMax));
+  ASSIGN_OR_RETURN(NamedPlan named, ParsePlanFile(text, file));
+  const uint32_t count = named.plan.node_count;
+  std::vector<uint32_t> place(count), order(count), number(count);
+  for (uint32_t v = 0; v < count; ++v) {
+    const std::optional<uint32_t> found = topology.FindNode(named.node_names[v]);
+    if (!found.has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat(file, ": node ", named.node_names[v],
+                                                     ": is not in the topology (nodes=", topology.nodes().size(), ")"));
+    }
+    place[v] = *found;
+  }
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return place[a] < place[b]; });
+  for (uint32_t i = 0; i < count; ++i) number[order[i]] = i;
+  FilePlan result{.plan = named.plan, .node_names = std::vector<std::string>(count)};
+  result.plan.root_node = NodeIndex(number[named.plan.root_node.value()]);
+  for (uint32_t v = 0; v < count; ++v) {
+    std::vector<uint32_t>& neighbours = result.plan.neighbours[number[v]];
+    neighbours = std::move(named.plan.neighbours[v]);
+    for (uint32_t& w : neighbours) w = number[w];
+    result.node_names[number[v]] = std::move(named.node_names[v]);
+  }
+  return result;
+}
+
+absl::StatusOr<sim::Charging> ChargingOption(const Arguments& arguments) {
+  const std::string text = arguments.Text("charge", "costs");
+  if (text == "costs") return sim::Charging::kCostModel;
+  if (text == "mgo") return sim::Charging::kMgo;
+  return absl::InvalidArgumentError(absl::StrCat("charge: unknown (value=", text, ", known=costs mgo)"));
+}
+
+Json ToJson(const Outcome& outcome) {
+  const sim::PlanRunResult& run = outcome.run;
+  Json json = {{"algorithm", outcome.plan.algorithm},
+               {"collective", std::string(schedule::CollectiveName(outcome.call.collective))},
+               {"bytes", outcome.call.collective == Collective::kBarrier ? 0 : outcome.call.bytes()},
+               {"root", outcome.call.root},
+               {"nodes", outcome.plan.node_count},
+               {"ranks", outcome.ranks},
+               {"segment_bytes", outcome.plan.segment_bytes},
+               {"charge", outcome.charging == sim::Charging::kMgo ? "mgo" : "costs"},
+               {"simulated_ns", run.total_ns}};
+  json["predicted_ns"] = outcome.predicted_ns.has_value() ? Json(*outcome.predicted_ns) : Json(nullptr);
+  json["packets"] = run.packets;
+  json["frames"] = run.frames;
+  json["bytes_sent"] = run.bytes;
+  json["descriptors"] = run.descriptors;
+  json["events"] = run.events;
+  json["setup_s"] = run.setup_seconds;
+  json["run_s"] = run.run_seconds;
+  json["packets_per_s"] = run.run_seconds > 0 ? static_cast<double>(run.packets) / run.run_seconds : 0;
+  json["memory_bytes"] = PeakMemoryBytes();
+  json["data"] = "right";
+  return json;
+}
+
+std::string ToText(const Outcome& outcome) {
+  const sim::PlanRunResult& run = outcome.run;
+  std::string predicted = "-";
+  if (outcome.predicted_ns.has_value()) {
+    const auto ns = static_cast<double>(*outcome.predicted_ns);
+    predicted = absl::StrCat(*outcome.predicted_ns, " ns; simulated ",
+                             FormatDifference(static_cast<double>(run.total_ns), ns), " beside it");
+  }
+  const double per_second = run.run_seconds > 0 ? static_cast<double>(run.packets) / run.run_seconds : 0;
+  return RenderDetails(
+      {{"plan", absl::StrCat(outcome.plan.algorithm, ", ", outcome.plan.node_count, " nodes")},
+       {"call", absl::StrCat(schedule::DescribeArguments(outcome.call), ", ", outcome.ranks, " ranks")},
+       {"simulated", absl::StrCat(run.total_ns, " ns = ", FormatNs(static_cast<double>(run.total_ns)))},
+       {"predicted", predicted},
+       {"packets",
+        absl::StrCat(run.packets, " in ", run.frames, " frames, ", FormatBytes(static_cast<int64_t>(run.bytes)))},
+       {"real time", absl::StrFormat("%.2f s to make the engines, %.2f s to run: %.0f packets/s", run.setup_seconds,
+                                     run.run_seconds, per_second)},
+       {"memory", FormatBytes(PeakMemoryBytes())},
+       {"data", "right at every rank"}});
+}
+
+absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
+  if (arguments.Has("algorithm") == arguments.Has("plan")) {
+    return absl::InvalidArgumentError("usage: one of --algorithm and --plan is needed; try --help");
+  }
+  ASSIGN_OR_RETURN(const topology::Topology topology, LoadCluster(arguments));
+  std::optional<FilePlan> file;
+  if (arguments.Has("plan")) {
+    ASSIGN_OR_RETURN(file, LoadPlan(arguments.Text("plan"), topology));
+  }
+  ASSIGN_OR_RETURN(const uint64_t ppn, NumberOption(arguments, "ppn", 1, 1, schedule::kLocalRanksMax));
+  const std::vector<std::string> node_names = file.has_value() ? file->node_names : AllNodeNames(topology);
+  ASSIGN_OR_RETURN(const SimTeam team, MakeTeam(topology, node_names, static_cast<uint32_t>(ppn)));
+  ASSIGN_OR_RETURN(const uint64_t root, NumberOption(arguments, "root", 0, 0, team.shape.size() - 1));
+  ASSIGN_OR_RETURN(const uint64_t segment, BytesOption(arguments, "segment", 0));
+  const Collective in_file = file.has_value() ? file->plan.collective : Collective::kBcast;
+  ASSIGN_OR_RETURN(const Collective collective,
+                   CollectiveOption(arguments, std::string(schedule::CollectiveName(in_file))));
+  ASSIGN_OR_RETURN(const uint64_t bytes, BytesOption(arguments, "bytes", 1024));
+  Outcome outcome;
+  outcome.call = CallOf(collective, bytes, static_cast<uint32_t>(root));
+  outcome.ranks = team.shape.size();
+  ASSIGN_OR_RETURN(outcome.charging, ChargingOption(arguments));
+  if (file.has_value()) {
+    if (collective != in_file) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("collective: not the plan's (value=", AbslView(schedule::CollectiveName(collective)),
+                       ", plan=", AbslView(schedule::CollectiveName(in_file)), ")"));
+    }
+    outcome.plan = file->plan;
+  } else {
+    ASSIGN_OR_RETURN(outcome.plan, MakePlan({.algorithm = arguments.Text("algorithm"),
+                                             .call = outcome.call,
+                                             .segment_bytes = static_cast<uint32_t>(
+                                                 std::min<uint64_t>(segment, std::numeric_limits<uint32_t>::max()))},
+                                            team));
+  }
+  Progress progress(&err, "ranks");
+  sim::PlanRunOptions options;
+  options.charging = outcome.charging;
+  options.charge_headers = arguments.Has("headers");
+  options.progress = [&](uint32_t done, uint32_t ranks) { progress.Tell(done, ranks); };
+  ASSIGN_OR_RETURN(outcome.run, sim::RunPlan(outcome.plan, team.shape, team.costs, outcome.call, options));
+  if (outcome.charging == sim::Charging::kCostModel) {
+    ASSIGN_OR_RETURN(
+        const planner::Prediction prediction,
+        planner::Price(outcome.plan, team.shape, team.costs, outcome.call, {.critical_path = false, .post_ns = {}}));
+    outcome.predicted_ns = prediction.total_ns;
+    outcome.plan.predicted_us = static_cast<double>(prediction.total_ns) / 1000;
+  }
+  if (arguments.Has("write-plan")) {
+    if (outcome.plan.kind != schedule::PlanKind::kTree) {
+      return absl::InvalidArgumentError("write-plan: an exchange, whose rounds a file does not tell (kind=exchange)");
+    }
+    RETURN_IF_ERROR(WriteTextFile(arguments.Text("write-plan"), FormatPlanFile(outcome.plan, node_names)));
+  }
+  return outcome;
+}
+
+absl::Status RunRun(const Arguments& arguments, std::ostream& out, std::ostream& err) {
+  ASSIGN_OR_RETURN(const Outcome outcome, Execute(arguments, err));
+  out << (WantsJson(arguments) ? ToJson(outcome).dump(2) + "\n" : ToText(outcome));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Verb RunVerb() {
+  std::vector<Parameter> options = ClusterParameters();
+  const std::vector<Parameter> own = {
+      {"collective", "NAME", "barrier, bcast, reduce or allreduce; default bcast, or the plan's"},
+      {"bytes", "B", "of the message; default 1 KiB"},
+      {"algorithm", "NAME", "of the plan: flat, binomial, knomial-K, kary-K, dissemination, recursive-doubling"},
+      {"plan", "FILE", "the plan, as `copsectl plan show -w json` prints it"},
+      {"root", "R", "rank; default 0"},
+      {"ppn", "N", "ranks on each node; default 1"},
+      {"segment", "B", "longer messages are cut into segments of this; default 8 KiB, which is the most"},
+      {"charge", "HOW", "costs (default): as the cost model; mgo: as the MGO paper's section 3.1"},
+      {"headers", "", "links and ends are charged for packets' headers, too"},
+      {"write-plan", "FILE", "writes the plan there, for --plan and `copsectl plan diff`"}};
+  options.insert(options.end(), own.begin(), own.end());
+  return {.name = "run",
+          .help = "execute a call of a plan on a simulated cluster",
+          .positionals = {},
+          .options = options,
+          .run = RunRun};
+}
+
+}  // namespace copse::simcli

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/sim/sim.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace copse::simcli {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+
+struct Answer {
+  int exit_code = 0;
+  std::string out, err;
+};
+Answer Call(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "run");
+  std::ostringstream out, err;
+  const int exit_code = RunSim(arguments, out, err);
+  return {exit_code, out.str(), err.str()};
+}
+Json JsonOf(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"-w", "json"});
+  const Answer answer = Call(arguments);
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  return Json::parse(answer.out, nullptr, false);
+}
+std::string Written(const std::string& name, const std::string& text) {
+  const std::string path = (std::filesystem::path(testing::TempDir()) / name).string();
+  std::ofstream(path) << text;
+  return path;
+}
+
+constexpr char kCluster[] = R"(version: 1
+defaults: {overhead: 2us, latency: 10us, bandwidth: 1GB}
+switches: [{name: core}, {name: r1, parent: core, latency: 100us}, {name: r2, parent: core, latency: 100us}]
+nodes: [{name: "a[1-4]", switch: r1}, {name: "b[1-4]", switch: r2, overhead: 5us}]
+costs: {copy_ps_per_byte: 0}
+)";
+
+TEST(RunVerbTest, TellsWhatACallTook) {
+  const std::string file = Written("run_cluster.yaml", kCluster);
+  const Json json = JsonOf({"--topology", file, "--algorithm", "binomial", "--bytes", "1000", "--root", "3"});
+  EXPECT_EQ(json["nodes"], 8);
+  EXPECT_EQ(json["packets"], 7);
+  EXPECT_EQ(json["data"], "right");
+  EXPECT_EQ(json["simulated_ns"], json["predicted_ns"]);
+  EXPECT_GT(json["simulated_ns"], 220'000);  // to the other rack and what it costs there
+  const Answer text = Call({"--topology", file, "--algorithm", "binomial"});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, HasSubstr("packets:    7 in 7 frames"));
+  EXPECT_THAT(text.out, HasSubstr("data:       right at every rank"));
+}
+
+TEST(RunVerbTest, EveryCollectiveAndSeveralRanksANode) {
+  for (const char* collective : {"barrier", "bcast", "reduce", "allreduce"}) {
+    const Json json = JsonOf({"--generate", "flat:9:1", "--collective", collective, "--ppn", "3", "--bytes", "20000",
+                              "--algorithm", "kary-2"});
+    EXPECT_EQ(json["ranks"], 27);
+    EXPECT_EQ(json["data"], "right");
+  }
+}
+
+TEST(RunVerbTest, APlanThatWasWrittenRunsTheSame) {
+  const std::string cluster = Written("plan_cluster.yaml", kCluster);
+  const std::string plan = Written("plan.json", "");
+  const Json first = JsonOf({"--topology", cluster, "--algorithm", "knomial-3", "--collective", "allreduce", "--bytes",
+                             "48", "--write-plan", plan});
+  const Json again = JsonOf({"--topology", cluster, "--plan", plan, "--bytes", "48"});
+  EXPECT_EQ(first["simulated_ns"], again["simulated_ns"]);
+  EXPECT_EQ(again["collective"], "allreduce");
+  EXPECT_EQ(again["algorithm"], "knomial-3");
+}
+
+TEST(RunVerbTest, APlanMayUseSomeOfTheNodes) {
+  const std::string cluster = Written("some_cluster.yaml", kCluster);
+  const std::string plan = Written("some_plan.json", R"({"edges": [["b2", "a3"], ["b2", "b4"]]})");
+  const Json json = JsonOf({"--topology", cluster, "--plan", plan, "--root", "1"});
+  EXPECT_EQ(json["nodes"], 3);
+  EXPECT_EQ(json["packets"], 2);
+}
+
+TEST(RunVerbTest, ChargesAsThePaperDoes) {
+  // Node a1 sends to b1 first: 2 us + 999 ns, 220 us under way, 5 us to receive.
+  const std::string cluster = Written("mgo_cluster.yaml", kCluster);
+  const std::string plan = Written("mgo_plan.json", R"({"edges": [["a1", "b1"], ["a1", "a2"]]})");
+  EXPECT_EQ(JsonOf({"--topology", cluster, "--plan", plan, "--bytes", "1000", "--charge", "mgo"})["simulated_ns"],
+            2'000 + 999 + 220'000 + 5'000);
+}
+
+TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
+  const std::string cluster = Written("bad_cluster.yaml", kCluster);
+  const std::string stranger = Written("stranger.json", R"({"edges": [["a1", "z9"]]})");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--algorithm", "flat"}, "one of --topology and --generate"},
+      {{"--generate", "flat:4:1"}, "one of --algorithm and --plan"},
+      {{"--generate", "flat:4:1", "--algorithm", "dance"}, "dance"},
+      {{"--generate", "flat", "--algorithm", "flat"}, "not NAME:P:SEED (value=flat)"},
+      {{"--generate", "flat:0:1", "--algorithm", "flat"}, "number of nodes out of range (nodes=0"},
+      {{"--generate", "flat:10000000:1", "--algorithm", "flat"}, "number of nodes out of range (nodes=10000000"},
+      {{"--generate", "moon:4:1", "--algorithm", "flat"}, "no such kind of cluster (name=moon"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--root", "4"}, "root: out of range (value=4"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--root", "-1"}, "root: not a number"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--ppn", "0"}, "ppn: out of range"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--bytes", "100kB"}, "bytes: too many (bytes=100000"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--segment", "7"}, "segment: not a multiple of 8"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--collective", "gather"}, "unknown (name=gather"},
+      {{"--generate", "flat:4:1", "--algorithm", "dissemination"}, "does not do this collective"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--charge", "much"}, "charge: unknown"},
+      {{"--topology", "/nonexistent.yaml", "--algorithm", "flat"}, "cannot be read (file=/nonexistent.yaml)"},
+      {{"--topology", cluster, "--plan", stranger}, "node z9: is not in the topology (nodes=8)"},
+      {{"--topology", cluster, "--plan", cluster}, "not a JSON object"},
+  };
+  for (const auto& [arguments, part] : cases) {
+    const Answer answer = Call(arguments);
+    EXPECT_EQ(answer.exit_code, 2) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_EQ(answer.err.rfind("copse-sim: run: ", 0), 0u) << answer.err;
+    EXPECT_THAT(answer.err, HasSubstr(part));
+    EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
+  }
+}
+
+}  // namespace
+}  // namespace copse::simcli
