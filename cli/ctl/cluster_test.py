@@ -216,6 +216,29 @@ class ClusterTest(unittest.TestCase):
         self.assertTrue(self.text("plan", "explain", plan, "--dot").startswith("digraph"))
         self.fails(1, "plan", "show", "999999", says="999999")
 
+    def test_plan_pictures_and_differences(self):
+        plans = [plan for plan in self.plans() if plan["collective"] == "bcast"]
+        first, last = str(plans[0]["id"]), str(plans[-1]["id"])
+        svg = self.text("plan", "svg", first)
+        self.assertTrue(svg.startswith("<svg "), svg[:80])
+        self.assertTrue(svg.endswith("</svg>\n"))
+        for word in (">n1</text>", ">n2</text>", " us</text>", "#cf222e"):
+            self.assertIn(word, svg)
+        with tempfile.TemporaryDirectory() as folder:
+            picture = os.path.join(folder, "plan.svg")
+            self.assertEqual(self.json("plan", "svg", first, "--output", picture)["file"], picture)
+            with open(picture, encoding="utf-8") as stream:
+                self.assertEqual(stream.read(), svg)
+            file = os.path.join(folder, "plan.json")
+            with open(file, "w", encoding="utf-8") as stream:
+                json.dump(self.json("plan", "show", first), stream)
+            self.assertTrue(self.json("plan", "diff", first, file)["same"])
+            difference = self.json("plan", "diff", file, last)
+            self.assertFalse(difference["same"])
+            self.assertIn("bytes", [field["key"] for field in difference["fields"]])
+            self.fails(1, "plan", "svg", first, "--output", os.path.join(folder, "none", "x.svg"), says="cannot be written")
+        self.fails(2, "plan", "diff", first, "/nonexistent", says="/nonexistent")
+
     def test_replan(self):
         before = self.team()["epoch"]
         answer = self.json("team", "replan", "world", "--algorithm", "flat")

@@ -238,6 +238,8 @@ TEST_F(CopsectlTest, EveryVerbHonoursJson) {
                                                                {"plan", "list"},
                                                                {"plan", "show", "5"},
                                                                {"plan", "explain", "5"},
+                                                               {"plan", "diff", "5", "6"},
+                                                               {"plan", "svg", "5"},
                                                                {"topo", "show"},
                                                                {"topo", "import", "--version", "3"},
                                                                {"topo", "diff"},

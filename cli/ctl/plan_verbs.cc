@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/plan_verbs.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/ctl/plan_diff.h"
+#include "cli/ctl/plan_picture.h"
 #include "cli/ctl/table.h"
 
 namespace copse::ctl {
@@ -65,6 +72,66 @@ absl::Status Explain(const Arguments& arguments, VerbContext& context) {
   request.set_id(id);
   ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, context.client->ExplainPlan(request));
   context.out = RenderExplanation(reply, arguments.Has("dot"), context.style);
+  return absl::OkStatus();
+}
+
+// A plan's id, or a file of one.
+absl::StatusOr<v1::PlanRow> PlanOf(const std::string& text, AdminClient& client) {
+  const bool is_id =
+      !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
+  if (is_id) {
+    v1::ShowPlanRequest request;
+    ASSIGN_OR_RETURN(const uint64_t id, ParseId("plan", text));
+    request.set_id(id);
+    ASSIGN_OR_RETURN(v1::ShowPlanReply reply, client.ShowPlan(request));
+    return std::move(*reply.mutable_plan());
+  }
+  std::ifstream stream(text, std::ios::binary);
+  std::string content;
+  constexpr size_t kPiece = 1 << 20;
+  while (stream && content.size() <= kPlanFileBytesMax) {
+    const size_t before = content.size();
+    content.resize(before + kPiece);
+    stream.read(content.data() + before, kPiece);
+    content.resize(before + static_cast<size_t>(stream.gcount()));
+  }
+  if (!stream.eof() && content.size() <= kPlanFileBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("neither a plan's id nor a file that can be read (plan=", text, ")"));
+  }
+  return ParsePlanRow(content, text);
+}
+
+absl::Status Diff(const Arguments& arguments, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::PlanRow before, PlanOf(arguments.Text("before"), *context.client));
+  ASSIGN_OR_RETURN(const v1::PlanRow after, PlanOf(arguments.Text("after"), *context.client));
+  context.out = RenderPlanDifference(ComparePlans(before, after), context.style);
+  return absl::OkStatus();
+}
+
+absl::Status Picture(const Arguments& arguments, VerbContext& context) {
+  ASSIGN_OR_RETURN(const uint64_t id, arguments.Id("plan"));
+  v1::ExplainPlanRequest request;
+  request.set_id(id);
+  ASSIGN_OR_RETURN(const v1::ExplainPlanReply reply, context.client->ExplainPlan(request));
+  v1::ShowTeamRequest team_request;
+  team_request.set_id(reply.plan().team());
+  ASSIGN_OR_RETURN(const v1::ShowTeamReply team, context.client->ShowTeam(team_request));
+  const std::string svg = DrawPlan(reply, team.team());
+  const std::string file = arguments.Text("output");
+  const bool is_json = context.style.format == Format::kJson;
+  if (file.empty()) {
+    context.out = is_json ? DumpJson({{"id", id}, {"svg", svg}}) : svg;
+    return absl::OkStatus();
+  }
+  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+  stream << svg;
+  stream.close();
+  if (!stream) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot be written: ", std::strerror(errno), " (file=", file, ")"));
+  }
+  context.out = is_json ? DumpJson({{"id", id}, {"file", file}}) : "";
   return absl::OkStatus();
 }
 
@@ -142,7 +209,19 @@ std::vector<Verb> PlanVerbs() {
            .help = "draw a plan, with its predicted times and what they hang on",
            .positionals = {plan},
            .options = {{"dot", "", "as a graph for Graphviz"}},
-           .run = Explain}};
+           .run = Explain},
+          {.family = "plan",
+           .name = "diff",
+           .help = "what makes two plans differ: edges and predicted times",
+           .positionals = {{.name = "before", .help = "a plan's id, or a file that `plan show -w json` wrote"},
+                           {.name = "after", .help = "likewise"}},
+           .run = Diff},
+          {.family = "plan",
+           .name = "svg",
+           .help = "a picture of a plan, with its predicted times",
+           .positionals = {plan},
+           .options = {{"output", "FILE", "where to; default standard output"}},
+           .run = Picture}};
 }
 
 }  // namespace copse::ctl

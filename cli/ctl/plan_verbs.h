@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan list, plan show, plan explain.
+// plan list, plan show, plan explain, plan diff, plan svg.
 #ifndef COPSE_CLI_CTL_PLAN_VERBS_H_
 #define COPSE_CLI_CTL_PLAN_VERBS_H_
 

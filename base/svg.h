@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pictures as SVG: the few shapes that plots and trees are made of.
+#ifndef COPSE_BASE_SVG_H_
+#define COPSE_BASE_SVG_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace copse {
+
+inline constexpr const char* kSvgInk = "#24292f";
+inline constexpr const char* kSvgGrey = "#57606a";
+inline constexpr const char* kSvgRule = "#d0d7de";
+
+// `text` as XML takes it, in attributes, too; control characters become '?'.
+std::string EscapeXml(std::string_view text);
+
+// An Svg collects shapes; later ones cover earlier ones. Lengths are pixels, x to the right and y down. Colours are
+// trusted, texts are not. Thread-compatible.
+class Svg {
+ public:
+  enum class Anchor : uint8_t { kStart, kMiddle, kEnd };
+  struct TextStyle {
+    Anchor anchor = Anchor::kStart;
+    const char* colour = kSvgInk;
+    int size = 12;
+    bool bold = false;
+  };
+  using Point = std::pair<double, double>;
+
+  // White, with the title at the top left.
+  Svg(double width, double height, std::string_view title);
+
+  void Text(double x, double y, std::string_view text, const TextStyle& style);
+  void Text(double x, double y, std::string_view text) { Text(x, y, text, TextStyle()); }
+  void Line(Point from, Point to, std::string_view colour = kSvgRule, double width = 1);
+  void Rect(Point corner, double width, double height, std::string_view colour);
+  void Circle(Point centre, double radius, std::string_view colour);
+  void Polyline(const std::vector<Point>& points, std::string_view colour, double width = 2);
+
+  // The whole file.
+  std::string Finish() &&;
+
+ private:
+  std::string out_;
+};
+
+}  // namespace copse
+
+#endif  // COPSE_BASE_SVG_H_

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What makes two plans differ.
+#ifndef COPSE_CLI_CTL_PLAN_DIFF_H_
+#define COPSE_CLI_CTL_PLAN_DIFF_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/ctl/style.h"
+#include "proto/copse/v1/admin.pb.h"
+
+namespace copse::ctl {
+
+inline constexpr size_t kPlanFileBytesMax = size_t{256} << 20;
+
+// A plan as `plan show -w json` prints it, and copse-sim's --write-plan. What is missing stays as in an empty row.
+// INVALID_ARGUMENT, with `filename` first.
+absl::StatusOr<v1::PlanRow> ParsePlanRow(std::string_view text, std::string_view filename);
+
+struct PlanDifference {
+  using Edge = std::pair<std::string, std::string>;  // from, to
+  struct Field {
+    std::string key, before, after;
+  };
+  std::vector<Field> fields;  // other than the predicted time; ids, team and epoch do not count
+  double predicted_us_before = 0, predicted_us_after = 0;
+  std::vector<Edge> removed, added;    // in the order of the plan that has them
+  std::vector<std::string> reordered;  // nodes that serve the same nodes in another order
+};
+PlanDifference ComparePlans(const v1::PlanRow& before, const v1::PlanRow& after);
+
+std::string RenderPlanDifference(const PlanDifference& difference, const Style& style);
+
+}  // namespace copse::ctl
+
+#endif  // COPSE_CLI_CTL_PLAN_DIFF_H_
