@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/algorithms/broadcast_algorithms.h"
 #include "planner/candidates.h"
 #include "planner/node_order.h"
 #include "planner/structure.h"
@@ -14,6 +16,32 @@
 namespace copse::simcli {
 
 using schedule::Collective;
+
+namespace {
+
+// Whether structure.h has the algorithm.
+bool IsStructure(const std::string& algorithm) {
+  for (const char* name : {"flat", "binomial", "dissemination", "recursive-doubling"}) {
+    if (algorithm == name) return true;
+  }
+  return absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");
+}
+
+absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, const SimTeam& team, uint32_t root_node,
+                                                 uint64_t bytes) {
+  if (IsStructure(algorithm)) {
+    return planner::BuildStructure(algorithm, planner::OrderByTopology(team.costs, root_node));
+  }
+  ASSIGN_OR_RETURN(const planner::BroadcastCosts costs, BroadcastCostsOf(team, bytes));
+  ASSIGN_OR_RETURN(const planner::BroadcastTree tree, planner::BuildBroadcast(algorithm, costs, root_node));
+  planner::Structure structure;
+  structure.algorithm = algorithm;
+  structure.root_node = root_node;
+  structure.neighbours = planner::NeighboursOf(tree);
+  return structure;
+}
+
+}  // namespace
 
 std::vector<std::string> AllNodeNames(const topology::Topology& topology) {
   std::vector<std::string> names;
@@ -62,7 +90,7 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
   }
   const uint32_t root_node = team.shape.node_of_rank[call.root].value();
   ASSIGN_OR_RETURN(const planner::Structure structure,
-                   planner::BuildStructure(request.algorithm, planner::OrderByTopology(team.costs, root_node)));
+                   MakeStructure(request.algorithm, team, root_node, std::max<uint64_t>(bytes, 1)));
   if (!planner::CanCarry(structure, call.collective)) {
     return absl::InvalidArgumentError(
         absl::StrCat("algorithm: does not do this collective (algorithm=", request.algorithm,
@@ -73,6 +101,28 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
       planner::PlanOf(structure, call.collective, 0, bytes, bytes > segment_bytes ? segment_bytes : 0);
   plan.id = PlanId(1);
   return plan;
+}
+
+absl::StatusOr<planner::BroadcastCosts> BroadcastCostsOf(const SimTeam& team, uint64_t bytes) {
+  std::vector<uint32_t> places(team.costs.node_count());
+  for (uint32_t v = 0; v < places.size(); ++v) places[v] = team.costs.PlaceOf(v);
+  return planner::BroadcastCosts::FromTopology(team.costs.topology(), places, bytes);
+}
+
+absl::StatusOr<planner::BroadcastTree> MakeBroadcast(const std::string& algorithm, const SimTeam& team,
+                                                     const planner::BroadcastCosts& costs, uint32_t root_node) {
+  if (!IsStructure(algorithm)) return planner::BuildBroadcast(algorithm, costs, root_node);
+  ASSIGN_OR_RETURN(const planner::Structure structure,
+                   planner::BuildStructure(algorithm, planner::OrderByTopology(team.costs, root_node)));
+  if (!planner::CanCarry(structure, Collective::kBcast)) {
+    return absl::InvalidArgumentError(absl::StrCat("algorithm: is no tree (algorithm=", algorithm, ")"));
+  }
+  return planner::TreeOfNeighbours(costs, root_node, structure.neighbours);
+}
+
+absl::StatusOr<int64_t> ReplayNs(const schedule::Plan& plan, const SimTeam& team, uint32_t root_node, uint64_t bytes) {
+  ASSIGN_OR_RETURN(const planner::BroadcastCosts costs, BroadcastCostsOf(team, std::max<uint64_t>(bytes, 1)));
+  return planner::TreeOfNeighbours(costs, root_node, plan.neighbours).completion_ns;
 }
 
 }  // namespace copse::simcli

@@ -11,6 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "planner/algorithms/broadcast_costs.h"
+#include "planner/algorithms/broadcast_tree.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
 #include "planner/team_costs.h"
@@ -37,11 +39,20 @@ struct PlanRequest {
   schedule::CallArguments call;
   uint32_t segment_bytes = 0;  // 0: the longest that a plan may have
 };
-// A plan for the call, rooted where its root lives. "flat", "binomial", "knomial-K", "kary-K", "dissemination" and
-// "recursive-doubling" are Copse's own, over nodes in the topology's order.
+// A plan for the call, rooted where its root lives. Algorithms by name: "flat", "binomial", "knomial-K", "kary-K",
+// "dissemination" and "recursive-doubling" are over nodes in the topology's order, near ones together; all others are
+// those of planner/algorithms/broadcast_algorithms.h, for the message's size.
 // Errors: INVALID_ARGUMENT for an unknown name, an algorithm that cannot carry the collective, a root or size out of
-// range.
+//         range; or as the algorithm.
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team);
+
+// The same trees as a broadcast's edges; messages may be of any size.
+absl::StatusOr<planner::BroadcastCosts> BroadcastCostsOf(const SimTeam& team, uint64_t bytes);
+absl::StatusOr<planner::BroadcastTree> MakeBroadcast(const std::string& algorithm, const SimTeam& team,
+                                                     const planner::BroadcastCosts& costs, uint32_t root_node);
+
+// When a broadcast along the plan's tree is over by section 3.1 of the MGO paper.
+absl::StatusOr<int64_t> ReplayNs(const schedule::Plan& plan, const SimTeam& team, uint32_t root_node, uint64_t bytes);
 
 }  // namespace copse::simcli
 

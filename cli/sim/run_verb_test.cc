@@ -97,6 +97,17 @@ TEST(RunVerbTest, ChargesAsThePaperDoes) {
             2'000 + 999 + 220'000 + 5'000);
 }
 
+TEST(RunVerbTest, EveryAlgorithmTakesWhatItsReplaySays) {
+  const std::string cluster = Written("names_cluster.yaml", kCluster);
+  for (const char* algorithm : {"FT", "BT", "FNF", "FEF_latency", "FEF_cost", "FCEF", "FCEF_bhat", "LA", "LA_bhat",
+                                "MGO", "MGO_jackson", "OPTIMAL", "best", "kary-3"}) {
+    const Json json = JsonOf({"--topology", cluster, "--algorithm", algorithm, "--charge", "mgo", "--root", "5"});
+    EXPECT_EQ(json["simulated_ns"], json["predicted_ns"]) << algorithm;
+    EXPECT_EQ(json["data"], "right");
+  }
+  EXPECT_EQ(JsonOf({"--topology", cluster, "--algorithm", "best", "--collective", "allreduce"})["data"], "right");
+}
+
 TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
   const std::string cluster = Written("bad_cluster.yaml", kCluster);
   const std::string stranger = Written("stranger.json", R"({"edges": [["a1", "z9"]]})");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sim/sim.h"
 
+#include "cli/sim/barrier_verb.h"
 #include "cli/sim/command_line.h"
 #include "cli/sim/golden_verb.h"
 #include "cli/sim/run_verb.h"
+#include "cli/sim/sweep_verbs.h"
 
 namespace copse::simcli {
 namespace {
@@ -14,7 +16,11 @@ constexpr int kExitUsage = 2;
 }  // namespace
 
 const std::vector<Verb>& AllVerbs() {
-  static const auto* const verbs = new std::vector<Verb>{GoldenVerb(), RunVerb()};
+  static const auto* const verbs = [] {
+    auto* const all = new std::vector<Verb>{GoldenVerb(), RunVerb(), BarrierVerb()};
+    for (Verb& verb : SweepVerbs()) all->push_back(std::move(verb));
+    return all;
+  }();
   return *verbs;
 }
 

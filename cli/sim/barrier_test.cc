@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/sim/barrier_model.h"
+#include "cli/sim/sim.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace copse::simcli {
+namespace {
+
+using Json = nlohmann::json;
+using schedule::Collective;
+using ::testing::HasSubstr;
+
+struct Answer {
+  int exit_code = 0;
+  std::string out, err;
+};
+Answer Call(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "barrier");
+  std::ostringstream out, err;
+  const int exit_code = RunSim(arguments, out, err);
+  return {exit_code, out.str(), err.str()};
+}
+Json JsonOf(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"-w", "json"});
+  const Answer answer = Call(arguments);
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  return Json::parse(answer.out, nullptr, false);
+}
+
+const schedule::CallArguments kBarrier = {.collective = Collective::kBarrier};
+
+TEST(TriggerModelTest, AddsUpThePatentsExampleByHand) {
+  // 16 nodes on a 4-nomial tree: 0 the root; 4, 8, 12 below it with three leaves each; 1, 2, 3 leaves of the root.
+  // Up: a leaf's packet leaves after `send`, is there `transfer` later; its parent takes three, one after the other.
+  const TriggerOverheads overheads = {.send_ns = 10, .transfer_ns = 1'000, .receive_ns = 30};
+  const int64_t at_inner = 10 + 1'000 + 3 * 30;
+  // The root has long taken its leaves' packets when those of 4, 8 and 12 come at once.
+  const int64_t at_root = at_inner + 10 + 1'000 + 3 * 30;
+  const auto time = TimeOnTriggers("knomial-4", 16, kBarrier, overheads);
+  ASSERT_TRUE(time.ok()) << time.status();
+  // Down: the root sends to 4, 8, 12 and then to its leaves; 12 is the third, and its third leaf the last of all,
+  // unless the root's sixth is.
+  const int64_t last_inner = at_root + 3 * 10 + 1'000 + 30;
+  EXPECT_EQ(*time, last_inner + 3 * 10 + 1'000 + 30);
+}
+
+TEST(TriggerModelTest, ArmingAndWakingCost) {
+  const TriggerOverheads plain = {.send_ns = 10, .transfer_ns = 1'000, .receive_ns = 30};
+  for (const auto member : {&TriggerOverheads::arm_ns, &TriggerOverheads::wake_ns, &TriggerOverheads::client_hop_ns}) {
+    TriggerOverheads dear = plain;
+    dear.*member = 100;
+    EXPECT_GT(*TimeOnTriggers("kary-2", 30, kBarrier, dear), *TimeOnTriggers("kary-2", 30, kBarrier, plain) + 100);
+  }
+}
+
+TEST(TriggerModelTest, SlowTransfersWantWideTreesAndBusyUnitsNarrowOnes) {
+  const auto best = [](const TriggerOverheads& overheads) {
+    int64_t least = INT64_MAX;
+    int best_k = 0;
+    for (const int k : {2, 4, 8, 16}) {
+      const int64_t ns = *TimeOnTriggers(absl::StrCat("kary-", k), 256, kBarrier, overheads);
+      if (ns < least) {
+        least = ns;
+        best_k = k;
+      }
+    }
+    return best_k;
+  };
+  EXPECT_GE(best({.send_ns = 10, .transfer_ns = 10'000, .receive_ns = 10}), 8);
+  EXPECT_LE(best({.send_ns = 1'000, .transfer_ns = 100, .receive_ns = 1'000}), 4);
+}
+
+TEST(TriggerModelTest, TheFitComesNearTheFiguresItIsMadeOf) {
+  const auto fit = FitToPublished({.send_ns = 300, .transfer_ns = 1'000, .receive_ns = 300});
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  for (const PublishedFigure& figure : PublishedFigures()) {
+    if (figure.collective != Collective::kAllreduce) continue;
+    schedule::CallArguments call = {.collective = figure.collective, .type = emu::AluType::kDouble, .count = 6};
+    const auto ns = static_cast<double>(*TimeOnTriggers(figure.algorithm, figure.nodes, call, *fit));
+    EXPECT_NEAR(ns / static_cast<double>(figure.ns), 1, 0.2) << figure.nodes;
+  }
+}
+
+TEST(TriggerModelTest, OrderingsCompareWhatTheySay) {
+  for (const PublishedOrdering& ordering : PublishedOrderings()) {
+    EXPECT_FALSE(ordering.comparisons.empty());
+    const auto holding = CountHolding(ordering, {.send_ns = 300, .transfer_ns = 1'000, .receive_ns = 300});
+    ASSERT_TRUE(holding.ok()) << holding.status();
+    EXPECT_LE(*holding, ordering.comparisons.size());
+    PublishedOrdering reversed = ordering;
+    for (auto& comparison : reversed.comparisons) std::swap(comparison.faster, comparison.slower);
+    EXPECT_LE(*holding + *CountHolding(reversed, {.send_ns = 300, .transfer_ns = 1'000, .receive_ns = 300}),
+              ordering.comparisons.size());
+  }
+}
+
+TEST(BarrierVerbTest, PicksTheBestForEachNumberOfNodes) {
+  const Json json =
+      JsonOf({"--send", "1us", "--transfer", "2us", "--receive", "1us", "--nodes", "16,64", "--fanouts", "2,4"});
+  EXPECT_EQ(json["overheads"]["transfer_ns"], 2'000);
+  EXPECT_EQ(json["overheads"]["wake_ns"], 0);
+  ASSERT_EQ(json["trees"].size(), 8u);
+  for (const int nodes : {16, 64}) {
+    int64_t best = -1, least = INT64_MAX;
+    for (const Json& tree : json["trees"]) {
+      if (tree["nodes"] != nodes) continue;
+      least = std::min(least, tree["ns"].get<int64_t>());
+      if (tree["best"].get<bool>()) best = tree["ns"];
+    }
+    EXPECT_EQ(best, least);
+  }
+  EXPECT_THAT(Call({"--nodes", "16"}).out, HasSubstr("NODES  BEST"));
+}
+
+TEST(BarrierVerbTest, PricesAnyTree) {
+  const std::string file = (std::filesystem::path(testing::TempDir()) / "barrier.json").string();
+  std::ofstream(file) << R"({"edges": [["r", "a"], ["r", "b"]]})";
+  const Json json = JsonOf({"--send", "10ns", "--transfer", "1us", "--receive", "30ns", "--plan", file});
+  EXPECT_EQ(json["plan"]["ns"], 10 + 1'000 + 2 * 30 + 2 * 10 + 1'000 + 30);
+  EXPECT_EQ(json["plan"]["ranks_ns"].size(), 3u);
+}
+
+TEST(BarrierVerbTest, SaysWhereItFails) {
+  const Answer answer = Call({"--published", "--fit", "--nodes", "16"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("fitted to the published allreduce figures"));
+  EXPECT_THAT(answer.out, HasSubstr("allreduce knomial-4"));
+  EXPECT_THAT(answer.out, HasSubstr("24.94 us"));
+  EXPECT_THAT(answer.out, HasSubstr("Where the model fails:\n- "));
+}
+
+TEST(BarrierVerbTest, BadUsageIsOneLineAndTwo) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--send", "0ns"}, "send: a packet's sending takes time"},
+      {{"--send", "-1us"}, "send: "},
+      {{"--send", "2s"}, "send: out of range (ns=2000000000"},
+      {{"--fanouts", "1"}, "fanouts: out of range (value=1"},
+      {{"--nodes", "0"}, "nodes: out of range"},
+      {{"--nodes", "10000000"}, "nodes: out of range"},
+      {{"--collective", "dance"}, "collective: unknown"},
+      {{"--collective", "reduce", "--bytes", "1MiB"}, "bytes: too many"},
+      {{"--plan", "/nonexistent"}, "cannot be read"},
+  };
+  for (const auto& [arguments, part] : cases) {
+    const Answer answer = Call(arguments);
+    EXPECT_EQ(answer.exit_code, 2) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_EQ(answer.err.rfind("copse-sim: barrier: ", 0), 0u) << answer.err;
+    EXPECT_THAT(answer.err, HasSubstr(part));
+    EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
+  }
+}
+
+}  // namespace
+}  // namespace copse::simcli

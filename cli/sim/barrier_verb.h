@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COPSE_CLI_SIM_BARRIER_VERB_H_
+#define COPSE_CLI_SIM_BARRIER_VERB_H_
+
+#include "cli/sim/verb.h"
+
+namespace copse::simcli {
+
+// `copse-sim barrier`: prices trees on a trigger unit by its overheads, picks the best for each number of nodes, and
+// holds the model against published figures. docs/reference/copse-sim.md has the options and the JSON.
+Verb BarrierVerb();
+
+}  // namespace copse::simcli
+
+#endif  // COPSE_CLI_SIM_BARRIER_VERB_H_

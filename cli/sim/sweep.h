@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Completion times of several algorithms over clusters, sizes and seeds.
+#ifndef COPSE_CLI_SIM_SWEEP_H_
+#define COPSE_CLI_SIM_SWEEP_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "planner/schedule/collective.h"
+#include "planner/topology/topology.h"
+
+namespace copse::simcli {
+
+// How a time is found.
+enum class Method : uint8_t {
+  kReplay,  // a broadcast's edges by section 3.1 of the MGO paper; any size
+  kCosts,   // the cost model
+  kRun,     // executed, charged as the cost model says
+};
+absl::StatusOr<Method> MethodOf(std::string_view name);
+std::string_view MethodName(Method method);
+
+// One point of the horizontal axis: so many nodes and bytes.
+struct SweepPoint {
+  uint32_t nodes = 0;
+  uint64_t bytes = 0;
+};
+
+struct SweepRequest {
+  // The cluster of so many nodes and a seed; the same cluster for all algorithms. It is asked once a point and seed.
+  std::function<absl::StatusOr<topology::Topology>(uint32_t nodes, uint64_t seed)> cluster;
+  std::vector<SweepPoint> points;
+  std::vector<uint64_t> seeds;
+  std::vector<std::string> algorithms;
+  schedule::Collective collective = schedule::Collective::kBcast;
+  uint32_t root = 0;
+  uint32_t ranks_per_node = 1;
+  Method method = Method::kReplay;
+  std::function<void(uint64_t done, uint64_t all)> progress;  // may be empty
+};
+
+// Over the seeds, in nanoseconds. Percentiles are of the sorted times, the nearest rank's.
+struct SweepCell {
+  SweepPoint point;
+  std::string algorithm;
+  uint32_t runs = 0;
+  double mean_ns = 0;
+  int64_t least_ns = 0, p10_ns = 0, median_ns = 0, p90_ns = 0, most_ns = 0;
+  double deviation_ns = 0;  // of the sample; 0 for one run
+};
+SweepCell Summarize(const SweepPoint& point, const std::string& algorithm, std::vector<int64_t> times_ns);
+
+// A cell for each point and algorithm, in that order.
+// Errors: INVALID_ARGUMENT if the replay is asked for anything but broadcasts of one rank a node; as MakePlan, Price,
+//         RunPlan.
+absl::StatusOr<std::vector<SweepCell>> Sweep(const SweepRequest& request);
+
+}  // namespace copse::simcli
+
+#endif  // COPSE_CLI_SIM_SWEEP_H_

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/sim/sim.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace copse::simcli {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+
+struct Answer {
+  int exit_code = 0;
+  std::string out, err;
+};
+Answer Call(const std::vector<std::string>& arguments) {
+  std::ostringstream out, err;
+  const int exit_code = RunSim(arguments, out, err);
+  return {exit_code, out.str(), err.str()};
+}
+std::string PathOf(const std::string& name) { return (std::filesystem::path(testing::TempDir()) / name).string(); }
+std::string Read(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+TEST(TableVerbTest, PrintsAndPlotsAgainstNodes) {
+  const std::string svg = PathOf("table.svg");
+  const std::vector<std::string> arguments = {"table", "--generate",   "flat",        "--nodes", "2-4,16", "--seeds",
+                                              "1-3",   "--algorithms", "FT,MGO,best", "--svg",   svg};
+  const Answer answer = Call(arguments);
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(std::count(answer.out.begin(), answer.out.end(), '\n'), 1 + 4 * 3);
+  EXPECT_THAT(answer.out, HasSubstr("ALGORITHM  NODES  RUNS"));
+  const std::string picture = Read(svg);
+  EXPECT_THAT(picture, HasSubstr(">MGO</text>"));
+  EXPECT_THAT(picture, HasSubstr("</svg>"));
+  std::vector<std::string> as_json = arguments;
+  as_json.insert(as_json.end(), {"-w", "json"});
+  const Json json = Json::parse(Call(as_json).out);
+  ASSERT_EQ(json.size(), 12u);
+  EXPECT_EQ(json[9]["nodes"], 16);
+  EXPECT_EQ(json[9]["algorithm"], "FT");
+  EXPECT_EQ(json[9]["runs"], 3);
+  EXPECT_LT(json[11]["mean_ns"], json[9]["mean_ns"]);
+}
+
+TEST(SweepVerbTest, PrintsAgainstBytesByAnyMethod) {
+  for (const char* method : {"replay", "costs", "run"}) {
+    const Answer answer = Call({"sweep", "--generate", "flat", "--nodes", "9", "--bytes", "8,1KiB", "--seeds", "1",
+                                "--algorithms", "binomial,best", "--by", method, "-w", "json"});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const Json json = Json::parse(answer.out);
+    ASSERT_EQ(json.size(), 4u);
+    EXPECT_EQ(json[0]["by"], method);
+    EXPECT_EQ(json[2]["bytes"], 1024);
+    EXPECT_GT(json[2]["mean_ns"], json[0]["mean_ns"]);
+  }
+}
+
+TEST(SweepVerbTest, ATopologyFileHasItsOwnNodes) {
+  const std::string file = PathOf("sweep.yaml");
+  std::ofstream(file) << "version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[1-6]\", switch: core}]\n";
+  const Json json =
+      Json::parse(Call({"table", "--topology", file, "--nodes", "3,6", "--algorithms", "FT", "-w", "json"}).out);
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[1]["nodes"], 6);
+  EXPECT_EQ(Call({"table", "--topology", file, "--nodes", "7"}).exit_code, 2);
+  EXPECT_EQ(Call({"table", "--topology", file, "--seeds", "1"}).exit_code, 2);
+}
+
+TEST(SweepVerbTest, BadUsageIsOneLineAndTwo) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"table"}, "one of --topology and --generate"},
+      {{"table", "--generate", "moon"}, "no such kind of cluster (name=moon"},
+      {{"table", "--generate", "flat", "--nodes", "0"}, "nodes: out of range (value=0"},
+      {{"table", "--generate", "flat", "--nodes", "10000000"}, "nodes: out of range (value=10000000"},
+      {{"table", "--generate", "flat", "--nodes", "8-4"}, "runs backwards"},
+      {{"table", "--generate", "flat", "--nodes", "1-20000"}, "too long"},
+      {{"table", "--generate", "flat", "--nodes", "x"}, "nodes: not a number (value=x)"},
+      {{"table", "--generate", "flat", "--bytes", "1,2"}, "this verb varies the other (values=2, limit=1)"},
+      {{"sweep", "--generate", "flat", "--nodes", "1,2"}, "this verb varies the other"},
+      {{"table", "--generate", "flat", "--bytes", "-1"}, "bytes: "},
+      {{"table", "--generate", "flat", "--by", "guess"}, "by: unknown"},
+      {{"table", "--generate", "flat", "--algorithms", ","}, "algorithms: none"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--algorithms", "dance"}, "dance"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "barrier"}, "the replay is for broadcasts"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--root", "4"}, "root: no such rank (root=4, ranks=4)"},
+  };
+  for (const auto& [arguments, part] : cases) {
+    const Answer answer = Call(arguments);
+    EXPECT_EQ(answer.exit_code, 2) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_THAT(answer.err, HasSubstr(part));
+    EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
+  }
+  const Answer unwritable = Call({"table", "--generate", "flat", "--nodes", "4", "--svg", "/nonexistent/x.svg"});
+  EXPECT_EQ(unwritable.exit_code, 1);
+  EXPECT_THAT(unwritable.err, HasSubstr("cannot be written"));
+}
+
+}  // namespace
+}  // namespace copse::simcli
