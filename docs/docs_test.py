@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pages say what the programs say. Arguments: copsed, copse-planner, copsectl, copse-perftest."""
+"""Pages say what the programs say. Arguments: copsed, copse-planner, copsectl, copse-perftest, copse-sim."""
 
 import os
 import re
@@ -75,6 +75,17 @@ class DocsTest(unittest.TestCase):
         self.assertGreater(len(options), 20)
         rows = set(re.findall(r"^\| (?:`-\w`, )?`(--[a-z-]+)", page, flags=re.M))
         self.assertEqual(options, rows)
+
+    def test_every_verb_and_option_of_copse_sim_is_described(self):
+        page = read("reference/copse-sim.md")
+        copse_sim = PROGRAMS[4]
+        verbs = re.findall(r"^  (\w+)  +", output(copse_sim, "--help").split("Verbs:")[1], flags=re.M)
+        self.assertGreater(len(verbs), 4)
+        for verb in verbs:
+            self.assertRegex(page, rf"(?m)^## .*`{verb}")
+            for option in re.findall(r"(--[a-z-]+)", output(copse_sim, verb, "--help").split("Options:")[1]):
+                if option != "--help":
+                    self.assertIn(option, page, verb)
 
     def test_links_lead_somewhere(self):
         count = 0

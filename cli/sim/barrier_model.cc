@@ -130,15 +130,16 @@ std::vector<PublishedOrdering> PublishedOrderings() {
   return orderings;
 }
 
-absl::StatusOr<uint32_t> CountHolding(const PublishedOrdering& ordering, const TriggerOverheads& overheads) {
-  uint32_t holding = 0;
+absl::StatusOr<Holding> CountHolding(const PublishedOrdering& ordering, const TriggerOverheads& overheads) {
+  Holding result;
   for (const PublishedOrdering::Comparison& comparison : ordering.comparisons) {
     const schedule::CallArguments call = CallOf(comparison.collective, kPublishedBytes, 0);
     ASSIGN_OR_RETURN(const int64_t faster, TimeOnTriggers(comparison.faster, comparison.nodes, call, overheads));
     ASSIGN_OR_RETURN(const int64_t slower, TimeOnTriggers(comparison.slower, comparison.nodes, call, overheads));
-    if (faster < slower) ++holding;
+    if (faster < slower) ++result.holding;
+    if (faster == slower) ++result.equal;
   }
-  return holding;
+  return result;
 }
 
 absl::StatusOr<TriggerOverheads> FitToPublished(const TriggerOverheads& start) {

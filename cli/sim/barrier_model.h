@@ -60,8 +60,12 @@ struct PublishedOrdering {
 };
 std::vector<PublishedOrdering> PublishedOrderings();
 
-// How many of the ordering's comparisons hold. Errors: as TimeOnTriggers.
-absl::StatusOr<uint32_t> CountHolding(const PublishedOrdering& ordering, const TriggerOverheads& overheads);
+// How many of the ordering's comparisons hold, and in how many both take the same. Errors: as TimeOnTriggers.
+struct Holding {
+  uint32_t holding = 0;
+  uint32_t equal = 0;
+};
+absl::StatusOr<Holding> CountHolding(const PublishedOrdering& ordering, const TriggerOverheads& overheads);
 
 // The overheads with which the model comes nearest to the Allreduce figures, starting from `start`; what is 0 there
 // stays 0. Errors: as planner::Calibrate.

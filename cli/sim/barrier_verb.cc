@@ -55,7 +55,8 @@ struct FigureRow {
 };
 struct OrderingRow {
   std::string what;
-  uint32_t holding = 0, comparisons = 0;
+  Holding holding;
+  uint32_t comparisons = 0;
   uint32_t grid_all = 0, grid = 0;  // points of the grid at which all of them hold
 };
 struct Report {
@@ -134,8 +135,8 @@ absl::Status ComparePublished(Progress* progress, Report* report) {
     OrderingRow row{.what = ordering.what, .comparisons = static_cast<uint32_t>(ordering.comparisons.size())};
     ASSIGN_OR_RETURN(row.holding, CountHolding(ordering, report->overheads));
     for (const TriggerOverheads& overheads : grid) {
-      ASSIGN_OR_RETURN(const uint32_t holding, CountHolding(ordering, overheads));
-      if (holding == row.comparisons) ++row.grid_all;
+      ASSIGN_OR_RETURN(const Holding holding, CountHolding(ordering, overheads));
+      if (holding.holding == row.comparisons) ++row.grid_all;
       ++row.grid;
       progress->Tell(report->orderings.size() * grid.size() + row.grid, orderings.size() * grid.size());
     }
@@ -172,7 +173,8 @@ Json ToJson(const Report& report) {
   json["orderings"] = Json::array();
   for (const OrderingRow& row : report.orderings) {
     json["orderings"].push_back({{"what", row.what},
-                                 {"holding", row.holding},
+                                 {"holding", row.holding.holding},
+                                 {"equal", row.holding.equal},
                                  {"comparisons", row.comparisons},
                                  {"grid_holding", row.grid_all},
                                  {"grid", row.grid}});
@@ -197,10 +199,10 @@ std::string PublishedText(const Report& report) {
                     FormatDifference(static_cast<double>(row.model_ns), static_cast<double>(row.figure.ns))});
   }
   std::string text = absl::StrCat("\n", RenderTable(rows));
-  rows = {{"ORDERING", "HOLDS", "OVERHEADS FOR WHICH ALL OF IT HOLDS"}};
+  rows = {{"ORDERING", "HOLDS", "EQUAL", "OVERHEADS FOR WHICH ALL OF IT HOLDS"}};
   for (const OrderingRow& row : report.orderings) {
-    rows.push_back(
-        {row.what, absl::StrCat(row.holding, " of ", row.comparisons), absl::StrCat(row.grid_all, " of ", row.grid)});
+    rows.push_back({row.what, absl::StrCat(row.holding.holding, " of ", row.comparisons),
+                    absl::StrCat(row.holding.equal), absl::StrCat(row.grid_all, " of ", row.grid)});
   }
   absl::StrAppend(&text, "\n", RenderTable(rows), "\nWhere the model fails:\n");
   const size_t before = text.size();
@@ -218,21 +220,24 @@ std::string PublishedText(const Report& report) {
   if (here < 0.9 * there) {
     absl::StrAppendFormat(
         &text,
-        "- allreduce grows by %.0f %% from %d to %d nodes, by %.0f %% here: the levels added cost more "
-        "there than those before them, as on a larger network with more noise\n",
+        "- allreduce grows by %.0f %% from %d to %d nodes, by %.0f %% here, where each level of a tree "
+        "costs the same\n",
         there, small->figure.nodes, large->figure.nodes, here);
   }
   for (const FigureRow& row : report.figures) {
     const double off = growth(row.figure.ns, row.model_ns);
     if (row.figure.collective != Collective::kReduce || std::abs(off) < 25) continue;
-    absl::StrAppendFormat(&text,
-                          "- reduce %s at %d nodes: %+.0f %%. One way of an allreduce is not a sixth of it; the figure "
-                          "must be what ranks wait for, most of which send and go on\n",
-                          row.figure.algorithm, row.figure.nodes, off);
+    absl::StrAppendFormat(
+        &text,
+        "- reduce %s at %d nodes: %+.0f %%, until the root has the result. There a reduce takes a sixth "
+        "of an allreduce, which has it as its first half: another time may be meant, such as the mean "
+        "over ranks, most of which only send\n",
+        row.figure.algorithm, row.figure.nodes, off);
   }
   for (const OrderingRow& row : report.orderings) {
-    if (row.holding == row.comparisons) continue;
-    absl::StrAppend(&text, "- ", row.what, ": ", row.comparisons - row.holding, " of ", row.comparisons, " not; ",
+    if (row.holding.holding == row.comparisons) continue;
+    absl::StrAppend(&text, "- ", row.what, ": ", row.comparisons - row.holding.holding, " of ", row.comparisons,
+                    " not; ",
                     row.grid_all == 0 ? "and for no overheads that were tried" : "for other overheads it is so", "\n");
   }
   if (text.size() == before) absl::StrAppend(&text, "- nowhere\n");

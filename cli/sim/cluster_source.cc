@@ -8,13 +8,14 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/topology/generate.h"
 #include "planner/topology/topology_yaml.h"
 
 namespace copse::simcli {
 
 std::vector<Parameter> ClusterParameters() {
   return {{"topology", "FILE", "the cluster: a topology file"},
-          {"generate", "NAME:P:SEED", "the cluster: P nodes made up from a seed; NAME is flat"}};
+          {"generate", "NAME:P:SEED", "the cluster: P nodes made up from a seed; NAME is flat, mgo, racks or wan"}};
 }
 
 absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t bytes_max) {
@@ -58,8 +59,7 @@ absl::StatusOr<topology::Topology> Generate(const GeneratedCluster& cluster) {
     for (uint32_t v = 0; v < cluster.nodes; ++v) names.push_back(absl::StrCat("n", v));
     return topology::FlatTopology(names);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("generate: no such kind of cluster (name=", cluster.name, ", known=flat)"));
+  return topology::GenerateTopology(cluster.name, cluster.nodes, cluster.seed);
 }
 
 absl::StatusOr<topology::Topology> LoadCluster(const Arguments& arguments) {

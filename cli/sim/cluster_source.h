@@ -30,7 +30,7 @@ struct GeneratedCluster {
 // The seed may be left out. Errors: INVALID_ARGUMENT, also for no or too many nodes.
 absl::StatusOr<GeneratedCluster> ParseGenerated(std::string_view text);
 
-// Errors: INVALID_ARGUMENT for an unknown name.
+// "flat", all nodes on one switch, or a kind of planner/topology/generate.h. Errors: INVALID_ARGUMENT for another name.
 absl::StatusOr<topology::Topology> Generate(const GeneratedCluster& cluster);
 
 // All of a file. INVALID_ARGUMENT if it cannot be read, or has more than `bytes_max` bytes.

@@ -106,19 +106,38 @@ TEST(RunVerbTest, EveryAlgorithmTakesWhatItsReplaySays) {
     EXPECT_EQ(json["data"], "right");
   }
   EXPECT_EQ(JsonOf({"--topology", cluster, "--algorithm", "best", "--collective", "allreduce"})["data"], "right");
+  for (const char* kind : {"mgo:40:3", "racks:100:1", "wan:70:2"}) {
+    const Json json = JsonOf({"--generate", kind, "--algorithm", "MGO", "--charge", "mgo"});
+    EXPECT_EQ(json["simulated_ns"], json["predicted_ns"]) << kind;
+  }
 }
 
 TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
   const std::string cluster = Written("bad_cluster.yaml", kCluster);
   const std::string stranger = Written("stranger.json", R"({"edges": [["a1", "z9"]]})");
+  const std::string cycle = Written("cycle.yaml",
+                                    "version: 1\nswitches: [{name: a, parent: b}, {name: b, parent: a}]\n"
+                                    "nodes: [{name: n, switch: a}]\n");
+  const std::string orphan =
+      Written("orphan.yaml", "version: 1\nswitches: [{name: a}]\nnodes: [{name: n, switch: nowhere}]\n");
+  const std::string twice = Written("twice.yaml",
+                                    "version: 1\nswitches: [{name: a}]\n"
+                                    "nodes: [{name: \"n[1-2]\", switch: a}, {name: n2, switch: a}]\n");
+  const std::string zero =
+      Written("zero.yaml", "version: 1\nswitches: [{name: a}]\nnodes: [{name: n, switch: a, bandwidth: 0Gbit}]\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--topology", cycle, "--algorithm", "flat"}, "cycle.yaml:"},
+      {{"--topology", orphan, "--algorithm", "flat"}, "orphan.yaml:3: "},
+      {{"--topology", twice, "--algorithm", "flat"}, "twice.yaml:3: "},
+      {{"--topology", zero, "--algorithm", "flat"}, "zero.yaml:3: "},
+      {{"--generate", "flat:20:1", "--algorithm", "OPTIMAL"}, "limit="},
       {{"--algorithm", "flat"}, "one of --topology and --generate"},
       {{"--generate", "flat:4:1"}, "one of --algorithm and --plan"},
       {{"--generate", "flat:4:1", "--algorithm", "dance"}, "dance"},
       {{"--generate", "flat", "--algorithm", "flat"}, "not NAME:P:SEED (value=flat)"},
       {{"--generate", "flat:0:1", "--algorithm", "flat"}, "number of nodes out of range (nodes=0"},
       {{"--generate", "flat:10000000:1", "--algorithm", "flat"}, "number of nodes out of range (nodes=10000000"},
-      {{"--generate", "moon:4:1", "--algorithm", "flat"}, "no such kind of cluster (name=moon"},
+      {{"--generate", "moon:4:1", "--algorithm", "flat"}, "no such kind of cluster"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--root", "4"}, "root: out of range (value=4"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--root", "-1"}, "root: not a number"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--ppn", "0"}, "ppn: out of range"},

@@ -175,7 +175,7 @@ absl::Status RunSweep(Axis axis, const Arguments& arguments, std::ostream& out, 
 
 std::vector<Parameter> Options(Axis axis) {
   return {{"topology", "FILE", "the cluster: a topology file; of fewer nodes its first ones"},
-          {"generate", "NAME", "clusters made up, one for each seed and number of nodes"},
+          {"generate", "NAME", "clusters made up, one for each seed and number of nodes: flat, mgo, racks or wan"},
           {"nodes", "LIST",
            axis == Axis::kNodes ? "default 4,8,16,32,64,128,256,512, or all of the topology"
                                 : "one number; default 64, or all of the topology"},

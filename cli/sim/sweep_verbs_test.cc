@@ -84,7 +84,7 @@ TEST(SweepVerbTest, ATopologyFileHasItsOwnNodes) {
 TEST(SweepVerbTest, BadUsageIsOneLineAndTwo) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"table"}, "one of --topology and --generate"},
-      {{"table", "--generate", "moon"}, "no such kind of cluster (name=moon"},
+      {{"table", "--generate", "moon"}, "no such kind of cluster"},
       {{"table", "--generate", "flat", "--nodes", "0"}, "nodes: out of range (value=0"},
       {{"table", "--generate", "flat", "--nodes", "10000000"}, "nodes: out of range (value=10000000"},
       {{"table", "--generate", "flat", "--nodes", "8-4"}, "runs backwards"},
