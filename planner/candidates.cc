@@ -24,6 +24,10 @@ std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<con
   for (const uint32_t k : sorted) {
     if (k >= 2 && k + 1 < node_count) names.push_back(absl::StrCat("kary-", k));
   }
+  if (node_count > 2) {
+    names.push_back("mgo");
+    names.push_back("best");
+  }
   if (node_count > 1 && node_count <= schedule::kExchangeNodesMax) {
     names.push_back("dissemination");
     names.push_back("recursive-doubling");
@@ -67,6 +71,7 @@ absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structur
   std::vector<Candidate> best;
   for (uint32_t i = 0; i < structures.size(); ++i) {
     if (!CanCarry(structures[i], arguments.collective)) continue;
+    if (structures[i].bytes != 0 && structures[i].bytes != BytesOfClass(bytes_max)) continue;
     const schedule::Plan plan = PlanOf(structures[i], arguments.collective, 0, bytes_max, sizes[0]);
     ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, shape, costs, arguments, no_path));
     best.push_back({i, sizes[0], prediction.total_ns});

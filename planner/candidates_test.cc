@@ -18,10 +18,10 @@ TEST(CandidateAlgorithmsTest, LeavesOutWhatIsTheSame) {
   EXPECT_THAT(CandidateAlgorithms(1, {2, 4}), ElementsAre("flat"));
   EXPECT_THAT(CandidateAlgorithms(2, {2, 4}), ElementsAre("flat", "dissemination", "recursive-doubling"));
   EXPECT_THAT(CandidateAlgorithms(5, {4, 2, 8, 4, 3}),
-              ElementsAre("flat", "binomial", "knomial-3", "knomial-4", "kary-2", "kary-3", "dissemination",
-                          "recursive-doubling"));
+              ElementsAre("flat", "binomial", "knomial-3", "knomial-4", "kary-2", "kary-3", "mgo", "best",
+                          "dissemination", "recursive-doubling"));
   EXPECT_THAT(CandidateAlgorithms(5000, {2, 4, 8, 16}),
-              ElementsAre("flat", "binomial", "knomial-8", "kary-2", "kary-8"));
+              ElementsAre("flat", "binomial", "knomial-8", "kary-2", "kary-8", "mgo", "best"));
 }
 
 TEST(SegmentSizesTest, KeepWithinTheBounds) {
@@ -57,10 +57,10 @@ TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
   const auto topology = topology::FlatTopology(names);
   const auto costs = TeamCosts::Create(names, *topology, {});
   std::vector<Structure> structures;
-  for (const std::string& name : CandidateAlgorithms(n, {2, 3, 4})) {
-    structures.push_back(*BuildStructure(name, order));
-  }
   const uint64_t bytes = schedule::kMessageBytesMax;
+  for (const std::string& name : CandidateAlgorithms(n, {2, 3, 4})) {
+    structures.push_back(*BuildStructureFor(name, order, *costs, bytes));
+  }
   const schedule::CallArguments arguments = {.collective = Collective::kBcast, .count = bytes};
   std::vector<Candidate> every;
   const auto best = PriceCandidates(structures, shape, *costs, arguments, bytes, &every);

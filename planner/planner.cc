@@ -49,20 +49,23 @@ struct TeamPlanning {
   NodeOrder order;
   std::vector<Structure> structures;
 
-  // Index of the structure, built if it is not there yet.
-  absl::StatusOr<uint32_t> Find(std::string_view algorithm) {
+  // Index of the structure for this size class, built if it is not there yet.
+  absl::StatusOr<uint32_t> Find(std::string_view algorithm, uint64_t bytes_max) {
+    const bool by_cost = GoesByCost(algorithm) && order.size() > 2;
+    const uint64_t bytes = by_cost ? BytesOfClass(bytes_max) : 0;
     for (uint32_t i = 0; i < structures.size(); ++i) {
-      if (structures[i].algorithm == algorithm) return i;
+      if (structures[i].algorithm == algorithm && structures[i].bytes == bytes) return i;
     }
-    ASSIGN_OR_RETURN(Structure structure, BuildStructure(algorithm, order));
+    ASSIGN_OR_RETURN(Structure structure, BuildStructureFor(algorithm, order, costs, bytes_max));
     structures.push_back(std::move(structure));
     return static_cast<uint32_t>(structures.size() - 1);
   }
 };
 
+// `bytes_max`: of the size classes that candidates are wanted for.
 absl::StatusOr<TeamPlanning> Prepare(const schedule::TeamShape& shape, absl::Span<const std::string> node_names,
                                      const topology::Topology& topology, const CostParameters& parameters,
-                                     const PlannerOptions& options) {
+                                     const PlannerOptions& options, absl::Span<const uint64_t> bytes_max) {
   RETURN_IF_ERROR(CheckOptions(options));
   RETURN_IF_ERROR(schedule::CheckShape(shape));
   if (node_names.size() != shape.node_count) {
@@ -73,7 +76,7 @@ absl::StatusOr<TeamPlanning> Prepare(const schedule::TeamShape& shape, absl::Spa
   TeamPlanning planning{std::move(costs), {}, {}};
   planning.order = OrderByTopology(planning.costs, shape.node_of_rank[0].value());
   for (const std::string& name : CandidateAlgorithms(shape.node_count, options.fanouts)) {
-    RETURN_IF_ERROR(planning.Find(name).status());
+    for (const uint64_t bytes : bytes_max) RETURN_IF_ERROR(planning.Find(name, bytes).status());
   }
   return planning;
 }
@@ -87,7 +90,9 @@ schedule::CallArguments LargestCall(Collective collective, const SizeClass& size
 
 absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::TeamShape& shape,
                                                                absl::Span<const std::string> node_names) const {
-  ASSIGN_OR_RETURN(TeamPlanning planning, Prepare(shape, node_names, *topology_, parameters_, options_));
+  std::vector<uint64_t> bytes_max = {0};
+  for (const SizeClass& size_class : options_.size_classes) bytes_max.push_back(size_class.bytes_max);
+  ASSIGN_OR_RETURN(TeamPlanning planning, Prepare(shape, node_names, *topology_, parameters_, options_, bytes_max));
 
   struct Wanted {
     Collective collective;
@@ -101,15 +106,17 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
     // With a forced algorithm nothing else is compared.
     uint32_t forced_index = 0;
     const auto forced = options_.forced.find(collective);
-    if (forced != options_.forced.end()) {
-      ASSIGN_OR_RETURN(forced_index, planning.Find(forced->second));
+    const auto force = [&](uint64_t class_bytes_max) -> absl::Status {
+      ASSIGN_OR_RETURN(forced_index, planning.Find(forced->second, class_bytes_max));
       if (!CanCarry(planning.structures[forced_index], collective)) {
         return absl::InvalidArgumentError(absl::StrCat("algorithm ", forced->second, ": cannot carry it (collective=",
                                                        AbslView(schedule::CollectiveName(collective)), ")"));
       }
-    }
+      return absl::OkStatus();
+    };
     const std::vector<SizeClass> barrier_class = {{0, 0}};
     for (const SizeClass& size_class : collective == Collective::kBarrier ? barrier_class : options_.size_classes) {
+      if (forced != options_.forced.end()) RETURN_IF_ERROR(force(size_class.bytes_max));
       const auto all = absl::MakeConstSpan(planning.structures);
       const auto structures = forced != options_.forced.end() ? all.subspan(forced_index, 1) : all.first(compared);
       ASSIGN_OR_RETURN(std::vector<Candidate> candidates,
@@ -146,7 +153,8 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
 absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                              absl::Span<const std::string> node_names,
                                              const schedule::CallArguments& arguments) const {
-  ASSIGN_OR_RETURN(const TeamPlanning planning, Prepare(shape, node_names, *topology_, parameters_, options_));
+  ASSIGN_OR_RETURN(const TeamPlanning planning,
+                   Prepare(shape, node_names, *topology_, parameters_, options_, {plan.bytes_max}));
   Explanation explanation;
   ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, planning.costs, arguments));
   std::vector<Candidate> every;

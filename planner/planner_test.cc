@@ -87,7 +87,7 @@ TEST(MakePlansTest, WithoutBiasChoosesTheCheapestCandidate) {
     for (const schedule::Plan& plan : *plans) {
       int64_t least = INT64_MAX;
       for (const std::string& name : CandidateAlgorithms(19, options.fanouts)) {
-        const auto structure = BuildStructure(name, order);
+        const auto structure = BuildStructureFor(name, order, *costs, plan.bytes_max);
         if (!CanCarry(*structure, plan.collective)) continue;
         const auto price =
             Price(PlanOf(*structure, plan.collective, 0, plan.bytes_max, SegmentSizes(plan.bytes_max)[0]), team.shape,

@@ -8,7 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/algorithms/best_tree.h"
 #include "planner/algorithms/binomial_tree.h"
+#include "planner/algorithms/broadcast_algorithms.h"
+#include "planner/algorithms/broadcast_costs.h"
+#include "planner/algorithms/broadcast_tree.h"
 #include "planner/algorithms/dissemination.h"
 #include "planner/algorithms/flat_tree.h"
 #include "planner/algorithms/kary_tree.h"
@@ -26,7 +30,58 @@ bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& 
   return absl::SimpleAtoi(AbslView(digits), &k);
 }
 
+// What a search may look at: beyond that it gains little, and a team has a tree for each size class.
+constexpr int64_t kSearchSteps = 1'000'000;
+
+// One packet's payload: below it nothing is faster.
+constexpr uint64_t kPacketBytes = 120;
+
+constexpr char kKnown[] = "flat binomial knomial-K kary-K dissemination recursive-doubling mgo best fnf fcef la fef";
+
+absl::Status Unknown(std::string_view algorithm) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("algorithm: unknown (name=", AbslView(algorithm), ", known=", kKnown, ")"));
+}
+
 }  // namespace
+
+bool GoesByCost(std::string_view algorithm) {
+  for (const char* name : {"mgo", "best", "fnf", "fcef", "la", "fef"}) {
+    if (algorithm == name) return true;
+  }
+  return false;
+}
+
+uint64_t BytesOfClass(uint64_t bytes_max) {
+  return std::clamp<uint64_t>(bytes_max, kPacketBytes, schedule::kSegmentBytesMax);
+}
+
+absl::StatusOr<Structure> BuildStructureByCost(std::string_view algorithm, const TeamCosts& costs, uint32_t root,
+                                               uint64_t bytes) {
+  if (!GoesByCost(algorithm)) return Unknown(algorithm);
+  const uint32_t n = costs.node_count();
+  std::vector<uint32_t> places(n);
+  for (uint32_t v = 0; v < n; ++v) places[v] = costs.PlaceOf(v);
+  ASSIGN_OR_RETURN(BroadcastCosts pairs, BroadcastCosts::FromTopology(costs.topology(), places, bytes));
+  const bool needs_pairs = algorithm == "fnf" || algorithm == "la" || algorithm == "fef";
+  if (needs_pairs && n > BroadcastCosts::kMatrixNodesMax) {
+    return absl::InvalidArgumentError(absl::StrCat(AbslView(algorithm), ": too many nodes for all pairs (nodes=", n,
+                                                   ", limit=", BroadcastCosts::kMatrixNodesMax, ")"));
+  }
+  if (needs_pairs) pairs.FillMatrix();
+  BroadcastTree tree;
+  if (algorithm == "best") {
+    tree = BuildBest(pairs, root, {.steps = kSearchSteps});
+  } else {
+    ASSIGN_OR_RETURN(tree, BuildBroadcast(algorithm == "fef" ? "FEF_cost" : algorithm, pairs, root));
+  }
+  Structure result;
+  result.algorithm = std::string(algorithm);
+  result.bytes = bytes;
+  result.root_node = root;
+  result.neighbours = NeighboursOf(tree);
+  return result;
+}
 
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order) {
   Structure result;
@@ -46,10 +101,13 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
   } else if (algorithm == "recursive-doubling") {
     ASSIGN_OR_RETURN(result.steps, BuildRecursiveDoubling(order));
     result.kind = schedule::PlanKind::kExchange;
+  } else if (GoesByCost(algorithm) && order.size() <= 2) {
+    ASSIGN_OR_RETURN(result.neighbours, BuildFlatTree(order));
+  } else if (GoesByCost(algorithm)) {
+    return absl::InvalidArgumentError(absl::StrCat(AbslView(algorithm), ": goes by cost, of which there are none here ",
+                                                   "(nodes=", order.size(), ", limit=2)"));
   } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("algorithm: unknown (name=", AbslView(algorithm),
-                     ", known=flat binomial knomial-K kary-K dissemination recursive-doubling)"));
+    return Unknown(algorithm);
   }
   if (result.kind == schedule::PlanKind::kExchange && order.size() > schedule::kExchangeNodesMax) {
     return absl::InvalidArgumentError(absl::StrCat(AbslView(algorithm), ": too many nodes for an exchange (nodes=",
@@ -57,6 +115,12 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
   }
   result.root_node = order[0];
   return result;
+}
+
+absl::StatusOr<Structure> BuildStructureFor(std::string_view algorithm, absl::Span<const uint32_t> order,
+                                            const TeamCosts& costs, uint64_t bytes_max) {
+  if (!GoesByCost(algorithm) || order.size() <= 2) return BuildStructure(algorithm, order);
+  return BuildStructureByCost(algorithm, costs, order[0], BytesOfClass(bytes_max));
 }
 
 bool CanCarry(const Structure& structure, schedule::Collective collective) {

@@ -80,7 +80,8 @@ struct Plan {
   Collective collective = Collective::kBarrier;
   uint64_t bytes_min = 0;  // size class, inclusive
   uint64_t bytes_max = 0;
-  std::string algorithm;  // "flat", "binomial", "knomial-4", "kary-2", "dissemination", "recursive-doubling"
+  std::string
+      algorithm;  // "flat", "binomial", "knomial-4", "kary-2", "mgo", "best", "dissemination", "recursive-doubling"
   PlanKind kind = PlanKind::kTree;
   uint32_t node_count = 0;
   uint32_t segment_bytes = 0;  // longer messages are cut into segments of this; multiple of 8; 0: never cut

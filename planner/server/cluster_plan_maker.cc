@@ -194,7 +194,9 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const sc
   PlannerOptions planner_options;
   planner_options.forced = model_.rules;
   if (!options.algorithm.empty()) {
-    std::vector<uint32_t> order(layout.nodes.size());
+    // Two nodes have one tree, by whatever cost.
+    std::vector<uint32_t> order(GoesByCost(options.algorithm) ? std::min<size_t>(2, layout.nodes.size())
+                                                              : layout.nodes.size());
     std::iota(order.begin(), order.end(), 0);
     ASSIGN_OR_RETURN(const Structure structure, BuildStructure(options.algorithm, order));
     for (int c = 0; c < schedule::kCollectiveCount; ++c) {
