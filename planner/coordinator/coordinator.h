@@ -81,8 +81,8 @@ struct TraceAnswer {
 };
 // What may be spent on measuring one pair of nodes.
 struct MeasureLimits {
-  uint32_t pings = 20;
-  absl::Duration ping_max = absl::Milliseconds(400);
+  uint32_t pings = 100;
+  absl::Duration ping_max = absl::Milliseconds(300);
   uint64_t bulk_bytes_max = 32u << 20;  // 0: latency only
   absl::Duration bulk_max = absl::Seconds(1);
   absl::Duration timeout = absl::Seconds(5);  // of all

@@ -13,9 +13,9 @@ namespace {
 // The node that stands for a branch.
 using Standing = std::optional<uint32_t>;
 
-}  // namespace
-
-std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vector<bool>& nodes) {
+// Adds the pairs around each switch; the last of its nodes and of what is below it stand first if `backwards`.
+void AddPairs(const topology::Topology& tree, const std::vector<bool>& nodes, bool backwards,
+              std::set<NodePair>* chosen) {
   const std::vector<topology::Switch>& switches = tree.switches();
   const size_t count = switches.size();
   std::vector<uint32_t> order(count);  // switches below come after those above
@@ -31,6 +31,7 @@ std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vect
   for (size_t i = count; i-- > 0;) {
     const uint32_t s = order[i];
     if (branches[s].empty()) continue;
+    if (backwards) std::reverse(branches[s].begin(), branches[s].end());
     below[s] = branches[s].front();
     if (s != tree.root_switch()) branches[switches[s].parent].push_back(*below[s]);
   }
@@ -47,14 +48,20 @@ std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vect
     }
   }
 
-  std::set<NodePair> chosen;
-  const auto choose = [&](uint32_t a, uint32_t b) { chosen.insert({std::min(a, b), std::max(a, b)}); };
+  const auto choose = [&](uint32_t a, uint32_t b) { chosen->insert({std::min(a, b), std::max(a, b)}); };
   for (uint32_t s = 0; s < count; ++s) {
     std::vector<uint32_t> around = branches[s];
     if (above[s]) around.push_back(*above[s]);
     for (size_t i = 1; i < around.size(); ++i) choose(around[0], around[i]);
     if (around.size() > 2) choose(around[1], around[2]);
   }
+}
+
+}  // namespace
+
+std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vector<bool>& nodes) {
+  std::set<NodePair> chosen;
+  for (const bool backwards : {false, true}) AddPairs(tree, nodes, backwards, &chosen);
 
   // First what covers links that nothing before covers: a measurement that is cut short has seen most links.
   const LinkPaths paths(&tree);

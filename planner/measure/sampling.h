@@ -15,10 +15,11 @@ namespace copse::measure {
 // Around each switch, one node stands for each of its branches (its nodes, the switches below, all that is above); the
 // same node for a branch wherever the branch is seen from below, the nearest there is for what is above. Measured are
 // the first against all others, and the second against the third. So distances from the switch to all of them are
-// determined, and with them every link that any measurements between these nodes could determine.
+// determined, and with them every link that any measurements between these nodes could determine. All that twice, with
+// other nodes standing where there are others: what is determined twice shows errors, and suffers less from them.
 //
 // Input:   node indices that take part, `nodes[i]` true.
-// Output:  pairs, each once, a < b; those that cover links not yet covered first. Fewer than 2 * (nodes + switches).
+// Output:  pairs, each once, a < b; those that cover links not yet covered first. Fewer than 4 * (nodes + switches).
 // Cost:    O((nodes + switches) * depth).
 std::vector<NodePair> SampleTree(const topology::Topology& tree, const std::vector<bool>& nodes);
 

@@ -17,6 +17,9 @@ constexpr double kTrustNs = 1'000;
 // Rates that differ by less are the same rate.
 constexpr double kRateTie = 0.15;
 constexpr size_t kStepsMax = 4'000;
+// A measurement is usually off by the median; so many times that is much.
+constexpr double kUsual = 1.5;
+constexpr int kRobustRounds = 10;
 constexpr int kFixRoundsMax = 20;
 constexpr int kRoundsMax = 100;
 constexpr double kSettledNs = 0.01;
@@ -24,6 +27,7 @@ constexpr double kSettledNs = 0.01;
 struct Row {
   std::vector<uint32_t> links;
   double latency_ns = 0;
+  double full_weight = 0;  // by the measurement alone
   double weight = 0;
   double residual_ns = 0;  // measured minus fitted
   const PairMeasurement* measurement = nullptr;
@@ -37,7 +41,7 @@ class Fitter {
       paths_.Between(measurement.pair, &row.links);
       row.latency_ns = static_cast<double>(measurement.latency_ns);
       const double doubt = kTrustNs + static_cast<double>(measurement.latency_spread_ns) + kTrustShare * row.latency_ns;
-      row.weight = 1 / (doubt * doubt);
+      row.weight = row.full_weight = 1 / (doubt * doubt);
       row.measurement = &measurement;
       rows_.push_back(std::move(row));
     }
@@ -59,6 +63,9 @@ class Fitter {
   TreeFit Fit() {
     FindChains();
     SolveLatencies();
+    // Whatever disturbs a measurement makes it longer: those that are too long for what the others say count less.
+    for (int round = 0; round < kRobustRounds && DoubtLong(); ++round) SolveLatencies();
+    SpreadLatencies();
     BoundRates();
     TreeFit fit;
     const auto switches = static_cast<ptrdiff_t>(tree_.switches().size());
@@ -187,6 +194,29 @@ class Fitter {
       if (!any) break;
     }
     Polish(&value);
+    value_ = std::move(value);
+    chains_of_ = std::move(chains_of);
+  }
+
+  // Weighs rows anew by how much longer they are than fitted, by Cauchy's rule. False: nothing to doubt.
+  bool DoubtLong() {
+    if (rows_.size() <= chains_.size()) return false;
+    std::vector<double> sizes;
+    for (const Row& row : rows_) sizes.push_back(std::abs(row.residual_ns));
+    const auto middle = sizes.begin() + static_cast<ptrdiff_t>(sizes.size() / 2);
+    std::nth_element(sizes.begin(), middle, sizes.end());
+    const double usual = kUsual * *middle;
+    bool any = false;
+    for (Row& row : rows_) {
+      const double scale = usual + 1 / std::sqrt(row.full_weight);
+      const double off = std::max(0.0, row.residual_ns) / scale;
+      row.weight = row.full_weight / (1 + off * off);
+      any = any || off > 1;
+    }
+    return any;
+  }
+
+  void SpreadLatencies() {
     for (uint32_t c = 0; c < chains_.size(); ++c) {
       double weights = 0, squares = 0, own = INFINITY;
       for (const uint32_t r : rows_of_[chains_[c].front()]) {
@@ -200,12 +230,12 @@ class Fitter {
         const double share = before > 0 ? static_cast<double>(fits_[link].latency_ns) / before
                                         : 1 / static_cast<double>(chains_[c].size());
         fits_[link].latency_spread_ns = std::llround(std::sqrt(squares / weights) + own);
-        fits_[link].latency_ns = std::llround(value[c] * share);
+        fits_[link].latency_ns = std::llround(value_[c] * share);
       }
     }
     // A switch at the end of a chain where fewer than three measured branches meet, and pairs that were not measured:
     // what remains free shows as directions in which nothing changes.
-    FindFreeLinks(chains_of);
+    FindFreeLinks(chains_of_);
   }
 
   // Marks chains whose latency another choice of latencies could replace without changing any measured sum.
@@ -283,10 +313,12 @@ class Fitter {
   const topology::Topology& tree_;
   const LinkPaths paths_;
   std::vector<Row> rows_;
-  std::vector<std::vector<uint32_t>> rows_of_;  // by link
-  std::vector<LinkFit> fits_;                   // by link
-  std::vector<uint32_t> chain_;                 // by link; kNone: unmeasured
-  std::vector<std::vector<uint32_t>> chains_;   // their links
+  std::vector<std::vector<uint32_t>> rows_of_;    // by link
+  std::vector<LinkFit> fits_;                     // by link
+  std::vector<uint32_t> chain_;                   // by link; kNone: unmeasured
+  std::vector<std::vector<uint32_t>> chains_;     // their links
+  std::vector<double> value_;                     // by chain: latency, in ns
+  std::vector<std::vector<uint32_t>> chains_of_;  // by row
 };
 
 }  // namespace

@@ -47,9 +47,10 @@ struct TreeFit {
 };
 
 // Latency: weighted least squares over links that are not negative; a measurement weighs by the inverse square of its
-// spread and a part of itself. Which links it determines follows from the tree: chains without a branch between
-// measured nodes are one link. Rate: a path is as fast as its slowest link, so a link is at least as fast as the
-// fastest path across it, and that is its rate where this explains a path that nothing else on it explains.
+// spread and a part of itself, and less if it is longer than the others let expect (Cauchy's weights, ten rounds),
+// since disturbances only make it longer. Which links it determines follows from the tree: chains without a branch
+// between measured nodes are one link. Rate: a path is as fast as its slowest link, so a link is at least as fast as
+// the fastest path across it, and that is its rate where this explains a path that nothing else on it explains.
 //
 // Errors:  INVALID_ARGUMENT: a pair of one node, or of nodes that are not in the tree; negative figures.
 // Cost:    O(steps * pairs * depth) by conjugate gradients, of at most some thousand steps, as a rule fewer than links.

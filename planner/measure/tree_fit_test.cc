@@ -74,6 +74,30 @@ TEST(FitTreeTest, NoisyMeasurementsStayWithinTheNoise) {
   }
 }
 
+// One pair in twenty was disturbed all the while: milliseconds too long.
+TEST(FitTreeTest, SomeMeasurementsThatAreFarOffAreOutvoted) {
+  constexpr int64_t kNoiseNs = 10'000;
+  int links = 0, far_off = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Prng prng(seed);
+    const topology::Topology truth = RandomTree(&prng, 3);
+    std::vector<PairMeasurement> measured = Measure(truth, Sampled(truth), kNoiseNs, 0.1, &prng);
+    for (PairMeasurement& m : measured) m.latency_ns += prng.Chance(0.05) ? 2'000'000 : 0;
+    const auto fit = FitTree(Bare(truth), measured);
+    ASSERT_TRUE(fit.ok());
+    for (uint32_t n = 0; n < truth.nodes().size(); ++n) {
+      ++links;
+      far_off += std::abs(fit->nodes[n].latency_ns - truth.nodes()[n].latency_ns) > 60'000;
+    }
+    for (uint32_t s = 0; s < truth.switches().size(); ++s) {
+      if (s == truth.root_switch()) continue;
+      ++links;
+      far_off += std::abs(fit->switches[s].latency_ns - truth.switches()[s].latency_ns) > 60'000;
+    }
+  }
+  EXPECT_LT(far_off, links / 10) << "of " << links;
+}
+
 TEST(FitTreeTest, RatesOfBottlenecksAreFoundAndOthersAreLowerBounds) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Prng prng(seed);

@@ -123,6 +123,55 @@ TEST(ClusterPlanMakerTest, WhatIsAskedForComesBeforeRules) {
   EXPECT_FALSE(maker.MakePlans(Layout(9), {.algorithm = "bush"}).ok());
 }
 
+TEST(ClusterPlanMakerTest, GainsOfReplanningAreThoseOfThePresentTopology) {
+  const auto parse = [](const std::string& far) {
+    return *topology::ParseTopologyYaml(
+        "version: 1\nswitches: [{name: core}, {name: far, parent: core, latency: 20ms, bandwidth: 10Mbit}]\nnodes: "
+        "[{name: \"" +
+            far + "\", switch: far}, {name: \"" + (far == "n[0-3]" ? "n[4-7]" : "n[0,2,4,6]") + "\", switch: core}]\n",
+        "t.yaml");
+  };
+  ClusterPlanMaker maker({.topology = parse("n[0-3]")});
+  const schedule::TeamLayout layout = Layout(8);
+  const auto plans = maker.MakePlans(layout, {});
+  ASSERT_TRUE(plans.ok());
+  const auto none = maker.GainOfReplanning(layout, *plans);
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(*none, 1);
+  // Every second node is elsewhere: trees cross the long link more often than they need to.
+  maker.SetTopology(parse("n[1,3,5,7]"));
+  const auto gain = maker.GainOfReplanning(layout, *plans);
+  ASSERT_TRUE(gain.ok()) << gain.status();
+  EXPECT_GT(*gain, 1.3);
+  EXPECT_EQ(*maker.GainOfReplanning(layout, *maker.MakePlans(layout, {})), 1);
+}
+
+TEST(ClusterPlanMakerTest, ANodeThatDrainsIsSlowWhilePlansAreMadeAndNotInPredictions) {
+  const auto topology = topology::ParseTopologyYaml(
+      "version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[0-8]\", switch: core, overhead: 20us}]\n", "t.yaml");
+  ASSERT_TRUE(topology.ok());
+  ClusterPlanMaker maker({.topology = *topology});
+  const schedule::TeamLayout layout = Layout(9);
+  const auto before = maker.MakePlans(layout, {});
+  ASSERT_TRUE(before.ok());
+  for (int node = 1; node < 9; ++node) {
+    const std::string name = "n" + std::to_string(node);
+    EXPECT_TRUE(maker.SetDraining(name, true));
+    EXPECT_FALSE(maker.SetDraining(name, true));
+    const auto gain = maker.GainOfReplanning(layout, *before);
+    ASSERT_TRUE(gain.ok()) << gain.status();
+    const auto during = maker.MakePlans(layout, {});
+    ASSERT_TRUE(during.ok());
+    EXPECT_TRUE(schedule::VerifyPlans(*during, layout.shape).ok());
+    EXPECT_TRUE(maker.SetDraining(name, false));
+    // What is predicted is what it takes, and no better than what is best without the drain.
+    for (size_t i = 0; i < before->size(); ++i) {
+      EXPECT_LT((*during)[i].predicted_us, 8 * (*before)[i].predicted_us);
+    }
+    EXPECT_EQ(*maker.GainOfReplanning(layout, *before), 1);
+  }
+}
+
 TEST(ClusterPlanMakerTest, AnExchangeForAllIsUsedWhereItCanBe) {
   ClusterPlanMaker maker({});
   const auto plans = maker.MakePlans(Layout(6), {.algorithm = "dissemination"});

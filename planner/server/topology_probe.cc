@@ -144,6 +144,10 @@ void TopologyProbe::OnMeasured(NodePair pair, const absl::StatusOr<schedule::Mea
     if (!out_of_time_ && again_.insert(pair).second) queue_.insert(queue_.begin(), pair);
   } else {
     const auto [a, b] = NamesOf(pair);
+    COPSE_LOG(kDebug, "probe: node ", a, " to node ", b, ": pings=", reply->pings,
+              ", round_trip_ns=", reply->round_trip_ns, ", median_ns=", reply->round_trip_median_ns,
+              ", overheads_ns=", reply->send_ns, " ", reply->peer_receive_ns, " ", reply->peer_send_ns, " ",
+              reply->receive_ns, ", bulk_bytes=", reply->bulk_bytes, ", bulk_ns=", reply->bulk_ns);
     send_ns_[a].push_back(reply->send_ns);
     receive_ns_[a].push_back(reply->receive_ns);
     send_ns_[b].push_back(reply->peer_send_ns);
