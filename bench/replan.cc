@@ -58,11 +58,28 @@ Row RowOf(const Slowing& slowing, const std::string& when) {
   return row;
 }
 
-absl::StatusOr<Row> Measure(TimedTeam* team, const Slowing& slowing, const std::string& when, uint32_t calls) {
+// Of the newest team's plan for such calls.
+std::string AlgorithmOf(const procs::ProcessCluster& cluster, uint64_t bytes) {
+  const auto plans = cluster.admin().ListPlans(absl::Seconds(10));
+  std::string algorithm;
+  uint64_t team = 0;
+  if (!plans.ok()) return algorithm;
+  for (const v1::PlanRow& row : plans->plans()) {
+    if (row.collective() != "allreduce" || bytes < row.bytes_min() || bytes > row.bytes_max() || row.team() < team)
+      continue;
+    team = row.team();
+    algorithm = row.algorithm();
+  }
+  return algorithm;
+}
+
+absl::StatusOr<Row> Measure(const procs::ProcessCluster& cluster, TimedTeam* team, const Slowing& slowing,
+                            const std::string& when, uint32_t calls) {
   ASSIGN_OR_RETURN(std::vector<double> times_ns,
                    team->Time(Collective::kAllreduce, slowing.bytes, kWarmUp, calls, kCallsPatience));
   for (double& time : times_ns) time /= 1'000;
   Row row = RowOf(slowing, when);
+  row.algorithm = AlgorithmOf(cluster, slowing.bytes);
   Summarize(std::move(times_ns), &row);
   return row;
 }
@@ -78,10 +95,10 @@ absl::Status RunCase(const Options& options, const Slowing& slowing, const Repor
     RETURN_IF_ERROR(cluster.Start({.nodes = 12}));
     ASSIGN_OR_RETURN(fabric::FabricControl network, fabric::FabricControl::Connect(cluster.network()->fabric_socket()));
     ASSIGN_OR_RETURN(std::unique_ptr<TimedTeam> team, TimedTeam::Start(&cluster, 12, 1, kCallsPatience));
-    ASSIGN_OR_RETURN(Row row, Measure(team.get(), slowing, "before", calls));
+    ASSIGN_OR_RETURN(Row row, Measure(cluster, team.get(), slowing, "before", calls));
     report(row);
     RETURN_IF_ERROR(network.Set("site2", slowing.settings));
-    ASSIGN_OR_RETURN(row, Measure(team.get(), slowing, "slowed, old plans", calls));
+    ASSIGN_OR_RETURN(row, Measure(cluster, team.get(), slowing, "slowed, old plans", calls));
     report(row);
 
     // Calls run all the while that daemons measure and the team is switched. Each rank checks what it gets.
@@ -114,11 +131,11 @@ absl::Status RunCase(const Options& options, const Slowing& slowing, const Repor
     // The new epoch begins some calls later.
     RETURN_IF_ERROR(
         team->Time(Collective::kAllreduce, slowing.bytes, 0, TimedTeam::kCallsToSwitch, kCallsPatience).status());
-    ASSIGN_OR_RETURN(const Row after, Measure(team.get(), slowing, "replanned", calls));
+    ASSIGN_OR_RETURN(const Row after, Measure(cluster, team.get(), slowing, "replanned", calls));
     report(after);
     RETURN_IF_ERROR(team->Stop(kCallsPatience));
     ASSIGN_OR_RETURN(team, TimedTeam::Start(&cluster, 12, 1, kCallsPatience));
-    ASSIGN_OR_RETURN(const Row fresh, Measure(team.get(), slowing, "fresh start", calls));
+    ASSIGN_OR_RETURN(const Row fresh, Measure(cluster, team.get(), slowing, "fresh start", calls));
     report(fresh);
     row = RowOf(slowing, "");
     row.metric = "ratio";
