@@ -26,6 +26,7 @@ namespace {
 constexpr uint64_t kSeed = 1;    // any will do
 constexpr size_t kSearched = 4;  // starts
 constexpr uint32_t kShakesInVainMax = 400;
+constexpr uint32_t kRestartedNodesMax = 32;  // whose starts are shaken too
 constexpr uint32_t kShakeMovesMax = 4;
 
 // All candidates, the fastest first.
@@ -85,20 +86,24 @@ BroadcastTree BuildBest(const BroadcastCosts& given, uint32_t root, const BestOp
   int64_t steps = options.steps < 0 ? BestSteps(n) : options.steps;
   if (steps == 0 || n < 3) return std::move(trees[0]);
   Prng prng(kSeed);
-  std::optional<TreeSearch> at;
+  // Each start is searched by itself, since what one cannot leave another may avoid; the winner gets what is left.
+  std::optional<TreeSearch> best;
+  const auto search_on = [&](TreeSearch at, uint32_t in_vain_max) {
+    at.Improve(&prng, &steps);
+    for (uint32_t in_vain = 0; steps > 0 && in_vain < in_vain_max; ++in_vain) {
+      TreeSearch next = at;
+      next.Shake(&prng, 1 + static_cast<uint32_t>(prng.Below(kShakeMovesMax)));
+      next.Improve(&prng, &steps);
+      if (next.Time() < at.Time()) in_vain = 0;
+      if (next.Time() <= at.Time()) at = std::move(next);
+    }
+    if (!best.has_value() || at.Time() < best->Time()) best.emplace(std::move(at));
+  };
   for (size_t i = 0; i < std::min(kSearched, trees.size()); ++i) {
-    TreeSearch search(&costs, trees[i]);
-    search.Improve(&prng, &steps);
-    if (!at.has_value() || search.Time() < at->Time()) at.emplace(std::move(search));
+    search_on(TreeSearch(&costs, trees[i]), n <= kRestartedNodesMax ? kShakesInVainMax : 0);
   }
-  for (uint32_t in_vain = 0; steps > 0 && in_vain < kShakesInVainMax; ++in_vain) {
-    TreeSearch next = *at;
-    next.Shake(&prng, 1 + static_cast<uint32_t>(prng.Below(kShakeMovesMax)));
-    next.Improve(&prng, &steps);
-    if (next.Time() < at->Time()) in_vain = 0;
-    if (next.Time() <= at->Time()) at.emplace(std::move(next));
-  }
-  return at->Time() < trees[0].completion_ns ? at->Take() : std::move(trees[0]);
+  search_on(*best, kShakesInVainMax);
+  return best->Time() < trees[0].completion_ns ? best->Take() : std::move(trees[0]);
 }
 
 }  // namespace copse::planner

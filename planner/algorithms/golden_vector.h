@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Golden vectors: clusters with the edges and times that each algorithm must give. docs/reference/sim.md has the
+// Golden vectors: clusters with the edges and times that each algorithm must give. docs/reference/copse-sim.md has the
 // format.
 #ifndef COPSE_PLANNER_ALGORITHMS_GOLDEN_VECTOR_H_
 #define COPSE_PLANNER_ALGORITHMS_GOLDEN_VECTOR_H_
