@@ -16,7 +16,7 @@
 
 namespace copse::sim {
 
-// More nodes do not fit the memory of a usual machine: at least some 15 KB each.
+// Twice what was tried. A node takes some 8 KB, and its ranks' buffers.
 inline constexpr uint32_t kSimulatedNodesMax = 200'000;
 
 struct PlanRunOptions {
@@ -45,7 +45,7 @@ struct PlanRunResult {
 // Output:  deterministic but for the real times.
 // Model:   each node is an engine with one port, as the daemon would open it, and one thread that is charged for what
 //          the engine does (SimNode); daemons' own machinery (teams, epochs, heartbeats, clients' queues) is left out,
-//          so a node takes some 15 KB.
+//          so a node takes some 8 KB.
 // Errors:  INVALID_ARGUMENT as VerifyPlan and CheckShape, or if arguments, shape and costs do not fit the plan;
 //          RESOURCE_EXHAUSTED for too many nodes, or as Engine::OpenPort; INTERNAL if the call does not end at every
 //          rank, or with wrong data.
