@@ -201,7 +201,8 @@ class Picture {
       if (done == done_us_.end()) continue;
       const double end = XOfTime(done->second);
       svg->Rect({TimeLeft(), YOf(i) - 6}, end - TimeLeft(), 12, kBar);
-      svg->Text(end + 6, YOf(i) + 4, absl::StrFormat("%.1f us", done->second), {.colour = kSvgInk, .size = 11});
+      svg->Text(XOfTime(last_us_) + 8, YOf(i) + 4, absl::StrFormat("%.1f us", done->second),
+                {.colour = kSvgInk, .size = 11});
     }
   }
 

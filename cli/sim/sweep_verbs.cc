@@ -13,7 +13,6 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
-#include "cli/sim/cluster/plan_run.h"
 #include "cli/sim/cluster_source.h"
 #include "cli/sim/options.h"
 #include "cli/sim/plot.h"
@@ -21,6 +20,7 @@
 #include "cli/sim/sweep.h"
 #include "cli/sim/text.h"
 #include "nlohmann/json.hpp"
+#include "planner/schedule/plan.h"
 
 namespace copse::simcli {
 namespace {
