@@ -24,10 +24,6 @@ std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<con
   for (const uint32_t k : sorted) {
     if (k >= 2 && k + 1 < node_count) names.push_back(absl::StrCat("kary-", k));
   }
-  if (node_count > 2) {
-    names.push_back("mgo");
-    names.push_back("best");
-  }
   if (node_count > 1 && node_count <= schedule::kExchangeNodesMax) {
     names.push_back("dissemination");
     names.push_back("recursive-doubling");
@@ -63,21 +59,23 @@ schedule::Plan PlanOf(const Structure& structure, schedule::Collective collectiv
 }
 
 absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structure> structures,
-                                                       const schedule::TeamShape& shape, const TeamCosts& costs,
-                                                       const schedule::CallArguments& arguments, uint64_t bytes_max,
+                                                       absl::Span<const uint32_t> which, const PricedCall& call,
                                                        std::vector<Candidate>* every) {
-  const PriceOptions no_path{.critical_path = false};
-  const std::vector<uint32_t> sizes = SegmentSizes(bytes_max);
+  const std::vector<uint32_t>& sizes = call.segment_sizes;
+  const auto price = [&](uint32_t structure, uint32_t segment_bytes) -> absl::StatusOr<Candidate> {
+    const schedule::Plan plan =
+        PlanOf(structures[structure], call.arguments.collective, 0, call.bytes_max, segment_bytes);
+    ASSIGN_OR_RETURN(const Prediction prediction,
+                     Price(plan, call.shape, call.costs, call.arguments, {.critical_path = false}));
+    return Candidate{structure, segment_bytes, prediction.total_ns};
+  };
   std::vector<Candidate> best;
-  for (uint32_t i = 0; i < structures.size(); ++i) {
-    if (!CanCarry(structures[i], arguments.collective)) continue;
-    if (structures[i].bytes != 0 && structures[i].bytes != BytesOfClass(bytes_max)) continue;
-    const schedule::Plan plan = PlanOf(structures[i], arguments.collective, 0, bytes_max, sizes[0]);
-    ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, shape, costs, arguments, no_path));
-    best.push_back({i, sizes[0], prediction.total_ns});
+  for (const uint32_t i : which) {
+    ASSIGN_OR_RETURN(const Candidate candidate, price(i, sizes[0]));
+    best.push_back(candidate);
   }
-  if (every != nullptr) *every = best;
-  if (sizes.size() == 1 || shape.node_count > kThoroughNodesMax) return best;
+  if (every != nullptr) every->insert(every->end(), best.begin(), best.end());
+  if (sizes.size() == 1 || call.shape.node_count > kThoroughNodesMax) return best;
 
   std::vector<uint32_t> by_price(best.size());
   for (uint32_t c = 0; c < best.size(); ++c) by_price[c] = c;
@@ -85,13 +83,10 @@ absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structur
                    [&](uint32_t a, uint32_t b) { return best[a].total_ns < best[b].total_ns; });
   by_price.resize(std::min(by_price.size(), kRefined));
   for (const uint32_t c : by_price) {
-    Candidate& candidate = best[c];
-    schedule::Plan plan = PlanOf(structures[candidate.structure], arguments.collective, 0, bytes_max, 0);
     for (size_t s = 1; s < sizes.size(); ++s) {
-      plan.segment_bytes = sizes[s];
-      ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, shape, costs, arguments, no_path));
-      if (every != nullptr) every->push_back({candidate.structure, sizes[s], prediction.total_ns});
-      if (prediction.total_ns < candidate.total_ns) candidate = {candidate.structure, sizes[s], prediction.total_ns};
+      ASSIGN_OR_RETURN(const Candidate candidate, price(best[c].structure, sizes[s]));
+      if (every != nullptr) every->push_back(candidate);
+      if (candidate.total_ns < best[c].total_ns) best[c] = candidate;
     }
   }
   return best;

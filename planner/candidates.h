@@ -22,8 +22,8 @@ namespace copse::planner {
 inline constexpr uint32_t kThoroughNodesMax = 1024;
 
 // The algorithms worth comparing for a team: flat, binomial, k-nomial and k-ary with k of `fanouts`, and up to
-// schedule::kExchangeNodesMax nodes dissemination and recursive doubling; "mgo" and "best", which go by cost. What
-// equals an earlier one for this n is left out, and above kThoroughNodesMax every second k.
+// schedule::kExchangeNodesMax nodes dissemination and recursive doubling. What equals an earlier one for this n is left
+// out, and above kThoroughNodesMax every second k.
 std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts);
 
 // Segment sizes worth comparing for messages of up to `bytes_max`; 0: not cut. At most schedule::kSegmentsMax segments
@@ -40,15 +40,22 @@ struct Candidate {
   int64_t total_ns = 0;
 };
 
-// Prices every structure that can carry the call, and was not made for another size, with its best segment size: all
-// with the first of SegmentSizes, the cheapest kRefined of them with the others too, up to kThoroughNodesMax nodes.
-// Output:  at most one candidate a structure, in the order of `structures`; `every` (may be null) gets all that were
-//          priced.
+// A call of one team that candidates are priced for. Borrows.
+struct PricedCall {
+  const schedule::TeamShape& shape;
+  const TeamCosts& costs;
+  const schedule::CallArguments& arguments;
+  uint64_t bytes_max = 0;               // of its size class
+  std::vector<uint32_t> segment_sizes;  // SegmentSizes(bytes_max), or what a rule says
+};
+
+// Prices the structures with the indices `which`, which can all carry the call, with their best segment size: all with
+// the first of the sizes, the cheapest kRefined of them with the others too, up to kThoroughNodesMax nodes.
+// Output:  one candidate a structure, in the order of `which`; `every` (may be null) gets all that were priced.
 // Errors:  as Price.
 inline constexpr size_t kRefined = 3;
 absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structure> structures,
-                                                       const schedule::TeamShape& shape, const TeamCosts& costs,
-                                                       const schedule::CallArguments& arguments, uint64_t bytes_max,
+                                                       absl::Span<const uint32_t> which, const PricedCall& call,
                                                        std::vector<Candidate>* every);
 
 }  // namespace copse::planner

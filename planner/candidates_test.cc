@@ -18,10 +18,10 @@ TEST(CandidateAlgorithmsTest, LeavesOutWhatIsTheSame) {
   EXPECT_THAT(CandidateAlgorithms(1, {2, 4}), ElementsAre("flat"));
   EXPECT_THAT(CandidateAlgorithms(2, {2, 4}), ElementsAre("flat", "dissemination", "recursive-doubling"));
   EXPECT_THAT(CandidateAlgorithms(5, {4, 2, 8, 4, 3}),
-              ElementsAre("flat", "binomial", "knomial-3", "knomial-4", "kary-2", "kary-3", "mgo", "best",
-                          "dissemination", "recursive-doubling"));
+              ElementsAre("flat", "binomial", "knomial-3", "knomial-4", "kary-2", "kary-3", "dissemination",
+                          "recursive-doubling"));
   EXPECT_THAT(CandidateAlgorithms(5000, {2, 4, 8, 16}),
-              ElementsAre("flat", "binomial", "knomial-8", "kary-2", "kary-8", "mgo", "best"));
+              ElementsAre("flat", "binomial", "knomial-8", "kary-2", "kary-8"));
 }
 
 TEST(SegmentSizesTest, KeepWithinTheBounds) {
@@ -57,13 +57,17 @@ TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
   const auto topology = topology::FlatTopology(names);
   const auto costs = TeamCosts::Create(names, *topology, {});
   std::vector<Structure> structures;
-  const uint64_t bytes = schedule::kMessageBytesMax;
   for (const std::string& name : CandidateAlgorithms(n, {2, 3, 4})) {
-    structures.push_back(*BuildStructureFor(name, order, *costs, bytes));
+    structures.push_back(*BuildStructure(name, order));
   }
+  const uint64_t bytes = schedule::kMessageBytesMax;
   const schedule::CallArguments arguments = {.collective = Collective::kBcast, .count = bytes};
+  std::vector<uint32_t> which;
+  for (uint32_t i = 0; i < structures.size(); ++i) {
+    if (CanCarry(structures[i], Collective::kBcast)) which.push_back(i);
+  }
   std::vector<Candidate> every;
-  const auto best = PriceCandidates(structures, shape, *costs, arguments, bytes, &every);
+  const auto best = PriceCandidates(structures, which, {shape, *costs, arguments, bytes, SegmentSizes(bytes)}, &every);
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_EQ(best->size(), structures.size() - 2) << "exchanges carry no bcast";
   EXPECT_EQ(every.size(), best->size() + kRefined);
@@ -90,8 +94,8 @@ TEST(PriceCandidatesTest, PassesErrorsOn) {
   schedule::TeamShape shape;
   shape.node_of_rank = {NodeIndex(0)};
   shape.node_count = 1;
-  const auto priced =
-      PriceCandidates(structures, shape, *costs, {.collective = Collective::kBcast, .count = 200}, 100, nullptr);
+  const schedule::CallArguments arguments = {.collective = Collective::kBcast, .count = 200};
+  const auto priced = PriceCandidates(structures, {0}, {shape, *costs, arguments, 100, {0}}, nullptr);
   EXPECT_THAT(std::string(priced.status().message()), HasSubstr("size class"));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +12,8 @@
 #include "planner/candidates.h"
 #include "planner/choose.h"
 #include "planner/drawing.h"
-#include "planner/node_order.h"
 #include "planner/structure.h"
+#include "planner/structure_table.h"
 
 namespace copse::planner {
 namespace {
@@ -43,92 +44,92 @@ absl::Status CheckOptions(const PlannerOptions& options) {
   return absl::OkStatus();
 }
 
-// What one team is planned with.
-struct TeamPlanning {
-  TeamCosts costs;
-  NodeOrder order;
-  std::vector<Structure> structures;
-
-  // Index of the structure for this size class, built if it is not there yet.
-  absl::StatusOr<uint32_t> Find(std::string_view algorithm, uint64_t bytes_max) {
-    const bool by_cost = GoesByCost(algorithm) && order.size() > 2;
-    const uint64_t bytes = by_cost ? BytesOfClass(bytes_max) : 0;
-    for (uint32_t i = 0; i < structures.size(); ++i) {
-      if (structures[i].algorithm == algorithm && structures[i].bytes == bytes) return i;
-    }
-    ASSIGN_OR_RETURN(Structure structure, BuildStructureFor(algorithm, order, costs, bytes_max));
-    structures.push_back(std::move(structure));
-    return static_cast<uint32_t>(structures.size() - 1);
-  }
-};
-
-// `bytes_max`: of the size classes that candidates are wanted for.
-absl::StatusOr<TeamPlanning> Prepare(const schedule::TeamShape& shape, absl::Span<const std::string> node_names,
-                                     const topology::Topology& topology, const CostParameters& parameters,
-                                     const PlannerOptions& options, absl::Span<const uint64_t> bytes_max) {
+absl::StatusOr<TeamCosts> Prepare(const schedule::TeamShape& shape, absl::Span<const std::string> node_names,
+                                  const topology::Topology& topology, const CostParameters& parameters,
+                                  const PlannerOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
   RETURN_IF_ERROR(schedule::CheckShape(shape));
   if (node_names.size() != shape.node_count) {
     return absl::InvalidArgumentError(
         absl::StrCat("team: a name for each node (names=", node_names.size(), ", nodes=", shape.node_count, ")"));
   }
-  ASSIGN_OR_RETURN(TeamCosts costs, TeamCosts::Create(node_names, topology, parameters));
-  TeamPlanning planning{std::move(costs), {}, {}};
-  planning.order = OrderByTopology(planning.costs, shape.node_of_rank[0].value());
-  for (const std::string& name : CandidateAlgorithms(shape.node_count, options.fanouts)) {
-    for (const uint64_t bytes : bytes_max) RETURN_IF_ERROR(planning.Find(name, bytes).status());
-  }
-  return planning;
+  return TeamCosts::Create(node_names, topology, parameters);
 }
+
+// A plan that is to be: what it is for, and at which prices it can be had.
+struct Wanted {
+  Collective collective;
+  SizeClass size_class;
+  bool forced = false;
+  std::vector<Candidate> candidates;
+};
 
 // The largest message of the class, from rank 0, in bytes.
 schedule::CallArguments LargestCall(Collective collective, const SizeClass& size_class) {
   return {.collective = collective, .count = size_class.bytes_max};
 }
 
+// The cheapest trees of each collective and class, which the others are priced with, too, so that they can share edges.
+// A tree by cost is made for one collective and message; another may be as good with it as with its own.
+absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamShape& shape, const TeamCosts& costs,
+                             std::vector<Wanted>& wanted) {
+  std::set<uint32_t> winners;
+  for (const Wanted& item : wanted) {
+    if (item.forced) continue;
+    const auto cheapest =
+        std::min_element(item.candidates.begin(), item.candidates.end(),
+                         [](const Candidate& a, const Candidate& b) { return a.total_ns < b.total_ns; });
+    if (table.structures()[cheapest->structure].kind == schedule::PlanKind::kTree) winners.insert(cheapest->structure);
+  }
+  for (Wanted& item : wanted) {
+    if (item.forced) continue;
+    std::vector<uint32_t> which;
+    for (const uint32_t winner : winners) {
+      const bool has = std::any_of(item.candidates.begin(), item.candidates.end(),
+                                   [&](const Candidate& c) { return c.structure == winner; });
+      if (!has) which.push_back(winner);
+    }
+    if (which.empty()) continue;
+    const schedule::CallArguments arguments = LargestCall(item.collective, item.size_class);
+    ASSIGN_OR_RETURN(
+        const std::vector<Candidate> priced,
+        PriceCandidates(table.structures(), which,
+                        {shape, costs, arguments, item.size_class.bytes_max, SegmentSizes(item.size_class.bytes_max)},
+                        nullptr));
+    item.candidates.insert(item.candidates.end(), priced.begin(), priced.end());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::TeamShape& shape,
                                                                absl::Span<const std::string> node_names) const {
-  std::vector<uint64_t> bytes_max = {0};
-  for (const SizeClass& size_class : options_.size_classes) bytes_max.push_back(size_class.bytes_max);
-  ASSIGN_OR_RETURN(TeamPlanning planning, Prepare(shape, node_names, *topology_, parameters_, options_, bytes_max));
-
-  struct Wanted {
-    Collective collective;
-    SizeClass size_class;
-    std::vector<Candidate> candidates;
-  };
+  ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
+  StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts);
   std::vector<Wanted> wanted;
-  const size_t compared = planning.structures.size();  // a forced one may join, for its own collective only
   for (int c = 0; c < schedule::kCollectiveCount; ++c) {
     const Collective collective = static_cast<Collective>(c);
-    // With a forced algorithm nothing else is compared.
-    uint32_t forced_index = 0;
     const auto forced = options_.forced.find(collective);
-    const auto force = [&](uint64_t class_bytes_max) -> absl::Status {
-      ASSIGN_OR_RETURN(forced_index, planning.Find(forced->second, class_bytes_max));
-      if (!CanCarry(planning.structures[forced_index], collective)) {
-        return absl::InvalidArgumentError(absl::StrCat("algorithm ", forced->second, ": cannot carry it (collective=",
-                                                       AbslView(schedule::CollectiveName(collective)), ")"));
-      }
-      return absl::OkStatus();
-    };
     const std::vector<SizeClass> barrier_class = {{0, 0}};
     for (const SizeClass& size_class : collective == Collective::kBarrier ? barrier_class : options_.size_classes) {
-      if (forced != options_.forced.end()) RETURN_IF_ERROR(force(size_class.bytes_max));
-      const auto all = absl::MakeConstSpan(planning.structures);
-      const auto structures = forced != options_.forced.end() ? all.subspan(forced_index, 1) : all.first(compared);
-      ASSIGN_OR_RETURN(std::vector<Candidate> candidates,
-                       PriceCandidates(structures, shape, planning.costs, LargestCall(collective, size_class),
-                                       size_class.bytes_max, nullptr));
-      if (forced != options_.forced.end()) candidates[0].structure = forced_index;
-      wanted.push_back({collective, size_class, std::move(candidates)});
+      Wanted& item = wanted.emplace_back();
+      item = {collective, size_class, forced != options_.forced.end(), {}};
+      // With a forced algorithm nothing else is compared.
+      ASSIGN_OR_RETURN(const std::vector<uint32_t> which,
+                       item.forced ? table.Named(forced->second, collective, size_class.bytes_max)
+                                   : table.Candidates(collective, size_class.bytes_max));
+      const schedule::CallArguments arguments = LargestCall(collective, size_class);
+      ASSIGN_OR_RETURN(item.candidates, PriceCandidates(table.structures(), which,
+                                                        {shape, costs, arguments, size_class.bytes_max,
+                                                         SegmentSizes(size_class.bytes_max)},
+                                                        nullptr));
     }
   }
+  RETURN_IF_ERROR(PriceWithOthers(table, shape, costs, wanted));
 
   std::vector<EdgeList> edges;
-  for (const Structure& structure : planning.structures) edges.push_back(EdgesOf(structure));
+  for (const Structure& structure : table.structures()) edges.push_back(EdgesOf(structure));
   std::vector<Slot> slots;
   for (const Wanted& item : wanted) {
     Slot& slot = slots.emplace_back();
@@ -142,7 +143,7 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
     const Wanted& item = wanted[i];
     const Candidate& candidate = item.candidates[chosen[i]];
     schedule::Plan& plan =
-        plans.emplace_back(PlanOf(planning.structures[candidate.structure], item.collective, item.size_class.bytes_min,
+        plans.emplace_back(PlanOf(table.structures()[candidate.structure], item.collective, item.size_class.bytes_min,
                                   item.size_class.bytes_max, candidate.segment_bytes));
     plan.id = PlanId(options_.plan_id_first + i);
     plan.predicted_us = static_cast<double>(candidate.total_ns) / 1000;
@@ -153,20 +154,31 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
 absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                              absl::Span<const std::string> node_names,
                                              const schedule::CallArguments& arguments) const {
-  ASSIGN_OR_RETURN(const TeamPlanning planning,
-                   Prepare(shape, node_names, *topology_, parameters_, options_, {plan.bytes_max}));
+  ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
   Explanation explanation;
-  ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, planning.costs, arguments));
+  ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, costs, arguments));
+  StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/true);
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> which, table.Candidates(plan.collective, plan.bytes_max));
   std::vector<Candidate> every;
-  RETURN_IF_ERROR(
-      PriceCandidates(planning.structures, shape, planning.costs, arguments, plan.bytes_max, &every).status());
+  RETURN_IF_ERROR(PriceCandidates(table.structures(), which,
+                                  {shape, costs, arguments, plan.bytes_max, SegmentSizes(plan.bytes_max)}, &every)
+                      .status());
   for (const Candidate& candidate : every) {
     explanation.alternatives.push_back(
-        {planning.structures[candidate.structure].algorithm, candidate.segment_bytes, candidate.total_ns});
+        {table.structures()[candidate.structure].algorithm, candidate.segment_bytes, candidate.total_ns});
+  }
+  // A plan may have the tree of another collective or class, with which it shares edges.
+  const bool is_candidate =
+      std::any_of(explanation.alternatives.begin(), explanation.alternatives.end(), [&](const Alternative& other) {
+        return other.algorithm == plan.algorithm && other.segment_bytes == plan.segment_bytes &&
+               other.total_ns == explanation.prediction.total_ns;
+      });
+  if (!is_candidate) {
+    explanation.alternatives.push_back({plan.algorithm, plan.segment_bytes, explanation.prediction.total_ns});
   }
   std::stable_sort(explanation.alternatives.begin(), explanation.alternatives.end(),
                    [](const Alternative& a, const Alternative& b) { return a.total_ns < b.total_ns; });
-  const Drawing drawing(plan, shape, planning.costs, arguments, explanation.prediction);
+  const Drawing drawing(plan, shape, costs, arguments, explanation.prediction);
   explanation.text = drawing.Text();
   explanation.dot = drawing.Dot();
   if (!explanation.alternatives.empty()) {

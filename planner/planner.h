@@ -65,7 +65,8 @@ class Planner {
       : topology_(topology), parameters_(parameters), options_(std::move(options)) {}
 
   // One plan for a barrier and one for each other collective and size class, ids ascending. Rooted at node 0, where
-  // rank 0 lives; a call with another root directs the same tree from there. `node_names`[v]: the name, in the
+  // rank 0 lives, but trees of barriers and allreduces may grow from another; a call with another root directs the same
+  // tree from there. structure_table.h has what is compared. `node_names`[v]: the name, in the
   // topology, of the team's node v. Errors: INVALID_ARGUMENT if the shape or the options make no sense; NOT_FOUND if a
   // node is not in the topology;
   //         RESOURCE_EXHAUSTED if no plans stay within edges_max.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -87,7 +88,7 @@ TEST(MakePlansTest, WithoutBiasChoosesTheCheapestCandidate) {
     for (const schedule::Plan& plan : *plans) {
       int64_t least = INT64_MAX;
       for (const std::string& name : CandidateAlgorithms(19, options.fanouts)) {
-        const auto structure = BuildStructureFor(name, order, *costs, plan.bytes_max);
+        const auto structure = BuildStructure(name, order);
         if (!CanCarry(*structure, plan.collective)) continue;
         const auto price =
             Price(PlanOf(*structure, plan.collective, 0, plan.bytes_max, SegmentSizes(plan.bytes_max)[0]), team.shape,
@@ -223,6 +224,64 @@ TEST(MakePlansTest, KeepsToTheLimitOfNeighbours) {
   options.edges_max = 2;
   EXPECT_EQ(Planner(&topology, {}, options).MakePlans(team.shape, team.names).status().code(),
             absl::StatusCode::kResourceExhausted);
+}
+
+// Three sites behind 10 ms, ranks numbered across them, and rank 0 at the far one.
+Team Sites(uint32_t nodes, std::optional<topology::Topology>& topology) {
+  const Team team = MakeTeam(nodes);
+  std::vector<topology::Switch> switches = {{"core"}};
+  const int64_t latency_ns[] = {30'000'000, 10'000'000, 10'000'000};
+  for (int s = 0; s < 3; ++s) switches.push_back({absl::StrCat("site", s), 0, latency_ns[s], 12'500'000});
+  std::vector<topology::Node> members;
+  for (uint32_t v = 0; v < nodes; ++v) {
+    members.push_back({.name = team.names[v],
+                       .parent = 1 + v % 3,
+                       .overhead_ns = 3'000,
+                       .latency_ns = 100'000,
+                       .bandwidth_bytes_per_s = 125'000'000});
+  }
+  topology = *topology::Topology::Create(switches, members);
+  return team;
+}
+
+TEST(MakePlansTest, DirectionsAndSizesHaveTreesOfTheirOwn) {
+  std::optional<topology::Topology> topology;
+  const Team team = Sites(12, topology);
+  PlannerOptions options;
+  for (int c = 0; c < schedule::kCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = "bt";
+  const auto plans = Planner(&*topology).MakePlans(team.shape, team.names),
+             by_number = Planner(&*topology, {}, options).MakePlans(team.shape, team.names);
+  ASSERT_TRUE(plans.ok() && by_number.ok()) << plans.status() << by_number.status();
+  EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok());
+  for (size_t i = 0; i < plans->size(); ++i) {
+    const schedule::Plan& plan = (*plans)[i];
+    EXPECT_LT(1.5 * plan.predicted_us, (*by_number)[i].predicted_us) << plan.algorithm;
+    if (schedule::HasRoot(plan.collective)) {
+      EXPECT_EQ(plan.root_node, NodeIndex(0)) << "where rank 0 lives";
+    }
+  }
+}
+
+TEST(MakePlansTest, ByCostIsNeverSlowerThanByPosition) {
+  for (const uint32_t nodes : {3u, 7u, 24u}) {
+    std::optional<topology::Topology> topology;
+    const Team team = Sites(nodes, topology);
+    PlannerOptions unbiased;
+    unbiased.edge_bias = 0;
+    const auto plans = Planner(&*topology, {}, unbiased).MakePlans(team.shape, team.names);
+    for (const char* algorithm : {"flat", "binomial", "kary-2", "chain", "mgo", "best"}) {
+      PlannerOptions options;
+      for (int c = 0; c < schedule::kCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = algorithm;
+      const auto forced = Planner(&*topology, {}, options).MakePlans(team.shape, team.names);
+      ASSERT_TRUE(plans.ok() && forced.ok()) << plans.status() << forced.status();
+      for (size_t i = 0; i < plans->size(); ++i) {
+        EXPECT_EQ((*forced)[i].algorithm, algorithm);
+        // Segment sizes beyond the first are tried for the cheapest only.
+        if ((*plans)[i].bytes_max > schedule::kSegmentBytesMax) continue;
+        EXPECT_LE((*plans)[i].predicted_us, (*forced)[i].predicted_us) << algorithm;
+      }
+    }
+  }
 }
 
 TEST(MakePlansTest, IsDeterministic) {

@@ -11,12 +11,13 @@
 #include "planner/algorithms/best_tree.h"
 #include "planner/algorithms/binomial_tree.h"
 #include "planner/algorithms/broadcast_algorithms.h"
-#include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
+#include "planner/algorithms/chain_tree.h"
 #include "planner/algorithms/dissemination.h"
 #include "planner/algorithms/flat_tree.h"
 #include "planner/algorithms/kary_tree.h"
 #include "planner/algorithms/knomial_tree.h"
+#include "planner/algorithms/pipeline_tree.h"
 #include "planner/algorithms/recursive_doubling.h"
 
 namespace copse::planner {
@@ -30,57 +31,60 @@ bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& 
   return absl::SimpleAtoi(AbslView(digits), &k);
 }
 
-// What a search may look at: beyond that it gains little, and a team has a tree for each size class.
-constexpr int64_t kSearchSteps = 1'000'000;
+constexpr std::string_view kByCost[] = {"ft",        "bt", "fnf",     "fef-latency", "fef-cost",    "fef",     "fcef",
+                                        "fcef-bhat", "la", "la-bhat", "mgo",         "mgo-jackson", "optimal", "best"};
+// Those whose time does not grow by the square of the nodes.
+constexpr std::string_view kForManyNodes[] = {"ft", "bt", "fcef", "mgo", "mgo-jackson", "best"};
 
-// One packet's payload: below it nothing is faster.
-constexpr uint64_t kPacketBytes = 120;
+bool IsOneOf(std::string_view name, absl::Span<const std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
-constexpr char kKnown[] = "flat binomial knomial-K kary-K dissemination recursive-doubling mgo best fnf fcef la fef";
-
-absl::Status Unknown(std::string_view algorithm) {
+absl::Status UnknownAlgorithm(std::string_view algorithm) {
+  std::string known = "flat chain binomial knomial-K kary-K dissemination recursive-doubling pipeline-K";
+  for (const std::string_view name : kByCost) absl::StrAppend(&known, " ", AbslView(name));
   return absl::InvalidArgumentError(
-      absl::StrCat("algorithm: unknown (name=", AbslView(algorithm), ", known=", kKnown, ")"));
+      absl::StrCat("algorithm: unknown (name=", AbslView(algorithm), ", known=", known, ")"));
 }
 
 }  // namespace
 
-bool GoesByCost(std::string_view algorithm) {
-  for (const char* name : {"mgo", "best", "fnf", "fcef", "la", "fef"}) {
-    if (algorithm == name) return true;
-  }
-  return false;
+int64_t PlanningSteps(uint32_t node_count) { return std::min<int64_t>(int64_t{node_count} * 1'000, 1'000'000); }
+
+bool IsByCost(std::string_view algorithm) {
+  uint32_t k = 0;
+  return IsOneOf(algorithm, kByCost) || ParseFanout(algorithm, "pipeline-", k);
 }
 
-uint64_t BytesOfClass(uint64_t bytes_max) {
-  return std::clamp<uint64_t>(bytes_max, kPacketBytes, schedule::kSegmentBytesMax);
-}
-
-absl::StatusOr<Structure> BuildStructureByCost(std::string_view algorithm, const TeamCosts& costs, uint32_t root,
-                                               uint64_t bytes) {
-  if (!GoesByCost(algorithm)) return Unknown(algorithm);
-  const uint32_t n = costs.node_count();
-  std::vector<uint32_t> places(n);
-  for (uint32_t v = 0; v < n; ++v) places[v] = costs.PlaceOf(v);
-  ASSIGN_OR_RETURN(BroadcastCosts pairs, BroadcastCosts::FromTopology(costs.topology(), places, bytes));
-  const bool needs_pairs = algorithm == "fnf" || algorithm == "la" || algorithm == "fef";
-  if (needs_pairs && n > BroadcastCosts::kMatrixNodesMax) {
-    return absl::InvalidArgumentError(absl::StrCat(AbslView(algorithm), ": too many nodes for all pairs (nodes=", n,
-                                                   ", limit=", BroadcastCosts::kMatrixNodesMax, ")"));
+absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const BroadcastCosts& costs, uint32_t root) {
+  if (!IsByCost(algorithm)) return UnknownAlgorithm(algorithm);
+  if (costs.node_count() > kBestThoroughNodesMax && !IsOneOf(algorithm, kForManyNodes)) {
+    return absl::InvalidArgumentError(absl::StrCat(AbslView(algorithm), ": too many nodes for it (nodes=",
+                                                   costs.node_count(), ", limit=", kBestThoroughNodesMax, ")"));
   }
-  if (needs_pairs) pairs.FillMatrix();
   BroadcastTree tree;
+  uint32_t k = 0;
   if (algorithm == "best") {
-    tree = BuildBest(pairs, root, {.steps = kSearchSteps});
+    tree = BuildBest(costs, root, {.steps = PlanningSteps(costs.node_count())});
+  } else if (ParseFanout(algorithm, "pipeline-", k)) {
+    ASSIGN_OR_RETURN(tree, BuildPipelineTree(costs, root, k));
   } else {
-    ASSIGN_OR_RETURN(tree, BuildBroadcast(algorithm == "fef" ? "FEF_cost" : algorithm, pairs, root));
+    ASSIGN_OR_RETURN(tree, BuildBroadcast(algorithm == "fef" ? "fef-cost" : algorithm, costs, root));
   }
   Structure result;
   result.algorithm = std::string(algorithm);
-  result.bytes = bytes;
   result.root_node = root;
   result.neighbours = NeighboursOf(tree);
   return result;
+}
+
+absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective collective) {
+  if (IsByCost(algorithm)) return absl::OkStatus();
+  const std::vector<uint32_t> order = {0, 1};  // enough to see
+  ASSIGN_OR_RETURN(const Structure structure, BuildStructure(algorithm, order));
+  if (CanCarry(structure, collective)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("algorithm ", AbslView(algorithm), ": cannot carry it (collective=",
+                                                 AbslView(schedule::CollectiveName(collective)), ")"));
 }
 
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order) {
@@ -89,6 +93,8 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
   uint32_t k = 0;
   if (algorithm == "flat") {
     ASSIGN_OR_RETURN(result.neighbours, BuildFlatTree(order));
+  } else if (algorithm == "chain") {
+    ASSIGN_OR_RETURN(result.neighbours, BuildChainTree(order));
   } else if (algorithm == "binomial") {
     ASSIGN_OR_RETURN(result.neighbours, BuildBinomialTree(order));
   } else if (ParseFanout(algorithm, "knomial-", k)) {
@@ -101,13 +107,8 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
   } else if (algorithm == "recursive-doubling") {
     ASSIGN_OR_RETURN(result.steps, BuildRecursiveDoubling(order));
     result.kind = schedule::PlanKind::kExchange;
-  } else if (GoesByCost(algorithm) && order.size() <= 2) {
-    ASSIGN_OR_RETURN(result.neighbours, BuildFlatTree(order));
-  } else if (GoesByCost(algorithm)) {
-    return absl::InvalidArgumentError(absl::StrCat(AbslView(algorithm), ": goes by cost, of which there are none here ",
-                                                   "(nodes=", order.size(), ", limit=2)"));
   } else {
-    return Unknown(algorithm);
+    return UnknownAlgorithm(algorithm);
   }
   if (result.kind == schedule::PlanKind::kExchange && order.size() > schedule::kExchangeNodesMax) {
     return absl::InvalidArgumentError(absl::StrCat(AbslView(algorithm), ": too many nodes for an exchange (nodes=",
@@ -115,12 +116,6 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
   }
   result.root_node = order[0];
   return result;
-}
-
-absl::StatusOr<Structure> BuildStructureFor(std::string_view algorithm, absl::Span<const uint32_t> order,
-                                            const TeamCosts& costs, uint64_t bytes_max) {
-  if (!GoesByCost(algorithm) || order.size() <= 2) return BuildStructure(algorithm, order);
-  return BuildStructureByCost(algorithm, costs, order[0], BytesOfClass(bytes_max));
 }
 
 bool CanCarry(const Structure& structure, schedule::Collective collective) {

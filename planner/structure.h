@@ -10,48 +10,46 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/exchange.h"
 #include "planner/algorithms/tree.h"
 #include "planner/schedule/plan.h"
-#include "planner/team_costs.h"
 
 namespace copse::planner {
 
 // Either a tree or an exchange.
 struct Structure {
   std::string algorithm;
-  uint64_t bytes = 0;  // the message that a tree by cost was made for; 0: others
   schedule::PlanKind kind = schedule::PlanKind::kTree;
   uint32_t root_node = 0;
-  Neighbours neighbours;  // kTree
-  ExchangeSteps steps;    // kExchange
+  uint64_t built_for_bytes = 0;  // trees by cost: the message that they are made for; 0: the same for all
+  Neighbours neighbours;         // kTree
+  ExchangeSteps steps;           // kExchange
 };
 
-// Names are "flat", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling"; and by cost "mgo",
-// "best", "fnf", "fcef", "la", "fef", for which BuildStructureByCost is needed, but for at most two nodes, which have
-// one tree. Errors: INVALID_ARGUMENT for another name, or as the algorithm's builder.
+// By position. Names are "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling".
+// Errors: INVALID_ARGUMENT for another name, or as the algorithm's builder.
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order);
 
-// Whether the algorithm looks at costs.
-bool GoesByCost(std::string_view algorithm);
+// Whether the name is one of BuildByCost's.
+bool IsByCost(std::string_view algorithm);
 
-// A tree for messages of `bytes` from `root`, by one of the names that go by cost: a broadcast's, which all collectives
-// use. Children are in serving order. Only overheads, latencies and bandwidths count; who waits for a core, or wakes,
-// does not, so that candidates are to be priced (cost_model.h).
-// Cost:   "best" 80 ms for 512 nodes; see planner/algorithms.
-// Errors: INVALID_ARGUMENT for another name, or if the algorithm needs all pairs and there are more than
-//         BroadcastCosts::kMatrixNodesMax nodes, or as BroadcastCosts.
-absl::StatusOr<Structure> BuildStructureByCost(std::string_view algorithm, const TeamCosts& costs, uint32_t root,
-                                               uint64_t bytes);
+// By what messages cost (message_costs.h). Names are those of algorithms/broadcast_algorithms.h in small letters with
+// "-": "fnf", "fef-latency", "fef-cost" or "fef", "fcef", "fcef-bhat", "la", "la-bhat", "mgo", "mgo-jackson",
+// "optimal", "best", and by node number "ft" and "bt"; and "pipeline-K" (algorithms/pipeline_tree.h).
+//
+// Cost:    as the algorithm; `best` searches PlanningSteps long.
+// Errors:  INVALID_ARGUMENT for another name, for more than kBestThoroughNodesMax nodes where time grows by their
+//          square, or as the algorithm.
+absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const BroadcastCosts& costs, uint32_t root);
+int64_t PlanningSteps(uint32_t node_count);
 
-// The message for which trees by cost are made in a size class: what a segment of it can be.
-uint64_t BytesOfClass(uint64_t bytes_max);
-
-// Any of the names, for a size class: by cost from order[0], or by the order.
-absl::StatusOr<Structure> BuildStructureFor(std::string_view algorithm, absl::Span<const uint32_t> order,
-                                            const TeamCosts& costs, uint64_t bytes_max);
+// Whether there is an algorithm of this name that can carry the collective, in a team that is not too large for it.
+// Errors: INVALID_ARGUMENT.
+absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective collective);
 
 // Trees carry every collective, dissemination barriers, recursive doubling barriers and allreduces.
 bool CanCarry(const Structure& structure, schedule::Collective collective);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/structure.h"
 
-#include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -11,7 +9,6 @@
 #include "gtest/gtest.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
-#include "planner/team_costs.h"
 #include "planner/topology/topology.h"
 
 namespace copse::planner {
@@ -29,7 +26,7 @@ NodeOrder Identity(uint32_t n) {
 }
 
 TEST(BuildStructureTest, KnowsEveryAlgorithmByName) {
-  for (const std::string name : {"flat", "binomial", "knomial-2", "knomial-12", "kary-2", "kary-31"}) {
+  for (const std::string name : {"flat", "chain", "binomial", "knomial-2", "knomial-12", "kary-2", "kary-31"}) {
     const auto structure = BuildStructure(name, {3, 1, 0, 2});
     ASSERT_TRUE(structure.ok()) << structure.status();
     EXPECT_EQ(structure->algorithm, name);
@@ -50,66 +47,36 @@ TEST(BuildStructureTest, KnowsEveryAlgorithmByName) {
   }
 }
 
-TEST(BuildStructureTest, TwoNodesNeedNoCosts) {
-  for (const std::string name : {"mgo", "best", "fnf", "fcef", "la", "fef"}) {
-    EXPECT_TRUE(GoesByCost(name));
-    const auto structure = BuildStructure(name, Identity(2));
-    ASSERT_TRUE(structure.ok()) << structure.status();
-    EXPECT_THAT(structure->neighbours, ElementsAre(ElementsAre(1), ElementsAre(0)));
-    EXPECT_THAT(std::string(BuildStructure(name, Identity(3)).status().message()),
-                HasSubstr(name + ": goes by cost, of which there are none here (nodes=3"));
-  }
-  EXPECT_FALSE(GoesByCost("flat"));
-}
-
-// A cluster in which rank order is bad: nodes alternate between two far racks.
-TEST(BuildStructureByCostTest, TreesSpanAndBestIsTheFastest) {
-  std::vector<topology::Node> nodes;
-  std::vector<std::string> names;
-  for (uint32_t v = 0; v < 12; ++v) {
-    names.push_back(absl::StrCat("n", v));
-    nodes.push_back({.name = names.back(),
-                     .parent = 1 + v % 2,
-                     .overhead_ns = 2000,
-                     .latency_ns = 1000,
-                     .bandwidth_bytes_per_s = 1'000'000'000});
-  }
-  const auto topology = topology::Topology::Create(
-      {{.name = "core"},
-       {.name = "a", .parent = 0, .latency_ns = 1'000'000, .bandwidth_bytes_per_s = 1'000'000'000},
-       {.name = "b", .parent = 0, .latency_ns = 1'000'000, .bandwidth_bytes_per_s = 1'000'000'000}},
-      nodes);
-  ASSERT_TRUE(topology.ok()) << topology.status();
-  const auto costs = TeamCosts::Create(names, *topology, {});
+TEST(BuildByCostTest, TreesSpanAndBestIsTheFastest) {
+  // Nodes alternate between two far racks.
+  const CostTree tree = {.parent = {13, 14, 13, 14, 13, 14, 13, 14, 13, 14, 13, 14, topology::kNoParent, 12, 12},
+                         .latency_ns = std::vector<int64_t>(15, 100'000),
+                         .bandwidth_bytes_per_s = std::vector<int64_t>(15, 1'000'000'000)};
+  const std::vector<int64_t> overheads(12, 2'000);
+  const auto costs = BroadcastCosts::FromTree(tree, overheads, overheads, 120);
   ASSERT_TRUE(costs.ok()) << costs.status();
-  const auto pairs = BroadcastCosts::FromTopology(*topology, 120);
-  ASSERT_TRUE(pairs.ok()) << pairs.status();
-  std::map<std::string, int64_t> times;
-  for (const std::string name : {"mgo", "best", "fnf", "fcef", "la", "fef"}) {
-    const auto structure = BuildStructureByCost(name, *costs, 3, 120);
+  const int64_t best = TreeOfNeighbours(*costs, 3, BuildByCost("best", *costs, 3)->neighbours).completion_ns;
+  for (const std::string name : {"ft", "bt", "fnf", "fef-latency", "fef-cost", "fef", "fcef", "fcef-bhat", "la",
+                                 "la-bhat", "mgo", "mgo-jackson", "best", "pipeline-1", "pipeline-3"}) {
+    EXPECT_TRUE(IsByCost(name));
+    for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+      EXPECT_TRUE(CheckAlgorithm(name, static_cast<Collective>(c)).ok());
+    }
+    const auto structure = BuildByCost(name, *costs, 3);
     ASSERT_TRUE(structure.ok()) << structure.status();
     EXPECT_EQ(structure->algorithm, name);
     EXPECT_EQ(structure->root_node, 3u);
-    EXPECT_EQ(structure->bytes, 120u);
     EXPECT_EQ(EdgesOf(*structure).size(), 11u);
-    const std::vector<uint32_t> parent = DirectFrom(structure->neighbours, 3);
-    for (uint32_t v = 0; v < 12; ++v) {
-      if (v == 3) continue;
-      EXPECT_EQ(structure->neighbours[v][0], parent[v]) << "the parent stands first";
-    }
-    times[name] = TreeOfNeighbours(*pairs, 3, structure->neighbours).completion_ns;
+    EXPECT_LE(best, TreeOfNeighbours(*costs, 3, structure->neighbours).completion_ns) << name;
   }
-  for (const auto& [name, time] : times) EXPECT_LE(times["best"], time) << name;
-  EXPECT_LT(times["best"],
-            TreeOfNeighbours(*pairs, 3, BuildStructure("binomial", Identity(12))->neighbours).completion_ns);
-  EXPECT_THAT(std::string(BuildStructureByCost("flat", *costs, 0, 120).status().message()),
-              HasSubstr("algorithm: unknown (name=flat"));
-}
-
-TEST(BytesOfClassTest, IsAPacketToASegment) {
-  EXPECT_EQ(BytesOfClass(0), 120u);
-  EXPECT_EQ(BytesOfClass(4096), 4096u);
-  EXPECT_EQ(BytesOfClass(65'536), schedule::kSegmentBytesMax);
+  for (const std::string name : {"flat", "MGO", "pipeline-0", "pipeline", "bush"}) {
+    EXPECT_FALSE(IsByCost(name));
+    EXPECT_THAT(std::string(BuildByCost(name, *costs, 3).status().message()), HasSubstr("algorithm: unknown"));
+  }
+  EXPECT_THAT(std::string(BuildByCost("optimal", *costs, 3).status().message()), HasSubstr("nodes=12"));
+  EXPECT_THAT(std::string(CheckAlgorithm("bush", Collective::kBcast).message()), HasSubstr("algorithm: unknown"));
+  EXPECT_THAT(std::string(CheckAlgorithm("recursive-doubling", Collective::kBcast).message()),
+              HasSubstr("cannot carry it (collective=bcast)"));
 }
 
 TEST(BuildStructureTest, TwoNomialIsBinomial) {

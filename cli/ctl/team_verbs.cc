@@ -133,28 +133,27 @@ std::string RenderTeam(const v1::TeamRow& team, const Style& style) {
 
 std::vector<Verb> TeamVerbs() {
   const Parameter team = {.name = "team", .help = "the team's id, or its name if no other team has it"};
-  return {
-      {.family = "team", .name = "list", .help = "all teams", .run = List},
-      {.family = "team", .name = "show", .help = "one team and its members", .positionals = {team}, .run = Show},
-      {.family = "team",
-       .name = "replan",
-       .help = "make new plans and switch the running team to them",
-       .positionals = {team},
-       .options =
-           {{"algorithm", "NAME",
-             "flat, binomial, knomial-K, kary-K, mgo, best, fnf, fcef, la, fef, dissemination or recursive-doubling; "
-             "without it the planner chooses"},
-            {"collective", "NAME",
-             "only this collective's plans take the algorithm: barrier, bcast, reduce or "
-             "allreduce"}},
-       .timeout_s = 30,
-       .run = Replan},
-      {.family = "team",
-       .name = "break",
-       .help = "end all calls of a team, now and later, with an error",
-       .positionals = {team},
-       .options = {{"why", "TEXT", "what its members are told"}},
-       .run = Break}};
+  return {{.family = "team", .name = "list", .help = "all teams", .run = List},
+          {.family = "team", .name = "show", .help = "one team and its members", .positionals = {team}, .run = Show},
+          {.family = "team",
+           .name = "replan",
+           .help = "make new plans and switch the running team to them",
+           .positionals = {team},
+           .options =
+               {{"algorithm", "NAME",
+                 "flat, chain, binomial, knomial-K, kary-K, mgo, best, pipeline-K, dissemination, recursive-doubling, "
+                 "or another name of docs/reference/planning.md; without it the planner chooses"},
+                {"collective", "NAME",
+                 "only this collective's plans take the algorithm: barrier, bcast, reduce or "
+                 "allreduce"}},
+           .timeout_s = 30,
+           .run = Replan},
+          {.family = "team",
+           .name = "break",
+           .help = "end all calls of a team, now and later, with an error",
+           .positionals = {team},
+           .options = {{"why", "TEXT", "what its members are told"}},
+           .run = Break}};
 }
 
 }  // namespace copse::ctl

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -76,13 +75,8 @@ class RulesParser {
     const auto collective = schedule::CollectiveFromName(name);
     if (!collective) return Error(rule["collective"], absl::StrCat("rule: unknown collective (collective=", name, ")"));
     const std::string algorithm = rule["algorithm"].Scalar();
-    // Two nodes are enough to see whether it is one, and whether it can carry the collective.
-    const std::vector<uint32_t> order = {0, 1};
-    const absl::StatusOr<Structure> structure = BuildStructure(algorithm, order);
-    if (!structure.ok()) return Error(rule["algorithm"], absl::StrCat("rule: ", structure.status().message()));
-    if (!CanCarry(*structure, *collective)) {
-      return Error(rule["algorithm"],
-                   absl::StrCat("rule: cannot carry it (algorithm=", algorithm, ", collective=", name, ")"));
+    if (const absl::Status checked = CheckAlgorithm(algorithm, *collective); !checked.ok()) {
+      return Error(rule["algorithm"], absl::StrCat("rule: ", checked.message()));
     }
     if (!rules->emplace(*collective, algorithm).second) {
       return Error(rule, absl::StrCat("rule: a second one for this collective (collective=", name, ")"));
@@ -194,16 +188,13 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const sc
   PlannerOptions planner_options;
   planner_options.forced = model_.rules;
   if (!options.algorithm.empty()) {
-    // Two nodes have one tree, by whatever cost.
-    std::vector<uint32_t> order(GoesByCost(options.algorithm) ? std::min<size_t>(2, layout.nodes.size())
-                                                              : layout.nodes.size());
-    std::iota(order.begin(), order.end(), 0);
-    ASSIGN_OR_RETURN(const Structure structure, BuildStructure(options.algorithm, order));
     for (int c = 0; c < schedule::kCollectiveCount; ++c) {
       const auto collective = static_cast<schedule::Collective>(c);
       if (options.collective && *options.collective != collective) continue;
-      // Asked for all collectives, an algorithm is used for those that it can carry.
-      if (!options.collective && !CanCarry(structure, collective)) continue;
+      // Asked for all collectives, an algorithm is used for those that it can carry; all carry barriers.
+      const absl::Status carries = CheckAlgorithm(options.algorithm, collective);
+      if (!carries.ok() && !options.collective && collective != schedule::Collective::kBarrier) continue;
+      RETURN_IF_ERROR(carries);
       planner_options.forced[collective] = options.algorithm;
     }
   }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/structure_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "planner/algorithms/optimal_tree.h"
+#include "planner/candidates.h"
+#include "planner/message_costs.h"
+#include "planner/node_order.h"
+
+namespace copse::planner {
+namespace {
+
+using schedule::Collective;
+
+// Up to so many nodes trees of few children by cost are compared.
+constexpr uint32_t kPipelineNodesMax = 128;
+// What trees by cost are made for in teams of thousands.
+constexpr uint64_t kManyNodesBytes = schedule::kSegmentBytesMax;
+
+std::vector<std::string> NamesOfAll(uint32_t node_count) {
+  if (node_count > kThoroughNodesMax) return {"ft", "bt", "fcef", "mgo", "mgo-jackson", "best"};
+  std::vector<std::string> names = {"ft", "bt", "fnf", "fef-latency", "fef-cost", "fcef", "la", "mgo", "mgo-jackson"};
+  if (node_count < kOptimalNodesMax) names.emplace_back("optimal");
+  names.emplace_back("best");
+  return names;
+}
+
+bool GoesBothWays(Collective collective) {
+  return collective == Collective::kBarrier || collective == Collective::kAllreduce;
+}
+
+// The node from which the farthest is nearest. On a tree one of the two ends of a longest path is the farthest from
+// anywhere; overheads make that nearly so. Ties: `preferred`, then the least.
+uint32_t CentreOf(const BroadcastCosts& costs, uint32_t preferred) {
+  const uint32_t n = costs.node_count();
+  const auto farthest = [&](uint32_t from) {
+    uint32_t found = from;
+    int64_t most = -1;
+    for (uint32_t v = 0; v < n; ++v) {
+      if (v == from || costs.Cost(from, v) <= most) continue;
+      most = costs.Cost(from, v);
+      found = v;
+    }
+    return found;
+  };
+  const uint32_t a = farthest(preferred), b = farthest(a);
+  const auto reach = [&](uint32_t v) { return std::max(v == a ? 0 : costs.Cost(v, a), v == b ? 0 : costs.Cost(v, b)); };
+  uint32_t centre = preferred;
+  int64_t least = reach(preferred);
+  for (uint32_t v = 0; v < n; ++v) {
+    const int64_t its = reach(v);
+    if (its >= least) continue;
+    least = its;
+    centre = v;
+  }
+  return centre;
+}
+
+}  // namespace
+
+StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all)
+    : costs_(costs),
+      first_node_(first_node),
+      fanouts_(std::move(fanouts)),
+      all_(all),
+      order_(OrderByTopology(*costs, first_node)) {}
+
+std::vector<StructureTable::Purpose> StructureTable::PurposesOf(Collective collective, uint64_t bytes_max) const {
+  if (costs_->node_count() > kThoroughNodesMax) return {{Collective::kBcast, kManyNodesBytes}};
+  std::vector<Purpose> purposes = {{collective, bytes_max}};
+  if (bytes_max > schedule::kSegmentBytesMax) purposes.push_back({collective, schedule::kSegmentBytesMax});
+  return purposes;
+}
+
+absl::Status StructureTable::Prepare(const Purpose& purpose) {
+  if (prepared_.has_value() && *prepared_ == purpose) return absl::OkStatus();
+  prepared_.reset();
+  ASSIGN_OR_RETURN(message_costs_, MessageCosts(*costs_, purpose.collective, purpose.bytes));
+  message_costs_->FillMatrix();
+  centre_ = GoesBothWays(purpose.collective) ? CentreOf(*message_costs_, first_node_) : first_node_;
+  prepared_ = purpose;
+  return absl::OkStatus();
+}
+
+std::vector<uint32_t> StructureTable::RootsFor(const Purpose& purpose) const {
+  std::vector<uint32_t> roots = {first_node_};
+  if (GoesBothWays(purpose.collective) && centre_ != first_node_) roots.push_back(centre_);
+  return roots;
+}
+
+uint32_t StructureTable::FirstLike(uint32_t index) {
+  for (uint32_t i = static_cast<uint32_t>(first_like_.size()); i <= index; ++i) {
+    const Structure& structure = structures_[i];
+    first_like_.push_back(i);
+    if (structure.kind != schedule::PlanKind::kTree) continue;
+    auto& alike = by_hash_[absl::HashOf(structure.root_node, structure.neighbours)];
+    for (const uint32_t other : alike) {
+      if (structures_[other].root_node == structure.root_node &&
+          structures_[other].neighbours == structure.neighbours) {
+        first_like_[i] = other;
+        break;
+      }
+    }
+    if (first_like_[i] == i) alike.push_back(i);
+  }
+  return first_like_[index];
+}
+
+absl::StatusOr<uint32_t> StructureTable::ByPosition(std::string_view algorithm) {
+  for (uint32_t i = 0; i < structures_.size(); ++i) {
+    if (!purposes_[i].has_value() && structures_[i].algorithm == algorithm) return i;
+  }
+  ASSIGN_OR_RETURN(Structure structure, BuildStructure(algorithm, order_));
+  structures_.push_back(std::move(structure));
+  purposes_.push_back(std::nullopt);
+  return static_cast<uint32_t>(structures_.size() - 1);
+}
+
+absl::StatusOr<uint32_t> StructureTable::ByCost(std::string_view algorithm, const Purpose& purpose, uint32_t root) {
+  for (uint32_t i = 0; i < structures_.size(); ++i) {
+    if (purposes_[i] == purpose && structures_[i].algorithm == algorithm && structures_[i].root_node == root) return i;
+  }
+  RETURN_IF_ERROR(Prepare(purpose));
+  ASSIGN_OR_RETURN(Structure structure, BuildByCost(algorithm, *message_costs_, root));
+  structure.built_for_bytes = purpose.bytes;
+  structures_.push_back(std::move(structure));
+  purposes_.push_back(purpose);
+  return static_cast<uint32_t>(structures_.size() - 1);
+}
+
+absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective collective, uint64_t bytes_max) {
+  const uint32_t n = costs_->node_count();
+  const bool is_cut = bytes_max > schedule::kSegmentBytesMax;
+  std::vector<uint32_t> found;
+  const auto add = [&](uint32_t index) {
+    const uint32_t first = FirstLike(index);
+    if (std::find(found.begin(), found.end(), first) == found.end()) found.push_back(first);
+  };
+  for (const std::string& name : CandidateAlgorithms(n, fanouts_)) {
+    ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name));
+    if (CanCarry(structures_[index], collective)) add(index);
+  }
+  if (n < 3) return found;
+  if (is_cut && n <= kThoroughNodesMax) {
+    ASSIGN_OR_RETURN(const uint32_t index, ByPosition("chain"));
+    add(index);
+  }
+  for (const Purpose& purpose : PurposesOf(collective, bytes_max)) {
+    // Where costs are beyond what the algorithms can count, trees by position must do.
+    if (!Prepare(purpose).ok()) continue;
+    std::vector<std::string> names = {"mgo", "best"};
+    if (all_) names = NamesOfAll(n);
+    if (is_cut && purpose.bytes < bytes_max && n <= kPipelineNodesMax) {
+      for (const char* name : {"pipeline-1", "pipeline-2", "pipeline-3"}) names.emplace_back(name);
+    }
+    for (const uint32_t root : RootsFor(purpose)) {
+      for (const std::string& name : names) {
+        ASSIGN_OR_RETURN(const uint32_t index, ByCost(name, purpose, root));
+        add(index);
+      }
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view algorithm, Collective collective,
+                                                            uint64_t bytes_max) {
+  std::vector<uint32_t> found;
+  if (!IsByCost(algorithm)) {
+    ASSIGN_OR_RETURN(const uint32_t index, ByPosition(algorithm));
+    if (!CanCarry(structures_[index], collective)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("algorithm ", AbslView(algorithm),
+                       ": cannot carry it (collective=", AbslView(schedule::CollectiveName(collective)), ")"));
+    }
+    return std::vector<uint32_t>{index};
+  }
+  for (const Purpose& purpose : PurposesOf(collective, bytes_max)) {
+    RETURN_IF_ERROR(Prepare(purpose));
+    for (const uint32_t root : RootsFor(purpose)) {
+      ASSIGN_OR_RETURN(const uint32_t index, ByCost(algorithm, purpose, root));
+      found.push_back(index);
+    }
+  }
+  return found;
+}
+
+}  // namespace copse::planner

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/structure_table.h"
+
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::planner {
+namespace {
+
+using schedule::Collective;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Three sites, the middle one near to both others; node v is in site v % 3. n1 is in the middle site.
+struct Cluster {
+  std::vector<std::string> names;
+  topology::Topology topology;
+};
+Cluster Sites(uint32_t nodes) {
+  std::vector<topology::Switch> switches = {{"middle"}};
+  for (const char* site : {"left", "right"}) switches.push_back({site, 0, 10'000'000, 1'000'000'000});
+  std::vector<topology::Node> members;
+  std::vector<std::string> names;
+  for (uint32_t v = 0; v < nodes; ++v) {
+    names.push_back(absl::StrCat("n", v));
+    members.push_back({.name = names.back(),
+                       .parent = v % 3 == 1 ? 0 : (v % 3 == 0 ? 1u : 2u),
+                       .overhead_ns = 1'000,
+                       .latency_ns = 1'000,
+                       .bandwidth_bytes_per_s = 1'000'000'000});
+  }
+  return {names, *topology::Topology::Create(switches, members)};
+}
+
+std::vector<std::string> NamesOf(const StructureTable& table, const std::vector<uint32_t>& which) {
+  std::vector<std::string> names;
+  for (const uint32_t i : which) names.push_back(table.structures()[i].algorithm);
+  return names;
+}
+
+TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
+  const Cluster cluster = Sites(13);
+  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
+  StructureTable table(&*costs, 0, {2, 4});
+  const auto shorts = table.Candidates(Collective::kBcast, 120), longs = table.Candidates(Collective::kBcast, 65'536);
+  ASSERT_TRUE(shorts.ok() && longs.ok());
+  EXPECT_THAT(NamesOf(table, *shorts), Contains("flat"));
+  EXPECT_THAT(NamesOf(table, *shorts), Contains("mgo"));
+  EXPECT_THAT(NamesOf(table, *shorts), Not(Contains("chain")));
+  EXPECT_THAT(NamesOf(table, *longs), Contains("chain"));
+  EXPECT_THAT(NamesOf(table, *longs), Contains("pipeline-2"));
+  // No tree twice.
+  for (const auto& which : {*shorts, *longs}) {
+    std::set<std::pair<uint32_t, Neighbours>> trees;
+    for (const uint32_t i : which) {
+      EXPECT_TRUE(trees.emplace(table.structures()[i].root_node, table.structures()[i].neighbours).second);
+    }
+  }
+  // Asked again, nothing is built again.
+  const size_t before = table.structures().size();
+  EXPECT_EQ(*table.Candidates(Collective::kBcast, 65'536), *longs);
+  EXPECT_EQ(table.structures().size(), before);
+}
+
+TEST(StructureTableTest, CallsWithoutARootMayGrowFromTheMiddle) {
+  const Cluster cluster = Sites(13);
+  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
+  StructureTable table(&*costs, 0, {});
+  const auto roots = [&](Collective collective) {
+    std::set<uint32_t> result;
+    const auto which = table.Candidates(collective, 0);
+    EXPECT_TRUE(which.ok()) << which.status();
+    for (const uint32_t i : *which) result.insert(table.structures()[i].root_node);
+    return result;
+  };
+  EXPECT_EQ(roots(Collective::kBcast), (std::set<uint32_t>{0}));
+  EXPECT_EQ(roots(Collective::kReduce), (std::set<uint32_t>{0}));
+  EXPECT_EQ(roots(Collective::kBarrier), (std::set<uint32_t>{0, 1}));
+  EXPECT_EQ(roots(Collective::kAllreduce), (std::set<uint32_t>{0, 1}));
+}
+
+TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
+  const Cluster cluster = Sites(6);
+  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
+  StructureTable table(&*costs, 0, {});
+  for (const char* name : {"flat", "chain",       "binomial", "knomial-3", "kary-2",     "ft",        "bt",
+                           "fnf",  "fef-latency", "fef-cost", "fcef",      "fcef-bhat",  "la",        "la-bhat",
+                           "mgo",  "mgo-jackson", "optimal",  "best",      "pipeline-1", "pipeline-4"}) {
+    for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+      const auto which = table.Named(name, static_cast<Collective>(c), c == 0 ? 0 : 65'536);
+      ASSERT_TRUE(which.ok()) << which.status();
+      ASSERT_FALSE(which->empty());
+      for (const uint32_t i : *which) EXPECT_EQ(table.structures()[i].algorithm, name);
+    }
+  }
+  const auto message = [](const auto& result) { return std::string(result.status().message()); };
+  EXPECT_THAT(message(table.Named("bush", Collective::kBcast, 8)), HasSubstr("algorithm: unknown (name=bush, known="));
+  EXPECT_THAT(message(table.Named("dissemination", Collective::kBcast, 8)),
+              HasSubstr("dissemination: cannot carry it (collective=bcast)"));
+}
+
+TEST(StructureTableTest, ThousandsOfNodesHaveFewTreesForAll) {
+  const Cluster cluster = Sites(2'100);
+  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
+  StructureTable table(&*costs, 0, {2, 4, 8, 16});
+  const auto barrier = table.Candidates(Collective::kBarrier, 0);
+  ASSERT_TRUE(barrier.ok()) << barrier.status();
+  const size_t built = table.structures().size();
+  ASSERT_TRUE(table.Candidates(Collective::kReduce, 65'536).ok());
+  EXPECT_EQ(table.structures().size(), built);
+  EXPECT_THAT(std::string(table.Named("la", Collective::kBcast, 8).status().message()),
+              HasSubstr("la: too many nodes for it (nodes=2100, limit=2000)"));
+  EXPECT_TRUE(table.Named("best", Collective::kBcast, 8).ok());
+}
+
+}  // namespace
+}  // namespace copse::planner
