@@ -28,6 +28,28 @@
 namespace copse::ctl {
 namespace {
 
+// Two cores, as lstopo writes them.
+constexpr char kMachine[] = R"(<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+  <object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x1"
+          complete_nodeset="0x1" allowed_nodeset="0x1" gp_index="1">
+    <object type="NUMANode" os_index="0" cpuset="0x3" complete_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1"
+            gp_index="2" local_memory="1048576"/>
+    <object type="Core" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+            gp_index="3">
+      <object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+              gp_index="4"/>
+    </object>
+    <object type="Core" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1"
+            gp_index="5">
+      <object type="PU" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1"
+              gp_index="6"/>
+    </object>
+  </object>
+</topology>
+)";
+
 class FakePlanner final : public v1::AdminService::Service {
  public:
   grpc::Status Ping(grpc::ServerContext*, const v1::PingRequest* request, v1::PingReply* reply) override {
@@ -101,9 +123,9 @@ class FakePlanner final : public v1::AdminService::Service {
   grpc::Status ImportTopology(grpc::ServerContext*, const v1::ImportTopologyRequest* request,
                               v1::ImportTopologyReply* reply) override {
     const v1::TopologySource& source = request->source();
-    last = absl::StrCat("import ", source.format(), " ", source.text(), " ", source.nodes(), " ",
-                        source.slurm().link_speed(), " ", source.slurm().latency(), " version ", source.version(),
-                        request->dry_run() ? " dry" : "");
+    last = absl::StrCat("import ", source.format(), " ", source.text(), " ", source.hardware().nodes(), " ",
+                        source.hardware().cores(), " ", source.slurm().link_speed(), " ", source.slurm().latency(),
+                        " version ", source.version(), request->dry_run() ? " dry" : "");
     reply->set_version(4);
     reply->set_changed(true);
     reply->add_notes("a note");
@@ -283,13 +305,18 @@ TEST_F(CopsectlTest, TopologiesGoToTheServerAsText) {
   std::ofstream(path) << "SwitchName=s";
   EXPECT_EQ(Ctl({"topo", "import", path, "--dry-run", "--link-speed", "1Mbit", "--latency", "1us,2us"}).out,
             "~ node n[1-4]: cores: none -> 8\nnothing was changed: a dry run (version=4)\n");
-  EXPECT_EQ(planner_.last, "import  SwitchName=s  1Mbit 1us,2us version 0 dry");
-  const Outcome imported = Ctl({"topo", "import", "--hwloc", path, "--node", "n[1-4]"});
+  EXPECT_EQ(planner_.last, "import  SwitchName=s  0 1Mbit 1us,2us version 0 dry");
+  const std::string machine = testing::TempDir() + "/machine.xml";
+  std::ofstream(machine) << kMachine;
+  const Outcome imported = Ctl({"topo", "import", "--hwloc", machine, "--node", "n[1-4]"});
   EXPECT_EQ(imported.out, "~ node n[1-4]: cores: none -> 8\nversion 4 is in force; teams with new plans: 0\n");
   EXPECT_EQ(imported.err, "copsectl: topo import: a note\n");
-  EXPECT_EQ(planner_.last, "import hwloc SwitchName=s n[1-4]   version 0");
+  EXPECT_EQ(planner_.last, "import   n[1-4] 2   version 0");
+  // Its text says what it is.
+  EXPECT_EQ(Ctl({"topo", "import", machine, "--node", "n7"}).exit_code, 0);
+  EXPECT_EQ(planner_.last, "import   n7 2   version 0");
   EXPECT_EQ(CtlJson({"topo", "import", "--version", "2"})["changes"][0]["names"], "n[1-4]");
-  EXPECT_EQ(planner_.last, "import      version 2");
+  EXPECT_EQ(planner_.last, "import    0   version 2");
   EXPECT_EQ(Ctl({"topo", "diff"}).out, "no difference\n");
   EXPECT_EQ(planner_.last, "diff 2 3 ");
   Ctl({"topo", "diff", path});
@@ -317,8 +344,12 @@ TEST_F(CopsectlTest, TopologiesThatCannotBeSent) {
   ExpectFailure({"topo", "import"}, 2,
                 "copsectl: topo import: nothing to import: FILE, --hwloc or --version is needed");
   ExpectFailure({"topo", "import", "/nowhere/t"}, 2, "copsectl: topo import: cannot read the file (file=/nowhere/t)");
-  ExpectFailure({"topo", "import", "--hwloc", "x"}, 2,
-                "copsectl: topo import: --hwloc and --node go together: which nodes does the file describe?");
+  ExpectFailure({"topo", "import", "--hwloc", "/dev/null"}, 2,
+                "copsectl: topo import: a file of hwloc needs --node: which nodes does it describe?");
+  ExpectFailure({"topo", "import", "/dev/null", "--node", "n1"}, 2,
+                "copsectl: topo import: --node is for a file of hwloc");
+  ExpectFailure({"topo", "import", "--hwloc", "/dev/null", "--node", "n1"}, 2,
+                "copsectl: topo import: /dev/null: not a machine as lstopo writes it in XML (bytes=0)");
   ExpectFailure({"topo", "import", "f", "--hwloc", "x"}, 2,
                 "copsectl: topo import: FILE and --hwloc exclude each other");
   ExpectFailure({"topo", "import", "--version", "0"}, 2, "copsectl: topo import: not a number from 1 on (version=0)");

@@ -6,10 +6,13 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/ctl/node_hardware.h"
 #include "cli/ctl/table.h"
 
 namespace copse::ctl {
@@ -49,24 +52,44 @@ absl::Status SetVersion(const Arguments& arguments, const std::string& name, v1:
   return absl::OkStatus();
 }
 
+// lstopo's text becomes what the planner wants to know of it.
+absl::Status SetHardware(const std::string& nodes, v1::TopologySource* source) {
+  ASSIGN_OR_RETURN(const NodeHardware found, ReadHwloc(source->text(), source->file()));
+  source->clear_text();
+  v1::NodeHardware* hardware = source->mutable_hardware();
+  hardware->set_nodes(nodes);
+  hardware->set_packages(found.packages);
+  hardware->set_numa_nodes(found.numa_nodes);
+  hardware->set_cores(found.cores);
+  hardware->set_threads(found.threads);
+  return absl::OkStatus();
+}
+
 // The file of a verb that may have one, with the options that say how to read it.
 absl::Status SetSource(const Arguments& arguments, v1::TopologySource* source) {
   if (arguments.Has("file") && arguments.Has("hwloc")) {
     return absl::InvalidArgumentError("FILE and --hwloc exclude each other");
   }
-  if (arguments.Has("hwloc") != arguments.Has("node")) {
-    return absl::InvalidArgumentError("--hwloc and --node go together: which nodes does the file describe?");
+  const std::string path = arguments.Text(arguments.Has("hwloc") ? "hwloc" : "file");
+  if (path.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(SetFile(path, source));
+  // XML is nobody else's.
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(source->text());
+  const std::string format = arguments.Text("format");
+  const bool hwloc = arguments.Has("hwloc") || format == "hwloc" || (format.empty() && absl::StartsWith(text, "<"));
+  if (hwloc != arguments.Has("node")) {
+    return absl::InvalidArgumentError(hwloc ? "a file of hwloc needs --node: which nodes does it describe?"
+                                            : "--node is for a file of hwloc");
   }
-  source->set_format(arguments.Has("hwloc") ? "hwloc" : arguments.Text("format"));
-  source->set_nodes(arguments.Text("node"));
+  if (hwloc) return SetHardware(arguments.Text("node"), source);
+  source->set_format(format);
   v1::SlurmFigures* figures = source->mutable_slurm();
   figures->set_link_speed(arguments.Text("link-speed"));
   figures->set_node_bandwidth(arguments.Text("node-bandwidth"));
   figures->set_latency(arguments.Text("latency"));
   figures->set_overhead(arguments.Text("overhead"));
   figures->set_root(arguments.Text("root"));
-  const std::string path = arguments.Text(arguments.Has("hwloc") ? "hwloc" : "file");
-  return path.empty() ? absl::OkStatus() : SetFile(path, source);
+  return absl::OkStatus();
 }
 
 absl::Status Import(const Arguments& arguments, VerbContext& context) {

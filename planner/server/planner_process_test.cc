@@ -320,11 +320,40 @@ TEST(PlannerProcessTest, ADryRunAndABadTextChangeNothing) {
   expect_refusal(Import(life, "\nSwitchName=a Switches=a\n"), StatusCode::INVALID_ARGUMENT,
                  "the file:2: switch a: is its own ancestor (parent=a)");
   expect_refusal(Import(life, "x", "json"), StatusCode::INVALID_ARGUMENT,
-                 "format: not known (format=json, known=yaml slurm hwloc)");
+                 "format: not known (format=json, known=yaml slurm)");
   expect_refusal(Import(life, "", "", false, 7), StatusCode::NOT_FOUND,
                  "topology: no such version (version=7, kept=0-0)");
   EXPECT_EQ(Versions(life).size(), 0u);
   EXPECT_EQ(Export(life, "xml"), "format: not one to export (format=xml, known=yaml slurm)");
+}
+
+TEST(PlannerProcessTest, HardwareOfNodesGoesIntoTheTopology) {
+  Life life("");
+  const auto import = [&](const std::string& nodes, uint32_t cores) {
+    grpc::ClientContext context;
+    v1::ImportTopologyRequest request;
+    request.mutable_source()->set_file("n.xml");
+    request.mutable_source()->mutable_hardware()->set_nodes(nodes);
+    request.mutable_source()->mutable_hardware()->set_cores(cores);
+    Imported imported;
+    imported.status = v1::AdminService::NewStub(life.Channel())->ImportTopology(&context, request, &imported.reply);
+    return imported;
+  };
+  EXPECT_EQ(import("n0", 4).status.error_message(),
+            "n.xml: there is no topology that has nodes: import one first (nodes=n0)");
+  ASSERT_TRUE(Import(life, kTopology).status.ok());
+  const Imported imported = import("n[1-2]", 4);
+  EXPECT_TRUE(imported.status.ok()) << imported.status.error_message();
+  ASSERT_EQ(imported.reply.changes_size(), 1);
+  EXPECT_EQ(imported.reply.changes(0).names(), "n[1-2]");
+  EXPECT_EQ(imported.reply.changes(0).key(), "cores");
+  EXPECT_EQ(imported.reply.notes(0), "n.xml: packages 0, NUMA domains 0, cores 4, threads 0");
+  EXPECT_EQ(Versions(life).back().source(), "import hwloc n.xml for n[1-2]");
+  EXPECT_EQ(import("n[3-4]", 4).status.error_message(), "node n4: not in the topology (nodes=n[3-4])");
+  EXPECT_EQ(import("n[3-4", 4).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(import("", 4).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(import("n[0-10000000]", 4).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(import("n1", 0).status.error_message(), "n.xml: cores: out of range (cores=0, limit=1-65536)");
 }
 
 TEST(PlannerProcessTest, OldVersionsGoButTheFilesStays) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
@@ -48,20 +49,54 @@ absl::StatusOr<TopologyFormat> ReadFormat(const std::string& name, std::string_v
   if (name.empty()) return FormatOf(text);
   if (name == "yaml") return TopologyFormat::kYaml;
   if (name == "slurm") return TopologyFormat::kSlurm;
-  if (name == "hwloc") return TopologyFormat::kHwloc;
   return absl::InvalidArgumentError(
-      absl::StrCat("format: not known (format=", rpc::ToUtf8(name, 64), ", known=yaml slurm hwloc)"));
+      absl::StrCat("format: not known (format=", rpc::ToUtf8(name, 64), ", known=yaml slurm)"));
+}
+
+// What is in force, with the cores of some nodes as they were found.
+absl::StatusOr<SourcedTopology> WithHardware(const v1::NodeHardware& hardware, const std::string& file,
+                                             const TopologyHistory& history) {
+  const std::optional<topology::Topology>& in_force = history.in_force();
+  if (!in_force.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        file, ": there is no topology that has nodes: import one first (nodes=", rpc::ToUtf8(hardware.nodes(), 64),
+        ")"));
+  }
+  if (hardware.cores() == 0 || hardware.cores() > topology::kCoreCountMax) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": cores: out of range (cores=", hardware.cores(),
+                                                   ", limit=1-", topology::kCoreCountMax, ")"));
+  }
+  const absl::StatusOr<std::vector<std::string>> names = ExpandHostlist(hardware.nodes(), topology::kNodeCountMax);
+  if (!names.ok()) return absl::InvalidArgumentError(absl::StrCat("node: ", names.status().message()));
+  if (names->empty()) return absl::InvalidArgumentError("node: names none (nodes=)");
+  std::vector<topology::Node> nodes = in_force->nodes();
+  for (const std::string& name : *names) {
+    const std::optional<uint32_t> node = in_force->FindNode(name);
+    if (!node.has_value()) {
+      return absl::NotFoundError(
+          absl::StrCat("node ", name, ": not in the topology (nodes=", rpc::ToUtf8(hardware.nodes(), 64), ")"));
+    }
+    nodes[*node].cores = hardware.cores();
+  }
+  SourcedTopology result;
+  ASSIGN_OR_RETURN(result.topology,
+                   topology::Topology::Create(in_force->switches(), std::move(nodes), in_force->costs()));
+  result.source = absl::StrCat("import hwloc ", file, " for ", rpc::ToUtf8(hardware.nodes(), 255));
+  result.notes.push_back(absl::StrCat(file, ": packages ", hardware.packages(), ", NUMA domains ",
+                                      hardware.numa_nodes(), ", cores ", hardware.cores(), ", threads ",
+                                      hardware.threads()));
+  return result;
 }
 
 }  // namespace
 
 TopologyFormat FormatOf(std::string_view text) {
+  if (topology::IsSlurmYaml(text)) return TopologyFormat::kSlurm;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     const absl::string_view line = absl::StripAsciiWhitespace(AbslView(text.substr(0, end)));
     text = text.substr(std::min(end + 1, text.size()));
     if (line.empty() || line[0] == '#') continue;
-    if (line[0] == '<') return TopologyFormat::kHwloc;
     for (const char* word : {"SwitchName=", "BlockName=", "BlockSizes=", "AggregatedBlock="}) {
       if (absl::StartsWithIgnoreCase(line, word)) return TopologyFormat::kSlurm;
     }
@@ -112,23 +147,17 @@ absl::StatusOr<SourcedTopology> ReadSource(const v1::TopologySource& source, con
     return result;
   }
   const std::string file = rpc::ToUtf8(source.file(), 255);
+  if (source.has_hardware()) return WithHardware(source.hardware(), file, history);
   ASSIGN_OR_RETURN(const TopologyFormat format, ReadFormat(source.format(), source.text()));
-  switch (format) {
-    case TopologyFormat::kYaml: {
-      ASSIGN_OR_RETURN(result.topology, topology::ParseTopologyYaml(source.text(), file));
-      result.source = absl::StrCat("import yaml ", file);
-      return result;
-    }
-    case TopologyFormat::kSlurm: {
-      ASSIGN_OR_RETURN(const topology::SlurmFigures figures, ReadSlurmFigures(source.slurm()));
-      ASSIGN_OR_RETURN(result.topology, topology::ParseSlurmTopology(source.text(), file, figures));
-      result.source = absl::StrCat("import slurm ", file);
-      return result;
-    }
-    case TopologyFormat::kHwloc:
-      break;
+  if (format == TopologyFormat::kYaml) {
+    ASSIGN_OR_RETURN(result.topology, topology::ParseTopologyYaml(source.text(), file));
+    result.source = absl::StrCat("import yaml ", file);
+    return result;
   }
-  return absl::UnimplementedError("hwloc: not yet");
+  ASSIGN_OR_RETURN(const topology::SlurmFigures figures, ReadSlurmFigures(source.slurm()));
+  ASSIGN_OR_RETURN(result.topology, topology::ParseSlurmTopology(source.text(), file, figures));
+  result.source = absl::StrCat("import slurm ", file);
+  return result;
 }
 
 }  // namespace copse::planner

@@ -17,7 +17,7 @@
 
 namespace copse::planner {
 
-enum class TopologyFormat { kYaml, kSlurm, kHwloc };
+enum class TopologyFormat { kYaml, kSlurm };
 
 // By the first thing in `text` that is no comment. What looks like nothing is taken for YAML.
 TopologyFormat FormatOf(std::string_view text);
@@ -29,7 +29,7 @@ struct SourcedTopology {
 };
 
 // Errors: INVALID_ARGUMENT: "file:line: ..." of the parsers, and "what: why (thing=value)" for the rest; NOT_FOUND: no
-// such version; FAILED_PRECONDITION: hwloc's text describes nodes, and no topology in force has them.
+// such version, or no such node; FAILED_PRECONDITION: hardware of nodes, and no topology is in force.
 absl::StatusOr<SourcedTopology> ReadSource(const v1::TopologySource& source, const TopologyHistory& history);
 
 // INVALID_ARGUMENT names the figure.

@@ -2,6 +2,7 @@
 #include "planner/topology/slurm_topology.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -18,6 +19,7 @@
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "yaml-cpp/yaml.h"
 
 namespace copse::topology {
 namespace {
@@ -74,6 +76,9 @@ class SlurmParser {
   absl::StatusOr<uint32_t> ReadNumber(int number, const std::string& what, const std::string& text) const;
   absl::StatusOr<std::vector<std::string>> Expand(const Line& line, const char* key, const std::string& list,
                                                   uint64_t hosts_max);
+
+  absl::Status ReadYaml(std::string_view text);
+  absl::Status ReadYamlEntry(const YAML::Node& entry, bool is_block);
 
   absl::Status ConnectSwitches();
   void AddRoot();
@@ -207,6 +212,57 @@ absl::Status SlurmParser::ReadLines(std::string_view text) {
     going_on.clear();
   }
   return going_on.empty() ? absl::OkStatus() : ReadLine(first, going_on);
+}
+
+int LineOf(const YAML::Node& node) { return std::max(node.Mark().line, 0) + 1; }
+
+absl::Status SlurmParser::ReadYamlEntry(const YAML::Node& entry, bool is_block) {
+  const std::string kind = is_block ? "block" : "switch";
+  if (!entry.IsMap()) return Error(LineOf(entry), kind, ": must be a map of keys and values");
+  // The keys of topology.conf.
+  const std::map<std::string, std::string> names = {
+      {"switch", "switchname"}, {"children", "switches"}, {"nodes", "nodes"}, {"block", "blockname"}};
+  Fields fields;
+  for (const auto& pair : entry) {
+    if (!pair.first.IsScalar() || !pair.second.IsScalar()) {
+      return Error(LineOf(pair.first), kind, ": keys and values must be texts");
+    }
+    const auto name = names.find(pair.first.Scalar());
+    if (name == names.end())
+      return Error(LineOf(pair.first), kind, ": unknown key (key=", Shown(pair.first.Scalar()), ")");
+    if (!fields.emplace(name->second, pair.second.Scalar()).second) {
+      return Error(LineOf(pair.first), kind, ": key appears twice (key=", name->first, ")");
+    }
+  }
+  const std::string key = is_block ? "blockname" : "switchname";
+  if (!fields.contains(key)) return Error(LineOf(entry), kind, ": has no name (key=", kind, ")");
+  return ReadEntry(LineOf(entry), fields, key);
+}
+
+absl::Status SlurmParser::ReadYaml(std::string_view text) {
+  const YAML::Node document = YAML::Load(std::string(text));
+  if (!document.IsSequence()) return Error(LineOf(document), "topologies: must be a list");
+  YAML::Node chosen;
+  for (const YAML::Node& item : document) {
+    if (!item.IsMap()) return Error(LineOf(item), "topology: must be a map of keys and values");
+    const YAML::Node is_default = item["cluster_default"];
+    const bool preferred = is_default.IsDefined() && is_default.IsScalar() && is_default.Scalar() == "true";
+    if (chosen.IsNull() || preferred) chosen.reset(item);
+    if (preferred) break;
+  }
+  if (chosen.IsNull()) return Error(LineOf(document), "topologies: there are none (count=0, least=1)");
+  const YAML::Node& topology = chosen;  // looking into a constant one adds nothing
+  const bool is_block = topology["block"].IsDefined();
+  const YAML::Node kind = topology[is_block ? "block" : "tree"];
+  if (!kind.IsDefined() || !kind.IsMap()) {
+    return Error(LineOf(chosen), "topology: is neither a tree nor blocks (keys=tree block)");
+  }
+  const YAML::Node list = kind[is_block ? "blocks" : "switches"];
+  if (!list.IsDefined() || !list.IsSequence()) {
+    return Error(LineOf(kind), "topology: has no list of ", is_block ? "blocks" : "switches");
+  }
+  for (const YAML::Node& entry : list) RETURN_IF_ERROR(ReadYamlEntry(entry, is_block));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> SlurmParser::Expand(const Line& line, const char* key, const std::string& list,
@@ -362,7 +418,18 @@ absl::StatusOr<Topology> SlurmParser::Parse(std::string_view text) {
   if (text.size() > kTopologyBytesMax) {
     return Error(1, "topology: too large (bytes=", text.size(), ", limit=", kTopologyBytesMax, ")");
   }
-  RETURN_IF_ERROR(ReadLines(text));
+  if (IsSlurmYaml(text)) {
+    // yaml-cpp throws; nothing of that leaves this function.
+    try {
+      RETURN_IF_ERROR(ReadYaml(text));
+    } catch (const YAML::Exception& e) {
+      return Error(std::max(e.mark.line, 0) + 1, "topology: not YAML: ", Shown(e.msg));
+    } catch (const std::exception& e) {
+      return Error(1, "topology: not YAML: ", Shown(e.what()));
+    }
+  } else {
+    RETURN_IF_ERROR(ReadLines(text));
+  }
   if (lines_.empty()) return Error(1, "topology: no line describes a switch or a block");
   RETURN_IF_ERROR(ConnectSwitches());
   AddRoot();
@@ -381,6 +448,17 @@ absl::StatusOr<Topology> SlurmParser::Parse(std::string_view text) {
 absl::StatusOr<Topology> ParseSlurmTopology(std::string_view text, std::string_view filename,
                                             const SlurmFigures& figures, const ParseOptions& options) {
   return SlurmParser(filename, figures, options).Parse(text);
+}
+
+bool IsSlurmYaml(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const absl::string_view line = absl::StripAsciiWhitespace(AbslView(text.substr(0, end)));
+    text = text.substr(std::min(end + 1, text.size()));
+    if (line.empty() || line[0] == '#' || line == "---") continue;
+    return line[0] == '-';
+  }
+  return false;
 }
 
 std::string FormatSlurmTopology(const Topology& topology, int64_t link_speed_bytes_per_s) {

@@ -5,8 +5,13 @@
 //   SwitchName=rack1 LinkSpeed=10 Nodes=n[1-4]
 //   SwitchName=core Switches=rack[1-2]
 //
-// or, in topology/block, lines of BlockName and Nodes. docs/reference/topology.md tells users what becomes of it.
-// Source: Slurm's manual pages topology.conf(5) and scontrol(1), which give the keys but to LinkSpeed no meaning.
+// or, in topology/block, lines of BlockName and Nodes; and newer Slurms' topology.yaml:
+//
+//   - topology: main
+//     tree: {switches: [{switch: core, children: "rack[1-2]"}, {switch: rack1, nodes: "n[1-4]"}, ...]}
+//
+// docs/reference/topology.md tells users what becomes of it. Source: Slurm's manual pages topology.conf(5),
+// topology.yaml(5) and scontrol(1), which give the keys but to LinkSpeed no meaning.
 #ifndef COPSE_PLANNER_TOPOLOGY_SLURM_TOPOLOGY_H_
 #define COPSE_PLANNER_TOPOLOGY_SLURM_TOPOLOGY_H_
 
@@ -44,6 +49,9 @@ struct SlurmFigures {
 // Cost:    O(text + names in its host lists), the names at most kSlurmListingsMax * nodes_max.
 absl::StatusOr<Topology> ParseSlurmTopology(std::string_view text, std::string_view filename,
                                             const SlurmFigures& figures = {}, const ParseOptions& options = {});
+
+// Whether a text is a topology.yaml of Slurm's: a list, which our own topology files are not.
+bool IsSlurmYaml(std::string_view text);
 
 // How often a text may name as many nodes as there may be.
 inline constexpr uint32_t kSlurmListingsMax = 16;

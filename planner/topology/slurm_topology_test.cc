@@ -128,6 +128,36 @@ TEST(ParseSlurmTopologyTest, ReadsBlocks) {
   EXPECT_EQ(Parents(Parsed(conf, figures)).at("b1"), "spine");
 }
 
+TEST(ParseSlurmTopologyTest, ReadsYaml) {
+  const char* tree =
+      "---\n# newer\n- topology: other\n  flat: true\n- topology: main\n  cluster_default: true\n  tree:\n    "
+      "switches:\n"
+      "      - switch: core\n        children: rack[1-2]\n      - switch: rack1\n        nodes: n[1-2]\n"
+      "      - {switch: rack2, nodes: \"n[3-4],login\"}\n";
+  EXPECT_EQ(Parents(Parsed(tree)), Parents(Parsed(kConf)));
+  const char* blocks =
+      "- topology: b\n  block:\n    block_sizes: [2, 4]\n    blocks:\n      - {block: b1, nodes: \"n[1-2]\"}\n";
+  EXPECT_EQ(Parents(Parsed(blocks)),
+            (std::map<std::string, std::string>{{"core", ""}, {"b1", "core"}, {"n1", "b1"}, {"n2", "b1"}}));
+  EXPECT_FALSE(IsSlurmYaml("version: 1\n"));
+  EXPECT_FALSE(IsSlurmYaml("# -\nSwitchName=a\n"));
+  EXPECT_EQ(ErrorOf("- topology: t\n  flat: true\n"),
+            "t.conf:1: topology: is neither a tree nor blocks (keys=tree block)");
+  EXPECT_EQ(ErrorOf("- topology: t\n  tree: {}\n"), "t.conf:2: topology: has no list of switches");
+  EXPECT_EQ(ErrorOf("- x\n"), "t.conf:1: topology: must be a map of keys and values");
+  EXPECT_EQ(ErrorOf("- topology: t\n  tree:\n    switches:\n    - {switch: a, speed: 3}\n"),
+            "t.conf:4: switch: unknown key (key=speed)");
+  EXPECT_EQ(ErrorOf("- topology: t\n  tree: {switches: [{nodes: n1}]}\n"),
+            "t.conf:2: switch: has no name (key=switch)");
+  EXPECT_EQ(ErrorOf("- topology: t\n  tree: {switches: [{switch: a, nodes: [n1]}]}\n"),
+            "t.conf:2: switch: keys and values must be texts");
+  EXPECT_THAT(ErrorOf("- topology: [\n"), HasSubstr("topology: not YAML"));
+  EXPECT_EQ(
+      ErrorOf(
+          "- topology: t\n  tree:\n    switches:\n    - {switch: a, children: b}\n    - {switch: b, children: a}\n"),
+      "t.conf:4: switch a: is its own ancestor (parent=b)");
+}
+
 TEST(ParseSlurmTopologyTest, SeveralRootsNeedAName) {
   const char* forest = "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n";
   EXPECT_EQ(ErrorOf(forest), "t.conf:2: switch b: has no parent, and neither has a (roots=2, limit=1)");

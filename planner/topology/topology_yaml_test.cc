@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/topology/topology_yaml.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "absl/strings/match.h"
@@ -245,6 +246,57 @@ TEST(FormatTopologyYamlTest, RoundTrips) {
   EXPECT_EQ(again->nodes(), topology->nodes());
   EXPECT_EQ(FormatTopologyYaml(*again), text);
   EXPECT_THAT(text, HasSubstr("n[5-9]"));
+}
+
+// Whatever the topology is, its file says it.
+TEST(FormatTopologyYamlTest, RoundTripsRandomTopologies) {
+  Prng prng(20240605);
+  const auto figure = [&](int64_t limit) {
+    int64_t value = 1;
+    for (uint64_t digits = prng.Below(15); digits > 0; --digits) value = value * 10 + prng.Below(10);
+    return std::min(value, limit);
+  };
+  for (int round = 0; round < 500; ++round) {
+    std::vector<Switch> switches;
+    const uint64_t switch_count = 1 + prng.Below(8);
+    for (uint64_t s = 0; s < switch_count; ++s) {
+      Switch item{.name = absl::StrCat(prng.Chance(0.2) ? "0x" : "s.", s)};
+      if (s > 0) {
+        item.parent = static_cast<uint32_t>(prng.Below(s));
+        item.latency_ns = figure(kTimeNsMax);
+        item.bandwidth_bytes_per_s = figure(kBandwidthBytesPerSecondMax);
+      }
+      switches.push_back(item);
+    }
+    std::vector<Node> nodes;
+    const uint64_t kinds = 1 + prng.Below(6);
+    uint64_t number = prng.Below(12);
+    for (uint64_t k = 0; k < kinds; ++k) {
+      Node node{.parent = static_cast<uint32_t>(prng.Below(switch_count)),
+                .overhead_ns = figure(kTimeNsMax),
+                .receive_overhead_ns = prng.Chance(0.5) ? 0 : figure(kTimeNsMax),
+                .latency_ns = figure(kTimeNsMax),
+                .bandwidth_bytes_per_s = figure(kBandwidthBytesPerSecondMax),
+                .cores = static_cast<uint32_t>(prng.Below(3) * 8),
+                .host = prng.Chance(0.7) ? "" : absl::StrCat("host", k)};
+      for (uint64_t n = 1 + prng.Below(5); n > 0; --n) {
+        number += prng.Chance(0.8) ? 1 : 1 + prng.Below(100);
+        node.name = absl::StrCat(prng.Chance(0.9) ? "n" : "true", number);
+        nodes.push_back(node);
+      }
+    }
+    CostParameters costs;
+    if (prng.Chance(0.5)) costs.takeover_ns = figure(kCostParameterMax);
+    const auto topology = Topology::Create(switches, nodes, costs);
+    ASSERT_TRUE(topology.ok()) << topology.status();
+    const std::string text = FormatTopologyYaml(*topology);
+    const auto again = ParseTopologyYaml(text, "t.yaml");
+    ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
+    ASSERT_EQ(*again, *topology) << text;
+    ASSERT_EQ(FormatTopologyYaml(*again), text);
+    // One entry for nodes that stand together and are alike.
+    ASSERT_LE(std::count(text.begin(), text.end(), '\n'), static_cast<int>(switch_count + kinds + 4)) << text;
+  }
 }
 
 // Texts that are nearly topologies. Whatever comes out, it is an error with a place, or a topology that round-trips.

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fuzz targets: what parses bytes that we do not control."""
+
+def copse_fuzz(name, srcs, deps, **kwargs):
+    """Declares a fuzz target, and a test of it.
+
+    `name` is a libFuzzer program. It needs --config=fuzz, so no wildcard builds it: tools/fuzz does. `name`_test runs
+    the same code on its seeds and on mutations of them, with any compiler.
+
+    Args:
+      name: "NAME_fuzz".
+      srcs: the sources, which define what tools/fuzzing/target.h declares.
+      deps: of the sources.
+      **kwargs: of both, such as size.
+    """
+    native.cc_library(
+        name = name + "_target",
+        testonly = True,
+        srcs = srcs,
+        deps = deps + ["//tools/fuzzing:target"],
+        # The programs below call it, and come before it on the linker's command line.
+        alwayslink = True,
+    )
+    native.cc_binary(
+        name = name,
+        testonly = True,
+        linkopts = ["-fsanitize=fuzzer"],
+        tags = [
+            "fuzz",
+            "manual",
+        ],
+        deps = [
+            ":" + name + "_target",
+            "//tools/fuzzing:libfuzzer_main",
+        ],
+    )
+    native.cc_test(
+        name = name + "_test",
+        size = "small",
+        deps = [
+            ":" + name + "_target",
+            "//tools/fuzzing:mutations_main",
+        ],
+        **kwargs
+    )
