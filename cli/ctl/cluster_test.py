@@ -256,6 +256,43 @@ class ClusterTest(unittest.TestCase):
         self.keys(topology["links"][0], "latency_ns bandwidth_bps")
         self.assertIn("n[1-2]", self.text("topo", "show"))
 
+    def test_topology_import(self):
+        path = os.path.join(self.folder.name, "topology.conf")
+        conf = "SwitchName=rack1 LinkSpeed=10 Nodes=n1\nSwitchName=rack2 LinkSpeed=4 Nodes=n[2-3]\nSwitchName=core "
+        with open(path, "w", encoding="ascii") as file:
+            file.write(conf + "Switches=rack[1-2]\n")
+        team = self.team()
+        dry = self.json("topo", "import", path, "--dry-run")
+        self.assertEqual((dry["version"], dry["changed"], dry["replanned"]), (0, True, []))
+        self.assertEqual(self.json("topo", "list"), [])
+        answer = self.json("topo", "import", path, "--latency", "500ns,1ms")
+        self.keys(answer, "ok version changed dry_run changes replanned not_replanned notes")
+        self.assertEqual((answer["version"], answer["replanned"], answer["not_replanned"]), (1, [team["id"]], []))
+        self.assertEqual(self.team()["epoch"], team["epoch"] + 1)
+        self.cluster.enter(0, 1, 2, 3)
+        for rank in self.cluster.ranks:
+            self.cluster.expect(rank, "done")
+        shown = self.json("topo", "show")
+        self.assertEqual([(node["name"], node["switch"], node["registered"]) for node in shown["nodes"]],
+                         [("n1", "rack1", True), ("n2", "rack2", True), ("n3", "rack2", False)])
+        self.assertEqual(shown["switches"][0]["latency_ns"], 1e6)
+        self.assertEqual(self.json("topo", "diff", path, "--latency", "500ns,1ms"), [])
+        changes = self.json("topo", "diff", path)
+        self.assertEqual([(change["names"], change["key"], change["after"]) for change in changes],
+                         [("rack[1-2]", "latency", "1000ns")])
+        self.assertEqual(self.text("topo", "export", "--format", "slurm"), conf + "Switches=rack[1-2]\n")
+        again = os.path.join(self.folder.name, "again.yaml")
+        with open(again, "w", encoding="ascii") as file:
+            file.write(self.text("topo", "export"))
+        self.assertFalse(self.json("topo", "import", again)["changed"])
+        self.assertEqual([row["source"] for row in self.json("topo", "list")], ["import slurm " + path])
+        with open(path, "w", encoding="ascii") as file:
+            file.write(conf + "Switches=rack[1-3]\n")
+        self.fails(2, "topo", "import", path, says=path + ":3: switch core: Switches: no line describes it (switch=rack3)")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("SwitchName=a Nodes=n[1-10000000]\n")
+        self.fails(2, "topo", "import", path, says="limit=1048576")
+
     def test_calls(self):
         self.assertEqual(self.json("coll", "list"), [])
         self.cluster.enter(0, 2, 3)

@@ -194,7 +194,8 @@ Json ToJson(const v1::ShowTopologyReply& reply) {
                      {"latency_ns", row.latency_ns()},
                      {"bandwidth_bps", row.bandwidth_bps()},
                      {"overhead_ns", row.overhead_ns()},
-                     {"registered", row.registered()}});
+                     {"registered", row.registered()},
+                     {"cores", row.cores()}});
   }
   for (const v1::LinkRow& row : reply.links()) {
     links.push_back({{"from", row.from()},
@@ -275,7 +276,9 @@ class Tree {
 
   static std::string Figures(const v1::TopologyNodeRow& row) {
     return absl::StrCat(Link(row.latency_ns(), row.bandwidth_bps()), ", overhead ",
-                        FormatNanoseconds(row.overhead_ns()), row.registered() ? "" : ", not registered");
+                        FormatNanoseconds(row.overhead_ns()),
+                        row.cores() == 0 ? "" : absl::StrCat(", ", row.cores(), row.cores() == 1 ? " core" : " cores"),
+                        row.registered() ? "" : ", not registered");
   }
 
   std::map<std::string, std::vector<Item>> children_;  // by the switch above; "": none

@@ -200,6 +200,7 @@ void FillTopology(const topology::Topology& topology, const std::vector<coordina
     row->set_bandwidth_bps(kBitsPerByte * static_cast<double>(n.bandwidth_bytes_per_s));
     row->set_overhead_ns(static_cast<double>(n.overhead_ns));
     row->set_registered(names.contains(n.name));
+    row->set_cores(n.cores);
     v1::LinkRow* link = reply->add_links();
     link->set_from(row->name());
     link->set_to(row->switch_());

@@ -264,7 +264,7 @@ TEST(PlannerProcessTest, AnImportOutlivesThePlanner) {
   EXPECT_TRUE(versions[1].in_force());
   EXPECT_EQ(versions[1].applied().size(), std::string("2024-01-01T00:00:00Z").size()) << versions[1].applied();
   EXPECT_NE(Export(life).find("name: \"n[0-3]\", switch: \"core\", overhead: 3000ns"), std::string::npos);
-  EXPECT_EQ(Export(life, "slurm", 1), "SwitchName=s Nodes=n[0-3]\n");
+  EXPECT_EQ(Export(life, "slurm", 1), "SwitchName=s LinkSpeed=2 Nodes=n[0-3]\n");
   // Back to the first, as a new version.
   EXPECT_EQ(Import(life, "", "", false, 1).reply.version(), 3u);
   EXPECT_EQ(Versions(life).back().source(), "version 1");

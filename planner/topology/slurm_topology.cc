@@ -469,7 +469,11 @@ std::string FormatSlurmTopology(const Topology& topology, int64_t link_speed_byt
     names.insert(item.name);
     if (item.parent != kNoParent) children[item.parent].push_back(item.name);
   }
-  for (const Node& node : topology.nodes()) nodes[node.parent].push_back(node.name);
+  std::vector<int64_t> node_bandwidth(switches.size(), 0);
+  for (const Node& node : topology.nodes()) {
+    nodes[node.parent].push_back(node.name);
+    node_bandwidth[node.parent] = std::max(node_bandwidth[node.parent], node.bandwidth_bytes_per_s);
+  }
   std::string text;
   const auto add_line = [&](const std::string& name, int64_t bandwidth, const char* key,
                             const std::vector<std::string>& below) {
@@ -482,15 +486,17 @@ std::string FormatSlurmTopology(const Topology& topology, int64_t link_speed_byt
     absl::StrAppend(&text, "\n");
   };
   for (uint32_t s = 0; s < switches.size(); ++s) {
-    const int64_t bandwidth = switches[s].parent == kNoParent ? 0 : switches[s].bandwidth_bytes_per_s;
+    // Where there is no link upwards, LinkSpeed can only be about nodes' links.
+    const bool is_root = switches[s].parent == kNoParent;
+    const int64_t bandwidth = is_root ? 0 : switches[s].bandwidth_bytes_per_s;
     if (children[s].empty()) {
-      add_line(switches[s].name, bandwidth, "Nodes", nodes[s]);
+      add_line(switches[s].name, is_root ? node_bandwidth[s] : bandwidth, "Nodes", nodes[s]);
       continue;
     }
     if (!nodes[s].empty()) {
       std::string leaf = absl::StrCat(switches[s].name, "-nodes");
       while (!names.insert(leaf).second) leaf += "-nodes";
-      add_line(leaf, 0, "Nodes", nodes[s]);
+      add_line(leaf, node_bandwidth[s], "Nodes", nodes[s]);
       children[s].push_back(leaf);
     }
     add_line(switches[s].name, bandwidth, "Switches", children[s]);

@@ -58,7 +58,8 @@ inline constexpr uint32_t kSlurmListingsMax = 16;
 
 // A topology.conf; what parses to the same tree. It has no latencies, overheads, cores and hosts, and of bandwidths
 // those of switches' links, as the nearest whole multiple (at least 1) of `link_speed_bytes_per_s`. Slurm's switches
-// have nodes or switches below, so where one has both, its nodes get a leaf switch of their own, "NAME-nodes".
+// have nodes or switches below, so where one has both, its nodes get a leaf switch of their own, "NAME-nodes"; there,
+// and at a root with nodes, LinkSpeed is the fastest node's.
 std::string FormatSlurmTopology(const Topology& topology, int64_t link_speed_bytes_per_s);
 
 }  // namespace copse::topology

@@ -255,6 +255,11 @@ TEST(FormatSlurmTopologyTest, RoundTrips) {
             "SwitchName=core Switches=rack[1-2]\n");
 }
 
+TEST(FormatSlurmTopologyTest, ARootWithNodesSaysTheirRate) {
+  const char* text = "SwitchName=s LinkSpeed=40 Nodes=n[1-2]\n";
+  EXPECT_EQ(FormatSlurmTopology(Parsed(text), 125'000'000), text);
+}
+
 TEST(FormatSlurmTopologyTest, NodesBesideSwitchesGetALeaf) {
   const auto topology = ParseTopologyYaml(
       "version: 1\nswitches: [{name: core}, {name: r1, parent: core, bandwidth: 3B/s}]\n"
@@ -264,7 +269,7 @@ TEST(FormatSlurmTopologyTest, NodesBesideSwitchesGetALeaf) {
   // A rate far below the unit is no rate of 0.
   const std::string text = FormatSlurmTopology(*topology, 125'000'000);
   EXPECT_EQ(text,
-            "SwitchName=core-nodes Nodes=n1\nSwitchName=core Switches=r1,core-nodes\n"
+            "SwitchName=core-nodes LinkSpeed=16 Nodes=n1\nSwitchName=core Switches=r1,core-nodes\n"
             "SwitchName=r1 LinkSpeed=1 Nodes=n2\n");
   EXPECT_EQ(Parents(Parsed(text)).at("n1"), "core-nodes");
 }
