@@ -122,6 +122,15 @@ void Put(const schedule::TeamBroken& from, v1::TeamBroken* to) {
   Put(from.why, to->mutable_why());
 }
 
+void Put(const schedule::NeighbourSilent& from, v1::NeighbourSilent* to) {
+  to->set_neighbour(from.neighbour.value());
+  to->set_silent(from.silent);
+  to->set_living(from.living);
+  for (const TeamId team : from.teams) to->add_teams(team.value());
+  to->set_silent_ms(from.silent_ms);
+  to->set_others_due_ms(from.others_due_ms);
+}
+
 void Put(const schedule::EpochQuery& from, v1::EpochQuery* to) {
   to->set_team(from.team.value());
   to->set_epoch(from.epoch.value());
@@ -228,6 +237,7 @@ void Put(const schedule::Registered& from, v1::Registered* to) {
   to->set_accepted(from.accepted);
   Put(from.why, to->mutable_why());
   for (const TeamId team : from.forgotten) to->add_forgotten(team.value());
+  to->set_weighs_silence(from.weighs_silence);
 }
 
 void Put(const schedule::Prepare& from, v1::Prepare* to) {
@@ -532,6 +542,17 @@ absl::StatusOr<schedule::ToDaemon> Take(const v1::Commit& from) {
   return to;
 }
 
+absl::StatusOr<schedule::NeighbourSilent> Take(const v1::NeighbourSilent& from) {
+  RETURN_IF_ERROR(CheckCount("neighbour_silent: teams", from.teams_size(), kRunningTeamsMax));
+  schedule::NeighbourSilent to{.neighbour = Incarnation{from.neighbour()},
+                               .silent = from.silent(),
+                               .living = from.living(),
+                               .silent_ms = std::min(from.silent_ms(), kSilenceMsMax),
+                               .others_due_ms = std::min(from.others_due_ms(), kSilenceMsMax)};
+  for (const uint64_t team : from.teams()) to.teams.push_back(TeamId{team});
+  return to;
+}
+
 }  // namespace
 
 void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
@@ -550,6 +571,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::StatusReply>) Put(m, proto->mutable_status_reply());
         if constexpr (std::is_same_v<T, schedule::TraceReply>) Put(m, proto->mutable_trace_reply());
         if constexpr (std::is_same_v<T, schedule::MeasureReply>) Put(m, proto->mutable_measure_reply());
+        if constexpr (std::is_same_v<T, schedule::NeighbourSilent>) Put(m, proto->mutable_neighbour_silent());
       },
       message);
 }
@@ -597,6 +619,8 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return Take(proto.trace_reply());
     case v1::FromDaemon::kMeasureReply:
       return Take(proto.measure_reply());
+    case v1::FromDaemon::kNeighbourSilent:
+      return Take(proto.neighbour_silent());
     case v1::FromDaemon::MESSAGE_NOT_SET:
       break;
   }
@@ -609,6 +633,7 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       schedule::Registered to{proto.registered().accepted(), Take(proto.registered().why()), {}};
       RETURN_IF_ERROR(CheckCount("registered: forgotten", proto.registered().forgotten_size(), kRunningTeamsMax));
       for (const uint64_t team : proto.registered().forgotten()) to.forgotten.push_back(TeamId{team});
+      to.weighs_silence = proto.registered().weighs_silence();
       return to;
     }
     case v1::ToDaemon::kPrepare:

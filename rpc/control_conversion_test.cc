@@ -115,13 +115,14 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
                                  .peer_receive_ns = 26,
                                  .bulk_bytes = 27,
                                  .bulk_ns = 28,
-                                 .bulk_steady = true}};
+                                 .bulk_steady = true},
+          schedule::NeighbourSilent{Incarnation{1ull << 63}, true, 2, {TeamId{3}, TeamId{4}}, 10000, 1000}};
 }
 
 std::vector<schedule::ToDaemon> AllToDaemon() {
   schedule::Prepare prepare{Layout(), EpochId{1}, {"p"}, 0x123456789abcdef0, {{8, Rank{2}}}};
   schedule::Commit commit{TeamId{1}, EpochId{2}, CallSeq{113}, {{NodeIndex{1}, 7}}};
-  return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}},
+  return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, true},
           prepare,
           commit,
           schedule::Abort{TeamId{1}, EpochId{1}, {Failure::kMismatch, "y"}, {1, 2}},

@@ -28,6 +28,11 @@ using schedule::FailureReport;
 // Copying and reducing in one turn of the loop, before rings and timers are looked at again.
 constexpr uint64_t kTurnBytes = 256 * 1024;
 
+// In heartbeats: until all neighbours of a silent node have noticed it (the last heartbeat may have reached one and not
+// the next, and daemons look twice a heartbeat), and how long the planner's verdict is waited for.
+constexpr int kOthersNotice = 2;
+constexpr int kVerdictWait = 4;
+
 }  // namespace
 
 class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMeterHost {
@@ -348,6 +353,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
 
   void On(const schedule::Registered& m) {
     registered_ = m.accepted;
+    weighs_silence_ = m.weighs_silence;
     refusal_ = m.why;
     if (!m.accepted) {
       COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
@@ -612,15 +618,55 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
     neighbours_.Lost(peer);
   }
 
+  // A cut link looks the same from both ends. So who is lost is the planner's verdict, which hears them all, and comes
+  // as BreakTeam; without one, the neighbour is.
+  void WeighSilence(absl::Time now) {
+    const std::vector<schedule::TeamNode> silent = neighbours_.Silent(now, options_.node_timeout);
+    for (auto it = accused_.begin(); it != accused_.end();) {
+      const Incarnation peer = it->first;
+      const bool still = std::any_of(silent.begin(), silent.end(),
+                                     [&](const schedule::TeamNode& node) { return node.incarnation == peer; });
+      if (still) {
+        ++it;
+        continue;
+      }
+      if (registered_) SendToPlanner(schedule::NeighbourSilent{.neighbour = peer, .silent = false});
+      if (!neighbours_.InUse(peer)) {  // the verdict has come
+        ++neighbours_lost_;
+        neighbours_.Lost(peer);
+      }
+      it = accused_.erase(it);
+    }
+    for (const schedule::TeamNode& node : silent) {
+      const auto [it, is_new] = accused_.try_emplace(node.incarnation, now);
+      if (registered_ && weighs_silence_ && is_new) {
+        Accuse(node.incarnation, now);
+      } else if (!registered_ || !weighs_silence_ || now - it->second >= kVerdictWait * options_.heartbeat) {
+        accused_.erase(it);
+        LoseNode(node.incarnation, absl::StrCat("silent for ", absl::FormatDuration(options_.node_timeout)));
+      }
+    }
+  }
+
+  void Accuse(Incarnation peer, absl::Time now) {
+    // Of what is about to be silent too, nothing was heard for long.
+    const absl::Duration lately = std::max(options_.node_timeout / 2, kOthersNotice * options_.heartbeat);
+    schedule::NeighbourSilent message{.neighbour = peer, .living = neighbours_.HeardSince(now - lately)};
+    message.silent_ms = static_cast<uint64_t>(absl::ToInt64Milliseconds(options_.node_timeout));
+    message.others_due_ms = static_cast<uint64_t>(absl::ToInt64Milliseconds(kOthersNotice * options_.heartbeat));
+    for (const auto& [id, team] : teams_) {
+      if (team->HasEdgeTo(peer)) message.teams.push_back(id);
+    }
+    SendToPlanner(message);
+  }
+
   void Tick(absl::Time now) {
     next_tick_ = now + options_.heartbeat / 2;
     for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat)) {
       ++heartbeats_sent_;
       SendToPeer(peer, HeartbeatMessage{});
     }
-    for (const schedule::TeamNode& node : neighbours_.Silent(now, options_.node_timeout)) {
-      LoseNode(node.incarnation, absl::StrCat("silent for ", absl::FormatDuration(options_.node_timeout)));
-    }
+    WeighSilence(now);
     neighbours_.DropUnused(now);
     for (const auto& [id, team] : teams_) {
       team->ProbeStalled(options_.stall_probe);
@@ -646,6 +692,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   uint32_t next_handle_ = 1;
   bool planner_up_ = false;
   bool registered_ = false;
+  bool weighs_silence_ = false;                // the planner does
+  std::map<Incarnation, absl::Time> accused_;  // silent neighbours whose verdict is waited for, and since when
   FailureReport refusal_;
   bool draining_ = false;
   std::string drain_reason_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/neighbours.h"
 
+#include <algorithm>
+
 #include "base/status_macros.h"
 
 namespace copse::daemon {
@@ -82,6 +84,17 @@ std::vector<schedule::TeamNode> NeighbourTable::Silent(absl::Time now, absl::Dur
     if (neighbour.users > 0 && now - neighbour.heard >= timeout) silent.push_back(neighbour.node);
   }
   return silent;
+}
+
+uint32_t NeighbourTable::HeardSince(absl::Time then) const {
+  return static_cast<uint32_t>(std::count_if(neighbours_.begin(), neighbours_.end(), [&](const auto& entry) {
+    return entry.second.users > 0 && entry.second.heard >= then;
+  }));
+}
+
+bool NeighbourTable::InUse(Incarnation peer) const {
+  const auto it = neighbours_.find(peer);
+  return it != neighbours_.end() && it->second.users > 0;
 }
 
 void NeighbourTable::DropUnused(absl::Time now) {

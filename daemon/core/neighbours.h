@@ -42,6 +42,9 @@ class NeighbourTable {
   std::vector<Incarnation> DueHeartbeats(absl::Time now, absl::Duration interval);
   // Neighbours in use that have been silent for `timeout`, with their names.
   std::vector<schedule::TeamNode> Silent(absl::Time now, absl::Duration timeout) const;
+  // How many neighbours in use were heard since `then`.
+  uint32_t HeardSince(absl::Time then) const;
+  bool InUse(Incarnation peer) const;
   // Disconnects what has not been in use for a while.
   void DropUnused(absl::Time now);
 

@@ -445,15 +445,12 @@ void Team::OnNodeLost(Incarnation incarnation, const std::string& why) {
 
 std::string Team::DescribeNode(NodeIndex node) const {
   const absl::Span<const Rank> ranks = shape_.RanksOf(node);
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size();) {
-    size_t j = i;
-    while (j + 1 < ranks.size() && ranks[j + 1].value() == ranks[j].value() + 1) ++j;
-    absl::StrAppend(&text, i == 0 ? "" : ",", ranks[i].value());
-    if (j > i) absl::StrAppend(&text, "-", ranks[j].value());
-    i = j + 1;
-  }
-  return absl::StrCat(text, " on node ", layout_.nodes[node.value()].name);
+  return schedule::DescribeMember({ranks.begin(), ranks.end()}, layout_.nodes[node.value()].name);
+}
+
+bool Team::HasEdgeTo(Incarnation incarnation) const {
+  const std::optional<NodeIndex> node = NodeOf(incarnation);
+  return node && acquired_.contains(node->value());
 }
 
 std::optional<NodeIndex> Team::NodeOf(Incarnation incarnation) const {

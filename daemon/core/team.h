@@ -98,6 +98,7 @@ class Team {
   void AppendStatus(schedule::DaemonStatus* status) const;
   // "rank 3 on node n2", "ranks 2-3 on node n2".
   std::string DescribeNode(NodeIndex node) const;
+  bool HasEdgeTo(Incarnation incarnation) const;  // to send and to listen for heartbeats
 
  private:
   struct Member {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The simulated runner of the scenarios in which something goes wrong.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "integration_tests/sim/sim_cluster.h"
@@ -83,8 +87,59 @@ TEST(SimCutTest, LongCutIsALoss) {
     ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(15)).ok());
     const std::vector<Outcome> outcomes = cluster.Outcomes(p);
     EXPECT_EQ(outcomes[outcomes.size() - 2].failure, schedule::Failure::kMemberLost);
-    EXPECT_NE(outcomes[outcomes.size() - 2].text.find("silent for 10s"), std::string::npos)
+    EXPECT_NE(
+        outcomes[outcomes.size() - 2].text.find("rank 0 on node n0 or rank 1 on node n1 lost: silent to each other"),
+        std::string::npos)
         << outcomes[outcomes.size() - 2].text;
+  }
+}
+
+// One node is cut off from the others, but not from the planner, in every kind of tree: whoever it is and whoever
+// complains first, all are told of that node.
+TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
+  const schedule::CallArguments sum{
+      .collective = schedule::Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 4};
+  for (const char* algorithm : {"flat", "binomial", "kary-2"}) {
+    for (uint32_t cut = 0; cut < 5; ++cut) {
+      SCOPED_TRACE(absl::StrCat(algorithm, ", n", cut));
+      SimCluster cluster;
+      ASSERT_TRUE(cluster.Start({.nodes = 5, .seed = cut + 1}).ok());
+      const uint32_t first =
+          cluster.Launch(TeamPrograms("cut", {0, 1, 2, 3, 4}, std::vector<schedule::CallArguments>(20000, sum), 1));
+      ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
+      ASSERT_TRUE(cluster.Replan("cut", algorithm).ok());
+      const size_t done = cluster.Outcomes(first).size();
+      ASSERT_TRUE(cluster.AwaitOutcomes(first, done + 100, absl::Seconds(10)).ok());
+      for (uint32_t other = 0; other < 5; ++other) {
+        if (other != cut) cluster.CutLink(cut, other);
+      }
+      for (uint32_t p = first; p < first + 5; ++p) {
+        ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(15)).ok());
+        const std::vector<Outcome> outcomes = cluster.Outcomes(p);
+        ASSERT_GE(outcomes.size(), 2u);
+        const Outcome& last = outcomes[outcomes.size() - 2];
+        EXPECT_EQ(last.failure, schedule::Failure::kMemberLost);
+        EXPECT_EQ(last.text, absl::StrCat("rank ", cut, " on node n", cut, " lost: silent for 10s"));
+      }
+    }
+  }
+}
+
+// Nobody weighs: each side names the neighbour that it misses, but nobody waits for ever.
+TEST(SimCutTest, WithoutAPlannerTheSilentNeighbourIsLost) {
+  SimCluster cluster;
+  ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
+  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
+  const uint32_t first =
+      cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<schedule::CallArguments>(5000, barrier), 1));
+  ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
+  cluster.KillPlanner();
+  cluster.CutLink(0, 1);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    ASSERT_TRUE(cluster.AwaitEnd(first + rank, absl::Seconds(15)).ok());
+    const std::vector<Outcome> outcomes = cluster.Outcomes(first + rank);
+    EXPECT_EQ(outcomes[outcomes.size() - 2].text,
+              absl::StrCat("rank ", 1 - rank, " on node n", 1 - rank, " lost: silent for 10s"));
   }
 }
 

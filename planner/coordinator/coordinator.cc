@@ -186,6 +186,7 @@ void Coordinator::Impl::OnMessage(SessionId session, const schedule::FromDaemon&
         if constexpr (std::is_same_v<T, schedule::StatusReply>) OnStatusReply(*node, m);
         if constexpr (std::is_same_v<T, schedule::TraceReply>) OnTraceReply(*node, m);
         if constexpr (std::is_same_v<T, schedule::MeasureReply>) OnMeasureReply(*node, m);
+        if constexpr (std::is_same_v<T, schedule::NeighbourSilent>) OnNeighbourSilent(*node, m);
       },
       message);
 }

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "planner/coordinator/coordinator.h"
+#include "planner/coordinator/inquiry.h"
 #include "planner/coordinator/join_table.h"
 #include "planner/coordinator/timer_queue.h"
 
@@ -152,6 +153,9 @@ class Coordinator::Impl {
   void MarkLeft(Team& team, uint32_t member);
   bool MaybeEnd(Team& team);  // true: the team is no more
   void Forget(TeamId id);
+  void OnNeighbourSilent(Node& node, const schedule::NeighbourSilent& message);
+  void JudgeSilence(const DaemonPair& link);
+  void BreakBySilence(Team& team, const LinkVerdict& verdict);
   static std::optional<uint32_t> MemberIndex(const Team& team, const schedule::NodeAnnouncement& node);
   Team* TeamOf(TeamId id);
   absl::Status ReserveIds(uint64_t teams, uint64_t plans);
@@ -194,6 +198,7 @@ class Coordinator::Impl {
 
   TimerQueue timers_;
   JoinTable joins_;
+  Inquiry silences_;
   std::map<SessionId, Session> sessions_;
   std::map<std::string, Node> nodes_;
   std::map<TeamId, Team> teams_;

@@ -89,6 +89,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
 
   schedule::Registered registered;
   registered.accepted = true;
+  registered.weighs_silence = true;
   std::set<TeamId> listed, forgotten;
   for (const schedule::RunningTeam& running : message.teams) {
     listed.insert(running.layout.id);

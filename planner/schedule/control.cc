@@ -24,4 +24,16 @@ std::string DescribeTeam(const TeamIdentity& identity) {
   return text;
 }
 
+std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size();) {
+    size_t j = i;
+    while (j + 1 < ranks.size() && ranks[j + 1].value() == ranks[j].value() + 1) ++j;
+    absl::StrAppend(&text, i == 0 ? "" : ",", ranks[i].value());
+    if (j > i) absl::StrAppend(&text, "-", ranks[j].value());
+    i = j + 1;
+  }
+  return absl::StrCat(text, " on node ", node);
+}
+
 }  // namespace copse::schedule

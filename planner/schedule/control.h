@@ -33,6 +33,8 @@ struct TeamIdentity {
   friend auto operator<=>(const TeamIdentity&, const TeamIdentity&) = default;
 };
 std::string DescribeTeam(const TeamIdentity& identity);  // "name" job J uid U
+// "ranks 0,2-4 on node n1": a node as a member of a team; `ranks` ascending.
+std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node);
 
 // Why a call, a team or a formation failed. The values are those of copse_status_t, negated.
 enum class Failure : uint8_t {
@@ -137,6 +139,16 @@ struct TeamBroken {
   TeamId team{0};
   FailureReport why;
 };
+// A daemon hears nothing from a neighbour any more, and asks who is lost: the planner also hears the others, and breaks
+// teams. `silent` false: the neighbour is heard again, or is none any more.
+struct NeighbourSilent {
+  Incarnation neighbour{0};
+  bool silent = true;
+  uint32_t living = 0;         // other neighbours that are heard
+  std::vector<TeamId> teams;   // that have an edge to it
+  uint64_t silent_ms = 0;      // for how long
+  uint64_t others_due_ms = 0;  // until then other daemons that hear nothing from it have said so too
+};
 struct EpochQuery {  // a daemon holds a prepared epoch and has heard nothing for a while
   TeamId team{0};
   EpochId epoch{0};
@@ -227,13 +239,14 @@ struct MeasureReply {
 };
 
 using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
-                                EpochQuery, StatusReply, TraceReply, MeasureReply>;
+                                EpochQuery, StatusReply, TraceReply, MeasureReply, NeighbourSilent>;
 
 // --- Planner to daemon ---
 struct Registered {
   bool accepted = false;
   FailureReport why;
   std::vector<TeamId> forgotten;  // teams of the Register message that the planner has declared broken or ended
+  bool weighs_silence = false;    // knows NeighbourSilent
 };
 struct Prepare {
   TeamLayout layout;

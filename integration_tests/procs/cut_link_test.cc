@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One node's data link is cut on an emulated network, while its link to the planner stays: who is named as lost. Needs
+// root and TUN.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "integration_tests/fabric/fabric_control.h"
+#include "integration_tests/netns/test_network.h"
+#include "integration_tests/procs/process_cluster.h"
+#include "integration_tests/scenarios/scenarios.h"
+
+namespace copse::procs {
+namespace {
+
+using scenario::Outcome;
+using schedule::CallArguments;
+using schedule::Collective;
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+
+class CutPairTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const absl::Status possible = netns::CheckNamespaces(true); !possible.ok()) GTEST_SKIP() << possible.message();
+    folder_ = "/tmp/copse-cut-XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override {
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  // A rank on each of `nodes` nodes in a flat tree; `cut`'s link is cut while all but one of them wait for that one in
+  // a call. What those that wait are told.
+  std::vector<Outcome> Cut(uint32_t nodes, uint32_t cut) {
+    const std::string topology = folder_ + "/t.yaml";
+    std::ofstream(topology) << "version: 1\nswitches: [{name: core}]\nnodes: [{name: 'n[0-" << nodes - 1
+                            << "]', switch: core}]\n";
+    ProcessCluster cluster({.network = netns::NetworkOptions{.fabric = topology}});
+    const absl::Status started =
+        cluster.Start({.nodes = nodes, .heartbeat = absl::Milliseconds(200), .node_timeout = absl::Seconds(2)});
+    EXPECT_TRUE(started.ok()) << started;
+    if (!started.ok()) return {};
+    std::vector<uint32_t> ranks;
+    for (uint32_t node = 0; node < nodes; ++node) ranks.push_back(node);
+    std::vector<scenario::Program> programs = scenario::TeamPrograms("cut", ranks, {kSum, kSum}, 1);
+    const uint32_t late = (cut + 1) % nodes;
+    programs[late].script.insert(programs[late].script.begin() + 2, scenario::PauseStep(absl::Seconds(30)));
+    const uint32_t first = cluster.Launch(programs);
+    for (const uint32_t rank : ranks) EXPECT_TRUE(cluster.AwaitOutcomes(first + rank, 2, kPatience).ok());
+    auto fabric = fabric::FabricControl::Connect(cluster.network()->fabric_socket());
+    EXPECT_TRUE(fabric.ok()) << fabric.status();
+    if (!fabric.ok()) return {};
+    EXPECT_TRUE(fabric->Cut(absl::StrCat("n", cut)).ok());
+    const absl::Time start = cluster.Now();
+    std::vector<Outcome> told;
+    for (const uint32_t rank : ranks) {
+      if (rank == late) continue;
+      const absl::Status status = cluster.AwaitOutcomes(first + rank, 3, kPatience);
+      EXPECT_TRUE(status.ok()) << status;
+      if (status.ok()) told.push_back(cluster.Outcomes(first + rank)[2]);
+    }
+    EXPECT_GT(cluster.Now() - start, absl::Seconds(1)) << "before node_timeout";
+    EXPECT_LT(cluster.Now() - start, absl::Seconds(6));
+    cluster.KillProcess(first + late);
+    const absl::Status stopped = cluster.Stop(kPatience);
+    EXPECT_TRUE(stopped.ok()) << stopped;
+    if (HasFailure()) cluster.DumpLogs(stderr);
+    return told;
+  }
+
+ private:
+  std::string folder_;
+};
+
+class CutLinkTest : public CutPairTest, public testing::WithParamInterface<uint32_t> {};
+
+// Its neighbours are silent to the node that is cut off, as it is to them.
+TEST_P(CutLinkTest, TheNodeThatIsCutOffIsNamed) {
+  const std::vector<Outcome> told = Cut(4, GetParam());
+  ASSERT_EQ(told.size(), 3u);
+  for (const Outcome& outcome : told) {
+    EXPECT_EQ(outcome.failure, schedule::Failure::kMemberLost) << outcome.text;
+    const std::string lost = absl::StrCat("rank ", GetParam(), " on node n", GetParam(), " lost: silent for 2s");
+    EXPECT_TRUE(absl::EndsWith(outcome.text, absl::StrCat(": ", lost))) << outcome.text;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Nodes, CutLinkTest, testing::Range(0u, 4u));
+
+// Either end may be the one that is cut off.
+TEST_F(CutPairTest, OfTwoNodesBothAreNamed) {
+  const std::vector<Outcome> told = Cut(2, 1);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].failure, schedule::Failure::kMemberLost) << told[0].text;
+  EXPECT_TRUE(
+      absl::EndsWith(told[0].text, ": rank 0 on node n0 or rank 1 on node n1 lost: silent to each other for 2s"))
+      << told[0].text;
+}
+
+}  // namespace
+}  // namespace copse::procs
