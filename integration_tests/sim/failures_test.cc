@@ -105,7 +105,7 @@ TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
       SimCluster cluster;
       ASSERT_TRUE(cluster.Start({.nodes = 5, .seed = cut + 1}).ok());
       const uint32_t first =
-          cluster.Launch(TeamPrograms("cut", {0, 1, 2, 3, 4}, std::vector<schedule::CallArguments>(20000, sum), 1));
+          cluster.Launch(TeamPrograms("cut", {0, 1, 2, 3, 4}, std::vector<schedule::CallArguments>(4000, sum), 1));
       ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
       ASSERT_TRUE(cluster.Replan("cut", algorithm).ok());
       const size_t done = cluster.Outcomes(first).size();

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How teams end and break.
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "planner/coordinator/fake_sessions.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+TEST_F(CoordinatorTest, TeamEndsWhenAllHaveLeft) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(store.Load()->teams.size(), 1u);
+  coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
+  sink.Take<schedule::EndTeam>(1);
+  sink.Take<schedule::EndTeam>(2);
+  EXPECT_TRUE(store.Load()->teams.empty());
+  coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});  // again: again told
+  sink.Take<schedule::EndTeam>(2);
+  // A daemon that missed the end comes back with it.
+  EXPECT_EQ(Register(3, "n2", 1, {Running(team, 1)}).forgotten, (std::vector<TeamId>{team.layout.id}));
+  Restart();
+  EXPECT_EQ(Register(4, "n2", 1, {Running(team, 1)}).forgotten, (std::vector<TeamId>{team.layout.id}));
+}
+
+TEST_F(CoordinatorTest, BrokenIsPassedOnAndRecorded) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnMessage(2,
+                         schedule::TeamBroken{team.layout.id, {Failure::kMemberLost, "rank 1: process 7 was killed"}});
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text, "rank 1: process 7 was killed");
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(State(team.layout.id), "broken");
+  EXPECT_EQ(coordinator->Team(team.layout.id)->why, "rank 1: process 7 was killed");
+  coordinator->OnMessage(1, schedule::TeamBroken{team.layout.id, {}});
+  EXPECT_TRUE(Silent());
+  coordinator->OnMessage(1, schedule::TeamBroken{TeamId{99}, {}});
+  EXPECT_TRUE(Silent());
+  Restart();
+  EXPECT_EQ(State(team.layout.id), "broken");
+  Register(1, "n1", 1, {Running(team, 1)});
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text, "rank 1: process 7 was killed");
+  EXPECT_EQ(coordinator->BreakTeam(team.layout.id, "").message(),
+            absl::StrCat("team ", team.layout.id.value(), ": broken already: rank 1: process 7 was killed"));
+}
+
+TEST_F(CoordinatorTest, AdministratorBreaks) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  EXPECT_EQ(coordinator->BreakTeam(TeamId{99}, "").code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(coordinator->BreakTeam(team.layout.id, "enough").ok());
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why,
+            (FailureReport{Failure::kCanceled, "broken by an administrator: enough"}));
+  sink.Take<schedule::BreakTeam>(2);
+}
+
+TEST_F(CoordinatorTest, NodeIsLostAfterItsTimeoutOnly) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(2);
+  Advance(absl::Milliseconds(9999));
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(coordinator->Node("n2")->state, "ready");
+  EXPECT_NEAR(coordinator->Node("n2")->last_seen_s, 9.999, 1e-6);
+  EXPECT_FALSE(coordinator->Node("n2")->connected);
+  Advance(absl::Milliseconds(1));
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why,
+            (FailureReport{Failure::kMemberLost, "node n2 lost: no contact for 10s (incarnation=1)"}));
+  EXPECT_EQ(coordinator->Node("n2")->state, "lost");
+  // Back, it is fenced: the team is over for it.
+  const auto back = Register(3, "n2", 1, {Running(team, 1)});
+  EXPECT_TRUE(back.accepted);
+  EXPECT_EQ(back.forgotten, (std::vector<TeamId>{team.layout.id}));
+  EXPECT_EQ(coordinator->Node("n2")->state, "ready");
+  coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
+  sink.Take<schedule::EndTeam>(1);
+  EXPECT_TRUE(store.Load()->teams.empty());
+}
+
+TEST_F(CoordinatorTest, LostNodeThatNeverGotItsCommitIsToldAbort) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(2);
+  Advance(absl::Seconds(10));
+  EXPECT_TRUE(Register(3, "n2", 1, {Running(team, 0, 1)}).forgotten.empty());
+  const auto abort = sink.Take<schedule::Abort>(3);
+  EXPECT_EQ(abort.epoch, EpochId{1});
+  EXPECT_EQ(abort.why.text, "node n2 lost: no contact for 10s (incarnation=1)");
+}
+
+TEST_F(CoordinatorTest, ReconnectionInTimeKeepsTheTeam) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(2);
+  Advance(absl::Seconds(9));
+  EXPECT_TRUE(Register(3, "n2", 1, {Running(team, 1)}).forgotten.empty());
+  Advance(absl::Seconds(60));
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(State(team.layout.id), "ready");
+}
+
+TEST_F(CoordinatorTest, NewIncarnationBreaksTheOldOnesTeams) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(2);
+  EXPECT_TRUE(Register(3, "n2", 5).accepted);
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why,
+            (FailureReport{Failure::kMemberLost, "node n2 restarted (incarnation=1, now=5)"}));
+  EXPECT_TRUE(sink.sent[3].empty());
+  coordinator->OnMessage(3, schedule::LeaveTeam{team.layout.id});  // not a member: told to forget
+  sink.Take<schedule::EndTeam>(3);
+}
+
+TEST_F(CoordinatorTest, NotListedMeansLeft) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(2);
+  Register(3, "n2", 1);
+  EXPECT_EQ(State(team.layout.id), "ready");
+  coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
+  sink.Take<schedule::EndTeam>(1);
+}
+
+TEST_F(CoordinatorTest, AcceptedAndNotListedBreaks) {
+  RegisterTwo();
+  Join(1, 0, 2, 11);
+  Join(2, 1, 2, 21);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  coordinator->OnMessage(1, Accept(p1, 0));
+  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  sink.Take<schedule::Commit>(1);
+  coordinator->OnDisconnected(2);  // with the Commit
+  Register(3, "n2", 1);
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text,
+            absl::StrCat("node n2 came back without team ", p1.layout.id.value(), ", whose epoch 1 it had accepted"));
+}
+
+TEST_F(CoordinatorTest, DaemonThatComesBackBrokenBreaksTheTeam) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(2);
+  auto running = Running(team, 1);
+  running.broken = true;
+  Register(3, "n2", 1, {running});
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text,
+            absl::StrCat("node n2 came back to team ", team.layout.id.value(), " and reports it broken"));
+  EXPECT_TRUE(Silent());
+}
+
+}  // namespace
+}  // namespace copse::coordinator

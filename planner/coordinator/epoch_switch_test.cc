@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Teams that change to new plans.
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "planner/coordinator/fake_sessions.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+
+class EpochSwitchTest : public CoordinatorTest {
+ protected:
+  EpochSwitchTest() {
+    RegisterTwo();
+    team = FormTeam();
+  }
+  void Replan(PlanOptions plan_options = {}) {
+    result.reset();
+    coordinator->ReplanTeam(team.layout.id, plan_options, [this](const absl::Status& status) { result = status; });
+  }
+  std::string Refusal() {
+    Replan();
+    return result.has_value() ? std::string(result->message()) : "none";
+  }
+  std::string Name() const { return absl::StrCat("team ", team.layout.id.value(), ": "); }
+
+  schedule::Prepare team;
+  std::optional<absl::Status> result;
+};
+
+TEST_F(EpochSwitchTest, CommitsBeyondTheFurthestNode) {
+  Replan({.algorithm = "knomial-4"});
+  const auto p1 = sink.Take<schedule::Prepare>(1), p2 = sink.Take<schedule::Prepare>(2);
+  EXPECT_EQ(p1.epoch, EpochId{2});
+  EXPECT_TRUE(p1.requests.empty());
+  EXPECT_EQ(coordinator->Team(team.layout.id)->epoch, EpochId{1});
+  coordinator->OnMessage(1, Accept(p1, 0, 100));
+  coordinator->OnMessage(2, Accept(p2, 1, 104));
+  for (const SessionId session : {1, 2}) {
+    const auto commit = sink.Take<schedule::Commit>(session);
+    EXPECT_EQ(commit.first_call, CallSeq{104 + 8 + 1});
+    EXPECT_EQ(commit.epoch, EpochId{2});
+  }
+  EXPECT_EQ(store.Load()->teams.at(team.layout.id).epoch, EpochId{2});
+  coordinator->OnMessage(1, schedule::CommitReply{team.layout.id, EpochId{2}});
+  EXPECT_FALSE(result.has_value());
+  EXPECT_EQ(Refusal(), Name() + "node n2 has not confirmed epoch 2");
+  coordinator->OnMessage(2, schedule::CommitReply{team.layout.id, EpochId{2}});
+  EXPECT_EQ(coordinator->Plans()[0].plan.algorithm, "knomial-4");
+  EXPECT_EQ(coordinator->Plans()[0].epoch, EpochId{2});
+}
+
+TEST_F(EpochSwitchTest, TellsTheCallerWhenAllHaveConfirmed) {
+  Replan();
+  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
+  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  coordinator->OnMessage(1, schedule::CommitReply{team.layout.id, EpochId{2}});
+  EXPECT_FALSE(result.has_value());
+  coordinator->OnMessage(2, schedule::CommitReply{team.layout.id, EpochId{2}});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_TRUE(result->ok());
+}
+
+TEST_F(EpochSwitchTest, RefusalTimeoutDisconnectionAndLeavingAbort) {
+  Replan();
+  auto p1 = sink.Take<schedule::Prepare>(1);
+  schedule::PrepareReply refusal{team.layout.id, p1.epoch, false, {Failure::kNoMemory, "full"}, {}, {}};
+  coordinator->OnMessage(2, refusal);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).epoch, EpochId{2});
+  EXPECT_EQ(result->message(), Name() + "node n2 refused: full");
+  EXPECT_EQ(result->code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(State(team.layout.id), "ready");
+  sink.sent.clear();
+
+  Replan();
+  p1 = sink.Take<schedule::Prepare>(1);
+  EXPECT_EQ(p1.epoch, EpochId{3});  // numbers are not used again: late replies to 2 must not count
+  coordinator->OnMessage(2, schedule::PrepareReply{team.layout.id, EpochId{2}, true, {}, {{NodeIndex{0}, 1}}, {}});
+  Advance(absl::Seconds(10));
+  EXPECT_EQ(result->message(), Name() + "no answer to prepare within 10s from node n1, n2");
+  sink.sent.clear();
+
+  Replan();
+  coordinator->OnDisconnected(2);
+  EXPECT_EQ(result->message(), Name() + "node n2 lost its connection to the planner");
+  EXPECT_EQ(Refusal(), Name() + "node n2 is not connected");
+  sink.sent.clear();
+  Register(2, "n2", 1, {Running(team, 1, 4)});
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).epoch, EpochId{4});
+  EXPECT_TRUE(Silent());
+
+  Replan();
+  sink.sent.clear();
+  coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
+  EXPECT_EQ(result->message(), Name() + "node n1 left the team");
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).epoch, EpochId{5});
+  EXPECT_EQ(Refusal(), Name() + "node n1 has left it");
+  EXPECT_EQ(store.Load()->teams.at(team.layout.id).epoch, EpochId{1});
+}
+
+TEST_F(EpochSwitchTest, IsRefusedWhereItMakesNoSense) {
+  coordinator->ReplanTeam(TeamId{99}, {}, [this](const absl::Status& status) { result = status; });
+  EXPECT_EQ(result->message(), "team 99: not known");
+  plan_maker.error = absl::InvalidArgumentError("no algorithm x");
+  EXPECT_EQ(Refusal(), "no algorithm x");
+  plan_maker.error = absl::OkStatus();
+  Replan();
+  EXPECT_EQ(Refusal(), Name() + "is being replanned already");
+  coordinator->OnMessage(1, schedule::TeamBroken{team.layout.id, {Failure::kMemberLost, "y"}});
+  EXPECT_EQ(Refusal(), Name() + "broken: y");
+  sink.sent.clear();
+  Join(1, 0, 1, 5, "forming");
+  team = sink.Take<schedule::Prepare>(1);
+  EXPECT_EQ(Refusal(), Name() + "is still forming");
+}
+
+TEST_F(EpochSwitchTest, WhatMayPassIsTriedAgainForAWhile) {
+  const auto replan = [&] {
+    result.reset();
+    sink.sent.clear();
+    coordinator->ReplanTeam(
+        team.layout.id, {}, [this](const absl::Status& status) { result = status; }, absl::Seconds(5));
+  };
+  // A node is away, and comes back.
+  coordinator->OnDisconnected(2);
+  replan();
+  EXPECT_FALSE(result.has_value());
+  Advance(absl::Seconds(1));
+  Register(2, "n2", 1, {Running(team, 1)});
+  Advance(absl::Seconds(1));
+  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
+  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  for (const SessionId session : {1, 2}) {
+    coordinator->OnMessage(session, schedule::CommitReply{team.layout.id, sink.Take<schedule::Commit>(session).epoch});
+  }
+  ASSERT_TRUE(result.has_value());
+  EXPECT_TRUE(result->ok()) << *result;
+
+  // It stays away.
+  coordinator->OnDisconnected(2);
+  replan();
+  for (int i = 0; i < 4; ++i) Advance(absl::Seconds(1));
+  EXPECT_FALSE(result.has_value());
+  Advance(absl::Seconds(1));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->message(), Name() + "node n2 is not connected");
+
+  // The team ends meanwhile.
+  replan();
+  EXPECT_TRUE(coordinator->BreakTeam(team.layout.id, "z").ok());
+  Advance(absl::Seconds(1));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->message(), Name() + "broken: broken by an administrator: z");
+}
+
+TEST_F(EpochSwitchTest, BreakingWhilePreparingAbortsFirst) {
+  Replan();
+  sink.sent.clear();
+  EXPECT_TRUE(coordinator->BreakTeam(team.layout.id, "z").ok());
+  for (const SessionId session : {1, 2}) {
+    EXPECT_EQ(sink.Take<schedule::Abort>(session).epoch, EpochId{2});
+    sink.Take<schedule::BreakTeam>(session);
+  }
+  EXPECT_EQ(result->message(), Name() + "broken by an administrator: z");
+}
+
+TEST_F(EpochSwitchTest, BreakingAfterTheDecisionIsDataLoss) {
+  Replan();
+  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
+  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  coordinator->OnDisconnected(2);
+  Advance(absl::Seconds(10));
+  EXPECT_EQ(result->code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(result->message(),
+            Name().substr(0, Name().size() - 2) + " broke: node n2 lost: no contact for 10s (incarnation=1)");
+}
+
+TEST_F(EpochSwitchTest, RestartAfterTheRecordCommits) {
+  Replan();
+  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0, 7));
+  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1, 3));
+  Restart();
+  Register(1, "n1", 1, {Running(team, 2)});  // it had its Commit
+  Register(2, "n2", 1, {Running(team, 1, 2)});
+  const auto commit = sink.Take<schedule::Commit>(2);
+  EXPECT_EQ(commit.first_call, CallSeq{7 + 8 + 1});
+  EXPECT_EQ(commit.outgoing[0].label, 201u);
+  EXPECT_TRUE(sink.sent[1].empty());
+}
+
+TEST_F(EpochSwitchTest, RestartBeforeTheRecordAborts) {
+  Replan();
+  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0, 7));
+  Restart();
+  Register(1, "n1", 1, {Running(team, 1, 2)});
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.text,
+            "the switch was not decided before the connection to the planner was lost");
+  EXPECT_EQ(State(team.layout.id), "ready");
+}
+
+TEST_F(EpochSwitchTest, AbortedEpochNeverComesAgain) {
+  Replan();
+  Restart();
+  Register(1, "n1", 1, {Running(team, 1)});
+  Register(2, "n2", 1, {Running(team, 1)});
+  Replan();
+  EXPECT_EQ(sink.Take<schedule::Prepare>(1).epoch, EpochId{3});
+}
+
+TEST_F(EpochSwitchTest, IsRefusedIfItCannotBeRecorded) {
+  store.error = absl::UnavailableError("disk full");
+  EXPECT_EQ(Refusal(), "disk full");
+  EXPECT_TRUE(Silent());
+}
+
+TEST_F(EpochSwitchTest, StoreAheadOrBehindBreaks) {
+  coordinator->OnDisconnected(2);
+  Register(2, "n2", 1, {Running(team, 2)});
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text,
+            absl::StrCat("node n2 came back to team ", team.layout.id.value(),
+                         " with an epoch that is not recorded (epoch=2, recorded=1)"));
+}
+
+TEST_F(EpochSwitchTest, EpochQueryIsAnsweredFromTheRecord) {
+  Replan();
+  const auto p1 = sink.Take<schedule::Prepare>(1), p2 = sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(1, schedule::EpochQuery{team.layout.id, EpochId{2}});
+  EXPECT_TRUE(Silent());  // not decided: the answer will come
+  coordinator->OnMessage(1, Accept(p1, 0));
+  coordinator->OnMessage(2, Accept(p2, 1));
+  sink.sent.clear();
+  coordinator->OnMessage(1, schedule::EpochQuery{team.layout.id, EpochId{2}});
+  EXPECT_EQ(sink.Take<schedule::Commit>(1).epoch, EpochId{2});
+  coordinator->OnMessage(1, schedule::EpochQuery{team.layout.id, EpochId{3}});
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.text, "the planner has not decided this epoch");
+  coordinator->OnMessage(1, schedule::EpochQuery{TeamId{99}, EpochId{1}});
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).team, TeamId{99});
+  ASSERT_TRUE(coordinator->BreakTeam(team.layout.id, "").ok());
+  sink.sent.clear();
+  coordinator->OnMessage(1, schedule::EpochQuery{team.layout.id, EpochId{2}});
+  sink.Take<schedule::Commit>(1);
+  sink.Take<schedule::BreakTeam>(1);
+}
+
+}  // namespace
+}  // namespace copse::coordinator

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How teams and sub-teams form, and what keeps them from it.
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "planner/coordinator/fake_sessions.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+TEST_F(CoordinatorTest, FormsATeam) {
+  RegisterTwo();
+  Join(2, 0, 3, 20);  // n2 is node 0: it has rank 0
+  Join(1, 1, 3, 10);
+  EXPECT_EQ(coordinator->Teams()[0].state, "forming");
+  EXPECT_EQ(coordinator->Teams()[0].missing, (std::vector<Rank>{Rank{2}}));
+  Join(2, 2, 3, 21);
+  const auto p2 = sink.Take<schedule::Prepare>(2);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  EXPECT_EQ(p2.epoch, EpochId{1});
+  EXPECT_EQ(p2.layout.nodes[0].name, "n2");
+  EXPECT_EQ(p2.layout.nodes[1].worker_address, "address of n1");
+  EXPECT_EQ(p2.layout.shape.node_of_rank, (std::vector<NodeIndex>{NodeIndex{0}, NodeIndex{1}, NodeIndex{0}}));
+  EXPECT_EQ(p2.layout.shape.node_count, 2u);
+  EXPECT_EQ(p2.requests, (std::vector<std::pair<uint64_t, Rank>>{{20, Rank{0}}, {21, Rank{2}}}));
+  EXPECT_EQ(p1.requests, (std::vector<std::pair<uint64_t, Rank>>{{10, Rank{1}}}));
+  EXPECT_EQ(p1.plans.size(), 2u);
+  EXPECT_EQ(p1.hash, schedule::PlanHash(p1.plans[0] + p1.plans[1]));
+  EXPECT_EQ(State(p1.layout.id), "forming");
+  coordinator->OnMessage(2, Accept(p2, 0));
+  EXPECT_TRUE(Silent());
+  coordinator->OnMessage(2, Accept(p2, 0));  // twice: ignored
+  EXPECT_TRUE(Silent());
+  coordinator->OnMessage(1, Accept(p1, 1));
+  const auto c2 = sink.Take<schedule::Commit>(2);
+  const auto c1 = sink.Take<schedule::Commit>(1);
+  EXPECT_EQ(c1.first_call, CallSeq{0});
+  ASSERT_EQ(c1.outgoing.size(), 1u);  // n1 is node 1 and sends to node 0 with the label that node 0 issued for node 1
+  EXPECT_EQ(c1.outgoing[0].neighbour, NodeIndex{0});
+  EXPECT_EQ(c1.outgoing[0].label, 101u);
+  EXPECT_EQ(c2.outgoing[0].label, 110u);
+  EXPECT_EQ(store.Load()->teams.at(p1.layout.id).epoch, EpochId{1});
+  EXPECT_EQ(State(p1.layout.id), "ready");
+  EXPECT_EQ(coordinator->Node("n2")->ranks, 2u);
+  const auto plans = coordinator->Plans();
+  ASSERT_EQ(plans.size(), 2u);
+  EXPECT_NE(plans[0].plan.id, plans[1].plan.id);
+  EXPECT_EQ(coordinator->Explain(plans[0].plan.id)->text, "flat over 2 nodes");
+  EXPECT_EQ(coordinator->Explain(PlanId{99}).status().message(), "plan 99: not known");
+}
+
+TEST_F(CoordinatorTest, OneNodeTeamNeedsNoLabels) {
+  Register(1, "n1");
+  Join(1, 0, 1, 1);
+  const auto prepare = sink.Take<schedule::Prepare>(1);
+  coordinator->OnMessage(1, Accept(prepare, 0));
+  EXPECT_EQ(sink.Take<schedule::Commit>(1).outgoing.size(), 0u);
+}
+
+// What each mistake tells all that joined.
+TEST_F(CoordinatorTest, JoinMistakesFailAllAtOnceAndNameBoth) {
+  RegisterTwo();
+  const std::string team = " (team='t' of job job of user 1000)";
+  const auto expect = [&](const std::string& text, Failure failure) {
+    for (const SessionId session : {1, 2}) {
+      const auto abort = sink.Take<schedule::Abort>(session);
+      EXPECT_EQ(abort.why.text, text + team);
+      EXPECT_EQ(abort.why.failure, failure);
+      EXPECT_EQ(abort.epoch, EpochId{1});
+      EXPECT_EQ(abort.requests.size(), 1u);
+    }
+    EXPECT_TRUE(Silent());
+    EXPECT_TRUE(coordinator->Teams().empty());
+  };
+  Join(1, 0, 3, 10);
+  Join(1, 0, 3, 10);  // said again
+  Join(2, 0, 3, 20);
+  expect("rank 0 claimed twice: by node n1 (request=10) and by node n2 (request=20)", Failure::kMismatch);
+  Join(1, 0, 3, 11);
+  Join(2, 1, 2, 21);
+  expect("sizes differ: 3 says node n1 (request=11) as rank 0, 2 says node n2 (request=21) as rank 1",
+         Failure::kMismatch);
+  Join(1, 0, 3, 12);
+  Join(2, 3, 3, 22);
+  expect("rank of node n2 (request=22): 3 (limit 2)", Failure::kInvalidArgument);
+  Join(1, 0, 3, 13);
+  Join(2, 3, 65537, 23);
+  expect("size of node n2 (request=23): 65537 (limit 1 to 65536)", Failure::kInvalidArgument);
+  Join(1, 0, 3, 14);
+  Join(2, 0, 0, 24);
+  expect("size of node n2 (request=24): 0 (limit 1 to 65536)", Failure::kInvalidArgument);
+  Join(1, 0, 3, 15);
+  Join(2, 1, 3, 25);
+  coordinator->OnMessage(2, schedule::CancelJoin{25, {Failure::kMemberLost, "process 7 was killed"}});
+  expect("rank 1 on node n2 went away: process 7 was killed", Failure::kMemberLost);
+  coordinator->OnMessage(2, schedule::CancelJoin{25, {}});  // nothing there
+  EXPECT_TRUE(Silent());
+  Join(1, 0, 3, 16);
+  ASSERT_TRUE(coordinator->SetDraining("n2", true).ok());
+  sink.Take<schedule::Drain>(2);
+  Join(2, 1, 3, 26);
+  expect("node n2 is draining", Failure::kNoResource);
+}
+
+TEST_F(CoordinatorTest, TooManyFormationsAreRefused) {
+  options.formations_max = 1;
+  Restart();
+  RegisterTwo();
+  Join(1, 0, 2, 10, "a");
+  Join(1, 0, 2, 11, "b");
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.text,
+            "too many teams are forming (limit 1) (team='b' of job job of user 1000)");
+}
+
+TEST_F(CoordinatorTest, TooManyRanksOfANodeAreRefused) {
+  Register(1, "n1");
+  for (uint32_t rank = 0; rank < 257; ++rank) Join(1, rank, 257, rank);
+  const auto abort = sink.Take<schedule::Abort>(1);
+  EXPECT_EQ(abort.why.text, "node n1: more than 256 ranks of one team");
+  EXPECT_EQ(abort.requests.size(), 257u);
+}
+
+TEST_F(CoordinatorTest, FormationTimesOutAndNamesMissingRanks) {
+  RegisterTwo();
+  for (const uint32_t rank : {0, 1, 3, 4, 7}) Join(1, rank, 8, rank);
+  Join(2, 6, 8, 1);
+  coordinator->OnDisconnected(2);  // its joins are dropped; the others wait on
+  Advance(absl::Seconds(29));
+  EXPECT_TRUE(Silent());
+  Advance(absl::Seconds(1));
+  const auto abort = sink.Take<schedule::Abort>(1);
+  EXPECT_EQ(abort.why.failure, Failure::kTimedOut);
+  EXPECT_EQ(abort.why.text,
+            "3 of 8 ranks missing after 30s: 2,5-6; no contact with node n2 (team='t' of job job of user 1000)");
+  EXPECT_EQ(abort.requests.size(), 5u);
+}
+
+TEST_F(CoordinatorTest, JoinsAreSaidAgainAfterReconnection) {
+  RegisterTwo();
+  Join(1, 0, 2, 10);
+  coordinator->OnDisconnected(1);
+  EXPECT_TRUE(coordinator->Teams().empty());
+  Register(3, "n1");
+  Join(3, 0, 2, 10);
+  Join(2, 1, 2, 20);
+  sink.Take<schedule::Prepare>(3);
+  sink.Take<schedule::Prepare>(2);
+}
+
+TEST_F(CoordinatorTest, JoinThatIsSaidAgainAfterItsTeamFormedIsIgnored) {
+  RegisterTwo();
+  FormTeam();
+  Join(1, 0, 2, request - 1);
+  EXPECT_EQ(coordinator->Teams().size(), 1u);
+  Join(1, 0, 2, request + 1);  // a new one
+  EXPECT_EQ(coordinator->Teams().size(), 2u);
+}
+
+TEST_F(CoordinatorTest, PlanMakersErrorReachesMembers) {
+  RegisterTwo();
+  plan_maker.error = absl::InvalidArgumentError("no plan");
+  Join(1, 0, 2, 10);
+  Join(2, 1, 2, 20);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why, (FailureReport{Failure::kInvalidArgument, "no plan"}));
+  sink.Take<schedule::Abort>(2);
+  plan_maker.error = absl::ResourceExhaustedError("too big");
+  Join(1, 0, 1, 10);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.failure, Failure::kNoResource);
+  plan_maker.error = absl::UnimplementedError("not yet");
+  Join(1, 0, 1, 10);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.failure, Failure::kNotSupported);
+}
+
+TEST_F(CoordinatorTest, RefusalAbortsForAll) {
+  RegisterTwo();
+  Join(1, 0, 2, 10);
+  Join(2, 1, 2, 20);
+  const auto prepare = sink.Take<schedule::Prepare>(1);
+  sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(1, Accept(prepare, 0));
+  schedule::PrepareReply refusal;
+  refusal.team = prepare.layout.id;
+  refusal.epoch = prepare.epoch;
+  refusal.why = {Failure::kNoMemory, "node n2: team: 9 MiB (limit 8 MiB)"};
+  coordinator->OnMessage(2, refusal);
+  for (const SessionId session : {1, 2}) {
+    const auto abort = sink.Take<schedule::Abort>(session);
+    EXPECT_EQ(abort.why, (FailureReport{Failure::kNoMemory, "node n2 refused: team: 9 MiB (limit 8 MiB)"}));
+    EXPECT_EQ(abort.team, prepare.layout.id);
+    EXPECT_EQ(abort.requests, (std::vector<uint64_t>{session * 10}));
+  }
+  EXPECT_TRUE(store.Load()->teams.empty());
+  coordinator->OnMessage(2, Accept(prepare, 1));  // of an aborted team
+  EXPECT_TRUE(Silent());
+}
+
+TEST_F(CoordinatorTest, BadLabelsAbort) {
+  RegisterTwo();
+  const auto attempt = [&](std::vector<schedule::EdgeLabel> labels) {
+    Join(1, 0, 2, 10);
+    Join(2, 1, 2, 20);
+    const auto prepare = sink.Take<schedule::Prepare>(1);
+    sink.Take<schedule::Prepare>(2);
+    schedule::PrepareReply reply = Accept(prepare, 0);
+    reply.incoming = std::move(labels);
+    coordinator->OnMessage(1, reply);
+    if (sink.sent[1].empty()) coordinator->OnMessage(2, Accept(prepare, 1));
+    sink.Take<schedule::Abort>(2);
+    return sink.Take<schedule::Abort>(1).why.text;
+  };
+  EXPECT_EQ(attempt({{NodeIndex{2}, 1}}), "node n1 answered prepare badly: label for node index 2 (own=0, nodes=2)");
+  EXPECT_EQ(attempt({{NodeIndex{0}, 1}}), "node n1 answered prepare badly: label for node index 0 (own=0, nodes=2)");
+  EXPECT_EQ(attempt({{NodeIndex{1}, 1}, {NodeIndex{1}, 2}}),
+            "node n1 answered prepare badly: two labels for node index 1");
+  EXPECT_EQ(attempt({}), "node n1 issued no label for node n2");
+}
+
+TEST_F(CoordinatorTest, DisconnectionWhilePreparingAborts) {
+  RegisterTwo();
+  Join(1, 0, 2, 10);
+  Join(2, 1, 2, 20);
+  const auto prepare = sink.Take<schedule::Prepare>(1);
+  coordinator->OnDisconnected(2);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why,
+            (FailureReport{Failure::kMemberLost, "node n2 lost its connection to the planner"}));
+  // It comes back, holding what it had prepared.
+  Register(3, "n2", 1, {Running(prepare, 0, 1)});
+  const auto abort = sink.Take<schedule::Abort>(3);
+  EXPECT_EQ(abort.team, prepare.layout.id);
+  EXPECT_EQ(abort.epoch, EpochId{1});
+}
+
+TEST_F(CoordinatorTest, SilenceWhilePreparingAborts) {
+  RegisterTwo();
+  Join(1, 0, 2, 10);
+  Join(2, 1, 2, 20);
+  coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
+  sink.Take<schedule::Prepare>(2);
+  Advance(absl::Seconds(10));
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why,
+            (FailureReport{Failure::kTimedOut, "no answer to prepare within 10s from node n2"}));
+  sink.Take<schedule::Abort>(2);
+}
+
+TEST_F(CoordinatorTest, CancelWhilePreparingAborts) {
+  RegisterTwo();
+  Join(1, 0, 2, 10);
+  Join(2, 1, 2, 20);
+  sink.Take<schedule::Prepare>(1);
+  sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(2, schedule::CancelJoin{20, {Failure::kTimedOut, "gave up"}});
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why,
+            (FailureReport{Failure::kTimedOut, "rank 1 on node n2 went away: gave up"}));
+  sink.Take<schedule::Abort>(2);
+}
+
+TEST_F(CoordinatorTest, UnrecordableDecisionAborts) {
+  RegisterTwo();
+  Join(1, 0, 2, 10);
+  Join(2, 1, 2, 20);
+  const auto prepare = sink.Take<schedule::Prepare>(1);
+  sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(1, Accept(prepare, 0));
+  store.error = absl::UnavailableError("disk full");
+  coordinator->OnMessage(2, Accept(prepare, 1));
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why,
+            (FailureReport{Failure::kInternal, "the planner could not record the decision"}));
+  sink.Take<schedule::Abort>(2);
+  for (int i = 0; i < 100; ++i) {  // ids run out of the reserved block
+    Join(1, 0, 1, 10);
+    if (!std::holds_alternative<schedule::Prepare>(sink.sent[1].front())) break;
+    const auto p = sink.Take<schedule::Prepare>(1);
+    coordinator->OnMessage(1, Accept(p, 0));
+    sink.Take<schedule::Abort>(1);
+  }
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.text, "disk full");
+}
+
+TEST_F(CoordinatorTest, SubTeamsAreNotRecorded) {
+  RegisterTwo();
+  const auto parent = FormTeam();
+  const auto child = FormTeam("child", parent.layout.id.value());
+  EXPECT_EQ(child.layout.parent, parent.layout.id);
+  EXPECT_EQ(store.Load()->teams.size(), 1u);
+  EXPECT_EQ(State(child.layout.id), "ready");
+  absl::Status result;
+  coordinator->ReplanTeam(child.layout.id, {}, [&](const absl::Status& status) { result = status; });
+  EXPECT_EQ(result.message(), absl::StrCat("team ", child.layout.id.value(), ": is derived from team ",
+                                           parent.layout.id.value(), ": replan that"));
+}
+
+TEST_F(CoordinatorTest, ParentMustBeKnownWholeAndHere) {
+  RegisterTwo();
+  Register(3, "n3");
+  const auto parent = FormTeam();
+  Join(1, 0, 2, 10, "t", 99);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.text, "parent team 99 is not known (team='t' of job job of user 1000)");
+  Join(3, 0, 2, 30, "t", parent.layout.id.value());
+  EXPECT_EQ(sink.Take<schedule::Abort>(3).why.text,
+            absl::StrCat("parent team ", parent.layout.id.value(),
+                         " has no rank on node n3 (team='t' of job job of user 1000)"));
+  coordinator->OnMessage(1, schedule::TeamBroken{parent.layout.id, {Failure::kMemberLost, "x"}});
+  sink.Take<schedule::BreakTeam>(2);
+  Join(1, 0, 2, 10, "t", parent.layout.id.value());
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.text,
+            absl::StrCat("parent team ", parent.layout.id.value(), " is broken: x (team='t' of job job of user 1000)"));
+}
+
+TEST_F(CoordinatorTest, SubTeamThatThePlannerLostIsAdopted) {
+  RegisterTwo();
+  const auto parent = FormTeam();
+  const auto child = FormTeam("child", parent.layout.id.value());
+  Restart();
+  EXPECT_TRUE(Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)}).forgotten.empty());
+  EXPECT_EQ(State(child.layout.id), "ready");
+  EXPECT_TRUE(Register(2, "n2", 1, {Running(parent, 1), Running(child, 1)}).forgotten.empty());
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(store.Load()->teams.size(), 1u);
+  coordinator->OnMessage(1, schedule::LeaveTeam{child.layout.id});
+  coordinator->OnMessage(2, schedule::LeaveTeam{child.layout.id});
+  sink.Take<schedule::EndTeam>(1);
+  sink.Take<schedule::EndTeam>(2);
+  EXPECT_EQ(State(child.layout.id), absl::StrCat("team ", child.layout.id.value(), ": not known"));
+}
+
+TEST_F(CoordinatorTest, SubTeamUndecidedAtARestartEndsForAll) {
+  RegisterTwo();
+  const auto parent = FormTeam();
+  // Say that only n1 got its Commits.
+  const auto child = FormTeam("child", parent.layout.id.value());
+  const auto other = FormTeam("other", parent.layout.id.value());
+  Restart();
+  Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)});
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).team, child.layout.id);
+  EXPECT_EQ(Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)}).forgotten,
+            (std::vector<TeamId>{child.layout.id}));
+  // Even if the planner dies once more in between.
+  Restart();
+  EXPECT_EQ(Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)}).forgotten,
+            (std::vector<TeamId>{child.layout.id}));
+  // The other order.
+  Restart();
+  Register(1, "n1", 1, {Running(parent, 1), Running(other, 1)});
+  EXPECT_TRUE(Register(2, "n2", 1, {Running(parent, 1), Running(other, 0, 1)}).forgotten.empty());
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).epoch, EpochId{1});
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text,
+            absl::StrCat("node n2 came back to team ", other.layout.id.value(),
+                         " without the epoch that is recorded (epoch=0, recorded=1)"));
+}
+
+}  // namespace
+}  // namespace copse::coordinator

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What administrators ask and change.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "planner/coordinator/fake_sessions.h"
+
+namespace copse::coordinator {
+namespace {
+
+TEST_F(CoordinatorTest, TraceQueryIsAnsweredOnceAndTimed) {
+  RegisterTwo();
+  std::vector<absl::StatusOr<TraceAnswer>> answers;
+  const auto ask = [&](const std::string& node) {
+    coordinator->QueryTrace(node, {.from = 7, .records = 100, .last_ns = 5}, absl::Seconds(2),
+                            [&](const absl::StatusOr<TraceAnswer>& got) { answers.push_back(got); });
+  };
+  ask("n1");
+  const auto query = sink.Take<schedule::TraceQuery>(1);
+  EXPECT_EQ(query.from, 7u);
+  EXPECT_EQ(query.records, 100u);
+  EXPECT_EQ(query.last_ns, 5);
+  const absl::Time asked = clock.Now();
+  Advance(absl::Milliseconds(3));
+  const schedule::TraceReply reply{.query = query.query, .clock = "c", .next = 9};
+  coordinator->OnMessage(2, reply);  // not the one that was asked
+  EXPECT_TRUE(answers.empty());
+  coordinator->OnMessage(1, reply);
+  coordinator->OnMessage(1, reply);  // twice: ignored
+  ASSERT_EQ(answers.size(), 1u);
+  ASSERT_TRUE(answers[0].ok()) << answers[0].status();
+  EXPECT_EQ(answers[0]->reply, reply);
+  EXPECT_EQ(answers[0]->asked, asked);
+  EXPECT_EQ(answers[0]->heard, asked + absl::Milliseconds(3));
+
+  ask("nowhere");
+  ask("n1");
+  Advance(absl::Seconds(2));
+  ask("n2");
+  coordinator->OnDisconnected(2);
+  ask("n2");
+  ASSERT_EQ(answers.size(), 5u);
+  EXPECT_EQ(answers[1].status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(answers[2].status().message(), "node n1: does not answer in time");
+  EXPECT_EQ(answers[3].status().message(), "node n2: lost while it was asked");
+  EXPECT_EQ(answers[4].status().message(), "node n2: not connected");
+}
+
+TEST_F(CoordinatorTest, AMeasurementIsToldToBothAndAnsweredByOne) {
+  RegisterTwo();
+  std::vector<absl::StatusOr<schedule::MeasureReply>> answers;
+  const auto measure = [&](const std::string& from, const std::string& to) {
+    coordinator->Measure(from, to, {.pings = 5, .timeout = absl::Seconds(3)},
+                         [&](const absl::StatusOr<schedule::MeasureReply>& got) { answers.push_back(got); });
+  };
+  measure("n1", "n2");
+  const auto active = sink.Take<schedule::MeasureQuery>(1);
+  const auto passive = sink.Take<schedule::MeasureQuery>(2);
+  EXPECT_TRUE(active.active);
+  EXPECT_FALSE(passive.active);
+  EXPECT_EQ(active.query, passive.query);
+  EXPECT_EQ(active.peer.name, "n2");
+  EXPECT_EQ(passive.peer.name, "n1");
+  EXPECT_EQ(active.pings, 5u);
+  EXPECT_EQ(active.timeout_ns, 3'000'000'000);
+  const schedule::MeasureReply reply{.query = active.query, .why = {}, .pings = 5, .round_trip_ns = 70};
+  coordinator->OnMessage(2, reply);  // not its turn
+  EXPECT_TRUE(answers.empty());
+  coordinator->OnMessage(1, reply);
+  coordinator->OnMessage(1, reply);  // twice: ignored
+  ASSERT_EQ(answers.size(), 1u);
+  ASSERT_TRUE(answers[0].ok()) << answers[0].status();
+  EXPECT_EQ(*answers[0], reply);
+
+  measure("n1", "n1");
+  measure("n1", "nowhere");
+  measure("n1", "n2");
+  schedule::MeasureReply failed{.query = sink.Take<schedule::MeasureQuery>(1).query,
+                                .why = {schedule::Failure::kTimedOut, "no answer within 3s"}};
+  coordinator->OnMessage(1, failed);
+  measure("n1", "n2");
+  failed.query = sink.Take<schedule::MeasureQuery>(1).query;
+  failed.why = {schedule::Failure::kMemberLost, "reset"};
+  coordinator->OnMessage(1, failed);
+  measure("n1", "n2");
+  Advance(absl::Seconds(4));  // neither daemon says anything
+  measure("n1", "n2");
+  coordinator->OnDisconnected(2);  // the passive one
+  measure("n1", "n2");
+  const std::vector<std::pair<absl::StatusCode, std::string>> expected = {
+      {absl::StatusCode::kInvalidArgument, "node n1: cannot measure to itself"},
+      {absl::StatusCode::kNotFound, "node nowhere: not known"},
+      {absl::StatusCode::kDeadlineExceeded, "node n1 to node n2: no answer within 3s"},
+      {absl::StatusCode::kUnavailable, "node n1 to node n2: reset"},
+      {absl::StatusCode::kDeadlineExceeded, "node n1: does not answer in time"},
+      {absl::StatusCode::kUnavailable, "node n2: lost while it measured"},
+      {absl::StatusCode::kUnavailable, "node n2: not connected"}};
+  ASSERT_EQ(answers.size(), expected.size() + 1);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(answers[i + 1].status().code(), expected[i].first);
+    EXPECT_EQ(answers[i + 1].status().message(), expected[i].second);
+  }
+}
+
+TEST_F(CoordinatorTest, ADaemonThatCannotMeasureIsNotAsked) {
+  coordinator->OnConnected(1);
+  schedule::Register message{.node = Announce("n1", 1), .teams = {}};
+  message.node.formats.proto = 2;
+  coordinator->OnMessage(1, message);
+  Register(2, "n2");
+  absl::Status refused;
+  coordinator->Measure("n2", "n1", {},
+                       [&](const absl::StatusOr<schedule::MeasureReply>& got) { refused = got.status(); });
+  EXPECT_EQ(refused.message(), "node n1: its daemon is too old (proto=2, limit=3)");
+}
+
+TEST_F(CoordinatorTest, StatusQueryWaitsForAllOrTheDeadline) {
+  RegisterTwo();
+  Register(3, "n3");
+  std::optional<StatusAnswer> answer;
+  const auto ask = [&](const std::vector<std::string>& nodes) {
+    answer.reset();
+    coordinator->QueryStatus(nodes, absl::Seconds(2), [&](const StatusAnswer& got) { answer = got; });
+  };
+  const auto reply = [&](SessionId session) {
+    schedule::StatusReply message;
+    message.query = sink.Take<schedule::StatusQuery>(session).query;
+    message.status.clients = session;
+    coordinator->OnMessage(session, message);
+    coordinator->OnMessage(session, message);  // twice: ignored
+  };
+  ask({});
+  reply(2);
+  reply(1);
+  EXPECT_FALSE(answer.has_value());
+  Advance(absl::Seconds(2));
+  ASSERT_TRUE(answer.has_value());
+  ASSERT_EQ(answer->nodes.size(), 2u);
+  EXPECT_EQ(answer->nodes[0].node, "n1");
+  EXPECT_EQ(answer->nodes[1].clients, 2u);
+  EXPECT_EQ(answer->silent, (std::vector<std::string>{"n3"}));
+  sink.sent.clear();
+  ask({"n1", "nowhere"});
+  reply(1);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(answer->silent, (std::vector<std::string>{"nowhere"}));
+  ask({"n2"});
+  coordinator->OnDisconnected(2);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(answer->silent, (std::vector<std::string>{"n2"}));
+  ask({"n2"});
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(coordinator->NextDeadline(), clock.Now() + absl::Seconds(10));  // only n2's loss is left
+}
+
+TEST_F(CoordinatorTest, CallsAreMergedByTeamAndSequence) {
+  RegisterTwo();
+  const auto team = FormTeam();  // rank 0 on n1, rank 1 on n2
+  StatusAnswer answer;
+  answer.nodes.resize(2);
+  answer.nodes[0].node = "n1";
+  answer.nodes[1].node = "n2";
+  const auto call = [&](uint64_t sequence, double age, std::vector<Rank> joined, std::vector<Rank> missing) {
+    return schedule::CallStatus{team.layout.id, CallSeq{sequence}, {}, age, joined, missing};
+  };
+  answer.nodes[0].calls = {call(4, 9, {Rank{0}}, {}), call(5, 7, {Rank{0}}, {}), call(6, 5, {Rank{0}}, {})};
+  answer.nodes[0].progress = {{team.layout.id, Rank{0}, CallSeq{7}}};
+  answer.nodes[1].calls = {call(5, 8, {}, {Rank{1}})};
+  answer.nodes[1].progress = {{team.layout.id, Rank{1}, CallSeq{5}}};
+  auto merged = coordinator->MergeCalls(answer);
+  ASSERT_EQ(merged.size(), 3u);
+  EXPECT_TRUE(merged[0].missing.empty());  // rank 1 is done with call 4
+  EXPECT_EQ(merged[1].joined, (std::vector<Rank>{Rank{0}}));
+  EXPECT_EQ(merged[1].missing, (std::vector<Rank>{Rank{1}}));
+  EXPECT_EQ(merged[1].age_s, 8);
+  EXPECT_EQ(merged[2].missing, (std::vector<Rank>{Rank{1}}));  // it has not come so far
+  answer.nodes[1].progress.clear();                            // it has left the team
+  EXPECT_TRUE(coordinator->MergeCalls(answer)[2].missing.empty());
+  answer.nodes.resize(1);  // nothing is known of n2
+  EXPECT_EQ(coordinator->MergeCalls(answer)[0].missing, (std::vector<Rank>{Rank{1}}));
+}
+
+TEST_F(CoordinatorTest, AdministrationErrors) {
+  EXPECT_EQ(coordinator->SetDraining("x", true).message(), "node x: not known");
+  EXPECT_EQ(coordinator->Node("x").status().message(), "node x: not known");
+  Register(1, "n1");
+  store.error = absl::UnavailableError("disk full");
+  EXPECT_EQ(coordinator->SetDraining("n1", true).message(), "disk full");
+  EXPECT_EQ(coordinator->Node("n1")->state, "ready");
+}
+
+TEST_F(CoordinatorTest, NewTimeoutsHoldForWhatBegins) {
+  options.node_timeout = absl::Seconds(1);
+  coordinator->SetTimeouts(options);
+  Register(1, "n1");
+  coordinator->OnDisconnected(1);
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(coordinator->Node("n1")->state, "lost");
+}
+
+}  // namespace
+}  // namespace copse::coordinator

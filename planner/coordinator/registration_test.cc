@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of a daemon that registers.
+#include <string>
+
+#include "gtest/gtest.h"
+#include "planner/coordinator/fake_sessions.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+TEST_F(CoordinatorTest, RegistersANode) {
+  EXPECT_TRUE(Register(1, "n1").accepted);
+  const auto nodes = coordinator->Nodes();
+  ASSERT_EQ(nodes.size(), 1u);
+  EXPECT_EQ(nodes[0].state, "ready");
+  EXPECT_EQ(nodes[0].announcement.name, "n1");
+  EXPECT_TRUE(nodes[0].connected);
+}
+
+TEST_F(CoordinatorTest, RefusesBadNames) {
+  for (const std::string& name : {std::string(), std::string("a b"), std::string("a\n"), std::string(254, 'a')}) {
+    const auto registered = Register(1, name);
+    EXPECT_FALSE(registered.accepted);
+    EXPECT_EQ(registered.why.failure, Failure::kInvalidArgument);
+    EXPECT_EQ(sink.closed.count(1), 1u);
+    sink.closed.clear();
+  }
+}
+
+TEST_F(CoordinatorTest, RefusesTokensVersionsAndDuplicates) {
+  options.join_token = "secret";
+  Restart();
+  auto refused = Register(1, "n1");
+  EXPECT_EQ(refused.why, (FailureReport{Failure::kPermission, "node n1: no join token"}));
+  coordinator->OnConnected(2);
+  schedule::NodeAnnouncement node = Announce("n1", 1);
+  node.join_token = "Secret";
+  coordinator->OnMessage(2, schedule::Register{node, {}});
+  EXPECT_EQ(sink.Take<schedule::Registered>(2).why.text, "node n1: wrong join token");
+  coordinator->OnConnected(3);
+  node.join_token = "secret";
+  node.formats.plan = 7;
+  coordinator->OnMessage(3, schedule::Register{node, {}});
+  refused = sink.Take<schedule::Registered>(3);
+  EXPECT_EQ(refused.why.failure, Failure::kVersion);
+  EXPECT_EQ(refused.why.text, "node n1: plan format 7 (this side 1)");
+  node.formats.plan = kPlanFormatVersion + 1;  // one step is fine
+  coordinator->OnConnected(4);
+  coordinator->OnMessage(4, schedule::Register{node, {}});
+  EXPECT_TRUE(sink.Take<schedule::Registered>(4).accepted);
+  coordinator->OnConnected(5);
+  node.incarnation = Incarnation{2};
+  coordinator->OnMessage(5, schedule::Register{node, {}});
+  refused = sink.Take<schedule::Registered>(5);
+  EXPECT_EQ(refused.why.failure, Failure::kPermission);
+  EXPECT_EQ(refused.why.text,
+            "node n1: the name is in use by another daemon that is connected (incarnation=2, connected=1)");
+  EXPECT_EQ(sink.closed.count(4), 0u);
+}
+
+TEST_F(CoordinatorTest, FirstMessageMustBeRegisterAndOnlyOnceAndSoon) {
+  coordinator->OnConnected(1);
+  Join(1, 0, 2, 1);
+  EXPECT_EQ(sink.closed[1], "the first message must be Register");
+  Register(2, "n2");
+  coordinator->OnMessage(2, schedule::Register{Announce("n2", 1), {}});
+  EXPECT_EQ(sink.closed[2], "Register came twice");
+  coordinator->OnMessage(2, schedule::LeaveTeam{});  // ignored: closed
+  coordinator->OnConnected(3);
+  EXPECT_LE(coordinator->NextDeadline(), clock.Now() + options.register_timeout);
+  Advance(options.register_timeout);
+  EXPECT_EQ(sink.closed[3], "no Register within 10s");
+}
+
+TEST_F(CoordinatorTest, NewerStreamOfSameDaemonReplacesOlder) {
+  Register(1, "n1");
+  EXPECT_TRUE(Register(2, "n1").accepted);
+  EXPECT_EQ(sink.closed[1], "replaced by a newer stream of the same daemon");
+  coordinator->OnDisconnected(1);
+  EXPECT_TRUE(coordinator->Node("n1")->connected);
+}
+
+}  // namespace
+}  // namespace copse::coordinator

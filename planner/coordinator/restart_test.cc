@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a planner that was restarted makes of its store and of daemons that come back.
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "planner/coordinator/fake_sessions.h"
+
+namespace copse::coordinator {
+namespace {
+
+TEST_F(CoordinatorTest, RestartKeepsTeamsAndIds) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  ASSERT_TRUE(coordinator->SetDraining("n1", true).ok());
+  Restart();
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_FALSE(coordinator->Node("n1")->connected);
+  EXPECT_EQ(coordinator->Node("n1")->state, "draining");
+  Register(1, "n1", 1, {Running(team, 1)});
+  EXPECT_TRUE(sink.Take<schedule::Drain>(1).on);
+  ASSERT_TRUE(coordinator->SetDraining("n1", false).ok());
+  EXPECT_FALSE(sink.Take<schedule::Drain>(1).on);
+  Register(2, "n2", 1, {Running(team, 1)});
+  const auto next = FormTeam("u");
+  EXPECT_GT(next.layout.id, team.layout.id);
+  EXPECT_EQ(State(team.layout.id), "ready");
+}
+
+TEST_F(CoordinatorTest, NodeThatDoesNotComeBackAfterARestartIsLost) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  Restart();
+  Register(1, "n1", 1, {Running(team, 1)});
+  Advance(absl::Seconds(10));
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text, "node n2 lost: no contact for 10s (incarnation=1)");
+}
+
+TEST_F(CoordinatorTest, RestartBetweenRecordAndCommitSendsCommitOnReturn) {
+  RegisterTwo();
+  Join(1, 0, 2, 11);
+  Join(2, 1, 2, 21);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  coordinator->OnMessage(1, Accept(p1, 0));
+  coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
+  Restart();  // the Commits are lost
+  Register(1, "n1", 1, {Running(p1, 0, 1)});
+  const auto commit = sink.Take<schedule::Commit>(1);
+  EXPECT_EQ(commit.epoch, EpochId{1});
+  ASSERT_EQ(commit.outgoing.size(), 1u);
+  EXPECT_EQ(commit.outgoing[0].label, 110u);
+  Register(2, "n2", 1, {Running(p1, 0, 1)});
+  sink.Take<schedule::Commit>(2);
+}
+
+TEST_F(CoordinatorTest, RestartBeforeRecordAborts) {
+  RegisterTwo();
+  Join(1, 0, 2, 11);
+  Join(2, 1, 2, 21);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  coordinator->OnMessage(1, Accept(p1, 0));
+  Restart();
+  Register(1, "n1", 1, {Running(p1, 0, 1)});
+  EXPECT_EQ(
+      sink.Take<schedule::Abort>(1).why.text,
+      absl::StrCat("team ", p1.layout.id.value(), " was not decided before the connection to the planner was lost"));
+}
+
+TEST_F(CoordinatorTest, TeamsOfALostStoreAreAdopted) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  store = FailingStore();
+  Restart();
+  Register(1, "n1", 1, {Running(team, 1)});
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_EQ(store.Load()->teams.size(), 1u);
+  Register(3, "n3");
+  Join(3, 0, 1, 1);
+  const auto other = sink.Take<schedule::Prepare>(3);
+  EXPECT_GT(other.layout.id, team.layout.id);
+  EXPECT_FALSE(coordinator->Node("n2")->connected);
+  auto stranger = Running(other, 1);
+  stranger.layout.identity.name = "another";
+  EXPECT_EQ(Register(2, "n2", 1, {Running(team, 1), stranger}).forgotten, (std::vector<TeamId>{other.layout.id}));
+  auto nonsense = Running(team, 1);
+  nonsense.layout.id = TeamId{5000};
+  EXPECT_EQ(Register(4, "n4", 1, {nonsense}).forgotten, (std::vector<TeamId>{TeamId{5000}}));  // n4 is no member
+  Advance(absl::Seconds(60));
+  EXPECT_EQ(State(team.layout.id), "ready");
+}
+
+TEST_F(CoordinatorTest, AdoptedTeamWithALostOrRestartedMemberBreaks) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  store = FailingStore();
+  Restart();
+  Register(2, "n2", 2);
+  Register(1, "n1", 1, {Running(team, 1)});
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text, "node n2 restarted (incarnation=1)");
+}
+
+TEST_F(CoordinatorTest, StoreWithTwoIncarnationsOfANodeKeepsTheNewer) {
+  RegisterTwo();
+  const auto first = FormTeam("a");
+  coordinator->OnDisconnected(2);
+  Register(2, "n2", 7);
+  sink.sent.clear();
+  const auto second = FormTeam("b");
+  TeamRecord record = store.Load()->teams.at(first.layout.id);
+  record.broken = false;  // as if the planner had died before it noticed
+  ASSERT_TRUE(store.SaveTeam(record).ok());
+  Restart();
+  EXPECT_EQ(State(first.layout.id), "broken");
+  EXPECT_EQ(coordinator->Team(first.layout.id)->why, "node n2 restarted (incarnation=1)");
+  EXPECT_EQ(State(second.layout.id), "ready");
+}
+
+}  // namespace
+}  // namespace copse::coordinator
