@@ -2,12 +2,11 @@
 //
 // copsed: the daemon of a node.
 
-#include <stdio.h>
-
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/config/config.h"
 #include "base/config/start.h"
 #include "base/log.h"
@@ -18,21 +17,6 @@ namespace copse::daemon {
 namespace {
 
 constexpr char kPortFile[] = "port-file";
-
-int Fail(const absl::Status& status) {
-  const std::string message(status.message());
-  fprintf(stderr, "copsed: %s\n", message.c_str());
-  const bool usage = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
-  return usage ? config::kExitUsage : config::kExitFailed;
-}
-
-// --check-config and --print-config end in config::Start, which knows the keys but not what they mean together.
-bool Asks(int argc, char** argv, const std::string& flag) {
-  for (int i = 1; i < argc; ++i) {
-    if (argv[i] == flag) return true;
-  }
-  return false;
-}
 
 int Main(int argc, char** argv) {
   BlockSignals();
@@ -46,22 +30,20 @@ int Main(int argc, char** argv) {
   description.flags = {{.name = kPortFile,
                         .value_name = "FILE",
                         .help = "write the admin service's HOST:PORT there once the planner has accepted this node"}};
+  absl::StatusOr<Settings> settings = absl::UnknownError("not read");
+  description.read = [&settings](const config::Config& loaded) {
+    settings = ReadSettings(loaded);
+    return settings.status();
+  };
   config::Started started = config::Start(argc, argv, description, &config);
-  if (started.exit_code.has_value()) {
-    const bool check = *started.exit_code == config::kExitDone && Asks(argc, argv, "--check-config") &&
-                       !Asks(argc, argv, "--help") && !Asks(argc, argv, "--version");
-    if (!check) return *started.exit_code;
-    const absl::StatusOr<Settings> settings = ReadSettings(config);
-    return settings.ok() ? config::kExitDone : Fail(settings.status());
-  }
-  absl::StatusOr<Settings> settings = ReadSettings(config);
-  if (!settings.ok()) return Fail(settings.status());
+  if (started.exit_code.has_value()) return *started.exit_code;
   SetLogLevel(settings->live.log_level);
-  if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok()) return Fail(opened);
+  if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok())
+    return config::Fail(config, opened);
 
   absl::StatusOr<std::unique_ptr<Daemon>> daemon =
-      Daemon::Start({*std::move(settings), std::move(config), started.sources, started.flags[kPortFile]});
-  if (!daemon.ok()) return Fail(daemon.status());
+      Daemon::Start({*std::move(settings), config, started.sources, started.flags[kPortFile]});
+  if (!daemon.ok()) return config::Fail(config, daemon.status());
   (*daemon)->Run();
   return config::kExitDone;
 }

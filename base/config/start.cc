@@ -95,7 +95,16 @@ Started Start(int argc, char** argv, const ProgramDescription& description, Conf
   if (!status.ok()) return fail(std::string(status.message()));
   if (print) std::fputs(config->Print().c_str(), stdout);
   if (print || check) started.exit_code = kExitDone;
+  if (description.read && (check || !print)) {
+    if (const absl::Status read = description.read(*config); !read.ok()) started.exit_code = Fail(*config, read);
+  }
   return started;
+}
+
+int Fail(const Config& config, const absl::Status& status) {
+  std::fprintf(stderr, "%s: %s\n", config.program().c_str(), std::string(status.message()).c_str());
+  const bool usage = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
+  return usage ? kExitUsage : kExitFailed;
 }
 
 }  // namespace copse::config

@@ -5,6 +5,7 @@
 #ifndef COPSE_BASE_CONFIG_START_H_
 #define COPSE_BASE_CONFIG_START_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ struct ProgramDescription {
   std::string summary;           // one or more lines for --help
   std::string default_file;      // "/etc/copse/copsed.yaml"
   std::vector<Flag> flags = {};  // beside the common ones
+  // Finds out what the keys mean together. Called once they are loaded, unless they are only printed; an error ends the
+  // program as Fail does. Null: nothing to find out.
+  std::function<absl::Status(const Config&)> read = nullptr;
 };
 
 struct Started {
@@ -44,6 +48,10 @@ struct Started {
 // Parses --config FILE, --set KEY=VALUE, --check-config, --print-config, --help, --version and `description.flags`, and
 // loads `*config`. Errors go to standard error as "PROGRAM: what: why", with exit code 2.
 Started Start(int argc, char** argv, const ProgramDescription& description, Config* config);
+
+// Says why a program cannot start, as "PROGRAM: what: why". Returns its exit code: kExitUsage for what the user has to
+// change (INVALID_ARGUMENT, FAILED_PRECONDITION, NOT_FOUND), else kExitFailed.
+int Fail(const Config& config, const absl::Status& status);
 
 }  // namespace copse::config
 

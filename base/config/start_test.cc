@@ -12,6 +12,8 @@ namespace {
 struct Fixture {
   Config config{"copsed", {{.name = "listen", .default_text = "a", .comment = "Where."}}};
   std::string out, err;
+  int reads = 0;
+  absl::Status bad = absl::InvalidArgumentError("listen: bad (listen=bad)");
 
   Started Run(std::vector<std::string> arguments) {
     std::vector<char*> argv = {const_cast<char*>("copsed")};
@@ -21,7 +23,13 @@ struct Fixture {
     Started started = Start(static_cast<int>(argv.size()), argv.data(),
                             {.summary = "Does things.",
                              .default_file = "/nonexistent/copsed.yaml",
-                             .flags = {{"port-file", "FILE", "Where to write the port."}}},
+                             .flags = {{"port-file", "FILE", "Where to write the port."}},
+                             .read =
+                                 [this](const Config& loaded) {
+                                   ++reads;
+                                   EXPECT_EQ(loaded.Text("listen"), config.Text("listen"));
+                                   return loaded.Text("listen") == "bad" ? bad : absl::OkStatus();
+                                 }},
                             &config);
     out = testing::internal::GetCapturedStdout();
     err = testing::internal::GetCapturedStderr();
@@ -49,6 +57,31 @@ TEST(StartTest, HelpVersionAndConfigEndWithZero) {
   EXPECT_EQ(f.out, "");
   EXPECT_EQ(f.Run({"--print-config", "--set", "listen=q"}).exit_code, 0);
   EXPECT_NE(f.out.find("listen: q\n"), std::string::npos) << f.out;
+}
+
+TEST(StartTest, ReadsOnceUnlessKeysAreOnlyPrinted) {
+  Fixture f;
+  EXPECT_FALSE(f.Run({}).exit_code.has_value());
+  EXPECT_EQ(f.reads, 1);
+  for (const char* flag : {"--help", "--version", "--print-config"}) EXPECT_EQ(f.Run({flag}).exit_code, 0);
+  EXPECT_EQ(f.Run({"--check-config", "--help"}).exit_code, 0);
+  EXPECT_EQ(f.reads, 1);
+  EXPECT_EQ(f.Run({"--print-config", "--check-config"}).exit_code, 0);
+  EXPECT_EQ(f.reads, 2);
+}
+
+TEST(StartTest, WhatCannotBeReadEndsTheProgram) {
+  Fixture f;
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--set=listen=bad"}, {"--set=listen=bad", "--check-config"}}) {
+    EXPECT_EQ(f.Run(arguments).exit_code, 2);
+    EXPECT_EQ(f.err, "copsed: listen: bad (listen=bad)\n");
+  }
+  EXPECT_EQ(f.Run({"--set=listen=bad", "--print-config"}).exit_code, 0);
+  f.bad = absl::NotFoundError("no file");
+  EXPECT_EQ(f.Run({"--set=listen=bad"}).exit_code, 2);
+  f.bad = absl::UnavailableError("no device");
+  EXPECT_EQ(f.Run({"--set=listen=bad"}).exit_code, 1);
 }
 
 TEST(StartTest, ErrorsAreOneLineAndTwo) {
