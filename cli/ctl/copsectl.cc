@@ -41,7 +41,8 @@ const std::vector<Verb>& AllVerbs() {
   return *verbs;
 }
 
-Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width) {
+Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
+                    std::function<bool(const std::string&)> print) {
   const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, AllVerbs());
   if (!line.ok()) return {kExitUsage, "", ErrorLine("", StdView(line.status().message()))};
   if (line->answer.has_value()) return {0, *line->answer, ""};
@@ -56,7 +57,8 @@ Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width) {
   VerbContext context{.client = client->get(),
                       .style = {.format = line->format, .width = line->width.value_or(width)},
                       .out = {},
-                      .notes = {}};
+                      .notes = {},
+                      .print = std::move(print)};
   const absl::Status status = line->verb->run(line->arguments, context);
   Outcome outcome{rpc::ExitCode(status), std::move(context.out), ""};
   for (const std::string& note : context.notes) outcome.err += ErrorLine(what, note);

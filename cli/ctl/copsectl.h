@@ -4,6 +4,7 @@
 #ifndef COPSE_CLI_CTL_COPSECTL_H_
 #define COPSE_CLI_CTL_COPSECTL_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,10 @@ struct Outcome {
   std::string err;  // for standard error
 };
 
-// `arguments` without the program's name; `width`: of the terminal, 0: none.
-Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width);
+// `arguments` without the program's name; `width`: of the terminal, 0: none. `print` gets what has to be seen before
+// the end, and is false to end it.
+Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
+                    std::function<bool(const std::string&)> print);
 
 }  // namespace copse::ctl
 

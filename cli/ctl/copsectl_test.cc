@@ -174,7 +174,10 @@ class FakePlanner final : public v1::AdminService::Service {
     return grpc::Status::OK;
   }
   grpc::Status GetStats(grpc::ServerContext*, const v1::GetStatsRequest* request, v1::GetStatsReply* reply) override {
-    reply->add_stats()->set_node("n1");
+    auto* stats = reply->add_stats();
+    stats->set_node("n1");
+    (*stats->mutable_counters())["calls.done"] = 100 + 5 * stats_asked++;
+    (*stats->mutable_counters())["daemon.clients"] = 3;
     if (request->node() == "n2") reply->add_silent("n2");
     return grpc::Status::OK;
   }
@@ -204,6 +207,7 @@ class FakePlanner final : public v1::AdminService::Service {
   static constexpr uint64_t kTraceRecords = 1234;
   uint64_t trace_overwritten = 0;
   std::string last;  // what was done
+  int stats_asked = 0;
 };
 
 class FakeDaemon final : public v1::NodeAdminService::Service {
@@ -227,7 +231,7 @@ class CopsectlTest : public testing::Test {
 
   Outcome Ctl(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"-e", absl::StrCat("127.0.0.1:", port_)});
-    return RunCopsectl(arguments, 0);
+    return RunCopsectl(arguments, 0, nullptr);
   }
   Json CtlJson(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"-w", "json"});
@@ -422,8 +426,48 @@ TEST_F(CopsectlTest, SilentDaemonsAreNotedBesideTheRest) {
   EXPECT_EQ(outcome.err, "copsectl: stats: the daemon does not answer (node=n2)\n");
 }
 
+TEST_F(CopsectlTest, WatchedStatsTellWhatChanged) {
+  planner_.stats_asked = 0;
+  std::vector<std::string> seen;
+  const auto watch = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"-e", absl::StrCat("127.0.0.1:", port_), "stats", "--watch", "0.1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    seen.clear();
+    return RunCopsectl(arguments, 0, [&](const std::string& text) {
+      seen.push_back(text);
+      return seen.size() < 2;
+    });
+  };
+  Outcome outcome = watch({});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_NE(seen[0].find("calls.done"), std::string::npos) << seen[0];
+  EXPECT_NE(seen[0].find("  5 "), std::string::npos) << "the change: " << seen[0];
+  EXPECT_EQ(seen[0].find("daemon.clients"), std::string::npos) << "has not changed: " << seen[0];
+
+  outcome = watch({"-w", "json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[1].find('\n'), seen[1].size() - 1) << "a document a line";
+  const Json json = Json::parse(seen[1]);
+  EXPECT_EQ(json[0]["node"], "n1");
+  EXPECT_EQ(json[0]["counters"]["daemon.clients"], 3);
+  EXPECT_EQ(json[0]["changes"], Json({{"calls.done", 5}}));
+  EXPECT_GE(json[0]["seconds"].get<double>(), 0.05);
+}
+
+TEST_F(CopsectlTest, WhatCannotBeWatched) {
+  ExpectFailure({"stats", "--watch", "soon"}, 2,
+                "copsectl: stats: not a number of seconds (watch=soon, limits=0.1 to 86400)");
+  ExpectFailure({"stats", "--watch", "0"}, 2,
+                "copsectl: stats: not a number of seconds (watch=0, limits=0.1 to 86400)");
+  ExpectFailure({"stats", "--watch", "1", "--histograms"}, 2,
+                "copsectl: stats: --watch and --histograms exclude each other");
+}
+
 TEST_F(CopsectlTest, LinesAreCutToTheTerminal) {
-  const Outcome outcome = RunCopsectl({"-e", absl::StrCat("127.0.0.1:", port_), "node", "list"}, 10);
+  const Outcome outcome = RunCopsectl({"-e", absl::StrCat("127.0.0.1:", port_), "node", "list"}, 10, nullptr);
   EXPECT_TRUE(absl::StartsWith(outcome.out, "NAME  STA…\n")) << outcome.out;
   EXPECT_TRUE(absl::StartsWith(Ctl({"--width", "5", "node", "list"}).out, "NAME…\n"));
 }
@@ -435,7 +479,7 @@ TEST_F(CopsectlTest, DaemonServiceIsMissingAtAPlanner) {
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&planner);
   const auto server = builder.BuildAndStart();
-  const Outcome outcome = RunCopsectl({"-e", absl::StrCat("127.0.0.1:", port), "daemon", "status"}, 0);
+  const Outcome outcome = RunCopsectl({"-e", absl::StrCat("127.0.0.1:", port), "daemon", "status"}, 0, nullptr);
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_TRUE(absl::StrContains(outcome.err, "does not offer this")) << outcome.err;
 }
@@ -465,7 +509,7 @@ class DeafSocket {
 
 TEST(ReachTest, NobodyListensIsThree) {
   const DeafSocket nobody(false);  // Holds the port, so that nobody else listens there.
-  const Outcome outcome = RunCopsectl({"-e", nobody.endpoint(), "node", "list"}, 0);
+  const Outcome outcome = RunCopsectl({"-e", nobody.endpoint(), "node", "list"}, 0, nullptr);
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(outcome.err, absl::StrCat("copsectl: node list: cannot reach the server: Connection refused (endpoint=",
@@ -474,7 +518,7 @@ TEST(ReachTest, NobodyListensIsThree) {
 
 TEST(ReachTest, NoAnswerIsFour) {
   const DeafSocket deaf(true);
-  const Outcome outcome = RunCopsectl({"-e", deaf.endpoint(), "--timeout", "0.2", "ping"}, 0);
+  const Outcome outcome = RunCopsectl({"-e", deaf.endpoint(), "--timeout", "0.2", "ping"}, 0, nullptr);
   EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_EQ(outcome.err,
             absl::StrCat("copsectl: ping: no answer in time (endpoint=", deaf.endpoint(), ", limit=200ms)\n"));
@@ -488,7 +532,7 @@ TEST(UsageTest, MistakesAreTwo) {
                                              {"-e", "no port", "ping"},
                                              {"-e", "192.0.2.1:7470", "ping"},
                                              {"--token-file", "/nonexistent/token", "ping"}}) {
-    const Outcome outcome = RunCopsectl(arguments, 0);
+    const Outcome outcome = RunCopsectl(arguments, 0, nullptr);
     EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
     EXPECT_EQ(outcome.out, "");
     EXPECT_TRUE(absl::StartsWith(outcome.err, "copsectl: ")) << outcome.err;
@@ -497,12 +541,12 @@ TEST(UsageTest, MistakesAreTwo) {
 }
 
 TEST(UsageTest, HelpAndVersionAreZero) {
-  EXPECT_EQ(RunCopsectl({"--version"}, 0).out, "copsectl 0.1.0\n");
+  EXPECT_EQ(RunCopsectl({"--version"}, 0, nullptr).out, "copsectl 0.1.0\n");
   for (const Verb& verb : AllVerbs()) {
     std::vector<std::string> words;
     if (!verb.family.empty()) words.push_back(verb.family);
     words.insert(words.end(), {verb.name, "--help"});
-    const Outcome outcome = RunCopsectl(words, 0);
+    const Outcome outcome = RunCopsectl(words, 0, nullptr);
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_TRUE(absl::StrContains(outcome.out, verb.help)) << outcome.out;
   }

@@ -22,8 +22,11 @@ size_t TerminalWidth() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto print = [](const std::string& text) {
+    return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  };
   const copse::ctl::Outcome outcome =
-      copse::ctl::RunCopsectl(std::vector<std::string>(argv + 1, argv + argc), TerminalWidth());
+      copse::ctl::RunCopsectl(std::vector<std::string>(argv + 1, argv + argc), TerminalWidth(), print);
   std::fputs(outcome.out.c_str(), stdout);
   if (std::fflush(stdout) != 0) {
     std::fprintf(stderr, "copsectl: cannot write the answer: %s\n", std::strerror(errno));

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/histogram.h"
@@ -22,6 +24,9 @@ namespace {
 
 constexpr char kNode[] = "node";
 constexpr char kHistograms[] = "histograms";
+constexpr char kWatch[] = "watch";
+constexpr double kWatchSecondsMin = 0.1;
+constexpr double kWatchSecondsMax = 86400;
 constexpr char kAllNodes[] = "";
 constexpr std::pair<const char*, double> kPercentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
 
@@ -77,18 +82,47 @@ Json LatencyJson(const LatencyKey& key, const Histogram& histogram) {
   return json;
 }
 
+absl::StatusOr<v1::GetStatsReply> AskStats(const v1::GetStatsRequest& request, VerbContext& context) {
+  ASSIGN_OR_RETURN(v1::GetStatsReply reply, context.client->GetStats(request));
+  if (request.node().empty() || reply.silent_size() == 0) return reply;
+  return absl::DeadlineExceededError(absl::StrCat("the daemon does not answer (node=", request.node(), ")"));
+}
+
+// Until nobody reads any more, or the server is gone. The first lines come after the first interval.
+absl::Status Watch(const Arguments& arguments, const v1::GetStatsRequest& request, VerbContext& context) {
+  double seconds = 0;
+  if (!absl::SimpleAtod(arguments.Text(kWatch), &seconds) ||
+      !(seconds >= kWatchSecondsMin && seconds <= kWatchSecondsMax)) {
+    return absl::InvalidArgumentError(absl::StrFormat("not a number of seconds (%s=%s, limits=%g to %g)", kWatch,
+                                                      arguments.Text(kWatch), kWatchSecondsMin, kWatchSecondsMax));
+  }
+  if (request.latencies()) return absl::InvalidArgumentError("--watch and --histograms exclude each other");
+  auto asked = std::chrono::steady_clock::now();
+  const auto start = asked;
+  ASSIGN_OR_RETURN(v1::GetStatsReply before, AskStats(request, context));
+  for (int round = 1;; ++round) {
+    // By the first question, so that intervals do not grow by what answers take.
+    std::this_thread::sleep_until(start + absl::ToChronoNanoseconds(absl::Seconds(seconds) * round));
+    const auto now = std::chrono::steady_clock::now();
+    const absl::Duration apart = absl::FromChrono(now - asked);
+    context.client->Extend(apart);
+    ASSIGN_OR_RETURN(v1::GetStatsReply after, AskStats(request, context));
+    if (!context.print(RenderChanges(before, after, apart, context.style))) return absl::OkStatus();
+    asked = now;
+    before = std::move(after);
+  }
+}
+
 absl::Status Stats(const Arguments& arguments, VerbContext& context) {
   v1::GetStatsRequest request;
   request.set_node(arguments.Text(kNode));
   request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
   request.set_latencies(arguments.Has(kHistograms));
-  ASSIGN_OR_RETURN(const v1::GetStatsReply reply, context.client->GetStats(request));
+  if (arguments.Has(kWatch)) return Watch(arguments, request, context);
+  ASSIGN_OR_RETURN(const v1::GetStatsReply reply, AskStats(request, context));
   context.out = request.latencies() ? RenderLatencies(reply, context.style) : RenderStats(reply, context.style);
   if (reply.silent_size() == 0) return absl::OkStatus();
   const std::string nodes = CompressHostlist(std::vector<std::string>(reply.silent().begin(), reply.silent().end()));
-  if (arguments.Has(kNode)) {
-    return absl::DeadlineExceededError(absl::StrCat("the daemon does not answer (node=", nodes, ")"));
-  }
   context.notes.push_back(absl::StrCat("no answer from some daemons (nodes=", nodes, ")"));
   return absl::OkStatus();
 }
@@ -129,6 +163,38 @@ std::string RenderStats(const v1::GetStatsReply& reply, const Style& style) {
     }
   }
   return table.Render(style.width);
+}
+
+std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsReply& after, absl::Duration apart,
+                          const Style& style) {
+  std::map<std::string, Counters> old;
+  for (const v1::NodeStats& stats : before.stats()) old[stats.node()] = Sorted(stats.counters());
+  const double seconds = absl::ToDoubleSeconds(apart);
+  Json json = Json::array();
+  Table table({{"NODE"},
+               {"COUNTER"},
+               {"VALUE", Table::Align::kRight},
+               {"CHANGE", Table::Align::kRight},
+               {"A SECOND", Table::Align::kRight}});
+  for (const v1::NodeStats& stats : after.stats()) {
+    const auto node = old.find(stats.node());
+    if (node == old.end()) continue;  // it did not answer before
+    Json changes = Json::object();
+    for (const auto& [name, value] : Current(Sorted(stats.counters()))) {
+      // Some are no sums, and a daemon that was restarted begins again: what is less now has changed by less than 0.
+      const auto change = static_cast<int64_t>(value - node->second[name]);
+      if (change == 0) continue;
+      changes[name] = change;
+      table.AddRow({stats.node(), name, absl::StrCat(value), absl::StrCat(change),
+                    absl::StrFormat("%.4g", static_cast<double>(change) / seconds)});
+    }
+    json.push_back({{"node", stats.node()},
+                    {"seconds", seconds},
+                    {"counters", ToJson(Sorted(stats.counters()))},
+                    {"changes", changes}});
+  }
+  if (style.format == Format::kJson) return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return table.Render(style.width) + "\n";
 }
 
 std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style) {
@@ -200,6 +266,7 @@ std::vector<Verb> StatsVerbs() {
   return {{.name = "stats",
            .help = "counters of all daemons, or of one",
            .options = {{kNode, "NAME", "only this node's"},
+                       {kWatch, "SECONDS", "go on: what has changed, every so many seconds"},
                        {kHistograms, "", "what calls took, by collective and size, instead of counters"}},
            .run = Stats},
           {.name = "ping",

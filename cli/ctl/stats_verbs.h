@@ -18,6 +18,9 @@ std::vector<Verb> StatsVerbs();
 
 // As a table without counters that are 0 and without their old names, which have no dot.
 std::string RenderStats(const v1::GetStatsReply& reply, const Style& style);
+// What became of counters from `before` to `after`, `apart` from each other: only those that changed.
+std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsReply& after, absl::Duration apart,
+                          const Style& style);
 // Percentiles of what calls took, by collective, size class and part: each node's, and of several nodes also of all
 // together. Rows that are no histograms are left out.
 std::string RenderLatencies(const v1::GetStatsReply& reply, const Style& style);

@@ -24,6 +24,8 @@ struct VerbContext {
   Style style;
   std::string out;                 // for standard output, whatever becomes of the verb
   std::vector<std::string> notes;  // lines for standard error: what is missing from `out`
+  // For a verb that goes on: writes to standard output at once; false: nobody reads any more.
+  std::function<bool(const std::string&)> print;
 };
 
 // What was given on the command line, by name.
