@@ -219,11 +219,13 @@ absl::StatusOr<int> Run(const StateFolder& folder, const ClusterState& state, st
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// What the programs that users run inside find: the planner, and copsectl.
+// What the programs that users run inside find: the planner, copsectl and copse-perftest.
 void SetEnvironment(const ClusterState& state) {
-  if (const absl::StatusOr<std::string> copsectl = procs::FindProgram("cli/ctl/copsectl"); copsectl.ok()) {
+  for (const char* label : {"cli/ctl/copsectl", "cli/perftest/copse-perftest"}) {
+    const absl::StatusOr<std::string> program = procs::FindProgram(label);
+    if (!program.ok()) continue;
     const char* path = getenv("PATH");
-    const std::string folder = std::filesystem::path(*copsectl).parent_path();
+    const std::string folder = std::filesystem::path(*program).parent_path();
     setenv("PATH", absl::StrCat(folder, ":", path != nullptr ? path : "/usr/bin:/bin").c_str(), 1);
   }
   setenv("COPSECTL_ENDPOINT", state.planner.c_str(), 1);
