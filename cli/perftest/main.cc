@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cli/perftest/computation.h"
 #include "cli/perftest/local.h"
 #include "cli/perftest/measurement.h"
@@ -80,10 +82,18 @@ class Run {
   bool wrong_ = false;
 };
 
+// The end of a rank that gave up breaks the team, which is a plain failure of the others. Those gave up at about the
+// same time, or will if they may: so it stays for as long as it has waited. RunLocally knows all reasons.
+void LetOthersTimeOut(const Options& options) {
+  if (options.local == 0 && options.timeout_s.has_value()) absl::SleepFor(absl::Seconds(*options.timeout_s));
+}
+
 Outcome RunRank(const Options& options) {
   const auto session = Session::Join(options);
   if (!session.ok()) return Failure(options, session.status());
-  return Run(options, session->get()).Go();
+  Outcome outcome = Run(options, session->get()).Go();
+  if (outcome.exit_code == kTimedOut) LetOthersTimeOut(options);
+  return outcome;
 }
 
 Outcome RunProgram(const std::vector<std::string>& arguments) {

@@ -304,16 +304,19 @@ TEST_F(PerftestTest, AMemberThatDiesIsNamed) {
 
 TEST_F(PerftestTest, AStoppedMemberIsATimeOut) {
   for (const std::string mode : {"-M blocking", "-M nonblocking", "-p --completion test"}) {
-    // The first to give up ends the team for the others, so only one may.
+    // Rank 1 gives up first, and its end must not be the others' reason.
     std::vector<std::string> lines = TeamLines(absl::StrCat("-b 1 -e 1 -n 10000000 -w 0 -B ", mode));
-    lines[0] += " --timeout 1";
+    const std::vector<std::string> timeouts = {"1.5", "1", "1.2"};
+    for (size_t rank = 0; rank < timeouts.size(); ++rank) lines[rank] += " --timeout " + timeouts[rank];
     Launch(lines);
     const auto heading = processes_[0]->ReadLine(kPatience);
     ASSERT_TRUE(heading.ok()) << heading.status();
     processes_[3]->Signal(SIGSTOP);
-    const absl::Status end = processes_[0]->AwaitEnd(kPatience);
-    ASSERT_TRUE(end.ok()) << end;
-    EXPECT_EQ(processes_[0]->exit_code(), 4) << mode << ": " << ErrorsOf(first_log_);
+    for (uint32_t rank = 0; rank < timeouts.size(); ++rank) {
+      const absl::Status end = processes_[rank]->AwaitEnd(kPatience);
+      ASSERT_TRUE(end.ok()) << end;
+      EXPECT_EQ(processes_[rank]->exit_code(), 4) << mode << ": " << ErrorsOf(first_log_ + rank);
+    }
     processes_[3]->Signal(SIGKILL);
     Await();
   }
