@@ -226,6 +226,10 @@ TEST_F(ClusterTest, OnNamespaces) {
     EXPECT_EQ(mpi.out, "n1 0 -\nn1 1 -\nn2 2 -\nn2 3 -\nn3 4 -\nn3 5 -\nsum 21\n") << mpi.error;
     EXPECT_EQ(mpi.code, 0) << mpi.error;
   }
+  const Result perftest =
+      Run({"mpirun", "openmpi", "-n", "6", "--copse", "copse-perftest", "-c", "barrier", "-n", "10"});
+  EXPECT_EQ(perftest.code, 0) << perftest.error;
+  EXPECT_TRUE(absl::StrContains(perftest.out, "barrier")) << perftest.out;
   // What still runs in a node ends with it.
   const std::unique_ptr<ChildProcess> left = Start({"exec", "n1", "sh", "-c", "echo here; cat"}, /*input=*/true);
   EXPECT_EQ(left->ReadLine(kPatience).value_or(""), "here");

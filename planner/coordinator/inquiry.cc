@@ -68,7 +68,9 @@ std::vector<LinkVerdict> Inquiry::Judge(const DaemonPair& link) {
   // One after the other: what a lost one explains speaks against nobody else any more.
   for (bool more = true; more;) {
     more = false;
-    for (auto& [daemon, others] : open) {
+    for (auto& entry : open) {
+      const Incarnation daemon = entry.first;
+      std::set<Incarnation>& others = entry.second;
       const bool beats_all =
           std::all_of(others.begin(), others.end(), [&](Incarnation other) { return Beats(daemon, other, open); });
       if (others.empty() || !beats_all) continue;
