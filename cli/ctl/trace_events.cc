@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/bytes.h"
+#include "base/collective_names.h"
 #include "cli/ctl/style.h"
 
 namespace copse::ctl {
@@ -50,8 +51,8 @@ constexpr int64_t kHandlingMaxNs = 2000;
 uint32_t TagOf(uint64_t incarnation) { return static_cast<uint32_t>(incarnation ^ (incarnation >> 32)); }
 
 std::string CollectiveText(uint16_t collective) {
-  static constexpr const char* kNames[] = {"barrier", "bcast", "reduce", "allreduce"};
-  return collective < std::size(kNames) ? kNames[collective] : absl::StrCat("collective ", collective);
+  if (collective < std::size(kCollectiveNames)) return std::string(kCollectiveNames[collective]);
+  return absl::StrCat("collective ", collective);
 }
 
 std::string Quoted(const std::string& text) { return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace); }

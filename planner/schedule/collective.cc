@@ -2,15 +2,17 @@
 #include "planner/schedule/collective.h"
 
 #include <array>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "base/collective_names.h"
 #include "base/hash.h"
 #include "base/string_view.h"
 
 namespace copse::schedule {
 namespace {
 
-constexpr std::array<std::string_view, kCollectiveCount> kNames = {"barrier", "bcast", "reduce", "allreduce"};
+static_assert(std::size(kCollectiveNames) == kCollectiveCount);
 
 // The arguments with every field zeroed that the collective does not look at, so that equality and hash agree.
 CallArguments Normalized(const CallArguments& arguments) {
@@ -27,12 +29,12 @@ CallArguments Normalized(const CallArguments& arguments) {
 
 std::string_view CollectiveName(Collective collective) {
   const auto index = static_cast<size_t>(collective);
-  return index < kNames.size() ? kNames[index] : "unknown";
+  return index < std::size(kCollectiveNames) ? kCollectiveNames[index] : "unknown";
 }
 
 std::optional<Collective> CollectiveFromName(std::string_view name) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Collective>(i);
+  for (size_t i = 0; i < std::size(kCollectiveNames); ++i) {
+    if (kCollectiveNames[i] == name) return static_cast<Collective>(i);
   }
   return std::nullopt;
 }
