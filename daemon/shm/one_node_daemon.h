@@ -43,6 +43,7 @@ class OneNodePlanner final : public PlannerLink {
   void On(const schedule::EpochQuery&) {}
   void On(const schedule::StatusReply&) {}
   void On(const schedule::TraceReply&) {}
+  void On(const schedule::MeasureReply&) {}
   void On(const schedule::NeighbourSilent&) {}
 
   const schedule::NodeAnnouncement node_;
