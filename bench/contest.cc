@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace copse::bench {
 namespace {
@@ -19,6 +21,7 @@ struct Score {
   std::vector<std::vector<Samples>> runs;    // by cell, then run
   std::map<size_t, std::string> unfinished;  // cell, and why
   uint32_t failures = 0;
+  absl::Duration took;
 };
 
 // One run: as many launches as cells that do not finish make it.
@@ -106,7 +109,12 @@ void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& co
     scores.push_back({.contender = contender, .runs = std::vector<std::vector<Samples>>(cells.size())});
   }
   for (uint32_t run = 0; run < options.runs; ++run) {
-    for (Score& score : scores) RunOnce(&score, options);
+    for (Score& score : scores) {
+      if (run > 0 && &score != &scores.front() && score.took >= options.time_max) continue;
+      const absl::Time start = absl::Now();
+      RunOnce(&score, options);
+      score.took += absl::Now() - start;
+    }
   }
   for (size_t cell = 0; cell < cells.size(); ++cell) {
     for (const Score& score : scores) report(RowOf(cells[cell], score, cell));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "bench/row.h"
 
 namespace copse::bench {
@@ -34,6 +35,8 @@ struct ContestOptions {
   uint32_t runs = 1;
   // A system that left so many cells unfinished is not asked for the rest of them.
   uint32_t unfinished_max = 2;
+  // A contender but the first that has taken so long runs no more: its figures are over the runs that it has had.
+  absl::Duration time_max = absl::InfiniteDuration();
 };
 
 // Run 0 of each contender in turn, then run 1 of each, and so on. `cells` are rows that lack system, algorithm and

@@ -71,6 +71,17 @@ TEST(ContestTest, RunsAreInterleaved) {
                                            "b1:1", "c1:0", "c1:1"}));
 }
 
+TEST(ContestTest, ASlowPeerRunsNoMoreButTheFirstDoes) {
+  std::vector<std::string> log;
+  const auto one = [](size_t, uint32_t) { return std::vector<double>{1}; };
+  Scripted a("a", &log, one), b("b", &log, one);
+  const std::vector<Row> rows = RowsOf(1, {&a, &b}, {.runs = 3, .time_max = absl::ZeroDuration()});
+  EXPECT_EQ(log, (std::vector<std::string>{"a0:0", "b0:0", "a1:0", "a2:0"}));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1].note, "1 runs");
+  EXPECT_EQ(rows[2].metric, "ratio");
+}
+
 TEST(ContestTest, FiguresAreOverAllSamplesAndRatiosOverRuns) {
   std::vector<std::string> log;
   // Runs at 10 and at 30 against 10 and 10: the machine was slower for nobody but us.

@@ -4,11 +4,15 @@
 #include <memory>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 
 namespace copse::bench {
 
 namespace {
+
+// Of one peer in one contest. A run of 64 polling ranks takes minutes on two cores.
+constexpr absl::Duration kPeerTimeMax = absl::Seconds(30);
 
 Row RowOf(const RankContest& contest, const RankCase& each, uint32_t nodes, const std::string& suffix) {
   Row row;
@@ -63,7 +67,7 @@ absl::Status RunRankContest(const Options& options, const RankContest& contest, 
     contenders.push_back(std::make_unique<RankContender>(system, start, algorithm, cells, rank_options, contest.hogs));
     pointers.push_back(contenders.back().get());
   }
-  RunContest(rows, pointers, {.runs = contest.runs}, report);
+  RunContest(rows, pointers, {.runs = contest.runs, .time_max = kPeerTimeMax}, report);
   return absl::OkStatus();
 }
 
