@@ -66,8 +66,9 @@ class PairMetersTest : public testing::Test {
   void Run(absl::Duration duration = absl::Seconds(20)) {
     const absl::Time end = clock.Now() + duration;
     while (!a.meters.empty() || !b.meters.empty()) {
-      const bool sent = a.meters.Progress() | b.meters.Progress();
-      if (sent) continue;
+      const bool a_sent = a.meters.Progress();
+      const bool b_sent = b.meters.Progress();
+      if (a_sent || b_sent) continue;
       absl::Time next = std::min(a.meters.NextDeadline(), b.meters.NextDeadline());
       if (!under_way_.empty()) next = std::min(next, under_way_.begin()->first);
       // A full pipe is tried again soon, as a daemon's loop does.
