@@ -104,6 +104,7 @@ class Simulation {
         parameters_(costs.parameters()),
         arguments_(arguments),
         trace_(options.critical_path),
+        timeline_(options.timeline),
         post_ns_(options.post_ns),
         nodes_(shape.node_count()) {}
 
@@ -203,7 +204,9 @@ class Simulation {
   uint64_t BytesOf(uint32_t segment) const { return segments_[segment].bytes; }
 
   absl::Status CheckFinished() const;
+  PathStep StepOf(const Span& span) const;
   std::vector<PathStep> CriticalPath(uint32_t rank) const;
+  std::vector<PathStep> Timeline() const;
 
   const schedule::Plan& plan_;
   const schedule::ShapeIndex& shape_;
@@ -211,6 +214,7 @@ class Simulation {
   const CostParameters& parameters_;
   const schedule::CallArguments& arguments_;
   const bool trace_;
+  const bool timeline_;
   const std::vector<int64_t>& post_ns_;
   const uint32_t nodes_;
 
@@ -312,6 +316,7 @@ absl::StatusOr<Prediction> Simulation::Run() {
   const auto slowest = std::max_element(completion_.begin(), completion_.end());
   prediction.total_ns = *slowest;
   if (trace_) prediction.critical_path = CriticalPath(static_cast<uint32_t>(slowest - completion_.begin()));
+  if (trace_ && timeline_) prediction.timeline = Timeline();
   return prediction;
 }
 
@@ -601,62 +606,76 @@ absl::Status Simulation::CheckFinished() const {
   return absl::OkStatus();
 }
 
+PathStep Simulation::StepOf(const Span& span) const {
+  PathStep step;
+  step.start_ns = span.start;
+  step.end_ns = span.end;
+  if (span.actor >= nodes_) {
+    step.rank = Rank(span.actor - nodes_);
+    step.node = shape_.NodeOf(*step.rank);
+  } else {
+    step.node = NodeIndex(span.actor);
+  }
+  const auto rank_here = [&] { return shape_.RanksOf(step.node)[span.peer].value(); };
+  switch (span.doing) {
+    case Doing::kPost:
+      step.what = "post";
+      break;
+    case Doing::kPickUp:
+      step.what = "pick up";
+      break;
+    case Doing::kWake:
+      step.what = "wake";
+      break;
+    case Doing::kTakeRank:
+      step.what = absl::StrCat("take rank ", rank_here());
+      break;
+    case Doing::kArm:
+      step.what = "arm";
+      break;
+    case Doing::kReceive:
+      step.what = "receive";
+      step.peer = NodeIndex(span.peer);
+      break;
+    case Doing::kReduce:
+      step.what = "reduce";
+      break;
+    case Doing::kCopy:
+      step.what = "copy";
+      break;
+    case Doing::kSend:
+      step.what = "send";
+      step.peer = NodeIndex(span.peer);
+      break;
+    case Doing::kDeliver:
+      step.what = absl::StrCat("deliver to rank ", rank_here());
+      break;
+    case Doing::kTransfer:
+      step.what = "transfer";
+      step.peer = NodeIndex(span.peer);
+      break;
+  }
+  return step;
+}
+
 std::vector<PathStep> Simulation::CriticalPath(uint32_t rank) const {
   std::vector<PathStep> path;
   for (uint32_t at = actors_[nodes_ + rank].last_span; at != kNone; at = spans_[at].cause) {
-    const Span& span = spans_[at];
-    PathStep step;
-    step.start_ns = span.start;
-    step.end_ns = span.end;
-    if (span.actor >= nodes_) {
-      step.rank = Rank(span.actor - nodes_);
-      step.node = shape_.NodeOf(*step.rank);
-    } else {
-      step.node = NodeIndex(span.actor);
-    }
-    const auto rank_here = [&] { return shape_.RanksOf(step.node)[span.peer].value(); };
-    switch (span.doing) {
-      case Doing::kPost:
-        step.what = "post";
-        break;
-      case Doing::kPickUp:
-        step.what = "pick up";
-        break;
-      case Doing::kWake:
-        step.what = "wake";
-        break;
-      case Doing::kTakeRank:
-        step.what = absl::StrCat("take rank ", rank_here());
-        break;
-      case Doing::kArm:
-        step.what = "arm";
-        break;
-      case Doing::kReceive:
-        step.what = "receive";
-        step.peer = NodeIndex(span.peer);
-        break;
-      case Doing::kReduce:
-        step.what = "reduce";
-        break;
-      case Doing::kCopy:
-        step.what = "copy";
-        break;
-      case Doing::kSend:
-        step.what = "send";
-        step.peer = NodeIndex(span.peer);
-        break;
-      case Doing::kDeliver:
-        step.what = absl::StrCat("deliver to rank ", rank_here());
-        break;
-      case Doing::kTransfer:
-        step.what = "transfer";
-        step.peer = NodeIndex(span.peer);
-        break;
-    }
-    path.push_back(std::move(step));
+    path.push_back(StepOf(spans_[at]));
   }
   std::reverse(path.begin(), path.end());
   return path;
+}
+
+std::vector<PathStep> Simulation::Timeline() const {
+  std::vector<PathStep> steps;
+  for (const Span& span : spans_) {
+    // A transfer is nobody's work, and many a step takes no time.
+    if (span.doing != Doing::kTransfer && span.end > span.start) steps.push_back(StepOf(span));
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const PathStep& a, const PathStep& b) { return a.start_ns < b.start_ns; });
+  return steps;
 }
 
 }  // namespace

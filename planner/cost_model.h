@@ -39,10 +39,12 @@ struct Prediction {
   // From a rank that posted to the slowest (the lowest of them), in order. What lies between two steps is waiting for
   // a core.
   std::vector<PathStep> critical_path;
+  std::vector<PathStep> timeline;  // all that everybody did, by start, if asked for
 };
 
 struct PriceOptions {
   bool critical_path = true;  // needs memory for every step; off while candidates are compared
+  bool timeline = false;      // with critical_path only
   // When each rank posts, by rank, at least 0: ranks that left a call one after another enter the next one so, and
   // daemons were at work until 0. Completions are counted from 0, too. Empty: all post at 0, and daemons sleep.
   std::vector<int64_t> post_ns;

@@ -146,6 +146,37 @@ std::string Drawing::Text() const {
   return text;
 }
 
+std::string Drawing::Timeline() const {
+  const uint32_t ranks = shape_.size();
+  const int64_t total = std::max<int64_t>(prediction_.total_ns, 1);
+  const uint32_t lines = std::min(ranks, kDrawnLinesMax);
+  std::vector<std::string> bars(lines, std::string(kTimelineColumns, '.'));
+  const auto letter = [](const PathStep& step) {
+    if (step.what == "receive" || step.what == "send" || step.what == "wake" || step.what == "post")
+      return step.what[0];
+    if (step.what == "reduce" || step.what == "copy") return '+';
+    if (step.what == "pick up") return 'u';
+    return step.what[0] == 'd' ? 'd' : 'a';
+  };
+  for (const PathStep& step : prediction_.timeline) {
+    const auto column = [&](int64_t ns) {
+      return static_cast<size_t>(static_cast<double>(ns) / static_cast<double>(total) * (kTimelineColumns - 1));
+    };
+    for (const Rank rank : shape_.RanksOf(step.node)) {
+      if (rank.value() >= lines || (step.rank.has_value() && *step.rank != rank)) continue;
+      for (size_t c = column(step.start_ns); c <= std::min<size_t>(column(step.end_ns), kTimelineColumns - 1); ++c) {
+        bars[rank.value()][c] = letter(step);
+      }
+    }
+  }
+  std::string text = "  p post, w wake, a take and arm, s send, r receive, + reduce and copy, d deliver, u pick up\n";
+  for (uint32_t r = 0; r < lines; ++r) {
+    absl::StrAppend(&text, "  |", bars[r], "| rank ", r, " on ", costs_.NameOf(shape_.NodeOf(Rank(r)).value()), "\n");
+  }
+  if (lines < ranks) absl::StrAppend(&text, "  … and ", ranks - lines, " more ranks\n");
+  return text;
+}
+
 std::string Drawing::Dot() const {
   std::string dot = absl::StrCat("digraph plan {\n  label=",
                                  Quoted(absl::StrCat(AbslView(schedule::CollectiveName(plan_.collective)), ", ",

@@ -19,6 +19,8 @@ inline constexpr uint32_t kDrawnLinesMax = 256;
 // Ranks of one node whose times are shown one by one.
 inline constexpr uint32_t kDrawnRanksMax = 8;
 
+inline constexpr uint32_t kTimelineColumns = 60;
+
 // "12.345 us".
 std::string FormatMicroseconds(int64_t ns);
 
@@ -31,6 +33,9 @@ class Drawing {
   // The plan in words; its tree as seen from the call's root, or its rounds, each node with its ranks and when they are
   // done, '*' where the critical path passes; and the critical path.
   std::string Text() const;
+  // Who was busy with what: a line a rank, with its daemon's work and its own in kTimelineColumns columns. Needs a
+  // prediction with a timeline.
+  std::string Timeline() const;
   // A Graphviz digraph; what the critical path passes is red.
   std::string Dot() const;
 

@@ -68,4 +68,14 @@ absl::StatusOr<BroadcastCosts> MessageCosts(const TeamCosts& costs, Collective c
   return BroadcastCosts::FromTree(TreeOf(costs), send, receive, std::max<uint64_t>(bytes, 1));
 }
 
+absl::StatusOr<BroadcastCosts> EmptyMessageCosts(const TeamCosts& costs, bool reversed) {
+  std::vector<int64_t> send, receive;
+  for (uint32_t v = 0; v < costs.node_count(); ++v) {
+    send.push_back(costs.node(v).send_overhead_ns);
+    receive.push_back(costs.node(v).receive_overhead_ns);
+  }
+  if (reversed) std::swap(send, receive);
+  return BroadcastCosts::FromTree(TreeOf(costs), send, receive, 1);
+}
+
 }  // namespace copse::planner

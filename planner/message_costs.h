@@ -26,6 +26,9 @@ namespace copse::planner {
 // Cost:    O(nodes + switches above them).
 absl::StatusOr<BroadcastCosts> MessageCosts(const TeamCosts& costs, schedule::Collective collective, uint64_t bytes);
 
+// Of messages without bytes, without wakes: what nobody can beat. `reversed`: time runs backwards, as for a reduce.
+absl::StatusOr<BroadcastCosts> EmptyMessageCosts(const TeamCosts& costs, bool reversed);
+
 }  // namespace copse::planner
 
 #endif  // COPSE_PLANNER_MESSAGE_COSTS_H_

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/call_bound.h"
 #include "planner/candidates.h"
 #include "planner/choose.h"
 #include "planner/drawing.h"
@@ -61,6 +63,7 @@ struct Wanted {
   Collective collective;
   SizeClass size_class;
   bool forced = false;
+  std::vector<uint32_t> segment_sizes;
   std::vector<Candidate> candidates;
 };
 
@@ -94,8 +97,7 @@ absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamSh
     ASSIGN_OR_RETURN(
         const std::vector<Candidate> priced,
         PriceCandidates(table.structures(), which,
-                        {shape, costs, arguments, item.size_class.bytes_max, SegmentSizes(item.size_class.bytes_max)},
-                        nullptr));
+                        {shape, costs, arguments, item.size_class.bytes_max, item.segment_sizes}, nullptr));
     item.candidates.insert(item.candidates.end(), priced.begin(), priced.end());
   }
   return absl::OkStatus();
@@ -112,18 +114,26 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
     const Collective collective = static_cast<Collective>(c);
     const auto forced = options_.forced.find(collective);
     const std::vector<SizeClass> barrier_class = {{0, 0}};
-    for (const SizeClass& size_class : collective == Collective::kBarrier ? barrier_class : options_.size_classes) {
+    for (const SizeClass& size_class :
+         collective == Collective::kBarrier
+             ? barrier_class
+             : CutBySizes(options_.size_classes, options_.rules, collective, shape.size())) {
+      Ruling ruling = RulingFor(options_.rules, collective, size_class, shape.size());
+      if (forced != options_.forced.end()) ruling = {.algorithm = forced->second, .segment_bytes = {}, .rules = {}};
       Wanted& item = wanted.emplace_back();
-      item = {collective, size_class, forced != options_.forced.end(), {}};
+      item.collective = collective;
+      item.size_class = size_class;
+      item.forced = !ruling.algorithm.empty();
+      item.segment_sizes = ruling.segment_bytes.has_value() ? std::vector<uint32_t>{*ruling.segment_bytes}
+                                                            : SegmentSizes(size_class.bytes_max);
       // With a forced algorithm nothing else is compared.
       ASSIGN_OR_RETURN(const std::vector<uint32_t> which,
-                       item.forced ? table.Named(forced->second, collective, size_class.bytes_max)
+                       item.forced ? table.Named(ruling.algorithm, collective, size_class.bytes_max)
                                    : table.Candidates(collective, size_class.bytes_max));
       const schedule::CallArguments arguments = LargestCall(collective, size_class);
-      ASSIGN_OR_RETURN(item.candidates, PriceCandidates(table.structures(), which,
-                                                        {shape, costs, arguments, size_class.bytes_max,
-                                                         SegmentSizes(size_class.bytes_max)},
-                                                        nullptr));
+      ASSIGN_OR_RETURN(item.candidates,
+                       PriceCandidates(table.structures(), which,
+                                       {shape, costs, arguments, size_class.bytes_max, item.segment_sizes}, nullptr));
     }
   }
   RETURN_IF_ERROR(PriceWithOthers(table, shape, costs, wanted));
@@ -151,43 +161,125 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
   return plans;
 }
 
+namespace {
+
+using EdgeSet = std::set<std::pair<uint32_t, uint32_t>>;
+
+EdgeSet UndirectedEdges(const schedule::Plan& plan) {
+  EdgeSet edges;
+  for (const auto& [from, to] : PlanEdges(plan)) edges.insert(std::minmax(from, to));
+  return edges;
+}
+
+bool IsFor(const schedule::Plan& a, const schedule::Plan& b) {
+  return a.collective == b.collective && a.bytes_min == b.bytes_min && a.bytes_max == b.bytes_max;
+}
+bool IsSameSchedule(const schedule::Plan& a, const schedule::Plan& b) {
+  return a.algorithm == b.algorithm && a.segment_bytes == b.segment_bytes && a.root_node == b.root_node &&
+         a.neighbours == b.neighbours && a.steps == b.steps;
+}
+
+std::string Describe(const Alternative& other) {
+  return absl::StrCat(other.algorithm, " (",
+                      other.segment_bytes > 0 ? absl::StrCat("segments of ", other.segment_bytes, " B, ") : "",
+                      FormatMicroseconds(other.total_ns), ")");
+}
+
+// One line: why the plan is what it is. `alternatives` by price.
+std::string WhyChosen(const schedule::Plan& plan, const Ruling& ruling, absl::Span<const schedule::Plan> now,
+                      const std::vector<Alternative>& alternatives, int64_t total_ns, uint32_t new_edges) {
+  std::string text;
+  for (const Rule* rule : ruling.rules) {
+    absl::StrAppend(&text, "the rule of ", rule->source, " says ", DescribeRule(*rule), "; ");
+  }
+  const auto current = std::find_if(now.begin(), now.end(), [&](const schedule::Plan& p) { return IsFor(p, plan); });
+  if (!now.empty() && (current == now.end() || !IsSameSchedule(*current, plan))) {
+    return absl::StrCat(text, "not what would be chosen now, ",
+                        current == now.end() ? "since sizes are cut otherwise" : current->algorithm,
+                        ": asked for by team replan, or older than the topology or the rules");
+  }
+  if (!ruling.algorithm.empty()) return absl::StrCat(text, "nothing else was compared");
+  const Alternative& cheapest = alternatives.front();
+  const uint32_t edges = static_cast<uint32_t>(UndirectedEdges(plan).size());
+  absl::StrAppend(&text, "by price, of ", alternatives.size(), " candidates: ");
+  if (total_ns <= cheapest.total_ns) {
+    absl::StrAppend(&text, "none is cheaper");
+  } else {
+    absl::StrAppend(
+        &text,
+        absl::StrFormat(
+            "%.1f %% above the cheapest, ",
+            100.0 * (static_cast<double>(total_ns) / static_cast<double>(std::max<int64_t>(cheapest.total_ns, 1)) - 1)),
+        Describe(cheapest), ", which needs ", cheapest.new_edges, " edges that no other plan has");
+  }
+  return absl::StrCat(text, "; of its own ", edges, " edges it shares ", edges - new_edges, " with other plans");
+}
+
+}  // namespace
+
 absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                              absl::Span<const std::string> node_names,
-                                             const schedule::CallArguments& arguments) const {
+                                             const schedule::CallArguments& arguments,
+                                             absl::Span<const schedule::Plan> now) const {
   ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
   Explanation explanation;
-  ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, costs, arguments));
+  PriceOptions price_options;
+  price_options.timeline = true;
+  ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, costs, arguments, price_options));
+  // Costs beyond what can be counted have no bound but this.
+  explanation.lower_bound_ns = CallLowerBoundNs(costs, shape, arguments).value_or(0);
   StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/true);
   ASSIGN_OR_RETURN(const std::vector<uint32_t> which, table.Candidates(plan.collective, plan.bytes_max));
+  const Ruling ruling = RulingFor(options_.rules, plan.collective, {plan.bytes_min, plan.bytes_max}, shape.size());
   std::vector<Candidate> every;
   RETURN_IF_ERROR(PriceCandidates(table.structures(), which,
                                   {shape, costs, arguments, plan.bytes_max, SegmentSizes(plan.bytes_max)}, &every)
                       .status());
+  EdgeSet others;
+  for (const schedule::Plan& other : now) {
+    if (!IsFor(other, plan)) others.merge(UndirectedEdges(other));
+  }
+  const auto count_new = [&](const schedule::Plan& of) {
+    const EdgeSet edges = UndirectedEdges(of);
+    return static_cast<uint32_t>(
+        std::count_if(edges.begin(), edges.end(), [&](const auto& edge) { return others.count(edge) == 0; }));
+  };
+  bool is_candidate = false;
   for (const Candidate& candidate : every) {
-    explanation.alternatives.push_back(
-        {table.structures()[candidate.structure].algorithm, candidate.segment_bytes, candidate.total_ns});
+    const Structure& structure = table.structures()[candidate.structure];
+    const schedule::Plan as_plan =
+        PlanOf(structure, plan.collective, plan.bytes_min, plan.bytes_max, candidate.segment_bytes);
+    const bool chosen = !is_candidate && IsSameSchedule(as_plan, plan);
+    is_candidate |= chosen;
+    explanation.alternatives.push_back({structure.algorithm, candidate.segment_bytes, candidate.total_ns,
+                                        structure.built_for_bytes, count_new(as_plan), chosen});
   }
   // A plan may have the tree of another collective or class, with which it shares edges.
-  const bool is_candidate =
-      std::any_of(explanation.alternatives.begin(), explanation.alternatives.end(), [&](const Alternative& other) {
-        return other.algorithm == plan.algorithm && other.segment_bytes == plan.segment_bytes &&
-               other.total_ns == explanation.prediction.total_ns;
-      });
   if (!is_candidate) {
-    explanation.alternatives.push_back({plan.algorithm, plan.segment_bytes, explanation.prediction.total_ns});
+    explanation.alternatives.push_back(
+        {plan.algorithm, plan.segment_bytes, explanation.prediction.total_ns, 0, count_new(plan), true});
   }
   std::stable_sort(explanation.alternatives.begin(), explanation.alternatives.end(),
                    [](const Alternative& a, const Alternative& b) { return a.total_ns < b.total_ns; });
+  explanation.why =
+      WhyChosen(plan, ruling, now, explanation.alternatives, explanation.prediction.total_ns, count_new(plan));
   const Drawing drawing(plan, shape, costs, arguments, explanation.prediction);
   explanation.text = drawing.Text();
   explanation.dot = drawing.Dot();
-  if (!explanation.alternatives.empty()) {
-    absl::StrAppend(&explanation.text, "candidates for this call:\n");
-    for (const Alternative& other : explanation.alternatives) {
-      absl::StrAppend(&explanation.text, "  ", other.algorithm);
-      if (other.segment_bytes > 0) absl::StrAppend(&explanation.text, ", segments of ", other.segment_bytes, " B");
-      absl::StrAppend(&explanation.text, ": ", FormatMicroseconds(other.total_ns), "\n");
-    }
+  absl::StrAppend(&explanation.text, "timeline:\n", drawing.Timeline());
+  const int64_t bound = explanation.lower_bound_ns;
+  absl::StrAppend(&explanation.text, "lower bound: ", FormatMicroseconds(bound));
+  if (bound > 0) {
+    absl::StrAppend(&explanation.text,
+                    absl::StrFormat(", of which the call takes %.2f times",
+                                    static_cast<double>(explanation.prediction.total_ns) / static_cast<double>(bound)));
+  }
+  absl::StrAppend(&explanation.text, "\nwhy: ", explanation.why, "\ncandidates for this call:\n");
+  for (const Alternative& other : explanation.alternatives) {
+    absl::StrAppend(&explanation.text, "  ", other.algorithm);
+    if (other.segment_bytes > 0) absl::StrAppend(&explanation.text, ", segments of ", other.segment_bytes, " B");
+    absl::StrAppend(&explanation.text, ": ", FormatMicroseconds(other.total_ns), ", ", other.new_edges, " new edges",
+                    other.chosen ? " *\n" : "\n");
   }
   return explanation;
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/cost_model.h"
+#include "planner/rules.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
 #include "planner/team_costs.h"
@@ -19,18 +20,13 @@
 
 namespace copse::planner {
 
-// Bytes, inclusive.
-struct SizeClass {
-  uint64_t bytes_min = 0;
-  uint64_t bytes_max = 0;
-  friend bool operator==(const SizeClass&, const SizeClass&) = default;
-};
-
 struct PlannerOptions {
-  // Algorithm by collective (names: structure.h), for all its size classes; others are chosen by price.
+  // Algorithm by collective (names: structure.h), for all its size classes; before rules.
   std::map<schedule::Collective, std::string> forced;
-  // Ascending, without gaps, from 0 to schedule::kMessageBytesMax. A barrier has one class, of 0 bytes. The defaults:
-  // one MP packet; one frame; segments.
+  // What they say nothing of is chosen by price. Checked, and without contradictions.
+  Rules rules;
+  // Cut further where rules begin and end. Ascending, without gaps, from 0 to schedule::kMessageBytesMax. A barrier has
+  // one class, of 0 bytes. The defaults: one MP packet; one frame; segments.
   std::vector<SizeClass> size_classes = {{0, 120}, {121, 8 * 1024}, {8 * 1024 + 1, schedule::kMessageBytesMax}};
   // Of the k-nomial and k-ary candidates; what exceeds the team is the flat tree and left out.
   std::vector<uint32_t> fanouts = {2, 3, 4, 8, 16, 32};
@@ -47,11 +43,16 @@ struct Alternative {
   std::string algorithm;
   uint32_t segment_bytes = 0;
   int64_t total_ns = 0;
+  uint64_t built_for_bytes = 0;  // as Structure
+  uint32_t new_edges = 0;        // that none of the team's other plans has
+  bool chosen = false;           // it is the plan that is explained
 };
 
 // How a call of a plan runs, for people and for tools.
 struct Explanation {
-  Prediction prediction;
+  Prediction prediction;                  // with its timeline
+  int64_t lower_bound_ns = 0;             // no plan is faster (call_bound.h)
+  std::string why;                        // this plan: one line
   std::vector<Alternative> alternatives;  // by price; the plan itself is among them if it is a candidate
   std::string text;                       // a tree drawn with box characters; critical nodes are marked
   std::string dot;                        // Graphviz
@@ -74,11 +75,12 @@ class Planner {
   absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamShape& shape,
                                                         absl::Span<const std::string> node_names) const;
 
-  // Prices the call, and every other candidate for it. `plan` must have been verified.
-  // Errors: as MakePlans and Price.
+  // Prices the call, and every other candidate for it, also those that MakePlans leaves to `best`. `plan` must have
+  // been verified; `now`: what MakePlans gives now, if that is known. Errors: as MakePlans and Price.
   absl::StatusOr<Explanation> Explain(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                       absl::Span<const std::string> node_names,
-                                      const schedule::CallArguments& arguments) const;
+                                      const schedule::CallArguments& arguments,
+                                      absl::Span<const schedule::Plan> now = {}) const;
 
   const PlannerOptions& options() const { return options_; }
 

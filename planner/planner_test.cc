@@ -193,6 +193,32 @@ TEST(MakePlansTest, RefusesForcedAlgorithmsThatCannot) {
   EXPECT_THAT(error(Collective::kBcast, "magic"), HasSubstr("algorithm: unknown (name=magic"));
 }
 
+TEST(MakePlansTest, RulesCutClassesAndDecideWithinThem) {
+  const Team team = MakeTeam(11);
+  const topology::Topology topology = Flat(team);
+  PlannerOptions options;
+  options.rules = {
+      {.collective = Collective::kBcast, .bytes_min = 1'000, .bytes_max = 20'000, .algorithm = "chain"},
+      {.collective = Collective::kBcast, .bytes_min = 10'000, .segment_bytes = 4'096},
+      {.collective = Collective::kReduce, .ranks_min = 12, .algorithm = "flat"},
+      {.collective = Collective::kBarrier, .algorithm = "bt"},
+  };
+  const auto plans = Planner(&topology, {}, options).MakePlans(team.shape, team.names);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok()) << schedule::VerifyPlans(*plans, team.shape);
+  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBarrier, 0)->algorithm, "bt");
+  EXPECT_NE(schedule::SelectPlan(*plans, Collective::kBcast, 999)->algorithm, "chain");
+  for (const uint64_t bytes : {1'000, 9'000, 20'000}) {
+    EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBcast, bytes)->algorithm, "chain") << bytes;
+  }
+  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBcast, 10'000)->segment_bytes, 4'096u);
+  EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBcast, 65'536)->segment_bytes, 4'096u);
+  EXPECT_EQ(std::count_if(plans->begin(), plans->end(),
+                          [](const schedule::Plan& p) { return p.collective == Collective::kReduce; }),
+            3)
+      << "the rule is for larger teams";
+}
+
 TEST(MakePlansTest, BiasSavesEdges) {
   const Team team = MakeTeam(64, 2);
   const topology::Topology topology = Flat(team);
@@ -367,6 +393,15 @@ TEST(ExplainTest, ShowsThePlanAndItsRivals) {
                        other.total_ns == explanation->prediction.total_ns;
     }
     EXPECT_TRUE(is_among_them);
+    EXPECT_EQ(std::count_if(explanation->alternatives.begin(), explanation->alternatives.end(),
+                            [](const Alternative& other) { return other.chosen; }),
+              1);
+    // Nothing that was priced is below the bound.
+    EXPECT_GT(explanation->lower_bound_ns, 0);
+    EXPECT_LE(explanation->lower_bound_ns, explanation->alternatives.front().total_ns);
+    EXPECT_THAT(explanation->why, HasSubstr("by price, of "));
+    EXPECT_FALSE(explanation->prediction.timeline.empty());
+    EXPECT_THAT(explanation->text, HasSubstr("| rank 17 on n8\n"));
     EXPECT_THAT(explanation->text, HasSubstr(absl::StrCat("plan ", plan.id.value(), ": ")));
     EXPECT_THAT(explanation->text, HasSubstr("candidates for this call:\n  "));
     EXPECT_THAT(explanation->dot, HasSubstr("digraph"));

@@ -140,6 +140,11 @@ absl::StatusOr<PlanExplanation> Coordinator::Impl::Explain(PlanId id) const {
   return plan_maker_->Explain(info.layout, info.plan);
 }
 
+absl::StatusOr<std::vector<std::string>> Coordinator::Impl::CriticalPath(PlanId id) const {
+  ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
+  return plan_maker_->CriticalPath(info.layout, info.plan);
+}
+
 // --- Status ---
 
 void Coordinator::Impl::QueryStatus(const std::vector<std::string>& nodes, absl::Duration timeout,

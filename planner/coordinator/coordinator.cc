@@ -214,6 +214,9 @@ absl::StatusOr<TeamInfo> Coordinator::Team(TeamId team) const { return impl_->Fi
 std::vector<PlanInfo> Coordinator::Plans() const { return impl_->Plans(); }
 absl::StatusOr<PlanInfo> Coordinator::Plan(PlanId plan) const { return impl_->FindPlan(plan); }
 absl::StatusOr<PlanExplanation> Coordinator::Explain(PlanId plan) const { return impl_->Explain(plan); }
+absl::StatusOr<std::vector<std::string>> Coordinator::CriticalPath(PlanId plan) const {
+  return impl_->CriticalPath(plan);
+}
 absl::Status Coordinator::SetDraining(const std::string& node, bool draining) {
   return impl_->SetDraining(node, draining);
 }

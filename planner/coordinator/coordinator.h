@@ -133,6 +133,7 @@ class Coordinator {
   std::vector<PlanInfo> Plans() const;  // by id
   absl::StatusOr<PlanInfo> Plan(PlanId plan) const;
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
+  absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
 
   absl::Status SetDraining(const std::string& node, bool draining);
   absl::Status BreakTeam(TeamId team, const std::string& why);

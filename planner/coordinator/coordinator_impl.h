@@ -50,6 +50,7 @@ class Coordinator::Impl {
   std::vector<PlanInfo> Plans() const;
   absl::StatusOr<PlanInfo> FindPlan(PlanId plan) const;
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
+  absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
   absl::Status SetDraining(const std::string& node, bool draining);
   absl::Status BreakTeam(TeamId team, const std::string& why);
   void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done,

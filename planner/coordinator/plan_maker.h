@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,6 +37,13 @@ class PlanMaker {
   virtual absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
                                                                 const PlanOptions& options) = 0;
   virtual absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) = 0;
+  // Of an explanation, which costs a comparison of all candidates, the critical path alone.
+  virtual absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
+                                                                const schedule::Plan& plan) {
+    absl::StatusOr<PlanExplanation> explanation = Explain(layout, plan);
+    if (!explanation.ok()) return explanation.status();
+    return std::move(explanation->critical_path);
+  }
 };
 
 }  // namespace copse::coordinator

@@ -218,11 +218,11 @@ grpc::ServerUnaryReactor* AdminService::ListPlans(grpc::CallbackServerContext* c
       if (request->team() != 0 && info.layout.id.value() != request->team()) continue;
       v1::PlanRow* row = reply->add_plans();
       FillPlan(info, row);
-      // A critical path costs a prediction of every candidate: for a list, only where that is quick.
+      // A critical path costs a prediction: for a list, only where that is quick.
       if (info.plan.node_count > kListedPathNodesMax) continue;
-      const auto explanation = coordinator_->Explain(info.plan.id);
-      if (!explanation.ok()) continue;
-      for (const std::string& node : explanation->critical_path) row->add_critical_path(rpc::ToUtf8(node));
+      const auto path = coordinator_->CriticalPath(info.plan.id);
+      if (!path.ok()) continue;
+      for (const std::string& node : *path) row->add_critical_path(rpc::ToUtf8(node));
     }
     done(absl::OkStatus());
   });
@@ -234,10 +234,9 @@ grpc::ServerUnaryReactor* AdminService::ShowPlan(grpc::CallbackServerContext* co
     const auto info = coordinator_->Plan(PlanId(request->id()));
     if (!info.ok()) return done(info.status());
     FillPlan(*info, reply->mutable_plan());
-    const auto explanation = coordinator_->Explain(PlanId(request->id()));
-    if (!explanation.ok()) return done(explanation.status());
-    for (const std::string& node : explanation->critical_path)
-      reply->mutable_plan()->add_critical_path(rpc::ToUtf8(node));
+    const auto path = coordinator_->CriticalPath(PlanId(request->id()));
+    if (!path.ok()) return done(path.status());
+    for (const std::string& node : *path) reply->mutable_plan()->add_critical_path(rpc::ToUtf8(node));
     done(absl::OkStatus());
   });
 }

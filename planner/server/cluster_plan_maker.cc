@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/server/cluster_plan_maker.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -12,13 +10,12 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "planner/cost_model.h"
+#include "planner/schedule/plan.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
 
 namespace copse::planner {
 namespace {
-
-constexpr int kRulesVersion = 1;
 
 std::vector<std::string> NamesOf(const schedule::TeamLayout& layout) {
   std::vector<std::string> names;
@@ -30,64 +27,57 @@ bool AnyDrains(const std::vector<std::string>& names, const std::set<std::string
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return draining.count(name) != 0; });
 }
 
-// Errors of one rules file.
-class RulesParser {
- public:
-  explicit RulesParser(std::string_view filename) : filename_(filename) {}
-
-  absl::StatusOr<Rules> Parse(const YAML::Node& root) const {
-    Rules rules;
-    if (root.IsNull()) return rules;
-    if (!root.IsMap()) return Error(root, "not a map of keys");
-    if (!root["version"]) return Error(root, absl::StrCat("no version (limit=", kRulesVersion, ")"));
-    if (root["version"].Scalar() != absl::StrCat(kRulesVersion)) {
-      return Error(root["version"],
-                   absl::StrCat("version (version=", root["version"].Scalar(), ", limit=", kRulesVersion, ")"));
-    }
-    for (const auto& entry : root) {
-      const std::string key = entry.first.Scalar();
-      if (key == "version") continue;
-      if (key != "rules") return Error(entry.first, absl::StrCat("unknown key (key=", key, ")"));
-      if (!entry.second.IsSequence()) return Error(entry.second, "rules: not a list");
-      for (const YAML::Node& rule : entry.second) RETURN_IF_ERROR(Add(rule, &rules));
-    }
-    return rules;
+// Each node once in a row.
+std::vector<std::string> NodesOf(const std::vector<PathStep>& path, const std::vector<std::string>& names) {
+  std::vector<std::string> nodes;
+  for (const PathStep& step : path) {
+    const std::string& name = names[step.node.value()];
+    if (nodes.empty() || nodes.back() != name) nodes.push_back(name);
   }
+  return nodes;
+}
 
-  absl::Status Error(int line, const std::string& what) const {
-    return absl::InvalidArgumentError(absl::StrCat(filename_, ":", line, ": ", what));
-  }
+// Who the members are, where their ranks live, and what was asked for.
+std::string KeyOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options) {
+  std::string key =
+      absl::StrCat(options.algorithm, "|", options.collective.has_value() ? static_cast<int>(*options.collective) : -1);
+  for (const schedule::TeamNode& node : layout.nodes) absl::StrAppend(&key, "|", node.name);
+  for (const NodeIndex node : layout.shape.node_of_rank) absl::StrAppend(&key, ",", node.value());
+  return key;
+}
 
- private:
-  absl::Status Error(const YAML::Node& node, const std::string& what) const {
-    return Error(node.Mark().line + 1, what);
-  }
+// Steps of a timeline that go into JSON; a line a rank has no more than what fits.
+constexpr size_t kTimelineStepsMax = 20'000;
 
-  absl::Status Add(const YAML::Node& rule, Rules* rules) const {
-    if (!rule.IsMap()) return Error(rule, "rule: not a map of keys");
-    for (const auto& entry : rule) {
-      const std::string key = entry.first.Scalar();
-      if (key != "collective" && key != "algorithm")
-        return Error(entry.first, absl::StrCat("rule: unknown key (key=", key, ")"));
+nlohmann::json TimelineJson(const Explanation& explanation, const schedule::TeamShape& shape,
+                            const std::vector<std::string>& names) {
+  const schedule::ShapeIndex index(shape);
+  std::vector<nlohmann::json> steps(shape.size(), nlohmann::json::array());
+  size_t left = kTimelineStepsMax;
+  for (const PathStep& step : explanation.prediction.timeline) {
+    for (const Rank rank : index.RanksOf(step.node)) {
+      if (left == 0 || (step.rank.has_value() && *step.rank != rank)) continue;
+      --left;
+      nlohmann::json json = {{"by", step.rank.has_value() ? "rank" : "daemon"},
+                             {"what", step.what},
+                             {"start_us", static_cast<double>(step.start_ns) / 1e3},
+                             {"end_us", static_cast<double>(step.end_ns) / 1e3}};
+      if (step.peer.has_value()) json["peer"] = names[step.peer->value()];
+      steps[rank.value()].push_back(std::move(json));
     }
-    if (!rule["collective"] || !rule["algorithm"]) return Error(rule, "rule: needs collective and algorithm");
-    const std::string name = rule["collective"].Scalar();
-    const auto collective = schedule::CollectiveFromName(name);
-    if (!collective) return Error(rule["collective"], absl::StrCat("rule: unknown collective (collective=", name, ")"));
-    const std::string algorithm = rule["algorithm"].Scalar();
-    if (const absl::Status checked = CheckAlgorithm(algorithm, *collective); !checked.ok()) {
-      return Error(rule["algorithm"], absl::StrCat("rule: ", checked.message()));
-    }
-    if (!rules->emplace(*collective, algorithm).second) {
-      return Error(rule, absl::StrCat("rule: a second one for this collective (collective=", name, ")"));
-    }
-    return absl::OkStatus();
   }
+  nlohmann::json timeline = nlohmann::json::array();
+  for (uint32_t r = 0; r < shape.size(); ++r) {
+    timeline.push_back({{"rank", r},
+                        {"node", names[index.NodeOf(Rank(r)).value()]},
+                        {"done_us", static_cast<double>(explanation.prediction.completion_ns[r]) / 1e3},
+                        {"steps", std::move(steps[r])}});
+  }
+  return timeline;
+}
 
-  const std::string filename_;
-};
-
-std::string ExplanationJson(const Explanation& explanation, const std::vector<std::string>& names) {
+std::string ExplanationJson(const Explanation& explanation, const schedule::TeamShape& shape,
+                            const std::vector<std::string>& names) {
   nlohmann::json json;
   json["predicted_us"] = static_cast<double>(explanation.prediction.total_ns) / 1e3;
   for (size_t r = 0; r < explanation.prediction.completion_ns.size(); ++r) {
@@ -103,20 +93,20 @@ std::string ExplanationJson(const Explanation& explanation, const std::vector<st
     json["alternatives"].push_back({{"algorithm", other.algorithm},
                                     {"segment_bytes", other.segment_bytes},
                                     {"us", static_cast<double>(other.total_ns) / 1e3}});
+    json["candidates"].push_back({{"algorithm", other.algorithm},
+                                  {"segment_bytes", other.segment_bytes},
+                                  {"built_for_bytes", other.built_for_bytes},
+                                  {"us", static_cast<double>(other.total_ns) / 1e3},
+                                  {"new_edges", other.new_edges},
+                                  {"chosen", other.chosen}});
   }
+  json["lower_bound_us"] = static_cast<double>(explanation.lower_bound_ns) / 1e3;
+  json["why"] = explanation.why;
+  json["timeline"] = TimelineJson(explanation, shape, names);
   return json.dump();
 }
 
 }  // namespace
-
-absl::StatusOr<Rules> ParseRules(std::string_view text, std::string_view filename) {
-  const RulesParser parser(filename);
-  try {
-    return parser.Parse(YAML::Load(std::string(text)));
-  } catch (const YAML::Exception& e) {
-    return parser.Error(e.mark.line + 1, e.msg);
-  }
-}
 
 absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names,
                                                    std::vector<std::string>* added) {
@@ -183,10 +173,49 @@ absl::StatusOr<topology::Topology> ClusterPlanMaker::WeightedTopologyWith(const 
 
 absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const schedule::TeamLayout& layout,
                                                                         const coordinator::PlanOptions& options) {
+  std::string key = KeyOf(layout, options);
+  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+    if (it->key != key) continue;
+    kept_.splice(kept_.begin(), kept_, it);
+    return it->plans;
+  }
+  ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, MakeNewPlans(layout, options));
+  ++sets_made_;
+  Keep(std::move(key), plans);
+  return plans;
+}
+
+void ClusterPlanMaker::Keep(std::string key, const std::vector<schedule::Plan>& plans) {
+  size_t neighbours = 0;
+  for (const schedule::Plan& plan : plans) {
+    for (const auto& of : plan.neighbours) neighbours += of.size();
+    for (const auto& of : plan.steps) neighbours += of.size();
+  }
+  if (neighbours > kKeptNeighboursMax) return;
+  kept_.push_front({std::move(key), plans, neighbours});
+  size_t sum = 0, count = 0;
+  auto it = kept_.begin();
+  while (it != kept_.end() && ++count <= kKeptPlanSetsMax && (sum += it->neighbours) <= kKeptNeighboursMax) ++it;
+  kept_.erase(it, kept_.end());
+}
+
+absl::StatusOr<bool> ClusterPlanMaker::WouldDiffer(const schedule::TeamLayout& layout,
+                                                   const std::vector<schedule::Plan>& plans) {
+  ASSIGN_OR_RETURN(std::vector<schedule::Plan> fresh, MakePlans(layout, {}));
+  if (fresh.size() != plans.size()) return true;
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    fresh[i].id = plans[i].id;
+    fresh[i].predicted_us = plans[i].predicted_us;
+  }
+  return fresh != plans;
+}
+
+absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const schedule::TeamLayout& layout,
+                                                                           const coordinator::PlanOptions& options) {
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const topology::Topology topology, WeightedTopologyWith(names));
   PlannerOptions planner_options;
-  planner_options.forced = model_.rules;
+  planner_options.rules = model_.rules;
   if (!options.algorithm.empty()) {
     for (int c = 0; c < schedule::kCollectiveCount; ++c) {
       const auto collective = static_cast<schedule::Collective>(c);
@@ -241,15 +270,28 @@ absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const sch
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
   const schedule::CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
+  // Rules of today may be impossible for the team; then there is nothing to compare with.
+  const absl::StatusOr<std::vector<schedule::Plan>> now = MakePlans(layout, {});
+  PlannerOptions planner_options;
+  planner_options.rules = model_.rules;
   ASSIGN_OR_RETURN(const Explanation explanation,
-                   Planner(&topology, topology.costs()).Explain(plan, layout.shape, names, arguments));
+                   Planner(&topology, topology.costs(), planner_options)
+                       .Explain(plan, layout.shape, names, arguments,
+                                now.ok() ? absl::MakeConstSpan(*now) : absl::Span<const schedule::Plan>()));
   coordinator::PlanExplanation result{
-      .text = explanation.text, .dot = explanation.dot, .json = ExplanationJson(explanation, names)};
-  for (const PathStep& step : explanation.prediction.critical_path) {
-    const std::string& name = names[step.node.value()];
-    if (result.critical_path.empty() || result.critical_path.back() != name) result.critical_path.push_back(name);
-  }
+      .text = explanation.text, .dot = explanation.dot, .json = ExplanationJson(explanation, layout.shape, names)};
+  result.critical_path = NodesOf(explanation.prediction.critical_path, names);
   return result;
+}
+
+absl::StatusOr<std::vector<std::string>> ClusterPlanMaker::CriticalPath(const schedule::TeamLayout& layout,
+                                                                        const schedule::Plan& plan) {
+  const std::vector<std::string> names = NamesOf(layout);
+  ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, topology, topology.costs()));
+  ASSIGN_OR_RETURN(const Prediction prediction,
+                   Price(plan, layout.shape, costs, {.collective = plan.collective, .count = plan.bytes_max}));
+  return NodesOf(prediction.critical_path, names);
 }
 
 }  // namespace copse::planner

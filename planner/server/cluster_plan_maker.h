@@ -4,30 +4,23 @@
 #ifndef COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_
 #define COPSE_PLANNER_SERVER_CLUSTER_PLAN_MAKER_H_
 
+#include <cstddef>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "planner/coordinator/plan_maker.h"
 #include "planner/planner.h"
+#include "planner/rules.h"
 #include "planner/topology/topology.h"
 
 namespace copse::planner {
-
-// Forced algorithms by collective.
-using Rules = std::map<schedule::Collective, std::string>;
-
-// The rules file:
-//     version: 1
-//     rules:
-//       - {collective: allreduce, algorithm: knomial-4}
-// INVALID_ARGUMENT "file:line: what: why (thing=value)": unknown key, collective or algorithm, two rules for one
-// collective.
-absl::StatusOr<Rules> ParseRules(std::string_view text, std::string_view filename);
 
 struct ClusterModel {
   // Without one, all nodes hang on one switch.
@@ -51,19 +44,36 @@ inline constexpr int64_t kDrainingWeight = 8;
 absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names,
                                                    std::vector<std::string>* added = nullptr);
 
-// The first time that a node is not in the topology is logged.
-// Thread-compatible: the planner's thread only.
+// Plan sets that are kept, and neighbours in all of them together: teams of the same members are planned once.
+inline constexpr size_t kKeptPlanSetsMax = 64;
+inline constexpr size_t kKeptNeighboursMax = size_t{1} << 22;
+
+// Plans are kept until topology, rules, cores or draining nodes change, so that teams with the same members, in the
+// same order, are planned once. The first time that a node is not in the topology is logged. Thread-compatible: the
+// planner's thread only.
 class ClusterPlanMaker : public coordinator::PlanMaker {
  public:
   explicit ClusterPlanMaker(ClusterModel model) : model_(std::move(model)) {}
-  void SetRules(Rules rules) { model_.rules = std::move(rules); }
-  void SetTopology(std::optional<topology::Topology> topology) { model_.topology = std::move(topology); }
+  void SetRules(Rules rules) {
+    model_.rules = std::move(rules);
+    kept_.clear();
+  }
+  void SetTopology(std::optional<topology::Topology> topology) {
+    model_.topology = std::move(topology);
+    kept_.clear();
+  }
   // A daemon says how many cores its node has: that counts where the topology says nothing.
-  void SetCores(const std::string& node, uint32_t cores) { model_.announced_cores[node] = cores; }
+  void SetCores(const std::string& node, uint32_t cores) {
+    if (std::exchange(model_.announced_cores[node], cores) != cores) kept_.clear();
+  }
   // Whether it is being drained. True if that is new.
   bool SetDraining(const std::string& node, bool draining) {
-    return draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
+    const bool is_new = draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
+    if (is_new) kept_.clear();
+    return is_new;
   }
+  // How many plan sets were made, not found.
+  uint64_t sets_made() const { return sets_made_; }
   const ClusterModel& model() const { return model_; }
   const std::optional<topology::Topology>& topology() const { return model_.topology; }
 
@@ -72,10 +82,16 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout,
                                                        const schedule::Plan& plan) override;
 
+  absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
+                                                        const schedule::Plan& plan) override;
+
   // By how many times the call is faster, for which new plans would gain most over `plans`, by their predictions. 1:
   // for none. Nodes that drain count as while plans are made. Errors: as MakePlans; a plan that cannot be priced any
   // more.
   absl::StatusOr<double> GainOfReplanning(const schedule::TeamLayout& layout, const std::vector<schedule::Plan>& plans);
+
+  // Whether new plans would be others than `plans`, ids and predictions aside. Errors: as MakePlans.
+  absl::StatusOr<bool> WouldDiffer(const schedule::TeamLayout& layout, const std::vector<schedule::Plan>& plans);
 
   // As ClusterTopology.
   absl::StatusOr<topology::Topology> TopologyWith(const std::vector<std::string>& names);
@@ -84,8 +100,20 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   // TopologyWith, where nodes that drain are slow.
   absl::StatusOr<topology::Topology> WeightedTopologyWith(const std::vector<std::string>& names);
 
+  struct Kept {
+    std::string key;  // members and options
+    std::vector<schedule::Plan> plans;
+    size_t neighbours = 0;
+  };
+
+  absl::StatusOr<std::vector<schedule::Plan>> MakeNewPlans(const schedule::TeamLayout& layout,
+                                                           const coordinator::PlanOptions& options);
+  void Keep(std::string key, const std::vector<schedule::Plan>& plans);
+
   ClusterModel model_;
   std::set<std::string> unknown_;  // logged before
+  std::list<Kept> kept_;           // the last used first
+  uint64_t sets_made_ = 0;
 };
 
 }  // namespace copse::planner

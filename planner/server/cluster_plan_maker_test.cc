@@ -18,41 +18,6 @@ schedule::TeamLayout Layout(uint32_t nodes) {
   return layout;
 }
 
-TEST(ParseRulesTest, OneAlgorithmACollective) {
-  const auto rules =
-      ParseRules("version: 1\nrules:\n  - {collective: allreduce, algorithm: knomial-4}\n", "rules.yaml");
-  ASSERT_TRUE(rules.ok()) << rules.status();
-  EXPECT_EQ(*rules, (Rules{{schedule::Collective::kAllreduce, "knomial-4"}}));
-  EXPECT_TRUE(ParseRules("", "rules.yaml")->empty());
-}
-
-struct BadRules {
-  const char* text;
-  const char* word;
-};
-class BadRulesTest : public testing::TestWithParam<BadRules> {};
-TEST_P(BadRulesTest, AreRefusedWithTheLine) {
-  const auto refused = ParseRules(GetParam().text, "rules.yaml").status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(refused.message().find(GetParam().word), absl::string_view::npos) << refused;
-  EXPECT_EQ(refused.message().find("rules.yaml:"), 0u) << refused;
-}
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, BadRulesTest,
-    testing::Values(
-        BadRules{"- 1\n", "not a map"}, BadRules{"rules: []\n", "version"}, BadRules{"version: 2\n", "version=2"},
-        BadRules{"version: 1\nrule: []\n", "rules.yaml:2: unknown key (key=rule)"},
-        BadRules{"version: 1\nrules: 3\n", "not a list"}, BadRules{"version: 1\nrules: [3]\n", "not a map"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast}\n", "rules.yaml:3: rule: needs"},
-        BadRules{"version: 1\nrules:\n - {collective: x, algorithm: flat}\n", "collective=x"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: bush}\n", "bush"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: dissemination}\n", "cannot carry"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, size: 3}\n", "key=size"},
-        BadRules{
-            "version: 1\nrules:\n - {collective: bcast, algorithm: flat}\n - {collective: bcast, algorithm: flat}\n",
-            "rules.yaml:4: rule: a second one"},
-        BadRules{"version: [1\n", "rules.yaml:"}));
-
 TEST(ClusterPlanMakerTest, PlansPassTheVerifierWithAndWithoutTopology) {
   const auto topology = topology::ParseTopologyYaml(
       "version: 1\nswitches:\n  - {name: core}\n  - {name: r1, parent: core, latency: 1ms}\nnodes:\n"
@@ -109,7 +74,8 @@ TEST(ClusterPlanMakerTest, UnknownNodesShareThisMachineIfOnlyItCanReachThePlanne
 }
 
 TEST(ClusterPlanMakerTest, WhatIsAskedForComesBeforeRules) {
-  ClusterPlanMaker maker({.rules = {{schedule::Collective::kBcast, "flat"}, {schedule::Collective::kReduce, "flat"}}});
+  ClusterPlanMaker maker({.rules = {{.collective = schedule::Collective::kBcast, .algorithm = "flat"},
+                                    {.collective = schedule::Collective::kReduce, .algorithm = "flat"}}});
   const auto plans = maker.MakePlans(Layout(9), {.algorithm = "kary-2", .collective = schedule::Collective::kBcast});
   ASSERT_TRUE(plans.ok()) << plans.status();
   for (const schedule::Plan& plan : *plans) {
@@ -170,6 +136,63 @@ TEST(ClusterPlanMakerTest, ANodeThatDrainsIsSlowWhilePlansAreMadeAndNotInPredict
     }
     EXPECT_EQ(*maker.GainOfReplanning(layout, *before), 1);
   }
+}
+
+TEST(ClusterPlanMakerTest, TheSameMembersArePlannedOnce) {
+  ClusterPlanMaker maker({});
+  const auto first = maker.MakePlans(Layout(9), {}), again = maker.MakePlans(Layout(9), {});
+  ASSERT_TRUE(first.ok() && again.ok()) << first.status();
+  EXPECT_EQ(*first, *again);
+  EXPECT_EQ(maker.sets_made(), 1u);
+  ASSERT_TRUE(maker.MakePlans(Layout(8), {}).ok());
+  ASSERT_TRUE(maker.MakePlans(Layout(9), {.algorithm = "flat"}).ok());
+  EXPECT_EQ(maker.sets_made(), 3u);
+  EXPECT_EQ(*maker.WouldDiffer(Layout(9), *first), false);
+  EXPECT_EQ(maker.sets_made(), 3u);
+  // Whatever plans are made from changes: they are made again.
+  maker.SetRules({{.collective = schedule::Collective::kBcast, .algorithm = "bt"}});
+  EXPECT_EQ(*maker.WouldDiffer(Layout(9), *first), true);
+  EXPECT_EQ(maker.sets_made(), 4u);
+  maker.SetCores("n3", 4);
+  ASSERT_TRUE(maker.MakePlans(Layout(9), {}).ok());
+  maker.SetCores("n3", 4);
+  ASSERT_TRUE(maker.MakePlans(Layout(9), {}).ok());
+  EXPECT_EQ(maker.sets_made(), 5u);
+  maker.SetDraining("n3", true);
+  ASSERT_TRUE(maker.MakePlans(Layout(9), {}).ok());
+  EXPECT_EQ(maker.sets_made(), 6u);
+  // Few are kept.
+  for (uint32_t nodes = 1; nodes <= kKeptPlanSetsMax + 1; ++nodes) {
+    ASSERT_TRUE(maker.MakePlans(Layout(2 + nodes % 2), {.algorithm = "kary-" + std::to_string(nodes + 1)}).ok());
+  }
+  const uint64_t made = maker.sets_made();
+  ASSERT_TRUE(maker.MakePlans(Layout(9), {}).ok());
+  EXPECT_EQ(maker.sets_made(), made + 1);
+}
+
+TEST(ClusterPlanMakerTest, ExplainsWithBoundTimelineCandidatesAndReason) {
+  ClusterPlanMaker maker({.rules = {{.collective = schedule::Collective::kReduce,
+                                     .bytes_min = 1'000,
+                                     .algorithm = "knomial-3",
+                                     .source = "rules.yaml:7"}}});
+  const schedule::TeamLayout layout = Layout(9);
+  const auto plans = maker.MakePlans(layout, {});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  for (const schedule::Plan& plan : *plans) {
+    const auto explained = maker.Explain(layout, plan);
+    ASSERT_TRUE(explained.ok()) << explained.status();
+    const bool ruled = plan.collective == schedule::Collective::kReduce && plan.bytes_min >= 1'000;
+    EXPECT_EQ(explained->text.find("rules.yaml:7") != std::string::npos, ruled) << explained->text;
+    EXPECT_EQ(explained->text.find("by price, of ") != std::string::npos, !ruled) << explained->text;
+    for (const char* key : {"lower_bound_us", "candidates", "timeline", "why", "alternatives", "ranks"}) {
+      EXPECT_NE(explained->json.find("\"" + std::string(key) + "\""), std::string::npos) << key;
+    }
+    EXPECT_EQ(*maker.CriticalPath(layout, plan), explained->critical_path);
+  }
+  // A plan that nobody would choose.
+  const auto forced = maker.MakePlans(layout, {.algorithm = "chain", .collective = schedule::Collective::kBcast});
+  ASSERT_TRUE(forced.ok()) << forced.status();
+  EXPECT_NE(maker.Explain(layout, (*forced)[1])->text.find("not what would be chosen now"), std::string::npos);
 }
 
 TEST(ClusterPlanMakerTest, AnExchangeForAllIsUsedWhereItCanBe) {

@@ -220,7 +220,7 @@ void PlannerProcess::Reload() {
       COPSE_LOG(kError, "reload: ", opened.message());
     }
     coordinator_->SetTimeouts(settings->live.coordinator);
-    plan_maker_.SetRules(std::move(settings->live.model.rules));
+    topologies_->ApplyRules(std::move(settings->live.model.rules));
     const absl::Status applied = topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
     if (!applied.ok()) COPSE_LOG(kError, "reload: the topology stays as it was: ", applied.message());
     start_.config = std::move(config);

@@ -12,10 +12,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <thread>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/version.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/plan.h"
 #include "planner/server/topology_history.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
@@ -32,10 +35,11 @@ std::string TestFile(const std::string& name) {
 // One life of a planner, until it is told to end.
 class Life {
  public:
-  explicit Life(const std::string& state, const std::string& topology = "") {
+  explicit Life(const std::string& state, const std::string& topology = "", const std::string& rules = "") {
     const std::string port_file = TestFile("port");
     config::Config config = NewConfig();
-    config::Sources sources{.settings = {"listen=127.0.0.1:0", "state=" + state, "topology=" + topology}};
+    config::Sources sources{
+        .settings = {"listen=127.0.0.1:0", "state=" + state, "topology=" + topology, "rules=" + rules}};
     EXPECT_TRUE(config.Load(sources).ok());
     auto process = PlannerProcess::Start({*ReadSettings(config), config, sources, port_file});
     EXPECT_TRUE(process.ok()) << process.status();
@@ -86,6 +90,12 @@ class PlayedDaemon {
     v1::ToDaemon proto;
     EXPECT_TRUE(stream_->Read(&proto));
     auto message = rpc::FromProto(proto);
+    // Who lists teams has the planner ask for calls; it goes on without an answer.
+    while (message.ok() && std::holds_alternative<schedule::StatusQuery>(*message) &&
+           !std::is_same_v<T, schedule::StatusQuery>) {
+      EXPECT_TRUE(stream_->Read(&proto));
+      message = rpc::FromProto(proto);
+    }
     EXPECT_TRUE(message.ok()) << message.status();
     EXPECT_TRUE(message.ok() && std::holds_alternative<T>(*message)) << proto.ShortDebugString();
     return message.ok() && std::holds_alternative<T>(*message) ? std::get<T>(*message) : T();
@@ -236,6 +246,58 @@ void ReloadUntil(const Life& life, size_t versions) {
   while (Versions(life).size() < versions && absl::Now() < deadline) {
   }
   ASSERT_EQ(Versions(life).size(), versions);
+}
+
+TEST(PlannerProcessTest, RulesThatChangedSwitchTheTeamsThatTheyConcern) {
+  const std::string rules = TestFile("rules.yaml");
+  const auto write = [&](const std::string& text) { std::ofstream(rules) << "version: 1\n" << text; };
+  write("");
+  Life life("", "", rules);
+  PlayedDaemon daemon(life);
+  daemon.Send(schedule::Register{.node = Announcement()});
+  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  daemon.Send(schedule::JoinTeam{.request = 5, .identity = {.uid = 1, .name = "alone"}, .rank = Rank(0), .size = 1});
+  // Takes part in a switch; gives the algorithm of broadcasts.
+  const auto switch_over = [&](uint32_t epoch) {
+    const auto prepare = daemon.Await<schedule::Prepare>();
+    EXPECT_EQ(prepare.epoch, EpochId(epoch));
+    daemon.Send(schedule::PrepareReply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true});
+    EXPECT_EQ(daemon.Await<schedule::Commit>().epoch, prepare.epoch);
+    daemon.Send(schedule::CommitReply{.team = prepare.layout.id, .epoch = prepare.epoch});
+    std::string algorithm;
+    for (const std::string& encoded : prepare.plans) {
+      const auto plan = schedule::DecodePlan(encoded);
+      EXPECT_TRUE(plan.ok()) << plan.status();
+      if (plan.ok() && plan->collective == schedule::Collective::kBcast) algorithm = plan->algorithm;
+    }
+    return algorithm;
+  };
+  const auto await_epoch = [&](uint32_t epoch) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    const auto runs = [&] {
+      const v1::ListTeamsReply teams = Teams(life);
+      return teams.teams_size() == 1 && teams.teams(0).state() == "ready" && teams.teams(0).epoch() == epoch;
+    };
+    while (!runs() && absl::Now() < deadline) {
+    }
+    EXPECT_TRUE(runs());
+  };
+  EXPECT_EQ(switch_over(1), "flat");
+  await_epoch(1);
+  write("rules: [{collective: bcast, algorithm: bt}]\n");
+  kill(getpid(), SIGHUP);
+  EXPECT_EQ(switch_over(2), "bt");
+  await_epoch(2);
+  // What is for other teams, and a file that is refused, switch nothing: the next epoch is that of the last file.
+  write("rules: [{collective: bcast, algorithm: bt}, {collective: reduce, ranks_min: 2, algorithm: bt}]\n");
+  kill(getpid(), SIGHUP);
+  EXPECT_EQ(Versions(life).size(), 0u);
+  write("rules: [{collective: bcast, algorithm: ft}, {collective: bcast, algorithm: bt}]\n");
+  kill(getpid(), SIGHUP);
+  EXPECT_EQ(Versions(life).size(), 0u);
+  write("rules: [{collective: bcast, algorithm: chain}]\n");
+  kill(getpid(), SIGHUP);
+  EXPECT_EQ(switch_over(3), "chain");
 }
 
 TEST(PlannerProcessTest, AnImportOutlivesThePlanner) {

@@ -5,16 +5,19 @@
 
 #include "absl/strings/match.h"
 #include "base/check.h"
-#include "planner/server/cluster_plan_maker.h"
+#include "planner/server/rules_file.h"
 #include "tools/fuzzing/target.h"
 
 namespace copse::fuzzing {
 
 std::vector<std::string> Seeds() {
-  return {"version: 1\nrules:\n  - {collective: allreduce, algorithm: knomial-4}\n",
-          "version: 1\nrules:\n  - {collective: barrier, algorithm: dissemination}\n"
-          "  - {collective: bcast, algorithm: kary-2}\n",
-          "{version: 1, rules: [&a {collective: bcast, algorithm: flat}, *a]}\n"};
+  return {
+      "version: 1\nrules:\n  - {collective: allreduce, algorithm: knomial-4}\n",
+      "version: 1\nrules:\n  - {collective: barrier, algorithm: dissemination}\n"
+      "  - {collective: bcast, algorithm: kary-2}\n",
+      "version: 1\nrules:\n  - {collective: bcast, bytes_min: 1, bytes_max: 9000, ranks_max: 7, segment_bytes: 1024}\n"
+      "  - {collective: bcast, ranks_min: 8, algorithm: best}\n",
+      "{version: 1, rules: [&a {collective: bcast, algorithm: flat}, *a]}\n"};
 }
 
 void OneInput(std::string_view bytes) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "planner/server/rules_file.h"
 #include "planner/topology/topology_yaml.h"
 #include "rpc/credentials.h"
 

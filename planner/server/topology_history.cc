@@ -112,8 +112,39 @@ std::vector<TeamId> TopologyHistory::Concerned(const ClusterModel& before, const
   return concerned;
 }
 
+bool TopologyHistory::WouldChange(TeamId team) const {
+  const auto info = coordinator_->Team(team);
+  if (!info.ok()) return true;
+  std::vector<schedule::Plan> plans;
+  for (coordinator::PlanInfo& plan : coordinator_->Plans()) {
+    if (plan.layout.id == team) plans.push_back(std::move(plan.plan));
+  }
+  const absl::StatusOr<bool> differ = plan_maker_->WouldDiffer(info->layout, plans);
+  return !differ.ok() || *differ;
+}
+
+void TopologyHistory::ApplyRules(Rules rules) {
+  const Rules before = plan_maker_->model().rules;
+  if (before == rules) return;
+  plan_maker_->SetRules(rules);
+  const auto said_of = [](const Rules& all, uint32_t ranks) {
+    Rules found;
+    for (const Rule& rule : all) {
+      if (rule.IsForTeam(ranks)) found.push_back(rule);
+    }
+    return found;
+  };
+  std::vector<TeamId> teams;
+  for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
+    if (info.state != "ready" || info.layout.parent != TeamId{0}) continue;
+    if (said_of(before, info.size) != said_of(rules, info.size)) teams.push_back(info.layout.id);
+  }
+  Switch(std::move(teams), kReplanIfOthers, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
+}
+
 // What cannot be judged is left to ReplanTeam.
 bool TopologyHistory::IsWorthSwitching(TeamId team, double gain_min) const {
+  if (gain_min == kReplanIfOthers) return WouldChange(team);
   if (gain_min <= 1) return true;
   const auto info = coordinator_->Team(team);
   if (!info.ok()) return true;

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "planner/coordinator/coordinator.h"
+#include "planner/rules.h"
 #include "planner/server/cluster_plan_maker.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_store.h"
@@ -27,6 +28,8 @@ namespace copse::planner {
 // How many versions are kept. The newest of the configuration's file is kept longer, since the file is compared to it.
 inline constexpr size_t kTopologyVersionsMax = 64;
 
+// A gain that stands for: whenever new plans are others, however fast.
+inline constexpr double kReplanIfOthers = 0;
 // For measured topologies, whose figures are others every time: a team is switched to new plans if these make some call
 // so many times as fast, by its prediction.
 inline constexpr double kReplanGainMin = 1.1;
@@ -68,6 +71,9 @@ class TopologyHistory {
   void Apply(topology::Topology topology, const std::string& source,
              std::function<void(const absl::StatusOr<TopologyOutcome>&)> done, double gain_min = 1);
 
+  // Puts rules into force. Teams for which they say something else than before are switched, if that makes other plans.
+  void ApplyRules(Rules rules);
+
   // A node is drained, or no longer: teams of it are switched to new plans if they gain kReplanGainMin.
   void ReplanTeamsOf(const std::string& node);
 
@@ -88,6 +94,8 @@ class TopologyHistory {
   // Switches teams one after the other; `outcome` goes to `done`, with what became of them.
   void Switch(std::vector<TeamId> teams, double gain_min, TopologyOutcome outcome,
               std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);
+  // Whether new plans would be others than the team has.
+  bool WouldChange(TeamId team) const;
   bool IsWorthSwitching(TeamId team, double gain_min) const;
   void PutInForce(std::optional<topology::Topology> topology, double gain_min,
                   std::function<void(const absl::StatusOr<TopologyOutcome>&)> done);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/rules.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace copse::planner {
+namespace {
+
+using schedule::Collective;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Rule Bcast(uint64_t bytes_min, uint64_t bytes_max, const std::string& algorithm) {
+  return {.collective = Collective::kBcast, .bytes_min = bytes_min, .bytes_max = bytes_max, .algorithm = algorithm};
+}
+
+TEST(CheckRuleTest, RefusesWhatCannotBe) {
+  const auto error = [](const Rule& rule) { return std::string(CheckRule(rule).message()); };
+  EXPECT_EQ(error(Bcast(0, 65'536, "best")), "");
+  EXPECT_THAT(error({.collective = Collective::kBcast}), HasSubstr("says nothing"));
+  EXPECT_THAT(error(Bcast(0, 65'537, "best")), HasSubstr("bytes: out of range (bytes_min=0, bytes_max=65537"));
+  EXPECT_THAT(error(Bcast(7, 6, "best")), HasSubstr("bytes: an empty range"));
+  EXPECT_THAT(error(Bcast(0, 8, "bush")), HasSubstr("algorithm: unknown (name=bush"));
+  EXPECT_THAT(error({.ranks_min = 0, .algorithm = "flat"}), HasSubstr("ranks: out of range"));
+  EXPECT_THAT(error({.ranks_min = 3, .ranks_max = 2, .algorithm = "flat"}), HasSubstr("ranks: an empty range"));
+  EXPECT_THAT(error({.bytes_min = 1, .algorithm = "flat"}), HasSubstr("a barrier has neither bytes nor segments"));
+  EXPECT_THAT(error({.algorithm = "flat", .segment_bytes = 8}), HasSubstr("a barrier has neither bytes nor segments"));
+  Rule cut = Bcast(0, 8192, "");
+  cut.segment_bytes = 512;
+  EXPECT_EQ(error(cut), "");
+  cut.segment_bytes = 0;
+  EXPECT_EQ(error(cut), "");
+  cut.segment_bytes = 511;
+  EXPECT_THAT(error(cut), HasSubstr("not a multiple of 8"));
+  cut.segment_bytes = 504;
+  EXPECT_THAT(error(cut), HasSubstr("too many segments"));
+  cut.bytes_max = 8193;
+  cut.segment_bytes = 0;
+  EXPECT_THAT(error(cut), HasSubstr("must be cut"));
+}
+
+TEST(ContradictTest, OnlyIfSomeCallIsForBoth) {
+  const Rule a = Bcast(0, 100, "best");
+  EXPECT_TRUE(Contradict(a, Bcast(100, 200, "bt")));
+  EXPECT_FALSE(Contradict(a, Bcast(101, 200, "bt")));
+  EXPECT_FALSE(Contradict(a, Bcast(50, 200, "best")));
+  Rule other = Bcast(0, 100, "bt");
+  other.collective = Collective::kReduce;
+  EXPECT_FALSE(Contradict(a, other));
+  Rule small = Bcast(0, 100, "bt"), large = Bcast(0, 100, "best");
+  small.ranks_max = 8;
+  large.ranks_min = 9;
+  EXPECT_FALSE(Contradict(small, large));
+  large.ranks_min = 8;
+  EXPECT_TRUE(Contradict(small, large));
+  Rule cut = Bcast(0, 100, "");
+  cut.segment_bytes = 8;
+  EXPECT_FALSE(Contradict(a, cut)) << "they say different things of different matters";
+  Rule uncut = cut;
+  uncut.segment_bytes = 0;
+  EXPECT_TRUE(Contradict(cut, uncut));
+}
+
+TEST(CutBySizesTest, ARuleIsForAllOfAClassOrForNothing) {
+  const std::vector<SizeClass> classes = {{0, 120}, {121, 8192}, {8193, 65'536}};
+  Rules rules = {Bcast(1'000, 8'999, "bt"), Bcast(9'000, 65'536, "mgo")};
+  rules[1].ranks_max = 4;
+  const auto cut = CutBySizes(classes, rules, Collective::kBcast, 8);
+  EXPECT_THAT(cut, ElementsAre(SizeClass{0, 120}, SizeClass{121, 999}, SizeClass{1'000, 8'192}, SizeClass{8'193, 8'999},
+                               SizeClass{9'000, 65'536}));
+  EXPECT_THAT(CutBySizes(classes, rules, Collective::kReduce, 8), ElementsAre(classes[0], classes[1], classes[2]));
+  EXPECT_EQ(RulingFor(rules, Collective::kBcast, cut[1], 8).algorithm, "");
+  EXPECT_EQ(RulingFor(rules, Collective::kBcast, cut[2], 8).algorithm, "bt");
+  EXPECT_EQ(RulingFor(rules, Collective::kBcast, cut[3], 8).rules.size(), 1u);
+  EXPECT_EQ(RulingFor(rules, Collective::kBcast, cut[4], 8).algorithm, "");
+  EXPECT_EQ(RulingFor(rules, Collective::kBcast, cut[4], 4).algorithm, "mgo");
+}
+
+TEST(DescribeRuleTest, LeavesOutWhatIsTheDefault) {
+  EXPECT_EQ(DescribeRule({.ranks_max = 7, .algorithm = "flat"}),
+            "{collective: barrier, ranks_max: 7, algorithm: flat}");
+  EXPECT_EQ(DescribeRule(Bcast(8, 65'536, "best")), "{collective: bcast, bytes_min: 8, algorithm: best}");
+}
+
+}  // namespace
+}  // namespace copse::planner

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/server/rules_file.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::planner {
+namespace {
+
+TEST(ParseRulesTest, OneAlgorithmACollective) {
+  const auto rules =
+      ParseRules("version: 1\nrules:\n  - {collective: allreduce, algorithm: knomial-4}\n", "rules.yaml");
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  EXPECT_EQ(*rules, (Rules{{.collective = schedule::Collective::kAllreduce, .algorithm = "knomial-4"}}));
+  EXPECT_EQ(rules->front().source, "rules.yaml:3");
+  EXPECT_TRUE(ParseRules("", "rules.yaml")->empty());
+}
+
+struct BadRules {
+  const char* text;
+  const char* word;
+};
+class BadRulesTest : public testing::TestWithParam<BadRules> {};
+TEST_P(BadRulesTest, AreRefusedWithTheLine) {
+  const auto refused = ParseRules(GetParam().text, "rules.yaml").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find(GetParam().word), absl::string_view::npos) << refused;
+  EXPECT_EQ(refused.message().find("rules.yaml:"), 0u) << refused;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, BadRulesTest,
+    testing::Values(
+        BadRules{"- 1\n", "not a map"}, BadRules{"rules: []\n", "version"}, BadRules{"version: 2\n", "version=2"},
+        BadRules{"version: 1\nrule: []\n", "rules.yaml:2: unknown key (key=rule)"},
+        BadRules{"version: 1\nrules: 3\n", "not a list"}, BadRules{"version: 1\nrules: [3]\n", "not a map"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast}\n", "rules.yaml:3: rule: says nothing"},
+        BadRules{"version: 1\nrules:\n - {collective: x, algorithm: flat}\n", "collective=x"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: bush}\n", "bush"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: dissemination}\n", "cannot carry"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, size: 3}\n", "key=size"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, algorithm: bt}\n", "a key twice"},
+        BadRules{"version: 1\nrules:\n - {algorithm: flat}\n", "needs collective"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: [flat]}\n", "algorithm: not one value"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, bytes_min: -1}\n", "bytes_min=-1"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, bytes_min: 9, bytes_max: 8}\n",
+                 "an empty range (bytes_min=9, bytes_max=8)"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, segment_bytes: 1024}\n",
+                 "too many segments (bytes_max=65536, segment_bytes=1024, limit=16)"},
+        BadRules{
+            "version: 1\nrules:\n - {collective: bcast, bytes_max: 9000, algorithm: flat}\n"
+            " - {collective: reduce, algorithm: bt}\n - {collective: bcast, bytes_min: 9000, algorithm: bt}\n",
+            "rules.yaml:5: rule: contradicts that of rules.yaml:3 for some calls (this={collective: bcast, bytes_min: "
+            "9000, algorithm: bt}, other={collective: bcast, bytes_max: 9000, algorithm: flat})"},
+        BadRules{"version: [1\n", "rules.yaml:"}));
+
+TEST(ParseRulesTest, RangesAndSegments) {
+  const auto rules = ParseRules(
+      "version: 1\nrules:\n"
+      "  - {collective: bcast, bytes_min: 1024, bytes_max: 8192, ranks_min: 2, ranks_max: 64, algorithm: best}\n"
+      "  - {collective: bcast, bytes_max: 8192, segment_bytes: 1024}\n"
+      "  - {collective: bcast, bytes_min: 4096, bytes_max: 9000, ranks_max: 2, algorithm: best}\n",
+      "r");
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  ASSERT_EQ(rules->size(), 3u);
+  EXPECT_EQ((*rules)[0], (Rule{.collective = schedule::Collective::kBcast,
+                               .bytes_min = 1024,
+                               .bytes_max = 8192,
+                               .ranks_min = 2,
+                               .ranks_max = 64,
+                               .algorithm = "best"}));
+  EXPECT_EQ((*rules)[1].segment_bytes, 1024u);
+}
+
+// The schema and the parser are two descriptions of one file.
+TEST(RulesSchemaTest, SaysWhatTheParserTakes) {
+  std::ifstream in("planner/server/rules.schema.json");
+  const nlohmann::json schema = nlohmann::json::parse(in);
+  EXPECT_EQ(schema["properties"]["version"]["const"], kRulesVersion);
+  EXPECT_EQ(schema["properties"]["rules"]["maxItems"], kRulesMax);
+  const nlohmann::json& rule = schema["properties"]["rules"]["items"];
+  EXPECT_FALSE(rule["additionalProperties"].get<bool>());
+  std::set<std::string> collectives;
+  for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+    collectives.insert(std::string(schedule::CollectiveName(static_cast<schedule::Collective>(c))));
+  }
+  EXPECT_EQ(rule["properties"]["collective"]["enum"].get<std::set<std::string>>(), collectives);
+  // Its limits are accepted, one beyond is not, and it has all keys.
+  std::set<std::string> keys;
+  for (const auto& [key, value] : rule["properties"].items()) {
+    keys.insert(key);
+    if (!value.contains("maximum")) continue;
+    for (const auto& [number, fits] :
+         {std::pair(value["minimum"].get<int64_t>(), true), std::pair(value["minimum"].get<int64_t>() - 1, false),
+          std::pair(value["maximum"].get<int64_t>(), true), std::pair(value["maximum"].get<int64_t>() + 1, false)}) {
+      const std::string text = "version: 1\nrules: [{collective: bcast, algorithm: best, " + key + ": " +
+                               std::to_string(number) +
+                               (key == "segment_bytes" && number == 0 ? ", bytes_max: 99" : "") + "}]\n";
+      EXPECT_EQ(ParseRules(text, "r").ok(), fits) << text;
+    }
+  }
+  EXPECT_EQ(keys, (std::set<std::string>{"collective", "bytes_min", "bytes_max", "ranks_min", "ranks_max", "algorithm",
+                                         "segment_bytes"}));
+}
+
+}  // namespace
+}  // namespace copse::planner
