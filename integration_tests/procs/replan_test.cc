@@ -54,7 +54,7 @@ class ReplanTest : public ClusterFixture {
     }
     std::atomic<bool> over = false;
     std::thread changing([&] {
-      // A node that drains takes no part in new teams.
+      // A node that drains takes no part in new teams; a team that is forming is replanned a second later.
       while (!over && Epoch() == 0) {
       }
       for (int i = 0; !over; ++i) change(i);
@@ -63,11 +63,12 @@ class ReplanTest : public ClusterFixture {
     over = true;
     changing.join();
   }
+  // 0: the team is not ready.
   uint32_t Epoch() {
     const auto teams = cluster_.admin().ListTeams(kPatience);
     if (!teams.ok()) return 0;
     for (const v1::TeamRow& team : teams->teams()) {
-      if (team.name() == "team") return team.epoch();
+      if (team.name() == "team" && team.state() == "ready") return team.epoch();
     }
     return 0;
   }
