@@ -215,7 +215,7 @@ def latency_plot(rows, load):
     nodes = sorted({point[0] for points in series.values() for point in points})
     low, high = decades([value for points in series.values() for point in points for value in point[1:]])
     high = max(high, low + 1)
-    left, right, top, bottom = 70, 520, 44, 330
+    left, right, top, bottom = 88, 520, 44, 330
     svg = Svg(640, 380, f"{case}: microseconds, slowest rank, by nodes")
 
     def x_of(count):
