@@ -2,13 +2,13 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/sim/barrier_model.h"
+#include "cli/sim/call_sim.h"
 #include "cli/sim/sim.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,15 +21,9 @@ using Json = nlohmann::json;
 using schedule::Collective;
 using ::testing::HasSubstr;
 
-struct Answer {
-  int exit_code = 0;
-  std::string out, err;
-};
 Answer Call(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "barrier");
-  std::ostringstream out, err;
-  const int exit_code = RunSim(arguments, out, err);
-  return {exit_code, out.str(), err.str()};
+  return CallSim(arguments);
 }
 Json JsonOf(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"-w", "json"});

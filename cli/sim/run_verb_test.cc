@@ -2,11 +2,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/sim/call_sim.h"
 #include "cli/sim/sim.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,15 +18,9 @@ namespace {
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
 
-struct Answer {
-  int exit_code = 0;
-  std::string out, err;
-};
 Answer Call(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "run");
-  std::ostringstream out, err;
-  const int exit_code = RunSim(arguments, out, err);
-  return {exit_code, out.str(), err.str()};
+  return CallSim(arguments);
 }
 Json JsonOf(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"-w", "json"});

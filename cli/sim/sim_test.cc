@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "cli/sim/call_sim.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,42 +16,31 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Outcome {
-  int exit_code = 0;
-  std::string out, err;
-};
-
-Outcome Call(const std::vector<std::string>& arguments) {
-  std::ostringstream out, err;
-  const int exit_code = RunSim(arguments, out, err);
-  return {exit_code, out.str(), err.str()};
-}
-
 TEST(SimTest, HelpNamesEveryVerb) {
-  const Outcome outcome = Call({"--help"});
+  const Answer outcome = CallSim({"--help"});
   EXPECT_EQ(outcome.exit_code, 0);
   for (const Verb& verb : AllVerbs()) {
     EXPECT_THAT(outcome.out, HasSubstr("\n  " + verb.name + " "));
-    EXPECT_THAT(Call({verb.name, "--help"}).out, HasSubstr(verb.help));
+    EXPECT_THAT(CallSim({verb.name, "--help"}).out, HasSubstr(verb.help));
   }
 }
 
-TEST(SimTest, SaysItsVersion) { EXPECT_EQ(Call({"--version"}).out, std::string("copse-sim ") + kVersion + "\n"); }
+TEST(SimTest, SaysItsVersion) { EXPECT_EQ(CallSim({"--version"}).out, std::string("copse-sim ") + kVersion + "\n"); }
 
 TEST(SimTest, BadUsageIsOneLineAndTwo) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{}, {"bogus"}, {"golden"}, {"golden", "--bogus", "x"}}) {
-    const Outcome outcome = Call(arguments);
+    const Answer outcome = CallSim(arguments);
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(outcome.err.rfind("copse-sim: usage: ", 0), 0u) << outcome.err;
     EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
   }
-  EXPECT_THAT(Call({"bogus"}).err, HasSubstr("no such verb (argument=bogus)"));
+  EXPECT_THAT(CallSim({"bogus"}).err, HasSubstr("no such verb (argument=bogus)"));
 }
 
 TEST(SimTest, GoldenRefusesWhatIsNoFile) {
-  const Outcome outcome = Call({"golden", "/nonexistent/g.json"});
+  const Answer outcome = CallSim({"golden", "/nonexistent/g.json"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.err, "copse-sim: golden: cannot be read (file=/nonexistent/g.json)\n");
 }
@@ -58,7 +48,7 @@ TEST(SimTest, GoldenRefusesWhatIsNoFile) {
 TEST(SimTest, GoldenRefusesWhatIsNoVector) {
   const std::string file = testing::TempDir() + "/no_vector.json";
   std::ofstream(file) << "{\"m\": 1}";
-  const Outcome outcome = Call({"golden", file});
+  const Answer outcome = CallSim({"golden", file});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("tree.parent: not an array of integers (value=null)"));
 }
@@ -66,7 +56,7 @@ TEST(SimTest, GoldenRefusesWhatIsNoVector) {
 constexpr char kVector[] = "planner/algorithms/testdata/g00_P5_m1024.json";
 
 TEST(SimTest, GoldenCountsComparisons) {
-  const Outcome outcome = Call({"golden", kVector, kVector});
+  const Answer outcome = CallSim({"golden", kVector, kVector});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, "24 passed, 0 failed\n");
 }
@@ -81,7 +71,7 @@ TEST(SimTest, GoldenNamesWhatDiffers) {
   changed[at] = '3';
   const std::string file = testing::TempDir() + "/changed.json";
   std::ofstream(file) << changed;
-  const Outcome outcome = Call({"golden", file});
+  const Answer outcome = CallSim({"golden", file});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.out,
             file + ": FT: another completion time (ns=271844535, wanted=371844535)\n" + "11 passed, 1 failed\n");

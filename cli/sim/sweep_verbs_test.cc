@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/sim/call_sim.h"
 #include "cli/sim/sim.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,15 +21,6 @@ namespace {
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
 
-struct Answer {
-  int exit_code = 0;
-  std::string out, err;
-};
-Answer Call(const std::vector<std::string>& arguments) {
-  std::ostringstream out, err;
-  const int exit_code = RunSim(arguments, out, err);
-  return {exit_code, out.str(), err.str()};
-}
 std::string PathOf(const std::string& name) { return (std::filesystem::path(testing::TempDir()) / name).string(); }
 std::string Read(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -40,7 +31,7 @@ TEST(TableVerbTest, PrintsAndPlotsAgainstNodes) {
   const std::string svg = PathOf("table.svg");
   const std::vector<std::string> arguments = {"table", "--generate",   "flat",        "--nodes", "2-4,16", "--seeds",
                                               "1-3",   "--algorithms", "FT,MGO,best", "--svg",   svg};
-  const Answer answer = Call(arguments);
+  const Answer answer = CallSim(arguments);
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
   EXPECT_EQ(std::count(answer.out.begin(), answer.out.end(), '\n'), 1 + 4 * 3);
   EXPECT_THAT(answer.out, HasSubstr("ALGORITHM  NODES  RUNS"));
@@ -49,7 +40,7 @@ TEST(TableVerbTest, PrintsAndPlotsAgainstNodes) {
   EXPECT_THAT(picture, HasSubstr("</svg>"));
   std::vector<std::string> as_json = arguments;
   as_json.insert(as_json.end(), {"-w", "json"});
-  const Json json = Json::parse(Call(as_json).out);
+  const Json json = Json::parse(CallSim(as_json).out);
   ASSERT_EQ(json.size(), 12u);
   EXPECT_EQ(json[9]["nodes"], 16);
   EXPECT_EQ(json[9]["algorithm"], "FT");
@@ -59,8 +50,8 @@ TEST(TableVerbTest, PrintsAndPlotsAgainstNodes) {
 
 TEST(SweepVerbTest, PrintsAgainstBytesByAnyMethod) {
   for (const char* method : {"replay", "costs", "run"}) {
-    const Answer answer = Call({"sweep", "--generate", "flat", "--nodes", "9", "--bytes", "8,1KiB", "--seeds", "1",
-                                "--algorithms", "binomial,best", "--by", method, "-w", "json"});
+    const Answer answer = CallSim({"sweep", "--generate", "flat", "--nodes", "9", "--bytes", "8,1KiB", "--seeds", "1",
+                                   "--algorithms", "binomial,best", "--by", method, "-w", "json"});
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
     const Json json = Json::parse(answer.out);
     ASSERT_EQ(json.size(), 4u);
@@ -74,11 +65,11 @@ TEST(SweepVerbTest, ATopologyFileHasItsOwnNodes) {
   const std::string file = PathOf("sweep.yaml");
   std::ofstream(file) << "version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[1-6]\", switch: core}]\n";
   const Json json =
-      Json::parse(Call({"table", "--topology", file, "--nodes", "3,6", "--algorithms", "FT", "-w", "json"}).out);
+      Json::parse(CallSim({"table", "--topology", file, "--nodes", "3,6", "--algorithms", "FT", "-w", "json"}).out);
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[1]["nodes"], 6);
-  EXPECT_EQ(Call({"table", "--topology", file, "--nodes", "7"}).exit_code, 2);
-  EXPECT_EQ(Call({"table", "--topology", file, "--seeds", "1"}).exit_code, 2);
+  EXPECT_EQ(CallSim({"table", "--topology", file, "--nodes", "7"}).exit_code, 2);
+  EXPECT_EQ(CallSim({"table", "--topology", file, "--seeds", "1"}).exit_code, 2);
 }
 
 TEST(SweepVerbTest, BadUsageIsOneLineAndTwo) {
@@ -100,13 +91,13 @@ TEST(SweepVerbTest, BadUsageIsOneLineAndTwo) {
       {{"table", "--generate", "flat", "--nodes", "4", "--root", "4"}, "root: no such rank (root=4, ranks=4)"},
   };
   for (const auto& [arguments, part] : cases) {
-    const Answer answer = Call(arguments);
+    const Answer answer = CallSim(arguments);
     EXPECT_EQ(answer.exit_code, 2) << answer.err;
     EXPECT_EQ(answer.out, "");
     EXPECT_THAT(answer.err, HasSubstr(part));
     EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
   }
-  const Answer unwritable = Call({"table", "--generate", "flat", "--nodes", "4", "--svg", "/nonexistent/x.svg"});
+  const Answer unwritable = CallSim({"table", "--generate", "flat", "--nodes", "4", "--svg", "/nonexistent/x.svg"});
   EXPECT_EQ(unwritable.exit_code, 1);
   EXPECT_THAT(unwritable.err, HasSubstr("cannot be written"));
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/mutation.h"
 #include "base/prng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -283,28 +284,8 @@ TEST(ParseSlurmTopologyTest, SurvivesMutations) {
   Prng prng(20240603);
   int good = 0;
   for (int i = 0; i < 20'000; ++i) {
-    std::string text = prng.Chance(0.5) ? kConf : kShown;
     const uint64_t changes = prng.Chance(0.6) ? 1 : 2 + prng.Below(3);
-    for (uint64_t c = 0; c < changes && !text.empty(); ++c) {
-      const size_t at = prng.Below(text.size());
-      switch (prng.Below(5)) {
-        case 0:
-          text[at] = static_cast<char>(prng.Below(256));
-          break;
-        case 1:
-          text.erase(at, 1 + prng.Below(12));
-          break;
-        case 2:
-          text.insert(at, tokens[prng.Below(tokens.size())]);
-          break;
-        case 3:
-          text.insert(at, text.substr(prng.Below(text.size()), prng.Below(40)));
-          break;
-        default:
-          text.resize(at);
-          break;
-      }
-    }
+    const std::string text = Mutated(prng.Chance(0.5) ? kConf : kShown, tokens, changes, prng);
     SlurmFigures figures;
     if (prng.Chance(0.5)) figures.root = "wan";
     const auto topology = ParseSlurmTopology(text, "t.conf", figures, {.nodes_max = 10'000});

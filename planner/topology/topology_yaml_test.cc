@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/hostlist.h"
+#include "base/mutation.h"
 #include "base/prng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -311,28 +312,8 @@ TEST(ParseTopologyYamlTest, SurvivesMutations) {
   Prng prng(20240601);
   int good = 0;
   for (int i = 0; i < 20'000; ++i) {
-    std::string text = kExample;
     const uint64_t changes = prng.Chance(0.6) ? 1 : 2 + prng.Below(3);
-    for (uint64_t c = 0; c < changes && !text.empty(); ++c) {
-      const size_t at = prng.Below(text.size());
-      switch (prng.Below(5)) {
-        case 0:
-          text[at] = static_cast<char>(prng.Below(256));
-          break;
-        case 1:
-          text.erase(at, 1 + prng.Below(12));
-          break;
-        case 2:
-          text.insert(at, tokens[prng.Below(tokens.size())]);
-          break;
-        case 3:
-          text.insert(at, text.substr(prng.Below(text.size()), prng.Below(40)));
-          break;
-        default:
-          text.resize(at);
-          break;
-      }
-    }
+    const std::string text = Mutated(kExample, tokens, changes, prng);
     const auto topology = ParseTopologyYaml(text, "t.yaml", {.nodes_max = 10'000});
     if (!topology.ok()) {
       const std::string message(topology.status().message());
