@@ -5,6 +5,7 @@
 import contextlib
 import io
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -32,6 +33,18 @@ class PublishedTest(unittest.TestCase):
         errors = io.StringIO()
         with contextlib.redirect_stderr(errors):
             self.assertEqual(report.main(["--check"]), 0, errors.getvalue())
+
+
+class ListTest(unittest.TestCase):
+
+    def test_every_benchmark_is_listed(self):
+        folder = os.path.dirname(os.path.realpath(__file__))
+        with open(os.path.join(folder, "main.cc"), encoding="utf-8") as source:
+            entries = [line for line in source if line.startswith('    {"') and line.endswith("},\n")]
+        listed = subprocess.run([os.path.join(folder, "../tools/bench"), "--list"], capture_output=True, text=True,
+                                check=True).stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in listed], [entry.split('"')[1] for entry in entries])
+        self.assertIn("plan-time", [line.split()[0] for line in listed])
 
 
 class ReportTest(unittest.TestCase):

@@ -149,6 +149,8 @@ class Coordinator::Impl {
   void Decide(Team& team);
   void SendCommit(Team& team, uint32_t member);
   void CheckSettled(Team& team);
+  void ReplanUntil(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
+                   absl::Time until);
   void Replan(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done);
   void Break(Team& team, const schedule::FailureReport& why, const Node* reporter = nullptr);
   void MarkLeft(Team& team, uint32_t member);

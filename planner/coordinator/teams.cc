@@ -33,8 +33,8 @@ FailureReport FailureOf(const absl::Status& status) {
   }
 }
 
-// Between two attempts at a switch that could not be made.
-constexpr absl::Duration kReplanAgain = absl::Seconds(1);
+// Between two attempts at a switch that could not be made. A team is formed, or switched, within milliseconds.
+constexpr absl::Duration kReplanAgain = absl::Milliseconds(100);
 
 // Empty if the labels can be used as they are.
 std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_t self, uint32_t node_count) {
@@ -340,14 +340,19 @@ void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& mes
 
 void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
                                    absl::Duration patience) {
-  if (patience <= absl::ZeroDuration()) return Replan(id, options, std::move(done));
-  Replan(id, options, [this, id, options, done = std::move(done), patience](const absl::Status& status) {
+  ReplanUntil(id, options, std::move(done), clock_->Now() + patience);
+}
+
+void Coordinator::Impl::ReplanUntil(TeamId id, const PlanOptions& options,
+                                    std::function<void(const absl::Status&)> done, absl::Time until) {
+  if (clock_->Now() >= until) return Replan(id, options, std::move(done));
+  Replan(id, options, [this, id, options, done = std::move(done), until](const absl::Status& status) {
     const auto it = teams_.find(id);
     const bool may_pass =
         absl::IsFailedPrecondition(status) && it != teams_.end() && !it->second.record.broken && it->second.durable();
     if (!may_pass) return done(status);
-    timers_.Set(clock_->Now() + kReplanAgain,
-                [this, id, options, done, left = patience - kReplanAgain] { ReplanTeam(id, options, done, left); });
+    timers_.Set(std::min(clock_->Now() + kReplanAgain, until),
+                [this, id, options, done, until] { ReplanUntil(id, options, done, until); });
   });
 }
 
