@@ -18,6 +18,7 @@
 #include "bench/idle.h"
 #include "bench/latency.h"
 #include "bench/machine.h"
+#include "bench/mgo_table.h"
 #include "bench/model.h"
 #include "bench/noise.h"
 #include "bench/plan_quality.h"
@@ -34,6 +35,7 @@ const Bench kBenches[] = {
     {"hop", "what one step costs: a local call, a packet in the engine, a packet beside one of UCX alone", RunHop},
     {"idle", "what Copse costs while nobody calls it: processor and memory", RunIdle},
     {"latency", "small collectives, 2 to 32 nodes, idle and busy, beside MPI libraries and bare sockets", RunLatency},
+    {"mgo-table", "the MGO paper's table and claims, computed again by several accountings", RunMgoTable},
     {"model", "the planner's prediction against measured calls: other trees, sizes and node counts", RunModel},
     {"noise", "what a collective in the background takes from an application that computes", RunNoise},
     {"plan-quality", "the planner's trees against the optimum, MGO and a lower bound, by the model", RunPlanQuality},

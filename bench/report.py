@@ -11,7 +11,9 @@ is bench/report_template.md; what stands there in double braces is filled in:
     {{provenance BENCH}}    when, from which commit, how and where its rows were measured
     {{rows BENCH}}          a table, one row a line
     {{compare BENCH}}       a table, one cell a line, the systems beside each other
-    {{plot NAME}}           a picture: latency_idle, latency_busy, ratios
+    {{means CASE}}          a table of mgo-table's mean times, an algorithm a line, numbers of nodes beside each other
+    {{improvements}}        a table of what mgo-table's MGO is beside the others, a case a column
+    {{plot NAME}}           a picture: latency_idle, latency_busy, ratios, mgo_means, mgo_improvements
 
 With --check nothing is written; exit code 1 if a file differs from what would be. Exit code 2: bad usage or lines. What is
 made depends on the lines and the template alone.
@@ -159,6 +161,53 @@ def compare(rows):
                  lines)
 
 
+# What mgo-table's algorithms are called, by algorithm and what they count while they choose.
+def chosen(row):
+    return row["algorithm"], row["case"].rsplit(", ", 1)[1]
+
+
+def mean_times(rows, case):
+    """(algorithm, counted) -> nodes -> row."""
+    times = {}
+    for row in rows:
+        if row["bench"] == "mgo-table" and row["metric"] == "mean time" and row["case"].rsplit(", ", 1)[0] == case:
+            times.setdefault(chosen(row), {})[row["nodes"]] = row
+    return times
+
+
+def means(rows, case):
+    times = mean_times(rows, case)
+    nodes = sorted({count for by_nodes in times.values() for count in by_nodes})
+    lines = []
+    for (algorithm, counted), by_nodes in sorted(times.items(), key=lambda item: item[0][1] != "published"):
+        lines.append([algorithm, counted, *[f"{by_nodes[n]['median']:,.0f}" if n in by_nodes else "" for n in nodes]])
+    return table(["algorithm", "counted", *[str(n) for n in nodes]], lines)
+
+
+def improvements(rows):
+    ranges = {}  # (peer, counted) -> case -> metric -> percent
+    cases = []
+    for row in rows:
+        if row["bench"] != "mgo-table" or not row["metric"].endswith("improvement"):
+            continue
+        case, beside, counted = row["case"].split(", ")
+        if case not in cases:
+            cases.append(case)
+        ranges.setdefault((beside.rsplit(" ", 1)[1], counted), {}).setdefault(case, {})[row["metric"]] = row
+    lines = []
+    for (peer, counted), by_case in ranges.items():
+        line = [peer, counted]
+        published = ""
+        for case in cases:
+            ends = [by_case[case][f"{end} improvement"] for end in ("least", "most")] if case in by_case else []
+            line.append(" to ".join(str(round(end["median"])) for end in ends))
+            found = [re.search(r"published (\d+)$", end["note"]) for end in ends]
+            if not published and found and all(found):
+                published = " to ".join(match.group(1) for match in found)
+        lines.append(line + [published])
+    return table(["MGO beside", "counted", *cases, "published (1 kB)"], lines)
+
+
 # --- Pictures ---
 
 
@@ -190,9 +239,10 @@ class Svg:
     def circle(self, x, y, colour):
         self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
 
-    def polyline(self, points, colour):
+    def polyline(self, points, colour, dashed=False):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        dashes = ' stroke-dasharray="3 4"' if dashed else ""
+        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
 
     def __str__(self):
         return "\n".join(self.parts + ["</svg>"]) + "\n"
@@ -248,9 +298,114 @@ def latency_plot(rows, load):
     return str(svg)
 
 
+PAPER_COLOURS = {"FT": "#6e7781", "BT": "#d1570a", "FEF": "#8250df", "FCEF": "#bf8700", "LA": "#1a7f37", "MGO": "#1f6feb",
+                 "best": "#cf222e"}
+
+
+class NodesPlot:
+    """Lines against numbers of nodes, logarithmic to the base 2; each is named at its right end."""
+
+    left, right, top, bottom = 88, 560, 64, 380
+
+    def __init__(self, title, subtitle, nodes):
+        self.nodes = nodes
+        self.svg = Svg(760, 430, title)
+        self.svg.text(16, 42, subtitle, colour="#57606a")
+        for count in nodes:
+            self.svg.text(self.x_of(count), self.bottom + 18, str(count), anchor="middle", colour="#57606a")
+        self.svg.text((self.left + self.right) / 2, self.bottom + 38, "nodes", anchor="middle", colour="#57606a")
+        self.labels = []
+
+    def x_of(self, count):
+        span = math.log2(self.nodes[-1] / self.nodes[0]) or 1
+        return self.left + 20 + (self.right - self.left - 40) * math.log2(count / self.nodes[0]) / span
+
+    def grid(self, y, text):
+        self.svg.line(self.left, y, self.right, y)
+        self.svg.text(self.left - 8, y + 4, text, anchor="end", colour="#57606a")
+
+    def line(self, name, points, colour, dashed=False):
+        """points: (nodes, y); without a name no label."""
+        points = [(self.x_of(count), y) for count, y in sorted(points)]
+        self.svg.polyline(points, colour, dashed)
+        for x, y in points:
+            if not dashed:
+                self.svg.circle(x, y, colour)
+        if name:
+            self.labels.append((points[-1][1] + 4, name, colour))
+
+    def __str__(self):
+        last = -math.inf
+        for y, name, colour in sorted(self.labels):  # none on another
+            last = max(y, last + 14)
+            self.svg.text(self.right + 8, last, name, colour=colour, weight="bold")
+        return str(self.svg)
+
+
+# What mgo_means shows of the published algorithms: as each comes nearest to the table.
+NEAREST = (("FT", ("FT", "sound")), ("BT", ("BT", "sound")), ("FEF", ("FEF_latency", "sound")),
+           ("FCEF", ("FCEF_bhat", "network")), ("LA", ("LA_bhat", "network")), ("MGO", ("MGO", "sound")), ("best",
+                                                                                                         ("best", "sound")))
+
+
+def mgo_means_plot(rows):
+    """Mean times of a broadcast of 1 kB, with the published ones dashed."""
+    times = mean_times(rows, "bcast 1 kB")
+    series = {name: times[key] for name, key in NEAREST if key in times}
+    if not series:
+        return None
+    values = [row["median"] for by_nodes in times.values() for row in by_nodes.values()]
+    low, high = math.log10(min(values)) - 0.1, math.log10(max(values)) + 0.1
+    nodes = sorted({count for by_nodes in series.values() for count in by_nodes})
+    plot = NodesPlot("bcast 1 kB, clusters like the MGO paper's: mean time in ms",
+                     "lines: computed; dashes: published. FCEF and LA choose as table 1 suggests: network alone", nodes)
+
+    def y_of(value):
+        return plot.bottom - (plot.bottom - plot.top) * (math.log10(value) - low) / (high - low)
+
+    for decade in range(math.ceil(low), math.floor(high) + 1):
+        plot.grid(y_of(10**decade), f"{10**decade:,g} ms")
+    for name, by_nodes in series.items():
+        published = times.get((name, "published"), {})
+        if published:
+            plot.line("", [(n, y_of(row["median"])) for n, row in published.items()], PAPER_COLOURS[name], dashed=True)
+        plot.line(name, [(n, y_of(row["median"])) for n, row in by_nodes.items()], PAPER_COLOURS[name])
+    return str(plot)
+
+
+def mgo_improvements_plot(rows):
+    """By how many percent MGO's mean is below the others', by what FCEF and LA count; the published ones dashed."""
+    times = mean_times(rows, "bcast 1 kB")
+    if ("MGO", "sound") not in times:
+        return None
+    mgo = times[("MGO", "sound")]
+    plot = NodesPlot("bcast 1 kB: MGO beside FCEF and LA, by what these count while they choose",
+                     "percent less time; dashes: published (table 1)", sorted(mgo))
+    low, high = -20, 80
+
+    def y_of(percent):
+        return plot.bottom - (plot.bottom - plot.top) * (percent - low) / (high - low)
+
+    for percent in range(low, high + 1, 20):
+        plot.grid(y_of(percent), f"{percent} %")
+
+    def line(name, peer, base, colour, dashed):
+        points = [(n, y_of(100 * (1 - base[n]["median"] / row["median"]))) for n, row in peer.items() if n in base]
+        plot.line(name, points, colour, dashed)
+
+    for peer in ("FCEF", "LA"):
+        for (algorithm, counted), by_nodes in times.items():
+            if counted == "published" and algorithm == peer:
+                line(f"{peer}, published", by_nodes, times[("MGO", "published")], PAPER_COLOURS[peer], True)
+            elif counted != "published" and algorithm.split("_")[0] == peer:
+                line(f"{peer}, {counted}", by_nodes, mgo, PAPER_COLOURS[peer], False)
+    return str(plot)
+
+
 def ratio_plot(rows):
-    """Ratios that have a target: a bar from 1, with the target as a mark. Logarithmic."""
-    bars = [row for row in rows if row["metric"] == "ratio" and "target" in row and row["median"] > 0]
+    """Measured ratios that have a target: a bar from 1, with the target as a mark. Logarithmic."""
+    bars = [row for row in rows
+            if row["metric"] == "ratio" and "target" in row and row["median"] > 0 and row["bench"] != "mgo-table"]
     if not bars:
         return None
     low, high = decades([row["median"] for row in bars] + [row["target"] for row in bars] + [1])
@@ -278,7 +433,9 @@ def plots_of(rows):
     made = {
         "latency_idle": latency_plot(rows, "idle"),
         "latency_busy": latency_plot(rows, "busy"),
-        "ratios": ratio_plot(rows)
+        "ratios": ratio_plot(rows),
+        "mgo_means": mgo_means_plot(rows),
+        "mgo_improvements": mgo_improvements_plot(rows)
     }
     return {name: svg for name, svg in made.items() if svg is not None}
 
@@ -297,6 +454,10 @@ def generate(rows, template):
         words = match.group(1).split()
         if words == ["targets"]:
             return targets(rows)
+        if words == ["improvements"]:
+            return improvements(rows)
+        if words[:1] == ["means"]:
+            return means(rows, " ".join(words[1:]))
         if len(words) == 2 and words[0] == "plot":
             return f"![{words[1]}](plots/{words[1]}.svg)" if words[1] in plots else NOT_MEASURED
         makers = {"provenance": provenance, "rows": rows_table, "compare": compare}

@@ -94,6 +94,30 @@ class ReportTest(unittest.TestCase):
         self.assertIn("plots/latency_idle.svg) " + report.NOT_MEASURED, files[report.PAGE])
         self.assertEqual(files, report.generate(rows, "{{plot latency_idle}} {{plot latency_busy}}"))
 
+    def test_mean_times_stand_beside_what_was_published(self):
+        rows = []
+        for nodes, ms in ((4, 1000), (8, 2000)):
+            for algorithm, counted, times in (("MGO", "published", 0.9), ("FCEF", "published", 1.2), ("MGO", "sound", 1),
+                                              ("FCEF", "sound", 1.1), ("FCEF_bhat", "network", 2)):
+                rows.append(
+                    row(bench="mgo-table", case=f"bcast 1 kB, {counted}", algorithm=algorithm, nodes=nodes, metric="mean time",
+                        median=times * ms))
+        for end, percent, published in (("least", 49.6, 20), ("most", 50, 60)):
+            rows.append(
+                row(bench="mgo-table", case="bcast 1 kB, MGO beside FCEF_bhat, network", metric=f"{end} improvement",
+                    median=percent, note=f"of means; published {published}"))
+        files = report.generate(rows, "{{means bcast 1 kB}}\n\n{{improvements}}\n{{means bcast 9 kB}}")
+        page = files[report.PAGE]
+        self.assertIn("| algorithm | counted | 4 | 8 |", page)
+        self.assertLess(page.index("| FCEF | published | 1,200 | 2,400 |"), page.index("| MGO | sound | 1,000 | 2,000 |"))
+        self.assertIn("| MGO beside | counted | bcast 1 kB | published (1 kB) |", page)
+        self.assertIn("| FCEF_bhat | network | 50 to 50 | 20 to 60 |", page)
+        self.assertTrue(page.endswith(report.NOT_MEASURED))
+        # MGO and FCEF, each with its dashes; FCEF by two counts, and what was published.
+        self.assertEqual(files["docs/plots/mgo_means.svg"].count("<polyline"), 4)
+        self.assertEqual(files["docs/plots/mgo_means.svg"].count("dasharray"), 2)
+        self.assertEqual(files["docs/plots/mgo_improvements.svg"].count("<polyline"), 3)
+
     def test_what_is_written_is_as_it_should_be_and_nothing_else_is(self):
         with tempfile.TemporaryDirectory() as root, contextlib.redirect_stdout(io.StringIO()):
             files = {report.PAGE: "page\n", f"{report.PLOTS}/new.svg": "new\n"}
