@@ -67,12 +67,16 @@ TEST(LayoutTest, PortHeader) {
   EXPECT_EQ(offsetof(ring::PortHeader, eq_head), 256u);
   EXPECT_EQ(offsetof(ring::PortHeader, eq_waiting), 264u);
   EXPECT_EQ(offsetof(ring::PortHeader, closed), 320u);
+  EXPECT_EQ(offsetof(ring::PortHeader, wake_offset), 324u);
+  EXPECT_EQ(offsetof(ring::PortHeader, wake_bits), 328u);
 }
 
 TEST(LayoutTest, DaemonPage) {
   EXPECT_EQ(offsetof(ring::DaemonPage, incarnation), 8u);
   EXPECT_EQ(offsetof(ring::DaemonPage, sleeping), 64u);
   EXPECT_EQ(offsetof(ring::DaemonPage, turns), 128u);
+  EXPECT_EQ(offsetof(ring::DaemonPage, wake), 192u);
+  EXPECT_EQ(sizeof(ring::WakeWord), 64u);
 }
 
 TEST(LayoutTest, LayPutsAreasBehindEachOther) {

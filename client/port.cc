@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "client/error.h"
@@ -51,12 +52,11 @@ bool IsSound(const ring::PortHeader& header, uint64_t file_bytes) {
          header.data_offset % ring::kPageBytes == 0 && header.data_offset + header.data_bytes <= total;
 }
 
-void FutexWait(std::atomic<uint32_t>* word, uint32_t value, Deadline until) {
-  const auto left = std::chrono::nanoseconds(until - Clock::now()).count();
-  if (left <= 0) return;
-  const timespec timeout{left / 1'000'000'000, left % 1'000'000'000};
+void FutexWait(const std::atomic<uint32_t>* word, uint32_t value, uint32_t bits, Deadline until) {
+  const auto ns = std::chrono::nanoseconds(until.time_since_epoch()).count();
+  const timespec deadline{ns / 1'000'000'000, ns % 1'000'000'000};  // of CLOCK_MONOTONIC
   // Not private: the daemon wakes from another process.
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAIT, value, &timeout, nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<const uint32_t*>(word), FUTEX_WAIT_BITSET, value, &deadline, nullptr, bits);
 }
 
 }  // namespace
@@ -102,11 +102,25 @@ copse_status_t Port::Map(const attach::AttachReply& reply, FileDescriptor memory
   result->text_offset_ = header.text_offset;
   result->data_offset_ = header.data_offset;
   result->data_bytes_ = header.data_bytes;
+  result->SetWakeWord(header.wake_offset, header.wake_bits);
   result->dq_tail_ = header.dq_tail.load();
   result->eq_head_ = header.eq_head.load();
   result->spinner_ = Spinner(SeveralCores());
   *port = std::move(result);
   return COPSE_OK;
+}
+
+// A daemon that names no word, or none that makes sense, wakes this client alone.
+void Port::SetWakeWord(uint32_t offset, uint32_t bits) {
+  const bool is_sound = offset >= offsetof(ring::DaemonPage, wake) &&
+                        offset <= offsetof(ring::DaemonPage, wake) + (ring::kWakeWords - 1) * sizeof(ring::WakeWord) &&
+                        offset % alignof(ring::WakeWord) == 0 && bits != 0;
+  if (!is_sound) {
+    wake_word_ = &header_->eq_futex;
+    return;
+  }
+  wake_word_ = &reinterpret_cast<const ring::WakeWord*>(page_.data() + offset)->value;
+  wake_bits_ = bits;
 }
 
 bool Port::Push(const ring::DqSlot& slot) {
@@ -162,10 +176,11 @@ bool Port::Spin(uint64_t seen, Deadline until) {
 
 void Port::Wait(uint64_t seen, Deadline until) {
   if (HasNews(seen) || Spin(seen, until)) return;
-  header_->eq_waiting.store(1, std::memory_order_seq_cst);
-  const uint32_t word = header_->eq_futex.load(std::memory_order_seq_cst);
-  if (!HasNews(seen)) FutexWait(&header_->eq_futex, word, until);
-  header_->eq_waiting.store(0, std::memory_order_relaxed);
+  header_->eq_waiting.store(wake_word_ == &header_->eq_futex ? ring::kWaitsOnPort : ring::kWaitsOnPage,
+                            std::memory_order_seq_cst);
+  const uint32_t word = wake_word_->load(std::memory_order_seq_cst);
+  if (!HasNews(seen)) FutexWait(wake_word_, word, wake_bits_, until);
+  header_->eq_waiting.store(ring::kWaitsOnNothing, std::memory_order_relaxed);
 }
 
 std::string Port::Text(uint32_t index) const {

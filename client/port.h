@@ -4,6 +4,7 @@
 #ifndef COPSE_CLIENT_PORT_H_
 #define COPSE_CLIENT_PORT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -52,6 +53,7 @@ class Port {
 
  private:
   Port() = default;
+  void SetWakeWord(uint32_t offset, uint32_t bits);
   bool HasNews(uint64_t seen) const;
   bool Spin(uint64_t seen, Deadline until);
 
@@ -69,6 +71,8 @@ class Port {
   uint64_t data_bytes_ = 0;
   uint64_t dq_tail_ = 0;
   uint64_t eq_head_ = 0;
+  const std::atomic<uint32_t>* wake_word_ = nullptr;  // what Wait sleeps on
+  uint32_t wake_bits_ = ~0u;
   Spinner spinner_{false};  // of the one waiting thread
 };
 

@@ -94,11 +94,26 @@ struct PortHeader {
   alignas(64) std::atomic<uint64_t> eq_tail;  // daemon: next to write
   std::atomic<uint32_t> eq_futex;             // daemon: low half of eq_tail, what a waiting client's futex watches
   alignas(64) std::atomic<uint64_t> eq_head;  // client: next to read
-  std::atomic<uint32_t> eq_waiting;           // client: 1 while it sleeps (or is about to) on eq_futex
+  std::atomic<uint32_t> eq_waiting;           // client: while it sleeps (or is about to), on what: kWaitsOn...
   alignas(64) std::atomic<uint32_t> closed;   // daemon: 1 when the port is gone (drained or refused); wakes the futex
+  // Written by the daemon before the client gets the memfd: where in the daemon page the client may sleep, so that it
+  // is woken together with others, and by which bits. 0: nowhere.
+  uint32_t wake_offset;
+  uint32_t wake_bits;
 };
 static_assert(sizeof(PortHeader) <= kPageBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
+
+// Values of eq_waiting.
+inline constexpr uint32_t kWaitsOnNothing = 0;
+inline constexpr uint32_t kWaitsOnPort = 1;  // its own eq_futex
+inline constexpr uint32_t kWaitsOnPage = 2;  // the daemon page's word at wake_offset
+
+// A futex of its own cache line that several clients sleep on, each with bits of its own.
+struct alignas(64) WakeWord {
+  std::atomic<uint32_t> value;
+};
+inline constexpr uint32_t kWakeWords = 32;
 
 // The daemon's page, read-only for clients.
 struct DaemonPage {
@@ -111,7 +126,10 @@ struct DaemonPage {
   alignas(64) std::atomic<uint32_t> sleeping;
   // Counts up with every turn of the daemon's loop: a client that waits long can tell a stuck daemon from a late peer.
   alignas(64) std::atomic<uint64_t> turns;
+  // Each counts up before its clients are woken (FUTEX_WAKE_BITSET).
+  WakeWord wake[kWakeWords];
 };
+static_assert(sizeof(DaemonPage) <= kPageBytes);
 
 inline constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 

@@ -33,7 +33,7 @@ void Refuse(int socket, const std::string& why) {
 
 }  // namespace
 
-AttachServer::AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, const DaemonPage* page,
+AttachServer::AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, DaemonPage* page,
                            AttachOptions options)
     : options_(std::move(options)), context_{&options_, clock, poller, core, page}, spare_(SpareFd()) {}
 
@@ -106,6 +106,7 @@ void AttachServer::WakeClients() {
     if (!session->TakeEventsPut() || !session->WakeIfWaiting()) continue;
     if (options_.instruments != nullptr) options_.instruments->ClientWoken(session->client());
   }
+  context_.page->group_wake().Wake();
 }
 
 absl::Time AttachServer::NextDeadline() const {

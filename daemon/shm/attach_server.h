@@ -27,7 +27,7 @@ namespace copse::daemon {
 class AttachServer {
  public:
   // All pointers outlive it.
-  AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, const DaemonPage* page, AttachOptions options);
+  AttachServer(const Clock* clock, Poller* poller, DaemonCore* core, DaemonPage* page, AttachOptions options);
   // Ends all sessions.
   ~AttachServer();
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -18,16 +19,18 @@
 
 namespace copse::daemon {
 
-absl::StatusOr<std::unique_ptr<ClientPort>> ClientPort::Create(const PortSizes& sizes) {
+absl::StatusOr<std::unique_ptr<ClientPort>> ClientPort::Create(const PortSizes& sizes, GroupWake* groups) {
   const ring::Geometry geometry = ring::Lay(sizes.dq_entries, sizes.eq_entries, sizes.data_bytes);
   ASSIGN_OR_RETURN(UniqueFd fd, CreateMemoryFile("copse-port", geometry.total_bytes));
   RETURN_IF_ERROR(SealSeals(fd.get(), /*against_new_writers=*/false));
   ASSIGN_OR_RETURN(Mapping mapping, Mapping::Map(fd.get(), geometry.total_bytes));
-  return std::unique_ptr<ClientPort>(new ClientPort(sizes, std::move(fd), std::move(mapping)));
+  return std::unique_ptr<ClientPort>(new ClientPort(sizes, groups, std::move(fd), std::move(mapping)));
 }
 
-ClientPort::ClientPort(const PortSizes& sizes, UniqueFd fd, Mapping mapping)
+ClientPort::ClientPort(const PortSizes& sizes, GroupWake* groups, UniqueFd fd, Mapping mapping)
     : sizes_(sizes),
+      groups_(groups),
+      seat_(groups->Take()),
       geometry_(ring::Lay(sizes.dq_entries, sizes.eq_entries, sizes.data_bytes)),
       fd_(std::move(fd)),
       mapping_(std::move(mapping)),
@@ -42,6 +45,8 @@ ClientPort::ClientPort(const PortSizes& sizes, UniqueFd fd, Mapping mapping)
   header_->data_offset = geometry_.data_offset;
   header_->data_bytes = sizes.data_bytes;
   header_->total_bytes = geometry_.total_bytes;
+  header_->wake_offset = static_cast<uint32_t>(offsetof(ring::DaemonPage, wake) + seat_.word * sizeof(ring::WakeWord));
+  header_->wake_bits = 1u << seat_.bit;
 }
 
 absl::StatusOr<uint32_t> ClientPort::Posted() const {
@@ -94,9 +99,16 @@ void ClientPort::PutEvent(uint64_t value, uint64_t sequence, int32_t status, std
 }
 
 bool ClientPort::WakeIfWaiting() {
-  if (header_->eq_waiting.load(std::memory_order_seq_cst) == 0) return false;
-  Wake();
-  return true;
+  switch (header_->eq_waiting.load(std::memory_order_seq_cst)) {
+    case ring::kWaitsOnNothing:
+      return false;
+    case ring::kWaitsOnPage:
+      groups_->Add(seat_);
+      return true;
+    default:  // of a client that knows of no seats, or anything at all
+      Wake();
+      return true;
+  }
 }
 
 void ClientPort::Close() {
@@ -104,6 +116,8 @@ void ClientPort::Close() {
   // Changed once more, so that a client which is about to sleep on the old value does not.
   header_->eq_futex.fetch_add(1, std::memory_order_seq_cst);
   Wake();
+  groups_->Add(seat_);
+  groups_->Wake();
 }
 
 void ClientPort::Wake() { syscall(SYS_futex, &header_->eq_futex, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }

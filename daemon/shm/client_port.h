@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "client/ring_layout.h"
 #include "daemon/loop/unique_fd.h"
+#include "daemon/shm/group_wake.h"
 #include "daemon/shm/memory_file.h"
 
 namespace copse::daemon {
@@ -29,7 +30,9 @@ struct PortSizes {
 // calls it.
 class ClientPort {
  public:
-  static absl::StatusOr<std::unique_ptr<ClientPort>> Create(const PortSizes& sizes);
+  // `*groups` outlives it.
+  static absl::StatusOr<std::unique_ptr<ClientPort>> Create(const PortSizes& sizes, GroupWake* groups);
+  ~ClientPort() { groups_->Leave(seat_); }
 
   const PortSizes& sizes() const { return sizes_; }
   uint64_t total_bytes() const { return mapping_.bytes(); }
@@ -52,17 +55,20 @@ class ClientPort {
   // Needs room, which the caller keeps account of. `text`: kept if not empty, cut to what fits.
   // Wakes nobody.
   void PutEvent(uint64_t value, uint64_t sequence, int32_t status, std::string_view text);
-  // Wakes the client if it sleeps on its event queue. True if it does.
+  // Wakes the client if it sleeps on its event queue: at the groups' next Wake if it sleeps on its seat there. True
+  // if it does sleep.
   bool WakeIfWaiting();
 
   // The port is gone: says so and wakes the client.
   void Close();
 
  private:
-  ClientPort(const PortSizes& sizes, UniqueFd fd, Mapping mapping);
+  ClientPort(const PortSizes& sizes, GroupWake* groups, UniqueFd fd, Mapping mapping);
   void Wake();
 
   const PortSizes sizes_;
+  GroupWake* const groups_;
+  const GroupWake::Seat seat_;
   const ring::Geometry geometry_;
   UniqueFd fd_;
   const Mapping mapping_;

@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/ids.h"
 #include "client/ring_layout.h"
+#include "daemon/shm/daemon_page.h"
 #include "daemon/shm/memory_file.h"
 
 namespace copse::daemon {
@@ -19,7 +22,8 @@ constexpr PortSizes kSizes = {4, 2, 4096};
 class ClientPortTest : public testing::Test {
  protected:
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<ClientPort>> port = ClientPort::Create(kSizes);
+    page_ = *DaemonPage::Create(Incarnation(1));
+    absl::StatusOr<std::unique_ptr<ClientPort>> port = ClientPort::Create(kSizes, &page_->group_wake());
     ASSERT_TRUE(port.ok()) << port.status();
     port_ = *std::move(port);
     absl::StatusOr<Mapping> mapping = Mapping::Map(port_->fd(), port_->total_bytes());
@@ -41,6 +45,7 @@ class ClientPortTest : public testing::Test {
     header()->dq_tail.store(tail + 1);
   }
 
+  std::unique_ptr<DaemonPage> page_;
   std::unique_ptr<ClientPort> port_;
   Mapping client_;
 };
@@ -122,6 +127,26 @@ TEST_F(ClientPortTest, CountsEventRoomAndNoticesImpossibleHeads) {
     header()->eq_head.store(head);
     EXPECT_TRUE(absl::IsInvalidArgument(port_->EventRoom().status())) << head;
   }
+}
+
+TEST_F(ClientPortTest, AClientIsWokenWhereItSleeps) {
+  EXPECT_EQ(header()->wake_offset, offsetof(ring::DaemonPage, wake));
+  EXPECT_EQ(header()->wake_bits, 1u);
+  EXPECT_FALSE(port_->WakeIfWaiting());
+  header()->eq_waiting.store(ring::kWaitsOnPort);
+  EXPECT_TRUE(port_->WakeIfWaiting());
+  EXPECT_EQ(page_->group_wake().Wake(), 0u);
+  header()->eq_waiting.store(ring::kWaitsOnPage);
+  EXPECT_TRUE(port_->WakeIfWaiting());
+  EXPECT_EQ(page_->group_wake().Wake(), 1u);
+  header()->eq_waiting.store(77);
+  EXPECT_TRUE(port_->WakeIfWaiting());
+
+  const absl::StatusOr<std::unique_ptr<ClientPort>> second = ClientPort::Create(kSizes, &page_->group_wake());
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(page_->group_wake().Take().bit, 2u) << "two seats are taken";
+  port_.reset();
+  EXPECT_EQ(page_->group_wake().Take().bit, 0u) << "a port that is gone has left its seat";
 }
 
 TEST_F(ClientPortTest, ClosingSaysSoAndChangesWhatASleeperWatches) {

@@ -238,7 +238,7 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
         absl::StrCat("attach: the daemon's memory for clients is used up (bytes=", bytes,
                      ", used=", context_->ports_bytes, ", limit=", options.ports_bytes_max, ")"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<ClientPort> port, ClientPort::Create(sizes));
+  ASSIGN_OR_RETURN(std::unique_ptr<ClientPort> port, ClientPort::Create(sizes, &context_->page->group_wake()));
   // Never read: its flags are shared with the client, who could make a read block.
   doorbell_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell_.valid()) return absl::ErrnoToStatus(errno, "eventfd");

@@ -56,7 +56,7 @@ struct SessionContext {
   const Clock* clock;
   Poller* poller;
   DaemonCore* core;
-  const DaemonPage* page;
+  DaemonPage* page;
   uint64_t ports_bytes = 0;  // in use, of all sessions
   uint64_t doorbells = 0;    // rung by clients
 };
@@ -84,7 +84,7 @@ class ClientSession final : public ClientSink {
   absl::Time NextDeadline() const { return next_deadline_; }
   // True if events were put since the last call of it.
   bool TakeEventsPut() { return std::exchange(events_put_, false); }
-  // True if it slept.
+  // True if it slept; the page's GroupWake may have to be told to wake it.
   bool WakeIfWaiting() { return calls_->port().WakeIfWaiting(); }
 
   // Tells the client why, and takes it from the core. `why` replaces a doomed session's own reason

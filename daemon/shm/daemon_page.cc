@@ -11,7 +11,10 @@
 namespace copse::daemon {
 
 DaemonPage::DaemonPage(UniqueFd fd, Mapping mapping, Incarnation incarnation)
-    : fd_(std::move(fd)), mapping_(std::move(mapping)), page_(new (mapping_.data()) ring::DaemonPage{}) {
+    : fd_(std::move(fd)),
+      mapping_(std::move(mapping)),
+      page_(new (mapping_.data()) ring::DaemonPage{}),
+      group_wake_(page_->wake) {
   page_->magic = ring::kMagic;
   page_->ring_version = kRingLayoutVersion;
   page_->incarnation = incarnation.value();

@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "client/ring_layout.h"
 #include "daemon/loop/unique_fd.h"
+#include "daemon/shm/group_wake.h"
 #include "daemon/shm/memory_file.h"
 
 namespace copse::daemon {
@@ -24,6 +25,8 @@ class DaemonPage {
   void SetSleeping(bool sleeping) { page_->sleeping.store(sleeping ? 1 : 0, std::memory_order_seq_cst); }
   void CountTurn() { page_->turns.store(page_->turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
+  GroupWake& group_wake() { return group_wake_; }
+
   // Sealed: whoever gets it cannot write.
   int fd() const { return fd_.get(); }
 
@@ -33,6 +36,7 @@ class DaemonPage {
   const UniqueFd fd_;
   const Mapping mapping_;
   ring::DaemonPage* const page_;
+  GroupWake group_wake_;
 };
 
 }  // namespace copse::daemon
