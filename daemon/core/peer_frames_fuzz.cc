@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What neighbours send, to a whole daemon core: a team runs on three nodes, and this one has calls in flight. The input
+// is a list of steps: a frame of a neighbour, time that passes, or a call of the own rank. Frames have good headers,
+// since spoilt ones are offload_emu:engine_fuzz_test's.
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "base/fake_clock.h"
+#include "daemon/core/daemon_core.h"
+#include "daemon/core/peer_messages.h"
+#include "offload_emu/fake_transport.h"
+#include "offload_emu/packet.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/plan.h"
+#include "tools/fuzzing/target.h"
+
+namespace copse::fuzzing {
+namespace {
+
+using daemon::PeerMessage;
+using schedule::Collective;
+
+constexpr uint32_t kNodes = 3;
+constexpr uint64_t kSelf = 100;  // incarnation of node 0; the others' follow
+constexpr TeamId kTeam(7);
+constexpr EpochId kEpoch(1);
+constexpr uint32_t kRemoteLabel = 9000;
+constexpr uint32_t kElements = 300;  // several packets
+constexpr int kStepsMax = 64;
+constexpr int kTurnsMax = 1000;
+
+enum Step : uint8_t { kData, kControl, kTime, kCall, kStepCount };
+
+// Ahead of each step's bytes.
+struct StepHead {
+  uint8_t step;       // modulo kStepCount
+  uint8_t neighbour;  // modulo kNodes: who sends
+  uint16_t count;     // records of a data frame, a control message's type, milliseconds, a collective
+  uint16_t bytes;     // that follow; beyond the input's end: what is left
+};
+
+std::string Encoded(StepHead head, std::string_view body) {
+  head.bytes = static_cast<uint16_t>(body.size());
+  return std::string(reinterpret_cast<const char*>(&head), sizeof(head)) + std::string(body);
+}
+
+schedule::CallArguments Arguments(Collective collective) {
+  return {.collective = collective,
+          .type = emu::AluType::kInt32,
+          .op = emu::AluOp::kSum,
+          .count = collective == Collective::kBarrier ? 0 : kElements,
+          .root = 0};
+}
+
+// Around node 0.
+schedule::Plan StarPlan(Collective collective) {
+  return {.id = PlanId(1 + static_cast<uint64_t>(collective)),
+          .collective = collective,
+          .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
+          .algorithm = "star",
+          .node_count = kNodes,
+          .segment_bytes = schedule::kSegmentBytesMax,
+          .neighbours = {{1, 2}, {0}, {0}}};
+}
+
+// A core whose team is committed, and one client of it.
+class Target : public daemon::PlannerLink, public daemon::ClientSink {
+ public:
+  Target() : core_(&clock_, &transport_, this, {.node = {.name = "n0", .incarnation = Incarnation(kSelf)}}) {
+    core_.OnPlannerUp();
+    core_.OnPlannerMessage(schedule::Registered{.accepted = true});
+    const auto attached = core_.Attach({.uid = 1, .pid = 1}, this);
+    CHECK(attached.ok());
+    client_ = *attached;
+    core_.CreateTeam(client_, {.request = 1, .name = "fuzz", .rank = Rank(0), .size = kNodes});
+    schedule::Prepare prepare{.epoch = kEpoch, .requests = {{join_, Rank(0)}}};
+    prepare.layout = {.id = kTeam, .identity = {.uid = 1, .name = "fuzz"}, .shape = {.node_count = kNodes}};
+    for (uint32_t n = 0; n < kNodes; ++n) {
+      prepare.layout.shape.node_of_rank.push_back(NodeIndex(n));
+      prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(kSelf + n), "fake"});
+    }
+    for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+      prepare.plans.push_back(schedule::EncodePlan(StarPlan(static_cast<Collective>(c))));
+    }
+    core_.OnPlannerMessage(prepare);
+    CHECK(prepared_.accepted);
+    schedule::Commit commit{.team = kTeam, .epoch = kEpoch};
+    for (uint32_t n = 1; n < kNodes; ++n) commit.outgoing.push_back({NodeIndex(n), kRemoteLabel + n});
+    core_.OnPlannerMessage(commit);
+    CHECK(handle_ != 0);
+    Post(Collective::kAllreduce);
+  }
+
+  uint32_t LabelFor(uint32_t neighbour) const {
+    for (const schedule::EdgeLabel& edge : prepared_.incoming) {
+      if (edge.neighbour == NodeIndex(neighbour)) return edge.label;
+    }
+    return 0;
+  }
+
+  void Run(std::string_view input) {
+    for (int i = 0; i < kStepsMax && input.size() >= sizeof(StepHead); ++i) {
+      StepHead head;
+      std::memcpy(&head, input.data(), sizeof(head));
+      input.remove_prefix(sizeof(head));
+      const std::string_view body = input.substr(0, head.bytes);
+      input.remove_prefix(body.size());
+      Take(head, body);
+      Turn();
+    }
+    // Whatever they sent: the team can be broken, and then every call has been answered, once.
+    core_.OnPlannerMessage(schedule::BreakTeam{kTeam, {schedule::Failure::kMemberLost, "the end"}});
+    Turn();
+    for (const auto& [value, answers] : answers_) CHECK(answers == 1);
+    CHECK(core_.Idle());
+    core_.Detach(client_, /*died=*/true, "the end");
+    Turn();
+  }
+
+  // --- daemon::PlannerLink ---
+  void Send(const schedule::FromDaemon& message) override {
+    if (const auto* join = std::get_if<schedule::JoinTeam>(&message)) join_ = join->request;
+    if (const auto* reply = std::get_if<schedule::PrepareReply>(&message)) prepared_ = *reply;
+  }
+
+  // --- daemon::ClientSink ---
+  void OnEvent(const daemon::ClientEvent& event) override {
+    const auto it = answers_.find(event.value);
+    CHECK(it != answers_.end());
+    ++it->second;
+  }
+  void OnTeamReady(uint64_t, uint32_t handle, const schedule::TeamLayout&) override { handle_ = handle; }
+  void OnTeamFailed(uint64_t, const schedule::FailureReport&) override { CHECK(false); }
+  void OnTeamDestroyed(uint64_t, const schedule::FailureReport&) override { CHECK(false); }
+  void OnClosing(const std::string&) override {}
+
+ private:
+  void Take(const StepHead& head, std::string_view body) {
+    switch (head.step % kStepCount) {
+      case kData:
+      case kControl: {
+        emu::FrameHeader header{};
+        header.version = 1;
+        header.kind = static_cast<uint8_t>(head.step % kStepCount == kData ? emu::FrameKind::kData  //
+                                                                           : emu::FrameKind::kControl);
+        header.count = head.count;
+        header.bytes = static_cast<uint32_t>(body.size());
+        header.source_incarnation = kSelf + head.neighbour % kNodes;
+        header.destination_incarnation = kSelf;
+        emu::Bytes frame(sizeof(header) + body.size());
+        std::memcpy(frame.data(), &header, sizeof(header));
+        if (!body.empty()) std::memcpy(frame.data() + sizeof(header), body.data(), body.size());
+        transport_.to_deliver.push_back(std::move(frame));
+        return;
+      }
+      case kTime:
+        clock_.Advance(absl::Milliseconds(head.count));
+        return;
+      case kCall:
+        Post(static_cast<Collective>(head.count % schedule::kCollectiveCount));
+        return;
+    }
+  }
+
+  void Post(Collective collective) {
+    // Calls may wait for each other, so each has memory of its own.
+    memory_.emplace_back(2 * kElements);
+    int32_t* const buffer = memory_.back().data();
+    daemon::CallPost post{.team = handle_, .arguments = Arguments(collective), .value = memory_.size()};
+    if (collective != Collective::kBarrier) {
+      post.send = reinterpret_cast<const uint8_t*>(buffer);
+      post.receive = reinterpret_cast<uint8_t*>(buffer + kElements);
+      post.send_bytes = post.receive_bytes = kElements * sizeof(int32_t);
+    }
+    answers_[post.value] = 0;
+    core_.Post(client_, post);
+  }
+
+  void Turn() {
+    for (int i = 0; core_.Progress(); ++i) CHECK(i < kTurnsMax);
+    transport_.sent.clear();
+  }
+
+  FakeClock clock_;
+  emu::FakeTransport transport_;
+  std::map<uint64_t, int> answers_;
+  std::vector<std::vector<int32_t>> memory_;
+  uint64_t join_ = 0;
+  uint32_t handle_ = 0;
+  schedule::PrepareReply prepared_;
+  daemon::ClientId client_ = 0;
+  daemon::DaemonCore core_;
+};
+
+std::string Control(uint8_t neighbour, const PeerMessage& message) {
+  const daemon::EncodedPeerMessage encoded = daemon::EncodePeerMessage(message);
+  return Encoded({kControl, neighbour, encoded.type, 0}, encoded.body);
+}
+
+// A neighbour's contribution to the first call, a packet.
+std::string Contribution(const Target& target, uint8_t neighbour, uint32_t counter) {
+  emu::Record record{};
+  record.header = {target.LabelFor(neighbour), 0, schedule::HashArguments(Arguments(Collective::kAllreduce))};
+  record.kind = static_cast<uint8_t>(emu::RecordKind::kPacket);
+  record.flags = emu::kRecordTrigger;
+  record.bytes = emu::kMpPayloadBytes;
+  record.counter = counter;
+  std::string body(reinterpret_cast<const char*>(&record), sizeof(record));
+  return Encoded({kData, neighbour, 1, 0}, body + std::string(emu::kMpPayloadBytes, '\1'));
+}
+
+}  // namespace
+
+std::vector<std::string> Seeds() {
+  const Target target;
+  const std::string call = Encoded({kCall, 0, static_cast<uint16_t>(Collective::kBarrier), 0}, "");
+  const std::string second = Encoded({kTime, 0, 1000, 0}, "");
+  return {
+      Contribution(target, 1, 0) + Contribution(target, 2, 0) + call,
+      Contribution(target, 1, 0) + Contribution(target, 1, 1) + second + Contribution(target, 2, 1),
+      Control(1, daemon::HeartbeatMessage{}) + second + Control(2, daemon::HeartbeatMessage{}) + second,
+      Control(2, daemon::BreakMessage{kTeam, {schedule::Failure::kMemberLost, "rank 1 lost"}}),
+      Control(1, daemon::ArgumentsMessage{kTeam, CallSeq(0), Rank(1), "n1", Arguments(Collective::kAllreduce)}) +
+          Control(2, daemon::ArgumentsMessage{kTeam, CallSeq(0), Rank(2), "n2", Arguments(Collective::kReduce)}),
+      call + Control(1, daemon::LeftMessage{kTeam, CallSeq(1)}) + call,
+      Control(1, daemon::EpochAskMessage{kTeam, kEpoch}) +
+          Control(2, daemon::EpochAnswerMessage{kTeam, kEpoch, true, CallSeq(40), kRemoteLabel}),
+      Control(1, daemon::MeterPing{.query = 5, .number = 3}) + Control(1, daemon::MeterBulk{.query = 5}) +
+          Control(1, daemon::MeterAck{.query = 5, .bytes = 9000, .at_ns = 77}) +
+          Control(1, daemon::MeterEnd{.query = 5}),
+  };
+}
+
+void OneInput(std::string_view bytes) {
+  Target target;
+  target.Run(bytes);
+}
+
+}  // namespace copse::fuzzing
