@@ -5,12 +5,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "planner/algorithms/broadcast_algorithms.h"
 #include "planner/candidates.h"
 #include "planner/node_order.h"
+#include "planner/planner.h"
 #include "planner/structure.h"
 
 namespace copse::simcli {
@@ -18,6 +20,23 @@ namespace copse::simcli {
 using schedule::Collective;
 
 namespace {
+
+// Beyond, to price every candidate once more for the reason takes longer than the choice.
+constexpr uint32_t kExplainedNodesMax = 2000;
+
+// The call's bytes, or what is wrong with it.
+absl::StatusOr<uint64_t> CheckedBytes(const schedule::CallArguments& call, const SimTeam& team) {
+  const uint64_t bytes = call.collective == Collective::kBarrier ? 0 : call.bytes();
+  if (bytes > schedule::kMessageBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("bytes: too many (bytes=", bytes, ", limit=", schedule::kMessageBytesMax, ")"));
+  }
+  if (call.root >= team.shape.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("root: no such rank (root=", call.root, ", ranks=", team.shape.size(), ")"));
+  }
+  return bytes;
+}
 
 // Whether structure.h has the algorithm.
 bool IsStructure(const std::string& algorithm) {
@@ -75,15 +94,7 @@ schedule::CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t r
 
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team) {
   const schedule::CallArguments& call = request.call;
-  const uint64_t bytes = call.collective == Collective::kBarrier ? 0 : call.bytes();
-  if (bytes > schedule::kMessageBytesMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("bytes: too many (bytes=", bytes, ", limit=", schedule::kMessageBytesMax, ")"));
-  }
-  if (call.root >= team.shape.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("root: no such rank (root=", call.root, ", ranks=", team.shape.size(), ")"));
-  }
+  ASSIGN_OR_RETURN(const uint64_t bytes, CheckedBytes(call, team));
   if (request.segment_bytes > schedule::kSegmentBytesMax || request.segment_bytes % 8 != 0) {
     return absl::InvalidArgumentError(absl::StrCat("segment: not a multiple of 8 in range (bytes=",
                                                    request.segment_bytes, ", limit=", schedule::kSegmentBytesMax, ")"));
@@ -101,6 +112,21 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
       planner::PlanOf(structure, call.collective, 0, bytes, bytes > segment_bytes ? segment_bytes : 0);
   plan.id = PlanId(1);
   return plan;
+}
+
+absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const SimTeam& team,
+                                      absl::Span<const std::string> node_names) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, CheckedBytes(call, team));
+  const topology::Topology& topology = team.costs.topology();
+  const planner::Planner planner(&topology, topology.costs());
+  ASSIGN_OR_RETURN(const std::vector<schedule::Plan> plans, planner.MakePlans(team.shape, node_names));
+  const auto plan = std::find_if(plans.begin(), plans.end(), [&](const schedule::Plan& p) {
+    return p.collective == call.collective && p.bytes_min <= bytes && bytes <= p.bytes_max;
+  });
+  CHECK(plan != plans.end());
+  if (team.shape.node_count > kExplainedNodesMax) return ChosenPlan{*plan, "by price"};
+  ASSIGN_OR_RETURN(planner::Explanation explanation, planner.Explain(*plan, team.shape, node_names, call, plans));
+  return ChosenPlan{*plan, std::move(explanation.why)};
 }
 
 absl::StatusOr<planner::BroadcastCosts> BroadcastCostsOf(const SimTeam& team, uint64_t bytes) {

@@ -46,6 +46,15 @@ struct PlanRequest {
 //         range; or as the algorithm.
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team);
 
+// What the planner would give the team for this call, and why in one line.
+struct ChosenPlan {
+  schedule::Plan plan;
+  std::string why;
+};
+// Errors: INVALID_ARGUMENT for a size or root out of range; or as the planner.
+absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const SimTeam& team,
+                                      absl::Span<const std::string> node_names);
+
 // The same trees as a broadcast's edges; messages may be of any size.
 absl::StatusOr<planner::BroadcastCosts> BroadcastCostsOf(const SimTeam& team, uint64_t bytes);
 absl::StatusOr<planner::BroadcastTree> MakeBroadcast(const std::string& algorithm, const SimTeam& team,

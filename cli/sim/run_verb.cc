@@ -32,6 +32,7 @@ using schedule::Collective;
 
 struct Outcome {
   schedule::Plan plan;
+  std::string why;  // the planner chose it; empty: it was asked for
   schedule::CallArguments call;
   uint32_t ranks = 0;
   sim::Charging charging = sim::Charging::kCostModel;
@@ -90,6 +91,7 @@ Json ToJson(const Outcome& outcome) {
                {"charge", outcome.charging == sim::Charging::kMgo ? "mgo" : "costs"},
                {"simulated_ns", run.total_ns}};
   json["predicted_ns"] = outcome.predicted_ns.has_value() ? Json(*outcome.predicted_ns) : Json(nullptr);
+  if (!outcome.why.empty()) json["why"] = outcome.why;
   json["packets"] = run.packets;
   json["frames"] = run.frames;
   json["bytes_sent"] = run.bytes;
@@ -112,8 +114,9 @@ std::string ToText(const Outcome& outcome) {
                              FormatDifference(static_cast<double>(run.total_ns), ns), " beside it");
   }
   const double per_second = run.run_seconds > 0 ? static_cast<double>(run.packets) / run.run_seconds : 0;
+  const std::string chosen = outcome.why.empty() ? "" : absl::StrCat("; the planner's choice, ", AbslView(outcome.why));
   return RenderDetails(
-      {{"plan", absl::StrCat(outcome.plan.algorithm, ", ", outcome.plan.node_count, " nodes")},
+      {{"plan", absl::StrCat(outcome.plan.algorithm, ", ", outcome.plan.node_count, " nodes", chosen)},
        {"call", absl::StrCat(schedule::DescribeArguments(outcome.call), ", ", outcome.ranks, " ranks")},
        {"simulated", absl::StrCat(run.total_ns, " ns = ", FormatNs(static_cast<double>(run.total_ns)))},
        {"predicted", predicted},
@@ -126,8 +129,11 @@ std::string ToText(const Outcome& outcome) {
 }
 
 absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
-  if (arguments.Has("algorithm") == arguments.Has("plan")) {
-    return absl::InvalidArgumentError("usage: one of --algorithm and --plan is needed; try --help");
+  if (arguments.Has("algorithm") && arguments.Has("plan")) {
+    return absl::InvalidArgumentError("usage: --algorithm and --plan exclude each other; try --help");
+  }
+  if (arguments.Has("segment") && !arguments.Has("algorithm")) {
+    return absl::InvalidArgumentError("usage: --segment is for --algorithm, a plan has its own; try --help");
   }
   ASSIGN_OR_RETURN(const topology::Topology topology, LoadCluster(arguments));
   std::optional<FilePlan> file;
@@ -154,6 +160,10 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
                        ", plan=", AbslView(schedule::CollectiveName(in_file)), ")"));
     }
     outcome.plan = file->plan;
+  } else if (!arguments.Has("algorithm")) {
+    ASSIGN_OR_RETURN(ChosenPlan chosen, ChoosePlan(outcome.call, team, node_names));
+    outcome.plan = std::move(chosen.plan);
+    outcome.why = std::move(chosen.why);
   } else {
     ASSIGN_OR_RETURN(outcome.plan, MakePlan({.algorithm = arguments.Text("algorithm"),
                                              .call = outcome.call,
@@ -204,11 +214,11 @@ Verb RunVerb() {
       {"bytes", "B", "of the message; default 1 KiB"},
       {"algorithm", "NAME",
        "of the plan: flat, binomial, knomial-K, kary-K, dissemination, recursive-doubling, FT, BT, FNF, FEF_latency, "
-       "FEF_cost, FCEF, LA, MGO, best and others"},
+       "FEF_cost, FCEF, LA, MGO, best and others; default: what the planner chooses, and why"},
       {"plan", "FILE", "the plan, as `copsectl plan show -w json` prints it"},
       {"root", "R", "rank; default 0"},
       {"ppn", "N", "ranks on each node; default 1"},
-      {"segment", "B", "longer messages are cut into segments of this; default 8 KiB, which is the most"},
+      {"segment", "B", "with --algorithm: longer messages are cut into segments of this; default 8 KiB, the most"},
       {"charge", "HOW", "costs (default): as the cost model; mgo: as the MGO paper's section 3.1"},
       {"headers", "", "links and ends are charged for packets' headers, too"},
       {"write-plan", "FILE", "writes the plan there, for --plan and `copsectl plan diff`"}};

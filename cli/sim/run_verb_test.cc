@@ -75,6 +75,23 @@ TEST(RunVerbTest, APlanThatWasWrittenRunsTheSame) {
   EXPECT_EQ(again["algorithm"], "knomial-3");
 }
 
+TEST(RunVerbTest, WithoutAnAlgorithmThePlannerChooses) {
+  const std::string cluster = Written("choice_cluster.yaml", kCluster);
+  for (const char* collective : {"barrier", "bcast", "reduce", "allreduce"}) {
+    const Json chosen = JsonOf({"--topology", cluster, "--collective", collective, "--bytes", "48"});
+    EXPECT_EQ(chosen["data"], "right");
+    EXPECT_THAT(chosen["why"].get<std::string>(), HasSubstr("by price, of "));
+    // What it chose is no more than the bias for shared edges dearer than what anybody would try first.
+    const Json flat =
+        JsonOf({"--topology", cluster, "--collective", collective, "--bytes", "48", "--algorithm", "flat"});
+    EXPECT_LE(chosen["predicted_ns"].get<int64_t>(), flat["predicted_ns"].get<int64_t>() * 21 / 20) << collective;
+    EXPECT_FALSE(flat.contains("why"));
+  }
+  const Answer text = Call({"--topology", cluster});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, HasSubstr(", 8 nodes; the planner's choice, by price, of "));
+}
+
 TEST(RunVerbTest, APlanMayUseSomeOfTheNodes) {
   const std::string cluster = Written("some_cluster.yaml", kCluster);
   const std::string plan = Written("some_plan.json", R"({"edges": [["b2", "a3"], ["b2", "b4"]]})");
@@ -126,7 +143,9 @@ TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
       {{"--topology", zero, "--algorithm", "flat"}, "zero.yaml:3: "},
       {{"--generate", "flat:20:1", "--algorithm", "OPTIMAL"}, "limit="},
       {{"--algorithm", "flat"}, "one of --topology and --generate"},
-      {{"--generate", "flat:4:1"}, "one of --algorithm and --plan"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--plan", stranger}, "exclude each other"},
+      {{"--generate", "flat:4:1", "--segment", "4KiB"}, "--segment is for --algorithm"},
+      {{"--generate", "flat:4:1", "--bytes", "65KiB"}, "bytes: too many (bytes=66560"},
       {{"--generate", "flat:4:1", "--algorithm", "dance"}, "dance"},
       {{"--generate", "flat", "--algorithm", "flat"}, "not NAME:P:SEED (value=flat)"},
       {{"--generate", "flat:0:1", "--algorithm", "flat"}, "number of nodes out of range (nodes=0"},
