@@ -14,22 +14,37 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "bench/machine.h"
+#include "bench/site.h"
 #include "bench/timed_team.h"
-#include "integration_tests/procs/process_cluster.h"
+#include "integration_tests/netns/test_network.h"
 #include "planner/calibration.h"
 
 namespace copse::bench {
 namespace {
 
-using procs::ProcessCluster;
 using schedule::Collective;
 
 constexpr absl::Duration kEndTimeout = absl::Seconds(20);
 constexpr double kTargetPercent = 20;
 constexpr uint32_t kRounds = 3;  // in which a cell is measured, on a new cluster each, with all other cells between
 
+// Where calls are measured.
+struct Place {
+  uint32_t nodes;
+  uint32_t ppn;
+  absl::Duration latency;  // of the fabric, from node to node; 0: on loopback
+
+  std::string Name() const {
+    if (latency == absl::ZeroDuration()) return "loopback";
+    return absl::StrFormat("fabric %g ms", absl::ToDoubleMilliseconds(latency));
+  }
+};
+
+// In place of an algorithm: each call with the plan that the planner has chosen for it.
+constexpr char kChosen[] = "";
+
 struct Extent {
-  std::vector<std::pair<uint32_t, uint32_t>> clusters;  // nodes, ranks a node
+  std::vector<Place> places;
   std::vector<std::string> algorithms;
   std::vector<uint64_t> bytes;
   uint32_t flat_nodes;  // of the flat tree that the costs are calibrated on, beside pings
@@ -37,17 +52,17 @@ struct Extent {
 };
 
 Extent ExtentOf(bool quick) {
-  if (quick) return {{{2, 1}, {4, 1}}, {"flat", "binomial"}, {48}, 4, 20};
-  return {{{2, 1}, {4, 1}, {8, 1}, {16, 1}, {4, 4}, {8, 2}},
-          {"flat", "binomial", "knomial-4", "kary-2", "recursive-doubling"},
+  if (quick) return {{{2, 1, {}}, {4, 1, {}}}, {"flat", "binomial", kChosen}, {48}, 4, 20};
+  return {{{2, 1, {}}, {4, 1, {}}, {8, 1, {}}, {16, 1, {}}, {4, 4, {}}, {8, 2, {}}, {8, 1, absl::Milliseconds(1)}},
+          {"flat", "binomial", "knomial-4", "kary-2", "recursive-doubling", kChosen},
           {48, 4096, 65'536},
           8,
           40};
 }
 
 struct Cell {
-  uint32_t nodes = 0, ppn = 0;
-  std::string algorithm;
+  Place place;
+  std::string asked;  // algorithm, or kChosen
   planner::Observation observation;
   std::vector<double> round_us;  // medians
 };
@@ -55,10 +70,10 @@ struct Cell {
 // What the costs are calibrated on; nothing else is. Pings of two nodes, and a barrier and two allreduces on one flat
 // tree.
 bool Calibrates(const Cell& cell, const Extent& extent) {
-  if (cell.ppn != 1 || cell.algorithm != "flat") return false;
+  if (cell.place.latency > absl::ZeroDuration() || cell.place.ppn != 1 || cell.asked != "flat") return false;
   const schedule::CallArguments& call = cell.observation.arguments;
-  if (cell.nodes == 2) return true;
-  return cell.nodes == extent.flat_nodes && call.bytes() <= 4096 &&
+  if (cell.place.nodes == 2) return true;
+  return cell.place.nodes == extent.flat_nodes && call.bytes() <= 4096 &&
          (call.collective == Collective::kBarrier || call.collective == Collective::kAllreduce);
 }
 
@@ -74,6 +89,12 @@ planner::ClusterCosts DefaultCosts() {
   costs.nodes.cores =
       sched_getaffinity(0, sizeof(usable), &usable) == 0 ? static_cast<uint32_t>(CPU_COUNT(&usable)) : 1;
   costs.nodes.host = "here";
+  return costs;
+}
+
+// On a fabric packets also take its delay, half of it on each node's link.
+planner::ClusterCosts CostsAt(const Place& place, planner::ClusterCosts costs) {
+  costs.nodes.latency_ns += absl::ToInt64Nanoseconds(place.latency) / 2;
   return costs;
 }
 
@@ -96,10 +117,10 @@ double MedianOf(std::vector<double> values) {
   return row.median;
 }
 
-using Cells = std::vector<Cell>;  // of one cluster and algorithm
+using Cells = std::vector<Cell>;  // of one place and algorithm
 
 // The cells that `algorithm` carries.
-absl::StatusOr<Cells> ListCells(const TimedTeam& team, uint32_t nodes, uint32_t ppn, const std::string& algorithm,
+absl::StatusOr<Cells> ListCells(const TimedTeam& team, const Place& place, const std::string& algorithm,
                                 const Extent& extent) {
   Cells cells;
   ASSIGN_OR_RETURN(const schedule::Plan barrier, team.PlanFor(Collective::kBarrier, 0));
@@ -108,11 +129,10 @@ absl::StatusOr<Cells> ListCells(const TimedTeam& team, uint32_t nodes, uint32_t 
     const std::vector<uint64_t> none = {0};
     for (const uint64_t bytes : collective == Collective::kBarrier ? none : extent.bytes) {
       ASSIGN_OR_RETURN(schedule::Plan plan, team.PlanFor(collective, bytes));
-      if (plan.algorithm != algorithm) continue;
+      if (algorithm != kChosen && plan.algorithm != algorithm) continue;
       Cell& cell = cells.emplace_back();
-      cell.nodes = nodes;
-      cell.ppn = ppn;
-      cell.algorithm = algorithm;
+      cell.place = place;
+      cell.asked = algorithm;
       cell.observation.shape = team.shape();
       cell.observation.plan = std::move(plan);
       cell.observation.arguments = {.collective = collective, .count = bytes};
@@ -123,12 +143,12 @@ absl::StatusOr<Cells> ListCells(const TimedTeam& team, uint32_t nodes, uint32_t 
 }
 
 // One round. DEADLINE_EXCEEDED: a call took too long.
-absl::Status Measure(TimedTeam* team, const std::string& algorithm, uint32_t nodes, uint32_t ppn, const Extent& extent,
+absl::Status Measure(TimedTeam* team, const std::string& algorithm, const Place& place, const Extent& extent,
                      absl::Duration timeout, Cells* cells) {
   RETURN_IF_ERROR(team->Force(algorithm));
   RETURN_IF_ERROR(team->Time(Collective::kBarrier, 0, TimedTeam::kCallsToSwitch, 1, timeout).status());
   if (cells->empty()) {
-    ASSIGN_OR_RETURN(*cells, ListCells(*team, nodes, ppn, algorithm, extent));
+    ASSIGN_OR_RETURN(*cells, ListCells(*team, place, algorithm, extent));
   }
   for (Cell& cell : *cells) {
     const schedule::CallArguments& call = cell.observation.arguments;
@@ -138,14 +158,16 @@ absl::Status Measure(TimedTeam* team, const std::string& algorithm, uint32_t nod
   return absl::OkStatus();
 }
 
-absl::Status RunCluster(const Options& options, uint32_t nodes, uint32_t ppn, const Extent& extent,
-                        std::map<std::string, Cells>* cells) {
-  ProcessCluster cluster({.parent = options.folder});
-  RETURN_IF_ERROR(cluster.Start({.nodes = nodes}));
-  ASSIGN_OR_RETURN(const auto team, TimedTeam::Start(&cluster, nodes, ppn, kEndTimeout));
+absl::Status RunPlace(const Options& options, const Place& place, const Extent& extent,
+                      std::map<std::string, Cells>* cells) {
+  ASSIGN_OR_RETURN(const auto site, Site::Open({.nodes = place.nodes,
+                                                .parent = options.folder,
+                                                .loopback = place.latency == absl::ZeroDuration(),
+                                                .latency = place.latency}));
+  ASSIGN_OR_RETURN(const auto team, TimedTeam::Start(site->cluster(), place.nodes, place.ppn, kEndTimeout));
   for (const std::string& algorithm : extent.algorithms) {
-    if (!IsWorthwhile(nodes, algorithm)) continue;
-    RETURN_IF_ERROR(Measure(team.get(), algorithm, nodes, ppn, extent, options.cell_timeout, &(*cells)[algorithm]));
+    if (!IsWorthwhile(place.nodes, algorithm)) continue;
+    RETURN_IF_ERROR(Measure(team.get(), algorithm, place, extent, options.cell_timeout, &(*cells)[algorithm]));
   }
   return team->Stop(kEndTimeout);
 }
@@ -164,13 +186,13 @@ std::string DescribeFit(const planner::Calibration& fit) {
 }
 
 Row RowOf(const Cell& cell, bool calibrates, double predicted_us, const std::string& machine) {
-  Row row = EmptyRow(cell.nodes, cell.ppn);
+  Row row = EmptyRow(cell.place.nodes, cell.place.ppn);
   const schedule::CallArguments& call = cell.observation.arguments;
   row.collective = std::string(schedule::CollectiveName(call.collective));
-  row.what = absl::StrFormat("%s%s, loopback, %s", row.collective,
-                             call.bytes() > 0 ? absl::StrFormat(" %d B", call.bytes()) : "",
-                             calibrates ? "calibrated on" : "predicted");
-  row.algorithm = cell.algorithm;
+  row.what = absl::StrFormat(
+      "%s%s, %s, %s%s", row.collective, call.bytes() > 0 ? absl::StrFormat(" %d B", call.bytes()) : "",
+      cell.place.Name(), cell.asked == kChosen ? "planner's choice, " : "", calibrates ? "calibrated on" : "predicted");
+  row.algorithm = cell.observation.plan.algorithm;
   row.bytes = call.bytes();
   row.metric = calibrates ? "residual" : "error";
   const double measured_us = cell.observation.measured_ns / 1000;
@@ -182,52 +204,98 @@ Row RowOf(const Cell& cell, bool calibrates, double predicted_us, const std::str
   return row;
 }
 
+// A predicted cell, and what came of it.
+struct Judged {
+  const Cell* cell;
+  double predicted_ns;
+  double default_ns;  // with costs that nobody has calibrated
+};
+
+double ErrorOf(double predicted_ns, double measured_ns) {
+  return 100 * std::abs(predicted_ns - measured_ns) / measured_ns;
+}
+
+Row SummaryOf(const std::vector<Judged>& judged, const std::string& place, const std::string& machine) {
+  Row row = EmptyRow(0, 0);
+  row.what = "all predicted cells, " + place;
+  row.metric = "unfinished";
+  row.target = kTargetPercent;
+  row.note = machine;
+  if (judged.empty()) return row;
+  std::vector<double> errors, default_errors;
+  for (const Judged& each : judged) {
+    errors.push_back(ErrorOf(each.predicted_ns, each.cell->observation.measured_ns));
+    default_errors.push_back(ErrorOf(each.default_ns, each.cell->observation.measured_ns));
+  }
+  Summarize(errors, &row);
+  row.metric = "error";
+  row.note =
+      absl::StrFormat("%s; with the planner's defaults %.0f %%; %s", row.median <= kTargetPercent ? "met" : "not met",
+                      MedianOf(std::move(default_errors)), machine);
+  return row;
+}
+
+// Two plans for the same call whose measured times differ by less are as good as each other.
+constexpr double kAsGood = 1.2;
+
+// How often the model takes the slower of two plans for the faster one.
+Row OrderOf(const std::vector<Judged>& judged, const std::string& place, const std::string& machine) {
+  uint32_t pairs = 0, wrong = 0;
+  for (const Judged& fast : judged) {
+    for (const Judged& slow : judged) {
+      const auto &a = fast.cell->observation, &b = slow.cell->observation;
+      if (fast.cell->place.nodes != slow.cell->place.nodes || fast.cell->place.ppn != slow.cell->place.ppn ||
+          a.arguments.collective != b.arguments.collective || a.arguments.bytes() != b.arguments.bytes() ||
+          b.measured_ns < kAsGood * a.measured_ns) {
+        continue;
+      }
+      ++pairs;
+      wrong += fast.predicted_ns >= slow.predicted_ns;
+    }
+  }
+  Row row = EmptyRow(0, 0);
+  row.what = "pairs of plans for one call, " + place;
+  row.metric = "misordered";
+  Summarize({pairs > 0 ? 100.0 * wrong / pairs : 0}, &row);
+  row.runs = pairs;
+  row.note = absl::StrFormat("%d of %d that differ by 20 %% or more; %s", wrong, pairs, machine);
+  return row;
+}
+
 // Calibrates, predicts the rest, and reports.
 absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::string& machine,
                    const std::function<void(const Row&)>& report) {
-  Row summary = EmptyRow(0, 0);
-  summary.what = "all predicted cells, loopback";
-  summary.metric = "unfinished";
-  summary.target = kTargetPercent;
-  summary.note = machine;
   std::vector<planner::Observation> pings;
   for (Cell& cell : cells) {
     // What disturbs the machine makes calls longer: the round that it disturbed least.
     cell.observation.measured_ns = 1000 * *std::min_element(cell.round_us.begin(), cell.round_us.end());
     if (Calibrates(cell, extent)) pings.push_back(cell.observation);
   }
-  if (pings.empty()) {
-    report(summary);
-    return absl::OkStatus();
+  std::map<std::string, std::vector<Judged>> judged;  // by place
+  for (const Place& place : extent.places) judged[place.Name()];
+  if (!pings.empty()) {
+    ASSIGN_OR_RETURN(const planner::Calibration fit, planner::Calibrate(pings, DefaultCosts(), {.spins_ns = kSpinsNs}));
+    for (const Cell& cell : cells) {
+      ASSIGN_OR_RETURN(const double predicted_ns, planner::PredictNs(cell.observation, CostsAt(cell.place, fit.costs)));
+      const bool calibrates = Calibrates(cell, extent);
+      report(RowOf(cell, calibrates, predicted_ns / 1000, machine));
+      if (calibrates) continue;
+      ASSIGN_OR_RETURN(const double default_ns,
+                       planner::PredictNs(cell.observation, CostsAt(cell.place, DefaultCosts())));
+      judged[cell.place.Name()].push_back({&cell, predicted_ns, default_ns});
+    }
+    Row residual = EmptyRow(0, 0);
+    residual.what = "what the costs were calibrated on, loopback";
+    residual.metric = "residual";
+    Summarize({100 * fit.median_residual}, &residual);
+    residual.runs = static_cast<uint32_t>(pings.size());
+    residual.note = absl::StrFormat("%s; %s", DescribeFit(fit), machine);
+    report(residual);
   }
-  ASSIGN_OR_RETURN(const planner::Calibration fit, planner::Calibrate(pings, DefaultCosts(), {.spins_ns = kSpinsNs}));
-  std::vector<double> errors, default_errors;
-  for (const Cell& cell : cells) {
-    const bool calibrates = Calibrates(cell, extent);
-    ASSIGN_OR_RETURN(const double predicted_ns, planner::PredictNs(cell.observation, fit.costs));
-    const Row row = RowOf(cell, calibrates, predicted_ns / 1000, machine);
-    report(row);
-    if (calibrates) continue;
-    errors.push_back(row.median);
-    ASSIGN_OR_RETURN(const double default_ns, planner::PredictNs(cell.observation, DefaultCosts()));
-    const double measured_ns = cell.observation.measured_ns;
-    default_errors.push_back(100 * std::abs(default_ns - measured_ns) / measured_ns);
+  for (const auto& [place, of_place] : judged) {
+    if (!of_place.empty()) report(OrderOf(of_place, place, machine));
+    report(SummaryOf(of_place, place, machine));
   }
-  Row residual = EmptyRow(0, 0);
-  residual.what = "what the costs were calibrated on, loopback";
-  residual.metric = "residual";
-  Summarize({100 * fit.median_residual}, &residual);
-  residual.runs = static_cast<uint32_t>(pings.size());
-  residual.note = absl::StrFormat("%s; %s", DescribeFit(fit), machine);
-  report(residual);
-  if (!errors.empty()) {
-    Summarize(errors, &summary);
-    summary.metric = "error";
-    summary.note = absl::StrFormat("%s; with the planner's defaults %.0f %%; %s",
-                                   summary.median <= kTargetPercent ? "met" : "not met",
-                                   MedianOf(std::move(default_errors)), machine);
-  }
-  report(summary);
   return absl::OkStatus();
 }
 
@@ -236,30 +304,30 @@ absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::str
 absl::Status RunModel(const Options& options, const std::function<void(const Row&)>& report) {
   const Extent extent = ExtentOf(options.quick);
   const std::string machine = DescribeMachine();  // before we load it ourselves
-  std::vector<std::map<std::string, Cells>> cells(extent.clusters.size());
-  std::vector<bool> given_up(extent.clusters.size(), false);
+  std::vector<std::map<std::string, Cells>> cells(extent.places.size());
+  std::vector<bool> given_up(extent.places.size(), false);
   for (uint32_t round = 0; round < kRounds; ++round) {
-    for (size_t i = 0; i < extent.clusters.size(); ++i) {
+    for (size_t i = 0; i < extent.places.size(); ++i) {
       if (given_up[i]) continue;
-      const auto& [nodes, ppn] = extent.clusters[i];
-      const absl::Status status = RunCluster(options, nodes, ppn, extent, &cells[i]);
-      if (!absl::IsDeadlineExceeded(status)) {
-        RETURN_IF_ERROR(status);
-        continue;
-      }
+      const Place& place = extent.places[i];
+      const absl::Status status = RunPlace(options, place, extent, &cells[i]);
+      if (status.ok()) continue;
+      // Without namespaces there is no fabric, and the other places do without.
+      const bool no_fabric = place.latency > absl::ZeroDuration() && !netns::CheckNamespaces(true).ok();
+      if (!absl::IsDeadlineExceeded(status) && !no_fabric) return status;
       given_up[i] = true;
-      Row row = EmptyRow(nodes, ppn);
-      row.what = "a call and a barrier before it, loopback";
+      Row row = EmptyRow(place.nodes, place.ppn);
+      row.what = "a call and a barrier before it, " + place.Name();
       row.metric = "unfinished";
-      row.note = machine;
+      row.note = no_fabric ? std::string(status.message()) : machine;
       report(row);
     }
   }
   std::vector<Cell> measured;
-  for (const auto& of_cluster : cells) {
+  for (const auto& of_place : cells) {
     for (const std::string& algorithm : extent.algorithms) {
-      const auto found = of_cluster.find(algorithm);
-      if (found == of_cluster.end()) continue;
+      const auto found = of_place.find(algorithm);
+      if (found == of_place.end()) continue;
       for (const Cell& cell : found->second) {
         if (!cell.round_us.empty()) measured.push_back(cell);
       }

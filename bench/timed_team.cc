@@ -2,7 +2,6 @@
 #include "bench/timed_team.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -10,9 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "bench/plan_of.h"
 #include "integration_tests/procs/programs.h"
-#include "planner/structure.h"
-#include "proto/copse/v1/admin.pb.h"
 
 namespace copse::bench {
 namespace {
@@ -21,7 +19,6 @@ using procs::ChildProcess;
 using schedule::Collective;
 
 constexpr char kTeam[] = "model";
-constexpr absl::Duration kAdminTimeout = absl::Seconds(10);
 
 }  // namespace
 
@@ -45,33 +42,7 @@ absl::StatusOr<std::unique_ptr<TimedTeam>> TimedTeam::Start(procs::ProcessCluste
 absl::Status TimedTeam::Force(const std::string& algorithm) { return cluster_->Replan(kTeam, algorithm); }
 
 absl::StatusOr<schedule::Plan> TimedTeam::PlanFor(Collective collective, uint64_t bytes) const {
-  ASSIGN_OR_RETURN(const v1::ListPlansReply plans, cluster_->admin().ListPlans(kAdminTimeout));
-  const std::string name(schedule::CollectiveName(collective));
-  for (const v1::PlanRow& row : plans.plans()) {
-    if (row.collective() != name || bytes < row.bytes_min() || bytes > row.bytes_max()) continue;
-    std::vector<uint32_t> order(shape_.node_count);
-    std::iota(order.begin(), order.end(), 0);
-    ASSIGN_OR_RETURN(planner::Structure structure, planner::BuildStructure(row.algorithm(), order));
-    schedule::Plan plan;
-    plan.collective = collective;
-    plan.bytes_min = row.bytes_min();
-    plan.bytes_max = row.bytes_max();
-    plan.algorithm = row.algorithm();
-    plan.kind = structure.kind;
-    plan.node_count = shape_.node_count;
-    plan.segment_bytes = row.segment_bytes();
-    plan.root_node = NodeIndex(structure.root_node);
-    plan.neighbours = std::move(structure.neighbours);
-    plan.steps = std::move(structure.steps);
-    std::vector<std::string> listed, expected;
-    for (const v1::PlanEdge& edge : row.edges()) listed.push_back(absl::StrCat(edge.from(), " ", edge.to()));
-    for (const auto& [from, to] : planner::PlanEdges(plan)) expected.push_back(absl::StrCat("n", from, " n", to));
-    if (listed != expected) {
-      return absl::InternalError(absl::StrCat("plan ", row.id(), ": is not ", row.algorithm(), " on nodes in order"));
-    }
-    return plan;
-  }
-  return absl::NotFoundError(absl::StrCat("no plan for ", name, " (bytes=", bytes, ")"));
+  return PlanOf(cluster_->admin(), collective, bytes);
 }
 
 absl::StatusOr<std::vector<double>> TimedTeam::Time(Collective collective, uint64_t bytes, uint32_t warm_up,

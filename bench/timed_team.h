@@ -26,12 +26,12 @@ class TimedTeam {
   static absl::StatusOr<std::unique_ptr<TimedTeam>> Start(procs::ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
                                                           absl::Duration timeout);
 
-  // Forces the algorithm for all collectives that it can carry. It is in force once so many calls were made.
+  // Forces the algorithm (empty: the planner's choice) for all collectives that it can carry. It is in force once so
+  // many calls were made.
   static constexpr uint32_t kCallsToSwitch = 32;
   absl::Status Force(const std::string& algorithm);
 
-  // The plan that serves calls of so many bytes, as the planner lists it. Errors: NOT_FOUND; INTERNAL if the planner's
-  // plan is not the algorithm's on nodes in order.
+  // The plan that serves calls of so many bytes. Errors: as PlanOf.
   absl::StatusOr<schedule::Plan> PlanFor(schedule::Collective collective, uint64_t bytes) const;
 
   // Makes `warm_up` pairs of a barrier and a call, then `calls` more. Returns nanoseconds by call: of the rank that

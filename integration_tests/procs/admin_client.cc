@@ -96,6 +96,12 @@ absl::StatusOr<v1::ListPlansReply> AdminClient::ListPlans(absl::Duration timeout
   return impl_->Call(&Stub::ListPlans, v1::ListPlansRequest(), timeout);
 }
 
+absl::StatusOr<v1::ShowPlanReply> AdminClient::ShowPlan(uint64_t id, absl::Duration timeout) const {
+  v1::ShowPlanRequest request;
+  request.set_id(id);
+  return impl_->Call(&Stub::ShowPlan, request, timeout);
+}
+
 absl::StatusOr<v1::ExplainPlanReply> AdminClient::ExplainPlan(uint64_t id, absl::Duration timeout) const {
   v1::ExplainPlanRequest request;
   request.set_id(id);

@@ -26,6 +26,7 @@ class AdminClient {
   absl::StatusOr<v1::ListNodesReply> ListNodes(absl::Duration timeout) const;
   absl::StatusOr<v1::ListTeamsReply> ListTeams(absl::Duration timeout) const;
   absl::StatusOr<v1::ListPlansReply> ListPlans(absl::Duration timeout) const;
+  absl::StatusOr<v1::ShowPlanReply> ShowPlan(uint64_t id, absl::Duration timeout) const;
   absl::StatusOr<v1::ExplainPlanReply> ExplainPlan(uint64_t id, absl::Duration timeout) const;
   absl::StatusOr<v1::ListCollectivesReply> ListCollectives(uint64_t team, absl::Duration timeout) const;
   absl::StatusOr<v1::ReplanTeamReply> ReplanTeam(uint64_t team, const std::string& algorithm,

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/version.h"
+#include "planner/schedule/plan.h"
 #include "planner/server/admin_rows.h"
 #include "planner/server/topology_source.h"
 #include "planner/topology/slurm_topology.h"
@@ -234,6 +235,7 @@ grpc::ServerUnaryReactor* AdminService::ShowPlan(grpc::CallbackServerContext* co
     const auto info = coordinator_->Plan(PlanId(request->id()));
     if (!info.ok()) return done(info.status());
     FillPlan(*info, reply->mutable_plan());
+    reply->set_encoded(schedule::EncodePlan(info->plan));
     const auto path = coordinator_->CriticalPath(PlanId(request->id()));
     if (!path.ok()) return done(path.status());
     for (const std::string& node : *path) reply->mutable_plan()->add_critical_path(rpc::ToUtf8(node));
