@@ -8,6 +8,9 @@
  * the cell's number, and samples.
  *
  *     latency  microseconds of a call on the slowest rank, after a barrier: one sample a call
+ *     together likewise, but all ranks enter the call at one moment, for which they wait after the barrier: where
+ *              packets travel for milliseconds, ranks leave a barrier far apart, and a call that begins then is not
+ *              the call that plans are made for. Nodes share this machine's clock
  *     stream   microseconds of a call among many, back-to-back: one sample for each of a few batches
  *     noise    percent by which (post, compute 1 ms, wait) takes longer than to compute 1 ms, on the slowest rank: one
  *              sample for each pair of loops
@@ -33,9 +36,11 @@ enum {
   kCallsMin = 4,
   kBatches = 8,
   kLoopPairs = 3,
+  kPeriods = 2, /* of the slowest warm-up call and its barrier: how far calls are apart that start together */
+  kPeriodLeastUs = 2000,
 };
 
-typedef enum { kLatency, kStream, kNoise, kCompute } mode;
+typedef enum { kLatency, kTogether, kStream, kNoise, kCompute } mode;
 
 typedef struct {
   mode mode;
@@ -63,12 +68,12 @@ static int index_of(const char* name, const char* const* names, int count) {
 }
 
 static int parse_cell(const char* text, cell* parsed) {
-  static const char* const kModes[] = {"latency", "stream", "noise", "compute"};
+  static const char* const kModes[] = {"latency", "together", "stream", "noise", "compute"};
   static const char* const kCollectives[] = {"barrier", "bcast", "reduce", "allreduce"};
   char mode_name[16], collective_name[16];
   unsigned long bytes;
   if (sscanf(text, "%15[a-z]:%15[a-z]:%lu", mode_name, collective_name, &bytes) != 3) return 0;
-  const int mode_index = index_of(mode_name, kModes, 4), collective = index_of(collective_name, kCollectives, 4);
+  const int mode_index = index_of(mode_name, kModes, 5), collective = index_of(collective_name, kCollectives, 4);
   parsed->mode = (mode)mode_index;
   parsed->collective = (rank_collective)collective;
   parsed->count = bytes / sizeof(double);
@@ -130,6 +135,39 @@ static void measure_latency(int cell_index, rank_call* call, rank_call* barrier)
   for (uint32_t i = 0; i < calls; i++) {
     rank_run(barrier);
     const double start = wall_us();
+    rank_run(call);
+    samples[i] = wall_us() - start;
+  }
+  take_slowest(calls);
+  print_samples(cell_index, slowest, calls);
+}
+
+static void wait_until(double us) {
+  const struct timespec time = {(time_t)(us / 1e6), (long)((us - 1e6 * (double)(time_t)(us / 1e6)) * 1e3)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
+  }
+}
+
+/* The barrier and the call start at moments that all ranks have agreed on: far enough apart for both to be over. */
+static void measure_together(int cell_index, rank_call* call, rank_call* barrier) {
+  double longest = 0;
+  for (int i = 0; i < kWarmUpCalls; i++) {
+    const double start = wall_us();
+    rank_run(barrier);
+    rank_run(call);
+    const double took = wall_us() - start;
+    if (i >= kWarmUpCalls - kTimedWarmUpCalls && took > longest) longest = took;
+  }
+  samples[0] = longest;
+  take_slowest(1);
+  const double period_us = agree(kPeriods * slowest[0] + kPeriodLeastUs);
+  const double fit = budget_us / period_us;
+  const uint32_t calls = (uint32_t)agree(fit < kCallsMin ? kCallsMin : fit > calls_max ? calls_max : fit);
+  const double begin = agree(wall_us() + period_us);
+  for (uint32_t i = 0; i < calls; i++) {
+    const double start = begin + (i + 1) * period_us;
+    rank_run(barrier);
+    wait_until(start);
     rank_run(call);
     samples[i] = wall_us() - start;
   }
@@ -225,6 +263,8 @@ static void measure(int cell_index, const cell* what) {
   rank_prepare(&barrier);
   if (what->mode == kLatency) {
     measure_latency(cell_index, &call, &barrier);
+  } else if (what->mode == kTogether) {
+    measure_together(cell_index, &call, &barrier);
   } else if (what->mode == kStream) {
     measure_stream(cell_index, &call, &barrier);
   } else {

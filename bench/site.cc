@@ -31,6 +31,19 @@ constexpr absl::Duration kFarewell = absl::Seconds(3);
 constexpr absl::Duration kCallTimeout = absl::Seconds(5);
 constexpr uint32_t kSocketsPort = 7500;  // of a node's first rank
 
+// A new file in `folder` (empty: /tmp).
+absl::Status WriteFile(const std::string& folder, const std::string& text, std::string* path) {
+  std::string name = absl::StrCat(folder.empty() ? "/tmp" : folder, "/copse-site-XXXXXX");
+  const int fd = mkstemp(name.data());
+  if (fd < 0) return absl::ErrnoToStatus(errno, name);
+  close(fd);
+  *path = name;
+  std::ofstream file(name);
+  file << text;
+  file.close();
+  return file ? absl::OkStatus() : absl::ErrnoToStatus(errno, name);
+}
+
 std::vector<std::string> Joined(std::vector<std::string> words, const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
@@ -60,20 +73,27 @@ absl::StatusOr<std::unique_ptr<Site>> Site::Open(const SiteOptions& options) {
 
 Site::~Site() {
   cluster_.reset();
-  if (!topology_file_.empty()) unlink(topology_file_.c_str());
+  for (const std::string& file : {topology_file_, rules_file_}) {
+    if (!file.empty()) unlink(file.c_str());
+  }
 }
 
 absl::Status Site::Start() {
   procs::ProcessClusterOptions cluster = {.parent = options_.parent};
   if (!options_.loopback) {
-    RETURN_IF_ERROR(netns::CheckNamespaces(options_.latency > absl::ZeroDuration()));
-    RETURN_IF_ERROR(WriteTopology());
+    const bool delays = options_.latency > absl::ZeroDuration() || !options_.fabric.empty();
+    RETURN_IF_ERROR(netns::CheckNamespaces(delays));
+    if (options_.fabric.empty()) RETURN_IF_ERROR(WriteTopology());
     cluster.network = netns::NetworkOptions();
-    if (options_.latency > absl::ZeroDuration()) {
-      cluster.network->fabric = topology_file_;
+    if (delays) {
+      cluster.network->fabric = options_.fabric.empty() ? topology_file_ : options_.fabric;
     } else {
       cluster.planner_settings["topology"] = topology_file_;
     }
+  }
+  if (!options_.algorithm.empty()) {
+    RETURN_IF_ERROR(WriteRules());
+    cluster.planner_settings["rules"] = rules_file_;
   }
   cluster_ = std::make_unique<ProcessCluster>(std::move(cluster));
   const absl::Status status = cluster_->Start({.nodes = options_.nodes});
@@ -83,22 +103,22 @@ absl::Status Site::Start() {
 
 // One switch, half of the latency away from each node.
 absl::Status Site::WriteTopology() {
-  topology_file_ = absl::StrCat(options_.parent.empty() ? "/tmp" : options_.parent, "/copse-topology-XXXXXX");
-  const int fd = mkstemp(topology_file_.data());
-  if (fd < 0) {
-    const absl::Status status = absl::ErrnoToStatus(errno, topology_file_);
-    topology_file_.clear();
-    return status;
-  }
-  close(fd);
   const std::string latency = options_.latency > absl::ZeroDuration()
                                   ? absl::StrCat(", latency: ", absl::ToInt64Microseconds(options_.latency / 2), "us")
                                   : "";
-  std::ofstream file(topology_file_);
-  file << "version: 1\nswitches:\n  - {name: core}\nnodes:\n  - {name: \"n[1-" << options_.nodes
-       << "]\", switch: core, host: here, cores: " << sysconf(_SC_NPROCESSORS_ONLN) << latency << "}\n";
-  file.close();
-  return file ? absl::OkStatus() : absl::ErrnoToStatus(errno, topology_file_);
+  return WriteFile(
+      options_.parent,
+      absl::StrCat("version: 1\nswitches:\n  - {name: core}\nnodes:\n  - {name: \"n[1-", options_.nodes,
+                   "]\", switch: core, host: here, cores: ", sysconf(_SC_NPROCESSORS_ONLN), latency, "}\n"),
+      &topology_file_);
+}
+
+absl::Status Site::WriteRules() {
+  std::string text = "version: 1\nrules:\n";
+  for (const char* collective : {"barrier", "bcast", "reduce", "allreduce"}) {
+    absl::StrAppend(&text, "  - {collective: ", collective, ", algorithm: ", options_.algorithm, "}\n");
+  }
+  return WriteFile(options_.parent, text, &rules_file_);
 }
 
 absl::StatusOr<RankProcesses> Site::StartRanks(const std::string& system, uint32_t ppn,

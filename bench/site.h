@@ -38,11 +38,15 @@ struct SiteOptions {
   bool loopback = false;
   // One way from node to node, by copse-fabric; 0: a bridge.
   absl::Duration latency;
+  // In place of `latency`: a topology file for copse-fabric, with as many nodes.
+  std::string fabric;
+  // Of all plans of all teams; empty: the planner's choice.
+  std::string algorithm;
 };
 
 // A Site has Copse's daemons running; they sleep while others are measured. Each node is a network namespace, and the
-// planner knows the network and that all nodes share this machine's cores. Rank r is on node r / ppn.
-// Thread-compatible.
+// planner knows the network and that all nodes share this machine's cores; several sites do not meet. Rank r is on node
+// r / ppn. Thread-compatible.
 class Site {
  public:
   // PERMISSION_DENIED, UNAVAILABLE: there can be no namespaces here.
@@ -70,7 +74,9 @@ class Site {
   explicit Site(SiteOptions options) : options_(std::move(options)) {}
 
   absl::Status Start();
+  // Files that the planner reads.
   absl::Status WriteTopology();
+  absl::Status WriteRules();
   absl::StatusOr<RankProcesses> StartCopse(uint32_t ppn, std::vector<std::string> arguments);
   absl::StatusOr<RankProcesses> StartSockets(uint32_t ppn, const std::vector<std::string>& arguments);
   absl::StatusOr<RankProcesses> StartMpi(const std::string& system, uint32_t ppn,
@@ -78,7 +84,7 @@ class Site {
   std::string NextLog();
 
   const SiteOptions options_;
-  std::string topology_file_;
+  std::string topology_file_, rules_file_;
   uint32_t logs_ = 0;
   std::unique_ptr<procs::ProcessCluster> cluster_;
 };

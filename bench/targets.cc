@@ -19,6 +19,14 @@ const std::vector<Target>& Targets() {
       {"idle", "daemon", 2, 1, "memory", "", 40, "nobody notices an idle daemon"},
       {"idle", "an attached client", 1, 1, "memory", "", 200, "hundreds of processes may attach"},
       {"idle", "an edge", 17, 1, "memory", "", 100, "daemons hold their neighbours, not the cluster"},
+      {"hetero", "bcast 1 kB", 12, 1, "ratio", "better MPI", 0.5, "a tree that knows the sites"},
+      {"hetero", "bcast 64 kB", 12, 1, "ratio", "better MPI", 0.5, "each slow link is crossed once"},
+      {"hetero", "barrier", 12, 1, "ratio", "better MPI", 0.667, "sites wait for each other once"},
+      {"hetero", "allreduce 48 B", 12, 1, "ratio", "better MPI", 0.667, "sites wait for each other once"},
+      {"hetero", "bcast 1 kB", 12, 1, "prediction error", "", 15, "plans are chosen by predictions"},
+      {"hetero", "bcast 64 kB", 12, 1, "prediction error", "", 15, "plans are chosen by predictions"},
+      {"hetero", "barrier", 12, 1, "prediction error", "", 15, "plans are chosen by predictions"},
+      {"hetero", "allreduce 48 B", 12, 1, "prediction error", "", 15, "plans are chosen by predictions"},
       {"probe", "3 sites, tree known", 12, 1, "latency", "", 1, "every link to 15 % or 60 us"},
       {"probe", "3 sites, tree known", 12, 1, "rate", "", 1, "every bottleneck to 25 %"},
       {"probe", "3 sites, tree found", 12, 1, "latency", "", 1, "every link to 15 % or 60 us"},
@@ -61,8 +69,9 @@ const std::vector<Target>& Targets() {
 void SetTarget(Row* row) {
   for (const Target& target : Targets()) {
     const bool same_metric = row->metric == target.metric || row->metric == "unfinished";
-    if (row->system == "copse" && row->bench == target.bench && row->what == target.what &&
-        row->nodes == target.nodes && row->ppn == target.ppn && same_metric && row->peer == target.peer) {
+    const bool ours = row->system == "copse" || row->system == "copse-best";
+    if (ours && row->bench == target.bench && row->what == target.what && row->nodes == target.nodes &&
+        row->ppn == target.ppn && same_metric && row->peer == target.peer) {
       row->target = target.limit;
     }
   }

@@ -38,21 +38,30 @@ Switch MakeSwitch(const std::string& name, size_t parent, int64_t latency_ns, in
           .bandwidth_bytes_per_s = mbit * kMbit};
 }
 
-}  // namespace
-
-topology::Topology ThreeSites() {
+// In which site node n is, and in which rack of it: from 0.
+topology::Topology ThreeSitesOf(size_t (*site_of)(size_t), size_t (*rack_of)(size_t)) {
   std::vector<Switch> switches = {{.name = "wan"}};
   std::vector<Node> nodes;
   for (int s = 0; s < 3; ++s) {
     const size_t site = switches.size();
     switches.push_back(MakeSwitch(absl::StrCat("site", s), 0, 4'500'000, 100));
-    for (int r = 0; r < 2; ++r) {
-      const size_t rack = switches.size();
-      switches.push_back(MakeSwitch(absl::StrCat("rack", s, r), site, 400'000, 1'000));
-      for (int n = 0; n < 2; ++n) nodes.push_back(MakeNode(nodes.size(), rack, 100'000, 1'000));
-    }
+    for (int r = 0; r < 2; ++r) switches.push_back(MakeSwitch(absl::StrCat("rack", s, r), site, 400'000, 1'000));
+  }
+  for (size_t n = 0; n < 12; ++n) {
+    const size_t rack = 1 + 3 * site_of(n) + 1 + rack_of(n);  // a site and its racks stand together
+    nodes.push_back(MakeNode(n, rack, 100'000, 1'000));
   }
   return *topology::Topology::Create(std::move(switches), std::move(nodes));
+}
+
+}  // namespace
+
+topology::Topology ThreeSites() {
+  return ThreeSitesOf([](size_t n) { return n / 4; }, [](size_t n) { return n / 2 % 2; });
+}
+
+topology::Topology ThreeSitesAcross() {
+  return ThreeSitesOf([](size_t n) { return n % 3; }, [](size_t n) { return n / 3 % 2; });
 }
 
 topology::Topology RandomSites(uint64_t seed) {
