@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "planner/algorithms/block_costs.h"
+#include "planner/algorithms/block_tree.h"
 #include "planner/algorithms/broadcast_algorithms.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
@@ -68,12 +70,16 @@ constexpr size_t kContenderCount = std::size(kContenders);
 struct Operation {
   const char* name;
   const char* collective;
-  uint64_t bytes;
-  bool in_table;  // the paper has figures; else it says that its curves look alike
+  uint64_t bytes;  // of the message, or of a node's block
+  bool in_table;   // the paper has figures; else it says that its curves look alike
+  std::optional<planner::BlockCollective> blocks = std::nullopt;
 };
 constexpr Operation kOperations[] = {
     {"bcast 1 kB", "bcast", kShort, true},
     {"bcast 100 kB", "bcast", kLong, false},
+    {"scatter 1 kB", "scatter", kShort, false, planner::BlockCollective::kScatter},
+    {"gather 1 kB", "gather", kShort, false, planner::BlockCollective::kGather},
+    {"allgather 1 kB", "allgather", kShort, false, planner::BlockCollective::kAllgather},
 };
 
 // The same cluster whose nodes need no time of their own: 1 ns, since a topology has none without.
@@ -83,18 +89,33 @@ absl::StatusOr<topology::Topology> WithoutOverheads(const topology::Topology& cl
   return topology::Topology::Create(cluster.switches(), std::move(nodes), cluster.costs());
 }
 
+// What a contender's tree takes, by the costs as they are; `chosen_by` are those that it counts.
+absl::StatusOr<int64_t> BroadcastNs(const char* algorithm, const planner::BroadcastCosts& chosen_by,
+                                    const planner::BroadcastCosts& costs) {
+  ASSIGN_OR_RETURN(const auto tree, planner::BuildBroadcast(algorithm, chosen_by, 0));
+  return planner::Completion(costs, tree.edges);
+}
+
+absl::StatusOr<int64_t> BlocksNs(const char* algorithm, planner::BlockCollective collective,
+                                 const planner::BlockCosts& chosen_by, const planner::BlockCosts& costs) {
+  ASSIGN_OR_RETURN(const auto trees, planner::BuildBlockTrees(algorithm, chosen_by, collective, 0));
+  return planner::BlockCompletion(costs, trees, collective);
+}
+
+// By contender.
 absl::StatusOr<std::vector<double>> TimesMs(const Operation& operation, uint32_t nodes, uint64_t seed) {
   ASSIGN_OR_RETURN(const auto cluster, topology::GenerateTopology("mgo", nodes, seed));
   ASSIGN_OR_RETURN(const auto bare_cluster, WithoutOverheads(cluster));
-  ASSIGN_OR_RETURN(auto costs, planner::BroadcastCosts::FromTopology(cluster, operation.bytes));
-  ASSIGN_OR_RETURN(auto bare_costs, planner::BroadcastCosts::FromTopology(bare_cluster, operation.bytes));
-  costs.FillMatrix();
-  bare_costs.FillMatrix();
+  ASSIGN_OR_RETURN(const auto costs, planner::BlockCosts::Create(&cluster, operation.bytes));
+  ASSIGN_OR_RETURN(const auto bare_costs, planner::BlockCosts::Create(&bare_cluster, operation.bytes));
   std::vector<double> times_ms;
   for (const Contender& contender : kContenders) {
-    const bool bare = contender.choosing == Choosing::kNetwork;
-    ASSIGN_OR_RETURN(const auto tree, planner::BuildBroadcast(contender.algorithm, bare ? bare_costs : costs, 0));
-    times_ms.push_back(1e-6 * static_cast<double>(planner::Completion(costs, tree.edges)));
+    const auto& chosen_by = contender.choosing == Choosing::kNetwork ? bare_costs : costs;
+    const absl::StatusOr<int64_t> ns = operation.blocks.has_value()
+                                           ? BlocksNs(contender.algorithm, *operation.blocks, chosen_by, costs)
+                                           : BroadcastNs(contender.algorithm, chosen_by.OfOne(), costs.OfOne());
+    RETURN_IF_ERROR(ns.status());
+    times_ms.push_back(1e-6 * static_cast<double>(*ns));
   }
   return times_ms;
 }

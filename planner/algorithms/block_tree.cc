@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/algorithms/block_tree.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "planner/algorithms/broadcast_algorithms.h"
+
+namespace copse::planner {
+namespace {
+
+constexpr std::string_view kNames[] = {"scatter", "gather", "allgather"};
+
+// Of messages of `blocks`, all trees that "best" looks at. Those by number are alike for all sizes.
+absl::StatusOr<std::vector<BroadcastTree>> Candidates(const BlockCosts& costs, uint32_t blocks, uint32_t root) {
+  const bool thorough = costs.node_count() <= BroadcastCosts::kMatrixNodesMax;
+  std::vector<std::string> names = {"FCEF", "MGO"};
+  if (blocks == 1) names.insert(names.end(), {"FT", "BT"});
+  if (thorough) names.insert(names.end(), {"FNF", "FEF_latency", "FEF_cost", "FCEF_bhat", "LA", "LA_bhat"});
+  if (thorough && blocks == 1) {
+    for (const uint32_t k : {2u, 3u, 4u, 8u, 16u}) {
+      names.push_back(absl::StrCat("kary-", k));
+      if (k > 2) names.push_back(absl::StrCat("knomial-", k));
+    }
+  }
+  ASSIGN_OR_RETURN(const BroadcastCosts of_size, costs.Of(blocks));
+  std::vector<BroadcastTree> trees;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(trees.emplace_back(), BuildBroadcast(name, of_size, root));
+  }
+  return trees;
+}
+
+absl::StatusOr<BroadcastTree> BestScatter(const BlockCosts& costs, uint32_t root) {
+  constexpr uint64_t kSizeStep = 4;
+  std::optional<BroadcastTree> best;
+  for (uint64_t blocks = 1; blocks == 1 || blocks < costs.node_count(); blocks *= kSizeStep) {
+    ASSIGN_OR_RETURN(const std::vector<BroadcastTree> trees, Candidates(costs, static_cast<uint32_t>(blocks), root));
+    for (const BroadcastTree& tree : trees) {
+      BroadcastTree ordered = WithFallingTailsOfBlocks(costs, tree);
+      if (!best.has_value() || ordered.completion_ns < best->completion_ns) best = std::move(ordered);
+    }
+  }
+  return *std::move(best);
+}
+
+absl::StatusOr<BroadcastTree> TreeFor(const std::string& name, const BlockCosts& costs, uint32_t root) {
+  return name == "best" ? BestScatter(costs, root) : BuildBroadcast(name, costs.OfOne(), root);
+}
+
+}  // namespace
+
+std::string_view BlockCollectiveName(BlockCollective collective) { return kNames[static_cast<size_t>(collective)]; }
+
+std::optional<BlockCollective> BlockCollectiveFromName(std::string_view name) {
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if (name == kNames[i]) return static_cast<BlockCollective>(i);
+  }
+  return std::nullopt;
+}
+
+std::vector<uint32_t> SubtreeBlocks(const BroadcastTree& tree) {
+  std::vector<uint32_t> blocks(tree.edges.size() + 1, 1);
+  // Nobody sends before it receives, so what is below an edge's `to` comes after the edge.
+  for (size_t i = tree.edges.size(); i-- > 0;) blocks[tree.edges[i].from] += blocks[tree.edges[i].to];
+  return blocks;
+}
+
+int64_t ScatterCompletion(const BlockCosts& costs, const BroadcastTree& tree) {
+  const std::vector<uint32_t> blocks = SubtreeBlocks(tree);
+  std::vector<int64_t> ready(costs.node_count(), 0);
+  int64_t last = 0;
+  for (const BroadcastEdge& edge : tree.edges) {
+    const BroadcastCosts::Pair pair = costs.Between(edge.from, edge.to, blocks[edge.to]);
+    ready[edge.from] += costs.Send(edge.from) + pair.stream_ns;
+    ready[edge.to] = ready[edge.from] + pair.latency_ns + costs.Receive(edge.to);
+    last = std::max(last, ready[edge.to]);
+  }
+  return last;
+}
+
+int64_t GatherCompletion(const BlockCosts& costs, const BroadcastTree& tree) {
+  const std::vector<uint32_t> blocks = SubtreeBlocks(tree);
+  std::vector<int64_t> ready(costs.node_count(), 0);
+  for (size_t i = tree.edges.size(); i-- > 0;) {
+    const auto [receiver, sender] = tree.edges[i];
+    const BroadcastCosts::Pair pair = costs.Between(sender, receiver, blocks[sender]);
+    const int64_t head = ready[sender] + costs.Send(sender) + pair.latency_ns;
+    ready[receiver] = std::max(ready[receiver], head) + costs.Receive(receiver) + pair.stream_ns;
+  }
+  return ready[tree.root];
+}
+
+BroadcastTree WithFallingTailsOfBlocks(const BlockCosts& costs, const BroadcastTree& tree) {
+  struct Child {
+    uint32_t node;
+    int64_t busy_ns;  // of the parent
+    int64_t tail_ns;  // from then until its whole subtree has its blocks
+  };
+  const std::vector<uint32_t> blocks = SubtreeBlocks(tree);
+  std::vector<std::vector<Child>> children(costs.node_count());
+  std::vector<int64_t> time(costs.node_count(), 0);  // of a node's subtree, from when it has its message
+  const auto serve = [&](uint32_t v) {
+    std::reverse(children[v].begin(), children[v].end());  // as they stood, for ties
+    std::stable_sort(children[v].begin(), children[v].end(),
+                     [](const Child& a, const Child& b) { return a.tail_ns > b.tail_ns; });
+    int64_t busy = 0;
+    for (const Child& child : children[v]) {
+      busy += child.busy_ns;
+      time[v] = std::max(time[v], busy + child.tail_ns);
+    }
+  };
+  for (size_t i = tree.edges.size(); i-- > 0;) {
+    const auto [from, to] = tree.edges[i];
+    serve(to);
+    const BroadcastCosts::Pair pair = costs.Between(from, to, blocks[to]);
+    children[from].push_back({to, costs.Send(from) + pair.stream_ns, pair.latency_ns + costs.Receive(to) + time[to]});
+  }
+  serve(tree.root);
+  BroadcastTree result{.root = tree.root};
+  result.edges.reserve(tree.edges.size());
+  const auto send = [&](uint32_t v) {
+    for (const Child& child : children[v]) result.edges.push_back({v, child.node});
+  };
+  send(tree.root);
+  for (size_t i = 0; i < result.edges.size(); ++i) send(result.edges[i].to);
+  result.completion_ns = time[tree.root];
+  return result;
+}
+
+int64_t BlockCompletion(const BlockCosts& costs, const BlockTrees& trees, BlockCollective collective) {
+  if (collective == BlockCollective::kScatter) return ScatterCompletion(costs, trees.down);
+  const int64_t gather_ns = GatherCompletion(costs, trees.up);
+  return collective == BlockCollective::kGather ? gather_ns : gather_ns + Completion(costs.OfAll(), trees.down.edges);
+}
+
+absl::StatusOr<BlockTrees> BuildBlockTrees(std::string_view algorithm, const BlockCosts& costs,
+                                           BlockCollective collective, uint32_t root) {
+  const std::string name = absl::AsciiStrToLower(AbslView(algorithm));
+  if (name == "optimal") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "algorithm: is of broadcasts (algorithm=OPTIMAL, collective=", AbslView(BlockCollectiveName(collective)), ")"));
+  }
+  if (root >= costs.node_count()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("root: no such node (root=", root, ", nodes=", costs.node_count(), ")"));
+  }
+  BlockTrees trees;
+  if (collective != BlockCollective::kScatter) {
+    ASSIGN_OR_RETURN(trees.up, TreeFor(name, costs.Mirrored(), root));
+  }
+  if (collective == BlockCollective::kScatter) {
+    ASSIGN_OR_RETURN(trees.down, TreeFor(name, costs, root));
+  } else if (collective == BlockCollective::kAllgather) {
+    ASSIGN_OR_RETURN(trees.down, BuildBroadcast(name, name == "best" ? costs.OfAll() : costs.OfOne(), root));
+  }
+  trees.completion_ns = BlockCompletion(costs, trees, collective);
+  return trees;
+}
+
+BlockTrees BlockTreesOf(const BroadcastTree& tree, const BlockCosts& costs, BlockCollective collective) {
+  BlockTrees trees;
+  if (collective != BlockCollective::kScatter) trees.up = tree;
+  if (collective != BlockCollective::kGather) trees.down = tree;
+  trees.completion_ns = BlockCompletion(costs, trees, collective);
+  return trees;
+}
+
+}  // namespace copse::planner
