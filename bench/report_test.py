@@ -116,6 +116,7 @@ class ReportTest(unittest.TestCase):
         # MGO and FCEF, each with its dashes; FCEF by two counts, and what was published.
         self.assertEqual(files["docs/plots/mgo_means.svg"].count("<polyline"), 4)
         self.assertEqual(files["docs/plots/mgo_means.svg"].count("dasharray"), 2)
+        self.assertNotIn("docs/plots/mgo_scatter.svg", files)
         self.assertEqual(files["docs/plots/mgo_improvements.svg"].count("<polyline"), 3)
 
     def test_what_is_written_is_as_it_should_be_and_nothing_else_is(self):

@@ -28,7 +28,9 @@ absl::StatusOr<std::vector<uint64_t>> NumberListOption(const Arguments& argument
 // Nanoseconds, from "2us".
 absl::StatusOr<int64_t> DurationOption(const Arguments& arguments, const std::string& name, int64_t fallback_ns);
 
-absl::StatusOr<schedule::Collective> CollectiveOption(const Arguments& arguments, const std::string& fallback);
+// Of the collectives that daemons have; `others` are names that the verb knows besides, for the error's text.
+absl::StatusOr<schedule::Collective> CollectiveOption(const Arguments& arguments, const std::string& fallback,
+                                                      const std::string& others = "");
 
 // Whether -w json was given.
 bool WantsJson(const Arguments& arguments);

@@ -46,6 +46,13 @@ bool IsStructure(const std::string& algorithm) {
   return absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");
 }
 
+// In the topology, by node of the team.
+std::vector<uint32_t> PlacesOf(const SimTeam& team) {
+  std::vector<uint32_t> places(team.costs.node_count());
+  for (uint32_t v = 0; v < places.size(); ++v) places[v] = team.costs.PlaceOf(v);
+  return places;
+}
+
 absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, const SimTeam& team, uint32_t root_node,
                                                  uint64_t bytes) {
   if (IsStructure(algorithm)) {
@@ -130,9 +137,19 @@ absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const
 }
 
 absl::StatusOr<planner::BroadcastCosts> BroadcastCostsOf(const SimTeam& team, uint64_t bytes) {
-  std::vector<uint32_t> places(team.costs.node_count());
-  for (uint32_t v = 0; v < places.size(); ++v) places[v] = team.costs.PlaceOf(v);
-  return planner::BroadcastCosts::FromTopology(team.costs.topology(), places, bytes);
+  return planner::BroadcastCosts::FromTopology(team.costs.topology(), PlacesOf(team), bytes);
+}
+
+absl::StatusOr<planner::BlockCosts> BlockCostsOf(const SimTeam& team, uint64_t block_bytes) {
+  return planner::BlockCosts::Create(&team.costs.topology(), PlacesOf(team), block_bytes);
+}
+
+absl::StatusOr<planner::BlockTrees> MakeBlockTrees(const std::string& algorithm, const SimTeam& team,
+                                                   const planner::BlockCosts& costs,
+                                                   planner::BlockCollective collective, uint32_t root_node) {
+  if (!IsStructure(algorithm)) return planner::BuildBlockTrees(algorithm, costs, collective, root_node);
+  ASSIGN_OR_RETURN(const planner::BroadcastTree tree, MakeBroadcast(algorithm, team, costs.OfOne(), root_node));
+  return planner::BlockTreesOf(tree, costs, collective);
 }
 
 absl::StatusOr<planner::BroadcastTree> MakeBroadcast(const std::string& algorithm, const SimTeam& team,

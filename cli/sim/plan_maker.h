@@ -11,6 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "planner/algorithms/block_costs.h"
+#include "planner/algorithms/block_tree.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
 #include "planner/schedule/collective.h"
@@ -59,6 +61,14 @@ absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const
 absl::StatusOr<planner::BroadcastCosts> BroadcastCostsOf(const SimTeam& team, uint64_t bytes);
 absl::StatusOr<planner::BroadcastTree> MakeBroadcast(const std::string& algorithm, const SimTeam& team,
                                                      const planner::BroadcastCosts& costs, uint32_t root_node);
+
+// Scatter, gather and allgather, by the same names; a tree over nodes in the topology's order is used both ways.
+absl::StatusOr<planner::BlockCosts> BlockCostsOf(const SimTeam& team, uint64_t block_bytes);
+absl::StatusOr<planner::BlockTrees> MakeBlockTrees(const std::string& algorithm, const SimTeam& team,
+                                                   const planner::BlockCosts& costs,
+                                                   planner::BlockCollective collective, uint32_t root_node);
+// For CollectiveOption.
+inline constexpr char kBlockCollectives[] = " scatter gather allgather";
 
 // When a broadcast along the plan's tree is over by section 3.1 of the MGO paper.
 absl::StatusOr<int64_t> ReplayNs(const schedule::Plan& plan, const SimTeam& team, uint32_t root_node, uint64_t bytes);

@@ -20,8 +20,10 @@
 #include "cli/sim/plan_file.h"
 #include "cli/sim/plan_maker.h"
 #include "cli/sim/progress.h"
+#include "cli/sim/run_blocks.h"
 #include "cli/sim/text.h"
 #include "nlohmann/json.hpp"
+#include "planner/algorithms/block_tree.h"
 #include "planner/cost_model.h"
 
 namespace copse::simcli {
@@ -89,6 +91,7 @@ Json ToJson(const Outcome& outcome) {
                {"ranks", outcome.ranks},
                {"segment_bytes", outcome.plan.segment_bytes},
                {"charge", outcome.charging == sim::Charging::kMgo ? "mgo" : "costs"},
+               {"engines", true},
                {"simulated_ns", run.total_ns}};
   json["predicted_ns"] = outcome.predicted_ns.has_value() ? Json(*outcome.predicted_ns) : Json(nullptr);
   if (!outcome.why.empty()) json["why"] = outcome.why;
@@ -147,7 +150,7 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
   ASSIGN_OR_RETURN(const uint64_t segment, BytesOption(arguments, "segment", 0));
   const Collective in_file = file.has_value() ? file->plan.collective : Collective::kBcast;
   ASSIGN_OR_RETURN(const Collective collective,
-                   CollectiveOption(arguments, std::string(schedule::CollectiveName(in_file))));
+                   CollectiveOption(arguments, std::string(schedule::CollectiveName(in_file)), kBlockCollectives));
   ASSIGN_OR_RETURN(const uint64_t bytes, BytesOption(arguments, "bytes", 1024));
   Outcome outcome;
   outcome.call = CallOf(collective, bytes, static_cast<uint32_t>(root));
@@ -200,6 +203,8 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
 }
 
 absl::Status RunRun(const Arguments& arguments, std::ostream& out, std::ostream& err) {
+  const auto blocks = planner::BlockCollectiveFromName(arguments.Text("collective"));
+  if (blocks.has_value()) return RunBlockVerb(arguments, *blocks, out);
   ASSIGN_OR_RETURN(const Outcome outcome, Execute(arguments, err));
   out << (WantsJson(arguments) ? ToJson(outcome).dump(2) + "\n" : ToText(outcome));
   return absl::OkStatus();
@@ -210,8 +215,10 @@ absl::Status RunRun(const Arguments& arguments, std::ostream& out, std::ostream&
 Verb RunVerb() {
   std::vector<Parameter> options = ClusterParameters();
   const std::vector<Parameter> own = {
-      {"collective", "NAME", "barrier, bcast, reduce or allreduce; default bcast, or the plan's"},
-      {"bytes", "B", "of the message; default 1 KiB"},
+      {"collective", "NAME",
+       "barrier, bcast, reduce or allreduce; default bcast, or the plan's. scatter, gather, allgather: by the model "
+       "alone"},
+      {"bytes", "B", "of the message, or of a rank's block; default 1 KiB"},
       {"algorithm", "NAME",
        "of the plan: flat, binomial, knomial-K, kary-K, dissemination, recursive-doubling, FT, BT, FNF, FEF_latency, "
        "FEF_cost, FCEF, LA, MGO, best and others; default: what the planner chooses, and why"},

@@ -156,7 +156,7 @@ TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--ppn", "0"}, "ppn: out of range"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--bytes", "100kB"}, "bytes: too many (bytes=100000"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--segment", "7"}, "segment: not a multiple of 8"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--collective", "gather"}, "unknown (name=gather"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--collective", "alltoall"}, "unknown (name=alltoall"},
       {{"--generate", "flat:4:1", "--algorithm", "dissemination"}, "does not do this collective"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--charge", "much"}, "charge: unknown"},
       {{"--topology", "/nonexistent.yaml", "--algorithm", "flat"}, "cannot be read (file=/nonexistent.yaml)"},
@@ -170,6 +170,40 @@ TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
     EXPECT_EQ(answer.err.rfind("copse-sim: run: ", 0), 0u) << answer.err;
     EXPECT_THAT(answer.err, HasSubstr(part));
     EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
+  }
+}
+
+TEST(RunVerbTest, CollectivesOfBlocksAreRunByTheModel) {
+  for (const std::string collective : {"scatter", "gather", "allgather"}) {
+    const std::vector<std::string> arguments = {"run",    "--generate", "mgo:30",  "--collective", collective,
+                                                "--root", "3",          "--bytes", "2KiB"};
+    const Answer text = CallSim(arguments);
+    ASSERT_EQ(text.exit_code, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr("daemons do not have this collective yet"));
+    EXPECT_THAT(text.out, HasSubstr("right at every rank"));
+    std::vector<std::string> as_json = arguments;
+    as_json.insert(as_json.end(), {"--algorithm", "knomial-4", "-w", "json"});
+    const nlohmann::json json = nlohmann::json::parse(CallSim(as_json).out);
+    EXPECT_EQ(json["collective"], collective);
+    EXPECT_EQ(json["engines"], false);
+    EXPECT_EQ(json["simulated_ns"], json["predicted_ns"]);
+    EXPECT_EQ(json["packets"], collective == "allgather" ? 58 : 29);
+  }
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--plan", "x"}, "plan: daemons have no plans of this collective yet (collective=gather)"},
+      {{"--segment", "8"}, "segment: daemons have no plans"},
+      {{"--headers"}, "headers: daemons have no plans"},
+      {{"--write-plan", "x"}, "write-plan: daemons have no plans"},
+      {{"--charge", "costs"}, "charge: the cost model does not have this collective yet (value=costs"},
+      {{"--ppn", "2"}, "ppn: out of range (value=2"},
+      {{"--algorithm", "OPTIMAL"}, "is of broadcasts"},
+  };
+  for (const auto& [more, part] : cases) {
+    std::vector<std::string> arguments = {"run", "--generate", "flat:4", "--collective", "gather"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Answer answer = CallSim(arguments);
+    EXPECT_EQ(answer.exit_code, 2);
+    EXPECT_THAT(answer.err, HasSubstr(part));
   }
 }
 

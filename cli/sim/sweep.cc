@@ -9,8 +9,10 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "cli/sim/cluster/block_run.h"
 #include "cli/sim/cluster/plan_run.h"
 #include "cli/sim/plan_maker.h"
+#include "planner/algorithms/block_costs.h"
 #include "planner/cost_model.h"
 
 namespace copse::simcli {
@@ -34,6 +36,33 @@ absl::StatusOr<int64_t> TimeOf(const SweepRequest& request, const SimTeam& team,
   }
   ASSIGN_OR_RETURN(const sim::PlanRunResult run, sim::RunPlan(plan, team.shape, team.costs, call));
   return run.total_ns;
+}
+
+absl::StatusOr<int64_t> BlockTimeOf(const SweepRequest& request, const SimTeam& team, const std::string& algorithm,
+                                    const planner::BlockCosts& costs) {
+  ASSIGN_OR_RETURN(const planner::BlockTrees trees,
+                   MakeBlockTrees(algorithm, team, costs, *request.blocks, request.root));
+  if (request.method == Method::kReplay) return trees.completion_ns;
+  ASSIGN_OR_RETURN(const sim::BlockRunResult run, sim::RunBlocks(trees, costs, *request.blocks));
+  return run.total_ns;
+}
+
+// Whether the method has the collective.
+absl::Status CheckMethod(const SweepRequest& request) {
+  if (request.blocks.has_value()) {
+    if (request.method != Method::kCosts && request.ranks_per_node == 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("by: this collective is replayed or run, of one rank a node (collective=",
+                     AbslView(planner::BlockCollectiveName(*request.blocks)),
+                     ", by=", AbslView(MethodName(request.method)), ", ppn=", request.ranks_per_node, ")"));
+  }
+  if (request.method == Method::kReplay &&
+      (request.collective != schedule::Collective::kBcast || request.ranks_per_node != 1)) {
+    return absl::InvalidArgumentError(absl::StrCat("by: the replay is for broadcasts of one rank a node (collective=",
+                                                   AbslView(schedule::CollectiveName(request.collective)),
+                                                   ", ppn=", request.ranks_per_node, ")"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -71,12 +100,7 @@ SweepCell Summarize(const SweepPoint& point, const std::string& algorithm, std::
 }
 
 absl::StatusOr<std::vector<SweepCell>> Sweep(const SweepRequest& request) {
-  if (request.method == Method::kReplay &&
-      (request.collective != schedule::Collective::kBcast || request.ranks_per_node != 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("by: the replay is for broadcasts of one rank a node (collective=",
-                                                   AbslView(schedule::CollectiveName(request.collective)),
-                                                   ", ppn=", request.ranks_per_node, ")"));
-  }
+  RETURN_IF_ERROR(CheckMethod(request));
   std::vector<SweepCell> cells;
   uint64_t done = 0;
   const uint64_t all = uint64_t{request.points.size()} * request.seeds.size() * request.algorithms.size();
@@ -89,12 +113,20 @@ absl::StatusOr<std::vector<SweepCell>> Sweep(const SweepRequest& request) {
         return absl::InvalidArgumentError(
             absl::StrCat("root: no such rank (root=", request.root, ", ranks=", team.shape.size(), ")"));
       }
-      absl::StatusOr<planner::BroadcastCosts> broadcast = BroadcastCostsOf(team, std::max<uint64_t>(point.bytes, 1));
-      RETURN_IF_ERROR(broadcast.status());
-      broadcast->FillMatrix();
+      std::optional<planner::BlockCosts> blocks;
+      std::optional<planner::BroadcastCosts> broadcast;
+      if (request.blocks.has_value()) {
+        ASSIGN_OR_RETURN(blocks, BlockCostsOf(team, point.bytes));
+      } else {
+        ASSIGN_OR_RETURN(broadcast, BroadcastCostsOf(team, std::max<uint64_t>(point.bytes, 1)));
+        broadcast->FillMatrix();
+      }
       for (size_t i = 0; i < request.algorithms.size(); ++i) {
-        ASSIGN_OR_RETURN(const int64_t ns, TimeOf(request, team, request.algorithms[i], point.bytes, &*broadcast));
-        times[i].push_back(ns);
+        const absl::StatusOr<int64_t> ns = blocks.has_value()
+                                               ? BlockTimeOf(request, team, request.algorithms[i], *blocks)
+                                               : TimeOf(request, team, request.algorithms[i], point.bytes, &*broadcast);
+        RETURN_IF_ERROR(ns.status());
+        times[i].push_back(*ns);
         if (request.progress) request.progress(++done, all);
       }
     }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "planner/algorithms/block_tree.h"
 #include "planner/schedule/collective.h"
 #include "planner/topology/topology.h"
 
@@ -20,9 +22,9 @@ namespace copse::simcli {
 
 // How a time is found.
 enum class Method : uint8_t {
-  kReplay,  // a broadcast's edges by section 3.1 of the MGO paper; any size
+  kReplay,  // edges by section 3.1 of the MGO paper; any size
   kCosts,   // the cost model
-  kRun,     // executed, charged as the cost model says
+  kRun,     // executed, charged as the cost model says; scatter, gather and allgather: the replay's events
 };
 absl::StatusOr<Method> MethodOf(std::string_view name);
 std::string_view MethodName(Method method);
@@ -40,6 +42,7 @@ struct SweepRequest {
   std::vector<uint64_t> seeds;
   std::vector<std::string> algorithms;
   schedule::Collective collective = schedule::Collective::kBcast;
+  std::optional<planner::BlockCollective> blocks;  // in place of `collective`; bytes are a node's block
   uint32_t root = 0;
   uint32_t ranks_per_node = 1;
   Method method = Method::kReplay;
@@ -58,8 +61,8 @@ struct SweepCell {
 SweepCell Summarize(const SweepPoint& point, const std::string& algorithm, std::vector<int64_t> times_ns);
 
 // A cell for each point and algorithm, in that order.
-// Errors: INVALID_ARGUMENT if the replay is asked for anything but broadcasts of one rank a node; as MakePlan, Price,
-//         RunPlan.
+// Errors: INVALID_ARGUMENT if the replay is asked for anything but broadcasts and block collectives of one rank a node,
+//         or block collectives of the cost model; as MakePlan, MakeBlockTrees, Price, RunPlan, RunBlocks.
 absl::StatusOr<std::vector<SweepCell>> Sweep(const SweepRequest& request);
 
 }  // namespace copse::simcli

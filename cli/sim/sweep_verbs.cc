@@ -15,11 +15,14 @@
 #include "base/units.h"
 #include "cli/sim/cluster_source.h"
 #include "cli/sim/options.h"
+#include "cli/sim/plan_maker.h"
 #include "cli/sim/plot.h"
 #include "cli/sim/progress.h"
 #include "cli/sim/sweep.h"
 #include "cli/sim/text.h"
 #include "nlohmann/json.hpp"
+#include "planner/algorithms/block_tree.h"
+#include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
 
 namespace copse::simcli {
@@ -85,13 +88,21 @@ absl::StatusOr<SweepRequest> ReadRequest(const Arguments& arguments, Axis axis) 
   if (request.algorithms.empty()) {
     return absl::InvalidArgumentError("algorithms: none is given (algorithms=0, least=1)");
   }
-  ASSIGN_OR_RETURN(request.collective, CollectiveOption(arguments, "bcast"));
+  request.blocks = planner::BlockCollectiveFromName(arguments.Text("collective"));
+  if (!request.blocks.has_value()) {
+    ASSIGN_OR_RETURN(request.collective, CollectiveOption(arguments, "bcast", kBlockCollectives));
+  }
   ASSIGN_OR_RETURN(const uint64_t ppn, NumberOption(arguments, "ppn", 1, 1, schedule::kLocalRanksMax));
   request.ranks_per_node = static_cast<uint32_t>(ppn);
   ASSIGN_OR_RETURN(const uint64_t root, NumberOption(arguments, "root", 0, 0, 0xffffffff));
   request.root = static_cast<uint32_t>(root);
   ASSIGN_OR_RETURN(request.method, MethodOf(arguments.Text("by", "replay")));
   return request;
+}
+
+std::string CollectiveOf(const SweepRequest& request) {
+  return std::string(request.blocks.has_value() ? planner::BlockCollectiveName(*request.blocks)
+                                                : schedule::CollectiveName(request.collective));
 }
 
 std::string AxisText(Axis axis, const SweepPoint& point) {
@@ -121,7 +132,7 @@ Json ToJson(const SweepRequest& request, const std::vector<SweepCell>& cells) {
     json.push_back({{"nodes", cell.point.nodes},
                     {"bytes", cell.point.bytes},
                     {"algorithm", cell.algorithm},
-                    {"collective", std::string(schedule::CollectiveName(request.collective))},
+                    {"collective", CollectiveOf(request)},
                     {"by", std::string(MethodName(request.method))},
                     {"runs", cell.runs},
                     {"mean_ns", cell.mean_ns},
@@ -139,7 +150,7 @@ Plot PlotOf(Axis axis, const SweepRequest& request, const std::vector<SweepCell>
   const SweepPoint& point = request.points.front();
   Plot plot;
   plot.title = absl::StrCat(
-      AbslView(schedule::CollectiveName(request.collective)), ", ",
+      CollectiveOf(request), ", ",
       axis == Axis::kNodes ? FormatBytes(static_cast<int64_t>(point.bytes)) : absl::StrCat(point.nodes, " nodes"), ", ",
       cluster, ", by ", AbslView(MethodName(request.method)), ": median of ", request.seeds.size(),
       " seeds, bars p10 to p90");
@@ -174,20 +185,21 @@ absl::Status RunSweep(Axis axis, const Arguments& arguments, std::ostream& out, 
 }
 
 std::vector<Parameter> Options(Axis axis) {
-  return {{"topology", "FILE", "the cluster: a topology file; of fewer nodes its first ones"},
-          {"generate", "NAME", "clusters made up, one for each seed and number of nodes: flat, mgo, racks or wan"},
-          {"nodes", "LIST",
-           axis == Axis::kNodes ? "default 4,8,16,32,64,128,256,512, or all of the topology"
-                                : "one number; default 64, or all of the topology"},
-          {"bytes", "LIST", axis == Axis::kNodes ? "one size; default 1000" : "default 1,64,1000,8000,64000"},
-          {"algorithms", "LIST", absl::StrCat("as of run; default ", kAlgorithms)},
-          {"seeds", "LIST", "default 1-10"},
-          {"by", "HOW", "replay (default): section 3.1 of the MGO paper; costs: the cost model; run: executed"},
-          {"collective", "NAME", "default bcast; the replay knows no other"},
-          {"root", "R", "rank; default 0"},
-          {"ppn", "N", "ranks on each node; default 1"},
-          {"svg", "FILE", "a plot"},
-          {"png", "FILE", "a plot; needs rsvg-convert"}};
+  return {
+      {"topology", "FILE", "the cluster: a topology file; of fewer nodes its first ones"},
+      {"generate", "NAME", "clusters made up, one for each seed and number of nodes: flat, mgo, racks or wan"},
+      {"nodes", "LIST",
+       axis == Axis::kNodes ? "default 4,8,16,32,64,128,256,512, or all of the topology"
+                            : "one number; default 64, or all of the topology"},
+      {"bytes", "LIST", axis == Axis::kNodes ? "one size; default 1000" : "default 1,64,1000,8000,64000"},
+      {"algorithms", "LIST", absl::StrCat("as of run; default ", kAlgorithms)},
+      {"seeds", "LIST", "default 1-10"},
+      {"by", "HOW", "replay (default): section 3.1 of the MGO paper; costs: the cost model; run: executed"},
+      {"collective", "NAME", "default bcast; the replay also knows scatter, gather and allgather, of a rank's block"},
+      {"root", "R", "rank; default 0"},
+      {"ppn", "N", "ranks on each node; default 1"},
+      {"svg", "FILE", "a plot"},
+      {"png", "FILE", "a plot; needs rsvg-convert"}};
 }
 
 }  // namespace

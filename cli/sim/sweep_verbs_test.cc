@@ -61,6 +61,21 @@ TEST(SweepVerbTest, PrintsAgainstBytesByAnyMethod) {
   }
 }
 
+TEST(TableVerbTest, KnowsCollectivesOfBlocks) {
+  for (const std::string collective : {"scatter", "gather", "allgather"}) {
+    std::vector<std::string> arguments = {"table",    "--generate", "mgo",          "--nodes",           "9",
+                                          "--seeds",  "1-3",        "--algorithms", "binomial,MGO,best", "--collective",
+                                          collective, "-w",         "json"};
+    const Json replayed = Json::parse(CallSim(arguments).out);
+    ASSERT_EQ(replayed.size(), 3u);
+    EXPECT_EQ(replayed[0]["collective"], collective);
+    EXPECT_LE(replayed[2]["mean_ns"], replayed[1]["mean_ns"]);
+    arguments.insert(arguments.end(), {"--by", "run"});
+    const Json run = Json::parse(CallSim(arguments).out);
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(run[i]["mean_ns"], replayed[i]["mean_ns"]);
+  }
+}
+
 TEST(SweepVerbTest, ATopologyFileHasItsOwnNodes) {
   const std::string file = PathOf("sweep.yaml");
   std::ofstream(file) << "version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[1-6]\", switch: core}]\n";
@@ -88,6 +103,13 @@ TEST(SweepVerbTest, BadUsageIsOneLineAndTwo) {
       {{"table", "--generate", "flat", "--algorithms", ","}, "algorithms: none"},
       {{"table", "--generate", "flat", "--nodes", "4", "--algorithms", "dance"}, "dance"},
       {{"table", "--generate", "flat", "--nodes", "4", "--collective", "barrier"}, "the replay is for broadcasts"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "dance"},
+       "reduce allreduce scatter gather allgath"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "scatter", "--by", "costs"},
+       "replayed or run, of one rank a node (collective=scatter, by=costs, ppn=1)"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "gather", "--ppn", "2"}, "by=replay, ppn=2)"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "gather", "--algorithms", "dissemination"},
+       "is no tree"},
       {{"table", "--generate", "flat", "--nodes", "4", "--root", "4"}, "root: no such rank (root=4, ranks=4)"},
   };
   for (const auto& [arguments, part] : cases) {

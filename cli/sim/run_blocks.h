@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COPSE_CLI_SIM_RUN_BLOCKS_H_
+#define COPSE_CLI_SIM_RUN_BLOCKS_H_
+
+#include <ostream>
+
+#include "absl/status/status.h"
+#include "cli/sim/verb.h"
+#include "planner/algorithms/block_tree.h"
+
+namespace copse::simcli {
+
+// `copse-sim run --collective scatter|gather|allgather`: the model's events, not the engines', since daemons do not
+// have these collectives. Errors: as a verb's; INVALID_ARGUMENT also for options that only the engines' calls have.
+absl::Status RunBlockVerb(const Arguments& arguments, planner::BlockCollective collective, std::ostream& out);
+
+}  // namespace copse::simcli
+
+#endif  // COPSE_CLI_SIM_RUN_BLOCKS_H_
