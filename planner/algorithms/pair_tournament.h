@@ -23,115 +23,148 @@ namespace copse::planner {
 // stops where it makes no difference. Pairs that meet above the switch where their path turns are there too, but
 // dearer.
 //
-// Cost:   a change O(depth * log classes), and O(log switches); memory O(n + switches), times the depth if links get
-//         faster towards the top, all with different rates. Best is O(1).
+// Most messages stay below one switch, and make what is known above it of it too little, never too much: keys of
+// senders grow, and receivers vanish. So those above are told only if a sender is less than they think; the winner is
+// weighed when it is asked for, and if it is no more what it was, those above it are told the truth, and there is
+// another winner.
+//
+// With a million nodes nothing stays in the cache, and messages jump from rack to rack. So a node's key stands beside
+// those of its switch, a summary is one cache line, and minima are taken without branches, which nobody could predict.
+//
+// Cost:   a change O(log classes), and O(log switches); O(depth * log classes) where it has to be told. Memory
+//         O(n + switches), times the depth if links get faster towards the top, all with different rates.
 // Thread-compatible; the costs must outlive it and have a tree.
 class PairTournament {
  public:
   explicit PairTournament(const BroadcastCosts* costs);
 
-  struct Best {
-    int64_t cost_ns = 0;
-    uint32_t sender = kNobody;  // kNobody: there is no pair
-    uint32_t receiver = kNobody;
-  };
   static constexpr uint32_t kNobody = 0xffffffff;
   static constexpr uint32_t kNoLevel = 0xffffffff;
+  // Beyond all costs (BroadcastCosts: below 2^61), and three of them are below overflow.
+  static constexpr int64_t kAbsent = int64_t{5} << 59;
 
-  // Starts anew: senders' keys are `sender_keys`, receivers' are `receiver_keys`; kAbsent: the node is none. With a
-  // level, only pairs count whose receiver is below a switch of that depth with `open`, and whose sender is not below
-  // the same one. Cost: O(n + switches).
-  static constexpr int64_t kAbsent = (int64_t{1} << 62) - 1;
+  // What one message would cost: the key of its receiver is there, too.
+  struct Message {
+    int64_t cost_ns = kAbsent;  // kAbsent: there is none
+    int64_t stream_ns = 0;
+    uint32_t sender = kNobody, receiver = kNobody;
+  };
+
+  // A cost and whose it is.
+  struct Best {
+    int64_t cost_ns = kAbsent;
+    uint64_t pair = ~uint64_t{0};  // sender, receiver: in the order in which ties are broken
+    uint32_t sender() const { return static_cast<uint32_t>(pair >> 32); }
+    uint32_t receiver() const { return static_cast<uint32_t>(pair); }
+    friend bool operator==(const Best&, const Best&) = default;
+    bool Beats(const Best& other) const {
+      return (cost_ns < other.cost_ns) | ((cost_ns == other.cost_ns) & (pair < other.pair));
+    }
+  };
+
+  // Starts anew: senders' keys are `sender_keys`, receivers' are `receiver_keys`; kAbsent: the node is none. No node is
+  // both. With a level, only pairs count whose receiver is below a switch of that depth with `open`, and whose sender
+  // is not below the same one. Cost: O(n + switches).
   void Reset(absl::Span<const int64_t> sender_keys, absl::Span<const int64_t> receiver_keys, uint32_t level = kNoLevel,
              const std::vector<bool>* open = nullptr);
 
-  Best Find() const { return winners_[1]; }
-  void SetSender(uint32_t node, int64_t key);
+  Message Find();
   // A node that has the message: it sends with that key, and does not receive.
-  void TurnIntoSender(uint32_t node, int64_t key);
+  void SetSender(uint32_t node, int64_t key);
   // Both at once, as after every message.
-  void TurnIntoSender(uint32_t node, int64_t key, uint32_t sender, int64_t sender_key);
+  void SetSenders(uint32_t a, int64_t a_key, uint32_t b, int64_t b_key);
   // No pair's receiver is below this switch, of the depth that Reset was given, any more.
-  void Close(uint32_t switch_vertex);
+  void Close(uint32_t switch_vertex) { rooms_[RoomOf(switch_vertex)].open = false; }
 
   // The receiver that is best for s, among those below s's ancestor at the depth that Reset was given: the least
   // (Stream, Latency + key(r), r). kNobody if there is none, or no such ancestor.
-  uint32_t HelperOf(uint32_t sender) const;
+  uint32_t HelperOf(uint32_t sender);
 
  private:
   static constexpr uint32_t kBlock = 8;  // elements that a leaf of a balanced tree stands for
+  static constexpr uint32_t kSender = 0x80000000;
 
   // A value and whose it is.
   struct Least {
     int64_t value = kAbsent;
     uint32_t who = kNobody;
-    friend bool operator==(const Least&, const Least&) = default;
-    bool Beats(const Least& other) const {  // without a branch that cannot be predicted
+    bool Beats(const Least& other) const {
       return (value < other.value) | ((value == other.value) & (who < other.who));
     }
   };
-  // What a switch hears of through one child: a node, or a class of the nodes below a switch.
+  // What a switch hears of through one child: of a node, which sends or receives; or of a class of the nodes below a
+  // switch, which has two elements, the senders' least and, next to it, the receivers'.
   struct Element {
-    int64_t stream_ns = 0;  // of the slowest link from here
-    uint32_t group = 0;     // at this switch, as its parent hears of it
-    Least sender, receiver;
+    int64_t key = kAbsent;
+    int64_t stream_ns = 0;        // of the slowest link from here
+    uint32_t who = kNobody;       // unless absent
+    uint32_t kind_and_group = 0;  // kSender, and the group at this switch, as its parent hears of it
+    bool sends() const { return (kind_and_group & kSender) != 0; }
+    uint32_t group() const { return kind_and_group & ~kSender; }
   };
   // A class, as the switch above hears of it.
   struct Group {
     uint32_t first = 0, last = 0;  // elements below, half open
-    uint32_t element = 0;          // above
+    uint32_t element = 0;          // above: the senders'
+    Least told;                    // of the senders
   };
-  struct Summary {
-    Least sender, sender_stream;      // without and with the stream
-    Least receiver, receiver_stream;  // the same
+  // Of a range of elements: the least of each kind, without and with the stream.
+  struct alignas(64) Summary {
+    int64_t sender = kAbsent, sender_stream = kAbsent, receiver = kAbsent, receiver_stream = kAbsent;
+    uint32_t sender_who = kNobody, sender_stream_who = kNobody, receiver_who = kNobody, receiver_stream_who = kNobody;
     Best best;
+    friend bool operator==(const Summary&, const Summary&) = default;
   };
   struct Room {
     uint32_t elements_first = 0, elements_count = 0;
     uint32_t tree_first = 0, leaf_count = 1;  // node k of the balanced tree, from 1, is at tree_first + k - 1
     uint32_t groups_first = 0, groups_count = 0;
+    uint32_t parent = kNobody;  // a room
+    uint32_t depth = 0;
+    int64_t latency_ns = 0, stream_ns = 0;  // of the link above
     bool open = true;
   };
-
-  static bool Beats(const Best& a, const Best& b) {
-    if (a.cost_ns != b.cost_ns) return a.cost_ns < b.cost_ns;
-    return a.sender != b.sender ? a.sender < b.sender : a.receiver < b.receiver;
-  }
-  static void Offer(const Least& sender, const Least& receiver, Best* best) {
-    // With an absent one the sum is beyond all costs, and below overflow.
-    if (sender.value + receiver.value > best->cost_ns) return;
-    const Best offered{sender.value + receiver.value, sender.who, receiver.who};
-    if (Beats(offered, *best)) *best = offered;
-  }
-
-  Room& RoomOf(uint32_t vertex) { return rooms_[vertex - costs_->node_count()]; }
-  const Room& RoomOf(uint32_t vertex) const { return rooms_[vertex - costs_->node_count()]; }
-  bool Counts(uint32_t vertex) const { return level_ == kNoLevel || costs_->DepthOf(vertex) < level_; }
+  struct Place {
+    uint32_t room = 0, element = 0;
+    int64_t latency_ns = 0;
+  };
+  bool Counts(const Room& room) const { return level_ == kNoLevel || room.depth < level_; }
+  uint32_t RoomOf(uint32_t switch_vertex) const { return switch_vertex - costs_->node_count(); }
 
   void BuildRoom(uint32_t vertex, const std::vector<uint32_t>& children_first, const std::vector<uint32_t>& children);
-  void SumBlock(const Room& room, uint32_t block);
-  void SumPair(const Room& room, uint32_t k);
-  void SumRoom(uint32_t vertex);
+  // True if the sum is another than before.
+  bool SumBlock(const Room& room, uint32_t block);
+  bool SumPair(const Room& room, uint32_t k);
+  void SumRoom(const Room& room);
   // The least receiver (sender) of a range of a room's elements.
   template <bool kReceivers>
   Least LeastOf(const Room& room, uint32_t first, uint32_t last) const;
   // The first element from `from` on with a receiver; elements_first + elements_count if there is none.
   uint32_t FirstReceiver(const Room& room, uint32_t from) const;
-  void SetKey(uint32_t node, int64_t key);
-  // Tells the switch above of a class. False if that is nothing new.
-  bool PushGroup(uint32_t vertex, uint32_t group);
-  void Climb(uint32_t vertex, uint32_t element);
-  void ClimbOn(uint32_t vertex, uint32_t group);
-  void Enter(uint32_t vertex);
+  void SetKey(const Place& place, uint32_t node, int64_t key);
+  // A key of an element is another: sums its switch again.
+  void Update(const Room& room, uint32_t element);
+  void Enter(const Room& room);
+  // Tells the switch above of a class's least receiver (sender) what is true. False if that is nothing new.
+  template <bool kReceivers>
+  bool PushGroup(const Room& room, Group* group);
+  // Tells those above of a sender, if they take the least for more.
+  void Tell(uint32_t room, uint32_t element);
+  // Tells all above a node what is true of receivers (senders).
+  template <bool kReceivers>
+  void Refresh(uint32_t node);
+  // A message by the keys of now. Without a sender if there is no such receiver, or none that counts.
+  Message Weigh(uint32_t sender, uint32_t receiver) const;
+  uint32_t ToldHelperOf(uint32_t sender) const;
 
   const BroadcastCosts* const costs_;
   uint32_t level_ = kNoLevel;
-  std::vector<Room> rooms_;           // by switch
-  std::vector<Element> elements_;     // by room, by stream
-  std::vector<Group> groups_;         // by room
-  std::vector<Summary> trees_;        // by room
-  std::vector<uint32_t> element_of_;  // by node
-  std::vector<Best> winners_;         // a tournament of the rooms' best; [1] is the winner of all
+  std::vector<Room> rooms_;        // by switch
+  std::vector<Element> elements_;  // by room, by stream
+  std::vector<Group> groups_;      // by room
+  std::vector<Summary> trees_;     // by room
+  std::vector<Place> places_;      // by node
+  std::vector<Best> winners_;      // a tournament of the rooms' best; [1] is the winner of all
   uint32_t winner_leaf_count_ = 1;
 };
 

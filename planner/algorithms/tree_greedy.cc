@@ -19,6 +19,7 @@ class Greedy {
  public:
   Greedy(const BroadcastCosts& costs, uint32_t root, absl::Span<const int64_t> bias_ns)
       : costs_(costs),
+        bias_ns_(bias_ns),
         tournament_(&costs),
         ready_(costs.node_count(), 0),
         sender_keys_(costs.node_count(), kAbsent),
@@ -51,10 +52,12 @@ class Greedy {
     }
     tournament_.Reset(sender_keys_, receiver_keys_);
     while (tree_.edges.size() + 1 < costs_.node_count()) {
-      const PairTournament::Best best = tournament_.Find();
-      Deliver(best.sender, best.receiver);
-      tournament_.TurnIntoSender(best.receiver, ready_[best.receiver] + costs_.Send(best.receiver), best.sender,
-                                 ready_[best.sender] + costs_.Send(best.sender));
+      const PairTournament::Message message = tournament_.Find();
+      const uint32_t s = message.sender, r = message.receiver;
+      ready_[s] += costs_.Send(s) + message.stream_ns;
+      ready_[r] = message.cost_ns - (bias_ns_.empty() ? 0 : bias_ns_[r]);
+      Record(s, r);
+      tournament_.SetSenders(r, ready_[r] + costs_.Send(r), s, ready_[s] + costs_.Send(s));
     }
     return std::move(tree_);
   }
@@ -114,7 +117,7 @@ class Greedy {
   int64_t KeyOf(uint32_t node) const { return ready_[node] + costs_.Send(node) + helper_ns_[node]; }
 
   // What serving a helper first costs, as of now. Tells the helper too.
-  int64_t HelperNs(uint32_t sender, uint32_t* helper) const {
+  int64_t HelperNs(uint32_t sender, uint32_t* helper) {
     *helper = tournament_.HelperOf(sender);
     return *helper == kNobody ? 0 : costs_.Busy(sender, *helper);
   }
@@ -138,20 +141,21 @@ class Greedy {
 
   void OpenOne() {
     for (;;) {
-      const PairTournament::Best best = tournament_.Find();
+      const PairTournament::Message message = tournament_.Find();
+      const uint32_t s = message.sender, r = message.receiver;
       uint32_t helper = kNobody;
-      const int64_t helper_ns = HelperNs(best.sender, &helper);
-      if (helper_ns != helper_ns_[best.sender]) {
-        helper_ns_[best.sender] = helper_ns;
-        tournament_.SetSender(best.sender, KeyOf(best.sender));
+      const int64_t helper_ns = HelperNs(s, &helper);
+      if (helper_ns != helper_ns_[s]) {
+        helper_ns_[s] = helper_ns;
+        tournament_.SetSender(s, KeyOf(s));
         continue;
       }
-      if (helper != kNobody) Inform(best.sender, helper);
-      Inform(best.sender, best.receiver);
+      if (helper != kNobody) Inform(s, helper);
+      Inform(s, r);
       // Both may have changed what helpers there are: these two first, then whoever has none left.
-      Settle(best.sender);
+      Settle(s);
       if (helper != kNobody) Settle(helper);
-      Settle(best.receiver);
+      Settle(r);
       return;
     }
   }
@@ -162,7 +166,7 @@ class Greedy {
     Deliver(sender, receiver);
     Reach(receiver);
     // Its key comes with Settle; nobody looks before.
-    tournament_.TurnIntoSender(receiver, kAbsent);
+    tournament_.SetSender(receiver, kAbsent);
     if (opens) tournament_.Close(own);
     if (waiting_[own] == 0) ForgetHelpers(own);
   }
@@ -187,12 +191,17 @@ class Greedy {
     const BroadcastCosts::Pair pair = costs_.Between(sender, receiver);
     ready_[sender] += costs_.Send(sender) + pair.stream_ns;
     ready_[receiver] = ready_[sender] + pair.latency_ns + costs_.Receive(receiver);
-    tree_.completion_ns = std::max(tree_.completion_ns, ready_[receiver]);
     receiver_keys_[receiver] = kAbsent;
+    Record(sender, receiver);
+  }
+
+  void Record(uint32_t sender, uint32_t receiver) {
+    tree_.completion_ns = std::max(tree_.completion_ns, ready_[receiver]);
     tree_.edges.push_back({sender, receiver});
   }
 
   const BroadcastCosts& costs_;
+  const absl::Span<const int64_t> bias_ns_;
   PairTournament tournament_;
   BroadcastTree tree_;
   uint32_t level_ = kNoLevel;
