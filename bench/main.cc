@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/bench.h"
+#include "bench/fabric.h"
 #include "bench/hetero.h"
 #include "bench/hop.h"
 #include "bench/idle.h"
@@ -33,6 +34,7 @@ namespace {
 
 // tools/bench --list reads these lines too.
 const Bench kBenches[] = {
+    {"fabric", "what the emulated network carries, and how punctually", RunFabric},
     {"hetero", "collectives over three sites, beside MPI libraries and trees that go by rank number", RunHetero},
     {"hop", "what one step costs: a local call, a packet in the engine, a packet beside one of UCX alone", RunHop},
     {"idle", "what Copse costs while nobody calls it: processor and memory", RunIdle},

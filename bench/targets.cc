@@ -7,6 +7,9 @@ const std::vector<Target>& Targets() {
   static const auto& targets = *new std::vector<Target>{
       {"hop", "packet 128 B one way, polling", 2, 1, "ratio", "ucx", 1.25, "what the engine adds to a packet of UCX's"},
       {"hop", "packet 128 B one way, sleeping", 2, 1, "ratio", "ucx", 1.25, "the same where both sleep"},
+      {"fabric", "one packet at a time", 2, 1, "lateness p99", "", 30, "delays are what was asked for"},
+      {"fabric", "packets of 64 B, as many as one sender makes", 2, 1, "ratio", "aim", 1, "100,000 packets/s"},
+      {"fabric", "one TCP flow, super-packets", 2, 1, "ratio", "aim", 1, "2 Gbit/s"},
       {"latency", "allreduce 48 B, idle", 2, 1, "ratio", "openmpi", 5,
        "two ranks that poll on a core each: sleeping loses"},
       {"latency", "allreduce 48 B, idle", 8, 1, "ratio", "openmpi", 1.2, "as good as MPI where only MPI runs"},
