@@ -75,9 +75,10 @@ std::string ToTableLine(const Row& row) {
   const std::string figures = row.metric == "unfinished"
                                   ? absl::StrFormat("%32s", row.metric)
                                   : absl::StrFormat("%10.4g %10.4g %10.4g", row.p10, row.median, row.p90);
+  // Of these, unit and systems say enough.
+  const bool is_usual = row.metric == "latency" || row.metric == "ratio" || row.metric == "unfinished";
   return absl::StrFormat("%-22s %-18s %5d %3d %s %-4s %-12s %s%s\n", system, row.algorithm, row.nodes, row.ppn, figures,
-                         row.unit, target, row.what,
-                         row.metric == "memory" || row.metric == "cpu" ? ", " + row.metric : "");
+                         row.unit, target, row.what, is_usual ? "" : ", " + row.metric);
 }
 
 }  // namespace copse::bench

@@ -69,6 +69,14 @@ TEST(RowTest, TheTableSaysWhetherATargetWasMet) {
   EXPECT_NE(ToTableLine(row).find("10    missed"), std::string::npos);
 }
 
+TEST(RowTest, TheTableNamesMetricsThatTheUnitDoesNotTell) {
+  Row row = Example();
+  row.metric = "latency";
+  EXPECT_EQ(ToTableLine(row).find(", latency"), std::string::npos);
+  row.metric = "lateness p99";
+  EXPECT_NE(ToTableLine(row).find(row.what + ", lateness p99\n"), std::string::npos);
+}
+
 TEST(RowTest, ATargetSaysWhetherItWasMet) {
   Row row = Example();
   row.target = 10;

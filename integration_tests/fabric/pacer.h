@@ -12,7 +12,7 @@
 namespace copse::fabric {
 
 struct PacerOptions {
-  int64_t margin_ns = 90'000;    // how long before a delivery the sleep ends: a wake-up is late by most of that
+  int64_t margin_ns = 110'000;   // how long before a delivery the sleep ends: a wake-up is late by most of that
   double spin_share_max = 0.25;  // of the time
   int64_t spin_burst_ns = 5'000'000;
 };
