@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "daemon/core/client_table.h"
+#include "daemon/core/connections.h"
 #include "daemon/core/engine_counters.h"
 #include "daemon/core/neighbours.h"
 #include "daemon/core/pair_meters.h"
@@ -41,11 +42,12 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
       : clock_(clock),
         planner_(planner),
         options_(std::move(options)),
-        engine_(transport, this,
+        connections_(clock, transport, options_.node.incarnation),
+        engine_(&connections_, this,
                 {.incarnation = options_.node.incarnation,
                  .memory_limit_bytes = options_.memory_limit_bytes,
                  .trace = options_.instruments == nullptr ? nullptr : options_.instruments->trace()}),
-        neighbours_(transport),
+        neighbours_(&connections_),
         meters_(this),
         clients_(&engine_, options_.clients_max),
         last_progress_(clock->Now()) {}
@@ -237,7 +239,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   }
 
   absl::Time NextDeadline() const {
-    if (neighbours_.size() == 0 && teams_.empty()) return absl::InfiniteFuture();
+    if (neighbours_.size() == 0 && teams_.empty() && !connections_.waiting()) return absl::InfiniteFuture();
     return std::min(next_tick_, meters_.NextDeadline());
   }
 
@@ -668,6 +670,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
     }
     WeighSilence(now);
     neighbours_.DropUnused(now);
+    connections_.Tick();
     for (const auto& [id, team] : teams_) {
       team->ProbeStalled(options_.stall_probe);
       if (team->AskForDecision(options_.decision_ask)) {
@@ -680,6 +683,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   PlannerLink* const planner_;
   CoreOptions options_;
   bool has_events_ = false;  // before engine_ and teams_, which write it
+  Connections connections_;
   emu::Engine engine_;
   NeighbourTable neighbours_;
   PairMeters meters_;         // ends before the connections that it lets go

@@ -16,7 +16,7 @@ constexpr absl::Duration kLinger = absl::Seconds(2);
 absl::Status NeighbourTable::Acquire(const schedule::TeamNode& node, absl::Time now) {
   auto it = neighbours_.find(node.incarnation);
   if (it == neighbours_.end()) {
-    RETURN_IF_ERROR(transport_->Connect({node.incarnation, node.worker_address}));
+    RETURN_IF_ERROR(connections_->Connect({node.incarnation, node.worker_address}));
     it = neighbours_.emplace(node.incarnation, Neighbour{.node = node, .sent = absl::InfinitePast()}).first;
   }
   Neighbour& neighbour = it->second;
@@ -33,7 +33,7 @@ void NeighbourTable::Release(Incarnation peer, absl::Time now) {
 absl::Status NeighbourTable::AcquireGuest(const schedule::TeamNode& node, absl::Time now) {
   auto it = neighbours_.find(node.incarnation);
   if (it == neighbours_.end()) {
-    RETURN_IF_ERROR(transport_->Connect({node.incarnation, node.worker_address}));
+    RETURN_IF_ERROR(connections_->Connect({node.incarnation, node.worker_address}));
     it = neighbours_
              .emplace(node.incarnation,
                       Neighbour{.node = node, .heard = now, .sent = absl::InfinitePast(), .released = now})
@@ -56,7 +56,7 @@ bool NeighbourTable::OnlyGuest(Incarnation peer) const {
 }
 
 void NeighbourTable::Lost(Incarnation peer) {
-  if (neighbours_.erase(peer) > 0) transport_->Disconnect(peer);
+  if (neighbours_.erase(peer) > 0) connections_->Disconnect(peer);
 }
 
 void NeighbourTable::Heard(Incarnation peer, absl::Time now) {
@@ -100,7 +100,7 @@ bool NeighbourTable::InUse(Incarnation peer) const {
 void NeighbourTable::DropUnused(absl::Time now) {
   for (auto it = neighbours_.begin(); it != neighbours_.end();) {
     if (it->second.users == 0 && it->second.guests == 0 && now - it->second.released >= kLinger) {
-      transport_->Disconnect(it->first);
+      connections_->Part(it->first);
       it = neighbours_.erase(it);
     } else {
       ++it;

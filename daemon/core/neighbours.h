@@ -12,16 +12,16 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "offload_emu/transport.h"
+#include "daemon/core/connections.h"
 #include "planner/schedule/control.h"
 
 namespace copse::daemon {
 
 // A NeighbourTable connects to a neighbour on its first Acquire and lets go a while after the last Release, so that
-// what was sent last still leaves. Thread-compatible; owned by the core. `*transport` outlives it.
+// what was sent last still leaves. Thread-compatible; owned by the core. `*connections` outlives it.
 class NeighbourTable {
  public:
-  explicit NeighbourTable(emu::Transport* transport) : transport_(transport) {}
+  explicit NeighbourTable(Connections* connections) : connections_(connections) {}
 
   // Each Acquire is matched by one Release. An error is the transport's.
   absl::Status Acquire(const schedule::TeamNode& node, absl::Time now);
@@ -45,7 +45,7 @@ class NeighbourTable {
   // How many neighbours in use were heard since `then`.
   uint32_t HeardSince(absl::Time then) const;
   bool InUse(Incarnation peer) const;
-  // Disconnects what has not been in use for a while.
+  // Lets go what has not been in use for a while.
   void DropUnused(absl::Time now);
 
   size_t size() const { return neighbours_.size(); }
@@ -59,7 +59,7 @@ class NeighbourTable {
     absl::Time sent;      // of the last heartbeat
     absl::Time released;  // when users, or guests, became 0
   };
-  emu::Transport* transport_;
+  Connections* connections_;
   std::map<Incarnation, Neighbour> neighbours_;
 };
 

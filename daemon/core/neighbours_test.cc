@@ -16,7 +16,8 @@ class NeighbourTableTest : public testing::Test {
     const sim::NodeNumber self = network_.AddNode("self", Incarnation(1), [] {});
     const sim::NodeNumber peer = network_.AddNode("peer", Incarnation(2), [] {});
     node_ = {"peer", Incarnation(2), network_.transport(peer)->LocalAddress()};
-    table_ = std::make_unique<NeighbourTable>(network_.transport(self));
+    connections_ = std::make_unique<Connections>(simulator_.clock(), network_.transport(self), Incarnation(1));
+    table_ = std::make_unique<NeighbourTable>(connections_.get());
     transport_ = network_.transport(self);
   }
   bool Connected() { return transport_->Send(Incarnation(2), {}, {}).ok(); }
@@ -25,6 +26,7 @@ class NeighbourTableTest : public testing::Test {
   sim::VirtualNetwork network_{&simulator_, {}};
   schedule::TeamNode node_;
   emu::Transport* transport_ = nullptr;
+  std::unique_ptr<Connections> connections_;
   std::unique_ptr<NeighbourTable> table_;
   const absl::Time start_ = absl::UnixEpoch();
 };
@@ -40,9 +42,10 @@ TEST_F(NeighbourTableTest, ConnectsOnFirstUseAndLetsGoAWhileAfterTheLast) {
   table_->Release(Incarnation(2), start_);
   table_->DropUnused(start_ + kSecond);
   EXPECT_TRUE(Connected()) << "what was sent last must still leave";
+  EXPECT_FALSE(connections_->waiting());
   table_->DropUnused(start_ + 3 * kSecond);
-  EXPECT_FALSE(Connected());
   EXPECT_EQ(table_->size(), 0u);
+  EXPECT_TRUE(connections_->waiting()) << "the peer is asked";
 }
 
 TEST_F(NeighbourTableTest, HeartbeatsAreDueOnceAnInterval) {

@@ -91,6 +91,11 @@ struct BodyWriter {
     out->Put(static_cast<uint64_t>(m.at_ns));
   }
   void operator()(const MeterEnd& m) const { out->Put(m.query); }
+  void operator()(const PartAskMessage& m) const { out->Put(m.number); }
+  void operator()(const PartAnswerMessage& m) const {
+    out->Put(m.number);
+    out->Put(static_cast<uint8_t>(m.agreed ? 1 : 0));
+  }
 };
 
 struct MeterTaker {
@@ -197,6 +202,15 @@ absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view bo
     case PeerMessageType::kMeterEnd:
       message = MeterEnd{.query = in.Get<uint64_t>()};
       break;
+    case PeerMessageType::kPartAsk:
+      message = PartAskMessage{.number = in.Get<uint64_t>()};
+      break;
+    case PeerMessageType::kPartAnswer: {
+      PartAnswerMessage m{.number = in.Get<uint64_t>()};
+      m.agreed = in.Get<uint8_t>() == 1;
+      message = m;
+      break;
+    }
     default:
       return absl::InvalidArgumentError(absl::StrCat("peer message: unknown (type=", type, ")"));
   }

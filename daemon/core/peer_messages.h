@@ -29,6 +29,8 @@ enum class PeerMessageType : uint16_t {
   kMeterBulk = 9,
   kMeterAck = 10,
   kMeterEnd = 11,
+  kPartAsk = 12,
+  kPartAnswer = 13,
 };
 
 struct HeartbeatMessage {};
@@ -97,8 +99,18 @@ struct MeterEnd {
 };
 using MeterMessage = std::variant<MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd>;
 
-using PeerMessage = std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage,
-                                 EpochAnswerMessage, MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd>;
+// The sender has no use for the connection any more; may it close it (connections.h)? The answer repeats the number.
+struct PartAskMessage {
+  uint64_t number = 0;
+};
+struct PartAnswerMessage {
+  uint64_t number = 0;
+  bool agreed = false;
+};
+
+using PeerMessage =
+    std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage, EpochAnswerMessage,
+                 MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd, PartAskMessage, PartAnswerMessage>;
 // Set if the message is one of a measurement.
 std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message);
 

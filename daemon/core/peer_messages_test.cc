@@ -23,7 +23,9 @@ std::vector<PeerMessage> Samples() {
           MeterPong{.query = 5, .number = 3, .send_ns = 1700, .receive_ns = 2100},
           MeterBulk{.query = 5, .bytes = kMeterBulkBytes, .ack_every = 4000, .last = true},
           MeterAck{.query = 5, .bytes = 1 << 20, .at_ns = 123456789},
-          MeterEnd{.query = 5}};
+          MeterEnd{.query = 5},
+          PartAskMessage{.number = 8},
+          PartAnswerMessage{.number = 8, .agreed = true}};
 }
 
 TEST(PeerMessagesTest, RoundTrip) {
@@ -40,12 +42,14 @@ TEST(PeerMessagesTest, TypesAreThoseOfTheWire) {
   EXPECT_EQ(EncodePeerMessage(HeartbeatMessage{}).type, static_cast<uint16_t>(PeerMessageType::kHeartbeat));
   EXPECT_EQ(EncodePeerMessage(EpochAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kEpochAnswer));
   EXPECT_EQ(EncodePeerMessage(MeterEnd{}).type, static_cast<uint16_t>(PeerMessageType::kMeterEnd));
+  EXPECT_EQ(EncodePeerMessage(PartAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kPartAnswer));
 }
 
 TEST(PeerMessagesTest, OnlyMetersAreOfAMeasurement) {
   for (const PeerMessage& message : Samples()) {
+    const auto type = static_cast<PeerMessageType>(EncodePeerMessage(message).type);
     EXPECT_EQ(AsMeterMessage(message).has_value(),
-              EncodePeerMessage(message).type >= static_cast<uint16_t>(PeerMessageType::kMeterPing));
+              type >= PeerMessageType::kMeterPing && type <= PeerMessageType::kMeterEnd);
   }
   EXPECT_EQ(EncodePeerMessage(MeterBulk{}).body.size(), kMeterBulkBytes);
 }
@@ -59,7 +63,7 @@ TEST(PeerMessagesTest, EveryPrefixAndEveryUnknownTypeIsRefused) {
     EXPECT_FALSE(DecodePeerMessage(encoded.type, encoded.body + "x").ok());
   }
   EXPECT_FALSE(DecodePeerMessage(0, "").ok());
-  EXPECT_FALSE(DecodePeerMessage(12, "").ok());
+  EXPECT_FALSE(DecodePeerMessage(14, "").ok());
 }
 
 TEST(PeerMessagesTest, GarbageNeverCrashes) {
@@ -67,7 +71,7 @@ TEST(PeerMessagesTest, GarbageNeverCrashes) {
   for (int i = 0; i < 100000; ++i) {
     std::string body(prng.Below(60), '\0');
     for (char& c : body) c = static_cast<char>(prng.Next());
-    const auto type = static_cast<uint16_t>(prng.Below(14));
+    const auto type = static_cast<uint16_t>(prng.Below(16));
     const absl::StatusOr<PeerMessage> decoded = DecodePeerMessage(type, body);
     if (decoded.ok()) {
       EXPECT_EQ(EncodePeerMessage(*decoded).type, type);

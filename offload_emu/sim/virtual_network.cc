@@ -32,6 +32,7 @@ uint64_t HashBytes(const std::vector<uint8_t>& bytes) {
 struct VirtualNetwork::Endpoint {
   NodeNumber to = 0;
   uint64_t connection = 0;
+  uint64_t ordinal = 0;  // of its side's connections to this peer: two sides' nth ones belong together
   uint32_t outstanding = 0;
   bool refused_one = false;  // a Send met RESOURCE_EXHAUSTED: wake the sender when there is room
   bool down = false;
@@ -65,6 +66,7 @@ struct VirtualNetwork::Node {
   std::function<void()> on_ready;
   std::unique_ptr<SimTransport> transport;
   std::map<Incarnation, Endpoint> endpoints;
+  std::map<std::pair<Incarnation, Incarnation>, uint64_t> connected;  // how often, from and to whom
   std::vector<Frame> inbox;
   std::vector<std::pair<Incarnation, absl::Status>> lost_peers;
 };
@@ -84,14 +86,28 @@ class VirtualNetwork::SimTransport final : public emu::Transport {
     const auto [it, is_new] = self.endpoints.try_emplace(peer.incarnation);
     Endpoint& endpoint = it->second;
     if (!is_new && !endpoint.down) return absl::OkStatus();
-    endpoint = Endpoint{.to = to, .connection = network_->next_connection_++};
+    endpoint = Endpoint{.to = to,
+                        .connection = network_->next_connection_++,
+                        .ordinal = ++self.connected[{self.incarnation, peer.incarnation}]};
     const Node& other = network_->At(to);
     const bool refused = !other.alive || other.incarnation != peer.incarnation;
     if (refused && !network_->IsCut(node_, to)) network_->ReportDownLater(node_, peer.incarnation);
     return absl::OkStatus();
   }
 
-  void Disconnect(Incarnation peer) override { network_->At(node_).endpoints.erase(peer); }
+  // The other side's half of the connection is reset with ours, as TCP's is.
+  void Disconnect(Incarnation peer) override {
+    Node& self = network_->At(node_);
+    const auto it = self.endpoints.find(peer);
+    if (it == self.endpoints.end()) return;
+    const Endpoint gone = it->second;
+    self.endpoints.erase(it);
+    const Node& other = network_->At(gone.to);
+    if (!other.alive || other.incarnation != peer || network_->IsCut(node_, gone.to)) return;
+    const auto back = other.endpoints.find(self.incarnation);
+    if (back == other.endpoints.end() || back->second.down || back->second.ordinal != gone.ordinal) return;
+    network_->ReportDownLater(gone.to, self.incarnation);
+  }
 
   absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override {
     return network_->Send(node_, peer, head, body);
