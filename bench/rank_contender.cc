@@ -13,6 +13,7 @@ namespace copse::bench {
 namespace {
 
 constexpr absl::Duration kEndTimeout = absl::Seconds(20);
+constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);  // from the end of a rank's output to its own
 
 // "CELL SAMPLE..."
 absl::StatusOr<std::vector<double>> ParseSamples(const std::string& line, size_t cell) {
@@ -66,10 +67,13 @@ absl::Status RankContender::Measure(const std::vector<size_t>& cells, const Repo
 absl::Status RankContender::AwaitReady(const RankProcesses& ranks) {
   const absl::StatusOr<std::string> line = ranks.front()->ReadLine(options_.start_timeout);
   if (absl::IsDeadlineExceeded(line.status())) {
-    return absl::UnavailableError(
-        absl::StrCat("ranks did not start (timeout=", absl::FormatDuration(options_.start_timeout), ")"));
+    return absl::UnavailableError(absl::StrCat(
+        "ranks did not start (timeout=", absl::FormatDuration(options_.start_timeout), ")", ranks.DescribeFailed()));
   }
-  if (!line.ok()) return absl::InternalError("ranks ended before they were ready");
+  if (!line.ok()) {
+    ranks.front()->AwaitEnd(kLastWordsTimeout).IgnoreError();
+    return absl::InternalError("ranks ended before they were ready" + ranks.DescribeFailed());
+  }
   if (*line != "ready") return absl::InternalError(absl::StrCat("rank 0: not ready (line=", *line, ")"));
   return absl::OkStatus();
 }
@@ -80,7 +84,10 @@ absl::Status RankContender::ReadCells(const RankProcesses& ranks, const std::vec
   for (const auto& process : ranks.processes) process->CloseInput();
   for (size_t i = 0; i < cells.size(); ++i) {
     absl::StatusOr<std::string> line = ranks.front()->ReadLine(options_.cell_timeout);
-    if (absl::IsOutOfRange(line.status())) line = absl::InternalError("ranks ended within the cell");
+    if (absl::IsOutOfRange(line.status())) {
+      ranks.front()->AwaitEnd(kLastWordsTimeout).IgnoreError();
+      line = absl::InternalError("ranks ended within the cell" + ranks.DescribeFailed());
+    }
     RETURN_IF_ERROR(line.status());
     ASSIGN_OR_RETURN(std::vector<double> samples, ParseSamples(*line, i));
     report(cells[i], std::move(samples));

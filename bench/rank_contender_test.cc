@@ -60,18 +60,39 @@ TEST(RankContenderTest, APeerThatHangsIsKilledAndHasNotFinished) {
 }
 
 TEST(RankContenderTest, WhatWentWrongIsSaid) {
-  EXPECT_EQ(MeasureBoth(Script("exit 1")).status.message(), "ranks ended before they were ready");
+  EXPECT_EQ(MeasureBoth(Script("exit 1")).status.message(), "ranks ended before they were ready: exit code 1");
+  EXPECT_EQ(MeasureBoth(Script("exit 0")).status.message(), "ranks ended before they were ready");
   EXPECT_EQ(MeasureBoth(Script("echo hello")).status.message(), "rank 0: not ready (line=hello)");
   EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1")).status.message(), "ranks ended within the cell");
   EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1 x")).status.message(),
             "rank 0: not the samples of cell 0 (line=0 1 x)");
   EXPECT_EQ(MeasureBoth(Script("echo ready; echo 1 1")).status.message(),
             "rank 0: not the samples of cell 0 (line=1 1)");
-  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1; echo 1 1; exit 3")).status.message(), "a rank: exit code 3");
+  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1; echo 1 1; exit 3")).status.message(),
+            "a rank failed: exit code 3");
   RankContender slow("peer", Script("cat; while :; do :; done"), nullptr, {{"latency", "barrier", 0}},
                      {.start_timeout = absl::Milliseconds(100)}, nullptr);
   EXPECT_EQ(slow.Measure({0}, [](size_t, const std::vector<double>&) {}).message(),
             "ranks did not start (timeout=100ms)");
+}
+
+TEST(RankContenderTest, WhatTheRankThatFailedSaidLastIsSaid) {
+  // Rank 0 only notices.
+  const RankContender::Start start = [](const std::vector<std::string>&) -> absl::StatusOr<RankProcesses> {
+    RankProcesses ranks;
+    for (const char* text : {"exit 0", "echo one >&2; echo 'rank_copse: team: lost' >&2; exit 1"}) {
+      auto child = ChildProcess::Start({.arguments = {"/bin/sh", "-c", text},
+                                        .stdin_pipe = true,
+                                        .stdout_pipe = true,
+                                        .log_file = testing::TempDir() + "/last_words.log"});
+      if (!child.ok()) return child.status();
+      ranks.processes.push_back(*std::move(child));
+    }
+    EXPECT_TRUE(ranks.processes[1]->AwaitEnd(absl::Seconds(20)).ok());
+    return ranks;
+  };
+  EXPECT_EQ(MeasureBoth(start).status.message(),
+            "ranks ended before they were ready: rank 1: exit code 1: rank_copse: team: lost");
 }
 
 TEST(RankContenderTest, AlgorithmsAreAskedForWhileTheTeamIsThere) {

@@ -55,9 +55,19 @@ absl::Status RankProcesses::AwaitEnd(absl::Duration timeout) const {
   const absl::Time deadline = absl::Now() + timeout;
   for (const auto& process : processes) {
     RETURN_IF_ERROR(process->AwaitEnd(deadline - absl::Now()));
-    if (process->exit_code() != 0) return absl::InternalError(absl::StrCat("a rank: ", process->DescribeEnd()));
+    if (process->exit_code() != 0) return absl::InternalError("a rank failed" + DescribeFailed());
   }
   return absl::OkStatus();
+}
+
+std::string RankProcesses::DescribeFailed() const {
+  for (size_t i = 0; i < processes.size(); ++i) {
+    ChildProcess& process = *processes[i];
+    if (!process.Ended() || process.exit_code() == 0) continue;
+    const std::string who = processes.size() == 1 ? "" : absl::StrCat("rank ", i, ": ");
+    return absl::StrCat(": ", who, process.DescribeFailure());
+  }
+  return "";
 }
 
 RankProcesses::~RankProcesses() {

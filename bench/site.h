@@ -29,6 +29,9 @@ struct RankProcesses {
   procs::ChildProcess* front() const { return processes.front().get(); }
   // OK once all have ended with exit code 0; an error if one ended otherwise, or still runs then.
   absl::Status AwaitEnd(absl::Duration timeout) const;
+  // The first that has failed, and what it said last: ": rank 3: exit code 1: rank_copse: team: ...". Empty if none
+  // has.
+  std::string DescribeFailed() const;
 };
 
 struct SiteOptions {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -25,6 +26,7 @@ namespace {
 using daemon::UniqueFd;
 
 constexpr int kPipeBytes = 1 << 20;  // outcomes that nobody reads for a while
+constexpr size_t kLastLineBytesMax = 400;
 
 absl::StatusOr<UniqueFd> Open(const std::string& path, int flags) {
   const int fd = open(path.c_str(), flags | O_CLOEXEC, 0640);
@@ -125,13 +127,18 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
   do {
     got = read(verdict.read.get(), &error, sizeof(error));
   } while (got < 0 && errno == EINTR);
-  std::unique_ptr<ChildProcess> child(new ChildProcess(pid, UniqueFd(pidfd), std::move(in.write), std::move(out.read)));
+  std::unique_ptr<ChildProcess> child(
+      new ChildProcess(pid, UniqueFd(pidfd), std::move(in.write), std::move(out.read), options.log_file));
   if (got == sizeof(error)) return absl::ErrnoToStatus(error, argument_texts[0]);
   return child;
 }
 
-ChildProcess::ChildProcess(pid_t pid, UniqueFd pidfd, UniqueFd input, UniqueFd output)
-    : pid_(pid), pidfd_(std::move(pidfd)), input_(std::move(input)), output_(std::move(output)) {}
+ChildProcess::ChildProcess(pid_t pid, UniqueFd pidfd, UniqueFd input, UniqueFd output, std::string log_file)
+    : pid_(pid),
+      pidfd_(std::move(pidfd)),
+      input_(std::move(input)),
+      output_(std::move(output)),
+      log_file_(std::move(log_file)) {}
 
 ChildProcess::~ChildProcess() {
   Signal(SIGKILL);
@@ -221,6 +228,15 @@ std::string ChildProcess::DescribeEnd() const {
   if (!wait_status_) return "running";
   return WIFEXITED(*wait_status_) ? absl::StrCat("exit code ", WEXITSTATUS(*wait_status_))
                                   : absl::StrCat("signal ", WTERMSIG(*wait_status_));
+}
+
+std::string ChildProcess::DescribeFailure() const {
+  std::ifstream log(log_file_);
+  std::string last;
+  for (std::string line; std::getline(log, line);) {
+    if (!line.empty()) last = line.substr(0, kLastLineBytesMax);
+  }
+  return absl::StrCat(DescribeEnd(), last.empty() ? "" : ": ", last);
 }
 
 }  // namespace copse::procs

@@ -61,14 +61,18 @@ class ChildProcess {
   // Its exit code, or 128 plus the signal's number. Only after it has ended.
   int exit_code() const;
   std::string DescribeEnd() const;  // "exit code 3", "signal 9", "running"
+  // The same, and what stands last in its log file: "exit code 1: rank_copse: team: 1 of 32 ranks missing".
+  std::string DescribeFailure() const;
 
  private:
-  ChildProcess(pid_t pid, daemon::UniqueFd pidfd, daemon::UniqueFd input, daemon::UniqueFd output);
+  ChildProcess(pid_t pid, daemon::UniqueFd pidfd, daemon::UniqueFd input, daemon::UniqueFd output,
+               std::string log_file);
 
   const pid_t pid_;
   const daemon::UniqueFd pidfd_;
   daemon::UniqueFd input_;
   const daemon::UniqueFd output_;
+  const std::string log_file_;
   std::string unread_;
   std::optional<int> wait_status_;
 };
