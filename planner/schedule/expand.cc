@@ -142,7 +142,20 @@ NodeSequence ExpandUpAndDown(const Plan& plan, const TreeIndex& index, const Nod
   return out.End();
 }
 
-// Dissemination and recursive doubling: the accumulator is scratch, since it changes from round to round.
+// What a node combines in a round: in node order, so that all nodes that combine the same get the same bits. More than
+// the ALU takes at once come from children alone, with whom nobody else combines: then the accumulator, in which the
+// result grows, has to be first.
+std::vector<Buffer> RoundOperands(uint32_t node, std::vector<uint32_t> from) {
+  const Buffer own{Place::kScratch};
+  std::sort(from.begin(), from.end());
+  std::vector<Buffer> operands;
+  for (const uint32_t peer : from) operands.push_back({Place::kCell, peer});
+  const auto lower = std::lower_bound(from.begin(), from.end(), node) - from.begin();
+  operands.insert(operands.begin() + (from.size() > kRoundPartnersMax ? 0 : lower), own);
+  return operands;
+}
+
+// Dissemination and the like: the accumulator is scratch, since it changes from round to round.
 NodeSequence ExpandExchange(const Plan& plan, const NodeView& view, Collective collective) {
   SequenceBuilder out(plan, view.node);
   std::vector<Buffer> operands;
@@ -158,20 +171,28 @@ NodeSequence ExpandExchange(const Plan& plan, const NodeView& view, Collective c
   } else if (has_data) {
     out.Reduce(std::move(operands), scratch);
   }
-  for (const ExchangeStep& step : plan.steps[view.node.value()]) {
-    if (step.send_to != kNobody) out.SendTo(step.send_to, step.round, scratch);
-    if (step.receive_from == kNobody) continue;
-    out.RecvFrom(step.receive_from, step.round);
-    out.Wait(step.round);
+  const std::vector<ExchangeStep>& steps = plan.steps[view.node.value()];
+  for (size_t begin = 0, end = 0; begin < steps.size(); begin = end) {
+    const uint16_t round = steps[begin].round;
+    while (end < steps.size() && steps[end].round == round) ++end;
+    std::vector<uint32_t> from;
+    bool combine = true;
+    for (size_t i = begin; i < end; ++i) {
+      if (steps[i].send_to != kNobody) out.SendTo(steps[i].send_to, round, scratch);
+    }
+    for (size_t i = begin; i < end; ++i) {
+      if (steps[i].receive_from == kNobody) continue;
+      out.RecvFrom(steps[i].receive_from, round);
+      from.push_back(steps[i].receive_from);
+      combine &= steps[i].combine;
+    }
+    if (from.empty()) continue;
+    out.Wait(round);
     if (!has_data) continue;
-    const Buffer cell{Place::kCell, step.receive_from};
-    if (!step.combine) {
-      out.Copy(cell, scratch);
-    } else if (step.receive_from < view.node.value()) {
-      // Both partners combine in node order, so that all nodes get the same bits.
-      out.Reduce({cell, scratch}, scratch);
+    if (combine) {
+      out.Reduce(RoundOperands(view.node.value(), std::move(from)), scratch);
     } else {
-      out.Reduce({scratch, cell}, scratch);
+      out.Copy({Place::kCell, from[0]}, scratch);
     }
   }
   for (uint32_t l = 0; l < view.local_ranks; ++l) out.Deliver(l, scratch);

@@ -79,6 +79,34 @@ TEST(ExpandTest, PartnersOfAnExchangeCombineInTheSameOrder) {
   EXPECT_EQ(high[7], "Reduce(scratch = cell0 + scratch)");
 }
 
+TEST(ExpandTest, ARoundSendsAllThenAwaitsAllThenCombinesInNodeOrder) {
+  const Plan plan = AllToAllPlan(3, 120);
+  const std::vector<std::string> at_1 = Lines(plan, BlockShape(3, 1), 1, kSum);
+  EXPECT_EQ(at_1,
+            (std::vector<std::string>{"Start", "RecvLocal(0) phase 0", "Wait phase 0", "Copy(scratch = send0)",
+                                      "SendTo(2) phase 1 from scratch", "SendTo(0) phase 1 from scratch",
+                                      "RecvFrom(0) phase 1", "RecvFrom(2) phase 1", "Wait phase 1",
+                                      "Reduce(scratch = cell0 + scratch + cell2)", "Deliver(0) from scratch", "End"}));
+  EXPECT_EQ(Lines(plan, BlockShape(3, 1), 2, kSum)[9], "Reduce(scratch = cell0 + cell1 + scratch)");
+}
+
+TEST(ExpandTest, MoreThanTheAluTakesAtOnceComeAfterTheAccumulator) {
+  Plan plan{.id = PlanId(5),
+            .collective = Collective::kAllreduce,
+            .bytes_max = 120,
+            .algorithm = "star",
+            .kind = PlanKind::kExchange,
+            .node_count = 8};
+  plan.steps.resize(8);
+  for (uint32_t v = 0; v < 7; ++v) {
+    plan.steps[v] = {{1, 7, kNobody}, {2, kNobody, 7, false}};
+    plan.steps[7].push_back({1, kNobody, 6 - v});
+  }
+  for (uint32_t v = 0; v < 7; ++v) plan.steps[7].push_back({2, v, kNobody});
+  EXPECT_EQ(Lines(plan, BlockShape(8, 1), 7, kSum)[12],
+            "Reduce(scratch = scratch + cell0 + cell1 + cell2 + cell3 + cell4 + cell5 + cell6)");
+}
+
 TEST(ExpandTest, RefusesWhatDoesNotFit) {
   const Plan plan = SmallTree(Collective::kBcast);
   const TreeIndex index(plan);

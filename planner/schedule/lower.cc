@@ -263,6 +263,7 @@ uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
   // Blocks of more than kSequenceDescriptorsMax only come from many children or operands.
   uint32_t fan_out = 0;
   for (const auto& list : plan.neighbours) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
+  for (const auto& list : plan.steps) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
   const uint32_t cuts = (fan_out + (fan_out + local_ranks) / 6 + 4) / (kSequenceDescriptorsMax - 1) + 1;
   return segments * PhaseCount(plan) * cuts + 1 + local_ranks * (segments + 1);
 }

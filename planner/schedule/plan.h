@@ -26,6 +26,9 @@ inline constexpr uint64_t kMessageBytesMax = 64 * 1024;
 inline constexpr uint32_t kLocalRanksMax = 256;
 inline constexpr uint32_t kSegmentBytesMax = 8 * 1024;  // a segment fits a frame
 inline constexpr uint32_t kExchangeNodesMax = 4096;     // the verifier follows every contribution of an exchange
+// Partners that one node may have in a round in which it sends, too: with its own they are the operands that the ALU
+// takes at once, in any order.
+inline constexpr uint32_t kRoundPartnersMax = 6;
 
 // Which ranks a team has and where: ranks[r] says on which of the team's nodes rank r lives. Node indices are dense,
 // numbered by the first rank that lives there.
@@ -62,16 +65,20 @@ absl::Status CheckShape(const TeamShape& shape);
 
 // kTree: an undirected tree over the team's nodes. A call's root (for barrier and allreduce: `root_node`) directs it:
 // the neighbour towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1
-// down. kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling). A round is a phase.
+// down. kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling, hierarchical). A round
+// is a phase.
 enum class PlanKind : uint8_t { kTree = 0, kExchange = 1 };
 
-// One round of an exchange plan at one node: first send, then await. kNobody: nothing to send, or to await.
+// Part of a round of an exchange plan at one node. A node first sends all that it sends in the round, then awaits all
+// that it awaits, and then combines it with what it has: by node number, so that all who hear of the same get the same
+// bits. kNobody: nothing to send, or to await.
 inline constexpr uint32_t kNobody = 0xffffffff;
 struct ExchangeStep {
   uint16_t round = 0;
   uint32_t send_to = kNobody;       // node index
   uint32_t receive_from = kNobody;  // node index
-  // What is received: combined with the accumulated value, or replaces it (the last step of a folded-out node).
+  // What is received: combined with the accumulated value, or replaces it (when a node hears the result); then nothing
+  // else is received in the round.
   bool combine = true;
 };
 
@@ -80,8 +87,8 @@ struct Plan {
   Collective collective = Collective::kBarrier;
   uint64_t bytes_min = 0;  // size class, inclusive
   uint64_t bytes_max = 0;
-  std::string
-      algorithm;  // "flat", "binomial", "knomial-4", "kary-2", "mgo", "best", "dissemination", "recursive-doubling"
+  std::string algorithm;  // "flat", "binomial", "knomial-4", "kary-2", "mgo", "best", "dissemination",
+                          // "recursive-doubling", ...
   PlanKind kind = PlanKind::kTree;
   uint32_t node_count = 0;
   uint32_t segment_bytes = 0;  // longer messages are cut into segments of this; multiple of 8; 0: never cut
@@ -89,7 +96,7 @@ struct Plan {
   // kTree. neighbours[v] in serving order: the order of sends down, and of operands up (after v's own ranks).
   NodeIndex root_node{0};
   std::vector<std::vector<uint32_t>> neighbours;
-  // kExchange. steps[v], rounds ascending.
+  // kExchange. steps[v], rounds never falling.
   std::vector<std::vector<ExchangeStep>> steps;
   double predicted_us = 0;  // by the cost model, for this plan's largest message, root at root_node
 

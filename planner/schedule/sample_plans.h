@@ -65,6 +65,21 @@ inline Plan DoublingPlan(uint32_t nodes, uint64_t bytes_max) {
   return plan;
 }
 
+// In one round everybody tells everybody, of messages up to `bytes_max`.
+inline Plan AllToAllPlan(uint32_t nodes, uint64_t bytes_max) {
+  Plan plan{.id = PlanId(4),
+            .collective = Collective::kAllreduce,
+            .bytes_max = bytes_max,
+            .algorithm = "all-to-all",
+            .kind = PlanKind::kExchange,
+            .node_count = nodes};
+  plan.steps.resize(nodes);
+  for (uint32_t v = 0; v < nodes; ++v) {
+    for (uint32_t i = 1; i < nodes; ++i) plan.steps[v].push_back({1, (v + i) % nodes, (v + nodes - i) % nodes});
+  }
+  return plan;
+}
+
 }  // namespace copse::schedule
 
 #endif  // COPSE_PLANNER_SCHEDULE_SAMPLE_PLANS_H_

@@ -100,6 +100,14 @@ absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
   return absl::OkStatus();
 }
 
+// What a node does in one round.
+struct RoundShape {
+  uint32_t number = 0;
+  uint32_t sends = 0;
+  uint32_t receives = 0;
+  bool replaces = false;
+};
+
 absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
   const uint32_t n = plan.node_count;
   if (plan.collective != Collective::kBarrier && plan.collective != Collective::kAllreduce) {
@@ -109,10 +117,25 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
   if (!plan.neighbours.empty()) return Bad(plan, "an exchange with tree links");
   if (plan.steps.size() != n) return Bad(plan, "step lists (lists=", plan.steps.size(), ", nodes=", n, ")");
   for (uint32_t v = 0; v < n; ++v) {
-    uint32_t before = 0;
+    // Each partner once in each direction.
+    if (plan.steps[v].size() > 2 * size_t{n}) {
+      return Bad(plan, "node ", v, ": too many steps (steps=", plan.steps[v].size(), ", limit=", 2 * size_t{n}, ")");
+    }
+    RoundShape round;
     for (const ExchangeStep& step : plan.steps[v]) {
-      if (step.round <= before) return Bad(plan, "node ", v, ": rounds must ascend from 1 (round=", step.round, ")");
-      before = step.round;
+      if (step.round == 0 || step.round < round.number) {
+        return Bad(plan, "node ", v, ": rounds must ascend from 1 (round=", step.round, ")");
+      }
+      if (step.round > round.number) round = {.number = step.round};
+      round.sends += step.send_to != kNobody;
+      round.receives += step.receive_from != kNobody;
+      round.replaces |= step.receive_from != kNobody && !step.combine;
+      if (round.replaces && round.receives > 1) {
+        return Bad(plan, "node ", v, ": round ", step.round, " replaces what others bring");
+      }
+      if (round.sends > 0 && round.receives > kRoundPartnersMax) {
+        return Bad(plan, "node ", v, ": too many partners in round ", step.round, " (limit=", kRoundPartnersMax, ")");
+      }
       if (step.round >= limits.phases_max) {
         return Bad(plan, "node ", v, ": too many rounds (round=", step.round, ", limit=", limits.phases_max - 1, ")");
       }

@@ -42,6 +42,10 @@ TEST(VerifyTest, AcceptsExchanges) {
     const absl::Status verified = VerifyPlan(DoublingPlan(n, 120), BlockShape(n, 2));
     EXPECT_TRUE(verified.ok()) << verified;
   }
+  for (uint32_t n = 1; n <= kRoundPartnersMax + 1; ++n) {
+    const absl::Status verified = VerifyPlan(AllToAllPlan(n, 120), BlockShape(n, 2));
+    EXPECT_TRUE(verified.ok()) << verified;
+  }
 }
 
 // One way each to be broken, and the word that the refusal must say.
@@ -106,7 +110,20 @@ const Broken kBroken[] = {
     {"ExchangeWithLinks", "tree links", [](Plan* p) { p->neighbours.resize(6); }, true},
     {"MissingSteps", "step lists", [](Plan* p) { p->steps.pop_back(); }, true},
     {"RoundZero", "ascend", [](Plan* p) { p->steps[2][0].round = 0; }, true},
-    {"RoundsFall", "ascend", [](Plan* p) { p->steps[2][1].round = 1; }, true},
+    {"RoundsFall", "ascend", [](Plan* p) { std::swap(p->steps[2][0].round, p->steps[2][1].round); }, true},
+    {"ReplacesWhatOthersBring", "replaces",
+     [](Plan* p) {
+       p->steps[2][1].round = 1;
+       p->steps[2][1].combine = false;
+     },
+     true},
+    {"TooManyPartners", "too many partners",
+     [](Plan* p) {
+       for (uint32_t i = 0; i < kRoundPartnersMax; ++i) p->steps[2].insert(p->steps[2].begin(), {1, kNobody, 3});
+     },
+     true},
+    {"TooManySteps", "too many steps", [](Plan* p) { p->steps[2].resize(13, {4}); }, true},
+    {"TwoOfOneRoundApart", "phase", [](Plan* p) { p->steps[2][1].round = 1; }, true},
     {"TooManyRounds", "rounds", [](Plan* p) { p->steps[2].back().round = kPhasesMax; }, true},
     {"BadPartner", "partner", [](Plan* p) { p->steps[2][0].send_to = 6; }, true},
     {"OwnPartner", "partner", [](Plan* p) { p->steps[2][0].receive_from = 2; }, true},
@@ -195,12 +212,15 @@ TEST(VerifyTest, WhatPassesExecutesAmongThousandsOfMutations) {
   for (int i = 0; i < 20000; ++i) {
     const auto n = static_cast<uint32_t>(3 + prng.Below(10));
     Plan plan;
-    switch (prng.Below(3)) {
+    switch (prng.Below(4)) {
       case 0:
         plan = RandomTreePlan(static_cast<Collective>(prng.Below(kCollectiveCount)), n, prng.Next());
         break;
       case 1:
         plan = DisseminationPlan(n);
+        break;
+      case 2:
+        plan = AllToAllPlan(3 + n % 5, 120);
         break;
       default:
         plan = DoublingPlan(n < 8 ? 4 : 8, 120);
