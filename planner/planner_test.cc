@@ -163,6 +163,35 @@ TEST(MakePlansTest, ARackIsEnteredOnce) {
   EXPECT_EQ(crossings, 3u) << plan->algorithm;
 }
 
+// Three sites of four nodes, 10 ms apart, node v in site v % 3: whoever waits for the others waits for them once.
+TEST(MakePlansTest, CallsWithoutARootCrossAWideAreaOnce) {
+  const Team team = MakeTeam(12);
+  std::vector<topology::Switch> switches = {{"wan"}};
+  std::vector<topology::Node> nodes;
+  for (uint32_t s = 0; s < 3; ++s) {
+    switches.push_back(
+        {.name = absl::StrCat("site", s), .parent = 0, .latency_ns = 4'500'000, .bandwidth_bytes_per_s = 12'500'000});
+  }
+  for (uint32_t v = 0; v < 12; ++v) {
+    nodes.push_back({.name = team.names[v],
+                     .parent = 1 + v % 3,
+                     .overhead_ns = 2'000,
+                     .latency_ns = 500'000,
+                     .bandwidth_bytes_per_s = 125'000'000});
+  }
+  const auto topology = topology::Topology::Create(switches, nodes);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  const auto plans = Planner(&*topology).MakePlans(team.shape, team.names);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok());
+  for (const Collective collective : {Collective::kBarrier, Collective::kAllreduce}) {
+    const schedule::Plan* plan = schedule::SelectPlan(*plans, collective, 0);
+    EXPECT_EQ(plan->algorithm, "hierarchical");
+    EXPECT_GT(plan->predicted_us, 10'000 + 2 * 1'000);  // the sites, and up and down in a site
+    EXPECT_LT(plan->predicted_us, 10'000 + 2 * 1'000 + 200);
+  }
+}
+
 TEST(MakePlansTest, ForcedAlgorithmsAreTaken) {
   const Team team = MakeTeam(11);
   const topology::Topology topology = Flat(team);

@@ -15,6 +15,7 @@
 #include "planner/algorithms/chain_tree.h"
 #include "planner/algorithms/dissemination.h"
 #include "planner/algorithms/flat_tree.h"
+#include "planner/algorithms/hierarchical_exchange.h"
 #include "planner/algorithms/kary_tree.h"
 #include "planner/algorithms/knomial_tree.h"
 #include "planner/algorithms/pipeline_tree.h"
@@ -33,6 +34,7 @@ bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& 
 
 constexpr std::string_view kByCost[] = {"ft",        "bt", "fnf",     "fef-latency", "fef-cost",    "fef",     "fcef",
                                         "fcef-bhat", "la", "la-bhat", "mgo",         "mgo-jackson", "optimal", "best"};
+constexpr std::string_view kHierarchical = "hierarchical";
 // Those whose time does not grow by the square of the nodes.
 constexpr std::string_view kForManyNodes[] = {"ft", "bt", "fcef", "mgo", "mgo-jackson", "best"};
 
@@ -41,7 +43,7 @@ bool IsOneOf(std::string_view name, absl::Span<const std::string_view> names) {
 }
 
 absl::Status UnknownAlgorithm(std::string_view algorithm) {
-  std::string known = "flat chain binomial knomial-K kary-K dissemination recursive-doubling pipeline-K";
+  std::string known = "flat chain binomial knomial-K kary-K dissemination recursive-doubling hierarchical pipeline-K";
   for (const std::string_view name : kByCost) absl::StrAppend(&known, " ", AbslView(name));
   return absl::InvalidArgumentError(
       absl::StrCat("algorithm: unknown (name=", AbslView(algorithm), ", known=", known, ")"));
@@ -53,11 +55,19 @@ int64_t PlanningSteps(uint32_t node_count) { return std::min<int64_t>(int64_t{no
 
 bool IsByCost(std::string_view algorithm) {
   uint32_t k = 0;
-  return IsOneOf(algorithm, kByCost) || ParseFanout(algorithm, "pipeline-", k);
+  return IsOneOf(algorithm, kByCost) || algorithm == kHierarchical || ParseFanout(algorithm, "pipeline-", k);
 }
 
 absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const BroadcastCosts& costs, uint32_t root) {
   if (!IsByCost(algorithm)) return UnknownAlgorithm(algorithm);
+  Structure result;
+  result.algorithm = std::string(algorithm);
+  result.root_node = root;
+  if (algorithm == kHierarchical) {
+    result.kind = schedule::PlanKind::kExchange;
+    ASSIGN_OR_RETURN(result.steps, BuildHierarchicalExchange(costs));
+    return result;
+  }
   if (costs.node_count() > kBestThoroughNodesMax && !IsOneOf(algorithm, kForManyNodes)) {
     return absl::InvalidArgumentError(absl::StrCat(AbslView(algorithm), ": too many nodes for it (nodes=",
                                                    costs.node_count(), ", limit=", kBestThoroughNodesMax, ")"));
@@ -71,17 +81,17 @@ absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const Broadcas
   } else {
     ASSIGN_OR_RETURN(tree, BuildBroadcast(algorithm == "fef" ? "fef-cost" : algorithm, costs, root));
   }
-  Structure result;
-  result.algorithm = std::string(algorithm);
-  result.root_node = root;
   result.neighbours = NeighboursOf(tree);
   return result;
 }
 
 absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective collective) {
-  if (IsByCost(algorithm)) return absl::OkStatus();
+  if (IsByCost(algorithm) && algorithm != kHierarchical) return absl::OkStatus();
   const std::vector<uint32_t> order = {0, 1};  // enough to see
-  ASSIGN_OR_RETURN(const Structure structure, BuildStructure(algorithm, order));
+  Structure structure = {.algorithm = std::string(algorithm), .kind = schedule::PlanKind::kExchange};
+  if (algorithm != kHierarchical) {
+    ASSIGN_OR_RETURN(structure, BuildStructure(algorithm, order));
+  }
   if (CanCarry(structure, collective)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("algorithm ", AbslView(algorithm), ": cannot carry it (collective=",
                                                  AbslView(schedule::CollectiveName(collective)), ")"));

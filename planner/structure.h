@@ -37,7 +37,8 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
 // Whether the name is one of BuildByCost's.
 bool IsByCost(std::string_view algorithm);
 
-// By what messages cost (message_costs.h). Names are those of algorithms/broadcast_algorithms.h in small letters with
+// Exchanges by cost are "hierarchical" (algorithms/hierarchical_exchange.h), for which `root` means nothing; trees are
+// by what messages cost (message_costs.h). Names are those of algorithms/broadcast_algorithms.h in small letters with
 // "-": "fnf", "fef-latency", "fef-cost" or "fef", "fcef", "fcef-bhat", "la", "la-bhat", "mgo", "mgo-jackson",
 // "optimal", "best", and by node number "ft" and "bt"; and "pipeline-K" (algorithms/pipeline_tree.h).
 //
@@ -51,7 +52,7 @@ int64_t PlanningSteps(uint32_t node_count);
 // Errors: INVALID_ARGUMENT.
 absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective collective);
 
-// Trees carry every collective, dissemination barriers, recursive doubling barriers and allreduces.
+// Trees carry every collective, dissemination barriers, other exchanges barriers and allreduces.
 bool CanCarry(const Structure& structure, schedule::Collective collective);
 
 // The undirected edges, each (lower node, higher node) once, ascending.

@@ -31,6 +31,11 @@ std::vector<std::string> NamesOfAll(uint32_t node_count) {
   return names;
 }
 
+absl::Status CannotCarry(std::string_view algorithm, Collective collective) {
+  return absl::InvalidArgumentError(absl::StrCat("algorithm ", AbslView(algorithm), ": cannot carry it (collective=",
+                                                 AbslView(schedule::CollectiveName(collective)), ")"));
+}
+
 bool GoesBothWays(Collective collective) {
   return collective == Collective::kBarrier || collective == Collective::kAllreduce;
 }
@@ -165,6 +170,10 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
         add(index);
       }
     }
+    if (GoesBothWays(collective) && n <= schedule::kExchangeNodesMax) {
+      // Trees of clusters that look like chains have too many rounds.
+      if (const auto index = ByCost("hierarchical", purpose, first_node_); index.ok()) add(*index);
+    }
   }
   return found;
 }
@@ -174,18 +183,16 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
   std::vector<uint32_t> found;
   if (!IsByCost(algorithm)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(algorithm));
-    if (!CanCarry(structures_[index], collective)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("algorithm ", AbslView(algorithm),
-                       ": cannot carry it (collective=", AbslView(schedule::CollectiveName(collective)), ")"));
-    }
+    if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
     return std::vector<uint32_t>{index};
   }
   for (const Purpose& purpose : PurposesOf(collective, bytes_max)) {
     RETURN_IF_ERROR(Prepare(purpose));
     for (const uint32_t root : RootsFor(purpose)) {
       ASSIGN_OR_RETURN(const uint32_t index, ByCost(algorithm, purpose, root));
+      if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
       found.push_back(index);
+      if (structures_[index].kind == schedule::PlanKind::kExchange) break;  // which has no root
     }
   }
   return found;

@@ -26,7 +26,7 @@ namespace copse::planner {
 //
 // - bcast: one-to-many trees from the team's first node; reduce: many-to-one trees to it;
 // - barrier and allreduce: trees that are good in both directions, from the first node and from the node that is
-//   nearest to all, since these calls have no root;
+//   nearest to all, since these calls have no root; and an exchange between the parts of the cluster;
 // - messages that are cut into segments: trees made for the whole message, trees made for one segment, and trees of few
 //   children (chain, pipeline-K).
 //

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/structure_table.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -83,6 +84,22 @@ TEST(StructureTableTest, CallsWithoutARootMayGrowFromTheMiddle) {
   EXPECT_EQ(roots(Collective::kReduce), (std::set<uint32_t>{0}));
   EXPECT_EQ(roots(Collective::kBarrier), (std::set<uint32_t>{0, 1}));
   EXPECT_EQ(roots(Collective::kAllreduce), (std::set<uint32_t>{0, 1}));
+}
+
+TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
+  const Cluster cluster = Sites(13);
+  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
+  StructureTable table(&*costs, 0, {2});
+  for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    const auto which = table.Candidates(collective, 0);
+    ASSERT_TRUE(which.ok()) << which.status();
+    const auto names = NamesOf(table, *which);
+    EXPECT_EQ(std::count(names.begin(), names.end(), "hierarchical"), schedule::HasRoot(collective) ? 0 : 1);
+    const auto named = table.Named("hierarchical", collective, 0);
+    EXPECT_EQ(named.ok(), !schedule::HasRoot(collective)) << named.status();
+    EXPECT_EQ(named.ok() ? named->size() : 1, 1u);
+  }
 }
 
 TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {

@@ -47,6 +47,26 @@ TEST(BuildStructureTest, KnowsEveryAlgorithmByName) {
   }
 }
 
+TEST(BuildByCostTest, HierarchicalIsAnExchangeForWhatHasNoRoot) {
+  const CostTree tree = {.parent = {6, 7, 6, 7, 6, topology::kNoParent, 5, 5},
+                         .latency_ns = std::vector<int64_t>(8, 100'000),
+                         .bandwidth_bytes_per_s = std::vector<int64_t>(8, 1'000'000'000)};
+  const std::vector<int64_t> overheads(5, 2'000);
+  const auto costs = BroadcastCosts::FromTree(tree, overheads, overheads, 120);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  EXPECT_TRUE(IsByCost("hierarchical"));
+  const auto structure = BuildByCost("hierarchical", *costs, 3);
+  ASSERT_TRUE(structure.ok()) << structure.status();
+  EXPECT_EQ(structure->kind, schedule::PlanKind::kExchange);
+  EXPECT_EQ(structure->root_node, 3u);
+  EXPECT_EQ(EdgesOf(*structure).size(), 4u);
+  for (const Collective collective :
+       {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
+    EXPECT_EQ(CanCarry(*structure, collective), !schedule::HasRoot(collective));
+    EXPECT_EQ(CheckAlgorithm("hierarchical", collective).ok(), !schedule::HasRoot(collective));
+  }
+}
+
 TEST(BuildByCostTest, TreesSpanAndBestIsTheFastest) {
   // Nodes alternate between two far racks.
   const CostTree tree = {.parent = {13, 14, 13, 14, 13, 14, 13, 14, 13, 14, 13, 14, topology::kNoParent, 12, 12},

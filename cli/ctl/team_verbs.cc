@@ -139,13 +139,13 @@ std::vector<Verb> TeamVerbs() {
            .name = "replan",
            .help = "make new plans and switch the running team to them",
            .positionals = {team},
-           .options =
-               {{"algorithm", "NAME",
-                 "flat, chain, binomial, knomial-K, kary-K, mgo, best, pipeline-K, dissemination, recursive-doubling, "
-                 "or another name of docs/reference/planning.md; without it the planner chooses"},
-                {"collective", "NAME",
-                 "only this collective's plans take the algorithm: barrier, bcast, reduce or "
-                 "allreduce"}},
+           .options = {{"algorithm", "NAME",
+                        "flat, chain, binomial, knomial-K, kary-K, mgo, best, pipeline-K, dissemination, "
+                        "recursive-doubling, hierarchical, "
+                        "or another name of docs/reference/planning.md; without it the planner chooses"},
+                       {"collective", "NAME",
+                        "only this collective's plans take the algorithm: barrier, bcast, reduce or "
+                        "allreduce"}},
            .timeout_s = 30,
            .run = Replan},
           {.family = "team",

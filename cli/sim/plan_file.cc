@@ -76,7 +76,8 @@ class Parser {
     plan.segment_bytes = static_cast<uint32_t>(segment_bytes);
     plan.algorithm = "file";
     RETURN_IF_ERROR(ReadText("algorithm", &plan.algorithm));
-    if (plan.algorithm == "dissemination" || plan.algorithm == "recursive-doubling") {
+    if (plan.algorithm == "dissemination" || plan.algorithm == "recursive-doubling" ||
+        plan.algorithm == "hierarchical") {
       return Error(absl::StrCat("an exchange, whose rounds a file does not tell (algorithm=", plan.algorithm, ")"));
     }
     return absl::OkStatus();

@@ -59,6 +59,7 @@ absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, c
     return planner::BuildStructure(algorithm, planner::OrderByTopology(team.costs, root_node));
   }
   ASSIGN_OR_RETURN(const planner::BroadcastCosts costs, BroadcastCostsOf(team, bytes));
+  if (algorithm == "hierarchical") return planner::BuildByCost(algorithm, costs, root_node);
   ASSIGN_OR_RETURN(const planner::BroadcastTree tree, planner::BuildBroadcast(algorithm, costs, root_node));
   planner::Structure structure;
   structure.algorithm = algorithm;

@@ -220,7 +220,8 @@ Verb RunVerb() {
        "alone"},
       {"bytes", "B", "of the message, or of a rank's block; default 1 KiB"},
       {"algorithm", "NAME",
-       "of the plan: flat, binomial, knomial-K, kary-K, dissemination, recursive-doubling, FT, BT, FNF, FEF_latency, "
+       "of the plan: flat, binomial, knomial-K, kary-K, dissemination, recursive-doubling, hierarchical, FT, BT, FNF, "
+       "FEF_latency, "
        "FEF_cost, FCEF, LA, MGO, best and others; default: what the planner chooses, and why"},
       {"plan", "FILE", "the plan, as `copsectl plan show -w json` prints it"},
       {"root", "R", "rank; default 0"},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "planner/topology/stream_time.h"
 
@@ -242,6 +243,32 @@ BroadcastCosts BroadcastCosts::Mirrored() const {
     for (size_t j = 0; j < i; ++j) std::swap(mirror.pairs_[i * n + j], mirror.pairs_[j * n + i]);
   }
   return mirror;
+}
+
+BroadcastCosts BroadcastCosts::Restricted(absl::Span<const uint32_t> nodes) const {
+  CHECK(has_tree());
+  CHECK(!nodes.empty());
+  std::vector<bool> above(vertex_count(), false);
+  for (const uint32_t node : nodes) {
+    for (uint32_t v = parent_[node]; v != kNoParent && !above[v]; v = parent_[v]) above[v] = true;
+  }
+  std::vector<uint32_t> kept(nodes.begin(), nodes.end()), number(vertex_count(), kNoParent);
+  for (uint32_t v = node_count(); v < vertex_count(); ++v) {  // parents stay before children
+    if (above[v]) kept.push_back(v);
+  }
+  for (uint32_t i = 0; i < kept.size(); ++i) number[kept[i]] = i;
+  BroadcastCosts few;
+  for (const uint32_t node : nodes) {
+    few.send_ns_.push_back(send_ns_[node]);
+    few.receive_ns_.push_back(receive_ns_[node]);
+  }
+  for (const uint32_t v : kept) {
+    few.parent_.push_back(parent_[v] == kNoParent ? kNoParent : number[parent_[v]]);
+    few.depth_.push_back(depth_[v]);
+    few.link_latency_ns_.push_back(link_latency_ns_[v]);
+    few.link_stream_ns_.push_back(link_stream_ns_[v]);
+  }
+  return few;
 }
 
 }  // namespace copse::planner

@@ -96,6 +96,8 @@ class BroadcastCosts {
   // The same cluster with all messages going the other way in reversed time: senders pay what receivers paid, and the
   // other way round.
   BroadcastCosts Mirrored() const;
+  // Of these nodes alone, numbered as they stand there: not empty, none twice. has_tree().
+  BroadcastCosts Restricted(absl::Span<const uint32_t> nodes) const;
 
  private:
   BroadcastCosts() = default;

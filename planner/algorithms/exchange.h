@@ -10,8 +10,8 @@
 
 namespace copse::planner {
 
-// steps[v] of a schedule::Plan, rounds ascending. A round is a phase, and phase 0 is a node's own ranks arriving: the
-// first round is 1.
+// steps[v] of a schedule::Plan, rounds never falling. A round is a phase, and phase 0 is a node's own ranks arriving:
+// the first round is 1.
 using ExchangeSteps = std::vector<std::vector<schedule::ExchangeStep>>;
 inline constexpr uint16_t kFirstRound = 1;
 

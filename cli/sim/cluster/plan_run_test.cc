@@ -12,6 +12,7 @@
 #include "base/prng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "planner/algorithms/broadcast_costs.h"
 #include "planner/candidates.h"
 #include "planner/cost_model.h"
 #include "planner/structure.h"
@@ -166,6 +167,24 @@ TEST(RunPlanTest, RanksOfANodeAndSegmentsStayNearTheCostModel) {
           const auto priced = static_cast<double>(Priced(plan, team, call));
           EXPECT_NEAR(taken / priced, 1, 0.2) << Describe(plan, team, call);
         }
+      }
+    }
+  }
+}
+
+TEST(RunPlanTest, PartsOfAClusterExchangeWhatTheyHave) {
+  for (const uint32_t nodes : {1, 2, 3, 8, 13, 40}) {  // up to 11 racks: more than exchange in one round
+    for (const uint32_t ranks_per_node : {1, 3}) {
+      const Team team = MakeTeam(Racks(nodes, nodes), ranks_per_node);
+      for (const uint64_t bytes : {0, 48, 8'192, 65'536}) {
+        const Collective collective = bytes == 0 ? Collective::kBarrier : Collective::kAllreduce;
+        const auto costs = planner::BroadcastCosts::FromTopology(*team.topology, std::max<uint64_t>(bytes, 1));
+        const auto structure = planner::BuildByCost("hierarchical", *costs, 0);
+        ASSERT_TRUE(structure.ok()) << structure.status();
+        const Plan plan = planner::PlanOf(*structure, collective, 0, bytes, bytes > 8'192 ? 8'192 : 0);
+        const CallArguments call = Call(collective, bytes);
+        const auto taken = static_cast<double>(RunOrDie(plan, team, call).total_ns);
+        EXPECT_NEAR(taken / static_cast<double>(Priced(plan, team, call)), 1, 0.2) << Describe(plan, team, call);
       }
     }
   }
