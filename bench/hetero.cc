@@ -24,6 +24,8 @@
 #include "planner/schedule/plan.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
+#include "planner/topology/topology_yaml.h"
+#include "proto/copse/v1/admin.pb.h"
 
 namespace copse::bench {
 namespace {
@@ -33,6 +35,9 @@ using Reporter = std::function<void(const Row&)>;
 constexpr char kBest[] = "copse-best";
 constexpr char kBetterMpi[] = "better MPI";
 constexpr absl::Duration kTimeMax = absl::Minutes(3);  // of one system but the first
+constexpr double kProbeSeconds = 60;
+constexpr absl::Duration kProbePatience = absl::Seconds(90);
+constexpr absl::Duration kImportPatience = absl::Seconds(10);
 
 struct System {
   const char* name;
@@ -81,6 +86,19 @@ absl::StatusOr<double> PredictUs(const schedule::Plan& plan, const topology::Top
   return static_cast<double>(prediction.total_ns) / 1e3;
 }
 
+// The sites with the figures that daemons measured, of links and of nodes: all planners get them.
+absl::StatusOr<topology::Topology> ProbeFor(const std::vector<std::unique_ptr<Site>>& sites) {
+  v1::ProbeTopologyRequest request;
+  request.set_tree("known");
+  request.set_seconds(kProbeSeconds);
+  ASSIGN_OR_RETURN(const v1::ProbeTopologyReply probed,
+                   sites.front()->cluster()->admin().ProbeTopology(request, kProbePatience));
+  for (const auto& site : sites) {
+    RETURN_IF_ERROR(site->cluster()->admin().ImportTopology(probed.topology(), kImportPatience).status());
+  }
+  return topology::ParseTopologyYaml(probed.topology(), "probe");
+}
+
 Row PredictionRow(const Row& measured, double predicted_us) {
   Row row = measured;
   row.metric = "prediction error";
@@ -105,8 +123,8 @@ Row BetterMpiRow(const std::vector<Row>& ratios) {
 }  // namespace
 
 absl::Status RunHetero(const Options& options, const Reporter& report) {
-  const topology::Topology topology = ThreeSitesAcross();
-  const auto nodes = static_cast<uint32_t>(topology.nodes().size());
+  const topology::Topology told = ThreeSitesAcross();
+  const auto nodes = static_cast<uint32_t>(told.nodes().size());
   std::vector<Row> rows;
   std::vector<RankCell> cells;
   for (const Case& each : kCases) {
@@ -116,7 +134,7 @@ absl::Status RunHetero(const Options& options, const Reporter& report) {
     cells.push_back(each.cell);
   }
   if (rows.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const TopologyFile file, TopologyFile::Write(topology, options.folder));
+  ASSIGN_OR_RETURN(const TopologyFile file, TopologyFile::Write(told, options.folder));
 
   // Each of Copse's systems has a site of its own, since rules are the planner's; MPI libraries run on the first.
   std::vector<std::unique_ptr<Site>> sites;
@@ -126,6 +144,7 @@ absl::Status RunHetero(const Options& options, const Reporter& report) {
     site.algorithm = system.algorithm;
     ASSIGN_OR_RETURN(sites.emplace_back(), Site::Open(site));
   }
+  ASSIGN_OR_RETURN(const topology::Topology topology, ProbeFor(sites));
   std::map<std::pair<std::string, uint64_t>, double> predicted_us;  // of kBest, by collective and bytes
   std::vector<std::unique_ptr<RankContender>> contenders;
   std::vector<Contender*> pointers;
