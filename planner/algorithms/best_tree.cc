@@ -23,11 +23,31 @@
 namespace copse::planner {
 namespace {
 
-constexpr uint64_t kSeed = 1;    // any will do
-constexpr size_t kSearched = 4;  // starts
+constexpr uint64_t kSeed = 1;  // any will do
+constexpr uint32_t kUrgentRounds = 2;
 constexpr uint32_t kShakesInVainMax = 400;
-constexpr uint32_t kRestartedNodesMax = 32;  // whose starts are shaken too
+constexpr size_t kStarts = 4;
+constexpr uint32_t kRestartedNodesMax = 32;  // beyond, one start uses the budget better
 constexpr uint32_t kShakeMovesMax = 4;
+
+// Earliest completion does not see that a whole rack waits behind one message. MGO opens all racks at once, which costs
+// too much where messages between them are long. Between the two: a rack counts as so much more urgent as it takes to
+// serve it, or a part of that, which the fastest tree so far tells.
+void AddUrgent(const BroadcastCosts& costs, uint32_t root, const std::vector<int64_t>& bias,
+               std::vector<BroadcastTree>* trees) {
+  for (uint32_t round = 0; round < kUrgentRounds; ++round) {
+    const auto best = std::min_element(
+        trees->begin(), trees->end(),
+        [](const BroadcastTree& a, const BroadcastTree& b) { return a.completion_ns < b.completion_ns; });
+    const std::vector<int64_t> urgency = UrgencyOf(costs, *best);
+    for (const int64_t eighths : {2, 4, 6, 8, 12}) {
+      std::vector<int64_t> part(urgency);
+      for (int64_t& ns : part) ns = ns / 8 * eighths;
+      trees->push_back(WithFallingTails(costs, BuildEarliestCompletionOnTree(costs, root, bias, part)));
+      trees->push_back(WithFallingTails(costs, BuildEarliestCompletionOnTree(costs, root, {}, part)));
+    }
+  }
+}
 
 // All candidates, the fastest first.
 std::vector<BroadcastTree> Candidates(const BroadcastCosts& costs, uint32_t root) {
@@ -45,6 +65,7 @@ std::vector<BroadcastTree> Candidates(const BroadcastCosts& costs, uint32_t root
     std::vector<int64_t> bias(n);
     for (uint32_t v = 0; v < n; ++v) bias[v] = costs.Send(v);
     add(BuildEarliestCompletionOnTree(costs, root, bias));
+    if (n <= kBestThoroughNodesMax) AddUrgent(costs, root, bias, &trees);
   }
   NodeOrder order(n);
   for (uint32_t p = 0; p < n; ++p) order[p] = (root + p) % n;
@@ -86,23 +107,22 @@ BroadcastTree BuildBest(const BroadcastCosts& given, uint32_t root, const BestOp
   int64_t steps = options.steps < 0 ? BestSteps(n) : options.steps;
   if (steps == 0 || n < 3) return std::move(trees[0]);
   Prng prng(kSeed);
-  // Each start is searched by itself, since what one cannot leave another may avoid; the winner gets what is left.
+  // Few nodes: each start is searched by itself, since what one cannot leave another may avoid.
   std::optional<TreeSearch> best;
-  const auto search_on = [&](TreeSearch at, uint32_t in_vain_max) {
+  const size_t starts = n <= kRestartedNodesMax ? kStarts : 1;
+  for (size_t i = 0; i < std::min(starts, trees.size()); ++i) {
+    TreeSearch at(&costs, trees[i]);
     at.Improve(&prng, &steps);
-    for (uint32_t in_vain = 0; steps > 0 && in_vain < in_vain_max; ++in_vain) {
-      TreeSearch next = at;
+    TreeSearch next = at;
+    for (uint32_t in_vain = 0; steps > 0 && in_vain < kShakesInVainMax; ++in_vain) {
+      next = at;  // into memory that is there
       next.Shake(&prng, 1 + static_cast<uint32_t>(prng.Below(kShakeMovesMax)));
       next.Improve(&prng, &steps);
       if (next.Time() < at.Time()) in_vain = 0;
-      if (next.Time() <= at.Time()) at = std::move(next);
+      if (next.Time() <= at.Time()) std::swap(at, next);
     }
     if (!best.has_value() || at.Time() < best->Time()) best.emplace(std::move(at));
-  };
-  for (size_t i = 0; i < std::min(kSearched, trees.size()); ++i) {
-    search_on(TreeSearch(&costs, trees[i]), n <= kRestartedNodesMax ? kShakesInVainMax : 0);
   }
-  search_on(*best, kShakesInVainMax);
   return best->Time() < trees[0].completion_ns ? best->Take() : std::move(trees[0]);
 }
 

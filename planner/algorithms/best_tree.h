@@ -13,15 +13,16 @@ namespace copse::planner {
 inline constexpr uint32_t kBestThoroughNodesMax = BroadcastCosts::kMatrixNodesMax;
 
 struct BestOptions {
-  // What the search may look at (tree_search.h); a million are about 20 ms. Negative: BestSteps of the nodes. 0: no
+  // What the search may look at (tree_search.h); a million are about 10 ms. Negative: BestSteps of the nodes. 0: no
   // search.
   int64_t steps = -1;
 };
 int64_t BestSteps(uint32_t node_count);
 
-// The fastest tree that we know how to find: every other algorithm's tree with its children by falling tail; then the
-// fastest few of them are searched for moves that make them faster, and the winner is shaken and searched again until
-// the budget is used up or nothing has come of it for long.
+// The fastest tree that we know how to find: every other algorithm's tree with its children by falling tail, and some
+// in which racks without the message are urgent; then the fastest (of up to 32 nodes, the fastest few) is searched for
+// moves that make it faster, and shaken and searched again until the budget is used up or nothing has come of it for
+// long.
 //
 // Input:   root < n. Above kBestThoroughNodesMax nodes, costs.has_tree().
 // Output:  edges breadth first. Never slower than any algorithm of broadcast_algorithms.h; above kBestThoroughNodesMax

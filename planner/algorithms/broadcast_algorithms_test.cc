@@ -2,6 +2,7 @@
 #include "planner/algorithms/broadcast_algorithms.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -116,6 +117,68 @@ TEST(BuildEarliestCompletionTest, OnTheTreeAndByPairsAreTheSame) {
     const BroadcastTree by_pairs = BuildEarliestCompletionFirst(costs, root, Accounting::kSound);
     ASSERT_EQ(by_pairs.edges, BuildEarliestCompletionOnTree(costs, root).edges);
   }
+}
+
+// Earliest completion with a bias for each receiver, and with urgent switches, without a tournament.
+std::vector<BroadcastEdge> UrgentPlainly(const BroadcastCosts& costs, uint32_t root, const std::vector<int64_t>& bias,
+                                         std::vector<int64_t> urgency) {
+  const uint32_t n = costs.node_count();
+  std::vector<BroadcastEdge> edges;
+  std::vector<int64_t> ready(n, 0);
+  std::vector<bool> has(n, false);
+  const auto reach = [&](uint32_t node) {
+    has[node] = true;
+    for (uint32_t v = costs.ParentOf(node); v != topology::kNoParent; v = costs.ParentOf(v)) urgency[v] = 0;
+  };
+  reach(root);
+  while (edges.size() + 1 < n) {
+    int64_t best = std::numeric_limits<int64_t>::max();
+    BroadcastEdge chosen;
+    for (uint32_t i = 0; i < n; ++i) {
+      for (uint32_t j = 0; has[i] && j < n; ++j) {
+        if (has[j]) continue;
+        int64_t score = ready[i] + costs.Cost(i, j) + bias[j];
+        for (uint32_t v = costs.ParentOf(j); v != topology::kNoParent; v = costs.ParentOf(v)) score -= urgency[v];
+        if (score >= best) continue;
+        best = score;
+        chosen = {i, j};
+      }
+    }
+    ready[chosen.from] += costs.Busy(chosen.from, chosen.to);
+    ready[chosen.to] = ready[chosen.from] + costs.Travel(chosen.from, chosen.to);
+    reach(chosen.to);
+    edges.push_back(chosen);
+  }
+  return edges;
+}
+
+TEST(BuildEarliestCompletionTest, BiasAndUrgencyCountAsTheyAreGiven) {
+  Prng prng(9);
+  for (int round = 0; round < 1000; ++round) {
+    SCOPED_TRACE(round);
+    const BroadcastCosts costs = RandomTreeCosts(prng, 40);
+    const uint32_t root = static_cast<uint32_t>(prng.Below(costs.node_count()));
+    std::vector<int64_t> bias(costs.node_count()), urgency(costs.vertex_count());
+    for (int64_t& ns : bias) ns = static_cast<int64_t>(prng.Below(50));
+    for (int64_t& ns : urgency) ns = static_cast<int64_t>(prng.Below(2) * prng.Below(3000));
+    const BroadcastTree tree = BuildEarliestCompletionOnTree(costs, root, bias, urgency);
+    ASSERT_EQ(tree.edges, UrgentPlainly(costs, root, bias, urgency));
+    ASSERT_EQ(tree.completion_ns, Completion(costs, tree.edges));
+  }
+}
+
+TEST(UrgencyOfTest, IsWhatASubClusterTakesBeyondItsSlowestPart) {
+  // Two switches below the top: nodes 0 and 1 below the first, 2 and 3 below the second.
+  const CostTree tree{.parent = {5, 5, 6, 6, topology::kNoParent, 4, 4},
+                      .latency_ns = {1, 1, 1, 1, 0, 100, 100},
+                      .bandwidth_bytes_per_s = std::vector<int64_t>(7, 1'000'000'000)};
+  const auto costs = BroadcastCosts::FromTree(tree, {10, 10, 10, 10}, {5, 5, 5, 5}, 1);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  const std::vector<BroadcastEdge> edges = {{0, 1}, {0, 2}, {2, 3}};
+  // Arrivals: 0; 10 + 2 + 5; 20 + 202 + 5; 227 + 10 + 2 + 5.
+  ASSERT_EQ(Arrivals(*costs, edges), (std::vector<int64_t>{0, 17, 227, 244}));
+  const std::vector<int64_t> urgency = UrgencyOf(*costs, {.root = 0, .edges = edges});
+  EXPECT_EQ(urgency, (std::vector<int64_t>{0, 0, 0, 0, 244 - 17, 17, 17}));
 }
 
 // The listing of look-ahead, without memory of what was scored before.

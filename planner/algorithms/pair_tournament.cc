@@ -241,7 +241,7 @@ bool PairTournament::PushGroup(const Room& room, Group* group) {
   }
   if (!kReceivers) group->told = least;
   Element& above = elements_[group->element + (kReceivers ? 1 : 0)];
-  const int64_t key = Further(least.value, room.latency_ns);
+  const int64_t key = Further(least.value, room.latency_ns - (kReceivers ? room.urgency_ns : 0));
   if (above.key == key && above.who == least.who) return false;
   above.key = key;
   above.who = least.who;
@@ -266,14 +266,26 @@ void PairTournament::Tell(uint32_t at, uint32_t element) {
 
 template <bool kReceivers>
 void PairTournament::Refresh(uint32_t node) {
-  uint32_t at = places_[node].room, element = places_[node].element;
+  const Place& place = places_[node];
+  RefreshFrom<kReceivers>(place.room, elements_[place.element].group());
+}
+
+template <bool kReceivers>
+void PairTournament::RefreshFrom(uint32_t at, uint32_t group) {
   while (rooms_[at].parent != kNobody) {
-    Group& group = groups_[elements_[element].group()];
-    const bool changed = PushGroup<kReceivers>(rooms_[at], &group);
+    const bool changed = PushGroup<kReceivers>(rooms_[at], &groups_[group]);
     at = rooms_[at].parent;
-    element = group.element + (kReceivers ? 1 : 0);
+    const uint32_t element = groups_[group].element + (kReceivers ? 1 : 0);
     if (changed) Update(rooms_[at], element);
+    group = elements_[element].group();
   }
+}
+
+void PairTournament::Calm(uint32_t switch_vertex) {
+  const uint32_t at = RoomOf(switch_vertex);
+  rooms_[at].urgency_ns = 0;
+  // At once: what is known of receivers is true while they receive.
+  for (uint32_t g = 0; g < rooms_[at].groups_count; ++g) RefreshFrom<true>(at, rooms_[at].groups_first + g);
 }
 
 PairTournament::Message PairTournament::Find() {
@@ -296,19 +308,24 @@ PairTournament::Message PairTournament::Weigh(uint32_t sender, uint32_t receiver
   const Place &from = places_[sender], &to = places_[receiver];
   const Element &sends = elements_[from.element], &receives = elements_[to.element];
   if (receives.sends() || receives.key >= kAbsent) return {};
-  Message message{kAbsent, std::max(sends.stream_ns, receives.stream_ns), sender, receiver};
+  Message message{kAbsent, std::max(sends.stream_ns, receives.stream_ns), 0, sender, receiver};
   int64_t latency_ns = 0;
   uint32_t i = from.room, j = to.room;
   while (i != j) {
     uint32_t& deeper = rooms_[i].depth > rooms_[j].depth ? i : j;
     const Room& room = rooms_[deeper];
-    if (&deeper == &j && !room.open) return {};
+    if (&deeper == &j) {
+      if (!room.open) return {};
+      message.urgency_ns += room.urgency_ns;
+    }
     latency_ns += room.latency_ns;
     message.stream_ns = std::max(message.stream_ns, room.stream_ns);
     deeper = room.parent;
   }
   if (!Counts(rooms_[i])) return {};
-  if (sends.sends()) message.cost_ns = sends.key + receives.key + latency_ns + message.stream_ns;
+  if (sends.sends()) {
+    message.cost_ns = sends.key + receives.key + latency_ns + message.stream_ns - message.urgency_ns;
+  }
   return message;
 }
 

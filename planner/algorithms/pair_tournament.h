@@ -47,6 +47,7 @@ class PairTournament {
   struct Message {
     int64_t cost_ns = kAbsent;  // kAbsent: there is none
     int64_t stream_ns = 0;
+    int64_t urgency_ns = 0;  // by which the cost is less than it is
     uint32_t sender = kNobody, receiver = kNobody;
   };
 
@@ -69,6 +70,10 @@ class PairTournament {
              const std::vector<bool>* open = nullptr);
 
   Message Find();
+  // Messages to nodes below that switch from elsewhere count as so much cheaper. Before Reset.
+  void SetUrgency(uint32_t switch_vertex, int64_t urgency_ns) { rooms_[RoomOf(switch_vertex)].urgency_ns = urgency_ns; }
+  // No more of that.
+  void Calm(uint32_t switch_vertex);
   // A node that has the message: it sends with that key, and does not receive.
   void SetSender(uint32_t node, int64_t key);
   // Both at once, as after every message.
@@ -122,6 +127,7 @@ class PairTournament {
     uint32_t parent = kNobody;  // a room
     uint32_t depth = 0;
     int64_t latency_ns = 0, stream_ns = 0;  // of the link above
+    int64_t urgency_ns = 0;
     bool open = true;
   };
   struct Place {
@@ -153,6 +159,8 @@ class PairTournament {
   // Tells all above a node what is true of receivers (senders).
   template <bool kReceivers>
   void Refresh(uint32_t node);
+  template <bool kReceivers>
+  void RefreshFrom(uint32_t room, uint32_t group);
   // A message by the keys of now. Without a sender if there is no such receiver, or none that counts.
   Message Weigh(uint32_t sender, uint32_t receiver) const;
   uint32_t ToldHelperOf(uint32_t sender) const;

@@ -2,6 +2,7 @@
 #include "planner/algorithms/tree_greedy.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,13 @@ class Greedy {
     level_ = kNoLevel;
   }
 
+  // Sub-clusters without the message are to have it early: by vertex.
+  void Hurry(absl::Span<const int64_t> urgency_ns) {
+    urgent_.assign(urgency_ns.begin(), urgency_ns.end());
+    for (uint32_t v = costs_.node_count(); v < costs_.vertex_count(); ++v) tournament_.SetUrgency(v, urgent_[v]);
+    Calm(tree_.root);
+  }
+
   // Lines [21]-[29].
   BroadcastTree ServeTheRest() && {
     for (uint32_t v = 0; v < costs_.node_count(); ++v) {
@@ -55,9 +63,10 @@ class Greedy {
       const PairTournament::Message message = tournament_.Find();
       const uint32_t s = message.sender, r = message.receiver;
       ready_[s] += costs_.Send(s) + message.stream_ns;
-      ready_[r] = message.cost_ns - (bias_ns_.empty() ? 0 : bias_ns_[r]);
+      ready_[r] = message.cost_ns + message.urgency_ns - (bias_ns_.empty() ? 0 : bias_ns_[r]);
       Record(s, r);
       tournament_.SetSenders(r, ready_[r] + costs_.Send(r), s, ready_[s] + costs_.Send(s));
+      if (message.urgency_ns != 0) Calm(r);
     }
     return std::move(tree_);
   }
@@ -102,6 +111,15 @@ class Greedy {
     if (costs_.DepthOf(v) < level_) return kNobody;
     while (costs_.DepthOf(v) > level_) v = costs_.ParentOf(v);
     return v;
+  }
+
+  // A node's sub-clusters are no longer urgent: it has the message.
+  void Calm(uint32_t node) {
+    for (uint32_t v = costs_.ParentOf(node); v != topology::kNoParent; v = costs_.ParentOf(v)) {
+      if (urgent_[v] == 0) continue;
+      urgent_[v] = 0;
+      tournament_.Calm(v);
+    }
   }
 
   // Marks a node's sub-clusters.
@@ -211,6 +229,7 @@ class Greedy {
   std::vector<uint32_t> unmarked_;  // switches, by depth
   std::vector<uint32_t> waiting_;   // by vertex: nodes below without the message
   std::vector<uint32_t> first_, size_, nodes_;
+  std::vector<int64_t> urgent_;  // by vertex
 };
 
 }  // namespace
@@ -224,8 +243,35 @@ BroadcastTree BuildMgo(const BroadcastCosts& costs, uint32_t root) {
 BroadcastTree BuildMgoManyToOne(const BroadcastCosts& costs, uint32_t root) { return BuildMgo(costs.Mirrored(), root); }
 
 BroadcastTree BuildEarliestCompletionOnTree(const BroadcastCosts& costs, uint32_t root,
-                                            absl::Span<const int64_t> receiver_bias_ns) {
-  return Greedy(costs, root, receiver_bias_ns).ServeTheRest();
+                                            absl::Span<const int64_t> receiver_bias_ns,
+                                            absl::Span<const int64_t> urgency_ns) {
+  Greedy greedy(costs, root, receiver_bias_ns);
+  if (!urgency_ns.empty()) greedy.Hurry(urgency_ns);
+  return std::move(greedy).ServeTheRest();
+}
+
+std::vector<int64_t> UrgencyOf(const BroadcastCosts& costs, const BroadcastTree& tree) {
+  const uint32_t n = costs.node_count(), count = costs.vertex_count();
+  std::vector<int64_t> first = Arrivals(costs, tree.edges), last = first;
+  first.resize(count, std::numeric_limits<int64_t>::max());
+  last.resize(count, 0);
+  const auto raise = [&](uint32_t v) {
+    const uint32_t above = costs.ParentOf(v);
+    if (above == topology::kNoParent) return;
+    first[above] = std::min(first[above], first[v]);
+    last[above] = std::max(last[above], last[v]);
+  };
+  for (uint32_t v = 0; v < n; ++v) raise(v);
+  for (uint32_t v = count; v-- > n;) raise(v);
+  // Whoever opens a switch opens one of those below, too: that one's urgency is there already.
+  std::vector<int64_t> urgency(count, 0), below(count, 0);
+  for (uint32_t v = count; v-- > n;) {
+    const int64_t takes = last[v] - first[v];
+    urgency[v] = std::max<int64_t>(0, takes - below[v]);
+    if (costs.ParentOf(v) == topology::kNoParent) continue;
+    below[costs.ParentOf(v)] = std::max(below[costs.ParentOf(v)], urgency[v] + below[v]);
+  }
+  return urgency;
 }
 
 }  // namespace copse::planner

@@ -5,6 +5,7 @@
 #define COPSE_PLANNER_ALGORITHMS_TREE_GREEDY_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "planner/algorithms/broadcast_costs.h"
@@ -34,12 +35,19 @@ BroadcastTree BuildMgo(const BroadcastCosts& costs, uint32_t root);
 BroadcastTree BuildMgoManyToOne(const BroadcastCosts& costs, uint32_t root);
 
 // FCEF, sound: exactly BuildEarliestCompletionFirst's edges. `receiver_bias_ns`, if not empty, has n figures that are
-// added to a receiver's score: 0 or more.
+// added to a receiver's score: 0 or more. `urgency_ns`, if not empty, has a figure for each vertex, of which those of
+// switches are subtracted from the score of the first message below that switch: 0 or more; those on the way to any
+// node add up to no more than a broadcast may take.
 //
 // Input:   costs.has_tree(); root < n.
 // Cost:    O(n * depth * log n) time, O(n + switches) memory.
 BroadcastTree BuildEarliestCompletionOnTree(const BroadcastCosts& costs, uint32_t root,
-                                            absl::Span<const int64_t> receiver_bias_ns = {});
+                                            absl::Span<const int64_t> receiver_bias_ns = {},
+                                            absl::Span<const int64_t> urgency_ns = {});
+
+// How long the sub-cluster of each switch takes in `tree` from its first arrival to its last, less what the slowest
+// switch below it takes: to be used as urgency_ns, or a part of it. 0 for nodes.
+std::vector<int64_t> UrgencyOf(const BroadcastCosts& costs, const BroadcastTree& tree);
 
 }  // namespace copse::planner
 

@@ -20,7 +20,8 @@ namespace copse::planner {
 //   over in time;
 // - swap: two nodes change places, each taking the other's children.
 //
-// A move is taken if the critical path gets shorter and nothing else becomes as long as it was. When there is none,
+// A move is taken if the critical path gets shorter and nothing else becomes as long as it was; for most swaps, too,
+// that is known without making them. When there is none,
 // Shake makes a few at random, and the search goes on from there. What is looked at counts as steps, so that the same
 // budget gives the same tree on every machine.
 //
@@ -49,6 +50,10 @@ class TreeSearch {
   // How long v's subtree would take with one more child.
   int64_t TimeWith(uint32_t v, const Child& extra) const;
   int64_t TimeOf(uint32_t v) const;
+  // How long its subtree would take if `node` stood there.
+  int64_t TimeAs(uint32_t place, uint32_t node) const;
+  // When the subtree of `place`'s parent would be over if `node` stood there; `limit` if that is no earlier than it.
+  int64_t EndWith(uint32_t place, uint32_t node, int64_t limit) const;
   // The child on which v's time depends.
   size_t CriticalChild(uint32_t v) const;
   void Insert(uint32_t v, const Child& child);
