@@ -128,6 +128,12 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
   return result;
 }
 
+uint32_t MostNeighbours(const Structure& structure) {
+  size_t most = 0;
+  for (const auto& list : structure.neighbours) most = std::max(most, list.size());
+  return static_cast<uint32_t>(most);
+}
+
 bool CanCarry(const Structure& structure, schedule::Collective collective) {
   if (structure.kind == schedule::PlanKind::kTree) return true;
   if (collective == schedule::Collective::kBarrier) return true;

@@ -52,6 +52,9 @@ int64_t PlanningSteps(uint32_t node_count);
 // Errors: INVALID_ARGUMENT.
 absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective collective);
 
+// Of any of its nodes, as a tree; 0 of an exchange. What is beyond schedule::kNeighboursMax, the verifier refuses.
+uint32_t MostNeighbours(const Structure& structure);
+
 // Trees carry every collective, dissemination barriers, other exchanges barriers and allreduces.
 bool CanCarry(const Structure& structure, schedule::Collective collective);
 

@@ -12,6 +12,7 @@
 #include "planner/candidates.h"
 #include "planner/message_costs.h"
 #include "planner/node_order.h"
+#include "planner/schedule/verify.h"
 
 namespace copse::planner {
 namespace {
@@ -144,6 +145,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
   const bool is_cut = bytes_max > schedule::kSegmentBytesMax;
   std::vector<uint32_t> found;
   const auto add = [&](uint32_t index) {
+    if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // "flat", of many nodes
     const uint32_t first = FirstLike(index);
     if (std::find(found.begin(), found.end(), first) == found.end()) found.push_back(first);
   };
@@ -181,9 +183,17 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
 absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view algorithm, Collective collective,
                                                             uint64_t bytes_max) {
   std::vector<uint32_t> found;
+  const auto check = [&](uint32_t index) -> absl::Status {
+    const uint32_t most = MostNeighbours(structures_[index]);
+    if (most <= schedule::kNeighboursMax) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("algorithm ", AbslView(algorithm),
+                                                   ": a node would have too many neighbours (neighbours=", most,
+                                                   ", limit=", schedule::kNeighboursMax, ")"));
+  };
   if (!IsByCost(algorithm)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(algorithm));
     if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
+    RETURN_IF_ERROR(check(index));
     return std::vector<uint32_t>{index};
   }
   for (const Purpose& purpose : PurposesOf(collective, bytes_max)) {
@@ -191,6 +201,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
     for (const uint32_t root : RootsFor(purpose)) {
       ASSIGN_OR_RETURN(const uint32_t index, ByCost(algorithm, purpose, root));
       if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
+      RETURN_IF_ERROR(check(index));
       found.push_back(index);
       if (structures_[index].kind == schedule::PlanKind::kExchange) break;  // which has no root
     }

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/schedule/plan.h"
+#include "planner/schedule/verify.h"
 
 namespace copse::planner {
 namespace {
@@ -43,6 +44,21 @@ std::vector<std::string> NamesOf(const StructureTable& table, const std::vector<
   std::vector<std::string> names;
   for (const uint32_t i : which) names.push_back(table.structures()[i].algorithm);
   return names;
+}
+
+TEST(StructureTableTest, NoNodeHasMoreNeighboursThanThePlansThatPass) {
+  const Cluster cluster = Sites(schedule::kNeighboursMax + 2);
+  const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
+  StructureTable table(&*costs, 0, {2, 4});
+  const auto found = table.Candidates(Collective::kBcast, 120);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(NamesOf(table, *found), Not(Contains("flat")));
+  EXPECT_THAT(NamesOf(table, *found), Contains("binomial"));
+  EXPECT_THAT(NamesOf(table, *found), Contains("best"));
+  for (const char* name : {"flat", "ft"}) {
+    EXPECT_THAT(std::string(table.Named(name, Collective::kBcast, 120).status().message()),
+                HasSubstr("too many neighbours (neighbours=4097, limit=4096)"));
+  }
 }
 
 TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {

@@ -13,9 +13,12 @@
 
 namespace copse::schedule {
 
+// A node's neighbours in one plan: as many edges as a port of the engine has.
+inline constexpr uint32_t kNeighboursMax = 4096;
+
 // Bounds of a node's resources; what a plan may ask for at most.
 struct VerifyLimits {
-  uint32_t neighbours_max = 65536;
+  uint32_t neighbours_max = kNeighboursMax;
   uint32_t segments_max = kSegmentsMax;
   uint32_t phases_max = kPhasesMax;
 };

@@ -145,6 +145,24 @@ const Broken kBroken[] = {
 INSTANTIATE_TEST_SUITE_P(Kinds, BrokenPlanTest, testing::ValuesIn(kBroken),
                          [](const testing::TestParamInfo<Broken>& info) { return info.param.name; });
 
+// What a port of the engine cannot have (cli/sim/cluster's tests run the greatest that it can).
+TEST(VerifyTest, RefusesAFanOutBeyondAPortsEdges) {
+  for (const uint32_t n : {kNeighboursMax + 1, kNeighboursMax + 2}) {
+    Plan plan = RandomTreePlan(Collective::kBcast, n, 1);
+    for (uint32_t v = 0; v < n; ++v) plan.neighbours[v] = {0};
+    plan.neighbours[0].clear();
+    for (uint32_t v = 1; v < n; ++v) plan.neighbours[0].push_back(v);
+    plan.root_node = NodeIndex(0);
+    const absl::Status verified = VerifyPlan(plan, BlockShape(n, 1));
+    if (n == kNeighboursMax + 1) {
+      EXPECT_TRUE(verified.ok()) << verified;
+    } else {
+      EXPECT_NE(verified.message().find("fan-out of node 0 (neighbours=4097, limit=4096)"), absl::string_view::npos)
+          << verified;
+    }
+  }
+}
+
 // An exchange of an allreduce in which a contribution is counted twice: dissemination does not add up unless n is a
 // power of 2.
 TEST(VerifyTest, RefusesAContributionCountedTwice) {

@@ -15,6 +15,7 @@
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/candidates.h"
 #include "planner/cost_model.h"
+#include "planner/schedule/verify.h"
 #include "planner/structure.h"
 #include "planner/topology/topology.h"
 
@@ -188,6 +189,17 @@ TEST(RunPlanTest, PartsOfAClusterExchangeWhatTheyHave) {
       }
     }
   }
+}
+
+TEST(RunPlanTest, TheEngineTakesTheGreatestFanOutThatTheVerifierLetsPass) {
+  const Team team = MakeTeam(Racks(schedule::kNeighboursMax + 1, 1), 1);
+  const Plan plan = MakePlan(team, "flat", Collective::kBcast, 8);
+  EXPECT_EQ(RunOrDie(plan, team, Call(Collective::kBcast, 8)).packets, schedule::kNeighboursMax);
+  const Team larger = MakeTeam(Racks(schedule::kNeighboursMax + 2, 1), 1);
+  const Plan refused = MakePlan(larger, "flat", Collective::kBcast, 8);
+  EXPECT_THAT(
+      std::string(RunPlan(refused, larger.shape, *larger.costs, Call(Collective::kBcast, 8)).status().message()),
+      HasSubstr("fan-out of node 0 (neighbours=4097, limit=4096)"));
 }
 
 TEST(RunPlanTest, SharedCoresAreWaitedFor) {
