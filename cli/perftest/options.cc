@@ -4,20 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "CLI/App.hpp"
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "base/version.h"
+#include "cli/command_line/parse.h"
 
 namespace copse::perftest {
 namespace {
@@ -77,12 +76,7 @@ class Parser {
  public:
   explicit Parser(const Environment& environment)
       : environment_(environment), app_("Measures the collectives of a Copse cluster, as their callers see them.") {
-    app_.name("copse-perftest");
-    app_.footer(kFooter);
-    app_.set_help_flag("-h,--help", "print this");
-    app_.set_version_flag("--version", kVersion, "print the version");
-    app_.get_formatter()->label("TEXT", "");
-    app_.get_formatter()->column_width(34);
+    cli::SetUp(&app_, "copse-perftest", kFooter, /*column_width=*/34);
     AddWhat();
     AddHow();
     AddHowMuch();
@@ -91,22 +85,9 @@ class Parser {
 
   absl::StatusOr<CommandLine> Parse(std::vector<std::string> arguments) {
     options_.flags = absl::StrJoin(arguments, " ");
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
     CommandLine line;
-    try {
-      app_.parse(arguments);
-    } catch (const CLI::CallForHelp&) {
-      line.answer = app_.help();
-      absl::StripTrailingAsciiWhitespace(&*line.answer);
-      *line.answer += '\n';
-      return line;
-    } catch (const CLI::CallForVersion&) {
-      line.answer = absl::StrCat("copse-perftest ", kVersion, "\n");
-      return line;
-    } catch (const CLI::Error& error) {
-      return Usage(absl::StrReplaceAll(std::string(absl::StripAsciiWhitespace(error.what())), {{"\n", "; "}}),
-                   "; try --help");
-    }
+    ASSIGN_OR_RETURN(line.answer, cli::Parse(&app_, std::move(arguments)));
+    if (line.answer.has_value()) return line;
     RETURN_IF_ERROR(FinishWhat());
     RETURN_IF_ERROR(FinishHow());
     RETURN_IF_ERROR(FinishWho());

@@ -14,6 +14,7 @@ _ROOMS = {
     "//base": "base",
     "//base:clock": "clock",
     "//bench": "bench",
+    "//cli/command_line": "command-line",
     "//cli/ctl": "ctl",
     "//cli/perftest": "perftest",
     "//cli/sim": "copse-sim",
@@ -77,6 +78,7 @@ _WALLS = {
     "daemon": _PLANNER + _PROGRAMS + _TESTS,
     # Loaded into users' processes: no library that it can do without either.
     "client": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite"] + _TESTS,
+    "command-line": _OURS + _GRPC + _UCX + _TESTS,
     "ctl": _DAEMON + _PLANNER + _ENGINE + _CLIENT + _UCX + ["schedule", "copse-sim", "perftest"] + _TESTS,
     "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "perftest", "planner-server"] + _CLIENT + _TESTS,
     # A user of libcopse's C API like any other.

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line/parse.h"
+
+#include <algorithm>
+
+#include "CLI/Config.hpp"
+#include "CLI/Formatter.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/version.h"
+
+namespace copse::cli {
+namespace {
+
+std::string OneLine(const std::string& text) {
+  return absl::StrReplaceAll(std::string(absl::StripAsciiWhitespace(text)), {{"\n", "; "}, {"A subcommand", "a VERB"}});
+}
+
+}  // namespace
+
+void SetUp(CLI::App* app, const std::string& name, const std::string& footer, size_t column_width) {
+  app->name(name);
+  app->footer(footer);
+  app->set_help_flag("-h,--help", "print this");
+  app->set_version_flag("--version", kVersion, "print the version");
+  app->get_formatter()->label("SUBCOMMAND", "VERB");
+  app->get_formatter()->label("Positionals", "Arguments");
+  app->get_formatter()->label("REQUIRED", "");
+  app->get_formatter()->label("TEXT", "");
+  app->get_formatter()->column_width(column_width);
+}
+
+absl::Status UsageError(const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("usage: ", what, "; try --help"));
+}
+
+absl::StatusOr<std::optional<std::string>> Parse(CLI::App* app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
+  try {
+    app->parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    std::string help = app->help();
+    absl::StripTrailingAsciiWhitespace(&help);
+    return help + "\n";
+  } catch (const CLI::CallForVersion&) {
+    return absl::StrCat(app->get_name(), " ", kVersion, "\n");
+  } catch (const CLI::RequiredError& error) {
+    // CLI11 would only say that a verb is missing.
+    const std::vector<std::string> unknown = app->remaining(/*recurse=*/true);
+    return UsageError(unknown.empty() ? OneLine(error.what())
+                                      : absl::StrCat("no such ", unknown.front().front() == '-' ? "option" : "verb",
+                                                     " (argument=", unknown.front(), ")"));
+  } catch (const CLI::Error& error) {
+    return UsageError(OneLine(error.what()));
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace copse::cli
