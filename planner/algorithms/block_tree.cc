@@ -36,17 +36,93 @@ absl::StatusOr<std::vector<BroadcastTree>> Candidates(const BlockCosts& costs, u
   return trees;
 }
 
+// A scatter's tree that is being made faster, one move at a time. Every look at a tree is a step for each node.
+class Search {
+ public:
+  Search(const BlockCosts* costs, BroadcastTree start, int64_t* steps)
+      : costs_(costs), best_(std::move(start)), parent_(costs->node_count(), best_.root), steps_(steps) {
+    for (const BroadcastEdge& edge : best_.edges) parent_[edge.to] = edge.from;
+  }
+
+  // Until no move helps, or the steps are used up: a subtree goes to another sender, or two nodes change places.
+  BroadcastTree Run() && {
+    const uint32_t n = costs_->node_count();
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (uint32_t v = 0; v < n; ++v) {
+        for (uint32_t u = 0; u < n && v != best_.root; ++u) {
+          if (*steps_ <= 0) return std::move(best_);
+          if (u == v) continue;
+          if (u != parent_[v] && !IsBelow(u, v)) moved |= Try(Relocated(v, u));
+          if (u < v && u != best_.root) moved |= Try(Swapped(v, u));
+        }
+      }
+    }
+    return std::move(best_);
+  }
+
+ private:
+  using Parents = std::vector<uint32_t>;  // the root is its own
+
+  bool IsBelow(uint32_t u, uint32_t v) const {
+    while (u != v && u != best_.root) u = parent_[u];
+    return u == v;
+  }
+  Parents Relocated(uint32_t v, uint32_t u) const {
+    Parents moved = parent_;
+    moved[v] = u;
+    return moved;
+  }
+  Parents Swapped(uint32_t v, uint32_t u) const {
+    const auto other = [&](uint32_t w) { return w == v ? u : w == u ? v : w; };
+    Parents moved(parent_.size());
+    for (uint32_t w = 0; w < moved.size(); ++w) moved[other(w)] = other(parent_[w]);
+    return moved;
+  }
+  bool Try(Parents parents) {
+    *steps_ -= costs_->node_count();
+    std::vector<std::vector<uint32_t>> children(parents.size());
+    for (uint32_t w = 0; w < parents.size(); ++w) {
+      if (w != best_.root) children[parents[w]].push_back(w);
+    }
+    BroadcastTree tree{.root = best_.root};
+    const auto serve = [&](uint32_t w) {
+      for (const uint32_t child : children[w]) tree.edges.push_back({w, child});
+    };
+    serve(tree.root);
+    for (size_t i = 0; i < tree.edges.size(); ++i) serve(tree.edges[i].to);
+    BroadcastTree ordered = WithFallingTailsOfBlocks(*costs_, tree);
+    if (ordered.completion_ns >= best_.completion_ns) return false;
+    best_ = std::move(ordered);
+    parent_ = std::move(parents);
+    return true;
+  }
+
+  const BlockCosts* costs_;
+  BroadcastTree best_;
+  Parents parent_;
+  int64_t* steps_;
+};
+
 absl::StatusOr<BroadcastTree> BestScatter(const BlockCosts& costs, uint32_t root) {
   constexpr uint64_t kSizeStep = 4;
-  std::optional<BroadcastTree> best;
+  constexpr size_t kSearched = 4;                 // starts
+  constexpr uint32_t kSearchedNodesMax = 64;      // more nodes need more steps than there are
+  constexpr int64_t kStepsOfEachStart = 200'000;  // some 30 ms
+  std::vector<BroadcastTree> ordered;
   for (uint64_t blocks = 1; blocks == 1 || blocks < costs.node_count(); blocks *= kSizeStep) {
     ASSIGN_OR_RETURN(const std::vector<BroadcastTree> trees, Candidates(costs, static_cast<uint32_t>(blocks), root));
-    for (const BroadcastTree& tree : trees) {
-      BroadcastTree ordered = WithFallingTailsOfBlocks(costs, tree);
-      if (!best.has_value() || ordered.completion_ns < best->completion_ns) best = std::move(ordered);
-    }
+    for (const BroadcastTree& tree : trees) ordered.push_back(WithFallingTailsOfBlocks(costs, tree));
   }
-  return *std::move(best);
+  const auto faster = [](const BroadcastTree& a, const BroadcastTree& b) { return a.completion_ns < b.completion_ns; };
+  std::stable_sort(ordered.begin(), ordered.end(), faster);
+  if (costs.node_count() > kSearchedNodesMax) return std::move(ordered.front());
+  ordered.resize(std::min(ordered.size(), kSearched));
+  for (BroadcastTree& tree : ordered) {
+    int64_t steps = kStepsOfEachStart;
+    tree = Search(&costs, std::move(tree), &steps).Run();
+  }
+  return *std::min_element(ordered.begin(), ordered.end(), faster);
 }
 
 absl::StatusOr<BroadcastTree> TreeFor(const std::string& name, const BlockCosts& costs, uint32_t root) {
