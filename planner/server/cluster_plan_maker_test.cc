@@ -51,7 +51,8 @@ TEST(ClusterPlanMakerTest, CostsOfTheTopologyFileArePricedWith) {
   const auto cheap_plans = cheap.MakePlans(layout, {}), dear_plans = dear.MakePlans(layout, {});
   ASSERT_TRUE(cheap_plans.ok() && dear_plans.ok());
   EXPECT_LT(cheap_plans->front().predicted_us, 500);
-  EXPECT_GT(dear_plans->front().predicted_us, 1500);  // a rank's daemon, the root's, another's, a rank
+  // A rank's daemon, and a rank. Daemons that tell each other at once find each other awake.
+  EXPECT_GT(dear_plans->front().predicted_us, 1000);
   const auto explained = dear.Explain(layout, dear_plans->front());
   ASSERT_TRUE(explained.ok()) << explained.status();
   EXPECT_NE(explained->json, cheap.Explain(layout, dear_plans->front())->json);
