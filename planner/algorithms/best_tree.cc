@@ -90,7 +90,7 @@ std::vector<BroadcastTree> Candidates(const BroadcastCosts& costs, uint32_t root
 }  // namespace
 
 int64_t BestSteps(uint32_t node_count) {
-  return std::clamp<int64_t>(int64_t{node_count} * 40'000, 1'000'000, 20'000'000);
+  return std::clamp<int64_t>(int64_t{node_count} * 60'000, 1'000'000, 30'000'000);
 }
 
 BroadcastTree BuildBest(const BroadcastCosts& given, uint32_t root, const BestOptions& options) {
