@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The daemon's core, inside. daemon_core.cc: the loop and what administrators ask; from_planner.cc, from_clients.cc,
+// from_peers.cc: what each of those three says.
+#ifndef COPSE_DAEMON_CORE_DAEMON_CORE_IMPL_H_
+#define COPSE_DAEMON_CORE_DAEMON_CORE_IMPL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/core/client_table.h"
+#include "daemon/core/connections.h"
+#include "daemon/core/daemon_core.h"
+#include "daemon/core/neighbours.h"
+#include "daemon/core/pair_meters.h"
+#include "daemon/core/peer_messages.h"
+#include "daemon/core/team.h"
+
+namespace copse::daemon {
+
+class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMeterHost {
+ public:
+  Impl(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options);
+
+  // --- Planner ---
+
+  void OnPlannerUp();
+  void OnPlannerDown() { planner_up_ = registered_ = false; }
+  void OnPlannerMessage(const schedule::ToDaemon& message);
+  bool registered() const { return registered_; }
+  const schedule::FailureReport& refusal() const { return refusal_; }
+
+  // --- Clients ---
+
+  absl::StatusOr<ClientId> Attach(const ClientHello& hello, ClientSink* sink) { return clients_.Add(hello, sink); }
+  void Detach(ClientId id, bool died, const std::string& how);
+  void CreateTeam(ClientId id, const TeamRequest& request);
+  void CancelCreateTeam(ClientId id, uint64_t request, const std::string& why);
+  void DestroyTeam(ClientId id, uint64_t request, uint32_t handle);
+  void Post(ClientId id, const CallPost& post);
+  void PostNop(ClientId id, uint64_t value);
+  uint32_t PostRoom(ClientId id) const;
+
+  // --- The loop ---
+
+  bool Progress();
+  absl::Time NextDeadline() const;
+
+  // --- Administration ---
+
+  void StartDrain(const std::string& why);
+  bool Idle() const;
+  emu::TraceRing* trace() const { return options_.instruments == nullptr ? nullptr : options_.instruments->trace(); }
+  schedule::DaemonStatus Status(bool latencies) const;
+  void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout);
+
+  // --- emu::ControlSink: noted, handled when the engine is done with its turn ---
+
+  void OnControl(Incarnation from, uint16_t type, absl::Span<const uint8_t> message) override;
+  void OnPeerDown(Incarnation peer, const absl::Status& why) override;
+  void OnPeerHeard(Incarnation peer) override { neighbours_.Heard(peer, clock_->Now()); }
+
+  // --- TeamHost ---
+
+  absl::Time Now() const override { return clock_->Now(); }
+  absl::Time EventTime() const override { return last_progress_; }
+  Instruments* instruments() const override { return options_.instruments; }
+  void Tell(ClientId id, const ClientEvent& event) override { clients_.Tell(id, event); }
+  void SendToPeer(Incarnation peer, const PeerMessage& message) override;
+  absl::Status AcquireNeighbour(const schedule::TeamNode& node) override;
+  void ReleaseNeighbour(Incarnation peer) override { neighbours_.Release(peer, clock_->Now()); }
+  void OnTeamBroken(TeamId team, const schedule::FailureReport& why) override;
+
+  // --- PairMeterHost ---
+
+  absl::Status ConnectForMeasuring(const schedule::TeamNode& peer) override;
+  void DisconnectAfterMeasuring(Incarnation peer) override { neighbours_.ReleaseGuest(peer, clock_->Now()); }
+  absl::Status SendToMeasured(Incarnation peer, const PeerMessage& message) override;
+  void OnMeasured(const schedule::MeasureReply& reply) override { SendToPlanner(reply); }
+
+ private:
+  // A rank that wants to join a team, until the team is formed or fails.
+  struct Join {
+    ClientId client = 0;
+    TeamRequest request;
+    schedule::TeamIdentity identity;
+    TeamId parent{0};
+  };
+
+  // --- Planner's messages ---
+
+  void On(const schedule::Registered& m);
+  void On(const schedule::Prepare& m);
+
+  // Our place in a new team, or why we cannot be in it. NOT_FOUND: a member of it is gone.
+  absl::StatusOr<NodeIndex> CheckLayout(const schedule::Prepare& m) const;
+  void On(const schedule::Commit& m);
+  void On(const schedule::Abort& m);
+  void On(const schedule::BreakTeam& m);
+  void On(const schedule::EndTeam&) {}  // a team goes here when its last member here leaves
+  void On(const schedule::StatusQuery& m);
+  void On(const schedule::TraceQuery& m);
+  void On(const schedule::MeasureQuery& m) { meters_.Start(m); }
+  void On(const schedule::Drain& m);
+
+  // --- Parts ---
+
+  void SendToPlanner(const schedule::FromDaemon& message);
+  void SendJoin(uint64_t request, const Join& join);
+  Team* FindTeam(TeamId id);
+  void Leave(Team* team, Rank rank);
+
+  // A team may break before its Commit has come: by a neighbour that had it earlier, or by the planner.
+  void FailBrokenFormations();
+  bool PumpTeams();
+  bool HandlePeers();
+
+  void LoseNode(Incarnation peer, const std::string& why);
+
+  // A cut link looks the same from both ends. So who is lost is the planner's verdict, which hears them all, and comes
+  // as BreakTeam; without one, the neighbour is.
+  void WeighSilence(absl::Time now);
+  void Accuse(Incarnation peer, absl::Time now);
+  void Tick(absl::Time now);
+
+  const Clock* const clock_;
+  PlannerLink* const planner_;
+  CoreOptions options_;
+  bool has_events_ = false;  // before engine_ and teams_, which write it
+  Connections connections_;
+  emu::Engine engine_;
+  NeighbourTable neighbours_;
+  PairMeters meters_;         // ends before the connections that it lets go
+  absl::Duration turn_cost_;  // of the engine's last turn, while anything is measured
+  ClientTable clients_;
+  std::map<TeamId, std::unique_ptr<Team>> teams_;
+  std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // whose joins a team answers
+  std::map<uint64_t, Join> joins_;                                    // by our request number
+  uint64_t next_join_ = 1;
+  uint32_t next_handle_ = 1;
+  bool planner_up_ = false;
+  bool registered_ = false;
+  bool weighs_silence_ = false;                // the planner does
+  std::map<Incarnation, absl::Time> accused_;  // silent neighbours whose verdict is waited for, and since when
+  schedule::FailureReport refusal_;
+  bool draining_ = false;
+  std::string drain_reason_;
+  std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
+  std::vector<std::pair<Incarnation, std::string>> peers_down_;
+  uint64_t heartbeats_sent_ = 0;
+  uint64_t heartbeats_received_ = 0;
+  uint64_t neighbours_lost_ = 0;
+  absl::Time last_progress_;
+  absl::Time next_tick_ = absl::InfinitePast();
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_DAEMON_CORE_IMPL_H_

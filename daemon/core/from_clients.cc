@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What clients ask: to join teams and leave them, to take part in calls; and what it means when one is gone.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "daemon/core/daemon_core_impl.h"
+#include "daemon/core/post_check.h"
+
+namespace copse::daemon {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+void DaemonCore::Impl::Detach(ClientId id, bool died, const std::string& how) {
+  Client* client = clients_.Find(id);
+  if (client == nullptr) return;
+  for (auto it = joins_.begin(); it != joins_.end();) {
+    if (it->second.client != id) {
+      ++it;
+      continue;
+    }
+    SendToPlanner(schedule::CancelJoin{
+        .request = it->first,
+        .why = {Failure::kMemberLost, absl::StrCat("rank ", it->second.request.rank.value(), " on node ",
+                                                   options_.node.name, " lost: ", how)}});
+    it = joins_.erase(it);
+  }
+  const std::map<uint32_t, Membership> memberships = client->memberships;
+  for (const auto& [handle, membership] : memberships) {
+    Team* team = FindTeam(membership.team);
+    if (team == nullptr) continue;
+    // A member that goes while calls of it run has not taken leave, whatever it says.
+    if (died || team->HasCallInFlight(membership.rank)) {
+      team->Break({Failure::kMemberLost,
+                   absl::StrCat("rank ", membership.rank.value(), " on node ", options_.node.name, " lost: ", how)});
+    }
+    Leave(team, membership.rank);
+  }
+  clients_.Remove(id);
+}
+
+void DaemonCore::Impl::CreateTeam(ClientId id, const TeamRequest& request) {
+  Client* client = clients_.Find(id);
+  CHECK(client != nullptr);
+  Join join{.client = id, .request = request};
+  join.identity = {.uid = client->hello.uid, .job = client->hello.job, .nonce = request.nonce, .name = request.name};
+  if (request.size == 0 || request.rank.value() >= request.size) {
+    return client->sink->OnTeamFailed(
+        request.request, {Failure::kInvalidArgument, absl::StrCat("team ", DescribeTeam(join.identity), ": rank (rank=",
+                                                                  request.rank.value(), ", size=", request.size, ")")});
+  }
+  if (draining_) {
+    return client->sink->OnTeamFailed(
+        request.request,
+        {Failure::kNoDaemon, absl::StrCat("team ", DescribeTeam(join.identity), ": node ", options_.node.name,
+                                          " takes no new teams: ", drain_reason_)});
+  }
+  if (teams_.size() + joins_.size() >= options_.teams_max) {
+    return client->sink->OnTeamFailed(
+        request.request,
+        {Failure::kNoResource,
+         absl::StrCat("team ", DescribeTeam(join.identity), ": too many teams on node ", options_.node.name,
+                      " (teams=", teams_.size() + joins_.size() + 1, ", limit=", options_.teams_max, ")")});
+  }
+  if (request.parent != 0) {
+    const Membership* parent = client->FindMembership(request.parent);
+    if (parent == nullptr) {
+      return client->sink->OnTeamFailed(
+          request.request, {Failure::kInvalidArgument, absl::StrCat("team ", DescribeTeam(join.identity),
+                                                                    ": unknown parent (handle=", request.parent, ")")});
+    }
+    join.parent = parent->team;
+  }
+  if (registered_) SendJoin(next_join_, join);
+  joins_.emplace(next_join_++, std::move(join));
+}
+
+void DaemonCore::Impl::CancelCreateTeam(ClientId id, uint64_t request, const std::string& why) {
+  for (auto it = joins_.begin(); it != joins_.end(); ++it) {
+    if (it->second.client != id || it->second.request.request != request) continue;
+    SendToPlanner(schedule::CancelJoin{.request = it->first, .why = {Failure::kTimedOut, why}});
+    joins_.erase(it);
+    return;
+  }
+}
+
+void DaemonCore::Impl::DestroyTeam(ClientId id, uint64_t request, uint32_t handle) {
+  Client* client = clients_.Find(id);
+  CHECK(client != nullptr);
+  const Membership* membership = client->FindMembership(handle);
+  if (membership == nullptr) {
+    return client->sink->OnTeamDestroyed(
+        request, {Failure::kInvalidArgument, absl::StrCat("destroy: unknown team (handle=", handle, ")")});
+  }
+  Team* team = FindTeam(membership->team);
+  CHECK(team != nullptr);
+  if (!team->broken() && team->HasCallInFlight(membership->rank)) {
+    return client->sink->OnTeamDestroyed(
+        request, {Failure::kInvalidArgument, absl::StrCat("destroy: team ", DescribeTeam(team->layout().identity),
+                                                          " has calls in flight at rank ", membership->rank.value())});
+  }
+  const Rank rank = membership->rank;
+  client->memberships.erase(handle);
+  Leave(team, rank);
+  client->sink->OnTeamDestroyed(request, {});
+}
+
+void DaemonCore::Impl::Post(ClientId id, const CallPost& post) {
+  Client* client = clients_.Find(id);
+  CHECK(client != nullptr);
+  ++client->outstanding;
+  const Membership* membership = client->FindMembership(post.team);
+  if (membership == nullptr) {
+    if (options_.instruments != nullptr) options_.instruments->PostRefused();
+    return Tell(id,
+                {.value = post.value,
+                 .failure = {Failure::kInvalidArgument, absl::StrCat("post: unknown team (handle=", post.team, ")")}});
+  }
+  Team* team = FindTeam(membership->team);
+  CHECK(team != nullptr);
+  if (FailureReport bad = CheckPost(post, membership->rank, team->layout().shape.size());
+      bad.failure != Failure::kNone) {
+    if (options_.instruments != nullptr) options_.instruments->PostRefused();
+    return Tell(id, {.value = post.value, .failure = std::move(bad)});
+  }
+  team->Post(membership->rank, post, options_.pending_calls_max);
+  PumpTeams();
+}
+
+void DaemonCore::Impl::PostNop(ClientId id, uint64_t value) {
+  Client* client = clients_.Find(id);
+  CHECK(client != nullptr);
+  ++client->outstanding;
+  emu::Descriptor event{.op = emu::OpCode::kEvent};
+  event.value = value;
+  const absl::Status posted = engine_.Post(client->port, {}, {event});
+  if (!posted.ok()) {
+    Tell(id, {.value = value, .failure = {Failure::kNoResource, std::string(posted.message())}});
+  }
+}
+
+uint32_t DaemonCore::Impl::PostRoom(ClientId id) const {
+  const Client* client = clients_.Find(id);
+  if (client == nullptr) return 0;
+  return client->hello.eq_entries - std::min(client->hello.eq_entries, client->outstanding);
+}
+
+void DaemonCore::Impl::Leave(Team* team, Rank rank) {
+  if (!team->Leave(rank)) return;
+  SendToPlanner(schedule::LeaveTeam{.team = team->id()});
+  teams_.erase(team->id());
+}
+
+}  // namespace copse::daemon

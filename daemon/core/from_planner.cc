@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the planner says: teams are prepared, committed, aborted and broken; and what it asks.
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "daemon/core/daemon_core_impl.h"
+
+namespace copse::daemon {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+void DaemonCore::Impl::OnPlannerUp() {
+  registered_ = false;
+  planner_up_ = true;
+  schedule::Register message{.node = options_.node};
+  for (const auto& [id, team] : teams_) {
+    message.teams.push_back({.layout = team->layout(),
+                             .epoch = team->epoch(),
+                             .plans = team->EncodedPlans(),
+                             .broken = team->broken().has_value(),
+                             .prepared_epoch = team->prepared_epoch()});
+  }
+  planner_->Send(message);
+}
+
+void DaemonCore::Impl::OnPlannerMessage(const schedule::ToDaemon& message) {
+  std::visit([this](const auto& m) { On(m); }, message);
+  FailBrokenFormations();
+}
+
+void DaemonCore::Impl::On(const schedule::Registered& m) {
+  registered_ = m.accepted;
+  weighs_silence_ = m.weighs_silence;
+  refusal_ = m.why;
+  if (!m.accepted) {
+    COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
+    return;
+  }
+  for (const TeamId id : m.forgotten) {
+    if (Team* team = FindTeam(id))
+      team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});
+  }
+  // Joins that a prepared team answers are decided with that team, which Register has named.
+  std::set<uint64_t> prepared;
+  for (const auto& [id, requests] : forming_) {
+    for (const auto& [request, rank] : requests) prepared.insert(request);
+  }
+  for (const auto& [request, join] : joins_) {
+    if (!prepared.contains(request)) SendJoin(request, join);
+  }
+}
+
+void DaemonCore::Impl::On(const schedule::Prepare& m) {
+  Team* team = FindTeam(m.layout.id);
+  if (team == nullptr) {
+    absl::StatusOr<NodeIndex> self = CheckLayout(m);
+    if (!self.ok()) {
+      schedule::PrepareReply reply{.team = m.layout.id, .epoch = m.epoch};
+      reply.why = {self.status().code() == absl::StatusCode::kNotFound ? Failure::kMemberLost : Failure::kNoResource,
+                   absl::StrCat("node ", options_.node.name, ": ", self.status().message())};
+      return SendToPlanner(reply);
+    }
+    team = teams_.emplace(m.layout.id, std::make_unique<Team>(&engine_, this, m.layout, *self, &has_events_))
+               .first->second.get();
+    forming_[m.layout.id] = m.requests;
+  }
+  schedule::PrepareReply reply = team->Prepare(m.epoch, m.plans);
+  if (!reply.accepted) reply.why.text = absl::StrCat("node ", options_.node.name, ": ", reply.why.text);
+  const bool drop = !reply.accepted && !team->ready() && !team->broken();
+  SendToPlanner(reply);
+  if (drop) {
+    forming_.erase(m.layout.id);
+    teams_.erase(m.layout.id);
+  }
+}
+
+absl::StatusOr<NodeIndex> DaemonCore::Impl::CheckLayout(const schedule::Prepare& m) const {
+  const schedule::TeamLayout& layout = m.layout;
+  if (draining_) return absl::ResourceExhaustedError(absl::StrCat("takes no new teams: ", drain_reason_));
+  if (const absl::Status shape = schedule::CheckShape(layout.shape); !shape.ok()) return shape;
+  if (layout.nodes.size() != layout.shape.node_count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("team layout (nodes=", layout.nodes.size(), ", shape's=", layout.shape.node_count, ")"));
+  }
+  if (layout.window < 2 || layout.window > 4096 || (layout.window & (layout.window - 1)) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("team window (window=", layout.window, ", limit=a power of two from 2 to 4096)"));
+  }
+  NodeIndex self{0};
+  while (self.value() < layout.nodes.size() && layout.nodes[self.value()].incarnation != options_.node.incarnation)
+    ++self;
+  if (self.value() == layout.nodes.size()) return absl::InvalidArgumentError("team layout does not name this daemon");
+  for (const auto& [request, rank] : m.requests) {
+    if (!joins_.contains(request))
+      return absl::NotFoundError(absl::StrCat("the process of rank ", rank.value(), " is gone"));
+    if (rank.value() >= layout.shape.size() || layout.shape.node_of_rank[rank.value()] != self) {
+      return absl::InvalidArgumentError(absl::StrCat("team layout: rank ", rank.value(), " is not on this node"));
+    }
+  }
+  return self;
+}
+
+void DaemonCore::Impl::On(const schedule::Commit& m) {
+  Team* team = FindTeam(m.team);
+  if (team == nullptr || team->broken()) return;  // FailBrokenFormations tells who waits for it
+  const absl::Status committed = team->Commit(m.epoch, m.first_call, m.outgoing);
+  if (!committed.ok()) {
+    COPSE_LOG(kError, "team ", m.team.value(), ": ", committed.message());
+    team->Break({Failure::kInternal, absl::StrCat("node ", options_.node.name, ": ", committed.message())});
+    return;
+  }
+  SendToPlanner(schedule::CommitReply{.team = m.team, .epoch = m.epoch});
+  const auto forming = forming_.extract(m.team);
+  if (forming.empty()) {
+    PumpTeams();
+    return;
+  }
+  std::vector<Rank> gone;
+  for (const auto& [request, rank] : forming.mapped()) {
+    const auto join = joins_.extract(request);
+    Client* client = join.empty() ? nullptr : clients_.Find(join.mapped().client);
+    if (client == nullptr) {
+      gone.push_back(rank);
+      continue;
+    }
+    const uint32_t handle = next_handle_++;
+    client->memberships[handle] = {.team = m.team, .rank = rank};
+    team->Join(rank, client->id);
+    client->sink->OnTeamReady(join.mapped().request.request, handle, team->layout());
+  }
+  for (const Rank rank : gone) {
+    team->Break({Failure::kMemberLost, absl::StrCat("rank ", rank.value(), " on node ", options_.node.name,
+                                                    " lost: its process went away while the team was formed")});
+    Leave(team, rank);
+  }
+}
+
+void DaemonCore::Impl::On(const schedule::Abort& m) {
+  for (const uint64_t request : m.requests) {
+    const auto join = joins_.extract(request);
+    if (join.empty()) continue;
+    if (Client* client = clients_.Find(join.mapped().client))
+      client->sink->OnTeamFailed(join.mapped().request.request, m.why);
+  }
+  Team* team = FindTeam(m.team);
+  if (team == nullptr) return;
+  if (team->ready() || team->broken()) {
+    team->Abort(m.epoch);
+    PumpTeams();
+  } else {
+    teams_.erase(m.team);
+    // A planner that was restarted aborts what it does not know, but has not answered these ranks: they join again.
+    const auto forming = forming_.extract(m.team);
+    if (forming.empty()) return;
+    for (const auto& [request, rank] : forming.mapped()) {
+      const auto join = joins_.find(request);
+      if (join != joins_.end()) SendJoin(request, join->second);
+    }
+  }
+}
+
+void DaemonCore::Impl::On(const schedule::BreakTeam& m) {
+  if (Team* team = FindTeam(m.team)) team->Break(m.why);
+}
+
+void DaemonCore::Impl::On(const schedule::StatusQuery& m) {
+  SendToPlanner(schedule::StatusReply{.query = m.query, .status = Status(m.latencies)});
+}
+
+void DaemonCore::Impl::On(const schedule::TraceQuery& m) {
+  schedule::TraceReply reply{.query = m.query};
+  reply.now_ns = absl::ToUnixNanos(clock_->Now());
+  reply.off = trace() == nullptr;
+  if (!reply.off) {
+    const uint64_t since = m.last_ns < 0 ? 0 : trace()->FirstSince(reply.now_ns - m.last_ns);
+    std::vector<emu::TraceRecord> records;
+    reply.first =
+        trace()->Read(std::max(m.from, since), std::min(m.records, schedule::kTracePieceRecordsMax), &records);
+    reply.next = trace()->next();
+    static_assert(sizeof(emu::TraceRecord) == schedule::kTraceRecordBytes);
+    reply.records.assign(reinterpret_cast<const char*>(records.data()), records.size() * sizeof(emu::TraceRecord));
+  }
+  SendToPlanner(reply);
+}
+
+void DaemonCore::Impl::On(const schedule::Drain& m) {
+  if (m.on) {
+    StartDrain("drained by the administrator");
+  } else {
+    draining_ = false;
+  }
+}
+
+void DaemonCore::Impl::SendJoin(uint64_t request, const Join& join) {
+  SendToPlanner(schedule::JoinTeam{.request = request,
+                                   .identity = join.identity,
+                                   .parent = join.parent,
+                                   .rank = join.request.rank,
+                                   .size = join.request.size});
+}
+
+void DaemonCore::Impl::FailBrokenFormations() {
+  for (auto it = forming_.begin(); it != forming_.end();) {
+    const TeamId id = it->first;
+    Team* team = FindTeam(id);
+    CHECK(team != nullptr);
+    if (!team->broken()) {
+      ++it;
+      continue;
+    }
+    for (const auto& [request, rank] : it->second) {
+      const auto join = joins_.extract(request);
+      Client* client = join.empty() ? nullptr : clients_.Find(join.mapped().client);
+      if (client != nullptr) client->sink->OnTeamFailed(join.mapped().request.request, *team->broken());
+    }
+    it = forming_.erase(it);
+    SendToPlanner(schedule::LeaveTeam{.team = id});
+    teams_.erase(id);
+  }
+}
+
+}  // namespace copse::daemon
