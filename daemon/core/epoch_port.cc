@@ -140,15 +140,15 @@ bool EpochPort::HasSlot(CallSeq sequence) const {
 
 absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t plan,
                                                                       const schedule::CallArguments& arguments) {
-  std::map<uint32_t, schedule::NodeSequence>& cache = prepared_[plan].by_root;
+  std::unique_ptr<Prepared>& prepared = prepared_[plan];
+  if (prepared == nullptr) prepared = std::make_unique<Prepared>(plans_[plan]);
+  std::map<uint32_t, schedule::NodeSequence>& cache = prepared->by_root;
   const uint32_t root = schedule::HasRoot(arguments.collective) ? arguments.root : 0;
   const auto it = cache.find(root);
   if (it != cache.end()) return &it->second;
-  std::unique_ptr<schedule::TreeIndex>& index = prepared_[plan].index;
-  if (index == nullptr) index = std::make_unique<schedule::TreeIndex>(plans_[plan]);
   // Sequences do not depend on the size within the class, but Expand checks it.
   const schedule::NodeView view = schedule::ViewOf(*shape_, plans_[plan], self_, arguments);
-  ASSIGN_OR_RETURN(schedule::NodeSequence sequence, schedule::Expand(plans_[plan], *index, view, arguments));
+  ASSIGN_OR_RETURN(schedule::NodeSequence sequence, schedule::Expand(plans_[plan], prepared->index, view, arguments));
   if (cache.size() >= kExpansionsMax) cache.clear();
   return &cache.emplace(root, std::move(sequence)).first->second;
 }

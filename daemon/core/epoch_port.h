@@ -120,7 +120,8 @@ class EpochPort : public emu::PortSink {
  private:
   // What a plan's first call makes and its later ones use.
   struct Prepared {
-    std::unique_ptr<schedule::TreeIndex> index;
+    explicit Prepared(const schedule::Plan& plan) : index(plan) {}
+    schedule::TreeIndex index;
     std::map<uint32_t, schedule::NodeSequence> by_root;  // expanded before; bounded
   };
 
@@ -144,7 +145,7 @@ class EpochPort : public emu::PortSink {
   const uint32_t window_;
   const uint32_t local_ranks_;
   const std::vector<schedule::Plan> plans_;
-  std::vector<Prepared> prepared_;  // beside plans_
+  std::vector<std::unique_ptr<Prepared>> prepared_;  // beside plans_; null before the first call
   std::vector<uint32_t> neighbours_;
   std::vector<uint32_t> edges_;          // beside neighbours_
   std::vector<uint32_t> labels_;         // issued; beside neighbours_
