@@ -17,6 +17,13 @@ std::string OneLine(const std::string& text) {
   return absl::StrReplaceAll(std::string(absl::StripAsciiWhitespace(text)), {{"\n", "; "}, {"A subcommand", "a VERB"}});
 }
 
+// What of the rest to name: an option that does not exist, else what stands first.
+std::string Unexpected(const std::vector<std::string>& rest, const std::string& else_what) {
+  const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.rfind('-', 0) == 0; });
+  const bool is_option = option != rest.end();
+  return absl::StrCat(is_option ? "no such option" : else_what, " (argument=", is_option ? *option : rest.front(), ")");
+}
+
 }  // namespace
 
 void SetUp(CLI::App* app, const std::string& name, const std::string& footer, size_t column_width) {
@@ -47,10 +54,11 @@ absl::StatusOr<std::optional<std::string>> Parse(CLI::App* app, std::vector<std:
     return absl::StrCat(app->get_name(), " ", kVersion, "\n");
   } catch (const CLI::RequiredError& error) {
     // CLI11 would only say that a verb is missing.
-    const std::vector<std::string> unknown = app->remaining(/*recurse=*/true);
-    return UsageError(unknown.empty() ? OneLine(error.what())
-                                      : absl::StrCat("no such ", unknown.front().front() == '-' ? "option" : "verb",
-                                                     " (argument=", unknown.front(), ")"));
+    const std::vector<std::string> rest = app->remaining(/*recurse=*/true);
+    return UsageError(rest.empty() ? OneLine(error.what()) : Unexpected(rest, "no such verb"));
+  } catch (const CLI::ExtrasError& error) {
+    const std::vector<std::string> rest = app->remaining(/*recurse=*/true);
+    return UsageError(rest.empty() ? OneLine(error.what()) : Unexpected(rest, "unexpected argument"));
   } catch (const CLI::Error& error) {
     return UsageError(OneLine(error.what()));
   }
