@@ -25,6 +25,8 @@ using schedule::CallArguments;
 using schedule::Collective;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
+// Of a rank that the others wait for, however slow the machine is; it is killed in the end.
+constexpr absl::Duration kForLong = absl::Minutes(10);
 const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
 
 class CutPairTest : public testing::Test {
@@ -53,7 +55,7 @@ class CutPairTest : public testing::Test {
     for (uint32_t node = 0; node < nodes; ++node) ranks.push_back(node);
     std::vector<scenario::Program> programs = scenario::TeamPrograms("cut", ranks, {kSum, kSum}, 1);
     const uint32_t late = (cut + 1) % nodes;
-    programs[late].script.insert(programs[late].script.begin() + 2, scenario::PauseStep(absl::Seconds(30)));
+    programs[late].script.insert(programs[late].script.begin() + 2, scenario::PauseStep(kForLong));
     const uint32_t first = cluster.Launch(programs);
     for (const uint32_t rank : ranks) EXPECT_TRUE(cluster.AwaitOutcomes(first + rank, 2, kPatience).ok());
     auto fabric = fabric::FabricControl::Connect(cluster.network()->fabric_socket());
@@ -69,7 +71,7 @@ class CutPairTest : public testing::Test {
       if (status.ok()) told.push_back(cluster.Outcomes(first + rank)[2]);
     }
     EXPECT_GT(cluster.Now() - start, absl::Seconds(1)) << "before node_timeout";
-    EXPECT_LT(cluster.Now() - start, absl::Seconds(6));
+    EXPECT_LT(cluster.Now() - start, absl::Seconds(15));
     cluster.KillProcess(first + late);
     const absl::Status stopped = cluster.Stop(kPatience);
     EXPECT_TRUE(stopped.ok()) << stopped;

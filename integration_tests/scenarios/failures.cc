@@ -298,8 +298,8 @@ void KilledProcess(Cluster* cluster, uint64_t seed) {
   cluster->KillProcess(first + victim);
   const absl::Time killed = cluster->Now();
   const auto all = AwaitAll(cluster, first, 8);
-  // The daemon notices in 10 ms, the sweep takes 100; leave room for a slow machine.
-  EXPECT_LT(cluster->Now() - killed, absl::Seconds(5));
+  // The daemon notices in 10 ms, the sweep takes 100. However slow the machine is, it was not silence that told.
+  EXPECT_LT(cluster->Now() - killed, ClusterOptions().node_timeout);
   uint32_t failed = 0;
   for (uint32_t p = 0; p < 8; ++p) {
     if (p == victim) continue;
