@@ -28,6 +28,10 @@ constexpr int64_t kRoundNsMin = 5'000'000;
 // A round that is faster than the best before by this has grown.
 constexpr double kGrowth = 1.15;
 constexpr uint32_t kRoundsWithoutGrowth = 2;
+// A window from this size on that takes so many round trips to pass lies in a queue for much of that time. A larger one
+// would overflow queues: what was lost holds up all behind it, which then seems to arrive at once.
+constexpr uint64_t kWindowFillsQueues = 512 * 1024;
+constexpr double kFullRoundTrips = 1.75;
 constexpr int64_t kSteadyNs = 30'000'000;
 constexpr int64_t kSteadyRoundTrips = 3;
 constexpr int kFramesPerTurn = 16;
@@ -195,8 +199,11 @@ void PairMeters::OnAck(Meter* meter, const MeterAck& ack) {
       // whole.
       meter->steady_bytes = meter->round_bytes;
       meter->steady_ns = meter->round_ns;
+      const double passes_ns = static_cast<double>(meter->window) * 1e9 / rate;
+      const bool full =
+          meter->window >= kWindowFillsQueues && passes_ns >= kFullRoundTrips * static_cast<double>(round_trip_ns);
       // Whoever carries the bytes may need a round to take what the window gives.
-      if (meter->rounds_without_growth == 0) meter->window = std::min(kWindowMax, 2 * meter->window);
+      if (meter->rounds_without_growth == 0 && !full) meter->window = std::min(kWindowMax, 2 * meter->window);
       meter->round_rate = std::max(meter->round_rate, rate);
     }
     meter->round_bytes = ack.bytes;
