@@ -103,6 +103,7 @@ int Parse(const std::vector<std::string>& words, Arguments* arguments) {
        : word == "--commit" ? arguments->commit
                             : arguments->options.folder) = words[i];
     } else {
+      if (word.starts_with("-")) return Usage(absl::StrCat("usage: no such option; try --help (argument=", word, ")"));
       const Bench* found = FindBench(word);
       if (found == nullptr) return Usage(absl::StrCat("usage: no such benchmark; try --list (name=", word, ")"));
       arguments->chosen.push_back(found);

@@ -71,6 +71,7 @@ absl::Status RankContender::AwaitReady(const RankProcesses& ranks) {
         "ranks did not start (timeout=", absl::FormatDuration(options_.start_timeout), ")", ranks.DescribeFailed()));
   }
   if (!line.ok()) {
+    // Whether it has ended by then is no matter: what it has said is quoted.
     ranks.front()->AwaitEnd(kLastWordsTimeout).IgnoreError();
     return absl::InternalError("ranks ended before they were ready" + ranks.DescribeFailed());
   }

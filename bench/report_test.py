@@ -46,6 +46,15 @@ class ListTest(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in listed], [entry.split('"')[1] for entry in entries])
         self.assertIn("plan-time", [line.split()[0] for line in listed])
 
+    def test_mistakes_are_told_before_anything_is_built(self):
+        bench = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/bench")
+        for words, said in ((["hopp"], "no such benchmark; try --list (name=hopp)"),
+                            (["hop", "--qiuck"], "no such option; try --help (argument=--qiuck)"),
+                            (["--only", "x", "plan"], "no such benchmark; try --list (name=plan)")):
+            ended = subprocess.run([bench, *words], capture_output=True, text=True, check=False, timeout=20)
+            self.assertEqual(ended.returncode, 2, words)
+            self.assertEqual(ended.stderr, f"tools/bench: usage: {said}\n")
+
 
 class ReportTest(unittest.TestCase):
 
