@@ -32,12 +32,17 @@ constexpr uint32_t kRoundsWithoutGrowth = 2;
 // would overflow queues: what was lost holds up all behind it, which then seems to arrive at once.
 constexpr uint64_t kWindowFillsQueues = 512 * 1024;
 constexpr double kFullRoundTrips = 1.75;
-constexpr int64_t kSteadyNs = 30'000'000;
-constexpr int64_t kSteadyRoundTrips = 3;
+// A window that passes in less waits nowhere: it is what holds the rate down.
+constexpr double kUnfilledRoundTrips = 1.25;
+constexpr int64_t kSteadyNs = 40'000'000;
+constexpr size_t kSteadyRounds = 4;
+// With fewer, none can be told from the others.
+constexpr size_t kTrimmedRoundsMin = 3;
 constexpr int kFramesPerTurn = 16;
 constexpr uint64_t kAcksInWindow = 8;
 constexpr absl::Duration kAckAfter = absl::Milliseconds(1);
-// A passive side that has heard and hears no more was not told of the end.
+// A passive side that has heard and hears no more was not told of the end; an active one that waits for the last bytes
+// to arrive waits no longer either.
 constexpr absl::Duration kSilence = absl::Seconds(2);
 
 int64_t Nanoseconds(absl::Duration duration) { return absl::ToInt64Nanoseconds(duration); }
@@ -113,14 +118,7 @@ void PairMeters::OnMessage(Incarnation from, const MeterMessage& message, absl::
   } else if (const auto* pong = std::get_if<MeterPong>(&message); pong != nullptr && meter->query.active) {
     OnPong(meter, *pong, receive_cost);
   } else if (const auto* bulk = std::get_if<MeterBulk>(&message); bulk != nullptr && !meter->query.active) {
-    meter->received += bulk->bytes;
-    // Often enough for the window; on slow links at every frame.
-    const absl::Time now = host_->Now();
-    if (meter->received - meter->told < bulk->ack_every && now - meter->told_at < kAckAfter && !bulk->last) return;
-    const MeterAck ack = {.query = bulk->query, .bytes = meter->received, .at_ns = Nanoseconds(now - meter->started)};
-    if (!Send(meter, ack)) return;
-    meter->told = ack.bytes;
-    meter->told_at = now;
+    OnBulk(meter, *bulk);
   } else if (const auto* ack = std::get_if<MeterAck>(&message); ack != nullptr && meter->query.active) {
     OnAck(meter, *ack);
   } else if (std::holds_alternative<MeterEnd>(message) && !meter->query.active) {
@@ -175,9 +173,30 @@ bool PairMeters::SendBulk(Meter* meter) {
   return any;
 }
 
+void PairMeters::OnBulk(Meter* meter, const MeterBulk& bulk) {
+  meter->received += bulk.bytes;
+  meter->received_at = host_->Now();
+  // Often enough for the window; on slow links at every frame.
+  const bool soon = meter->received - meter->told < bulk.ack_every && meter->received_at - meter->told_at < kAckAfter;
+  if (!soon || bulk.last) Acknowledge(meter);
+}
+
+bool PairMeters::Acknowledge(Meter* meter) {
+  const MeterAck ack = {
+      .query = meter->query.query, .bytes = meter->received, .at_ns = Nanoseconds(meter->received_at - meter->started)};
+  if (!Send(meter, ack)) return false;
+  meter->told = ack.bytes;
+  meter->told_at = host_->Now();
+  return true;
+}
+
 void PairMeters::OnAck(Meter* meter, const MeterAck& ack) {
-  if (meter->phase != Phase::kBulk || ack.bytes <= meter->acknowledged || ack.bytes > meter->sent) return;
+  if (meter->phase == Phase::kPings || ack.bytes <= meter->acknowledged || ack.bytes > meter->sent) return;
   meter->acknowledged = ack.bytes;
+  if (meter->phase == Phase::kDrain) {
+    if (meter->acknowledged == meter->sent) Finish(meter->query.query, {});
+    return;
+  }
   meter->last_ack_ns = ack.at_ns;
   if (!meter->heard_ack) {
     meter->heard_ack = true;
@@ -185,36 +204,62 @@ void PairMeters::OnAck(Meter* meter, const MeterAck& ack) {
     meter->round_ns = meter->steady_ns = ack.at_ns;
   }
   const int64_t round_trip_ns = *std::min_element(meter->round_trips_ns.begin(), meter->round_trips_ns.end());
-  const int64_t round_took = ack.at_ns - meter->round_ns;
-  const uint64_t round_bytes = ack.bytes - meter->round_bytes;
-  if (round_bytes >= meter->window && round_took >= std::max(kRoundNsMin, round_trip_ns)) {
-    const double rate = static_cast<double>(round_bytes) * 1e9 / static_cast<double>(round_took);
-    if (meter->growing) {
-      if (rate > kGrowth * meter->round_rate) {
-        meter->rounds_without_growth = 0;
-      } else if (++meter->rounds_without_growth >= kRoundsWithoutGrowth) {
-        meter->growing = false;
-      }
-      // What is steady begins with the round that has shown it; if bytes or time end before, with the last that is
-      // whole.
-      meter->steady_bytes = meter->round_bytes;
-      meter->steady_ns = meter->round_ns;
-      const double passes_ns = static_cast<double>(meter->window) * 1e9 / rate;
-      const bool full =
-          meter->window >= kWindowFillsQueues && passes_ns >= kFullRoundTrips * static_cast<double>(round_trip_ns);
-      // Whoever carries the bytes may need a round to take what the window gives.
-      if (meter->rounds_without_growth == 0 && !full) meter->window = std::min(kWindowMax, 2 * meter->window);
-      meter->round_rate = std::max(meter->round_rate, rate);
-    }
+  const Round round = {.bytes = ack.bytes - meter->round_bytes, .ns = ack.at_ns - meter->round_ns};
+  if (round.bytes >= meter->window && round.ns >= std::max(kRoundNsMin, round_trip_ns)) {
+    OnRound(meter, round, round_trip_ns);
     meter->round_bytes = ack.bytes;
     meter->round_ns = ack.at_ns;
   }
-  const int64_t steady = ack.at_ns - meter->steady_ns;
-  const bool settled = !meter->growing && steady >= std::max(kSteadyNs, kSteadyRoundTrips * round_trip_ns);
+  const bool settled =
+      !meter->growing && meter->steady.size() >= kSteadyRounds && ack.at_ns - meter->steady_ns >= kSteadyNs;
   const bool out_of_bytes = meter->exhausted && meter->acknowledged == meter->sent;
   const bool out_of_time = host_->Now() >= BulkDeadline(*meter);
-  if (settled || out_of_bytes || out_of_time) return Finish(meter->query.query, {});
+  if (settled || out_of_bytes || out_of_time) return StartDrain(meter);
   SendBulk(meter);
+}
+
+void PairMeters::OnRound(Meter* meter, const Round& round, int64_t round_trip_ns) {
+  if (meter->growing) {
+    const double passes = static_cast<double>(meter->window) * 1e9 / round.rate() / static_cast<double>(round_trip_ns);
+    const bool unfilled = passes < kUnfilledRoundTrips && meter->window < kWindowMax;
+    const bool full = passes >= kFullRoundTrips && meter->window >= kWindowFillsQueues;
+    if (round.rate() > kGrowth * meter->round_rate || unfilled) {
+      meter->rounds_without_growth = 0;
+    } else if (++meter->rounds_without_growth >= kRoundsWithoutGrowth) {
+      meter->growing = false;
+    }
+    // Whoever carries the bytes may need a round to take what the window gives.
+    if (meter->rounds_without_growth == 0 && !full) meter->window = std::min(kWindowMax, 2 * meter->window);
+    meter->round_rate = std::max(meter->round_rate, round.rate());
+    // What is steady begins with the round that has shown it; if bytes or time end before, with the last that is whole.
+    meter->steady.clear();
+    meter->steady_bytes = meter->round_bytes;
+    meter->steady_ns = meter->round_ns;
+  }
+  meter->steady.push_back(round);
+}
+
+// Without the rounds in which somebody stood still, and those in which all came at once that had waited for him.
+PairMeters::Round PairMeters::SteadyPart(const Meter& meter) {
+  if (!meter.heard_ack) return {};
+  if (meter.steady.size() < kTrimmedRoundsMin) {
+    return {.bytes = meter.acknowledged - meter.steady_bytes, .ns = meter.last_ack_ns - meter.steady_ns};
+  }
+  std::vector<Round> rounds = meter.steady;
+  std::sort(rounds.begin(), rounds.end(), [](const Round& a, const Round& b) { return a.rate() < b.rate(); });
+  const size_t trimmed = std::max<size_t>(1, rounds.size() / 4);
+  Round sum;
+  for (size_t i = trimmed; i + trimmed < rounds.size(); ++i) {
+    sum.bytes += rounds[i].bytes;
+    sum.ns += rounds[i].ns;
+  }
+  return sum;
+}
+
+void PairMeters::StartDrain(Meter* meter) {
+  meter->result = SteadyPart(*meter);
+  meter->phase = Phase::kDrain;
+  if (meter->acknowledged == meter->sent) Finish(meter->query.query, {});
 }
 
 void PairMeters::OnPeerDown(Incarnation peer, const std::string& why) {
@@ -243,9 +288,10 @@ void PairMeters::Finish(uint64_t query, const FailureReport& why) {
     reply.receive_ns = Median(meter.receive_ns);
     reply.peer_send_ns = meter.peer_send_ns;
     reply.peer_receive_ns = meter.peer_receive_ns;
-    if (meter.heard_ack && meter.last_ack_ns > meter.steady_ns) {
-      reply.bulk_bytes = meter.acknowledged - meter.steady_bytes;
-      reply.bulk_ns = meter.last_ack_ns - meter.steady_ns;
+    const Round bulk = meter.phase == Phase::kDrain ? meter.result : SteadyPart(meter);
+    if (bulk.ns > 0) {
+      reply.bulk_bytes = bulk.bytes;
+      reply.bulk_ns = bulk.ns;
     }
     reply.bulk_steady = !meter.growing;
     host_->OnMeasured(reply);
@@ -263,11 +309,18 @@ bool PairMeters::Progress() {
     const auto it = meters_.find(id);
     if (it == meters_.end()) continue;
     Meter* const meter = &it->second;
-    if (now >= meter->deadline) {
+    const bool silent = now - meter->heard >= kSilence;
+    if (meter->phase == Phase::kDrain) {
+      if (silent || now >= meter->deadline) Finish(id, {});
+    } else if (now >= meter->deadline) {
       Finish(id, {Failure::kTimedOut,
                   absl::StrCat("no answer within ", absl::FormatDuration(absl::Nanoseconds(meter->query.timeout_ns)))});
     } else if (!meter->query.active) {
-      if (now - meter->heard >= kSilence) Finish(id, {});
+      if (silent) {
+        Finish(id, {});
+      } else if (meter->received > meter->told && now - meter->received_at >= kAckAfter) {
+        any |= Acknowledge(meter);  // no more comes, or could not be told before
+      }
     } else if (meter->phase == Phase::kPings && meter->pongs == 0 && now - meter->started >= kNoPong) {
       Finish(id, {Failure::kTimedOut, absl::StrCat("no answer within ", absl::FormatDuration(kNoPong))});
     } else if (meter->phase == Phase::kPings) {
@@ -276,7 +329,7 @@ bool PairMeters::Progress() {
         any = true;
       }
     } else if (now >= BulkDeadline(*meter)) {
-      Finish(id, {});  // with what has arrived
+      StartDrain(meter);  // with what has arrived
     } else {
       any |= SendBulk(meter);
     }
@@ -290,9 +343,20 @@ absl::Time PairMeters::NextDeadline() const {
     next = std::min(next, meter.deadline);
     if (!meter.query.active) {
       next = std::min(next, meter.heard + kSilence);
+      if (meter.received > meter.told) next = std::min(next, meter.received_at + kAckAfter);
       continue;
     }
-    next = std::min(next, meter.phase == Phase::kPings ? meter.pinged.back() + kPingAgain : BulkDeadline(meter));
+    switch (meter.phase) {
+      case Phase::kPings:
+        next = std::min(next, meter.pinged.back() + kPingAgain);
+        break;
+      case Phase::kBulk:
+        next = std::min(next, BulkDeadline(meter));
+        break;
+      case Phase::kDrain:
+        next = std::min(next, meter.heard + kSilence);
+        break;
+    }
   }
   return next;
 }

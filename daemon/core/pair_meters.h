@@ -35,8 +35,12 @@ class PairMeterHost {
 //
 // First pings of a few bytes, one at a time: the least round trip counts. Then bulk: as much as the window allows is
 // under way; the window doubles from round to round (a window acknowledged, at least 5 ms) until the rate
-// stops to grow, so that queues on the way hold about what the pipe itself holds, and other traffic waits no longer
-// than that. The rate is that of the rounds after.
+// stops to grow and the window takes longer to pass than a ping, so that queues on the way hold about what the pipe
+// itself holds, and other traffic waits no longer than that. The rate is that of the rounds after, without the slowest
+// and fastest quarter of them: who stands still for a moment makes one slow, and the next fast.
+//
+// It is over when all that was sent has arrived: what is still under way would share links with whatever is measured
+// next.
 //
 // Thread-compatible; `*host` outlives it. Nothing here lasts longer than the query's time-out.
 class PairMeters {
@@ -58,7 +62,12 @@ class PairMeters {
   bool empty() const { return meters_.empty(); }
 
  private:
-  enum class Phase { kPings, kBulk };
+  enum class Phase { kPings, kBulk, kDrain };
+  struct Round {
+    uint64_t bytes = 0;
+    int64_t ns = 0;
+    double rate() const { return static_cast<double>(bytes) * 1e9 / static_cast<double>(ns); }  // bytes a second
+  };
   struct Meter {
     schedule::MeasureQuery query;
     absl::Time started;
@@ -83,12 +92,14 @@ class PairMeters {
     double round_rate = 0;  // of the best before, bytes a second
     uint64_t steady_bytes = 0;
     int64_t steady_ns = 0;
+    std::vector<Round> steady;
     bool heard_ack = false;
     int64_t last_ack_ns = 0;
+    Round result;                               // once it drains
+    absl::Time heard = absl::InfiniteFuture();  // the other side; that is: not yet
     // Of the passive side.
-    absl::Time heard = absl::InfiniteFuture();  // that is: not yet
-    uint64_t received = 0, told = 0;            // bytes
-    absl::Time told_at = absl::InfinitePast();
+    uint64_t received = 0, told = 0;  // bytes
+    absl::Time received_at, told_at = absl::InfinitePast();
   };
 
   static absl::Time BulkDeadline(const Meter& meter) {
@@ -98,7 +109,12 @@ class PairMeters {
   void OnPong(Meter* meter, const MeterPong& pong, absl::Duration receive_cost);
   void StartBulk(Meter* meter);
   bool SendBulk(Meter* meter);
+  void OnBulk(Meter* meter, const MeterBulk& bulk);
+  bool Acknowledge(Meter* meter);
   void OnAck(Meter* meter, const MeterAck& ack);
+  void OnRound(Meter* meter, const Round& round, int64_t round_trip_ns);
+  static Round SteadyPart(const Meter& meter);
+  void StartDrain(Meter* meter);
   void Finish(uint64_t query, const schedule::FailureReport& why);
   bool Send(Meter* meter, const PeerMessage& message);  // false: not now; the meter may be gone
 

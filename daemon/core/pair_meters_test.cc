@@ -36,7 +36,10 @@ class PairMetersTest : public testing::Test {
       if (!send_status.ok()) return send_status;
       return test_->Carry(self_, *AsMeterMessage(message), EncodePeerMessage(message).body.size());
     }
-    void OnMeasured(const MeasureReply& reply) override { replies.push_back(reply); }
+    void OnMeasured(const MeasureReply& reply) override {
+      replies.push_back(reply);
+      bulk_left = test_->BulkUnderWay();
+    }
 
    private:
     PairMetersTest* const test_;
@@ -46,6 +49,7 @@ class PairMetersTest : public testing::Test {
     absl::Status connect_status, send_status;
     std::map<Incarnation, int> connections;
     std::vector<MeasureReply> replies;
+    uint64_t bulk_left = 0;  // under way when it answered
     PairMeters meters;
   };
   struct Carried {
@@ -54,12 +58,51 @@ class PairMetersTest : public testing::Test {
   };
 
   absl::Status Carry(Incarnation from, const MeterMessage& message, size_t bytes) {
+    if (const auto* ping = std::get_if<MeterPing>(&message)) pinged = ping->number;
+    if (const auto* bulk = std::get_if<MeterBulk>(&message)) bulk_sent += bulk->bytes;
     if (cut) return absl::OkStatus();
     absl::Time& free = free_[from];
     if (free - clock.Now() > queue) return absl::ResourceExhaustedError("full");
     free = std::max(free, clock.Now()) + absl::Seconds(static_cast<double>(bytes) / rate);
     under_way_.emplace(free + latency, Carried{from, message});
     return absl::OkStatus();
+  }
+
+  uint64_t BulkUnderWay() const {
+    uint64_t bytes = 0;
+    for (const auto& [when, carried] : under_way_) {
+      if (const auto* bulk = std::get_if<MeterBulk>(&carried.message)) bytes += bulk->bytes;
+    }
+    return bytes;
+  }
+  std::vector<MeterAck> AcksUnderWay() const {
+    std::vector<MeterAck> acks;
+    for (const auto& [when, carried] : under_way_) {
+      if (const auto* ack = std::get_if<MeterAck>(&carried.message)) acks.push_back(*ack);
+    }
+    return acks;
+  }
+
+  // A starts, and the test takes B's part: answers pings.
+  void StartAlone(absl::Duration round_trip) {
+    cut = true;
+    MeasureQuery query = Query(true);
+    query.bulk_ns_max = query.timeout_ns = 60'000'000'000;
+    a.meters.Start(query);
+    while (bulk_sent == 0) {
+      clock.AdvanceTo(clock.Now() + round_trip);
+      a.meters.OnMessage(kB, MeterPong{.query = 7, .number = pinged}, {});
+    }
+  }
+  // Acknowledges all that A sends, `took` after what it has acknowledged before.
+  void Acknowledge(absl::Duration took) {
+    while (a.meters.Progress()) continue;
+    most_under_way = std::max(most_under_way, bulk_sent - acknowledged);
+    acknowledged = bulk_sent;
+    clock.AdvanceTo(clock.Now() + took);
+    peer_time += took;
+    a.meters.OnMessage(kB, MeterAck{.query = 7, .bytes = acknowledged, .at_ns = absl::ToInt64Nanoseconds(peer_time)},
+                       {});
   }
 
   // Until `until`, or both are done.
@@ -113,6 +156,10 @@ class PairMetersTest : public testing::Test {
   double rate = 125e6;
   absl::Duration queue = absl::Milliseconds(5);
   bool cut = false;
+  uint32_t pinged = 0;     // the newest
+  uint64_t bulk_sent = 0;  // bytes
+  uint64_t acknowledged = 0, most_under_way = 0;
+  absl::Duration peer_time;
   std::map<Incarnation, absl::Time> free_;
   std::multimap<absl::Time, Carried> under_way_;
   Side a{this, kA}, b{this, kB};
@@ -159,6 +206,103 @@ TEST_F(PairMetersTest, QueuesOnTheWayHoldLittle) {
   EXPECT_TRUE(TheReply().bulk_steady);
   // The pipe holds 20 ms; the window is found by overrunning it.
   EXPECT_LT(longest, absl::Milliseconds(100));
+}
+
+TEST_F(PairMetersTest, IsOverOnlyWhenAllHasArrived) {
+  for (const double mbit : {10.0, 100.0, 1'000.0}) {
+    for (const int64_t us : {100, 20'000}) {
+      SCOPED_TRACE(testing::Message() << mbit << " Mbit/s, " << us << " us");
+      rate = mbit * 125'000;
+      latency = absl::Microseconds(us);
+      queue = absl::Seconds(10);
+      a.replies.clear();
+      StartBoth();
+      Run();
+      // What is measured next may share links with this.
+      EXPECT_EQ(a.bulk_left, 0u);
+      EXPECT_GT(TheReply().bulk_bytes, 0u);
+    }
+  }
+}
+
+TEST_F(PairMetersTest, WhatIsNotToldAtOnceIsToldSoon) {
+  b.meters.Start(Query(false));
+  const MeterBulk bulk = {.query = 7, .bytes = kMeterBulkBytes, .ack_every = 1'000'000};
+  b.meters.OnMessage(kA, bulk, {});
+  EXPECT_EQ(AcksUnderWay().size(), 1u);
+  clock.AdvanceTo(clock.Now() + absl::Microseconds(500));
+  const absl::Time arrived = clock.Now();
+  b.meters.OnMessage(kA, bulk, {});
+  EXPECT_FALSE(b.meters.Progress());
+  EXPECT_EQ(AcksUnderWay().size(), 1u) << "more may come";
+  EXPECT_EQ(b.meters.NextDeadline(), arrived + absl::Milliseconds(1));
+  clock.AdvanceTo(b.meters.NextDeadline());
+  b.send_status = absl::ResourceExhaustedError("full");
+  EXPECT_FALSE(b.meters.Progress());
+  b.send_status = absl::OkStatus();
+  EXPECT_TRUE(b.meters.Progress());
+  ASSERT_EQ(AcksUnderWay().size(), 2u);
+  EXPECT_EQ(AcksUnderWay()[1].bytes, 2u * kMeterBulkBytes);
+  EXPECT_EQ(AcksUnderWay()[1].at_ns, 500'000) << "when it came, not when it was told";
+  EXPECT_FALSE(b.meters.Progress());
+}
+
+TEST_F(PairMetersTest, ALargeWindowThatLiesInQueuesDoesNotDouble) {
+  constexpr absl::Duration kRoundTrip = absl::Milliseconds(50);
+  StartAlone(kRoundTrip);
+  // The rate doubles with the window, as with a carrier that takes its time.
+  while (a.replies.empty()) Acknowledge(1.8 * kRoundTrip);
+  EXPECT_TRUE(TheReply().bulk_steady);
+  EXPECT_GT(most_under_way, 480u * 1024);
+  EXPECT_LE(most_under_way, 512u * 1024);
+}
+
+TEST_F(PairMetersTest, ALargeWindowThatPassesSoonerDoubles) {
+  constexpr absl::Duration kRoundTrip = absl::Milliseconds(50);
+  StartAlone(kRoundTrip);
+  while (a.replies.empty()) Acknowledge(1.6 * kRoundTrip);
+  EXPECT_GT(most_under_way, 1'000u * 1024);
+}
+
+TEST_F(PairMetersTest, AWindowThatWaitsNowhereIsNotTheRate) {
+  constexpr absl::Duration kRoundTrip = absl::Milliseconds(50);
+  StartAlone(kRoundTrip);
+  // What had waited for somebody came at once, and looks twice as fast as it is: later rounds seem not to grow.
+  for (int i = 0; i < 3; ++i) Acknowledge(0.55 * kRoundTrip);
+  constexpr double kRate = 12.5e6;
+  while (a.replies.empty()) {
+    while (a.meters.Progress()) continue;
+    const double passes_s = static_cast<double>(bulk_sent - acknowledged) / kRate;
+    Acknowledge(std::max(1.1 * kRoundTrip, absl::Seconds(passes_s)));
+  }
+  const MeasureReply reply = TheReply();
+  EXPECT_TRUE(reply.bulk_steady);
+  EXPECT_NEAR(static_cast<double>(reply.bulk_bytes) * 1e9 / static_cast<double>(reply.bulk_ns), kRate, 0.05 * kRate);
+}
+
+TEST_F(PairMetersTest, WhoStandsStillForAMomentIsForgiven) {
+  constexpr double kRate = 12.5e6;
+  for (const int64_t still_ms : {0, 20, 100}) {
+    SCOPED_TRACE(testing::Message() << still_ms << " ms");
+    a.replies.clear();
+    bulk_sent = acknowledged = 0;
+    peer_time = absl::ZeroDuration();
+    StartAlone(absl::Milliseconds(1));
+    bool stood = false;
+    while (a.replies.empty()) {
+      while (a.meters.Progress()) continue;
+      absl::Duration took = absl::Seconds(static_cast<double>(bulk_sent - acknowledged) / kRate);
+      if (!stood && peer_time > absl::Milliseconds(50)) {
+        took += absl::Milliseconds(still_ms);
+        stood = true;
+      }
+      Acknowledge(took);
+    }
+    EXPECT_TRUE(stood);
+    const MeasureReply reply = TheReply();
+    EXPECT_TRUE(reply.bulk_steady);
+    EXPECT_NEAR(static_cast<double>(reply.bulk_bytes) * 1e9 / static_cast<double>(reply.bulk_ns), kRate, 0.02 * kRate);
+  }
 }
 
 TEST_F(PairMetersTest, BytesAndTimeAreBounded) {
@@ -227,6 +371,7 @@ TEST_F(PairMetersTest, ACutInTheMiddleOfTheBulkEndsItToo) {
   Run();
   EXPECT_TRUE(a.meters.empty() && b.meters.empty());
   EXPECT_GE(TheReply().pings, 3u);
+  EXPECT_GT(TheReply().bulk_bytes, 0u) << "what came before the cut counts";
 }
 
 TEST_F(PairMetersTest, APeerThatIsGoneEndsIt) {
