@@ -14,6 +14,7 @@
 #include "planner/candidates.h"
 #include "planner/choose.h"
 #include "planner/drawing.h"
+#include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/structure_table.h"
 
@@ -67,11 +68,6 @@ struct Wanted {
   std::vector<Candidate> candidates;
 };
 
-// The largest message of the class, from rank 0, in bytes.
-schedule::CallArguments LargestCall(Collective collective, const SizeClass& size_class) {
-  return {.collective = collective, .count = size_class.bytes_max};
-}
-
 // The cheapest trees of each collective and class, which the others are priced with, too, so that they can share edges.
 // A tree by cost is made for one collective and message; another may be as good with it as with its own.
 absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamShape& shape, const TeamCosts& costs,
@@ -93,7 +89,7 @@ absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamSh
       if (!has) which.push_back(winner);
     }
     if (which.empty()) continue;
-    const schedule::CallArguments arguments = LargestCall(item.collective, item.size_class);
+    const schedule::CallArguments arguments = TypicalCall(item.collective, item.size_class);
     ASSIGN_OR_RETURN(
         const std::vector<Candidate> priced,
         PriceCandidates(table.structures(), which,
@@ -127,10 +123,10 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
       item.segment_sizes = ruling.segment_bytes.has_value() ? std::vector<uint32_t>{*ruling.segment_bytes}
                                                             : SegmentSizes(size_class.bytes_max);
       // With a forced algorithm nothing else is compared.
-      ASSIGN_OR_RETURN(const std::vector<uint32_t> which,
-                       item.forced ? table.Named(ruling.algorithm, collective, size_class.bytes_max)
-                                   : table.Candidates(collective, size_class.bytes_max));
-      const schedule::CallArguments arguments = LargestCall(collective, size_class);
+      ASSIGN_OR_RETURN(const std::vector<uint32_t> which, item.forced
+                                                              ? table.Named(ruling.algorithm, collective, size_class)
+                                                              : table.Candidates(collective, size_class));
+      const schedule::CallArguments arguments = TypicalCall(collective, size_class);
       ASSIGN_OR_RETURN(item.candidates,
                        PriceCandidates(table.structures(), which,
                                        {shape, costs, arguments, size_class.bytes_max, item.segment_sizes}, nullptr));
@@ -229,8 +225,9 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
   // Costs beyond what can be counted have no bound but this.
   explanation.lower_bound_ns = CallLowerBoundNs(costs, shape, arguments).value_or(0);
   StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/true);
-  ASSIGN_OR_RETURN(const std::vector<uint32_t> which, table.Candidates(plan.collective, plan.bytes_max));
-  const Ruling ruling = RulingFor(options_.rules, plan.collective, {plan.bytes_min, plan.bytes_max}, shape.size());
+  const SizeClass size_class = {plan.bytes_min, plan.bytes_max};
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> which, table.Candidates(plan.collective, size_class));
+  const Ruling ruling = RulingFor(options_.rules, plan.collective, size_class, shape.size());
   std::vector<Candidate> every;
   RETURN_IF_ERROR(PriceCandidates(table.structures(), which,
                                   {shape, costs, arguments, plan.bytes_max, SegmentSizes(plan.bytes_max)}, &every)

@@ -13,15 +13,9 @@
 #include "absl/types/span.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
+#include "planner/size_class.h"
 
 namespace copse::planner {
-
-// Bytes, inclusive.
-struct SizeClass {
-  uint64_t bytes_min = 0;
-  uint64_t bytes_max = 0;
-  friend bool operator==(const SizeClass&, const SizeClass&) = default;
-};
 
 inline constexpr uint32_t kRanksMax = 1u << 20;
 inline constexpr size_t kRulesMax = 128;

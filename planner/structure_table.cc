@@ -77,10 +77,12 @@ StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, std:
       all_(all),
       order_(OrderByTopology(*costs, first_node)) {}
 
-std::vector<StructureTable::Purpose> StructureTable::PurposesOf(Collective collective, uint64_t bytes_max) const {
+std::vector<StructureTable::Purpose> StructureTable::PurposesOf(Collective collective,
+                                                                const SizeClass& size_class) const {
   if (costs_->node_count() > kThoroughNodesMax) return {{Collective::kBcast, kManyNodesBytes}};
-  std::vector<Purpose> purposes = {{collective, bytes_max}};
-  if (bytes_max > schedule::kSegmentBytesMax) purposes.push_back({collective, schedule::kSegmentBytesMax});
+  const uint64_t typical = TypicalBytes(size_class);
+  std::vector<Purpose> purposes = {{collective, typical}};
+  if (typical > schedule::kSegmentBytesMax) purposes.push_back({collective, schedule::kSegmentBytesMax});
   return purposes;
 }
 
@@ -140,9 +142,9 @@ absl::StatusOr<uint32_t> StructureTable::ByCost(std::string_view algorithm, cons
   return static_cast<uint32_t>(structures_.size() - 1);
 }
 
-absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective collective, uint64_t bytes_max) {
+absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective collective, const SizeClass& size_class) {
   const uint32_t n = costs_->node_count();
-  const bool is_cut = bytes_max > schedule::kSegmentBytesMax;
+  const bool is_cut = TypicalBytes(size_class) > schedule::kSegmentBytesMax;
   std::vector<uint32_t> found;
   const auto add = [&](uint32_t index) {
     if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // "flat", of many nodes
@@ -158,12 +160,12 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition("chain"));
     add(index);
   }
-  for (const Purpose& purpose : PurposesOf(collective, bytes_max)) {
+  for (const Purpose& purpose : PurposesOf(collective, size_class)) {
     // Where costs are beyond what the algorithms can count, trees by position must do.
     if (!Prepare(purpose).ok()) continue;
     std::vector<std::string> names = {"mgo", "best"};
     if (all_) names = NamesOfAll(n);
-    if (is_cut && purpose.bytes < bytes_max && n <= kPipelineNodesMax) {
+    if (is_cut && purpose.bytes == schedule::kSegmentBytesMax && n <= kPipelineNodesMax) {
       for (const char* name : {"pipeline-1", "pipeline-2", "pipeline-3"}) names.emplace_back(name);
     }
     for (const uint32_t root : RootsFor(purpose)) {
@@ -181,7 +183,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
 }
 
 absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view algorithm, Collective collective,
-                                                            uint64_t bytes_max) {
+                                                            const SizeClass& size_class) {
   std::vector<uint32_t> found;
   const auto check = [&](uint32_t index) -> absl::Status {
     const uint32_t most = MostNeighbours(structures_[index]);
@@ -196,7 +198,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
     RETURN_IF_ERROR(check(index));
     return std::vector<uint32_t>{index};
   }
-  for (const Purpose& purpose : PurposesOf(collective, bytes_max)) {
+  for (const Purpose& purpose : PurposesOf(collective, size_class)) {
     RETURN_IF_ERROR(Prepare(purpose));
     for (const uint32_t root : RootsFor(purpose)) {
       ASSIGN_OR_RETURN(const uint32_t index, ByCost(algorithm, purpose, root));

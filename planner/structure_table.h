@@ -16,6 +16,7 @@
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/tree.h"
 #include "planner/schedule/collective.h"
+#include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
 
@@ -27,7 +28,8 @@ namespace copse::planner {
 // - bcast: one-to-many trees from the team's first node; reduce: many-to-one trees to it;
 // - barrier and allreduce: trees that are good in both directions, from the first node and from the node that is
 //   nearest to all, since these calls have no root; and an exchange between the parts of the cluster;
-// - messages that are cut into segments: trees made for the whole message, trees made for one segment, and trees of few
+// - messages that are cut into segments: trees made for the whole message (size_class.h says which), trees made for one
+// segment, and trees of few
 //   children (chain, pipeline-K).
 //
 // Thread-compatible. The costs must outlive it.
@@ -37,14 +39,14 @@ class StructureTable {
   // that there are, for people to compare; else MGO's and `best`, which has looked at the others.
   StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all = false);
 
-  // Indices of what is worth comparing for calls of up to `bytes_max`; trees that are equal once, under the first name.
+  // Indices of what is worth comparing for calls of the class; trees that are equal once, under the first name.
   // Above kThoroughNodesMax nodes trees by cost are made for one direction and message only, and serve all.
-  absl::StatusOr<std::vector<uint32_t>> Candidates(schedule::Collective collective, uint64_t bytes_max);
+  absl::StatusOr<std::vector<uint32_t>> Candidates(schedule::Collective collective, const SizeClass& size_class);
 
   // Indices of all structures that `algorithm` has for such calls: at least one.
   // Errors: INVALID_ARGUMENT as BuildStructure and BuildByCost, or if it cannot carry the collective.
   absl::StatusOr<std::vector<uint32_t>> Named(std::string_view algorithm, schedule::Collective collective,
-                                              uint64_t bytes_max);
+                                              const SizeClass& size_class);
 
   const std::vector<Structure>& structures() const { return structures_; }
 
@@ -55,7 +57,7 @@ class StructureTable {
     uint64_t bytes;
     friend bool operator==(const Purpose&, const Purpose&) = default;
   };
-  std::vector<Purpose> PurposesOf(schedule::Collective collective, uint64_t bytes_max) const;
+  std::vector<Purpose> PurposesOf(schedule::Collective collective, const SizeClass& size_class) const;
   // Makes `message_costs_` and `centre_` those of the purpose.
   absl::Status Prepare(const Purpose& purpose);
   std::vector<uint32_t> RootsFor(const Purpose& purpose) const;

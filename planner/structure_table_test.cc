@@ -50,13 +50,13 @@ TEST(StructureTableTest, NoNodeHasMoreNeighboursThanThePlansThatPass) {
   const Cluster cluster = Sites(schedule::kNeighboursMax + 2);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
   StructureTable table(&*costs, 0, {2, 4});
-  const auto found = table.Candidates(Collective::kBcast, 120);
+  const auto found = table.Candidates(Collective::kBcast, {0, 120});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_THAT(NamesOf(table, *found), Not(Contains("flat")));
   EXPECT_THAT(NamesOf(table, *found), Contains("binomial"));
   EXPECT_THAT(NamesOf(table, *found), Contains("best"));
   for (const char* name : {"flat", "ft"}) {
-    EXPECT_THAT(std::string(table.Named(name, Collective::kBcast, 120).status().message()),
+    EXPECT_THAT(std::string(table.Named(name, Collective::kBcast, {0, 120}).status().message()),
                 HasSubstr("too many neighbours (neighbours=4097, limit=4096)"));
   }
 }
@@ -65,7 +65,8 @@ TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
   const Cluster cluster = Sites(13);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
   StructureTable table(&*costs, 0, {2, 4});
-  const auto shorts = table.Candidates(Collective::kBcast, 120), longs = table.Candidates(Collective::kBcast, 65'536);
+  const auto shorts = table.Candidates(Collective::kBcast, {0, 120}),
+             longs = table.Candidates(Collective::kBcast, {8'193, 65'536});
   ASSERT_TRUE(shorts.ok() && longs.ok());
   EXPECT_THAT(NamesOf(table, *shorts), Contains("flat"));
   EXPECT_THAT(NamesOf(table, *shorts), Contains("mgo"));
@@ -81,7 +82,7 @@ TEST(StructureTableTest, TreesByCostAreAmongTheCandidates) {
   }
   // Asked again, nothing is built again.
   const size_t before = table.structures().size();
-  EXPECT_EQ(*table.Candidates(Collective::kBcast, 65'536), *longs);
+  EXPECT_EQ(*table.Candidates(Collective::kBcast, {8'193, 65'536}), *longs);
   EXPECT_EQ(table.structures().size(), before);
 }
 
@@ -91,7 +92,7 @@ TEST(StructureTableTest, CallsWithoutARootMayGrowFromTheMiddle) {
   StructureTable table(&*costs, 0, {});
   const auto roots = [&](Collective collective) {
     std::set<uint32_t> result;
-    const auto which = table.Candidates(collective, 0);
+    const auto which = table.Candidates(collective, {0, 0});
     EXPECT_TRUE(which.ok()) << which.status();
     for (const uint32_t i : *which) result.insert(table.structures()[i].root_node);
     return result;
@@ -108,11 +109,11 @@ TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
   StructureTable table(&*costs, 0, {2});
   for (int c = 0; c < schedule::kCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
-    const auto which = table.Candidates(collective, 0);
+    const auto which = table.Candidates(collective, {0, 0});
     ASSERT_TRUE(which.ok()) << which.status();
     const auto names = NamesOf(table, *which);
     EXPECT_EQ(std::count(names.begin(), names.end(), "hierarchical"), schedule::HasRoot(collective) ? 0 : 1);
-    const auto named = table.Named("hierarchical", collective, 0);
+    const auto named = table.Named("hierarchical", collective, {0, 0});
     EXPECT_EQ(named.ok(), !schedule::HasRoot(collective)) << named.status();
     EXPECT_EQ(named.ok() ? named->size() : 1, 1u);
   }
@@ -126,15 +127,17 @@ TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
                            "fnf",  "fef-latency", "fef-cost", "fcef",      "fcef-bhat",  "la",        "la-bhat",
                            "mgo",  "mgo-jackson", "optimal",  "best",      "pipeline-1", "pipeline-4"}) {
     for (int c = 0; c < schedule::kCollectiveCount; ++c) {
-      const auto which = table.Named(name, static_cast<Collective>(c), c == 0 ? 0 : 65'536);
+      const auto which =
+          table.Named(name, static_cast<Collective>(c), c == 0 ? SizeClass{0, 0} : SizeClass{8'193, 65'536});
       ASSERT_TRUE(which.ok()) << which.status();
       ASSERT_FALSE(which->empty());
       for (const uint32_t i : *which) EXPECT_EQ(table.structures()[i].algorithm, name);
     }
   }
   const auto message = [](const auto& result) { return std::string(result.status().message()); };
-  EXPECT_THAT(message(table.Named("bush", Collective::kBcast, 8)), HasSubstr("algorithm: unknown (name=bush, known="));
-  EXPECT_THAT(message(table.Named("dissemination", Collective::kBcast, 8)),
+  EXPECT_THAT(message(table.Named("bush", Collective::kBcast, {0, 8})),
+              HasSubstr("algorithm: unknown (name=bush, known="));
+  EXPECT_THAT(message(table.Named("dissemination", Collective::kBcast, {0, 8})),
               HasSubstr("dissemination: cannot carry it (collective=bcast)"));
 }
 
@@ -142,14 +145,14 @@ TEST(StructureTableTest, ThousandsOfNodesHaveFewTreesForAll) {
   const Cluster cluster = Sites(2'100);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
   StructureTable table(&*costs, 0, {2, 4, 8, 16});
-  const auto barrier = table.Candidates(Collective::kBarrier, 0);
+  const auto barrier = table.Candidates(Collective::kBarrier, {0, 0});
   ASSERT_TRUE(barrier.ok()) << barrier.status();
   const size_t built = table.structures().size();
-  ASSERT_TRUE(table.Candidates(Collective::kReduce, 65'536).ok());
+  ASSERT_TRUE(table.Candidates(Collective::kReduce, {8'193, 65'536}).ok());
   EXPECT_EQ(table.structures().size(), built);
-  EXPECT_THAT(std::string(table.Named("la", Collective::kBcast, 8).status().message()),
+  EXPECT_THAT(std::string(table.Named("la", Collective::kBcast, {0, 8}).status().message()),
               HasSubstr("la: too many nodes for it (nodes=2100, limit=2000)"));
-  EXPECT_TRUE(table.Named("best", Collective::kBcast, 8).ok());
+  EXPECT_TRUE(table.Named("best", Collective::kBcast, {0, 8}).ok());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/string_view.h"
 #include "planner/cost_model.h"
 #include "planner/schedule/plan.h"
+#include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
 
@@ -235,7 +236,7 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, plain, plain.costs()));
   const PriceOptions price_options = {.critical_path = false, .post_ns = {}};
   for (schedule::Plan& plan : plans) {
-    const schedule::CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
+    const schedule::CallArguments arguments = TypicalCall(plan);
     ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, arguments, price_options));
     plan.predicted_us = static_cast<double>(prediction.total_ns) / 1000;
   }
@@ -251,11 +252,11 @@ absl::StatusOr<double> ClusterPlanMaker::GainOfReplanning(const schedule::TeamLa
   const PriceOptions options = {.critical_path = false, .post_ns = {}};
   double gain = 1;
   for (const schedule::Plan& old : plans) {
-    const schedule::CallArguments arguments{.collective = old.collective, .count = old.bytes_max};
+    const schedule::CallArguments arguments = TypicalCall(old);
     ASSIGN_OR_RETURN(const Prediction before, Price(old, layout.shape, costs, arguments, options));
     for (const schedule::Plan& plan : fresh) {
-      if (plan.collective != old.collective || plan.bytes_min > old.bytes_max || plan.bytes_max < old.bytes_max)
-        continue;
+      if (plan.collective != old.collective) continue;
+      if (arguments.bytes() < plan.bytes_min || plan.bytes_max < arguments.bytes()) continue;
       ASSIGN_OR_RETURN(const Prediction after, Price(plan, layout.shape, costs, arguments, options));
       if (after.total_ns > 0) {
         gain = std::max(gain, static_cast<double>(before.total_ns) / static_cast<double>(after.total_ns));
@@ -269,7 +270,7 @@ absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const sch
                                                                        const schedule::Plan& plan) {
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
-  const schedule::CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
+  const schedule::CallArguments arguments = TypicalCall(plan);
   // Rules of today may be impossible for the team; then there is nothing to compare with.
   const absl::StatusOr<std::vector<schedule::Plan>> now = MakePlans(layout, {});
   PlannerOptions planner_options;
@@ -289,8 +290,7 @@ absl::StatusOr<std::vector<std::string>> ClusterPlanMaker::CriticalPath(const sc
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, topology, topology.costs()));
-  ASSIGN_OR_RETURN(const Prediction prediction,
-                   Price(plan, layout.shape, costs, {.collective = plan.collective, .count = plan.bytes_max}));
+  ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, TypicalCall(plan)));
   return NodesOf(prediction.critical_path, names);
 }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The messages that one plan serves, and the one among them that it is made for.
+#ifndef COPSE_PLANNER_SIZE_CLASS_H_
+#define COPSE_PLANNER_SIZE_CLASS_H_
+
+#include <cstdint>
+
+#include "planner/schedule/collective.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::planner {
+
+// Bytes, inclusive.
+struct SizeClass {
+  uint64_t bytes_min = 0;
+  uint64_t bytes_max = 0;
+  friend bool operator==(const SizeClass&, const SizeClass&) = default;
+};
+
+// The message that stands for the class, in bytes: its geometric middle, rounded down; a class that begins at 0 counts
+// from 1. The largest would have most of the class served by a tree that avoids sending twice what is cheap to send.
+uint64_t TypicalBytes(const SizeClass& size_class);
+
+// The call that plans of the class are made for, priced for, compared by and explained by: of TypicalBytes, from rank
+// 0.
+schedule::CallArguments TypicalCall(schedule::Collective collective, const SizeClass& size_class);
+schedule::CallArguments TypicalCall(const schedule::Plan& plan);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_SIZE_CLASS_H_
