@@ -14,6 +14,11 @@ namespace {
 
 // A level adds at least this part to the paths across it.
 constexpr double kGapShare = 0.05;
+// Or this, and so many times what the tree that has all of them misses the measurements by: then they agree on it.
+constexpr double kSureGapShare = 0.01;
+constexpr double kSureGapMisses = 8;
+// Any tree of fewer nodes fits whatever is measured.
+constexpr uint32_t kSureNodesMin = 6;
 // And so many times what measurements of one pair lie apart.
 constexpr double kGapSpreads = 2;
 
@@ -93,6 +98,7 @@ class Search {
         graph_(JoinNeighbours(distance_)) {}
 
   absl::StatusOr<topology::Topology> Find() {
+    miss_ns_ = Miss();
     while (MergeLeast()) {
     }
     return Rooted(Middle());
@@ -114,6 +120,19 @@ class Search {
     return side;
   }
 
+  // By how much the graph misses measurements: root mean square, over what its links leave free.
+  double Miss() const {
+    if (leaves_ < kSureNodesMin) return INFINITY;
+    double squares = 0;
+    std::vector<uint32_t> previous;
+    for (uint32_t i = 0; i < leaves_; ++i) {
+      const std::vector<double> far = DistancesFrom(i, &previous);
+      for (uint32_t j = 0; j < i; ++j) squares += (distance_[i][j] - far[j]) * (distance_[i][j] - far[j]);
+    }
+    const double pairs = leaves_ * (leaves_ - 1) / 2.0, links = 2.0 * leaves_ - 3;
+    return std::sqrt(squares / (pairs - links));
+  }
+
   double ShortestAcross(uint32_t a, uint32_t b) const {
     const std::vector<bool> side = Side(a, b);
     double shortest = INFINITY;
@@ -132,7 +151,9 @@ class Search {
     for (uint32_t a = leaves_; a < graph_.size(); ++a) {
       for (const Link& link : graph_[a]) {
         if (link.to < leaves_ || link.to < a) continue;
-        const double needed = std::max(kGapShare * ShortestAcross(a, link.to), kGapSpreads * spread_ns_);
+        const double shortest = ShortestAcross(a, link.to);
+        const double sure = std::max(kSureGapShare * shortest, kSureGapMisses * miss_ns_);
+        const double needed = std::max(std::min(kGapShare * shortest, sure), kGapSpreads * spread_ns_);
         const double share = needed > 0 ? link.latency_ns / needed : link.latency_ns > 0 ? 2 : 0;
         if (share < least) least = share, keep = a, drop = link.to;
       }
@@ -231,6 +252,7 @@ class Search {
   const std::vector<std::vector<double>> distance_;
   const double spread_ns_;
   Graph graph_;
+  double miss_ns_ = 0;
 };
 
 // The sets of nodes that links between switches part from the rest: of each, the side without the first node by name.

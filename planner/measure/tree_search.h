@@ -25,9 +25,10 @@ inline constexpr uint32_t kSearchNodesMax = 512;
 //
 // Neighbours are joined by Saitou and Nei's method, which finds every tree from exact distances, whether or not its
 // leaves are equally deep. Then levels are found by gaps: a link between switches that adds less than a twentieth to
-// every path across it, or less than twice the measurements' spread, is no level, and its ends become one switch. The
-// root is the switch nearest to the middle of the longest path; it is named "core", the others "sw1", "sw2", ... in the
-// order of a walk from it. A switch of the cluster that only passes on (two links) cannot be seen.
+// every path across it (where measurements agree on it, a hundredth: it is eight times what the tree misses them by),
+// or less than twice the measurements' spread, is no level, and its ends become one switch. The root is the switch
+// nearest to the middle of the longest path; it is named "core", the others "sw1", "sw2", ... in the order of a walk
+// from it. A switch of the cluster that only passes on (two links) cannot be seen.
 //
 // Output:  figures of links are the method's own, a first guess: fit the tree for better ones. Nodes keep their order.
 //          Other figures are FlatCosts'.

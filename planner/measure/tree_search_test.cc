@@ -26,7 +26,7 @@ std::vector<NodePair> All(size_t count) {
   return AllPairs(nodes);
 }
 
-// Of random trees, those whose levels are all more than a twentieth of what crosses them.
+// Of random trees, those whose levels are all more than a hundredth of what crosses them.
 TEST(FindTreeTest, ExactMeasurementsGiveTheTree) {
   int recovered = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
@@ -36,7 +36,7 @@ TEST(FindTreeTest, ExactMeasurementsGiveTheTree) {
     ASSERT_TRUE(found.ok()) << found.status();
     recovered += SameTree(*found, truth);
   }
-  EXPECT_GE(recovered, 190);  // the others have links of 100 us on paths of 10 ms and more
+  EXPECT_GE(recovered, 198);  // others may have links of 100 us on paths of 10 ms and more
 }
 
 // Three sites of two racks of two nodes, one way 0.2, 1 and 10 ms.
@@ -74,6 +74,59 @@ TEST(FindTreeTest, NoiseMakesNoLevelsAndHidesNone) {
     ASSERT_TRUE(fit.ok());
     EXPECT_LT(fit->latency_error_ns, 30'000);
   }
+}
+
+// Four sites of three nodes, two of them on a link that takes `level_ns`: 10 ms between two sites.
+topology::Topology CloserSites(int64_t level_ns) {
+  std::vector<topology::Switch> switches = {
+      {.name = "wan"}, {.name = "pair", .parent = 0, .latency_ns = level_ns, .bandwidth_bytes_per_s = 125'000'000}};
+  std::vector<topology::Node> nodes;
+  for (uint32_t site = 0; site < 4; ++site) {
+    const auto s = static_cast<uint32_t>(switches.size());
+    switches.push_back({.name = "site" + std::to_string(site),
+                        .parent = site < 2 ? 1u : 0u,
+                        .latency_ns = 4'900'000,
+                        .bandwidth_bytes_per_s = 125'000'000});
+    for (int node = 0; node < 3; ++node) {
+      nodes.push_back({.name = "n" + std::to_string(nodes.size()),
+                       .parent = s,
+                       .overhead_ns = 1'000,
+                       .latency_ns = 100'000,
+                       .bandwidth_bytes_per_s = 125'000'000});
+    }
+  }
+  return *topology::Topology::Create(switches, nodes);
+}
+
+TEST(FindTreeTest, SmallLevelsAreFoundWhereMeasurementsAgree) {
+  const topology::Topology truth = CloserSites(300'000);  // 3 %
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Prng prng(seed);
+    const auto found = FindTree(Names(truth), Measure(truth, All(12), 40'000, 0, &prng));
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_TRUE(SameTree(*found, truth)) << "seed " << seed;
+  }
+}
+
+TEST(FindTreeTest, SmallLevelsAreNoneWhereMeasurementsDoNotAgree) {
+  const topology::Topology truth = CloserSites(1);
+  int levels = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Prng prng(seed);
+    std::vector<PairMeasurement> measured = Measure(truth, All(12), 0, 0, &prng);
+    // Routes between two sites take up to 6 % more than the tree lets expect, however often they are measured.
+    int64_t detour_ns[4][4];
+    for (auto& row : detour_ns) {
+      for (int64_t& detour : row) detour = static_cast<int64_t>(prng.Below(600'000));
+    }
+    for (PairMeasurement& m : measured) {
+      if (m.latency_ns > 5'000'000) m.latency_ns += detour_ns[m.pair.a / 3][m.pair.b / 3];
+    }
+    const auto found = FindTree(Names(truth), measured);
+    ASSERT_TRUE(found.ok()) << found.status();
+    levels += found->switches().size() != 5;
+  }
+  EXPECT_LE(levels, 20);  // by chance a tree fits some of them
 }
 
 TEST(FindTreeTest, NodesOfOneSwitchStayOnOneSwitch) {
