@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "bench/alu.h"
 #include "bench/bench.h"
 #include "bench/fabric.h"
 #include "bench/hetero.h"
@@ -34,6 +35,7 @@ namespace {
 
 // tools/bench --list reads these lines too.
 const Bench kBenches[] = {
+    {"alu", "how fast every operation on every type combines 64 KiB, beside copying them", RunAlu},
     {"fabric", "what the emulated network carries, and how punctually", RunFabric},
     {"hetero", "collectives over three sites, beside MPI libraries and trees that go by rank number", RunHetero},
     {"hop", "what one step costs: a local call, a packet in the engine, a packet beside one of UCX alone", RunHop},

@@ -13,6 +13,7 @@ is bench/report_template.md; what stands there in double braces is filled in:
     {{compare BENCH}}       a table, one cell a line, the systems beside each other
     {{means CASE}}          a table of mgo-table's mean times, an algorithm a line, numbers of nodes beside each other
     {{improvements}}        a table of what mgo-table's MGO is beside the others, a case a column
+    {{rates}}               a table of alu's rates, a type a line, operations beside each other
     {{plot NAME}}           a picture: latency_idle, latency_busy, ratios, mgo_means, mgo_scatter,
                             mgo_improvements
 
@@ -160,6 +161,27 @@ def compare(rows):
         lines.append(line + [notes.get(cell, "")])
     return table(["case", "nodes x ranks", "algorithm", "unit", *systems, *[f"copse / {peer}" for peer in peers], "note"],
                  lines)
+
+
+def rates(rows):
+    """Medians of copse, by type and operation, and the range of memcpy's beside them."""
+    by_type = {}
+    operations = []
+    for row in rows:
+        if row["bench"] != "alu" or "peer" in row:
+            continue
+        type_name, operation = row["case"].split(" ")
+        of_type = by_type.setdefault(type_name, {})
+        of_type.setdefault(row["system"], {})[operation] = row["median"]
+        if operation not in operations:
+            operations.append(operation)
+    lines = []
+    for type_name, of_type in by_type.items():
+        copies = of_type.get("memcpy", {}).values()
+        copied = [figure(bound) for bound in (min(copies), max(copies))] if copies else []
+        lines.append([type_name] + [figure(of_type["copse"][o]) if o in of_type["copse"] else "" for o in operations] +
+                     [" to ".join(dict.fromkeys(copied))])
+    return table(["type", *operations, "memcpy beside them"], lines)
 
 
 # What mgo-table's algorithms are called, by algorithm and what they count while they choose.
@@ -468,6 +490,8 @@ def generate(rows, template):
             return targets(rows)
         if words == ["improvements"]:
             return improvements(rows)
+        if words == ["rates"]:
+            return rates(rows)
         if words[:1] == ["means"]:
             return means(rows, " ".join(words[1:]))
         if len(words) == 2 and words[0] == "plot":

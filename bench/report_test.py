@@ -79,6 +79,21 @@ class ReportTest(unittest.TestCase):
             page.split("\n")[2], "| allreduce 48 B, idle | 8 x 1 | flat | us | 100 (90 to 1,234) | 200 (90 to 1,234) | "
             "unfinished | 0.5 (0.4 to 0.6) (at most 1.2: met) | unfinished | 5 runs |")
 
+    def test_rates_stand_in_a_matrix(self):
+
+        def rate(case, median, **more):
+            return row(bench="alu", case=case, metric="rate", unit="GB/s", median=median, **more)
+
+        page = self.page([
+            rate("int8 sum", 20), rate("int8 sum", 30, system="memcpy"),
+            rate("int8 max", 21), rate("int8 max", 32, system="memcpy"),
+            ratio(bench="alu", case="int8 max", peer="memcpy"),
+            rate("byte max", 25), rate("byte max", 31, system="memcpy"),
+        ], "{{rates}}")
+        self.assertEqual(page.strip().split("\n"), [
+            "| type | sum | max | memcpy beside them |", "| --- | --- | --- | --- |",
+            "| int8 | 20 | 21 | 30 to 32 |", "| byte |  | 25 | 31 |"])
+
     def test_targets_say_what_was_met(self):
         page = self.page([
             ratio(target=0.4, met=False), row(),

@@ -2,14 +2,13 @@
 
 #include "client/arguments.h"
 
+#include "base/element_types.h"
 #include "client/error.h"
 
 namespace copse::client {
 namespace {
 
 constexpr int kCollectiveCount = 4;
-constexpr int kDatatypeCount = 10;
-constexpr int kOpCount = 10;
 
 struct Traits {
   const char* name;
@@ -24,8 +23,7 @@ constexpr Traits kTraits[kCollectiveCount] = {
     {"allreduce", true, true, false},
 };
 
-bool IsFloating(copse_datatype_t type) { return type == COPSE_DT_FLOAT || type == COPSE_DT_DOUBLE; }
-bool IsBitwise(copse_op_t op) { return op == COPSE_OP_BAND || op == COPSE_OP_BOR || op == COPSE_OP_BXOR; }
+static_assert(COPSE_DT_SHORT_INT == kElementTypeCount - 1 && COPSE_OP_MAXLOC == kElementOpCount - 1);
 
 bool Overlap(const void* a, const void* b, uint64_t bytes) {
   const auto first = reinterpret_cast<uintptr_t>(a);
@@ -82,8 +80,7 @@ const char* CollectiveName(copse_collective_t collective) {
 }
 
 uint32_t DatatypeBytes(copse_datatype_t type) {
-  constexpr uint32_t kBytes[kDatatypeCount] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
-  return type >= 0 && type < kDatatypeCount ? kBytes[type] : 0;
+  return type >= 0 && type < kElementTypeCount ? kElementTypes[type].bytes : 0;
 }
 
 copse_status_t PlanCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,
@@ -109,7 +106,7 @@ copse_status_t PlanCall(const copse_coll_args_t& args, uint32_t rank, uint32_t s
     const uint32_t type_bytes = DatatypeBytes(args.type);
     if (type_bytes == 0) {
       return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown datatype (type=%d, limit=%d)", static_cast<int>(args.type),
-                  kDatatypeCount - 1);
+                  kElementTypeCount - 1);
     }
     if (args.count > message_bytes_max / type_bytes) {
       return Fail(COPSE_ERR_NOT_SUPPORTED, "the message is too long (count=%llu, type_bytes=%u, limit=%llu bytes)",
@@ -121,13 +118,13 @@ copse_status_t PlanCall(const copse_coll_args_t& args, uint32_t rank, uint32_t s
     result.bytes = args.count * type_bytes;
   }
   if (traits.has_op) {
-    if (args.op < 0 || args.op >= kOpCount) {
+    if (args.op < 0 || args.op >= kElementOpCount) {
       return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown operation (op=%d, limit=%d)", static_cast<int>(args.op),
-                  kOpCount - 1);
+                  kElementOpCount - 1);
     }
-    if (IsBitwise(args.op) && IsFloating(args.type)) {
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "bitwise operations are not defined on floating point (op=%d, type=%d)",
-                  static_cast<int>(args.op), static_cast<int>(args.type));
+    if (!IsDefined(static_cast<ElementOp>(args.op), static_cast<ElementType>(args.type))) {
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the operation is not defined on the type (op=%s, type=%s)",
+                  kElementOpNames[args.op].data(), kElementTypes[args.type].name.data());
     }
     result.op = args.op;
   }

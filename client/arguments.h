@@ -25,8 +25,8 @@ struct CallPlan {
 const char* CollectiveName(copse_collective_t collective);
 
 // What rank `rank` of `size` does for `args`.
-// Errors: INVALID_ARGUMENT (unknown values, root, null or overlapping buffers, bitwise operation on floating point);
-// NOT_SUPPORTED if the message is longer than `message_bytes_max`.
+// Errors: INVALID_ARGUMENT (unknown values, root, null or overlapping buffers, an operation that is not defined on the
+// type); NOT_SUPPORTED if the message is longer than `message_bytes_max`.
 copse_status_t PlanCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,
                         CallPlan* plan);
 

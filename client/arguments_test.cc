@@ -143,14 +143,14 @@ TEST_F(PlanCallTest, RootMustBeAMember) {
 
 TEST_F(PlanCallTest, UnknownValuesAreRefused) {
   copse_coll_args_t args = Allreduce();
-  for (const int value : {-1, 10, 1 << 30}) {
+  for (const int value : {-1, 20, 1 << 30}) {
     args.type = static_cast<copse_datatype_t>(value);
-    ExpectError(args, COPSE_ERR_INVALID_ARGUMENT, "unknown datatype (type=" + std::to_string(value) + ", limit=9)");
+    ExpectError(args, COPSE_ERR_INVALID_ARGUMENT, "unknown datatype (type=" + std::to_string(value) + ", limit=19)");
   }
   args = Allreduce();
-  for (const int value : {-1, 10}) {
+  for (const int value : {-1, 12}) {
     args.op = static_cast<copse_op_t>(value);
-    ExpectError(args, COPSE_ERR_INVALID_ARGUMENT, "unknown operation (op=" + std::to_string(value) + ", limit=9)");
+    ExpectError(args, COPSE_ERR_INVALID_ARGUMENT, "unknown operation (op=" + std::to_string(value) + ", limit=11)");
   }
   for (const int value : {-1, 4}) {
     args.collective = static_cast<copse_collective_t>(value);
@@ -162,17 +162,27 @@ TEST_F(PlanCallTest, UnknownValuesAreRefused) {
   ExpectError(args, COPSE_ERR_INVALID_ARGUMENT, "unknown fields in copse_coll_args_t (mask=0x4");
 }
 
-TEST_F(PlanCallTest, BitwiseOperationsAreForIntegers) {
+TEST_F(PlanCallTest, OperationsMustBeDefinedOnTheType) {
   copse_coll_args_t args = Allreduce();
-  for (const copse_op_t op : {COPSE_OP_BAND, COPSE_OP_BOR, COPSE_OP_BXOR}) {
+  args.count = 2;  // no type has more bytes than two doubles
+  const auto with = [&](copse_op_t op, copse_datatype_t type) {
     args.op = op;
-    args.type = COPSE_DT_DOUBLE;
-    ExpectError(args, COPSE_ERR_INVALID_ARGUMENT, "bitwise");
-    args.type = COPSE_DT_FLOAT;
-    ExpectError(args, COPSE_ERR_INVALID_ARGUMENT, "bitwise");
-    args.type = COPSE_DT_UINT64;
-    EXPECT_EQ(Plan(args), COPSE_OK);
-  }
+    args.type = type;
+    return args;
+  };
+  const std::string error = "the operation is not defined on the type ";
+  ExpectError(with(COPSE_OP_BAND, COPSE_DT_DOUBLE), COPSE_ERR_INVALID_ARGUMENT, error + "(op=band, type=double)");
+  ExpectError(with(COPSE_OP_BXOR, COPSE_DT_HALF), COPSE_ERR_INVALID_ARGUMENT, error + "(op=bxor, type=half)");
+  ExpectError(with(COPSE_OP_MAX, COPSE_DT_COMPLEX_FLOAT), COPSE_ERR_INVALID_ARGUMENT,
+              error + "(op=max, type=complex_float)");
+  ExpectError(with(COPSE_OP_SUM, COPSE_DT_BYTE), COPSE_ERR_INVALID_ARGUMENT, error + "(op=sum, type=byte)");
+  ExpectError(with(COPSE_OP_MIN, COPSE_DT_2INT), COPSE_ERR_INVALID_ARGUMENT, error + "(op=min, type=2int)");
+  ExpectError(with(COPSE_OP_MINLOC, COPSE_DT_INT32), COPSE_ERR_INVALID_ARGUMENT, error + "(op=minloc, type=int32)");
+  EXPECT_EQ(Plan(with(COPSE_OP_BXOR, COPSE_DT_UINT64)), COPSE_OK);
+  EXPECT_EQ(Plan(with(COPSE_OP_BOR, COPSE_DT_BYTE)), COPSE_OK);
+  EXPECT_EQ(Plan(with(COPSE_OP_PROD, COPSE_DT_COMPLEX_DOUBLE)), COPSE_OK);
+  EXPECT_EQ(Plan(with(COPSE_OP_MAXLOC, COPSE_DT_DOUBLE_INT)), COPSE_OK);
+  EXPECT_EQ(Plan(with(COPSE_OP_LAND, COPSE_DT_FLOAT)), COPSE_OK);
 }
 
 TEST_F(PlanCallTest, OverlapIsRefused) {
@@ -196,9 +206,9 @@ TEST_F(PlanCallTest, LongMessagesAreNotSupportedYet) {
 }
 
 TEST(DatatypeBytesTest, KnowsEveryType) {
-  const uint32_t bytes[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(DatatypeBytes(static_cast<copse_datatype_t>(i)), bytes[i]);
-  EXPECT_EQ(DatatypeBytes(static_cast<copse_datatype_t>(10)), 0u);
+  const uint32_t bytes[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 2, 2, 8, 16, 1, 8, 16, 16, 8, 8};
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(DatatypeBytes(static_cast<copse_datatype_t>(i)), bytes[i]);
+  EXPECT_EQ(DatatypeBytes(static_cast<copse_datatype_t>(20)), 0u);
   EXPECT_EQ(DatatypeBytes(static_cast<copse_datatype_t>(-1)), 0u);
 }
 

@@ -239,11 +239,22 @@ typedef enum copse_datatype COPSE_ENUM_INT {
   COPSE_DT_UINT32 = 6,
   COPSE_DT_UINT64 = 7,
   COPSE_DT_FLOAT = 8,
-  COPSE_DT_DOUBLE = 9
+  COPSE_DT_DOUBLE = 9,
+  COPSE_DT_HALF = 10,     /* IEEE 754 binary16 */
+  COPSE_DT_BFLOAT16 = 11, /* the upper half of a float */
+  COPSE_DT_COMPLEX_FLOAT = 12,
+  COPSE_DT_COMPLEX_DOUBLE = 13,
+  COPSE_DT_BYTE = 14,
+  /* Values with their places, for minloc and maxloc: struct { VALUE value; int32_t index; }, with C's padding. */
+  COPSE_DT_FLOAT_INT = 15,
+  COPSE_DT_DOUBLE_INT = 16,
+  COPSE_DT_LONG_INT = 17, /* value: int64_t */
+  COPSE_DT_2INT = 18,
+  COPSE_DT_SHORT_INT = 19
 } copse_datatype_t;
 
-/* Operands combine in the same order in every run, not in order of arrival. Integers wrap; logical results are 0 or 1.
- * Bitwise operations are not defined on floating point. */
+/* Operands combine in the same order in every run, not in order of arrival. What is defined on what, and what comes of
+ * NaNs, ties and overflow: docs/reference/c-api.md. */
 typedef enum copse_op COPSE_ENUM_INT {
   COPSE_OP_SUM = 0,
   COPSE_OP_PROD = 1,
@@ -254,7 +265,9 @@ typedef enum copse_op COPSE_ENUM_INT {
   COPSE_OP_LXOR = 6,
   COPSE_OP_BAND = 7,
   COPSE_OP_BOR = 8,
-  COPSE_OP_BXOR = 9
+  COPSE_OP_BXOR = 9,
+  COPSE_OP_MINLOC = 10,
+  COPSE_OP_MAXLOC = 11
 } copse_op_t;
 
 /* As the send buffer: the contribution is in the receive buffer. Allreduce: each rank as it likes; reduce: the root. */

@@ -16,6 +16,7 @@
 #ifndef COPSE_HPP_
 #define COPSE_HPP_
 
+#include <complex>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -90,6 +91,15 @@ struct Datatype<long long> {
 template <>
 struct Datatype<unsigned long long> {
   static constexpr copse_datatype_t value = COPSE_DT_UINT64;
+};
+
+template <>
+struct Datatype<std::complex<float>> {
+  static constexpr copse_datatype_t value = COPSE_DT_COMPLEX_FLOAT;
+};
+template <>
+struct Datatype<std::complex<double>> {
+  static constexpr copse_datatype_t value = COPSE_DT_COMPLEX_DOUBLE;
 };
 
 namespace internal {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -47,6 +48,8 @@ TEST(CppTest, EverythingOfATeam) {
       std::vector<double> values(100, rank), sums(100);
       team.allreduce(values.data(), sums.data(), values.size(), COPSE_OP_SUM);
       EXPECT_EQ(sums, std::vector<double>(100, 3.0));
+      using Complex = std::complex<double>;
+      EXPECT_EQ(team.allreduce(Complex(1, rank), COPSE_OP_SUM), Complex(3, 3));
       team.bcast(values.data(), values.size(), 2);
       EXPECT_EQ(values, std::vector<double>(100, 2.0));
       team.reduce(values.data(), sums.data(), values.size(), COPSE_OP_PROD, 1);

@@ -23,6 +23,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/element_reference.h"
+#include "base/element_types.h"
 #include "client/copse.h"
 
 namespace copse::client {
@@ -49,72 +51,17 @@ FileDescriptor Memory(uint64_t bytes) {
   return fd;
 }
 
-template <typename T>
-T Combine(copse_op_t op, T a, T b) {
-  switch (op) {
-    case COPSE_OP_SUM:
-      return static_cast<T>(a + b);
-    case COPSE_OP_PROD:
-      return static_cast<T>(a * b);
-    case COPSE_OP_MIN:
-      return std::min(a, b);
-    case COPSE_OP_MAX:
-      return std::max(a, b);
-    case COPSE_OP_LAND:
-      return a && b;
-    case COPSE_OP_LOR:
-      return a || b;
-    case COPSE_OP_LXOR:
-      return !a != !b;
-    default:
-      break;
-  }
-  if constexpr (std::is_integral_v<T>) {
-    if (op == COPSE_OP_BAND) return static_cast<T>(a & b);
-    if (op == COPSE_OP_BOR) return static_cast<T>(a | b);
-    if (op == COPSE_OP_BXOR) return static_cast<T>(a ^ b);
-  }
-  return a;
-}
-
-template <typename T>
-void CombineAll(copse_op_t op, std::vector<uint8_t>* target, const std::vector<uint8_t>& operand) {
-  for (size_t i = 0; i + sizeof(T) <= target->size(); i += sizeof(T)) {
-    T a, b;
-    memcpy(&a, target->data() + i, sizeof(T));
-    memcpy(&b, operand.data() + i, sizeof(T));
-    a = Combine(op, a, b);
-    memcpy(target->data() + i, &a, sizeof(T));
-  }
-}
-
-// Unsigned arithmetic gives the signed types' wrapping sum and product; min and max are not used on them in tests.
 void Reduce(uint8_t type, uint8_t op, std::vector<uint8_t>* target, const std::vector<uint8_t>& operand) {
-  const auto how = static_cast<copse_op_t>(op);
-  switch (static_cast<copse_datatype_t>(type)) {
-    case COPSE_DT_INT8:
-    case COPSE_DT_UINT8:
-      return CombineAll<uint8_t>(how, target, operand);
-    case COPSE_DT_INT16:
-    case COPSE_DT_UINT16:
-      return CombineAll<uint16_t>(how, target, operand);
-    case COPSE_DT_INT32:
-    case COPSE_DT_UINT32:
-      return CombineAll<uint32_t>(how, target, operand);
-    case COPSE_DT_INT64:
-    case COPSE_DT_UINT64:
-      return CombineAll<uint64_t>(how, target, operand);
-    case COPSE_DT_FLOAT:
-      return CombineAll<float>(how, target, operand);
-    case COPSE_DT_DOUBLE:
-      return CombineAll<double>(how, target, operand);
-  }
+  WithElementType(static_cast<ElementType>(type), [&](auto zero) {
+    using T = decltype(zero);
+    for (size_t i = 0; i + sizeof(T) <= target->size(); i += sizeof(T)) {
+      const T a = GetElement<T>(target->data() + i), b = GetElement<T>(operand.data() + i);
+      PutElement(CombineElements<T>(static_cast<ElementOp>(op), a, b), target->data() + i);
+    }
+  });
 }
 
-uint64_t TypeBytes(uint8_t type) {
-  constexpr uint64_t kBytes[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
-  return type < std::size(kBytes) ? kBytes[type] : 0;
-}
+uint64_t TypeBytes(uint8_t type) { return type < kElementTypeCount ? kElementTypes[type].bytes : 0; }
 
 }  // namespace
 

@@ -6,35 +6,37 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "offload_emu/alu_types.h"
 
 namespace copse::emu {
 
 // As many operands as the Tianhe unit takes at once; longer lists are chained by the lowering.
 inline constexpr int kAluOperandsMax = 7;
 
-// The values are those of copse_op_t and copse_datatype_t in copse.h, and part of the packet hash:
-// never renumber.
-enum class AluOp : uint8_t { kSum = 0, kProd, kMin, kMax, kLand, kLor, kLxor, kBand, kBor, kBxor };
-inline constexpr int kAluOpCount = 10;
-enum class AluType : uint8_t { kInt8 = 0, kInt16, kInt32, kInt64, kUint8, kUint16, kUint32, kUint64, kFloat, kDouble };
-inline constexpr int kAluTypeCount = 10;
-
+// "unknown" and 0 for numbers that are neither.
 std::string_view AluOpName(AluOp op);
 std::string_view AluTypeName(AluType type);
 uint32_t AluTypeBytes(AluType type);
 
-// Bitwise operations are not defined on floating point; everything else is.
-bool AluSupports(AluOp op, AluType type);
-
 // target[i] = operands[0][i] op operands[1][i] op ..., combined from left to right, for `count`
 // elements. Operands and target need no alignment; target may be one of the operands, but must not
-// overlap one partially. Integers wrap; logical results are 0 or 1; min and max of floating point
-// follow operands[k] < acc comparisons, so a NaN in operands[0] stays and a later one is ignored.
+// overlap one partially. The same bits on every processor with the same floating-point unit, however
+// many elements it takes at a time:
+// - Integers wrap. Logical results are 0 or 1, of one operand too.
+// - half and bfloat16 are summed and multiplied in float, and rounded after each operand to nearest,
+//   ties to even. The product of complex numbers is (ac - bd) + (ad + bc)i, without C's search for
+//   infinities.
+// - min and max of floating point do not depend on the order of operands: -0 is less than 0, and a
+//   NaN prevails over numbers, so that none goes by unseen. Of several NaNs the first stays.
+// - Of NaNs in sum and prod the first stays, too; of half, bfloat16 and products of complex numbers
+//   every NaN result is the one quiet NaN without sign or payload.
+// - minloc and maxloc take an element whole, with its padding. Of equal values (-0 and 0 are equal)
+//   that of the lower index is taken, and the first if that is equal, too. NaNs prevail here, too,
+//   and are equal to each other.
 // Errors: INVALID_ARGUMENT if there are no operands or more than kAluOperandsMax, or
 // !AluSupports(op, type). Source: papers, triggered operations ("reduces up to 7 operands at
 // once").

@@ -57,8 +57,8 @@ absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& d
             absl::StrCat("operand_count ", descriptor.operand_count, " (limit 1 to ", kAluOperandsMax, ")"));
       }
       if (!AluSupports(descriptor.alu_op, descriptor.alu_type)) {
-        return absl::InvalidArgumentError(absl::StrCat("alu_op ", static_cast<int>(descriptor.alu_op), " on alu_type ",
-                                                       static_cast<int>(descriptor.alu_type)));
+        return absl::InvalidArgumentError(absl::StrCat("operation ", AbslView(AluOpName(descriptor.alu_op)),
+                                                       " on type ", AbslView(AluTypeName(descriptor.alu_type))));
       }
       if (descriptor.bytes % AluTypeBytes(descriptor.alu_type) != 0) {
         return absl::InvalidArgumentError(

@@ -125,7 +125,9 @@ TEST_F(PostTest, RefusesFieldsOutOfRange) {
   Descriptor eight = ReduceOf(AluOp::kSum, AluType::kInt8, operand, {0, 0}, 1);
   eight.operand_count = 8;
   ExpectRefused({}, eight, "operand_count 8");
-  ExpectRefused({}, ReduceOf(AluOp::kBor, AluType::kFloat, operand, {0, 0}, 4), "alu_op 8");
+  ExpectRefused({}, ReduceOf(AluOp::kBor, AluType::kFloat, operand, {0, 0}, 4), "operation bor on type float");
+  ExpectRefused({}, ReduceOf(AluOp::kMin, AluType::kFloatInt, operand, {0, 0}, 8), "operation min on type float_int");
+  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kComplexDouble, operand, {0, 0}, 24), "bytes 24: no multiple");
   ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt32, operand, {0, 0}, 6), "bytes 6");
   ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, {{kBeyond, 0}}, {0, 0}, 1), "operand region");
   ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, operand, {kBeyond, 0}, 1), "target region");
@@ -236,6 +238,34 @@ TEST(FailureTest, AnErrorRecordCountsAsAFailure) {
 }
 
 // --- Quanta ---
+
+// The quantum is no multiple of an element here.
+TEST(QuantumTest, ReductionsAreCutBetweenElements) {
+  struct Pair {
+    double value;
+    int32_t index;
+  };
+  constexpr uint32_t kCount = 1000;
+  EngineOptions engine_options;
+  engine_options.quantum_bytes = 1000;
+  SingleEngine one({.job = 1, .slots = 2, .regions = 2}, engine_options);
+  std::vector<Pair> a(kCount), b(kCount);
+  for (int32_t i = 0; i < static_cast<int32_t>(kCount); ++i) {
+    a[i] = {static_cast<double>(i % 3), 2 * i};
+    b[i] = {static_cast<double>(i % 2), i};
+  }
+  const uint32_t bytes = kCount * sizeof(Pair);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, reinterpret_cast<uint8_t*>(a.data()), bytes, true).ok());
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 1, reinterpret_cast<uint8_t*>(b.data()), bytes, true).ok());
+  const Descriptor reduce = ReduceOf(AluOp::kMaxloc, AluType::kDoubleInt, {{0, 0}, {1, 0}}, {0, 0}, bytes);
+  ASSERT_TRUE(one.engine.Post(one.port, {}, {reduce, EventOf(1)}).ok());
+  one.Run(1000);
+  ASSERT_EQ(Values(one.sink.events), (std::vector<uint64_t>{1}));
+  for (int32_t i = 0; i < static_cast<int32_t>(kCount); ++i) {
+    ASSERT_EQ(a[i].value, std::max(i % 3, i % 2)) << i;
+    ASSERT_EQ(a[i].index, i % 3 > i % 2 ? 2 * i : i) << i;  // equal: the lower one, b's
+  }
+}
 
 TEST(QuantumTest, ALongReductionNeitherDelaysAnotherJobNorLosesItsPlace) {
   constexpr uint32_t kBytes = 1 << 20;

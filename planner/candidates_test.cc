@@ -35,7 +35,7 @@ TEST(SegmentSizesTest, KeepWithinTheBounds) {
     for (const uint32_t size : SegmentSizes(bytes)) {
       schedule::Plan plan;
       plan.segment_bytes = size;
-      ASSERT_EQ(size % 8, 0u);
+      ASSERT_EQ(size % schedule::kSegmentUnitBytes, 0u);
       ASSERT_LE(size, schedule::kSegmentBytesMax);
       ASSERT_LE(schedule::SegmentCount(plan, bytes), schedule::kSegmentsMax);
       ASSERT_TRUE(size > 0 || bytes <= schedule::kSegmentBytesMax);

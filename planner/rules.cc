@@ -27,9 +27,10 @@ absl::Status CheckRange(const char* what, uint64_t least, uint64_t most, uint64_
 
 absl::Status CheckSegments(const Rule& rule) {
   const uint32_t segment = *rule.segment_bytes;
-  if (segment % 8 != 0 || segment > schedule::kSegmentBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("segment_bytes: not a multiple of 8 up to the limit (segment_bytes=",
-                                                   segment, ", limit=", schedule::kSegmentBytesMax, ")"));
+  if (segment % schedule::kSegmentUnitBytes != 0 || segment > schedule::kSegmentBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("segment_bytes: not a multiple of 16 up to the limit (segment_bytes=", segment,
+                     ", limit=", schedule::kSegmentBytesMax, ")"));
   }
   if (segment == 0 && rule.bytes_max > schedule::kSegmentBytesMax) {
     return absl::InvalidArgumentError(absl::StrCat("segment_bytes: such messages must be cut (bytes_max=",

@@ -33,9 +33,9 @@ TEST(CheckRuleTest, RefusesWhatCannotBe) {
   EXPECT_EQ(error(cut), "");
   cut.segment_bytes = 0;
   EXPECT_EQ(error(cut), "");
-  cut.segment_bytes = 511;
-  EXPECT_THAT(error(cut), HasSubstr("not a multiple of 8"));
   cut.segment_bytes = 504;
+  EXPECT_THAT(error(cut), HasSubstr("not a multiple of 16"));
+  cut.segment_bytes = 496;
   EXPECT_THAT(error(cut), HasSubstr("too many segments"));
   cut.bytes_max = 8193;
   cut.segment_bytes = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/perftest/collective.h"
 
+#include "base/element_types.h"
+
 namespace copse::perftest {
 namespace {
 
@@ -35,22 +37,40 @@ const std::vector<Collective>& AllCollectives() {
 }
 
 const std::vector<Datatype>& AllDatatypes() {
-  static const std::vector<Datatype> table = {
-      {"int8", "char", COPSE_DT_INT8, 1, false},     {"int16", "short", COPSE_DT_INT16, 2, false},
-      {"int32", "int", COPSE_DT_INT32, 4, false},    {"int64", "long", COPSE_DT_INT64, 8, false},
-      {"uint8", "", COPSE_DT_UINT8, 1, false},       {"uint16", "", COPSE_DT_UINT16, 2, false},
-      {"uint32", "", COPSE_DT_UINT32, 4, false},     {"uint64", "", COPSE_DT_UINT64, 8, false},
-      {"float32", "float", COPSE_DT_FLOAT, 4, true}, {"float64", "double", COPSE_DT_DOUBLE, 8, true},
-  };
+  static const std::vector<Datatype> table = [] {
+    std::vector<Datatype> rows = {
+        {"int8", "char", COPSE_DT_INT8, 0},
+        {"int16", "short", COPSE_DT_INT16, 0},
+        {"int32", "int", COPSE_DT_INT32, 0},
+        {"int64", "long", COPSE_DT_INT64, 0},
+        {"uint8", "", COPSE_DT_UINT8, 0},
+        {"uint16", "", COPSE_DT_UINT16, 0},
+        {"uint32", "", COPSE_DT_UINT32, 0},
+        {"uint64", "", COPSE_DT_UINT64, 0},
+        {"float32", "float", COPSE_DT_FLOAT, 0},
+        {"float64", "double", COPSE_DT_DOUBLE, 0},
+        {"float16", "half", COPSE_DT_HALF, 0},
+        {"bfloat16", "", COPSE_DT_BFLOAT16, 0},
+        {"float32_complex", "complex_float", COPSE_DT_COMPLEX_FLOAT, 0},
+        {"float64_complex", "complex_double", COPSE_DT_COMPLEX_DOUBLE, 0},
+        {"byte", "", COPSE_DT_BYTE, 0},
+        {"float_int", "", COPSE_DT_FLOAT_INT, 0},
+        {"double_int", "", COPSE_DT_DOUBLE_INT, 0},
+        {"long_int", "", COPSE_DT_LONG_INT, 0},
+        {"2int", "", COPSE_DT_2INT, 0},
+        {"short_int", "", COPSE_DT_SHORT_INT, 0},
+    };
+    for (Datatype& row : rows) row.bytes = kElementTypes[row.id].bytes;
+    return rows;
+  }();
   return table;
 }
 
 const std::vector<Operation>& AllOperations() {
   static const std::vector<Operation> table = {
-      {"sum", COPSE_OP_SUM, false},   {"prod", COPSE_OP_PROD, false}, {"min", COPSE_OP_MIN, false},
-      {"max", COPSE_OP_MAX, false},   {"land", COPSE_OP_LAND, false}, {"lor", COPSE_OP_LOR, false},
-      {"lxor", COPSE_OP_LXOR, false}, {"band", COPSE_OP_BAND, true},  {"bor", COPSE_OP_BOR, true},
-      {"bxor", COPSE_OP_BXOR, true},
+      {"sum", COPSE_OP_SUM},   {"prod", COPSE_OP_PROD}, {"min", COPSE_OP_MIN},       {"max", COPSE_OP_MAX},
+      {"land", COPSE_OP_LAND}, {"lor", COPSE_OP_LOR},   {"lxor", COPSE_OP_LXOR},     {"band", COPSE_OP_BAND},
+      {"bor", COPSE_OP_BOR},   {"bxor", COPSE_OP_BXOR}, {"minloc", COPSE_OP_MINLOC}, {"maxloc", COPSE_OP_MAXLOC},
   };
   return table;
 }
@@ -65,5 +85,9 @@ const Datatype* FindDatatype(std::string_view name) {
 }
 
 const Operation* FindOperation(std::string_view name) { return Find(AllOperations(), name); }
+
+bool IsDefined(const Operation& operation, const Datatype& type) {
+  return copse::IsDefined(static_cast<ElementOp>(operation.id), static_cast<ElementType>(type.id));
+}
 
 }  // namespace copse::perftest

@@ -37,17 +37,15 @@ struct Collective {
 };
 
 struct Datatype {
-  const char* name;
+  const char* name;   // as ucc_perftest has it, where it has the type
   const char* alias;  // as MPI programs call it; "": none
   copse_datatype_t id;
   uint32_t bytes;
-  bool floating;
 };
 
 struct Operation {
   const char* name;
   copse_op_t id;
-  bool bitwise;  // not defined on floating point
 };
 
 const std::vector<Collective>& AllCollectives();
@@ -58,6 +56,8 @@ const std::vector<Operation>& AllOperations();
 const Collective* FindCollective(std::string_view name);
 const Datatype* FindDatatype(std::string_view name);
 const Operation* FindOperation(std::string_view name);
+
+bool IsDefined(const Operation& operation, const Datatype& type);
 
 // "barrier, bcast, reduce, allreduce", for help and messages.
 template <typename Table>

@@ -111,7 +111,7 @@ class Parser {
     Add("-e,--end", &end_, "SIZE", absl::StrCat("largest message; default ", kDefaultEnd));
     AddNumber("-f,--factor", &factor_, "from one size to the next; default 2");
     Add("-d,--datatype", &type_, "NAME",
-        absl::StrCat(Names(AllDatatypes()), ", or float, double, char, short, int, long; default float32"));
+        absl::StrCat(Names(AllDatatypes()), ", or float, double, half, char, short, int, long; default float32"));
     Add("-o,--op", &operation_, "NAME", absl::StrCat(Names(AllOperations()), "; default sum"));
     Add("-m,--memory", &memory_, "KIND", "host, or copse for memory of copse_alloc; default host");
     app_.add_flag("-i,--in-place", options_.in_place, "the contribution is in the receive buffer")->option_text(" ");
@@ -179,8 +179,8 @@ class Parser {
     if (options_.operation == nullptr) {
       return Usage("-o: no such operation (value=", operation_, ", known=", Names(AllOperations()), ")");
     }
-    if (options_.operation->bitwise && options_.type->floating) {
-      return Usage("-o: not defined on floating point (value=", operation_, ", type=", options_.type->name, ")");
+    if (!IsDefined(*options_.operation, *options_.type)) {
+      return Usage("-o: not defined on the type (value=", operation_, ", type=", options_.type->name, ")");
     }
     if (memory_ != "host" && memory_ != "copse") {
       return Usage("-m: no such kind of memory (value=", memory_, ", known=host, copse)");

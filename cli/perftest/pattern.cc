@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
+#include "base/element_reference.h"
+#include "base/element_types.h"
 #include "base/hash.h"
 
 namespace copse::perftest {
@@ -15,74 +18,67 @@ uint64_t Hash(uint64_t seed, uint64_t call, uint32_t rank, uint32_t place) {
   return Mix64(Mix64(Mix64(Mix64(seed + 1) + call) + rank) + place);
 }
 
+// Sums and products of floating point are exact up to this many ranks: bfloat16 counts to 256 only, and half to 2^16.
+constexpr uint32_t kRanksThatAdd = 256;
+constexpr uint32_t kRanksThatDouble = 14;
+
 // `hash` is random; at each place one rank decides the result of operations that forget the others.
 template <typename T>
-T Value(copse_op_t op, uint64_t hash, bool decides, uint32_t rank) {
-  const T small = static_cast<T>(hash % 50);
+T Number(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
+  const int small = static_cast<int>(hash % 50);
   switch (op) {
-    case COPSE_OP_SUM:
-      return std::is_floating_point_v<T> ? static_cast<T>(hash % 8) : static_cast<T>(hash);
-    case COPSE_OP_PROD:
-      if (!std::is_floating_point_v<T>) return static_cast<T>(hash | 1);  // odd: never all zero
-      return static_cast<T>(((hash & 1) != 0 ? -1 : 1) * (rank < 16 && (hash & 2) != 0 ? 2 : 1));
-    case COPSE_OP_MIN:
-      if (!decides) return static_cast<T>(50 + small);
-      return std::is_signed_v<T> ? static_cast<T>(-1 - small) : small;
-    case COPSE_OP_MAX:
-      return decides ? static_cast<T>(50 + small) : small;
-    case COPSE_OP_LAND:
-      return decides && (hash & 1) != 0 ? T{0} : static_cast<T>(1 + small);
-    case COPSE_OP_LOR:
-      return decides && (hash & 1) != 0 ? static_cast<T>(1 + small) : T{0};
-    case COPSE_OP_LXOR:
-      return (hash & 1) != 0 ? static_cast<T>(1 + small) : T{0};
-    case COPSE_OP_BAND:
-      return static_cast<T>(decides ? hash : ~uint64_t{0});
-    case COPSE_OP_BOR:
-      return static_cast<T>(decides ? hash : 0);
-    case COPSE_OP_BXOR:
-      return static_cast<T>(hash);
+    case ElementOp::kSum:
+      if constexpr (std::is_integral_v<T>) return static_cast<T>(hash);
+      if constexpr (std::is_same_v<T, Bfloat16>) return T(rank < kRanksThatAdd ? hash % 2 : 0);
+      return T(hash % 8);
+    case ElementOp::kProd:
+      if constexpr (std::is_integral_v<T>) return static_cast<T>(hash | 1);  // odd: never all zero
+      return T(((hash & 1) != 0 ? -1 : 1) * (rank < kRanksThatDouble && (hash & 2) != 0 ? 2 : 1));
+    case ElementOp::kMin:
+      if (!decides) return T(50 + small);
+      return T(std::is_unsigned_v<T> ? small : -1 - small);
+    case ElementOp::kMax:
+      return T(decides ? 50 + small : small);
+    case ElementOp::kLand:
+      return T(decides && (hash & 1) != 0 ? 0 : 1 + small);
+    case ElementOp::kLor:
+      return T(decides && (hash & 1) != 0 ? 1 + small : 0);
+    case ElementOp::kLxor:
+      return T((hash & 1) != 0 ? 1 + small : 0);
+    case ElementOp::kBand:
+      return T(decides ? hash : ~uint64_t{0});
+    case ElementOp::kBor:
+      return T(decides ? hash : 0);
+    default:
+      return T(hash);
   }
-  return T{0};
 }
 
-// Integers wrap: by way of 64 bits without sign.
 template <typename T>
-T Combine(copse_op_t op, T a, T b) {
-  using Wide = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
-  const Wide x = static_cast<Wide>(a), y = static_cast<Wide>(b);
-  switch (op) {
-    case COPSE_OP_SUM:
-      return static_cast<T>(x + y);
-    case COPSE_OP_PROD:
-      return static_cast<T>(x * y);
-    case COPSE_OP_MIN:
-      return std::min(a, b);
-    case COPSE_OP_MAX:
-      return std::max(a, b);
-    case COPSE_OP_LAND:
-      return static_cast<T>(a != 0 && b != 0);
-    case COPSE_OP_LOR:
-      return static_cast<T>(a != 0 || b != 0);
-    case COPSE_OP_LXOR:
-      return static_cast<T>((a != 0) != (b != 0));
-    default:
-      break;
+T Value(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
+  if constexpr (kIsComplex<T>) {
+    using Part = typename T::value_type;
+    const auto part = Number<Part>(op, hash, decides, rank);
+    if (op == ElementOp::kSum) return {part, Number<Part>(op, hash >> 8, decides, rank)};
+    // Of two ranks complex, of the others real and positive: no part of a product is zero, as its sign would depend on
+    // the order of factors.
+    if (rank == 0) return (hash & 4) != 0 ? T{3, 1} : T{3, -1};
+    if (rank == 1) return (hash & 4) != 0 ? T{2, 1} : T{1, 2};
+    return {std::abs(part), 0};
+  } else if constexpr (kIsPair<T>) {
+    const ElementOp by_value = op == ElementOp::kMinloc ? ElementOp::kMin : ElementOp::kMax;
+    return {Number<decltype(T::value)>(by_value, hash, decides, rank), static_cast<int32_t>(rank)};
+  } else {
+    return Number<T>(op, hash, decides, rank);
   }
-  if constexpr (std::is_integral_v<T>) {
-    if (op == COPSE_OP_BAND) return static_cast<T>(x & y);
-    if (op == COPSE_OP_BOR) return static_cast<T>(x | y);
-    if (op == COPSE_OP_BXOR) return static_cast<T>(x ^ y);
-  }
-  return a;
 }
 
 // Writes the first period, then copies what is there behind it.
 template <typename T, typename ValueAt>
 void Tile(uint64_t count, void* out, const ValueAt& value_at) {
   const uint64_t first = std::min<uint64_t>(count, Pattern::kPeriod);
-  std::array<T, Pattern::kPeriod> values;
-  for (uint32_t place = 0; place < first; ++place) values[place] = value_at(place);
+  std::array<uint8_t, Pattern::kPeriod * sizeof(T)> values;
+  for (uint32_t place = 0; place < first; ++place) PutElement(value_at(place), &values[place * sizeof(T)]);
   auto* bytes = static_cast<uint8_t*>(out);
   for (uint64_t done = 0; done < count; done += Pattern::kPeriod) {
     std::memcpy(bytes + done * sizeof(T), values.data(),
@@ -90,32 +86,8 @@ void Tile(uint64_t count, void* out, const ValueAt& value_at) {
   }
 }
 
-// Calls body(T{}) with the C++ type of `type`.
-template <typename Body>
-void WithType(copse_datatype_t type, const Body& body) {
-  switch (type) {
-    case COPSE_DT_INT8:
-      return body(int8_t{});
-    case COPSE_DT_INT16:
-      return body(int16_t{});
-    case COPSE_DT_INT32:
-      return body(int32_t{});
-    case COPSE_DT_INT64:
-      return body(int64_t{});
-    case COPSE_DT_UINT8:
-      return body(uint8_t{});
-    case COPSE_DT_UINT16:
-      return body(uint16_t{});
-    case COPSE_DT_UINT32:
-      return body(uint32_t{});
-    case COPSE_DT_UINT64:
-      return body(uint64_t{});
-    case COPSE_DT_FLOAT:
-      return body(float{});
-    case COPSE_DT_DOUBLE:
-      return body(double{});
-  }
-}
+ElementType TypeOf(const Datatype& type) { return static_cast<ElementType>(type.id); }
+ElementOp OpOf(const Operation& operation) { return static_cast<ElementOp>(operation.id); }
 
 }  // namespace
 
@@ -123,22 +95,23 @@ Pattern::Pattern(const Datatype* type, const Operation* operation, uint32_t rank
     : type_(type), operation_(operation), ranks_(ranks), seed_(seed) {}
 
 void Pattern::Contribution(uint64_t call, uint32_t rank, uint64_t count, void* out) const {
-  WithType(type_->id, [&](auto type) {
+  WithElementType(TypeOf(*type_), [&](auto type) {
     using T = decltype(type);
     Tile<T>(count, out, [&](uint32_t place) {
-      return Value<T>(operation_->id, Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
+      return Value<T>(OpOf(*operation_), Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
     });
   });
 }
 
 void Pattern::Reduction(uint64_t call, uint64_t count, void* out) const {
-  WithType(type_->id, [&](auto type) {
+  WithElementType(TypeOf(*type_), [&](auto type) {
     using T = decltype(type);
     Tile<T>(count, out, [&](uint32_t place) {
-      T result{0};
+      T result{};
       for (uint32_t rank = 0; rank < ranks_; ++rank) {
-        const T value = Value<T>(operation_->id, Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
-        result = rank == 0 ? value : Combine<T>(operation_->id, result, value);
+        const T value =
+            Value<T>(OpOf(*operation_), Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
+        result = rank == 0 ? value : CombineElements<T>(OpOf(*operation_), result, value);
       }
       // A lone rank's logical result is its contribution, as it is.
       return result;
@@ -147,9 +120,16 @@ void Pattern::Reduction(uint64_t call, uint64_t count, void* out) const {
 }
 
 void Pattern::RootsData(uint64_t call, uint32_t root, uint64_t count, void* out) const {
-  WithType(type_->id, [&](auto type) {
+  WithElementType(TypeOf(*type_), [&](auto type) {
     using T = decltype(type);
-    Tile<T>(count, out, [&](uint32_t place) { return static_cast<T>(Hash(seed_, call, root, place) % 65536); });
+    Tile<T>(count, out, [&](uint32_t place) {
+      const uint64_t hash = Hash(seed_, call, root, place);
+      if constexpr (kIsPair<T>) {
+        return T{static_cast<decltype(T::value)>(hash % 65536), static_cast<int32_t>(hash >> 32)};
+      } else {
+        return T(hash % 65536);
+      }
+    });
   });
 }
 

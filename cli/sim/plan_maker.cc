@@ -103,8 +103,8 @@ schedule::CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t r
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team) {
   const schedule::CallArguments& call = request.call;
   ASSIGN_OR_RETURN(const uint64_t bytes, CheckedBytes(call, team));
-  if (request.segment_bytes > schedule::kSegmentBytesMax || request.segment_bytes % 8 != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("segment: not a multiple of 8 in range (bytes=",
+  if (request.segment_bytes > schedule::kSegmentBytesMax || request.segment_bytes % schedule::kSegmentUnitBytes != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("segment: not a multiple of 16 in range (bytes=",
                                                    request.segment_bytes, ", limit=", schedule::kSegmentBytesMax, ")"));
   }
   const uint32_t root_node = team.shape.node_of_rank[call.root].value();

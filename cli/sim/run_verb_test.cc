@@ -155,7 +155,7 @@ TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--root", "-1"}, "root: not a number"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--ppn", "0"}, "ppn: out of range"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--bytes", "100kB"}, "bytes: too many (bytes=100000"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--segment", "7"}, "segment: not a multiple of 8"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--segment", "7"}, "segment: not a multiple of 16"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--collective", "alltoall"}, "unknown (name=alltoall"},
       {{"--generate", "flat:4:1", "--algorithm", "dissemination"}, "does not do this collective"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--charge", "much"}, "charge: unknown"},

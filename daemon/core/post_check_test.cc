@@ -29,7 +29,7 @@ void ExpectBad(const CallPost& post, Failure failure, const std::string& word, R
 }
 
 TEST(CheckPostTest, AcceptsWhatIsRight) {
-  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
+  for (int c = 0; c < schedule::kCollectiveCount; ++c) {
     EXPECT_EQ(CheckPost(Good(static_cast<Collective>(c)), Rank(0), 4).failure, Failure::kNone);
     EXPECT_EQ(CheckPost(Good(static_cast<Collective>(c)), Rank(1), 4).failure, Failure::kNone);
   }
@@ -60,10 +60,10 @@ TEST(CheckPostTest, NamesThingValueAndLimit) {
   ExpectBad(post, Failure::kInvalidArgument, "root is no member (root=4, limit=3)");
   post = Good(Collective::kReduce);
   post.arguments.type = static_cast<emu::AluType>(emu::kAluTypeCount);
-  ExpectBad(post, Failure::kInvalidArgument, "type=10, limit=9");
+  ExpectBad(post, Failure::kInvalidArgument, "type=20, limit=19");
   post = Good(Collective::kAllreduce);
   post.arguments.op = static_cast<emu::AluOp>(emu::kAluOpCount);
-  ExpectBad(post, Failure::kInvalidArgument, "op=10, limit=9");
+  ExpectBad(post, Failure::kInvalidArgument, "op=12, limit=11");
   post = Good(Collective::kAllreduce);
   post.arguments.type = emu::AluType::kDouble;
   post.arguments.op = emu::AluOp::kBxor;

@@ -52,9 +52,8 @@ bool Sends(const schedule::CallArguments& arguments, uint32_t rank) {
     case Collective::kReduce:
     case Collective::kAllreduce:
       return true;
-    default:
-      return false;
   }
+  return false;
 }
 
 bool Receives(const schedule::CallArguments& arguments, uint32_t rank) {
@@ -67,9 +66,8 @@ bool Receives(const schedule::CallArguments& arguments, uint32_t rank) {
       return rank == arguments.root;
     case Collective::kAllreduce:
       return true;
-    default:
-      return false;
   }
+  return false;
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST_F(CheckCallTest, InlineMessagesLieInTheEntry) {
 TEST_F(CheckCallTest, RefusesUnknownNumbers) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 1);
   slot.entry.type = emu::kAluTypeCount;
-  ExpectInvalid(slot, 0, "unknown type (type=10, limit=9)");
+  ExpectInvalid(slot, 0, "unknown type (type=20, limit=19)");
   slot = Slot(Collective::kAllreduce, 1);
   slot.entry.op = emu::kAluOpCount;
   ExpectInvalid(slot, 0, "unknown operation");

@@ -40,6 +40,23 @@ TEST_F(SmokeTest, EveryCollectiveOnFourNodesWithTwoRanksEach) {
     }
     calls.push_back({.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = count});
   }
+  // Elements as long as the buffers allow, in packets and in several segments.
+  for (const uint64_t count : {1, 7, 1000, 4096}) {
+    const auto allreduce = [&](emu::AluType type, emu::AluOp op) {
+      calls.push_back({.collective = Collective::kAllreduce, .type = type, .op = op, .count = count});
+    };
+    allreduce(emu::AluType::kHalf, emu::AluOp::kSum);
+    allreduce(emu::AluType::kBfloat16, emu::AluOp::kMax);
+    allreduce(emu::AluType::kComplexDouble, emu::AluOp::kProd);
+    allreduce(emu::AluType::kByte, emu::AluOp::kBxor);
+    allreduce(emu::AluType::kDoubleInt, emu::AluOp::kMinloc);
+    allreduce(emu::AluType::kShortInt, emu::AluOp::kMaxloc);
+    calls.push_back({.collective = Collective::kReduce,
+                     .type = emu::AluType::kLongInt,
+                     .op = emu::AluOp::kMaxloc,
+                     .count = count,
+                     .root = 5});
+  }
   scenario::ExpectAllSucceed(&cluster_, TeamPrograms("every", {0, 0, 1, 1, 2, 2, 3, 3}, calls, 1), kPatience);
 }
 

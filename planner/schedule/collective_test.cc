@@ -13,7 +13,7 @@ TEST(CollectiveTest, NamesGoBothWays) {
     const auto collective = static_cast<Collective>(c);
     EXPECT_EQ(CollectiveFromName(CollectiveName(collective)), collective);
   }
-  EXPECT_EQ(CollectiveFromName("alltoallw"), std::nullopt);
+  EXPECT_EQ(CollectiveFromName("alltoall"), std::nullopt);
 }
 
 TEST(CollectiveTest, OnlyWhatACollectiveLooksAtCounts) {
@@ -45,7 +45,8 @@ TEST(CollectiveTest, HashTellsArgumentsApart) {
       }
     }
   }
-  EXPECT_GE(static_cast<int>(hashes.size()), calls - 3) << "16 bits collide now and then, not often";
+  // Of 720 values of 16 bits 4 are expected to be seen twice.
+  EXPECT_GE(static_cast<int>(hashes.size()), calls - 12) << "16 bits collide now and then, not often";
 }
 
 TEST(CollectiveTest, ArgumentsInWords) {

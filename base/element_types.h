@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Types of elements and operations on them, by number: what client, daemon and engine must agree on.
+#ifndef COPSE_BASE_ELEMENT_TYPES_H_
+#define COPSE_BASE_ELEMENT_TYPES_H_
+
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+namespace copse {
+
+// By number, which goes over the wire (copse_op_t) and into packets' hashes: never renumber.
+enum class ElementOp : uint8_t {
+  kSum = 0,
+  kProd,
+  kMin,
+  kMax,
+  kLand,
+  kLor,
+  kLxor,
+  kBand,
+  kBor,
+  kBxor,
+  kMinloc,
+  kMaxloc
+};
+inline constexpr int kElementOpCount = 12;
+inline constexpr std::string_view kElementOpNames[] = {"sum",  "prod", "min", "max",  "land",   "lor",
+                                                       "lxor", "band", "bor", "bxor", "minloc", "maxloc"};
+static_assert(std::size(kElementOpNames) == kElementOpCount);
+
+// By number, as above (copse_datatype_t). Pairs are a value and its index, an int32, laid out as C lays out a struct of
+// the two, and as MPI's types of these names are where long has 64 bits. long double and its pair are left out: they
+// differ by processor.
+enum class ElementType : uint8_t {
+  kInt8 = 0,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kFloat,
+  kDouble,
+  kHalf,      // IEEE 754 binary16
+  kBfloat16,  // the upper half of a float
+  kComplexFloat,
+  kComplexDouble,
+  kByte,
+  kFloatInt,
+  kDoubleInt,
+  kLongInt,
+  k2Int,
+  kShortInt
+};
+inline constexpr int kElementTypeCount = 20;
+
+enum class ElementKind : uint8_t { kInteger, kFloating, kComplex, kByte, kPair };
+
+struct ElementTraits {
+  std::string_view name;
+  uint32_t bytes;  // with C's padding
+  ElementKind kind;
+};
+inline constexpr ElementTraits kElementTypes[] = {
+    {"int8", 1, ElementKind::kInteger},
+    {"int16", 2, ElementKind::kInteger},
+    {"int32", 4, ElementKind::kInteger},
+    {"int64", 8, ElementKind::kInteger},
+    {"uint8", 1, ElementKind::kInteger},
+    {"uint16", 2, ElementKind::kInteger},
+    {"uint32", 4, ElementKind::kInteger},
+    {"uint64", 8, ElementKind::kInteger},
+    {"float", 4, ElementKind::kFloating},
+    {"double", 8, ElementKind::kFloating},
+    {"half", 2, ElementKind::kFloating},
+    {"bfloat16", 2, ElementKind::kFloating},
+    {"complex_float", 8, ElementKind::kComplex},
+    {"complex_double", 16, ElementKind::kComplex},
+    {"byte", 1, ElementKind::kByte},
+    {"float_int", 8, ElementKind::kPair},
+    {"double_int", 16, ElementKind::kPair},
+    {"long_int", 16, ElementKind::kPair},
+    {"2int", 8, ElementKind::kPair},
+    {"short_int", 8, ElementKind::kPair},
+};
+static_assert(std::size(kElementTypes) == kElementTypeCount);
+inline constexpr uint32_t kElementBytesMax = 16;
+
+// Whether an operation is defined on a type, by number. MPI's table, and one thing more: logical operations take
+// floating point, too.
+//
+//              integer  floating  complex  byte  pair
+//   sum, prod     x        x         x
+//   min, max      x        x
+//   logical       x        x
+//   bitwise       x                          x
+//   min-, maxloc                                   x
+//
+// False for unknown numbers.
+constexpr bool IsDefined(ElementOp op, ElementType type) {
+  if (static_cast<int>(op) >= kElementOpCount || static_cast<int>(type) >= kElementTypeCount) return false;
+  const ElementKind kind = kElementTypes[static_cast<int>(type)].kind;
+  const bool real = kind == ElementKind::kInteger || kind == ElementKind::kFloating;
+  if (op <= ElementOp::kProd) return real || kind == ElementKind::kComplex;
+  if (op <= ElementOp::kLxor) return real;
+  if (op <= ElementOp::kBxor) return kind == ElementKind::kInteger || kind == ElementKind::kByte;
+  return kind == ElementKind::kPair;
+}
+
+}  // namespace copse
+
+#endif  // COPSE_BASE_ELEMENT_TYPES_H_

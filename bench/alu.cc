@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/alu.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/types/span.h"
+#include "base/check.h"
+#include "base/element_reference.h"
+#include "base/string_view.h"
+#include "offload_emu/alu.h"
+
+namespace copse::bench {
+namespace {
+
+constexpr size_t kBytes = 64 * 1024;
+constexpr uint32_t kCallsOfASample = 40;  // some hundred microseconds
+
+// Numbers as programs add them up: neither NaN nor subnormal, which some processors are slow at. Which of two values is
+// greater cannot be foreseen.
+std::vector<uint8_t> Numbers(emu::AluType type, uint64_t seed) {
+  std::vector<uint8_t> bytes(kBytes);
+  WithElementType(type, [&](auto zero) {
+    using T = decltype(zero);
+    uint64_t state = seed;
+    for (size_t at = 0; at < kBytes; at += sizeof(T)) {
+      state = state * 6364136223846793005 + 1442695040888963407;
+      const int number = 1 + static_cast<int>(state >> 33) % 100;
+      if constexpr (kIsPair<T>) {
+        PutElement(T{static_cast<decltype(T::value)>(number), number}, &bytes[at]);
+      } else {
+        PutElement(T(number), &bytes[at]);
+      }
+    }
+  });
+  return bytes;
+}
+
+// 10^9 bytes of result a second.
+template <typename Call>
+double Rate(const Call& call) {
+  const int64_t start = absl::GetCurrentTimeNanos();
+  for (uint32_t i = 0; i < kCallsOfASample; ++i) call();
+  const int64_t ns = absl::GetCurrentTimeNanos() - start;
+  return static_cast<double>(kCallsOfASample) * kBytes / static_cast<double>(ns);
+}
+
+Row RowOf(const std::string& what, const std::string& system) {
+  Row row;
+  row.bench = "alu";
+  row.what = what;
+  row.system = system;
+  row.bytes = kBytes;
+  row.metric = "rate";
+  row.unit = "GB/s";
+  return row;
+}
+
+}  // namespace
+
+absl::Status RunAlu(const Options& options, const std::function<void(const Row&)>& report) {
+  const int samples = options.quick ? 5 : 51;
+  for (int t = 0; t < emu::kAluTypeCount; ++t) {
+    const auto type = static_cast<emu::AluType>(t);
+    const std::vector<uint8_t> a = Numbers(type, 1), b = Numbers(type, 2);
+    std::vector<uint8_t> target(kBytes);
+    const uint8_t* const operands[] = {a.data(), b.data()};
+    const size_t count = kBytes / emu::AluTypeBytes(type);
+    for (int o = 0; o < emu::kAluOpCount; ++o) {
+      const auto op = static_cast<emu::AluOp>(o);
+      const std::string what = absl::StrCat(AbslView(emu::AluTypeName(type)), " ", AbslView(emu::AluOpName(op)));
+      if (!emu::AluSupports(op, type) || !Wanted(options, RowOf(what, "copse"))) continue;
+      const auto reduce = [&] {
+        const absl::Status status = emu::AluReduce(op, type, absl::MakeConstSpan(operands), count, target.data());
+        CHECK(status.ok());
+      };
+      const auto copy = [&] {
+        std::memcpy(target.data(), a.data(), kBytes);
+        asm volatile("" : : "r"(target.data()) : "memory");  // or the compiler leaves copies out that nobody reads
+      };
+      Rate(reduce);
+      std::vector<double> rates, copies, times;
+      for (int i = 0; i < samples; ++i) {
+        rates.push_back(Rate(reduce));
+        copies.push_back(Rate(copy));
+        times.push_back(copies.back() / rates.back());
+      }
+      Row row = RowOf(what, "copse");
+      Summarize(rates, &row);
+      report(row);
+      row = RowOf(what, "memcpy");
+      Summarize(copies, &row);
+      report(row);
+      row = RowOf(what, "copse");
+      row.peer = "memcpy";
+      row.metric = "ratio";
+      row.unit = "1";
+      Summarize(times, &row);
+      report(row);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench
