@@ -51,15 +51,18 @@ absl::StatusOr<BroadcastCosts> MessageCosts(const TeamCosts& costs, Collective c
     const int64_t combines = receives + work(parameters.alu_ps_per_byte);
     switch (collective) {
       case Collective::kBcast:
+      case Collective::kScatter:
+      case Collective::kScatterv:
         send.push_back(sends);
         receive.push_back(receives + parameters.wake_ns);
         break;
       case Collective::kReduce:
+      case Collective::kGather:
+      case Collective::kGatherv:
         send.push_back(combines);
         receive.push_back(sends + parameters.wake_ns);
         break;
-      case Collective::kBarrier:
-      case Collective::kAllreduce:
+      default:
         send.push_back((sends + combines) / 2);
         receive.push_back((sends + receives) / 2 + parameters.wake_ns);
         break;

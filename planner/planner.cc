@@ -106,7 +106,7 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
   ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
   StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts);
   std::vector<Wanted> wanted;
-  for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
     const Collective collective = static_cast<Collective>(c);
     const auto forced = options_.forced.find(collective);
     const std::vector<SizeClass> barrier_class = {{0, 0}};

@@ -332,7 +332,7 @@ TEST(MakePlansTest, DirectionsAndSizesHaveTreesOfTheirOwn) {
   std::optional<topology::Topology> topology;
   const Team team = Sites(12, topology);
   PlannerOptions options;
-  for (int c = 0; c < schedule::kCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = "bt";
+  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = "bt";
   const auto plans = Planner(&*topology).MakePlans(team.shape, team.names),
              by_number = Planner(&*topology, {}, options).MakePlans(team.shape, team.names);
   ASSERT_TRUE(plans.ok() && by_number.ok()) << plans.status() << by_number.status();
@@ -355,7 +355,7 @@ TEST(MakePlansTest, ByCostIsNeverSlowerThanByPosition) {
     const auto plans = Planner(&*topology, {}, unbiased).MakePlans(team.shape, team.names);
     for (const char* algorithm : {"flat", "binomial", "kary-2", "chain", "mgo", "best"}) {
       PlannerOptions options;
-      for (int c = 0; c < schedule::kCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = algorithm;
+      for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = algorithm;
       const auto forced = Planner(&*topology, {}, options).MakePlans(team.shape, team.names);
       ASSERT_TRUE(plans.ok() && forced.ok()) << plans.status() << forced.status();
       for (size_t i = 0; i < plans->size(); ++i) {

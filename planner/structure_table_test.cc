@@ -107,7 +107,7 @@ TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
   const Cluster cluster = Sites(13);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
   StructureTable table(&*costs, 0, {2});
-  for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const auto which = table.Candidates(collective, {0, 0});
     ASSERT_TRUE(which.ok()) << which.status();
@@ -126,7 +126,7 @@ TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
   for (const char* name : {"flat", "chain",       "binomial", "knomial-3", "kary-2",     "ft",        "bt",
                            "fnf",  "fef-latency", "fef-cost", "fcef",      "fcef-bhat",  "la",        "la-bhat",
                            "mgo",  "mgo-jackson", "optimal",  "best",      "pipeline-1", "pipeline-4"}) {
-    for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+    for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
       const auto which =
           table.Named(name, static_cast<Collective>(c), c == 0 ? SizeClass{0, 0} : SizeClass{8'193, 65'536});
       ASSERT_TRUE(which.ok()) << which.status();

@@ -5,9 +5,11 @@
 #define COPSE_DAEMON_CORE_CLIENT_INTERFACE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/ids.h"
+#include "planner/schedule/block_list.h"
 #include "planner/schedule/control.h"
 
 namespace copse::daemon {
@@ -36,7 +38,14 @@ struct CallPost {
   uint64_t send_bytes = 0;      // what is mapped behind `send`, at least the message if it is used
   uint64_t receive_bytes = 0;   // likewise
   bool send_is_inline = false;  // `send` is only valid during Post: the core copies it (at most 64 bytes)
-  uint64_t value = 0;           // comes back in the event
+  // Where in `send` and `receive` each rank's block lies, where a buffer has one for each rank and they are not simply
+  // equal blocks by rank: send of scatterv (at the root), alltoallv, reduce_scatterv; receive of gatherv (at the root),
+  // allgatherv, alltoallv. Null: equal blocks of arguments.bytes(), or the buffer is one block (then its bytes are
+  // exactly send_bytes or receive_bytes, as the contribution to a gatherv). With kCountsKnown all ranks give them, of
+  // which only the sizes matter where the buffer itself is not used. Shared, as all chunks of the call use it.
+  std::shared_ptr<const schedule::BlockList> send_blocks;
+  std::shared_ptr<const schedule::BlockList> receive_blocks;
+  uint64_t value = 0;  // comes back in the event
 };
 
 struct ClientEvent {

@@ -85,7 +85,7 @@ class Target : public daemon::PlannerLink, public daemon::ClientSink {
       prepare.layout.shape.node_of_rank.push_back(NodeIndex(n));
       prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(kSelf + n), "fake"});
     }
-    for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+    for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
       prepare.plans.push_back(schedule::EncodePlan(StarPlan(static_cast<Collective>(c))));
     }
     core_.OnPlannerMessage(prepare);
@@ -163,7 +163,7 @@ class Target : public daemon::PlannerLink, public daemon::ClientSink {
         clock_.Advance(absl::Milliseconds(head.count));
         return;
       case kCall:
-        Post(static_cast<Collective>(head.count % schedule::kCollectiveCount));
+        Post(static_cast<Collective>(head.count % schedule::kCommonCollectiveCount));
         return;
     }
   }

@@ -52,8 +52,9 @@ bool Sends(const schedule::CallArguments& arguments, uint32_t rank) {
     case Collective::kReduce:
     case Collective::kAllreduce:
       return true;
+    default:
+      return false;
   }
-  return false;
 }
 
 bool Receives(const schedule::CallArguments& arguments, uint32_t rank) {
@@ -66,8 +67,9 @@ bool Receives(const schedule::CallArguments& arguments, uint32_t rank) {
       return rank == arguments.root;
     case Collective::kAllreduce:
       return true;
+    default:
+      return false;
   }
-  return false;
 }
 
 }  // namespace

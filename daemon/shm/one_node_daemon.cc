@@ -60,7 +60,7 @@ void OneNodePlanner::On(const schedule::JoinTeam& join) {
   prepare.layout.nodes = {{node_.name, node_.incarnation, node_.worker_address}};
   prepare.epoch = EpochId(1);
   std::string all;
-  for (int i = 0; i < schedule::kCollectiveCount; ++i) {
+  for (int i = 0; i < schedule::kCommonCollectiveCount; ++i) {
     prepare.plans.push_back(EncodedPlan(static_cast<schedule::Collective>(i)));
     all += prepare.plans.back();
   }

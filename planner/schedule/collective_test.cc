@@ -13,7 +13,7 @@ TEST(CollectiveTest, NamesGoBothWays) {
     const auto collective = static_cast<Collective>(c);
     EXPECT_EQ(CollectiveFromName(CollectiveName(collective)), collective);
   }
-  EXPECT_EQ(CollectiveFromName("alltoall"), std::nullopt);
+  EXPECT_EQ(CollectiveFromName("alltoallw"), std::nullopt);
 }
 
 TEST(CollectiveTest, OnlyWhatACollectiveLooksAtCounts) {

@@ -60,6 +60,7 @@ uint32_t SegmentCount(const Plan& plan, uint64_t bytes) {
 
 uint32_t PhaseCount(const Plan& plan) {
   if (plan.kind == PlanKind::kTree) return 2;
+  if (plan.kind == PlanKind::kCirculant) return static_cast<uint32_t>(DistancesOf(plan).size()) + 1;
   uint32_t phases = 1;  // phase 0: the local ranks' arrival
   for (const auto& steps : plan.steps) {
     for (const ExchangeStep& step : steps) phases = std::max(phases, uint32_t{step.round} + 1);
@@ -71,6 +72,14 @@ std::vector<NodeIndex> NeighboursOf(const Plan& plan, NodeIndex node) {
   std::vector<uint32_t> all;
   if (plan.kind == PlanKind::kTree) {
     all = plan.neighbours[node.value()];
+  } else if (plan.kind == PlanKind::kCirculant) {
+    const absl::Span<const uint32_t> cycle = CycleOf(plan);
+    const auto n = static_cast<uint32_t>(cycle.size());
+    const auto at = static_cast<uint32_t>(std::find(cycle.begin(), cycle.end(), node.value()) - cycle.begin());
+    for (const uint32_t d : DistancesOf(plan)) {
+      all.push_back(cycle[(at + d) % n]);
+      all.push_back(cycle[(at + n - d) % n]);
+    }
   } else {
     for (uint32_t v = 0; v < plan.steps.size(); ++v) {
       for (const ExchangeStep& step : plan.steps[v]) {

@@ -22,8 +22,9 @@ namespace copse::schedule {
 // Bounds that the verifier enforces and that pools are computed from.
 inline constexpr uint32_t kNodeCountMax = 1u << 20;
 inline constexpr uint32_t kSegmentsMax = 16;
-inline constexpr uint32_t kPhasesMax = 44;  // 2 * log2(kNodeCountMax) + 4
-inline constexpr uint64_t kMessageBytesMax = 64 * 1024;
+inline constexpr uint32_t kPhasesMax = 44;               // 2 * log2(kNodeCountMax) + 4
+inline constexpr uint64_t kMessageBytesMax = 64 * 1024;  // of one chunk: a longer call runs as several (chunks.h)
+inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 inline constexpr uint32_t kLocalRanksMax = 256;
 inline constexpr uint32_t kSegmentBytesMax = 8 * 1024;           // a segment fits a frame
 inline constexpr uint32_t kSegmentUnitBytes = kElementBytesMax;  // segments end between elements of any type
@@ -69,7 +70,13 @@ absl::Status CheckShape(const TeamShape& shape);
 // the neighbour towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1
 // down. kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling, hierarchical). A round
 // is a phase.
-enum class PlanKind : uint8_t { kTree = 0, kExchange = 1 };
+//
+// kCirculant: the nodes in a cycle, and distances along it: a node sends to those that follow it by the distances, and
+// hears from those that precede it by them. What is sent, the collective and the distances say: {1} is a ring, on which
+// a chunk travels from its owner to all, or to its owner from all; {1, 2, 4, ...} doubles what a node has in each
+// round; {1, 2, 3, ... n - 1} lets everybody send to everybody. As small as the team is large, where steps would grow
+// by its square.
+enum class PlanKind : uint8_t { kTree = 0, kExchange = 1, kCirculant = 2 };
 
 // Part of a round of an exchange plan at one node. A node first sends all that it sends in the round, then awaits all
 // that it awaits, and then combines it with what it has: by node number, so that all who hear of the same get the same
@@ -97,6 +104,7 @@ struct Plan {
       0;  // longer messages are cut into segments of this; multiple of kSegmentUnitBytes; 0: never cut
   uint8_t priority = 0;
   // kTree. neighbours[v] in serving order: the order of sends down, and of operands up (after v's own ranks).
+  // kCirculant: two lists, the cycle (every node once) and the distances (ascending, from 1, less than node_count).
   NodeIndex root_node{0};
   std::vector<std::vector<uint32_t>> neighbours;
   // kExchange. steps[v], rounds never falling.
@@ -106,6 +114,10 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 bool operator==(const ExchangeStep& a, const ExchangeStep& b);
+
+// Of a circulant plan.
+inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbours[0]; }
+inline absl::Span<const uint32_t> DistancesOf(const Plan& plan) { return plan.neighbours[1]; }
 
 // Number of segments of a message: at least 1, also for 0 bytes.
 uint32_t SegmentCount(const Plan& plan, uint64_t bytes);

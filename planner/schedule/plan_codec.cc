@@ -69,7 +69,7 @@ absl::StatusOr<Plan> DecodePlan(std::string_view bytes) {
   if (collective >= kCollectiveCount) return Malformed("collective");
   plan.collective = static_cast<Collective>(collective);
   const auto kind = in.Get<uint8_t>();
-  if (kind > static_cast<uint8_t>(PlanKind::kExchange)) return Malformed("kind");
+  if (kind > static_cast<uint8_t>(PlanKind::kCirculant)) return Malformed("kind");
   plan.kind = static_cast<PlanKind>(kind);
   plan.priority = in.Get<uint8_t>();
   if (in.Get<uint8_t>() != 0) return Malformed("reserved byte");

@@ -101,6 +101,64 @@ absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
   return absl::OkStatus();
 }
 
+// Whether the distances are what the collective is carried by.
+bool CarriesBy(Collective collective, absl::Span<const uint32_t> distances, uint32_t n) {
+  const bool ring = distances.size() == 1 && distances[0] == 1;
+  bool everybody = distances.size() == n - 1;
+  bool doubling = true;
+  uint32_t next = 1;
+  for (size_t i = 0; i < distances.size(); ++i) {
+    everybody &= distances[i] == i + 1;
+    doubling &= distances[i] == next;
+    next *= 2;
+  }
+  doubling &= next >= n;
+  switch (collective) {
+    case Collective::kBcast:
+    case Collective::kReduce:
+    case Collective::kAllreduce:
+    case Collective::kReduceScatter:
+      return ring;
+    case Collective::kAllgather:
+    case Collective::kScan:
+    case Collective::kExscan:
+      return ring || doubling;
+    case Collective::kAlltoall:
+      return everybody;
+    default:
+      return false;
+  }
+}
+
+absl::Status CheckCirculant(const Plan& plan, const VerifyLimits& limits) {
+  const uint32_t n = plan.node_count;
+  if (!plan.steps.empty()) return Bad(plan, "a cycle with exchange steps (nodes=", plan.steps.size(), ")");
+  if (plan.neighbours.size() != 2) {
+    return Bad(plan, "a cycle and its distances (lists=", plan.neighbours.size(), ", needed=2)");
+  }
+  const absl::Span<const uint32_t> cycle = CycleOf(plan);
+  if (cycle.size() != n) return Bad(plan, "the cycle is not all nodes (cycle=", cycle.size(), ", nodes=", n, ")");
+  std::vector<bool> seen(n, false);
+  for (const uint32_t v : cycle) {
+    if (v >= n) return Bad(plan, "unknown node in the cycle (node=", v, ", limit=", n, ")");
+    if (seen[v]) return Bad(plan, "node ", v, " is in the cycle twice");
+    seen[v] = true;
+  }
+  const absl::Span<const uint32_t> distances = DistancesOf(plan);
+  if (2 * distances.size() > limits.neighbours_max) {
+    return Bad(plan, "fan-out (neighbours=", 2 * distances.size(), ", limit=", limits.neighbours_max, ")");
+  }
+  for (size_t i = 0; i < distances.size(); ++i) {
+    if (distances[i] == 0 || distances[i] >= n || (i > 0 && distances[i] <= distances[i - 1])) {
+      return Bad(plan, "distances must ascend from 1 (distance=", distances[i], ", limit=", n - 1, ")");
+    }
+  }
+  if (n > 1 && !CarriesBy(plan.collective, distances, n)) {
+    return Bad(plan, "the distances do not carry it (distances=", distances.size(), ", nodes=", n, ")");
+  }
+  return absl::OkStatus();
+}
+
 // What a node does in one round.
 struct RoundShape {
   uint32_t number = 0;
@@ -383,6 +441,7 @@ absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLi
     RETURN_IF_ERROR(CheckTree(plan, limits));
     return absl::OkStatus();
   }
+  if (plan.kind == PlanKind::kCirculant) return CheckCirculant(plan, limits);
   RETURN_IF_ERROR(CheckExchange(plan, limits));
   CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
   return VerifyExecution(plan, shape, arguments);
@@ -390,8 +449,15 @@ absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLi
 
 absl::Status VerifyPlans(absl::Span<const Plan> plans, const TeamShape& shape, const VerifyLimits& limits) {
   for (const Plan& plan : plans) RETURN_IF_ERROR(VerifyPlan(plan, shape, limits));
-  for (int c = 0; c < kCollectiveCount; ++c) {
-    const auto collective = static_cast<Collective>(c);
+  const Family family = plans.empty() ? Family::kCommon : FamilyOf(plans[0].collective);
+  for (const Plan& plan : plans) {
+    if (FamilyOf(plan.collective) != family) {
+      return absl::InvalidArgumentError(absl::StrCat("plans: of several families (plan ", plan.id.value(), " is for ",
+                                                     AbslView(CollectiveName(plan.collective)),
+                                                     ", family=", AbslView(FamilyName(family)), ")"));
+    }
+  }
+  for (const Collective collective : CollectivesOf(family)) {
     uint64_t bytes = 0;
     while (true) {
       const Plan* plan = SelectPlan(plans, collective, bytes);

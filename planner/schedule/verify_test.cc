@@ -24,7 +24,7 @@ void ExpectExecutes(const Plan& plan, const TeamShape& shape) {
 
 TEST(VerifyTest, AcceptsTreesOfEveryCollectiveAndTheyExecuteFromEveryRoot) {
   for (uint32_t n = 1; n <= 24; ++n) {
-    for (int c = 0; c < kCollectiveCount; ++c) {
+    for (int c = 0; c < kCommonCollectiveCount; ++c) {
       const Plan plan = RandomTreePlan(static_cast<Collective>(c), n, n * 10 + c);
       const TeamShape shape = BlockShape(n, 1 + n % 3);
       ASSERT_TRUE(VerifyPlan(plan, shape).ok()) << VerifyPlan(plan, shape);
@@ -233,7 +233,7 @@ TEST(VerifyTest, WhatPassesExecutesAmongThousandsOfMutations) {
     Plan plan;
     switch (prng.Below(4)) {
       case 0:
-        plan = RandomTreePlan(static_cast<Collective>(prng.Below(kCollectiveCount)), n, prng.Next());
+        plan = RandomTreePlan(static_cast<Collective>(prng.Below(kCommonCollectiveCount)), n, prng.Next());
         break;
       case 1:
         plan = DisseminationPlan(n);
@@ -261,7 +261,7 @@ TEST(VerifyTest, WhatPassesExecutesAmongThousandsOfMutations) {
 
 TEST(VerifyPlansTest, EverySizeOfEveryCollectiveHasAPlan) {
   std::vector<Plan> plans;
-  for (int c = 0; c < kCollectiveCount; ++c) plans.push_back(RandomTreePlan(static_cast<Collective>(c), 4, c));
+  for (int c = 0; c < kCommonCollectiveCount; ++c) plans.push_back(RandomTreePlan(static_cast<Collective>(c), 4, c));
   EXPECT_TRUE(VerifyPlans(plans, BlockShape(4, 1)).ok());
   std::vector<Plan> gap = plans;
   gap[1].bytes_max = 119;

@@ -218,7 +218,7 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
   PlannerOptions planner_options;
   planner_options.rules = model_.rules;
   if (!options.algorithm.empty()) {
-    for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+    for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
       const auto collective = static_cast<schedule::Collective>(c);
       if (options.collective && *options.collective != collective) continue;
       // Asked for all collectives, an algorithm is used for those that it can carry; all carry barriers.

@@ -86,7 +86,7 @@ TEST(RulesSchemaTest, SaysWhatTheParserTakes) {
   const nlohmann::json& rule = schema["properties"]["rules"]["items"];
   EXPECT_FALSE(rule["additionalProperties"].get<bool>());
   std::set<std::string> collectives;
-  for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
     collectives.insert(std::string(schedule::CollectiveName(static_cast<schedule::Collective>(c))));
   }
   EXPECT_EQ(rule["properties"]["collective"]["enum"].get<std::set<std::string>>(), collectives);
