@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "planner/measure/link_paths.h"
 
 namespace copse::measure {
@@ -321,6 +322,22 @@ class Fitter {
   std::vector<std::vector<uint32_t>> chains_of_;  // by row
 };
 
+absl::Status CheckMeasurements(const topology::Topology& tree, absl::Span<const PairMeasurement> measurements) {
+  for (const PairMeasurement& m : measurements) {
+    const size_t nodes = tree.nodes().size();
+    if (m.pair.a >= nodes || m.pair.b >= nodes || m.pair.a == m.pair.b) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("measurement: pair (a=", m.pair.a, ", b=", m.pair.b, ", nodes=", nodes, ")"));
+    }
+    if (m.latency_ns < 0 || m.latency_spread_ns < 0 || m.bandwidth_bytes_per_s < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "measurement between ", tree.nodes()[m.pair.a].name, " and ", tree.nodes()[m.pair.b].name,
+          ": negative (latency_ns=", m.latency_ns, ", bandwidth_bytes_per_s=", m.bandwidth_bytes_per_s, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 const char* LatencyDoubtName(LatencyDoubt doubt) {
@@ -350,19 +367,47 @@ const char* RateDoubtName(RateDoubt doubt) {
 }
 
 absl::StatusOr<TreeFit> FitTree(const topology::Topology& tree, absl::Span<const PairMeasurement> measurements) {
-  for (const PairMeasurement& m : measurements) {
-    const size_t nodes = tree.nodes().size();
-    if (m.pair.a >= nodes || m.pair.b >= nodes || m.pair.a == m.pair.b) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("measurement: pair (a=", m.pair.a, ", b=", m.pair.b, ", nodes=", nodes, ")"));
-    }
-    if (m.latency_ns < 0 || m.latency_spread_ns < 0 || m.bandwidth_bytes_per_s < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "measurement between ", tree.nodes()[m.pair.a].name, " and ", tree.nodes()[m.pair.b].name,
-          ": negative (latency_ns=", m.latency_ns, ", bandwidth_bytes_per_s=", m.bandwidth_bytes_per_s, ")"));
+  RETURN_IF_ERROR(CheckMeasurements(tree, measurements));
+  return Fitter(tree, measurements).Fit();
+}
+
+absl::StatusOr<std::vector<NodePair>> DoubtfulRates(const topology::Topology& tree,
+                                                    absl::Span<const PairMeasurement> measurements) {
+  RETURN_IF_ERROR(CheckMeasurements(tree, measurements));
+  const LinkPaths paths(&tree);
+  struct Link {
+    size_t witness = 0;             // the measurement that is fastest
+    int64_t fastest = 0, next = 0;  // rates
+  };
+  std::vector<Link> links(paths.link_count());
+  std::vector<uint32_t> crossed;
+  for (size_t m = 0; m < measurements.size(); ++m) {
+    const int64_t rate = measurements[m].bandwidth_bytes_per_s;
+    paths.Between(measurements[m].pair, &crossed);
+    for (const uint32_t l : crossed) {
+      if (rate > links[l].fastest) {
+        links[l] = {.witness = m, .fastest = rate, .next = links[l].fastest};
+      } else {
+        links[l].next = std::max(links[l].next, rate);
+      }
     }
   }
-  return Fitter(tree, measurements).Fit();
+  const auto faster = [](int64_t a, int64_t b) {
+    return static_cast<double>(a) > static_cast<double>(b) * (1 + kRateTie);
+  };
+  std::vector<NodePair> pairs;
+  for (size_t m = 0; m < measurements.size(); ++m) {
+    const int64_t rate = measurements[m].bandwidth_bytes_per_s;
+    if (rate == 0) continue;
+    paths.Between(measurements[m].pair, &crossed);
+    const bool alone = std::any_of(crossed.begin(), crossed.end(), [&](uint32_t l) {
+      return links[l].witness == m && faster(links[l].fastest, links[l].next);
+    });
+    const bool explained =
+        std::any_of(crossed.begin(), crossed.end(), [&](uint32_t l) { return !faster(links[l].fastest, rate); });
+    if (alone || !explained) pairs.push_back(measurements[m].pair);
+  }
+  return pairs;
 }
 
 absl::StatusOr<topology::Topology> ApplyFit(const topology::Topology& tree, const TreeFit& fit) {

@@ -56,6 +56,16 @@ struct TreeFit {
 // Cost:    O(steps * pairs * depth) by conjugate gradients, of at most some thousand steps, as a rule fewer than links.
 absl::StatusOr<TreeFit> FitTree(const topology::Topology& tree, absl::Span<const PairMeasurement> measurements);
 
+// Pairs to measure once more for their rates, since stalls only ever make a measurement slower: those that alone tell a
+// link's rate (of all that cross it, no other is within 15 % of the fastest: nobody would notice if that one had been
+// disturbed), and those slower than all of their links are known to be (they were).
+//
+// Input:   as FitTree's; pairs without a rate are left out.
+// Output:  each pair once, in the order of `measurements`.
+// Errors:  as FitTree.
+absl::StatusOr<std::vector<NodePair>> DoubtfulRates(const topology::Topology& tree,
+                                                    absl::Span<const PairMeasurement> measurements);
+
 // The tree with the fit's figures in place of its own. Errors: as Topology::Create.
 absl::StatusOr<topology::Topology> ApplyFit(const topology::Topology& tree, const TreeFit& fit);
 

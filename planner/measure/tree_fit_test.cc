@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -117,6 +118,60 @@ TEST(FitTreeTest, RatesOfBottlenecksAreFoundAndOthersAreLowerBounds) {
       if (s != truth.root_switch()) check(fit->switches[s], truth.switches()[s].bandwidth_bytes_per_s);
     }
   }
+}
+
+// One pair was disturbed: measured once more if it is in doubt, it does as if it had not been.
+TEST(DoubtfulRatesTest, ADisturbedPairIsAmongThemWhereItMatters) {
+  size_t pairs = 0, doubtful = 0;
+  int wrong = 0, wrong_unasked = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Prng prng(seed);
+    const topology::Topology truth = RandomTree(&prng, 3);
+    const std::vector<PairMeasurement> clean = Measure(truth, Sampled(truth), 0, 0.05, &prng);
+    const auto fastest = [&](const std::vector<PairMeasurement>& measurements) {
+      const TreeFit fit = *FitTree(Bare(truth), measurements);
+      std::vector<int64_t> rates;
+      for (const LinkFit& link : fit.nodes) rates.push_back(link.bandwidth_bytes_per_s);
+      for (const LinkFit& link : fit.switches) rates.push_back(link.bandwidth_bytes_per_s);
+      return rates;
+    };
+    const auto misses = [&](const std::vector<PairMeasurement>& measurements) {
+      const std::vector<int64_t> is = fastest(measurements), wanted = fastest(clean);
+      int missed = 0;
+      for (size_t l = 0; l < is.size(); ++l) missed += 10 * is[l] < 8 * wanted[l];
+      return missed;
+    };
+    std::vector<PairMeasurement> measured = clean;
+    const size_t at = prng.Below(measured.size());
+    measured[at].bandwidth_bytes_per_s =
+        static_cast<int64_t>(static_cast<double>(measured[at].bandwidth_bytes_per_s) * (0.05 + 0.7 * prng.Unit()));
+    wrong_unasked += misses(measured);
+    const auto again = DoubtfulRates(truth, measured);
+    ASSERT_TRUE(again.ok()) << again.status();
+    pairs += measured.size();
+    doubtful += again->size();
+    if (std::find(again->begin(), again->end(), measured[at].pair) != again->end()) measured[at] = clean[at];
+    wrong += misses(measured);
+  }
+  EXPECT_GT(wrong_unasked, 50);
+  EXPECT_LE(wrong, wrong_unasked / 10) << "of " << wrong_unasked;
+  EXPECT_LT(doubtful, pairs / 2) << "of " << pairs;
+}
+
+TEST(DoubtfulRatesTest, ThreeNodesHaveNoneUnlessOnePairIsFaster) {
+  const topology::Topology tree = *topology::FlatTopology({"a", "b", "c"});
+  const auto doubtful = [&](int64_t ab, int64_t ac, int64_t bc) {
+    return *DoubtfulRates(tree, {{.pair = {0, 1}, .bandwidth_bytes_per_s = ab},
+                                 {.pair = {0, 2}, .bandwidth_bytes_per_s = ac},
+                                 {.pair = {1, 2}, .bandwidth_bytes_per_s = bc}});
+  };
+  EXPECT_TRUE(doubtful(100, 100, 100).empty());
+  EXPECT_TRUE(doubtful(100, 95, 105).empty());
+  EXPECT_TRUE(doubtful(0, 0, 0).empty());
+  EXPECT_EQ(doubtful(100, 50, 50), (std::vector<NodePair>{{0, 1}})) << "alone";
+  EXPECT_EQ(doubtful(50, 100, 100).size(), 3u) << "two tell alone, and nothing explains the third";
+  EXPECT_EQ(doubtful(0, 0, 100), (std::vector<NodePair>{{1, 2}}));
+  EXPECT_FALSE(DoubtfulRates(tree, {{.pair = {0, 3}}}).ok());
 }
 
 TEST(FitTreeTest, OfTwoLinksInARowOnlyTheSumIsKnown) {

@@ -70,6 +70,13 @@ void TopologyProbe::MeasureLinks() {
   Queue(measure::SampleTree(*tree_, takes_part));
 }
 
+void TopologyProbe::MeasureTwice() {
+  const absl::StatusOr<std::vector<NodePair>> pairs = measure::DoubtfulRates(*tree_, Measurements());
+  if (!pairs.ok()) return Fail(pairs.status());
+  phase_ = Phase::kTwice;
+  Queue(*pairs);
+}
+
 // --- Measuring ---
 
 void TopologyProbe::Queue(std::vector<NodePair> pairs) {
@@ -85,7 +92,7 @@ bool TopologyProbe::MayStart(const NodePair& pair) const {
     const bool shares_a = phase_ != Phase::kRest && (other.a == pair.b || other.b == pair.a);
     if (other.a == pair.a || other.b == pair.b || shares_a) return false;
   }
-  if (phase_ != Phase::kLinks) return true;
+  if (!measures_rates()) return true;
   const measure::LinkPaths paths(&*tree_);
   std::vector<uint32_t> links, busy;
   paths.Between(pair, &links);
@@ -106,8 +113,9 @@ void TopologyProbe::StartMore() {
     any = false;
     if (clock_->Now() - began_ >= options_.budget && !queue_.empty()) {
       out_of_time_ = true;
-      notes_.push_back(absl::StrCat("the time was over before all was measured (pairs left=", queue_.size(),
-                                    ", seconds=", absl::ToDoubleSeconds(options_.budget), ")"));
+      notes_.push_back(absl::StrCat(
+          "the time was over before all was measured", phase_ == Phase::kTwice ? " twice that is in doubt" : "",
+          " (pairs left=", queue_.size(), ", seconds=", absl::ToDoubleSeconds(options_.budget), ")"));
       queue_.clear();
     }
     for (size_t i = queue_.size(); i-- > 0 && running_.size() < options_.pairs_at_once;) {
@@ -117,7 +125,7 @@ void TopologyProbe::StartMore() {
       running_.insert(pair);
       any = true;
       coordinator::MeasureLimits limits = options_.limits;
-      if (phase_ != Phase::kLinks) {
+      if (!measures_rates()) {
         limits.bulk_bytes_max = 0;
       } else if (const auto known = results_.find(pair); known != results_.end() && known->second.latency.has_value()) {
         limits.pings = 1;  // their latency is known; the least that the daemons make
@@ -141,7 +149,7 @@ void TopologyProbe::OnMeasured(NodePair pair, const absl::StatusOr<schedule::Mea
     result.status = reply.status();
     COPSE_LOG(kInfo, "probe: ", reply.status().message());
     // The front is what comes last.
-    if (!out_of_time_ && again_.insert(pair).second) queue_.insert(queue_.begin(), pair);
+    if (!out_of_time_ && phase_ != Phase::kTwice && again_.insert(pair).second) queue_.insert(queue_.begin(), pair);
   } else {
     const auto [a, b] = NamesOf(pair);
     COPSE_LOG(kDebug, "probe: node ", a, " to node ", b, ": pings=", reply->pings,
@@ -156,8 +164,8 @@ void TopologyProbe::OnMeasured(NodePair pair, const absl::StatusOr<schedule::Mea
     result.round_trip_ns =
         result.round_trip_ns == 0 ? reply->round_trip_ns : std::min(result.round_trip_ns, reply->round_trip_ns);
     if (reply->bulk_bytes > 0 && reply->bulk_ns > 0) {
-      result.bandwidth_bytes_per_s =
-          static_cast<int64_t>(static_cast<double>(reply->bulk_bytes) * 1e9 / static_cast<double>(reply->bulk_ns));
+      const double rate = static_cast<double>(reply->bulk_bytes) * 1e9 / static_cast<double>(reply->bulk_ns);
+      result.bandwidth_bytes_per_s = std::max(result.bandwidth_bytes_per_s, static_cast<int64_t>(rate));
     }
   }
   StartMore();
@@ -174,6 +182,14 @@ PairMeasurement TopologyProbe::MeasurementOf(const NodePair& pair, const Result&
           .bandwidth_bytes_per_s = result.bandwidth_bytes_per_s};
 }
 
+std::vector<PairMeasurement> TopologyProbe::Measurements() const {
+  std::vector<PairMeasurement> measurements;
+  for (const auto& [pair, result] : results_) {
+    if (result.latency.has_value()) measurements.push_back(MeasurementOf(pair, result));
+  }
+  return measurements;
+}
+
 // --- Solving ---
 
 void TopologyProbe::PhaseOver() {
@@ -183,6 +199,8 @@ void TopologyProbe::PhaseOver() {
     case Phase::kRest:
       return AttachRest();
     case Phase::kLinks:
+      return out_of_time_ ? Report() : MeasureTwice();
+    case Phase::kTwice:
       return Report();
   }
 }
@@ -279,7 +297,7 @@ void TopologyProbe::Fail(const absl::Status& status) {
 }
 
 void TopologyProbe::Report() {
-  std::vector<PairMeasurement> measurements;
+  const std::vector<PairMeasurement> measurements = Measurements();
   std::vector<ProbedPair> pairs;
   absl::Status failure = absl::DeadlineExceededError("probe: the time was over before anything was measured");
   for (const auto& [pair, result] : results_) {
@@ -287,7 +305,6 @@ void TopologyProbe::Report() {
     if (result.latency.has_value()) {
       row.measured = true;
       row.measurement = MeasurementOf(pair, result);
-      measurements.push_back(row.measurement);
     } else {
       row.why = std::string(result.status.message());
       failure = result.status;

@@ -63,7 +63,9 @@ struct ProbeReport {
 
 // A TopologyProbe runs once. With a tree it measures pairs that cover each of its links (measure/sampling.h), those at
 // the same time share no link. Without one it first measures latencies between all nodes, or between some that stand
-// for the rest, finds the tree (measure/tree_search.h), and then rates as with a tree known before.
+// for the rest, finds the tree (measure/tree_search.h), and then rates as with a tree known before. In the end pairs
+// whose rates are in doubt (measure/tree_fit.h) are measured once more: the better rate and the lesser latency count,
+// since whatever disturbs a measurement makes it slower.
 //
 // A pair that fails is tried once more, when the others are done: whoever stood still has connections to mend. What
 // cannot be measured (a node is lost meanwhile, two do not reach each other, the time is over) is missing, and said so;
@@ -81,12 +83,12 @@ class TopologyProbe {
   void Start();
 
  private:
-  enum class Phase { kLatencies, kRest, kLinks };
+  enum class Phase { kLatencies, kRest, kLinks, kTwice };
   struct Result {
     std::optional<schedule::MeasureReply> latency;  // the newest with pings
     int64_t round_trip_ns = 0;                      // the least of all
-    int64_t bandwidth_bytes_per_s = 0;
-    absl::Status status;  // the newest failure
+    int64_t bandwidth_bytes_per_s = 0;              // the best of all
+    absl::Status status;                            // the newest failure
   };
 
   void Queue(std::vector<measure::NodePair> pairs);
@@ -96,9 +98,12 @@ class TopologyProbe {
   void FindTree();
   void AttachRest();
   void MeasureLinks();
+  void MeasureTwice();
   void Report();
   void Fail(const absl::Status& status);
+  bool measures_rates() const { return phase_ == Phase::kLinks || phase_ == Phase::kTwice; }
   bool MayStart(const measure::NodePair& pair) const;
+  std::vector<measure::PairMeasurement> Measurements() const;
   // Of a pair that was measured: without overheads and wakes.
   measure::PairMeasurement MeasurementOf(const measure::NodePair& pair, const Result& result) const;
   std::pair<std::string, std::string> NamesOf(const measure::NodePair& pair) const {
