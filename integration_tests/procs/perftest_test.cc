@@ -166,6 +166,13 @@ TEST_F(PerftestTest, EveryCollectiveInEveryModeHasRightData) {
 }
 
 TEST_F(PerftestTest, EveryTypeAndOperationHasRightData) {
+  for (const std::string options :
+       {"half -o sum", "float16 -o max", "bfloat16 -o prod", "bfloat16 -o sum", "float32_complex -o prod",
+        "float64_complex -o sum", "byte -o bxor", "float_int -o minloc", "double_int -o maxloc", "long_int -o minloc",
+        "2int -o maxloc", "short_int -o minloc"}) {
+    const Ended ended = RunTeam(absl::StrCat("-C -b 300 -e 300 -n 2 -w 0 -d ", options));
+    EXPECT_EQ(ended.exit_codes, kAllDone) << options << ": " << ended.errors;
+  }
   for (const std::string type : {"int8", "uint16", "int32", "uint64", "float", "double"}) {
     for (const std::string op : {"sum", "prod", "min", "max", "lxor", "bor"}) {
       if (op == "bor" && (type == "float" || type == "double")) continue;
