@@ -38,6 +38,7 @@ void Put(const schedule::TeamIdentity& from, v1::TeamIdentity* to) {
   to->set_job(from.job);
   to->set_nonce(from.nonce);
   to->set_name(from.name);
+  to->set_family(static_cast<uint32_t>(from.family));
 }
 
 void Put(const schedule::TeamLayout& from, v1::TeamLayout* to) {
@@ -155,6 +156,8 @@ void Put(const schedule::StatusReply& from, v1::StatusReply* to) {
     c->mutable_arguments()->set_op(static_cast<uint32_t>(call.arguments.op));
     c->mutable_arguments()->set_count(call.arguments.count);
     c->mutable_arguments()->set_root(call.arguments.root);
+    c->mutable_arguments()->set_options(call.arguments.options);
+    c->mutable_arguments()->set_counts_hash(call.arguments.counts_hash);
     c->set_age_s(call.age_s);
     for (const Rank rank : call.joined) c->add_joined(rank.value());
     for (const Rank rank : call.missing) c->add_missing(rank.value());
@@ -238,6 +241,7 @@ void Put(const schedule::Registered& from, v1::Registered* to) {
   Put(from.why, to->mutable_why());
   for (const TeamId team : from.forgotten) to->add_forgotten(team.value());
   to->set_weighs_silence(from.weighs_silence);
+  to->set_forms_companions(from.forms_companions);
 }
 
 void Put(const schedule::Prepare& from, v1::Prepare* to) {
@@ -292,7 +296,10 @@ absl::Status CheckWord(std::string_view what, const std::string& text, size_t by
 absl::Status Take(std::string_view what, const v1::TeamIdentity& from, schedule::TeamIdentity* to) {
   RETURN_IF_ERROR(CheckWord(absl::StrCat(AbslView(what), ": job"), from.job(), kJobBytesMax));
   RETURN_IF_ERROR(CheckWord(absl::StrCat(AbslView(what), ": team's name"), from.name(), kNameBytesMax));
-  *to = {from.uid(), from.job(), from.nonce(), from.name()};
+  if (from.family() >= schedule::kFamilyCount) {
+    return Bad(absl::StrCat(AbslView(what), ": family: ", from.family(), " (limit ", schedule::kFamilyCount - 1, ")"));
+  }
+  *to = {from.uid(), from.job(), from.nonce(), from.name(), static_cast<schedule::Family>(from.family())};
   return absl::OkStatus();
 }
 
@@ -401,6 +408,8 @@ bool Take(const v1::CallArguments& from, schedule::CallArguments* to) {
   to->op = static_cast<emu::AluOp>(from.op());
   to->count = from.count();
   to->root = from.root();
+  to->options = static_cast<uint8_t>(from.options());
+  to->counts_hash = from.counts_hash();
   return true;
 }
 
@@ -634,6 +643,7 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       RETURN_IF_ERROR(CheckCount("registered: forgotten", proto.registered().forgotten_size(), kRunningTeamsMax));
       for (const uint64_t team : proto.registered().forgotten()) to.forgotten.push_back(TeamId{team});
       to.weighs_silence = proto.registered().weighs_silence();
+      to.forms_companions = proto.registered().forms_companions();
       return to;
     }
     case v1::ToDaemon::kPrepare:

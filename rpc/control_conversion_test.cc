@@ -18,7 +18,7 @@ using schedule::Failure;
 schedule::TeamLayout Layout() {
   schedule::TeamLayout layout;
   layout.id = TeamId{1ull << 40};
-  layout.identity = {1000, "job\xff", 7, "n\xc3\xbc"};
+  layout.identity = {1000, "job\xff", 7, "n\xc3\xbc", schedule::Family::kSpread};
   layout.parent = TeamId{3};
   layout.shape.node_of_rank = {NodeIndex{0}, NodeIndex{1}, NodeIndex{0}};
   layout.shape.node_count = 2;
@@ -122,7 +122,7 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
 std::vector<schedule::ToDaemon> AllToDaemon() {
   schedule::Prepare prepare{Layout(), EpochId{1}, {"p"}, 0x123456789abcdef0, {{8, Rank{2}}}};
   schedule::Commit commit{TeamId{1}, EpochId{2}, CallSeq{113}, {{NodeIndex{1}, 7}}};
-  return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, true},
+  return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, true, true},
           prepare,
           commit,
           schedule::Abort{TeamId{1}, EpochId{1}, {Failure::kMismatch, "y"}, {1, 2}},
@@ -279,6 +279,8 @@ TEST(ControlConversionTest, ErrorsNameMessageAndField) {
             "join_team: team's name: bytes: 129 (limit 128)");
   EXPECT_EQ(Error(AllFromDaemon()[1], [](auto* p) { p->mutable_join_team()->mutable_identity()->set_name("\x7f"); }),
             "join_team: team's name: control character");
+  EXPECT_EQ(Error(AllFromDaemon()[1], [](auto* p) { p->mutable_join_team()->mutable_identity()->set_family(4); }),
+            "join_team: family: 4 (limit 3)");
 }
 
 TEST(ControlConversionTest, PreparesRequestsMustNameRanks) {

@@ -13,8 +13,6 @@
 namespace copse::coordinator {
 namespace {
 
-// The first version of the protocol whose daemons know MeasureQuery; an older one would end the stream at it.
-constexpr uint32_t kMeasureProto = 3;
 // What the daemons' own time-out may be late.
 constexpr absl::Duration kMeasureGrace = absl::Seconds(1);
 
@@ -31,7 +29,7 @@ NodeInfo Coordinator::Impl::InfoOf(const Node& node) const {
   for (const TeamId id : node.teams) {
     const Team& team = teams_.at(id);
     const std::optional<uint32_t> member = MemberIndex(team, node.announcement);
-    if (!team.durable() || !member.has_value() || team.members[*member].left) continue;
+    if (team.record.layout.parent != TeamId{0} || !member.has_value() || team.members[*member].left) continue;
     for (const NodeIndex index : team.record.layout.shape.node_of_rank) info.ranks += index == NodeIndex{*member};
   }
   return info;
@@ -212,10 +210,6 @@ void Coordinator::Impl::Measure(const std::string& from, const std::string& to, 
     const auto it = nodes_.find(name);
     if (it == nodes_.end()) return done(absl::NotFoundError(absl::StrCat("node ", name, ": not known")));
     if (it->second.session == 0) return done(absl::UnavailableError(absl::StrCat("node ", name, ": not connected")));
-    if (const uint32_t proto = it->second.announcement.formats.proto; proto < kMeasureProto) {
-      return done(absl::FailedPreconditionError(
-          absl::StrCat("node ", name, ": its daemon is too old (proto=", proto, ", limit=", kMeasureProto, ")")));
-    }
   }
   const Node& active = nodes_.at(from);
   const Node& passive = nodes_.at(to);

@@ -35,6 +35,7 @@ absl::Status Coordinator::Impl::Start() {
     Team& team = teams_[id];
     team.record = std::move(record);
     team.members.resize(team.node_count());
+    NoteCompanion(team.record.layout);
   }
   // The newest team tells which incarnation of a node is the newest; older ones cannot come back beside it.
   for (auto it = teams_.rbegin(); it != teams_.rend(); ++it) {
@@ -112,11 +113,13 @@ void Coordinator::Impl::StreamEnded(SessionId session) {
   node.session = 0;
   NodeAway(node);
   joins_.Drop(session);
+  DropCompanionJoins(session);
   const std::set<TeamId> teams = node.teams;
   for (const TeamId id : teams) {
     Team* team = TeamOf(id);
     if (team != nullptr && team->change.has_value()) {
-      AbortChange(*team, {Failure::kMemberLost, absl::StrCat("node ", name, " lost its connection to the planner")});
+      AbortChange(*team, {Failure::kMemberLost, absl::StrCat("node ", name, " lost its connection to the planner")},
+                  /*again=*/true);
     }
   }
   NodeSilent(name);

@@ -151,8 +151,8 @@ class Coordinator {
   void QueryTrace(const std::string& node, schedule::TraceQuery query, absl::Duration timeout,
                   std::function<void(const absl::StatusOr<TraceAnswer>&)> done);
   // Has the daemons of two nodes measure between them; `from` sends the bulk. `done` is called once, maybe before this
-  // returns: with what was measured; INVALID_ARGUMENT: one node; NOT_FOUND; FAILED_PRECONDITION: a daemon is too old;
-  // UNAVAILABLE: a node is lost, or they cannot reach each other; DEADLINE_EXCEEDED.
+  // returns: with what was measured; INVALID_ARGUMENT: one node; NOT_FOUND; UNAVAILABLE: a node is lost, or they
+  // cannot reach each other; DEADLINE_EXCEEDED.
   void Measure(const std::string& from, const std::string& to, const MeasureLimits& limits,
                std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done);
   // Calls in flight by (team, sequence). A rank is missing if no node says that it has joined, and its node says that

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inside the coordinator. coordinator.cc has sessions and nodes, registration.cc what a daemon's return settles,
-// teams.cc formation, epochs and ends of teams, administration.cc the rest.
+// teams.cc formation, epochs and ends of teams, companions.cc what companions have besides, administration.cc the rest.
 #ifndef COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 #define COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 
@@ -107,9 +107,22 @@ class Coordinator::Impl {
     std::function<void(const absl::Status&)> settled;  // of the decided epoch; may be null
 
     TeamId id() const { return record.layout.id; }
-    bool durable() const { return record.layout.parent == TeamId{0}; }
+    bool durable() const { return IsDurable(record.layout); }
     uint32_t node_count() const { return static_cast<uint32_t>(record.layout.nodes.size()); }
   };
+
+  // A companion that a daemon has asked for. Lives as long as its team.
+  struct Companion {
+    TeamId id{0};                 // 0: neither there nor being formed
+    uint64_t failed = 0;          // attempts
+    schedule::FailureReport why;  // of the last one
+    std::vector<Join> waiting;    // for nodes that are away
+    TimerId timer;                // looks again
+  };
+  using CompanionKey = std::pair<TeamId, schedule::Family>;
+
+  // Is it in the store? Sub-teams are not: they are many, and short-lived.
+  static bool IsDurable(const schedule::TeamLayout& layout) { return !schedule::IsSubTeam(layout); }
 
   // --- coordinator.cc: sessions and nodes ---
   void ProtocolError(SessionId session, const std::string& what);
@@ -144,8 +157,10 @@ class Coordinator::Impl {
   absl::StatusOr<std::vector<std::string>> MakePlans(const schedule::TeamLayout& layout, const PlanOptions& options);
   void ForgetRequest(const Join& join);
   void FailJoins(const std::vector<Join>& joins, const schedule::FailureReport& why);
+  void StartFirstEpoch(schedule::TeamLayout layout, Change change);
   void StartChange(Team& team, Change change);
-  void AbortChange(Team& team, const schedule::FailureReport& why);  // may end the team
+  // May end the team. `again`: what was wrong passes, so if it is a companion that forms, daemons shall ask again.
+  void AbortChange(Team& team, const schedule::FailureReport& why, bool again = false);
   void Decide(Team& team);
   void SendCommit(Team& team, uint32_t member);
   void CheckSettled(Team& team);
@@ -163,6 +178,21 @@ class Coordinator::Impl {
   Team* TeamOf(TeamId id);
   absl::Status ReserveIds(uint64_t teams, uint64_t plans);
   absl::Status SaveIfDurable(const Team& team);
+
+  // --- companions.cc ---
+  void OnCompanionJoin(Join join);
+  std::optional<schedule::FailureReport> CompanionRefusal(const Join& join);
+  void FormCompanion(const CompanionKey& key);
+  absl::StatusOr<schedule::TeamLayout> CompanionLayout(const schedule::TeamLayout& parent, const CompanionKey& key);
+  void FailCompanion(const CompanionKey& key, const schedule::FailureReport& why);
+  // A companion's first epoch was aborted.
+  void CompanionAborted(const schedule::TeamLayout& layout, const schedule::FailureReport& why, bool again);
+  void NoteCompanion(const schedule::TeamLayout& layout);  // it is there: from the store, or adopted
+  void DropCompanionJoins(SessionId session);
+  void ForgetCompanions(const schedule::TeamLayout& layout);  // of a team that is forgotten, or a companion that is
+  // A team and its companions break together.
+  void BreakLinked(const schedule::TeamLayout& layout, const schedule::FailureReport& why, const Node* reporter);
+  std::vector<TeamId> CompanionsOf(TeamId team) const;
 
   // --- administration.cc ---
   struct Query {
@@ -205,7 +235,8 @@ class Coordinator::Impl {
   std::map<SessionId, Session> sessions_;
   std::map<std::string, Node> nodes_;
   std::map<TeamId, Team> teams_;
-  std::set<TeamId> ended_;  // by this coordinator; the newest kEndedTeamsMax
+  std::map<CompanionKey, Companion> companions_;  // by their team
+  std::set<TeamId> ended_;                        // by this coordinator; the newest kEndedTeamsMax
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;
   std::map<uint64_t, PendingTrace> traces_;

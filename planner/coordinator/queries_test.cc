@@ -105,18 +105,6 @@ TEST_F(CoordinatorTest, AMeasurementIsToldToBothAndAnsweredByOne) {
   }
 }
 
-TEST_F(CoordinatorTest, ADaemonThatCannotMeasureIsNotAsked) {
-  coordinator->OnConnected(1);
-  schedule::Register message{.node = Announce("n1", 1), .teams = {}};
-  message.node.formats.proto = 2;
-  coordinator->OnMessage(1, message);
-  Register(2, "n2");
-  absl::Status refused;
-  coordinator->Measure("n2", "n1", {},
-                       [&](const absl::StatusOr<schedule::MeasureReply>& got) { refused = got.status(); });
-  EXPECT_EQ(refused.message(), "node n1: its daemon is too old (proto=2, limit=3)");
-}
-
 TEST_F(CoordinatorTest, StatusQueryWaitsForAllOrTheDeadline) {
   RegisterTwo();
   Register(3, "n3");

@@ -90,6 +90,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
   schedule::Registered registered;
   registered.accepted = true;
   registered.weighs_silence = true;
+  registered.forms_companions = true;
   std::set<TeamId> listed, forgotten;
   for (const schedule::RunningTeam& running : message.teams) {
     listed.insert(running.layout.id);
@@ -121,8 +122,8 @@ bool Coordinator::Impl::IsForgotten(const schedule::RunningTeam& running,
            it->second.record.layout.identity != layout.identity;
   }
   if (ended_.count(layout.id) != 0) return true;
-  // The store has all teams that have no parent: this one ended.
-  if (layout.parent == TeamId{0} && layout.id < given_before_) return true;
+  // The store has it, unless it ended.
+  if (IsDurable(layout) && layout.id < given_before_) return true;
   const bool is_member = std::any_of(layout.nodes.begin(), layout.nodes.end(), [&](const schedule::TeamNode& member) {
     return member.name == node.name && member.incarnation == node.incarnation;
   });
@@ -140,8 +141,8 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
         Failure::kMemberLost,
         absl::StrCat("team ", id.value(), " was not decided before the connection to the planner was lost")};
     if (known.has_value()) why = team->record.why;  // decided, and broken since: this node was given up
-    // The store knows of a team without a parent whether it was decided.
-    if (team == nullptr && (running.layout.parent != TeamId{0} || id >= given_before_)) SaveAborted(id);
+    // The store knows of a team that is in it whether it was decided.
+    if (team == nullptr && (!IsDurable(running.layout) || id >= given_before_)) SaveAborted(id);
     return sink_->Send(node.session, schedule::Abort{id, running.prepared_epoch, why, {}});
   }
   if (team == nullptr) {
@@ -214,6 +215,7 @@ void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::s
   team.record.plans = running.plans;
   team.record.prepared = std::max(running.epoch, running.prepared_epoch);
   team.members.resize(team.node_count());
+  NoteCompanion(team.record.layout);
   next_.team = std::max(next_.team, TeamId{id.value() + 1});
   uint64_t plans_end = next_.plan.value();
   for (const PlanInfo& plan : PlansOf(team)) plans_end = std::max(plans_end, plan.plan.id.value() + 1);

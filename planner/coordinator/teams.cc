@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "planner/coordinator/coordinator_impl.h"
+#include "planner/coordinator/failure_of.h"
 #include "planner/schedule/plan.h"
 
 namespace copse::coordinator {
@@ -19,19 +20,6 @@ namespace {
 
 using schedule::Failure;
 using schedule::FailureReport;
-
-FailureReport FailureOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-      return {Failure::kInvalidArgument, std::string(status.message())};
-    case absl::StatusCode::kResourceExhausted:
-      return {Failure::kNoResource, std::string(status.message())};
-    case absl::StatusCode::kUnimplemented:
-      return {Failure::kNotSupported, std::string(status.message())};
-    default:
-      return {Failure::kInternal, std::string(status.message())};
-  }
-}
 
 // Between two attempts at a switch that could not be made. A team is formed, or switched, within milliseconds.
 constexpr absl::Duration kReplanAgain = absl::Milliseconds(100);
@@ -51,7 +39,7 @@ std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_
 
 // Does `from` ever send to `to`?
 bool Sends(const schedule::Plan& plan, uint32_t from, uint32_t to) {
-  if (plan.kind == schedule::PlanKind::kTree) return true;  // neighbours send both ways
+  if (plan.kind != schedule::PlanKind::kExchange) return true;  // at least credits go both ways
   return std::any_of(plan.steps[from].begin(), plan.steps[from].end(),
                      [&](const schedule::ExchangeStep& step) { return step.send_to == to; });
 }
@@ -65,6 +53,7 @@ void Coordinator::Impl::OnJoin(SessionId session, const schedule::JoinTeam& mess
   if (!requests.insert(message.request).second) return;
   if (requests.size() > kRequestsMax) requests.erase(requests.begin());
   Join join{session, sessions_.at(session).node, message};
+  if (schedule::IsCompanion(message.identity)) return OnCompanionJoin(std::move(join));
   if (draining_.count(join.node) != 0) {
     return Act(joins_.Refuse(join, Failure::kNoResource, absl::StrCat("node ", join.node, " is draining")));
   }
@@ -170,13 +159,17 @@ void Coordinator::Impl::Form(std::vector<Join> joins) {
   if (!layout.ok()) return FailJoins(joins, FailureOf(layout.status()));
   absl::StatusOr<std::vector<std::string>> plans = MakePlans(*layout, PlanOptions{});
   if (!plans.ok()) return FailJoins(joins, FailureOf(plans.status()));
-  Team& team = teams_[layout->id];
-  team.record.layout = *std::move(layout);
-  team.members.resize(team.node_count());
-  for (const schedule::TeamNode& member : team.record.layout.nodes) nodes_.at(member.name).teams.insert(team.id());
   Change change;
   change.plans = *std::move(plans);
   change.joins = std::move(joins);
+  StartFirstEpoch(*std::move(layout), std::move(change));
+}
+
+void Coordinator::Impl::StartFirstEpoch(schedule::TeamLayout layout, Change change) {
+  Team& team = teams_[layout.id];
+  team.record.layout = std::move(layout);
+  team.members.resize(team.node_count());
+  for (const schedule::TeamNode& member : team.record.layout.nodes) nodes_.at(member.name).teams.insert(team.id());
   team.record.prepared = EpochId{1};
   StartChange(team, std::move(change));
 }
@@ -212,21 +205,25 @@ void Coordinator::Impl::StartChange(Team& team, Change change) {
   }
 }
 
-void Coordinator::Impl::AbortChange(Team& team, const FailureReport& why) {
+void Coordinator::Impl::AbortChange(Team& team, const FailureReport& why, bool again) {
   Change change = *std::move(team.change);
   team.change.reset();
   timers_.Cancel(change.timer);
   for (const Join& join : change.joins) ForgetRequest(join);
   const TeamId id = team.id();
+  const schedule::TeamLayout layout = team.record.layout;
+  const bool ends = team.record.epoch == EpochId{0};
+  again &= ends && schedule::IsCompanion(layout.identity);
   COPSE_LOG(kInfo, "team ", id.value(), ": epoch ", change.epoch.value(), " is aborted: ", why.text);
-  for (const schedule::TeamNode& member : team.record.layout.nodes) {
+  for (const schedule::TeamNode& member : layout.nodes) {
     schedule::Abort abort{id, change.epoch, why, {}};
     for (const Join& join : change.joins) {
-      if (join.node == member.name) abort.requests.push_back(join.message.request);
+      if (join.node == member.name && !again) abort.requests.push_back(join.message.request);
     }
     SendTo(member, abort);
   }
-  if (team.record.epoch == EpochId{0}) Forget(id);
+  if (ends) Forget(id);
+  if (ends && schedule::IsCompanion(layout.identity)) CompanionAborted(layout, why, again);
   if (change.done) change.done(absl::AbortedError(absl::StrCat("team ", id.value(), ": ", why.text)));
 }
 
@@ -280,7 +277,7 @@ void Coordinator::Impl::Decide(Team& team) {
   const bool first = team.record.epoch == EpochId{0};
   decided.first_call = CallSeq{first ? 0 : started + decided.layout.window + 1};
   // From here on the decision stands: whoever asks, now or after a restart, is told Commit.
-  if (decided.layout.parent == TeamId{0}) {
+  if (IsDurable(decided.layout)) {
     const absl::Status saved = store_->SaveTeam(decided);
     if (!saved.ok()) {
       COPSE_LOG(kError, "team ", team.id().value(), " cannot be recorded: ", saved.message());
@@ -406,6 +403,9 @@ void Coordinator::Impl::MarkLeft(Team& team, uint32_t member) {
   }
   team.members[member].left = true;
   CheckSettled(team);
+  for (const TeamId companion : CompanionsOf(id)) {
+    if (Team* of_it = TeamOf(companion); of_it != nullptr && !of_it->members[member].left) MarkLeft(*of_it, member);
+  }
   MaybeEnd(team);
 }
 
@@ -489,6 +489,7 @@ void Coordinator::Impl::Break(Team& team, const FailureReport& why, const Node* 
   }
   if (team.settled)
     std::exchange(team.settled, nullptr)(absl::DataLossError(absl::StrCat("team ", id.value(), " broke: ", why.text)));
+  BreakLinked(team.record.layout, why, reporter);
 }
 
 bool Coordinator::Impl::MaybeEnd(Team& team) {
@@ -508,11 +509,13 @@ bool Coordinator::Impl::MaybeEnd(Team& team) {
 }
 
 void Coordinator::Impl::Forget(TeamId id) {
-  for (const schedule::TeamNode& member : teams_.at(id).record.layout.nodes) {
+  const schedule::TeamLayout layout = std::move(teams_.at(id).record.layout);
+  for (const schedule::TeamNode& member : layout.nodes) {
     const auto it = nodes_.find(member.name);
     if (it != nodes_.end()) it->second.teams.erase(id);
   }
   teams_.erase(id);
+  ForgetCompanions(layout);
   ended_.insert(id);
   if (ended_.size() > kEndedTeamsMax) ended_.erase(ended_.begin());
 }

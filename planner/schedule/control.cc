@@ -2,6 +2,7 @@
 #include "planner/schedule/control.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/string_view.h"
 
 namespace copse::schedule {
 
@@ -19,6 +20,7 @@ std::string_view CallPartName(CallPart part) {
 
 std::string DescribeTeam(const TeamIdentity& identity) {
   std::string text = absl::StrCat("'", identity.name, "'");
+  if (IsCompanion(identity)) absl::StrAppend(&text, " (", AbslView(FamilyName(identity.family)), ")");
   if (!identity.job.empty()) absl::StrAppend(&text, " of job ", identity.job);
   absl::StrAppend(&text, " of user ", identity.uid);
   return text;

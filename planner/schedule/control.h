@@ -7,6 +7,10 @@
 // (plans) to each daemon; each reserves and answers PrepareReply with the labels of its incoming edges, or refuses with
 // a reason; all accepted: Commit (outgoing labels, peers' addresses), else Abort, to all. An epoch switch is the same
 // exchange for a team that runs, with a switch-over call number in Commit, recorded durably before it is sent.
+//
+// Life of a companion, a team's plans for collectives beyond the common ones: a daemon at which a rank calls one of
+// them sends one JoinTeam with the team as parent, and the coordinator prepares at once at all of the team's nodes,
+// since ranks may come late. An attempt that fails is failed everywhere: identity.nonce counts those before it.
 #ifndef COPSE_PLANNER_SCHEDULE_CONTROL_H_
 #define COPSE_PLANNER_SCHEDULE_CONTROL_H_
 
@@ -28,11 +32,13 @@ namespace copse::schedule {
 struct TeamIdentity {
   uint32_t uid = 0;
   std::string job;     // from the client's environment, checked printable, at most 64 bytes
-  uint64_t nonce = 0;  // agreed by the members out of band, or 0
-  std::string name;    // at most 128 bytes
+  uint64_t nonce = 0;  // agreed by the members out of band, or 0; of a companion: attempts to form it that failed
+  std::string name;    // at most 128 bytes; a companion has its team's
+  Family family = Family::kCommon;  // others are companions, whose parent is the team that calls run on
   friend auto operator<=>(const TeamIdentity&, const TeamIdentity&) = default;
 };
-std::string DescribeTeam(const TeamIdentity& identity);  // "name" job J uid U
+inline bool IsCompanion(const TeamIdentity& identity) { return identity.family != Family::kCommon; }
+std::string DescribeTeam(const TeamIdentity& identity);  // 'name' of job J of user U; 'name' (rooted) of user U
 // "ranks 0,2-4 on node n1": a node as a member of a team; `ranks` ascending.
 std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node);
 
@@ -86,11 +92,13 @@ struct TeamNode {
 struct TeamLayout {
   TeamId id{0};
   TeamIdentity identity;
-  TeamId parent{0};             // 0: none
+  TeamId parent{0};             // 0: none; of a companion: its team
   TeamShape shape;              // rank -> node index
   std::vector<TeamNode> nodes;  // by node index
   uint32_t window = 8;          // W: calls per edge; power of two
 };
+// A team that its members derived from another; a companion is none.
+inline bool IsSubTeam(const TeamLayout& layout) { return layout.parent != TeamId{0} && !IsCompanion(layout.identity); }
 
 // --- Daemon to planner ---
 struct RunningTeam {  // what a daemon that reconnects still has
@@ -105,7 +113,7 @@ struct Register {
   NodeAnnouncement node;
   std::vector<RunningTeam> teams;
 };
-struct JoinTeam {
+struct JoinTeam {        // of a companion: a daemon's, for all its ranks
   uint64_t request = 0;  // daemon's own number, echoed in Abort for this join
   TeamIdentity identity;
   TeamId parent{0};
@@ -247,6 +255,7 @@ struct Registered {
   FailureReport why;
   std::vector<TeamId> forgotten;  // teams of the Register message that the planner has declared broken or ended
   bool weighs_silence = false;    // knows NeighbourSilent
+  bool forms_companions = false;  // knows JoinTeam of families other than kCommon
 };
 struct Prepare {
   TeamLayout layout;

@@ -103,7 +103,7 @@ std::vector<TeamId> TopologyHistory::Concerned(const ClusterModel& before, const
   std::vector<TeamId> concerned;
   for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
     // Sub-teams go with their parents; a team that is forming gets its plans later.
-    if (info.state != "ready" || info.layout.parent != TeamId{0}) continue;
+    if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
     std::vector<std::string> names;
     for (const schedule::TeamNode& node : info.layout.nodes) names.push_back(node.name);
     const absl::StatusOr<topology::Topology> was = ClusterTopology(before, names), is = ClusterTopology(after, names);
@@ -136,7 +136,7 @@ void TopologyHistory::ApplyRules(Rules rules) {
   };
   std::vector<TeamId> teams;
   for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
-    if (info.state != "ready" || info.layout.parent != TeamId{0}) continue;
+    if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
     if (said_of(before, info.size) != said_of(rules, info.size)) teams.push_back(info.layout.id);
   }
   Switch(std::move(teams), kReplanIfOthers, {}, [](const absl::StatusOr<TopologyOutcome>&) {});
@@ -177,7 +177,7 @@ void TopologyHistory::PutInForce(std::optional<topology::Topology> topology, dou
 void TopologyHistory::ReplanTeamsOf(const std::string& node) {
   std::vector<TeamId> teams;
   for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
-    if (info.state != "ready" || info.layout.parent != TeamId{0}) continue;
+    if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
     const auto& nodes = info.layout.nodes;
     if (std::any_of(nodes.begin(), nodes.end(), [&](const schedule::TeamNode& n) { return n.name == node; })) {
       teams.push_back(info.layout.id);

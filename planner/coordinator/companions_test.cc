@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Companions of teams: how they form on demand, and what they share with their teams.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "planner/coordinator/fake_sessions.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+using schedule::FailureReport;
+using schedule::Family;
+
+class CompanionTest : public CoordinatorTest {
+ protected:
+  // What the daemon of `rank` says when that rank is the first there to call such a collective.
+  void Ask(SessionId session, uint32_t rank, uint64_t request, const schedule::TeamLayout& team,
+           Family family = Family::kRooted, uint64_t failed = 0) {
+    schedule::JoinTeam join{.request = request, .identity = team.identity, .parent = team.id, .rank = Rank{rank}};
+    join.identity.family = family;
+    join.identity.nonce = failed;
+    join.size = team.shape.size();
+    coordinator->OnMessage(session, join);
+  }
+  static schedule::PrepareReply Refuse(const schedule::Prepare& prepare, const std::string& text) {
+    schedule::PrepareReply reply{.team = prepare.layout.id, .epoch = prepare.epoch};
+    reply.why = {Failure::kNoResource, text};
+    return reply;
+  }
+  void Commit(const schedule::Prepare& prepare) {
+    for (const SessionId session : {1, 2}) {
+      coordinator->OnMessage(session, Accept(prepare, static_cast<uint32_t>(session - 1)));
+    }
+    for (const SessionId session : {1, 2}) {
+      EXPECT_EQ(sink.Take<schedule::Commit>(session).first_call, CallSeq{0});
+      coordinator->OnMessage(session, schedule::CommitReply{prepare.layout.id, prepare.epoch});
+    }
+  }
+  schedule::Prepare FormCompanion(const schedule::TeamLayout& team, Family family = Family::kRooted) {
+    Ask(1, 0, ++request, team, family);
+    const auto prepare = sink.Take<schedule::Prepare>(1);
+    sink.Take<schedule::Prepare>(2);
+    Commit(prepare);
+    return prepare;
+  }
+};
+
+TEST_F(CompanionTest, FormsAtAllNodesWhenTheFirstAsks) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  Ask(2, 1, 70, team.layout);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  const auto p2 = sink.Take<schedule::Prepare>(2);
+  EXPECT_EQ(p1.layout.parent, team.layout.id);
+  EXPECT_EQ(p1.layout.identity.family, Family::kRooted);
+  EXPECT_EQ(p1.layout.identity.name, "t");
+  EXPECT_EQ(p1.layout.nodes, team.layout.nodes);
+  EXPECT_EQ(p1.layout.shape, team.layout.shape);
+  EXPECT_EQ(p1.epoch, EpochId{1});
+  EXPECT_TRUE(p1.requests.empty());
+  EXPECT_EQ(p2.requests.size(), 1u);
+  // The other one asks meanwhile, and once more when all is decided.
+  Ask(1, 0, 71, team.layout);
+  EXPECT_TRUE(Silent());
+  Commit(p1);
+  Ask(1, 0, 72, team.layout);
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(State(p1.layout.id), "ready");
+  EXPECT_EQ(coordinator->Node("n1")->ranks, 1u);  // no rank counts twice
+  EXPECT_TRUE(store.Load()->teams.contains(p1.layout.id));
+  // Another family is another companion.
+  EXPECT_NE(FormCompanion(team.layout, Family::kAlltoall).layout.id, p1.layout.id);
+}
+
+TEST_F(CompanionTest, SubTeamsHaveTheirOwn) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  const auto sub = FormTeam("s", team.layout.id.value());
+  EXPECT_EQ(FormCompanion(team.layout).layout.parent, team.layout.id);
+  EXPECT_EQ(FormCompanion(sub.layout).layout.parent, sub.layout.id);
+}
+
+TEST_F(CompanionTest, FailedAttemptFailsTheSameCallEverywhere) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  Ask(1, 0, 70, team.layout);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  EXPECT_EQ(p1.layout.identity.nonce, 0u);
+  sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(2, Refuse(p1, "no room"));
+  const auto abort = sink.Take<schedule::Abort>(1);
+  EXPECT_EQ(abort.requests, (std::vector<uint64_t>{70}));
+  EXPECT_EQ(abort.why, (FailureReport{Failure::kNoResource, "node n2 refused: no room"}));
+  EXPECT_TRUE(sink.Take<schedule::Abort>(2).requests.empty());
+  // The rank of n2 comes to the same call later: it fails, too, for the same reason.
+  Ask(2, 1, 80, team.layout);
+  const auto late = sink.Take<schedule::Abort>(2);
+  EXPECT_EQ(late.requests, (std::vector<uint64_t>{80}));
+  EXPECT_EQ(late.why, abort.why);
+  // The next call is the next attempt.
+  Ask(2, 1, 81, team.layout, Family::kRooted, 1);
+  const auto again = sink.Take<schedule::Prepare>(2);
+  EXPECT_EQ(again.layout.identity.nonce, 1u);
+  sink.Take<schedule::Prepare>(1);
+  Commit(again);
+  EXPECT_EQ(State(team.layout.id), "ready");
+}
+
+TEST_F(CompanionTest, PlansThatCannotBeMadeFailTheAttempt) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  plan_maker.error = absl::InvalidArgumentError("the rule says flat");
+  Ask(1, 0, 70, team.layout);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why, (FailureReport{Failure::kInvalidArgument, "the rule says flat"}));
+  plan_maker.error = absl::OkStatus();
+  Ask(2, 1, 80, team.layout);
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).why.text, "the rule says flat");
+}
+
+TEST_F(CompanionTest, BelievesDaemonsThatCountedMoreAttempts) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  Restart();  // it has forgotten
+  Register(1, "n1", 1, {Running(team, 1)});
+  Register(2, "n2", 1, {Running(team, 1)});
+  Ask(1, 0, 70, team.layout, Family::kSpread, 3);
+  EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.identity.nonce, 3u);
+}
+
+TEST_F(CompanionTest, WaitsForANodeThatIsAway) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(2);
+  Ask(1, 0, 70, team.layout);
+  EXPECT_TRUE(Silent());
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(Silent());
+  Register(3, "n2", 1, {Running(team, 1)});
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(sink.Take<schedule::Prepare>(3).layout.parent, team.layout.id);
+  sink.Take<schedule::Prepare>(1);
+}
+
+TEST_F(CompanionTest, EndsWithANodeThatStaysAway) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(2);
+  Ask(1, 0, 70, team.layout);
+  Advance(absl::Seconds(11));
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).team, team.layout.id);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).requests, (std::vector<uint64_t>{70}));
+}
+
+TEST_F(CompanionTest, LostStreamDuringFormationIsNoFailure) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  Ask(1, 0, 70, team.layout);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  sink.Take<schedule::Prepare>(2);
+  coordinator->OnDisconnected(2);
+  const auto abort = sink.Take<schedule::Abort>(1);
+  EXPECT_EQ(abort.team, p1.layout.id);
+  EXPECT_TRUE(abort.requests.empty());  // so the daemon asks again
+  auto forming = Running(p1, 0, 1);
+  Register(3, "n2", 1, {Running(team, 1), forming});
+  EXPECT_EQ(sink.Take<schedule::Abort>(3).team, p1.layout.id);
+  Ask(1, 0, 70, team.layout);
+  const auto again = sink.Take<schedule::Prepare>(1);
+  EXPECT_EQ(again.layout.identity.nonce, 0u);
+  EXPECT_NE(again.layout.id, p1.layout.id);
+}
+
+TEST_F(CompanionTest, DecisionSurvivesThePlanner) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  Ask(1, 0, 70, team.layout);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  coordinator->OnMessage(1, Accept(p1, 0));
+  coordinator->OnMessage(2, Accept(p1, 1));
+  Restart();  // before anybody has heard
+  Register(1, "n1", 1, {Running(team, 1), Running(p1, 0, 1)});
+  EXPECT_EQ(sink.Take<schedule::Commit>(1).team, p1.layout.id);
+  Register(2, "n2", 1, {Running(team, 1), Running(p1, 0, 1)});
+  EXPECT_EQ(sink.Take<schedule::Commit>(2).team, p1.layout.id);
+  Ask(2, 1, 90, team.layout);  // it is there
+  EXPECT_TRUE(Silent());
+}
+
+TEST_F(CompanionTest, BreakTogether) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  const auto companion = FormCompanion(team.layout);
+  coordinator->OnMessage(2, schedule::TeamBroken{companion.layout.id, {Failure::kMismatch, "arguments differ"}});
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).team, companion.layout.id);
+  const auto broken = sink.Take<schedule::BreakTeam>(1);
+  EXPECT_EQ(broken.team, team.layout.id);
+  EXPECT_EQ(broken.why, (FailureReport{Failure::kMismatch, "arguments differ"}));
+  EXPECT_TRUE(Silent());
+  const auto second = FormTeam("second");
+  const auto of_second = FormCompanion(second.layout);
+  EXPECT_TRUE(coordinator->BreakTeam(second.layout.id, "").ok());
+  EXPECT_EQ(State(of_second.layout.id), "broken");
+  sink.sent.clear();
+  Ask(1, 0, 70, second.layout, Family::kSpread);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.failure, Failure::kMemberLost);
+}
+
+TEST_F(CompanionTest, EndTogether) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  const auto companion = FormCompanion(team.layout);
+  coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
+  EXPECT_EQ(State(companion.layout.id), "ready");
+  coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
+  EXPECT_TRUE(coordinator->Teams().empty());
+  EXPECT_TRUE(store.Load()->teams.empty());
+  coordinator->OnMessage(2, schedule::LeaveTeam{companion.layout.id});  // the daemon says so, too
+}
+
+TEST_F(CompanionTest, NodeThatHasLeftFailsTheAttempt) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
+  Ask(1, 0, 70, team.layout);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why, (FailureReport{Failure::kMemberLost, "node n2 has left the team"}));
+}
+
+TEST_F(CompanionTest, DrainingNodesServeTheTeamsTheyHave) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  EXPECT_TRUE(coordinator->SetDraining("n2", true).ok());
+  sink.Take<schedule::Drain>(2);
+  FormCompanion(team.layout);
+}
+
+TEST_F(CompanionTest, OldDaemonsAreNamed) {
+  RegisterTwo();
+  coordinator->OnConnected(3);
+  schedule::NodeAnnouncement old = Announce("n3", 1);
+  old.formats.proto = 3;
+  coordinator->OnMessage(3, schedule::Register{old, {}});
+  sink.Take<schedule::Registered>(3);
+  Join(1, 0, 2, 10);
+  Join(3, 1, 2, 11);
+  const auto team = sink.Take<schedule::Prepare>(1);
+  sink.Take<schedule::Prepare>(3);
+  coordinator->OnMessage(1, Accept(team, 0));
+  coordinator->OnMessage(3, Accept(team, 1));
+  sink.sent.clear();
+  Ask(1, 0, 70, team.layout);
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why,
+            (FailureReport{Failure::kVersion, "node n3: its daemon is too old (proto=3, limit=4)"}));
+}
+
+TEST_F(CompanionTest, StrangersAreRefused) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  const auto refused = [&](SessionId session, uint32_t rank, const schedule::TeamLayout& layout) {
+    Ask(session, rank, ++request, layout);
+    return sink.Take<schedule::Abort>(session).why.text;
+  };
+  schedule::TeamLayout other = team.layout;
+  other.id = TeamId{99};
+  EXPECT_EQ(refused(1, 0, other), "team 99 is not known");
+  other = team.layout;
+  other.identity.uid = 7;
+  EXPECT_EQ(refused(1, 0, other), "team 1 cannot have it as a companion: 't' (rooted) of job job of user 7");
+  EXPECT_EQ(refused(1, 1, team.layout), "team 1 has another rank on node n1 (rank=1, size=2)");
+  Register(3, "n3");
+  EXPECT_EQ(refused(3, 0, team.layout), "team 1 has no rank on node n3");
+  const auto companion = FormCompanion(team.layout);
+  EXPECT_EQ(refused(1, 0, companion.layout),
+            "team 2 cannot have it as a companion: 't' (rooted) of job job of user 1000");
+}
+
+TEST_F(CompanionTest, EpochSwitchesAreItsOwn) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  const auto companion = FormCompanion(team.layout);
+  absl::Status replanned = absl::UnknownError("not yet");
+  coordinator->ReplanTeam(companion.layout.id, {}, [&](const absl::Status& status) { replanned = status; });
+  const auto prepare = sink.Take<schedule::Prepare>(1);
+  EXPECT_EQ(prepare.layout.id, companion.layout.id);
+  EXPECT_EQ(prepare.epoch, EpochId{2});
+  sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(1, Refuse(prepare, "no room"));
+  EXPECT_EQ(replanned.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(State(companion.layout.id), "ready");
+  EXPECT_EQ(coordinator->Team(team.layout.id)->epoch, EpochId{1});
+}
+
+}  // namespace
+}  // namespace copse::coordinator
