@@ -29,8 +29,10 @@ enum class Command : uint8_t {
 };
 
 enum DqFlags : uint8_t {
-  kSendInline = 1,  // the send buffer is `payload`
-  kInPlace = 2,     // the send buffer is the receive buffer (root of a reduce, every rank of an allreduce)
+  kSendInline = 1,    // the send buffer is `payload`; not for irregular collectives
+  kInPlace = 2,       // the send buffer is the receive buffer (reduce at the root, allreduce, scan, exscan)
+  kCountsKnown = 4,   // gatherv, scatterv: every rank gives all counts
+  kReproducible = 8,  // reductions: bit-identical whatever the plan
 };
 
 // Bytes at `offset` of region `region`: 0 is the port's own data area, others were registered.
@@ -39,6 +41,20 @@ struct Place {
   uint32_t reserved;
   uint64_t offset;
 };
+
+// A rank's block of a buffer: bytes [offset, offset + bytes) from the buffer's place on.
+struct Block {
+  uint64_t offset;
+  uint64_t bytes;
+};
+
+// What `payload` holds for the irregular collectives: where their lists lie, one Block a rank. Read when the entry is
+// taken, and not after. Lists that the rank does not give are not looked at.
+struct ListPlaces {
+  Place send;
+  Place receive;
+};
+static_assert(sizeof(ListPlaces) <= kInlineBytes);
 
 // One entry of the descriptor queue. 128 bytes.
 struct DqEntry {
@@ -50,7 +66,7 @@ struct DqEntry {
   uint8_t reserved[3];
   uint32_t team;   // handle from TeamReady
   uint32_t root;   // rank
-  uint64_t count;  // elements
+  uint64_t count;  // elements, as in schedule::CallArguments; irregular: of the buffer that is one block
   uint64_t value;  // comes back in the event
   Place send;      // contribution; for bcast at the root the message
   uint8_t payload[kInlineBytes];

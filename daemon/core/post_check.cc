@@ -3,10 +3,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/string_view.h"
+#include "planner/schedule/buffers.h"
 
 namespace copse::daemon {
 namespace {
 
+using schedule::Buffer;
 using schedule::CallArguments;
 using schedule::Collective;
 using schedule::Failure;
@@ -18,6 +20,108 @@ FailureReport Invalid(const CallArguments& arguments, const Parts&... parts) {
   const std::string name =
       index < schedule::kCollectiveCount ? std::string(CollectiveName(arguments.collective)) : "call";
   return {Failure::kInvalidArgument, absl::StrCat(name, ": ", parts...)};
+}
+
+// What one call may carry: what its longest buffer holds.
+uint64_t BytesMax(Collective collective) {
+  return schedule::FamilyOf(collective) == schedule::Family::kCommon ? schedule::kMessageBytesMax
+                                                                     : schedule::kCallBytesMax;
+}
+
+FailureReport TooLong(const CallArguments& arguments, uint64_t limit) {
+  return {Failure::kNotSupported, absl::StrCat(AbslView(CollectiveName(arguments.collective)),
+                                               ": message too long (count=", arguments.count, ", limit=", limit, ")")};
+}
+
+// One of the two buffers of a post.
+struct Side {
+  const char* name;
+  Buffer buffer;
+  const uint8_t* address;
+  uint64_t bytes;  // mapped
+  const schedule::BlockList* blocks;
+  bool gives_blocks;  // whether it must have them
+};
+
+// Sets *total to what the blocks have together; they may lie anywhere.
+FailureReport CheckSizes(const CallArguments& a, const Side& side, uint32_t size, uint64_t* total) {
+  if (side.blocks == nullptr || side.blocks->size() != size) {
+    return Invalid(a, side.name,
+                   " blocks are not one a rank (blocks=", side.blocks == nullptr ? 0 : side.blocks->size(),
+                   ", size=", size, ")");
+  }
+  const uint64_t type_bytes = emu::AluTypeBytes(a.type);
+  *total = 0;
+  for (const schedule::Block& block : *side.blocks) {
+    if (block.bytes % type_bytes != 0) {
+      return Invalid(a, side.name, " block is not of whole elements (bytes=", block.bytes, ", type_bytes=", type_bytes,
+                     ")");
+    }
+    // One after another, as sums may overflow.
+    if (block.bytes > schedule::kCallBytesMax - *total) {
+      return {Failure::kNotSupported, absl::StrCat(AbslView(CollectiveName(a.collective)), ": ", side.name,
+                                                   " blocks are too long (bytes=", block.bytes, ", before=", *total,
+                                                   ", limit=", schedule::kCallBytesMax, ")")};
+    }
+    *total += block.bytes;
+  }
+  return {};
+}
+
+FailureReport TooSmall(const CallArguments& a, const Side& side, uint64_t needed) {
+  return Invalid(a, side.name, " buffer too small (bytes=", side.address == nullptr ? 0 : side.bytes,
+                 ", needed=", needed, ")");
+}
+
+// `own_block`: what the other side's list says of this rank's own block, if there is one.
+FailureReport CheckIrregular(const CallArguments& a, const Side& side, const schedule::Block* own_block) {
+  if (side.buffer == Buffer::kOne) {
+    if (side.bytes > schedule::kCallBytesMax) return TooLong(a, schedule::kCallBytesMax / emu::AluTypeBytes(a.type));
+    if (side.bytes > 0 && side.address == nullptr) return TooSmall(a, side, side.bytes);
+    if (side.bytes % emu::AluTypeBytes(a.type) != 0) {
+      return Invalid(a, side.name, " buffer is not of whole elements (bytes=", side.bytes,
+                     ", type_bytes=", emu::AluTypeBytes(a.type), ")");
+    }
+    if (own_block != nullptr && own_block->bytes != side.bytes) {
+      return Invalid(a, side.name, " buffer is not as long as the counts say (bytes=", side.bytes,
+                     ", counts=", own_block->bytes, ")");
+    }
+    return {};
+  }
+  if (side.buffer == Buffer::kNone) return {};
+  for (const schedule::Block& block : *side.blocks) {
+    if (block.bytes == 0) continue;
+    const bool fits = side.address != nullptr && block.offset <= side.bytes && block.bytes <= side.bytes - block.offset;
+    if (!fits) {
+      return Invalid(a, side.name, " block leaves its buffer (offset=", block.offset, ", bytes=", block.bytes,
+                     ", limit=", side.address == nullptr ? 0 : side.bytes, ")");
+    }
+  }
+  return {};
+}
+
+FailureReport CheckIrregular(const CallPost& post, const Side& send, const Side& receive, Rank rank, uint32_t size) {
+  const CallArguments& a = post.arguments;
+  uint64_t total = 0;
+  for (const Side* side : {&send, &receive}) {
+    if (!side->gives_blocks) continue;
+    if (FailureReport bad = CheckSizes(a, *side, size, &total); bad.failure != Failure::kNone) return bad;
+  }
+  const bool has_count = a.collective == Collective::kAllgatherv || a.collective == Collective::kReduceScatterv;
+  const uint64_t count = has_count ? total / emu::AluTypeBytes(a.type) : 0;
+  if (a.count != count) return Invalid(a, "count is not of all blocks (count=", a.count, ", blocks=", count, ")");
+  for (const Side* side : {&send, &receive}) {
+    const Side& other = side == &send ? receive : send;
+    const schedule::Block* own = other.gives_blocks ? &(*other.blocks)[rank.value()] : nullptr;
+    if (FailureReport bad = CheckIrregular(a, *side, own); bad.failure != Failure::kNone) return bad;
+  }
+  return {};
+}
+
+FailureReport CheckRegular(const CallArguments& a, const Side& side, uint32_t size) {
+  const uint64_t needed = side.buffer == Buffer::kNone ? 0 : a.bytes() * (side.buffer == Buffer::kBlocks ? size : 1);
+  if (needed == 0 || (side.address != nullptr && side.bytes >= needed)) return {};
+  return TooSmall(a, side, needed);
 }
 
 }  // namespace
@@ -44,30 +148,29 @@ FailureReport CheckPost(const CallPost& post, Rank rank, uint32_t size) {
                      ", type=", AbslView(emu::AluTypeName(a.type)), ")");
     }
   }
-  // Divided, not multiplied: a count from a client may be anything.
-  if (a.count > schedule::kMessageBytesMax / emu::AluTypeBytes(a.type)) {
-    return {Failure::kNotSupported,
-            absl::StrCat(AbslView(CollectiveName(a.collective)), ": message too long (count=", a.count,
-                         ", limit=", schedule::kMessageBytesMax / emu::AluTypeBytes(a.type), ")")};
-  }
-  const uint64_t bytes = a.bytes();
-  if (bytes == 0) return {};
-  const bool at_root = schedule::HasRoot(a.collective) && a.root == rank.value();
-  const bool sends = a.collective != Collective::kBcast || at_root;
-  const bool receives = a.collective == Collective::kAllreduce || (a.collective == Collective::kReduce && at_root) ||
-                        (a.collective == Collective::kBcast && !at_root);
+  if (!schedule::IsIrregular(a.collective) && a.count == 0) return {};
   if (post.send_is_inline && (post.send == nullptr || post.send_bytes > kInlineBytesMax)) {
     return Invalid(a, "inline contribution too long (bytes=", post.send_bytes, ", limit=", kInlineBytesMax, ")");
   }
-  if (sends && (post.send == nullptr || post.send_bytes < bytes)) {
-    return Invalid(a, "send buffer too small (bytes=", post.send == nullptr ? 0 : post.send_bytes, ", needed=", bytes,
-                   ")");
-  }
-  if (receives && (post.receive == nullptr || post.receive_bytes < bytes)) {
-    return Invalid(a, "receive buffer too small (bytes=", post.receive == nullptr ? 0 : post.receive_bytes,
-                   ", needed=", bytes, ")");
-  }
-  return {};
+  const Side send{"send",
+                  schedule::SendBuffer(a.collective, rank.value(), a.root),
+                  post.send,
+                  post.send_bytes,
+                  post.send_blocks.get(),
+                  schedule::GivesSendBlocks(a.collective, a.options, rank.value(), a.root)};
+  const Side receive{"receive",
+                     schedule::ReceiveBuffer(a.collective, rank.value(), a.root),
+                     post.receive,
+                     post.receive_bytes,
+                     post.receive_blocks.get(),
+                     schedule::GivesReceiveBlocks(a.collective, a.options, rank.value(), a.root)};
+  if (schedule::IsIrregular(a.collective)) return CheckIrregular(post, send, receive, rank, size);
+  // Divided, not multiplied: a count from a client may be anything. What any rank may not have, all may not.
+  const uint64_t blocks = schedule::HoldsBlocks(a.collective) ? size : 1;
+  const uint64_t count_max = BytesMax(a.collective) / emu::AluTypeBytes(a.type) / blocks;
+  if (a.count > count_max) return TooLong(a, count_max);
+  if (FailureReport bad = CheckRegular(a, send, size); bad.failure != Failure::kNone) return bad;
+  return CheckRegular(a, receive, size);
 }
 
 }  // namespace copse::daemon

@@ -2,8 +2,11 @@
 #include "daemon/core/post_check.h"
 
 #include <array>
+#include <memory>
+#include <utility>
 
 #include "gtest/gtest.h"
+#include "planner/schedule/block_list.h"
 #include "planner/schedule/plan.h"
 
 namespace copse::daemon {
@@ -78,6 +81,88 @@ TEST(CheckPostTest, CountsThatWouldOverflow) {
     post.arguments.count = count;
     ExpectBad(post, Failure::kNotSupported, "limit=16384");
   }
+}
+
+// --- Blocks ---
+
+// Of four ranks, rank 1 the root; room for four blocks of 16 bytes.
+CallPost GoodBlocks(Collective collective) {
+  CallPost post = Good(collective);
+  post.send_bytes = post.receive_bytes = 64;
+  return post;
+}
+
+TEST(CheckPostTest, EqualBlocksNeedRoomForAll) {
+  for (const Collective c : {Collective::kGather, Collective::kAllgather, Collective::kAlltoall}) {
+    CallPost post = GoodBlocks(c);
+    EXPECT_EQ(CheckPost(post, Rank(1), 4).failure, Failure::kNone);
+    post.receive_bytes = 63;
+    ExpectBad(post, Failure::kInvalidArgument, "receive buffer too small (bytes=63, needed=64)");
+  }
+  for (const Collective c : {Collective::kScatter, Collective::kReduceScatter, Collective::kAlltoall}) {
+    CallPost post = GoodBlocks(c);
+    EXPECT_EQ(CheckPost(post, Rank(1), 4).failure, Failure::kNone);
+    post.send_bytes = 63;
+    ExpectBad(post, Failure::kInvalidArgument, "send buffer too small (bytes=63, needed=64)");
+  }
+  CallPost exscan = Good(Collective::kExscan);
+  exscan.receive = nullptr;
+  EXPECT_EQ(CheckPost(exscan, Rank(0), 4).failure, Failure::kNone);
+  ExpectBad(exscan, Failure::kInvalidArgument, "receive buffer too small");
+}
+
+TEST(CheckPostTest, AllBlocksTogetherAreBounded) {
+  CallPost post = GoodBlocks(Collective::kAllgather);
+  post.arguments.count = schedule::kCallBytesMax / 16 + 1;
+  ExpectBad(post, Failure::kNotSupported, "message too long (count=4398046511105, limit=4398046511104)");
+}
+
+CallPost GoodGatherv(schedule::BlockList blocks) {
+  CallPost post = GoodBlocks(Collective::kGatherv);
+  post.arguments.count = 0;
+  post.send_bytes = 16;
+  post.receive_blocks = std::make_shared<schedule::BlockList>(std::move(blocks));
+  return post;
+}
+
+TEST(CheckPostTest, ListsStayInsideTheirBuffers) {
+  const schedule::BlockList good = {{0, 16}, {48, 16}, {24, 4}, {~uint64_t{0}, 0}};
+  EXPECT_EQ(CheckPost(GoodGatherv(good), Rank(1), 4).failure, Failure::kNone);
+  ExpectBad(GoodGatherv({{0, 16}, {0, 16}}), Failure::kInvalidArgument, "blocks are not one a rank (blocks=2, size=4)");
+  schedule::BlockList bad = good;
+  bad[0] = {49, 16};
+  ExpectBad(GoodGatherv(bad), Failure::kInvalidArgument,
+            "receive block leaves its buffer (offset=49, bytes=16, limit=64)");
+  bad[0] = {~uint64_t{7}, 16};
+  ExpectBad(GoodGatherv(bad), Failure::kInvalidArgument, "leaves its buffer");
+  bad[0] = {0, 15};
+  ExpectBad(GoodGatherv(bad), Failure::kInvalidArgument, "not of whole elements (bytes=15, type_bytes=4)");
+  bad = {{0, uint64_t{1} << 45}, {0, 16}, {0, uint64_t{1} << 45}, {0, 0}};
+  ExpectBad(GoodGatherv(bad), Failure::kNotSupported, "receive blocks are too long");
+  CallPost none = GoodGatherv(good);
+  none.receive_blocks = nullptr;
+  ExpectBad(none, Failure::kInvalidArgument, "blocks=0");
+  none = GoodGatherv(good);
+  none.receive = nullptr;
+  ExpectBad(none, Failure::kInvalidArgument, "leaves its buffer");
+}
+
+TEST(CheckPostTest, ABlockIsAsLongAsTheCountsSay) {
+  const schedule::BlockList blocks = {{0, 16}, {48, 12}, {24, 4}, {0, 0}};
+  ExpectBad(GoodGatherv(blocks), Failure::kInvalidArgument,
+            "send buffer is not as long as the counts say (bytes=16, counts=12)");
+  CallPost post = GoodGatherv(blocks);
+  post.arguments.collective = Collective::kAllgatherv;
+  post.arguments.count = 8;
+  EXPECT_EQ(CheckPost(post, Rank(0), 4).failure, Failure::kNone);
+  post.arguments.count = 7;
+  ExpectBad(post, Failure::kInvalidArgument, "count is not of all blocks (count=7, blocks=8)", Rank(0));
+  // Off the root only sizes matter, and only if they are known.
+  post = GoodGatherv(blocks);
+  post.arguments.options = schedule::kCountsKnown;
+  post.receive = nullptr;
+  EXPECT_EQ(CheckPost(post, Rank(0), 4).failure, Failure::kNone);
+  ExpectBad(post, Failure::kInvalidArgument, "not as long as the counts say (bytes=16, counts=4)", Rank(2));
 }
 
 TEST(CheckPostTest, InlineContributionsAreShort) {

@@ -13,18 +13,27 @@
 
 namespace copse::daemon {
 
+// Who a client is in one of its teams.
+struct TeamMember {
+  uint32_t rank = 0;
+  uint32_t size = 0;
+};
+
 struct CheckedCall {
   CallPost post;
   // Regions that stay in use until the call's event; 0 for none.
   uint32_t send_region = 0;
   uint32_t receive_region = 0;
+  uint64_t list_bytes = 0;  // of our memory, for the post's lists of blocks
 };
 
-// `slot` is our own copy, and lives as long as the result if the message is inline. `rank`: the
-// client's in the entry's team. Buffers that the call does not use at this rank become null,
-// whatever their places say. Errors: INVALID_ARGUMENT names the field; nothing of `slot` is
-// trusted. The value is not filled in.
-absl::StatusOr<CheckedCall> CheckCall(const ring::DqSlot& slot, uint32_t rank, const RegionTable& regions);
+// `slot` is our own copy, and lives as long as the result if the message is inline. `member`: the client in the entry's
+// team. Buffers that the call does not use at this rank become null, whatever their places say. Lists of blocks are
+// copied once, then checked. The value is not filled in.
+//
+// Cost:   O(1), for irregular collectives O(member.size).
+// Errors: INVALID_ARGUMENT names the field, UNIMPLEMENTED a message that is too long; nothing of `slot` is trusted.
+absl::StatusOr<CheckedCall> CheckCall(const ring::DqSlot& slot, const TeamMember& member, const RegionTable& regions);
 
 }  // namespace copse::daemon
 

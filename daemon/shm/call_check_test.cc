@@ -4,10 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "base/prng.h"
 #include "daemon/shm/memory_file.h"
 
 namespace copse::daemon {
@@ -31,10 +32,13 @@ class CheckCallTest : public testing::Test {
     slot.receive.offset = 2000;
     return slot;
   }
-  void ExpectInvalid(const ring::DqSlot& slot, uint32_t rank, const char* why) {
-    const absl::Status status = CheckCall(slot, rank, regions_).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  void ExpectError(const ring::DqSlot& slot, uint32_t rank, const char* why, absl::StatusCode code) {
+    const absl::Status status = CheckCall(slot, {rank, 4}, regions_).status();
+    EXPECT_EQ(status.code(), code) << status;
     EXPECT_NE(std::string(status.message()).find(why), std::string::npos) << status;
+  }
+  void ExpectInvalid(const ring::DqSlot& slot, uint32_t rank, const char* why) {
+    ExpectError(slot, rank, why, absl::StatusCode::kInvalidArgument);
   }
 
   Mapping memory_ = *Mapping::Map(CreateMemoryFile("test", kDataBytes)->get(), kDataBytes);
@@ -47,7 +51,7 @@ TEST_F(CheckCallTest, ABarrierUsesNothing) {
   slot.entry.type = 255;
   slot.entry.op = 255;
   slot.receive.region = 99;
-  const absl::StatusOr<CheckedCall> call = CheckCall(slot, 0, regions_);
+  const absl::StatusOr<CheckedCall> call = CheckCall(slot, {0, 4}, regions_);
   ASSERT_TRUE(call.ok()) << call.status();
   EXPECT_EQ(call->post.arguments.count, 0u);
   EXPECT_EQ(call->post.send, nullptr);
@@ -57,12 +61,12 @@ TEST_F(CheckCallTest, ABarrierUsesNothing) {
 TEST_F(CheckCallTest, ABcastSendsAtTheRootAndReceivesElsewhere) {
   ring::DqSlot slot = Slot(Collective::kBcast, 3);
   slot.entry.op = 255;
-  absl::StatusOr<CheckedCall> call = CheckCall(slot, 2, regions_);
+  absl::StatusOr<CheckedCall> call = CheckCall(slot, {2, 4}, regions_);
   ASSERT_TRUE(call.ok()) << call.status();
   EXPECT_EQ(call->post.send, data_ + 1000);
   EXPECT_EQ(call->post.send_bytes, 24u);
   EXPECT_EQ(call->post.receive, nullptr);
-  call = CheckCall(slot, 0, regions_);
+  call = CheckCall(slot, {0, 4}, regions_);
   ASSERT_TRUE(call.ok()) << call.status();
   EXPECT_EQ(call->post.send, nullptr);
   EXPECT_EQ(call->post.receive, data_ + 2000);
@@ -72,33 +76,33 @@ TEST_F(CheckCallTest, ABcastSendsAtTheRootAndReceivesElsewhere) {
 TEST_F(CheckCallTest, AReduceReceivesAtTheRootOnly) {
   ring::DqSlot slot = Slot(Collective::kReduce, 3);
   slot.receive.region = 99;
-  EXPECT_TRUE(CheckCall(slot, 0, regions_).ok());
+  EXPECT_TRUE(CheckCall(slot, {0, 4}, regions_).ok());
   ExpectInvalid(slot, 2, "receive buffer: no such region (region=99)");
 }
 
 TEST_F(CheckCallTest, UnusedPlacesMayBeAnything) {
   ring::DqSlot slot = Slot(Collective::kBcast, 3);
   slot.receive = {99, 0, ~uint64_t{0}};
-  EXPECT_TRUE(CheckCall(slot, 2, regions_).ok());
+  EXPECT_TRUE(CheckCall(slot, {2, 4}, regions_).ok());
   slot = Slot(Collective::kAllreduce, 0);
   slot.receive = slot.entry.send = {99, 0, ~uint64_t{0}};
-  EXPECT_TRUE(CheckCall(slot, 2, regions_).ok());
+  EXPECT_TRUE(CheckCall(slot, {2, 4}, regions_).ok());
 }
 
 TEST_F(CheckCallTest, InPlaceMeansTheReceiveBuffer) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 3);
   slot.entry.flags = ring::kInPlace;
   slot.entry.send.region = 99;
-  EXPECT_EQ(CheckCall(slot, 0, regions_)->post.send, data_ + 2000);
+  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.send, data_ + 2000);
   slot.entry.collective = static_cast<uint8_t>(Collective::kReduce);
-  EXPECT_EQ(CheckCall(slot, 2, regions_)->post.send, data_ + 2000);
-  ExpectInvalid(slot, 0, "in place, but this rank has no result");
+  EXPECT_EQ(CheckCall(slot, {2, 4}, regions_)->post.send, data_ + 2000);
+  ExpectInvalid(slot, 0, "in place, but this rank has no such result");
 }
 
 TEST_F(CheckCallTest, InlineMessagesLieInTheEntry) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 8);
   slot.entry.flags = ring::kSendInline;
-  const absl::StatusOr<CheckedCall> call = CheckCall(slot, 0, regions_);
+  const absl::StatusOr<CheckedCall> call = CheckCall(slot, {0, 4}, regions_);
   ASSERT_TRUE(call.ok()) << call.status();
   EXPECT_TRUE(call->post.send_is_inline);
   EXPECT_EQ(call->post.send, slot.entry.payload);
@@ -119,42 +123,159 @@ TEST_F(CheckCallTest, RefusesUnknownNumbers) {
 }
 
 TEST_F(CheckCallTest, RefusesMessagesThatAreTooLong) {
-  EXPECT_TRUE(CheckCall(Slot(Collective::kAllreduce, 8192), 0, regions_).ok());
-  ExpectInvalid(Slot(Collective::kAllreduce, 8193), 0, "too long (count=8193, limit=8192)");
-  ExpectInvalid(Slot(Collective::kAllreduce, uint64_t{1} << 61), 0, "too long");
+  EXPECT_TRUE(CheckCall(Slot(Collective::kAllreduce, 8193), {0, 4}, regions_).ok());
+  ExpectError(Slot(Collective::kAllreduce, (uint64_t{1} << 43) + 1), 0,
+              "too long (count=8796093022209, limit=8796093022208)", absl::StatusCode::kUnimplemented);
+  ExpectError(Slot(Collective::kAllreduce, uint64_t{1} << 61), 0, "too long", absl::StatusCode::kUnimplemented);
+  // All blocks together count.
+  ExpectError(Slot(Collective::kAllgather, uint64_t{1} << 42), 0, "limit=2199023255552",
+              absl::StatusCode::kUnimplemented);
+  ExpectInvalid(Slot(Collective::kAllreduce, kDataBytes), 0, "receive buffer: beyond its region");
 }
 
-TEST_F(CheckCallTest, WhateverStandsInAnEntryBuffersStayInside) {
-  Prng prng(1);
-  int passed = 0;
-  for (int round = 0; round < 200000; ++round) {
-    ring::DqSlot slot;
-    uint64_t words[sizeof(slot) / 8];
-    for (uint64_t& word : words) word = prng.Next() >> prng.Below(64);
-    memcpy(&slot, words, sizeof(slot));
-    slot.entry.collective = static_cast<uint8_t>(prng.Below(5));
-    slot.entry.type = static_cast<uint8_t>(prng.Below(11));
-    slot.entry.op = static_cast<uint8_t>(prng.Below(11));
-    slot.entry.root = static_cast<uint32_t>(prng.Below(3));
-    if (prng.Chance(0.9)) slot.entry.send.region = slot.receive.region = 0;
-    const absl::StatusOr<CheckedCall> call = CheckCall(slot, 1, regions_);
-    if (!call.ok()) continue;
-    ++passed;
-    const CallPost& post = call->post;
-    const uint64_t bytes = post.arguments.bytes();
-    ASSERT_LE(bytes, schedule::kMessageBytesMax);
-    if (post.receive != nullptr) {
-      ASSERT_GE(post.receive, data_);
-      ASSERT_LE(post.receive + bytes, data_ + kDataBytes);
-    }
-    if (post.send_is_inline) {
-      ASSERT_LE(bytes, ring::kInlineBytes);
-    } else if (post.send != nullptr) {
-      ASSERT_GE(post.send, data_);
-      ASSERT_LE(post.send + bytes, data_ + kDataBytes);
-    }
+TEST_F(CheckCallTest, RefusesARootThatIsNoMember) {
+  ring::DqSlot slot = Slot(Collective::kGather, 1);
+  slot.entry.root = 4;
+  ExpectInvalid(slot, 0, "root is no member (root=4, size=4)");
+}
+
+TEST_F(CheckCallTest, EqualBlocksAreAsManyAsRanks) {
+  absl::StatusOr<CheckedCall> call = CheckCall(Slot(Collective::kGather, 3), {2, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->post.send_bytes, 24u);
+  EXPECT_EQ(call->post.receive_bytes, 96u);
+  EXPECT_EQ(CheckCall(Slot(Collective::kGather, 3), {1, 4}, regions_)->post.receive, nullptr);
+  call = CheckCall(Slot(Collective::kScatter, 3), {2, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->post.send_bytes, 96u);
+  EXPECT_EQ(call->post.receive_bytes, 24u);
+  EXPECT_EQ(CheckCall(Slot(Collective::kScatter, 3), {1, 4}, regions_)->post.send, nullptr);
+  call = CheckCall(Slot(Collective::kAlltoall, 3), {0, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->post.send_bytes, 96u);
+  EXPECT_EQ(call->post.receive_bytes, 96u);
+  call = CheckCall(Slot(Collective::kReduceScatter, 3), {0, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->post.send_bytes, 96u);
+  EXPECT_EQ(call->post.receive_bytes, 24u);
+  call = CheckCall(Slot(Collective::kExscan, 3), {0, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->post.send_bytes, 24u);
+  EXPECT_EQ(call->post.receive, nullptr);
+}
+
+TEST_F(CheckCallTest, InPlaceIsForOneBlockEach) {
+  for (const Collective c : {Collective::kAllgather, Collective::kReduceScatter, Collective::kAlltoall}) {
+    ring::DqSlot slot = Slot(c, 3);
+    slot.entry.flags = ring::kInPlace;
+    ExpectInvalid(slot, 2, "in place, but this rank has no such result");
   }
-  EXPECT_GT(passed, 1000);
+  ring::DqSlot slot = Slot(Collective::kScan, 3);
+  slot.entry.flags = ring::kInPlace;
+  EXPECT_EQ(CheckCall(slot, {1, 4}, regions_)->post.send, data_ + 2000);
+}
+
+// --- Lists of blocks ---
+
+class CheckListsTest : public CheckCallTest {
+ protected:
+  static constexpr uint64_t kSendList = 16384;
+  static constexpr uint64_t kReceiveList = 20480;
+
+  // Of four ranks. `entry.count` is what a rank's one block has.
+  ring::DqSlot Irregular(Collective collective, uint64_t count) {
+    ring::DqSlot slot = Slot(collective, count);
+    const ring::ListPlaces places{{0, 0, kSendList}, {0, 0, kReceiveList}};
+    memcpy(slot.entry.payload, &places, sizeof(places));
+    return slot;
+  }
+  void Write(uint64_t list, const std::vector<ring::Block>& blocks) {
+    memcpy(data_ + list, blocks.data(), blocks.size() * sizeof(ring::Block));
+  }
+};
+
+TEST_F(CheckListsTest, ARootKnowsWhereBlocksGo) {
+  Write(kReceiveList, {{800, 16}, {0, 0}, {160, 8}, {~uint64_t{0}, 0}});
+  absl::StatusOr<CheckedCall> call = CheckCall(Irregular(Collective::kGatherv, 1), {2, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  const schedule::BlockList expected = {{800, 16}, {0, 0}, {160, 8}, {0, 0}};
+  ASSERT_NE(call->post.receive_blocks, nullptr);
+  EXPECT_EQ(*call->post.receive_blocks, expected);
+  EXPECT_EQ(call->post.send_blocks, nullptr);
+  EXPECT_EQ(call->post.receive_bytes, 816u);
+  EXPECT_EQ(call->post.send_bytes, 8u);
+  EXPECT_EQ(call->post.arguments.count, 0u);
+  EXPECT_EQ(call->post.arguments.counts_hash, 0u);
+  EXPECT_EQ(call->list_bytes, 64u);
+  // Elsewhere nobody reads lists.
+  ring::DqSlot slot = Irregular(Collective::kGatherv, 2);
+  const ring::ListPlaces nowhere{{9, 0, 0}, {9, 0, 0}};
+  memcpy(slot.entry.payload, &nowhere, sizeof(nowhere));
+  call = CheckCall(slot, {0, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->post.receive_blocks, nullptr);
+  EXPECT_EQ(call->list_bytes, 0u);
+  ExpectInvalid(slot, 2, "receive buffer: no such region (region=9)");
+}
+
+TEST_F(CheckListsTest, KnownCountsAreHashedOnEveryRank) {
+  Write(kReceiveList, {{800, 16}, {0, 0}, {160, 8}, {0, 0}});
+  ring::DqSlot slot = Irregular(Collective::kGatherv, 2);
+  slot.entry.flags = ring::kCountsKnown;
+  const absl::StatusOr<CheckedCall> leaf = CheckCall(slot, {0, 4}, regions_);
+  ASSERT_TRUE(leaf.ok()) << leaf.status();
+  EXPECT_EQ(leaf->post.arguments.counts_hash, schedule::HashCounts({16, 0, 8, 0}));
+  EXPECT_EQ(leaf->post.arguments.options, schedule::kCountsKnown);
+  EXPECT_EQ(leaf->post.receive, nullptr);
+  ASSERT_NE(leaf->post.receive_blocks, nullptr);
+  // Where they lie is a rank's own matter.
+  Write(kReceiveList, {{0, 16}, {16, 0}, {16, 8}, {24, 0}});
+  EXPECT_EQ(CheckCall(slot, {2, 4}, regions_)->post.arguments, leaf->post.arguments);
+  const absl::StatusOr<CheckedCall> all = CheckCall(Irregular(Collective::kAllgatherv, 0), {1, 4}, regions_);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->post.arguments.counts_hash, leaf->post.arguments.counts_hash);
+  EXPECT_EQ(all->post.arguments.count, 3u);
+  EXPECT_EQ(all->post.receive_bytes, 24u);
+}
+
+TEST_F(CheckListsTest, BlocksAreSlicesOfAReduceScatter) {
+  Write(kSendList, {{0, 8}, {8, 16}, {24, 0}, {24, 8}});
+  const absl::StatusOr<CheckedCall> call = CheckCall(Irregular(Collective::kReduceScatterv, 2), {1, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->post.send_bytes, 32u);
+  EXPECT_EQ(call->post.receive_bytes, 16u);
+  EXPECT_EQ(call->post.arguments.count, 4u);
+  EXPECT_EQ(call->post.arguments.counts_hash, schedule::HashCounts({8, 16, 0, 8}));
+}
+
+TEST_F(CheckListsTest, AnAlltoallvHasTwo) {
+  Write(kSendList, {{0, 8}, {0, 8}, {0, 8}, {0, 8}});
+  Write(kReceiveList, {{0, 8}, {100, 16}, {0, 0}, {24, 8}});
+  const absl::StatusOr<CheckedCall> call = CheckCall(Irregular(Collective::kAlltoallv, 77), {1, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->post.send_bytes, 8u);
+  EXPECT_EQ(call->post.receive_bytes, 116u);
+  EXPECT_EQ(call->list_bytes, 128u);
+  EXPECT_EQ(call->post.arguments.count, 0u);
+  EXPECT_EQ(call->post.arguments.counts_hash, 0u);
+}
+
+TEST_F(CheckListsTest, BlocksThatCannotBeAreNamed) {
+  const ring::DqSlot slot = Irregular(Collective::kAllgatherv, 1);
+  Write(kReceiveList, {{0, 8}, {8, 9}, {0, 0}, {0, 0}});
+  ExpectInvalid(slot, 0, "receive block is not of whole elements (rank=1, bytes=9, type_bytes=8)");
+  Write(kReceiveList, {{0, 8}, {~uint64_t{7}, 16}, {0, 0}, {0, 0}});
+  ExpectInvalid(slot, 0, "receive block is nowhere (rank=1, offset=18446744073709551608, bytes=16)");
+  Write(kReceiveList, {{0, 8}, {8, uint64_t{1} << 45}, {0, uint64_t{1} << 45}, {0, 0}});
+  ExpectError(slot, 0, "receive blocks are too long (rank=2", absl::StatusCode::kUnimplemented);
+  Write(kReceiveList, {{0, 8}, {8, 8}, {kDataBytes - 2000, 8}, {0, 0}});
+  ExpectInvalid(slot, 0, "receive buffer: beyond its region (region=0, offset=2000, bytes=1046584");
+  Write(kReceiveList, {{0, 8}, {8, 8}, {kDataBytes - 2008, 8}, {0, 0}});
+  EXPECT_TRUE(CheckCall(slot, {0, 4}, regions_).ok());
+  ring::DqSlot outside = slot;
+  const ring::ListPlaces places{{}, {0, 0, kDataBytes - 63}};
+  memcpy(outside.entry.payload, &places, sizeof(places));
+  ExpectInvalid(outside, 0, "receive buffer: beyond its region");
 }
 
 }  // namespace

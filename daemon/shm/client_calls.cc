@@ -23,7 +23,7 @@ ClientCalls::ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, Reg
   for (uint32_t i = static_cast<uint32_t>(calls_.size()); i > 0; --i) free_.push_back(i - 1);
 }
 
-absl::StatusOr<uint32_t> ClientCalls::Read(const RankOfTeam& ranks) {
+absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
   ASSIGN_OR_RETURN(const uint32_t posted, port_->Posted());
   if (posted == 0) return 0u;
   ASSIGN_OR_RETURN(const uint32_t event_room, port_->EventRoom());
@@ -35,40 +35,46 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const RankOfTeam& ranks) {
   }
   const uint32_t room = std::min(event_room - outstanding_, core_->PostRoom(client_));
   const uint32_t count = std::min({posted, room, kPostsPerTurn});
-  for (uint32_t i = 0; i < count; ++i) PostSlot(port_->Take(), ranks);
-  return count;
+  uint32_t taken = 0;
+  for (; taken < count && list_bytes_ < kListBytesMax; ++taken) PostSlot(port_->Take(), teams);
+  return taken;
 }
 
-void ClientCalls::PostSlot(const ring::DqSlot& slot, const RankOfTeam& ranks) {
+void ClientCalls::PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams) {
   const ring::DqEntry& entry = slot.entry;
   if (entry.command == static_cast<uint8_t>(ring::Command::kNop)) {
-    core_->PostNop(client_, NewCall(entry.value, 0, 0));
+    core_->PostNop(client_, NewCall(entry.value, {}));
     return;
   }
   if (entry.command != static_cast<uint8_t>(ring::Command::kCollective)) {
     return Refuse(entry.value, absl::StrCat("call: unknown command (command=", entry.command, ", limit=1)"));
   }
-  const auto rank = ranks.find(entry.team);
-  if (rank == ranks.end()) return Refuse(entry.value, absl::StrCat("call: no such team (handle=", entry.team, ")"));
-  absl::StatusOr<CheckedCall> call = CheckCall(slot, rank->second, regions_);
-  if (!call.ok()) return Refuse(entry.value, StdView(call.status().message()));
-  call->post.value = NewCall(entry.value, call->send_region, call->receive_region);
+  const auto member = teams.find(entry.team);
+  if (member == teams.end()) return Refuse(entry.value, absl::StrCat("call: no such team (handle=", entry.team, ")"));
+  absl::StatusOr<CheckedCall> call = CheckCall(slot, member->second, regions_);
+  if (!call.ok()) {
+    const bool is_unsupported = absl::IsUnimplemented(call.status());
+    return Refuse(entry.value, StdView(call.status().message()),
+                  is_unsupported ? schedule::Failure::kNotSupported : schedule::Failure::kInvalidArgument);
+  }
+  call->post.value = NewCall(entry.value, *call);
   core_->Post(client_, call->post);
 }
 
-uint64_t ClientCalls::NewCall(uint64_t value, uint32_t send_region, uint32_t receive_region) {
+uint64_t ClientCalls::NewCall(uint64_t value, const CheckedCall& checked) {
   CHECK(!free_.empty());  // Read took no more entries than there is room
   const uint32_t index = free_.back();
   free_.pop_back();
   ++outstanding_;
-  regions_.Use(send_region);
-  regions_.Use(receive_region);
-  calls_[index] = {value, send_region, receive_region, /*used=*/true};
+  regions_.Use(checked.send_region);
+  regions_.Use(checked.receive_region);
+  list_bytes_ += checked.list_bytes;
+  calls_[index] = {value, checked.send_region, checked.receive_region, checked.list_bytes, /*used=*/true};
   return index;
 }
 
-void ClientCalls::Refuse(uint64_t value, std::string_view text) {
-  port_->PutEvent(value, 0, -static_cast<int32_t>(schedule::Failure::kInvalidArgument), text);
+void ClientCalls::Refuse(uint64_t value, std::string_view text, schedule::Failure failure) {
+  port_->PutEvent(value, 0, -static_cast<int32_t>(failure), text);
 }
 
 void ClientCalls::OnEvent(const ClientEvent& event) {
@@ -78,6 +84,7 @@ void ClientCalls::OnEvent(const ClientEvent& event) {
   port_->PutEvent(call.value, event.sequence.value(), -static_cast<int32_t>(event.failure.failure), event.failure.text);
   regions_.Unuse(call.send_region);
   regions_.Unuse(call.receive_region);
+  list_bytes_ -= call.list_bytes;
   call.used = false;
   free_.push_back(static_cast<uint32_t>(event.value));
   --outstanding_;

@@ -14,16 +14,22 @@
 #include "absl/status/statusor.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
+#include "daemon/shm/call_check.h"
 #include "daemon/shm/client_port.h"
 #include "daemon/shm/region_table.h"
+#include "planner/schedule/control.h"
 
 namespace copse::daemon {
 
 // Entries of one client that are taken before the next client's turn.
 inline constexpr uint32_t kPostsPerTurn = 16;
 
-// The client's rank in each of its teams, by handle.
-using RankOfTeam = absl::flat_hash_map<uint32_t, uint32_t>;
+// Of lists of blocks, for one client's calls in flight: entries wait in the queue while there is as much. One call may
+// go beyond it, since it must come through however large its team is.
+inline constexpr uint64_t kListBytesMax = 4u << 20;
+
+// Who the client is in each of its teams, by handle.
+using MemberOfTeam = absl::flat_hash_map<uint32_t, TeamMember>;
 
 // Every entry taken from the descriptor queue becomes exactly one event. None is taken without room
 // for its event: entries then wait in the queue. Thread-compatible. `*core` outlives it.
@@ -37,7 +43,7 @@ class ClientCalls {
   bool HasPosts() const { return port_->HasPosts(); }
   // Takes and posts at most kPostsPerTurn entries; returns how many. INVALID_ARGUMENT: the client
   // has written an impossible index and cannot be served any more.
-  absl::StatusOr<uint32_t> Read(const RankOfTeam& ranks);
+  absl::StatusOr<uint32_t> Read(const MemberOfTeam& teams);
 
   // An event of the core for one of these calls. Wakes nobody: WakeIfWaiting.
   void OnEvent(const ClientEvent& event);
@@ -52,12 +58,13 @@ class ClientCalls {
     uint64_t value = 0;  // the client's own
     uint32_t send_region = 0;
     uint32_t receive_region = 0;
+    uint64_t list_bytes = 0;
     bool used = false;
   };
 
-  void PostSlot(const ring::DqSlot& slot, const RankOfTeam& ranks);
-  uint64_t NewCall(uint64_t value, uint32_t send_region, uint32_t receive_region);
-  void Refuse(uint64_t value, std::string_view text);
+  void PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams);
+  uint64_t NewCall(uint64_t value, const CheckedCall& checked);
+  void Refuse(uint64_t value, std::string_view text, schedule::Failure failure = schedule::Failure::kInvalidArgument);
 
   DaemonCore* const core_;
   ClientId client_ = 0;
@@ -66,6 +73,7 @@ class ClientCalls {
   std::vector<Call> calls_;
   std::vector<uint32_t> free_;
   uint32_t outstanding_ = 0;
+  uint64_t list_bytes_ = 0;
 };
 
 }  // namespace copse::daemon

@@ -262,7 +262,7 @@ absl::Status ClientSession::CheckTeamCreate(const attach::TeamCreate& message, T
     return absl::InvalidArgumentError(
         absl::StrCat("team: rank beyond its size (rank=", message.rank, ", size=", message.size, ")"));
   }
-  if (message.parent != 0 && !ranks_.contains(message.parent)) {
+  if (message.parent != 0 && !members_.contains(message.parent)) {
     return absl::InvalidArgumentError(absl::StrCat("team: no such parent (handle=", message.parent, ")"));
   }
   if (std::isnan(message.timeout_s) || message.timeout_s < 0) {
@@ -288,7 +288,7 @@ void ClientSession::OnTeamCreate(const attach::TeamCreate& message) {
   request.request = next_request_++;
   const absl::Duration timeout =
       message.timeout_s > 0 ? absl::Seconds(message.timeout_s) : context_->options->formation_timeout;
-  creates_[request.request] = {message.head.request, message.rank, context_->clock->Now() + timeout};
+  creates_[request.request] = {message.head.request, {message.rank, message.size}, context_->clock->Now() + timeout};
   UpdateDeadline();
   context_->core->CreateTeam(client_, request);
 }
@@ -299,7 +299,7 @@ void ClientSession::OnTeamReady(uint64_t request, uint32_t handle, const schedul
     unwanted_.push_back(handle);
     return;
   }
-  ranks_[handle] = it->second.rank;
+  members_[handle] = it->second.member;
   auto ready = NewMessage<attach::TeamReady>(MessageType::kTeamReady, it->second.client_request);
   creates_.erase(it);
   ready.handle = handle;
@@ -318,14 +318,14 @@ void ClientSession::OnTeamFailed(uint64_t request, const FailureReport& why) {
 }
 
 void ClientSession::OnTeamDestroy(const attach::TeamDestroy& message) {
-  const auto it = ranks_.find(message.handle);
-  if (it == ranks_.end()) {
+  const auto it = members_.find(message.handle);
+  if (it == members_.end()) {
     return AnswerDone(message.head.request,
                       {Failure::kInvalidArgument, absl::StrCat("team: no such team (handle=", message.handle, ")")});
   }
   const uint64_t request = next_request_++;
   destroys_[request] = {message.head.request, message.handle, it->second};
-  ranks_.erase(it);
+  members_.erase(it);
   context_->core->DestroyTeam(client_, request, message.handle);
 }
 
@@ -335,7 +335,7 @@ void ClientSession::OnTeamDestroyed(uint64_t request, const FailureReport& why) 
   const PendingDestroy destroy = it->second;
   destroys_.erase(it);
   // It lives on, as with calls in flight.
-  if (why.failure != Failure::kNone) ranks_[destroy.handle] = destroy.rank;
+  if (why.failure != Failure::kNone) members_[destroy.handle] = destroy.member;
   AnswerDone(destroy.client_request, why);
 }
 
@@ -392,7 +392,7 @@ bool ClientSession::Read() {
     context_->core->DestroyTeam(client_, next_request_++, handle);
   }
   if (!calls_->HasPosts()) return did;
-  const absl::StatusOr<uint32_t> read = calls_->Read(ranks_);
+  const absl::StatusOr<uint32_t> read = calls_->Read(members_);
   if (!read.ok()) {
     Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", read.status().message()));
     return true;

@@ -102,14 +102,14 @@ class ClientSession final : public ClientSink {
   // Core's requests are numbered by us: clients' own numbers need not differ.
   struct PendingCreate {
     uint64_t client_request;
-    uint32_t rank;
+    TeamMember member;
     absl::Time deadline;
   };
 
   struct PendingDestroy {
     uint64_t client_request;
     uint32_t handle;
-    uint32_t rank;
+    TeamMember member;
   };
 
   void OnSocket(uint32_t events);
@@ -131,7 +131,7 @@ class ClientSession final : public ClientSink {
   void AnswerTeamFailed(uint64_t client_request, const schedule::FailureReport& why);
   void AnswerDone(uint64_t client_request, const schedule::FailureReport& why);
   void UpdateDeadline();
-  bool HasLiveTeams() const { return !ranks_.empty() || !creates_.empty(); }
+  bool HasLiveTeams() const { return !members_.empty() || !creates_.empty(); }
 
   SessionContext* const context_;
   const UniqueFd socket_;
@@ -140,7 +140,7 @@ class ClientSession final : public ClientSink {
   std::unique_ptr<ClientCalls> calls_;  // null until attached
   ClientId client_ = 0;
 
-  RankOfTeam ranks_;  // of live teams
+  MemberOfTeam members_;  // of live teams
   uint64_t next_request_ = 1;
   std::map<uint64_t, PendingCreate> creates_;                // by our number
   std::map<uint64_t, PendingDestroy> destroys_;              // likewise
