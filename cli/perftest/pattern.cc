@@ -45,13 +45,14 @@ T Number(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
       return T(decides && (hash & 1) != 0 ? 1 + small : 0);
     case ElementOp::kLxor:
       return T((hash & 1) != 0 ? 1 + small : 0);
-    case ElementOp::kBand:
-      return T(decides ? hash : ~uint64_t{0});
-    case ElementOp::kBor:
-      return T(decides ? hash : 0);
     default:
-      return T(hash);
+      break;
   }
+  if constexpr (std::is_integral_v<T>) {
+    if (op == ElementOp::kBand) return static_cast<T>(decides ? hash : ~uint64_t{0});
+    if (op == ElementOp::kBor) return static_cast<T>(decides ? hash : 0);
+  }
+  return T(hash);
 }
 
 template <typename T>
