@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/huge_pages.h"
 #include "planner/algorithms/broadcast_costs.h"
 
 namespace copse::planner {
@@ -29,7 +30,8 @@ namespace copse::planner {
 // another winner.
 //
 // With a million nodes nothing stays in the cache, and messages jump from rack to rack. So a node's key stands beside
-// those of its switch, a summary is one cache line, and minima are taken without branches, which nobody could predict.
+// those of its switch, a summary is one cache line, minima are taken without branches, which nobody could predict,
+// and tables lie on huge pages.
 //
 // Cost:   a change O(log classes), and O(log switches); O(depth * log classes) where it has to be told. Memory
 //         O(n + switches), times the depth if links get faster towards the top, all with different rates.
@@ -167,12 +169,12 @@ class PairTournament {
 
   const BroadcastCosts* const costs_;
   uint32_t level_ = kNoLevel;
-  std::vector<Room> rooms_;        // by switch
-  std::vector<Element> elements_;  // by room, by stream
-  std::vector<Group> groups_;      // by room
-  std::vector<Summary> trees_;     // by room
-  std::vector<Place> places_;      // by node
-  std::vector<Best> winners_;      // a tournament of the rooms' best; [1] is the winner of all
+  LargeVector<Room> rooms_;        // by switch
+  LargeVector<Element> elements_;  // by room, by stream
+  LargeVector<Group> groups_;      // by room
+  LargeVector<Summary> trees_;     // by room
+  LargeVector<Place> places_;      // by node
+  LargeVector<Best> winners_;      // a tournament of the rooms' best; [1] is the winner of all
   uint32_t winner_leaf_count_ = 1;
 };
 
