@@ -21,6 +21,7 @@ using copse::client::FileDescriptor;
 using copse::client::Log;
 using copse::client::LogLevel;
 using copse::client::Mapping;
+using copse::client::Staging;
 using copse::client::UserMemory;
 namespace attach = copse::attach;
 namespace ring = copse::ring;
@@ -52,7 +53,7 @@ copse_status_t copse_context::Allocate(uint64_t bytes, void** memory) {
 
 // Small buffers, as long as half of the area is left for calls.
 bool copse_context::AllocateInDataArea(uint64_t bytes, void** memory) {
-  DataArea& area = queue_->data_area();
+  DataArea& area = queue_->staging().data_area();
   if (bytes > kDataAreaBytesMax || area.bytes_free() < area.bytes() / 2 + kDataAreaBytesMax) return false;
   const auto block = area.Allocate(bytes);
   if (!block.has_value()) return false;
@@ -75,14 +76,31 @@ copse_status_t copse_context::AllocateRegion(uint64_t bytes, void** memory) {
   }
   UserMemory::Range range;
   range.bytes = ring::RoundUp(bytes, ring::kPageBytes);
-  const FileDescriptor file = SealedMemory(range.bytes);
-  if (file.valid()) range.mapping = Mapping(file.get(), range.bytes, PROT_READ | PROT_WRITE);
-  if (!range.mapping.valid()) {
-    return Fail(COPSE_ERR_NO_MEMORY, "no shared memory (bytes=%llu)", static_cast<unsigned long long>(bytes));
+  std::string why;
+  if (const auto status = MakeRegion(range.bytes, &range.mapping, &range.region, &why); status != COPSE_OK) {
+    return status;
   }
   range.address = range.mapping.data();
+  range.kind = range.region != 0 ? UserMemory::Kind::kRegion : UserMemory::Kind::kPlain;
+  if (range.region == 0) {
+    // Slower, but as good: a quota, say, must not make a program fail.
+    Log(LogLevel::kWarning, "memory is copied, as the daemon does not register it: %s (bytes=%llu, node=%s)",
+        why.c_str(), static_cast<unsigned long long>(range.bytes), attr_.node);
+  }
+  Lock lock(mutex_);
+  *memory = range.address;
+  queue_->user_memory().Add(std::move(range));
+  return COPSE_OK;
+}
+
+copse_status_t copse_context::MakeRegion(uint64_t bytes, Mapping* mapping, uint32_t* region, std::string* why) {
+  const FileDescriptor file = SealedMemory(bytes);
+  if (file.valid()) *mapping = Mapping(file.get(), bytes, PROT_READ | PROT_WRITE);
+  if (!mapping->valid()) {
+    return Fail(COPSE_ERR_NO_MEMORY, "no shared memory (bytes=%llu)", static_cast<unsigned long long>(bytes));
+  }
   ControlChannel::Answer answer;
-  const attach::RegisterMemory request{{}, range.bytes};
+  const attach::RegisterMemory request{{}, bytes};
   if (const auto status =
           channel_->Ask(attach::MessageType::kRegisterMemory, request, attach::MessageType::kMemoryRegistered,
                         copse::client::DeadlineAfter(kRegisterSeconds), &answer, file.get());
@@ -90,20 +108,43 @@ copse_status_t copse_context::AllocateRegion(uint64_t bytes, void** memory) {
     return status;
   }
   const auto registered = answer.As<attach::MemoryRegistered>();
-  if (registered.status == COPSE_OK) {
-    range.kind = UserMemory::Kind::kRegion;
-    range.region = registered.region;
-  } else {
-    // Slower, but as good: a quota, say, must not make a program fail.
-    range.kind = UserMemory::Kind::kPlain;
-    Log(LogLevel::kWarning, "memory is copied, as the daemon does not register it: %.*s (bytes=%llu, node=%s)",
-        static_cast<int>(strnlen(registered.text, sizeof(registered.text))), registered.text,
-        static_cast<unsigned long long>(range.bytes), attr_.node);
-  }
-  Lock lock(mutex_);
-  *memory = range.address;
-  queue_->user_memory().Add(std::move(range));
+  *region = registered.status == COPSE_OK ? registered.region : 0;
+  why->assign(registered.text, strnlen(registered.text, sizeof(registered.text)));
   return COPSE_OK;
+}
+
+copse_status_t copse_context::AddBounce(Lock& lock, uint64_t bytes, bool* added) {
+  *added = false;
+  Staging& staging = queue_->staging();
+  const uint64_t wanted = ring::RoundUp(bytes, Staging::kBounceUnitBytes);
+  if (wanted > Staging::kBounceBytesMax) {
+    return Fail(COPSE_ERR_NO_RESOURCE,
+                "the call copies more than a context may; memory of copse_alloc is not copied (bytes=%llu, limit=%llu)",
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(Staging::kBounceBytesMax));
+  }
+  if (!staging.Reserve(wanted)) {
+    queue_->DropIdleBounces();
+    DeregisterDropped();
+    if (!staging.Reserve(wanted)) return COPSE_OK;
+  }
+  Mapping mapping;
+  uint32_t region = 0;
+  std::string why;
+  lock.unlock();
+  copse_status_t status = MakeRegion(wanted, &mapping, &region, &why);
+  lock.lock();
+  if (status == COPSE_OK && region == 0) {
+    status =
+        Fail(COPSE_ERR_NO_RESOURCE, "the daemon registers no memory for copies: %s (bytes=%llu, data_bytes=%llu)",
+             why.c_str(), static_cast<unsigned long long>(wanted), static_cast<unsigned long long>(attr_.data_bytes));
+  }
+  if (status == COPSE_OK) {
+    staging.Add(std::move(mapping), wanted, region);
+    *added = true;
+  } else {
+    staging.Unreserve(wanted);
+  }
+  return status;
 }
 
 copse_status_t copse_context::Free(void* memory) {

@@ -5,28 +5,53 @@
 #define COPSE_CLIENT_ARGUMENTS_H_
 
 #include <cstdint>
+#include <memory>
 
+#include "client/blocks.h"
 #include "client/copse.h"
 
 namespace copse::client {
 
-// A call as this rank makes it; pointers are null where the rank has nothing to give or to get.
+// One of a rank's two buffers in a call.
+struct BufferPlan {
+  enum class Kind : uint8_t { kNone, kOne, kBlocks };
+  Kind kind = Kind::kNone;
+  // Null if nothing is in it. Never written through where it is the send buffer.
+  uint8_t* address = nullptr;
+  uint64_t bytes = 0;  // of all blocks
+  uint64_t span = 0;   // from the address to the end of the last
+  // What the rank says of all blocks' sizes, for irregular collectives, perhaps without having such a buffer. Null:
+  // equal blocks, or one.
+  std::shared_ptr<const Blocks> blocks;
+};
+
+// A call as this rank makes it.
 struct CallPlan {
   copse_collective_t collective = COPSE_COLL_BARRIER;
   copse_datatype_t type = COPSE_DT_INT8;
   copse_op_t op = COPSE_OP_SUM;
   uint32_t root = 0;
-  uint64_t count = 0;
-  uint64_t bytes = 0;          // of the message
-  const void* send = nullptr;  // equals `receive` for a contribution in place
-  void* receive = nullptr;
+  uint64_t count = 0;  // as ring::DqEntry has it
+  uint64_t flags = 0;  // copse_coll_flag, as far as they mean something
+  BufferPlan send;
+  BufferPlan receive;
+  // What one of the buffers holds is also this rank's own block of the other one. Own offsets: where that begins, as
+  // the blocks lie, and if they were packed.
+  enum class Nesting : uint8_t { kNone, kSendInReceive, kReceiveInSend };
+  Nesting nesting = Nesting::kNone;
+  uint64_t own_offset = 0;
+  uint64_t own_packed_offset = 0;
+  // Nested: the one lies in the other. Else: what is sent lies in the receive buffer, and has to be copied first.
+  bool in_place = false;
 };
 
 const char* CollectiveName(copse_collective_t collective);
+// Whether ranks' blocks differ in length.
+bool IsIrregular(copse_collective_t collective);
 
 // What rank `rank` of `size` does for `args`.
-// Errors: INVALID_ARGUMENT (unknown values, root, null or overlapping buffers, an operation that is not defined on the
-// type); NOT_SUPPORTED if the message is longer than `message_bytes_max`.
+// Errors: INVALID_ARGUMENT (unknown values, root, null or overlapping buffers or blocks, counts that differ, an
+// operation that is not defined on the type); NOT_SUPPORTED if a buffer is longer than `message_bytes_max`.
 copse_status_t PlanCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,
                         CallPlan* plan);
 

@@ -7,11 +7,22 @@
 
 #include "client/error.h"
 #include "client/log.h"
+#include "client/placement.h"
 
 namespace copse::client {
+namespace {
+
+uint8_t FlagsOf(const CallPlan& plan) {
+  uint8_t flags = 0;
+  if ((plan.flags & COPSE_COLL_FLAG_COUNTS_KNOWN) != 0) flags |= ring::kCountsKnown;
+  if ((plan.flags & COPSE_COLL_FLAG_REPRODUCIBLE) != 0) flags |= ring::kReproducible;
+  return flags;
+}
+
+}  // namespace
 
 CallQueue::CallQueue(std::unique_ptr<Port> port)
-    : port_(std::move(port)), data_area_(port_->data_bytes()), calls_(port_->eq_entries()) {}
+    : port_(std::move(port)), staging_(port_->data(), port_->data_bytes()), calls_(port_->eq_entries()) {}
 
 CallQueue::PostResult CallQueue::Post(const CallPlan& plan, uint32_t team, Round* round, uint32_t* running) {
   uint64_t value = 0;
@@ -26,10 +37,19 @@ CallQueue::PostResult CallQueue::Post(const CallPlan& plan, uint32_t team, Round
   slot.entry.root = plan.root;
   slot.entry.count = plan.count;
   slot.entry.value = value;
-  if (!Place(plan, call, &slot)) {
-    Release(call);
-    return PostResult::kDataFull;
+  slot.entry.flags = FlagsOf(plan);
+  const Placement placement(plan, &user_memory_);
+  Staging::Block block;
+  if (placement.staging_bytes() > 0) {
+    const auto room = staging_.Allocate(placement.staging_bytes());
+    if (!room.has_value()) {
+      Release(call);
+      staging_wanted_ = placement.staging_bytes();
+      return staging_.NeedsBounce(staging_wanted_) ? PostResult::kBounceFull : PostResult::kDataFull;
+    }
+    block = *room;
   }
+  placement.Fill(block, &slot, call);
   if (!port_->Push(slot)) {
     Release(call);
     return PostResult::kQueueFull;
@@ -60,59 +80,6 @@ CallQueue::PostResult CallQueue::PostNop(Round* round) {
   return PostResult::kPosted;
 }
 
-ring::Place CallQueue::PlaceOf(const UserMemory::Range& range, const void* address) const {
-  const auto offset = static_cast<uint64_t>(static_cast<const uint8_t*>(address) - range.address);
-  if (range.kind == UserMemory::Kind::kDataArea) return {0, 0, range.block.offset + offset};
-  return {range.region, 0, offset};
-}
-
-// Decides where the contribution and the result lie, and copies the contribution there. False: no room.
-bool CallQueue::Place(const CallPlan& plan, Call* call, ring::DqSlot* slot) {
-  const bool sends_inline = plan.send != nullptr && plan.bytes <= ring::kInlineBytes;
-  const bool in_place = plan.send != nullptr && plan.send == plan.receive;
-  if (plan.receive != nullptr) call->receive_range = user_memory_.Reachable(plan.receive, plan.bytes);
-  if (plan.send != nullptr && !sends_inline && !in_place) {
-    call->send_range = user_memory_.Reachable(plan.send, plan.bytes);
-  }
-  const bool stages_receive = plan.receive != nullptr && call->receive_range == nullptr;
-  const bool stages_send = plan.send != nullptr && !sends_inline && call->send_range == nullptr &&
-                           !(in_place && call->receive_range != nullptr);
-  ring::Place staged{};
-  if (stages_receive || stages_send) {
-    // One block for both: the daemon reads the contribution before it writes the result, as in place.
-    const auto block = data_area_.Allocate(plan.bytes);
-    if (!block.has_value()) {
-      call->send_range = call->receive_range = nullptr;
-      return false;
-    }
-    call->staging = *block;
-    staged.offset = block->offset;
-  }
-  if (plan.receive != nullptr) {
-    slot->receive = stages_receive ? staged : PlaceOf(*call->receive_range, plan.receive);
-  }
-  if (stages_receive) {
-    call->copy_to = plan.receive;
-    call->copy_bytes = plan.bytes;
-  }
-  if (sends_inline) {
-    slot->entry.flags = ring::kSendInline;
-    memcpy(slot->entry.payload, plan.send, plan.bytes);
-  } else if (stages_send) {
-    memcpy(port_->data() + staged.offset, plan.send, plan.bytes);
-    slot->entry.send = staged;
-    if (stages_receive) slot->entry.flags = ring::kInPlace;
-  } else if (in_place) {
-    slot->entry.send = slot->receive;
-    slot->entry.flags = ring::kInPlace;
-  } else if (plan.send != nullptr) {
-    slot->entry.send = PlaceOf(*call->send_range, plan.send);
-  }
-  if (call->send_range != nullptr) ++call->send_range->calls;
-  if (call->receive_range != nullptr) ++call->receive_range->calls;
-  return true;
-}
-
 uint32_t CallQueue::Drain() {
   uint32_t count = 0;
   ring::EqEntry event;
@@ -138,7 +105,11 @@ uint32_t CallQueue::Drain() {
 void CallQueue::Finish(Call* call, copse_status_t status, const std::string& text) {
   if (call->round != nullptr) {
     if (status == COPSE_OK && call->copy_to != nullptr) {
-      memcpy(call->copy_to, port_->data() + call->staging.offset, call->copy_bytes);
+      if (call->copy_blocks != nullptr) {
+        call->copy_blocks->Unpack(call->copy_from, call->copy_to);
+      } else {
+        memcpy(call->copy_to, call->copy_from, call->copy_bytes);
+      }
     }
     call->round->End(status, text);
   }
@@ -146,7 +117,7 @@ void CallQueue::Finish(Call* call, copse_status_t status, const std::string& tex
 }
 
 void CallQueue::Release(Call* call) {
-  data_area_.Free(call->staging);
+  staging_.Free(call->staging);
   for (UserMemory::Range* range : {call->send_range, call->receive_range}) {
     if (range == nullptr) continue;
     if (--range->calls == 0 && range->freed) DropRange(range);
@@ -155,9 +126,14 @@ void CallQueue::Release(Call* call) {
 }
 
 void CallQueue::DropRange(UserMemory::Range* range) {
-  if (range->kind == UserMemory::Kind::kDataArea) data_area_.Free(range->block);
+  if (range->kind == UserMemory::Kind::kDataArea) staging_.data_area().Free(range->block);
   if (range->kind == UserMemory::Kind::kRegion) dropped_regions_.push_back(range->region);
   user_memory_.Drop(range);
+}
+
+void CallQueue::DropIdleBounces() {
+  const std::vector<uint32_t> regions = staging_.DropIdle();
+  dropped_regions_.insert(dropped_regions_.end(), regions.begin(), regions.end());
 }
 
 std::vector<uint32_t> CallQueue::TakeDroppedRegions() { return std::exchange(dropped_regions_, {}); }

@@ -11,20 +11,20 @@
 
 #include "client/arguments.h"
 #include "client/call_table.h"
-#include "client/data_area.h"
 #include "client/port.h"
+#include "client/staging.h"
 #include "client/user_memory.h"
 
 namespace copse::client {
 
-// Contributions up to ring::kInlineBytes travel in the entry; others, and results, by way of a staging block in the
-// data area, unless the daemon can reach the buffer itself. A block belongs to the call until its event, also when
-// nobody waits for the call any more, since the daemon may write to it until then.
+// What cannot be used where it is goes by way of a staging block (placement.h). A block belongs to the call until its
+// event, also when nobody waits for the call any more, since the daemon may write to it until then.
 //
 // Thread-compatible: its context's lock guards it, except that one thread waits on port() without it.
 class CallQueue {
  public:
-  enum class PostResult { kPosted, kQueueFull, kEventsFull, kDataFull };
+  // kBounceFull: what the call copies, staging_wanted() bytes, needs a bounce region that is not there.
+  enum class PostResult { kPosted, kQueueFull, kEventsFull, kDataFull, kBounceFull };
 
   explicit CallQueue(std::unique_ptr<Port> port);
 
@@ -47,24 +47,27 @@ class CallQueue {
   bool InFlight(uint32_t team) const;
   uint32_t in_flight() const { return calls_.in_use(); }
   Port& port() { return *port_; }
-  DataArea& data_area() { return data_area_; }
+  Staging& staging() { return staging_; }
+  // Of the latest call that found no room.
+  uint64_t staging_wanted() const { return staging_wanted_; }
   UserMemory& user_memory() { return user_memory_; }
   // Forgets a range that no call in flight uses. Ranges that were freed while one did are dropped with its event.
   void DropRange(UserMemory::Range* range);
-  // Regions of dropped ranges, to be deregistered; each is told once.
+  // Drops bounce regions that no call uses.
+  void DropIdleBounces();
+  // Regions of dropped ranges and bounces, to be deregistered; each is told once.
   std::vector<uint32_t> TakeDroppedRegions();
 
  private:
-  bool Place(const CallPlan& plan, Call* call, ring::DqSlot* slot);
-  ring::Place PlaceOf(const UserMemory::Range& range, const void* address) const;
   void Finish(Call* call, copse_status_t status, const std::string& text);
   void Release(Call* call);
 
   const std::unique_ptr<Port> port_;
-  DataArea data_area_;
+  Staging staging_;
   UserMemory user_memory_;
   CallTable calls_;
   std::vector<uint32_t> dropped_regions_;
+  uint64_t staging_wanted_ = 0;
   bool broken_ = false;
 };
 

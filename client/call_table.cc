@@ -41,6 +41,7 @@ Call* CallTable::Find(uint64_t value) {
 
 void CallTable::Release(Call* call) {
   call->in_use = false;
+  call->copy_blocks.reset();
   free_.push_back(static_cast<uint32_t>(call - calls_.data()));
 }
 

@@ -5,11 +5,13 @@
 #define COPSE_CLIENT_CALL_TABLE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "client/blocks.h"
 #include "client/copse.h"
-#include "client/data_area.h"
+#include "client/staging.h"
 #include "client/user_memory.h"
 
 namespace copse::client {
@@ -30,9 +32,12 @@ struct Round {
 struct Call {
   Round* round = nullptr;  // null: nobody waits for it any more
   uint32_t team = 0;       // handle; 0: none
-  DataArea::Block staging;
-  void* copy_to = nullptr;
+  Staging::Block staging;
+  // The result, if it has to be copied out of `staging`; with blocks, from one after another to where they belong.
+  uint8_t* copy_to = nullptr;
+  const uint8_t* copy_from = nullptr;
   uint64_t copy_bytes = 0;
+  std::shared_ptr<const Blocks> copy_blocks;
   UserMemory::Range* send_range = nullptr;
   UserMemory::Range* receive_range = nullptr;
 

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -118,17 +120,44 @@ TEST(BlockingTest, LongMessagesNameTheLimit) {
   });
 }
 
-TEST(BlockingTest, AMessageThatNeverFitsTheDataAreaNamesIt) {
+TEST(BlockingTest, WhatIsTooLongForTheDataAreaGetsMemoryOfItsOwn) {
   FakeDaemon::Options options;
   options.data_bytes = 4096;
+  options.message_bytes_max = uint64_t{1} << 40;
+  FakeDaemon daemon(options);
+  OnRanks(daemon, 1, [&](FakeRank& self) {
+    std::vector<uint8_t> bytes(5u << 20, 7), result(bytes.size());
+    for (int round = 0; round < 3; ++round) {
+      for (const uint64_t count : {uint64_t{2049}, uint64_t{5000}, uint64_t{bytes.size()}}) {
+        std::fill(result.begin(), result.end(), 0);
+        ASSERT_EQ(copse_allreduce(self.team, bytes.data(), result.data(), count, COPSE_DT_UINT8, COPSE_OP_SUM),
+                  COPSE_OK)
+            << copse_last_error();
+        ASSERT_TRUE(std::equal(result.begin(), result.begin() + static_cast<ptrdiff_t>(count), bytes.begin()));
+      }
+    }
+    EXPECT_EQ(daemon.regions(), 2u);  // of 2 and of 6 MiB, kept
+    constexpr uint64_t kTooMany = (uint64_t{1} << 30) + 1;
+    const std::unique_ptr<uint8_t[]> longest(new uint8_t[kTooMany]);  // nobody touches it
+    EXPECT_EQ(copse_bcast(self.team, longest.get(), kTooMany, COPSE_DT_UINT8, 0), COPSE_ERR_NO_RESOURCE);
+    EXPECT_TRUE(LastErrorHas("the call copies more than a context may")) << copse_last_error();
+    EXPECT_TRUE(LastErrorHas("(bytes=1073741825, limit=1073741824)")) << copse_last_error();
+  });
+}
+
+TEST(BlockingTest, ADaemonThatRegistersNoMemoryIsNamed) {
+  FakeDaemon::Options options;
+  options.data_bytes = 4096;
+  options.registers_memory = false;
   FakeDaemon daemon(options);
   OnRanks(daemon, 1, [](FakeRank& self) {
     std::vector<uint8_t> bytes(5000);
-    EXPECT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, bytes.data(), bytes.size(), COPSE_DT_UINT8, COPSE_OP_SUM),
-              COPSE_ERR_NO_RESOURCE);
-    EXPECT_TRUE(LastErrorHas("the data area has no room (bytes=5000, free=4096, data_bytes=4096)"))
+    EXPECT_EQ(copse_bcast(self.team, bytes.data(), bytes.size(), COPSE_DT_UINT8, 0), COPSE_ERR_NO_RESOURCE);
+    EXPECT_TRUE(
+        LastErrorHas("the daemon registers no memory for copies: no memory is registered here (bytes=2097152, "
+                     "data_bytes=4096)"))
         << copse_last_error();
-    EXPECT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, bytes.data(), 4096, COPSE_DT_UINT8, COPSE_OP_SUM), COPSE_OK);
+    EXPECT_EQ(copse_bcast(self.team, bytes.data(), 2048, COPSE_DT_UINT8, 0), COPSE_OK) << copse_last_error();
   });
 }
 

@@ -264,6 +264,11 @@ copse_status_t copse_context::Post(Lock& lock, copse_team* team, const CallPlan&
     const auto result =
         team == nullptr ? queue_->PostNop(round) : queue_->Post(plan, team->handle, round, &team->running);
     if (result == CallQueue::PostResult::kPosted) return COPSE_OK;
+    if (result == CallQueue::PostResult::kBounceFull) {
+      bool added = false;
+      if (const auto status = AddBounce(lock, queue_->staging_wanted(), &added); status != COPSE_OK) return status;
+      if (added) continue;
+    }
     const bool hopeless = result == CallQueue::PostResult::kDataFull && queue_->in_flight() == 0;
     if (hopeless || Clock::now() >= patience) {
       switch (result) {
@@ -273,10 +278,15 @@ copse_status_t copse_context::Post(Lock& lock, copse_team* team, const CallPlan&
         case CallQueue::PostResult::kEventsFull:
           return Fail(COPSE_ERR_NO_RESOURCE, "too many calls in flight (calls_in_flight=%u, eq_entries=%u)",
                       queue_->in_flight(), attr_.eq_entries);
+        case CallQueue::PostResult::kBounceFull:
+          return Fail(COPSE_ERR_NO_RESOURCE, "the memory for copies stays full (bytes=%llu, used=%llu, limit=%llu)",
+                      static_cast<unsigned long long>(queue_->staging_wanted()),
+                      static_cast<unsigned long long>(queue_->staging().bounce_bytes()),
+                      static_cast<unsigned long long>(copse::client::Staging::kBounceBytesMax));
         default:
           return Fail(COPSE_ERR_NO_RESOURCE, "the data area has no room (bytes=%llu, free=%llu, data_bytes=%llu)",
-                      static_cast<unsigned long long>(plan.bytes),
-                      static_cast<unsigned long long>(queue_->data_area().bytes_free()),
+                      static_cast<unsigned long long>(queue_->staging_wanted()),
+                      static_cast<unsigned long long>(queue_->staging().data_area().bytes_free()),
                       static_cast<unsigned long long>(attr_.data_bytes));
       }
     }

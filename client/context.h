@@ -18,6 +18,7 @@
 #include "client/control_channel.h"
 #include "client/copse.h"
 #include "client/deadline.h"
+#include "client/file_descriptor.h"
 #include "client/fork_guard.h"
 #include "client/handle.h"
 
@@ -113,6 +114,11 @@ struct copse_context final : copse::client::Handle {
   void Die(copse_status_t status, const std::string& why);
   void DeregisterDropped();
   void LeaveTeams();
+  // Adds a bounce region for a call that copies `bytes`, without the lock meanwhile. *added is false if those that
+  // there are have to become free first. Errors: NO_RESOURCE: never, or the daemon refuses; NO_MEMORY.
+  copse_status_t AddBounce(Lock& lock, uint64_t bytes, bool* added);
+  // Makes memory of `bytes`, whole pages, and registers it. *region is 0 if the daemon refuses, *why says why.
+  copse_status_t MakeRegion(uint64_t bytes, copse::client::Mapping* mapping, uint32_t* region, std::string* why);
   bool AllocateInDataArea(uint64_t bytes, void** memory);
   copse_status_t AllocateRegion(uint64_t bytes, void** memory);
 

@@ -71,6 +71,30 @@ copse_status_t Blocking(const char* name, copse_team_t* team, const copse_coll_a
   });
 }
 
+copse_coll_args_t Args(copse_collective_t collective, const void* send, void* recv, uint64_t count,
+                       copse_datatype_t type, copse_op_t op = COPSE_OP_SUM) {
+  copse_coll_args_t args{};
+  args.collective = collective;
+  args.send = send;
+  args.recv = recv;
+  args.count = count;
+  args.type = type;
+  args.op = op;
+  return args;
+}
+
+void SetSendBlocks(const uint64_t* counts, const uint64_t* displacements, copse_coll_args_t* args) {
+  args->mask |= COPSE_COLL_ARGS_FIELD_SEND_COUNTS | COPSE_COLL_ARGS_FIELD_SEND_DISPLACEMENTS;
+  args->send_counts = counts;
+  args->send_displacements = displacements;
+}
+
+void SetReceiveBlocks(const uint64_t* counts, const uint64_t* displacements, copse_coll_args_t* args) {
+  args->mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS | COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS;
+  args->recv_counts = counts;
+  args->recv_displacements = displacements;
+}
+
 std::string TeamName(const copse_request_t* request) {
   return request->team == nullptr ? "(destroyed)" : request->team->name;
 }
@@ -279,38 +303,101 @@ copse_status_t copse_barrier(copse_team_t* team) {
 }
 
 copse_status_t copse_bcast(copse_team_t* team, void* buffer, uint64_t count, copse_datatype_t type, uint32_t root) {
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_BCAST;
-  args.recv = buffer;
-  args.count = count;
-  args.type = type;
+  copse_coll_args_t args = Args(COPSE_COLL_BCAST, nullptr, buffer, count, type);
   args.root = root;
   return Blocking("bcast", team, args);
 }
 
 copse_status_t copse_reduce(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
                             copse_op_t op, uint32_t root) {
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_REDUCE;
-  args.send = send;
-  args.recv = recv;
-  args.count = count;
-  args.type = type;
-  args.op = op;
+  copse_coll_args_t args = Args(COPSE_COLL_REDUCE, send, recv, count, type, op);
   args.root = root;
   return Blocking("reduce", team, args);
 }
 
 copse_status_t copse_allreduce(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
                                copse_op_t op) {
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_ALLREDUCE;
-  args.send = send;
-  args.recv = recv;
-  args.count = count;
-  args.type = type;
-  args.op = op;
-  return Blocking("allreduce", team, args);
+  return Blocking("allreduce", team, Args(COPSE_COLL_ALLREDUCE, send, recv, count, type, op));
+}
+
+copse_status_t copse_scan(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
+                          copse_op_t op) {
+  return Blocking("scan", team, Args(COPSE_COLL_SCAN, send, recv, count, type, op));
+}
+
+copse_status_t copse_exscan(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
+                            copse_op_t op) {
+  return Blocking("exscan", team, Args(COPSE_COLL_EXSCAN, send, recv, count, type, op));
+}
+
+copse_status_t copse_reduce_scatter_block(copse_team_t* team, const void* send, void* recv, uint64_t count,
+                                          copse_datatype_t type, copse_op_t op) {
+  return Blocking("reduce_scatter_block", team, Args(COPSE_COLL_REDUCE_SCATTER, send, recv, count, type, op));
+}
+
+copse_status_t copse_reduce_scatter(copse_team_t* team, const void* send, void* recv, const uint64_t* recv_counts,
+                                    copse_datatype_t type, copse_op_t op) {
+  copse_coll_args_t args = Args(COPSE_COLL_REDUCE_SCATTERV, send, recv, 0, type, op);
+  SetReceiveBlocks(recv_counts, nullptr, &args);
+  return Blocking("reduce_scatter", team, args);
+}
+
+copse_status_t copse_gather(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
+                            uint32_t root) {
+  copse_coll_args_t args = Args(COPSE_COLL_GATHER, send, recv, count, type);
+  args.root = root;
+  return Blocking("gather", team, args);
+}
+
+copse_status_t copse_scatter(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type,
+                             uint32_t root) {
+  copse_coll_args_t args = Args(COPSE_COLL_SCATTER, send, recv, count, type);
+  args.root = root;
+  return Blocking("scatter", team, args);
+}
+
+copse_status_t copse_allgather(copse_team_t* team, const void* send, void* recv, uint64_t count,
+                               copse_datatype_t type) {
+  return Blocking("allgather", team, Args(COPSE_COLL_ALLGATHER, send, recv, count, type));
+}
+
+copse_status_t copse_alltoall(copse_team_t* team, const void* send, void* recv, uint64_t count, copse_datatype_t type) {
+  return Blocking("alltoall", team, Args(COPSE_COLL_ALLTOALL, send, recv, count, type));
+}
+
+copse_status_t copse_gatherv(copse_team_t* team, const void* send, uint64_t count, void* recv,
+                             const uint64_t* recv_counts, const uint64_t* recv_displacements, copse_datatype_t type,
+                             uint32_t root) {
+  copse_coll_args_t args = Args(COPSE_COLL_GATHERV, send, recv, count, type);
+  SetReceiveBlocks(recv_counts, recv_displacements, &args);
+  args.root = root;
+  return Blocking("gatherv", team, args);
+}
+
+copse_status_t copse_scatterv(copse_team_t* team, const void* send, const uint64_t* send_counts,
+                              const uint64_t* send_displacements, void* recv, uint64_t count, copse_datatype_t type,
+                              uint32_t root) {
+  copse_coll_args_t args = Args(COPSE_COLL_SCATTERV, send, recv, count, type);
+  SetSendBlocks(send_counts, send_displacements, &args);
+  args.root = root;
+  return Blocking("scatterv", team, args);
+}
+
+copse_status_t copse_allgatherv(copse_team_t* team, const void* send, uint64_t count, void* recv,
+                                const uint64_t* recv_counts, const uint64_t* recv_displacements,
+                                copse_datatype_t type) {
+  copse_coll_args_t args = Args(COPSE_COLL_ALLGATHERV, send, recv, count, type);
+  SetReceiveBlocks(recv_counts, recv_displacements, &args);
+  return Blocking("allgatherv", team, args);
+}
+
+copse_status_t copse_alltoallv(copse_team_t* team, const void* send, const uint64_t* send_counts,
+                               const uint64_t* send_displacements, void* recv, const uint64_t* recv_counts,
+                               const uint64_t* recv_displacements, copse_datatype_t type) {
+  copse_coll_args_t args = Args(COPSE_COLL_ALLTOALLV, send, recv, 0, type);
+  SetSendBlocks(send_counts, send_displacements, &args);
+  SetReceiveBlocks(recv_counts, recv_displacements, &args);
+  return Blocking("alltoallv", team, args);
 }
 
 copse_status_t copse_alloc(copse_context_t* context, uint64_t bytes, void** memory) {

@@ -134,7 +134,7 @@ typedef struct copse_context_attr {
   uint64_t mask;              /* in: what to fill in */
   char node[128];             /* the daemon's node name */
   uint64_t incarnation;       /* changes with every start of the daemon */
-  uint64_t message_bytes_max; /* count times the type's size, of one call */
+  uint64_t message_bytes_max; /* of one call's buffer, all its blocks together */
   uint32_t dq_entries;
   uint32_t eq_entries;
   uint64_t data_bytes;
@@ -222,11 +222,25 @@ COPSE_API copse_status_t copse_team_size(copse_team_t* team, uint32_t* size);
 
 /* ---- Collectives --------------------------------------------------------------------------------------------- */
 
+/* reduce_scatter has equal blocks (MPI_Reduce_scatter_block), reduce_scatterv a count for each rank
+ * (MPI_Reduce_scatter). */
 typedef enum copse_collective COPSE_ENUM_INT {
   COPSE_COLL_BARRIER = 0,
   COPSE_COLL_BCAST = 1,
   COPSE_COLL_REDUCE = 2,
-  COPSE_COLL_ALLREDUCE = 3
+  COPSE_COLL_ALLREDUCE = 3,
+  COPSE_COLL_GATHER = 4,
+  COPSE_COLL_SCATTER = 5,
+  COPSE_COLL_ALLGATHER = 6,
+  COPSE_COLL_ALLTOALL = 7,
+  COPSE_COLL_REDUCE_SCATTER = 8,
+  COPSE_COLL_SCAN = 9,
+  COPSE_COLL_EXSCAN = 10,
+  COPSE_COLL_GATHERV = 11,
+  COPSE_COLL_SCATTERV = 12,
+  COPSE_COLL_ALLGATHERV = 13,
+  COPSE_COLL_ALLTOALLV = 14,
+  COPSE_COLL_REDUCE_SCATTERV = 15
 } copse_collective_t;
 
 typedef enum copse_datatype COPSE_ENUM_INT {
@@ -270,20 +284,57 @@ typedef enum copse_op COPSE_ENUM_INT {
   COPSE_OP_MAXLOC = 11
 } copse_op_t;
 
-/* As the send buffer: the contribution is in the receive buffer. Allreduce: each rank as it likes; reduce: the root. */
+/* Instead of a buffer, as MPI has it. As the send buffer:
+ * - reduce (root), allreduce, scan, exscan: the contribution is in the receive buffer, where the result goes;
+ * - gather(v) (root), allgather(v): it is in the receive buffer already, in this rank's own block;
+ * - alltoall(v): the receive buffer's blocks are sent and replaced; the receive counts are those of sending, too;
+ * - reduce_scatter(v): all blocks are in the receive buffer, which begins with the result afterwards.
+ * As the receive buffer of scatter(v) at the root: its own block stays where it is. */
 #define COPSE_IN_PLACE ((void*)1)
 
-/* A collective's arguments. Buffers must not overlap unless COPSE_IN_PLACE says so; with count 0 they may be NULL.
+enum copse_coll_args_field {
+  COPSE_COLL_ARGS_FIELD_FLAGS = 1 << 0,
+  COPSE_COLL_ARGS_FIELD_SEND_COUNTS = 1 << 1,
+  COPSE_COLL_ARGS_FIELD_SEND_DISPLACEMENTS = 1 << 2,
+  COPSE_COLL_ARGS_FIELD_RECV_COUNTS = 1 << 3,
+  COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS = 1 << 4
+};
+
+/* The same on all ranks. Without a meaning for a collective they are ignored. */
+enum copse_coll_flag {
+  COPSE_COLL_FLAG_COUNTS_KNOWN = 1 << 0, /* gatherv, scatterv: every rank gives all counts, not the root alone. Faster:
+                                            nobody has to be told */
+  COPSE_COLL_FLAG_REPRODUCIBLE = 1 << 1  /* reductions: the same bits whatever the tree, the size and the placement */
+};
+
+/* A collective's arguments. Buffers must not overlap unless COPSE_IN_PLACE says so; where nothing is sent or received
+ * they may be NULL. `one` is one block of `count` elements, `blocks` are as many as there are ranks.
  *
- *   collective  send                      recv                          count  type  op   root
- *   barrier     -                         -                             -      -     -    -
- *   bcast       NULL or COPSE_IN_PLACE    the buffer, on every rank     yes    yes   -    yes
- *   reduce      contribution              result at the root (elsewhere not used)  yes  yes  yes  yes
- *   allreduce   contribution              result                        yes    yes   yes  -
+ *   collective        send                  recv                   count of             type  op   root  counts
+ *   barrier           -                     -                      -                    -     -    -     -
+ *   bcast             NULL, COPSE_IN_PLACE  the buffer, everywhere the buffer           yes   -    yes   -
+ *   reduce            one                   one, at the root       the buffer           yes   yes  yes   -
+ *   allreduce         one                   one                    the buffer           yes   yes  -     -
+ *   gather            one                   blocks, at the root    a rank's part        yes   -    yes   -
+ *   scatter           blocks, at the root   one                    a rank's part        yes   -    yes   -
+ *   allgather         one                   blocks                 a rank's part        yes   -    -     -
+ *   alltoall          blocks                blocks                 one block            yes   -    -     -
+ *   reduce_scatter    blocks                one                    the result           yes   yes  -     -
+ *   scan              one                   one                    the buffer           yes   yes  -     -
+ *   exscan            one                   one, but at rank 0     the buffer           yes   yes  -     -
+ *   gatherv           one                   blocks, at the root    what it sends        yes   -    yes   recv, at the
+ * root scatterv          blocks, at the root   one                    what it receives     yes   -    yes   send, at
+ * the root allgatherv        one                   blocks                 what it sends        yes   -    -     recv
+ *   alltoallv         blocks                blocks                 -                    yes   -    -     send, recv
+ *   reduce_scatterv   blocks, by rank       one                    -                    yes   yes  -     recv
  *
- * Fields with a dash are not read. */
+ * Fields with a dash are not read, nor `count` in place. exscan leaves rank 0's receive buffer as it is.
+ *
+ * Counts have an entry a rank, and so have displacements: where the rank's block begins, in elements from the buffer's
+ * address on; without them, blocks lie one after another. The arrays are read by copse_collective_init alone. Blocks to
+ * send may overlap, blocks to receive must not. What one rank sends to another, both say to be as long. */
 typedef struct copse_coll_args {
-  uint64_t mask; /* no optional fields in this version: 0 */
+  uint64_t mask; /* the fields from `flags` on that are set */
   copse_collective_t collective;
   copse_datatype_t type;
   copse_op_t op;
@@ -291,6 +342,11 @@ typedef struct copse_coll_args {
   const void* send;
   void* recv;
   uint64_t count; /* elements */
+  uint64_t flags; /* copse_coll_flag */
+  const uint64_t* send_counts;
+  const uint64_t* send_displacements;
+  const uint64_t* recv_counts;
+  const uint64_t* recv_displacements;
 } copse_coll_args_t;
 
 /* Makes a request of the arguments, checked here. Local. The buffers are read and written between post and completion,
@@ -300,8 +356,8 @@ COPSE_API copse_status_t copse_collective_init(copse_team_t* team, const copse_c
 
 /* Starts a round: the team's next call. The request must not be in progress. The contribution has been copied when it
  * returns, unless it is in memory of copse_alloc, which has to be left alone until the round is complete.
- * COPSE_ERR_NO_RESOURCE: the queue or the data area stayed full; nothing was posted, try again after some completions.
- */
+ * COPSE_ERR_NO_RESOURCE: the queue or the memory for copies stayed full; nothing was posted, try again after some
+ * completions. */
 COPSE_API copse_status_t copse_post(copse_request_t* request);
 
 /* COPSE_INPROGRESS, or the result of the latest round. Never blocks. */
@@ -328,6 +384,35 @@ COPSE_API copse_status_t copse_reduce(copse_team_t* team, const void* send, void
                                       copse_datatype_t type, copse_op_t op, uint32_t root);
 COPSE_API copse_status_t copse_allreduce(copse_team_t* team, const void* send, void* recv, uint64_t count,
                                          copse_datatype_t type, copse_op_t op);
+COPSE_API copse_status_t copse_scan(copse_team_t* team, const void* send, void* recv, uint64_t count,
+                                    copse_datatype_t type, copse_op_t op);
+COPSE_API copse_status_t copse_exscan(copse_team_t* team, const void* send, void* recv, uint64_t count,
+                                      copse_datatype_t type, copse_op_t op);
+COPSE_API copse_status_t copse_reduce_scatter_block(copse_team_t* team, const void* send, void* recv, uint64_t count,
+                                                    copse_datatype_t type, copse_op_t op);
+COPSE_API copse_status_t copse_reduce_scatter(copse_team_t* team, const void* send, void* recv,
+                                              const uint64_t* recv_counts, copse_datatype_t type, copse_op_t op);
+COPSE_API copse_status_t copse_gather(copse_team_t* team, const void* send, void* recv, uint64_t count,
+                                      copse_datatype_t type, uint32_t root);
+COPSE_API copse_status_t copse_scatter(copse_team_t* team, const void* send, void* recv, uint64_t count,
+                                       copse_datatype_t type, uint32_t root);
+COPSE_API copse_status_t copse_allgather(copse_team_t* team, const void* send, void* recv, uint64_t count,
+                                         copse_datatype_t type);
+COPSE_API copse_status_t copse_alltoall(copse_team_t* team, const void* send, void* recv, uint64_t count,
+                                        copse_datatype_t type);
+/* Displacements may be NULL: blocks one after another. Counts may be NULL where they are not read. */
+COPSE_API copse_status_t copse_gatherv(copse_team_t* team, const void* send, uint64_t count, void* recv,
+                                       const uint64_t* recv_counts, const uint64_t* recv_displacements,
+                                       copse_datatype_t type, uint32_t root);
+COPSE_API copse_status_t copse_scatterv(copse_team_t* team, const void* send, const uint64_t* send_counts,
+                                        const uint64_t* send_displacements, void* recv, uint64_t count,
+                                        copse_datatype_t type, uint32_t root);
+COPSE_API copse_status_t copse_allgatherv(copse_team_t* team, const void* send, uint64_t count, void* recv,
+                                          const uint64_t* recv_counts, const uint64_t* recv_displacements,
+                                          copse_datatype_t type);
+COPSE_API copse_status_t copse_alltoallv(copse_team_t* team, const void* send, const uint64_t* send_counts,
+                                         const uint64_t* send_displacements, void* recv, const uint64_t* recv_counts,
+                                         const uint64_t* recv_displacements, copse_datatype_t type);
 
 /* ---- Memory -------------------------------------------------------------------------------------------------- */
 

@@ -254,6 +254,58 @@ class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
     allreduce_in_place(&value, 1, op);
     return value;
   }
+  template <typename T>
+  void scan(const T* send, T* recv, uint64_t count, copse_op_t op) {
+    Check(copse_scan(get(), send, recv, count, Datatype<T>::value, op));
+  }
+  template <typename T>
+  void exscan(const T* send, T* recv, uint64_t count, copse_op_t op) {
+    Check(copse_exscan(get(), send, recv, count, Datatype<T>::value, op));
+  }
+  template <typename T>
+  void reduce_scatter_block(const T* send, T* recv, uint64_t count, copse_op_t op) {
+    Check(copse_reduce_scatter_block(get(), send, recv, count, Datatype<T>::value, op));
+  }
+  template <typename T>
+  void reduce_scatter(const T* send, T* recv, const std::vector<uint64_t>& counts, copse_op_t op) {
+    Check(copse_reduce_scatter(get(), send, recv, counts.data(), Datatype<T>::value, op));
+  }
+  template <typename T>
+  void gather(const T* send, T* recv, uint64_t count, uint32_t root) {
+    Check(copse_gather(get(), send, recv, count, Datatype<T>::value, root));
+  }
+  template <typename T>
+  void scatter(const T* send, T* recv, uint64_t count, uint32_t root) {
+    Check(copse_scatter(get(), send, recv, count, Datatype<T>::value, root));
+  }
+  template <typename T>
+  void allgather(const T* send, T* recv, uint64_t count) {
+    Check(copse_allgather(get(), send, recv, count, Datatype<T>::value));
+  }
+  template <typename T>
+  void alltoall(const T* send, T* recv, uint64_t count) {
+    Check(copse_alltoall(get(), send, recv, count, Datatype<T>::value));
+  }
+  // Irregular ones, blocks one after another; for displacements there is collective_init. Counts are needed where
+  // copse.h says so.
+  template <typename T>
+  void gatherv(const T* send, uint64_t count, T* recv, const std::vector<uint64_t>& counts, uint32_t root) {
+    Check(copse_gatherv(get(), send, count, recv, counts.data(), nullptr, Datatype<T>::value, root));
+  }
+  template <typename T>
+  void scatterv(const T* send, const std::vector<uint64_t>& counts, T* recv, uint64_t count, uint32_t root) {
+    Check(copse_scatterv(get(), send, counts.data(), nullptr, recv, count, Datatype<T>::value, root));
+  }
+  template <typename T>
+  void allgatherv(const T* send, uint64_t count, T* recv, const std::vector<uint64_t>& counts) {
+    Check(copse_allgatherv(get(), send, count, recv, counts.data(), nullptr, Datatype<T>::value));
+  }
+  template <typename T>
+  void alltoallv(const T* send, const std::vector<uint64_t>& send_counts, T* recv,
+                 const std::vector<uint64_t>& recv_counts) {
+    Check(copse_alltoallv(get(), send, send_counts.data(), nullptr, recv, recv_counts.data(), nullptr,
+                          Datatype<T>::value));
+  }
 
   // Requests, to be posted any number of times.
   Request collective_init(const copse_coll_args_t& args) {

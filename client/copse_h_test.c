@@ -25,6 +25,7 @@ int main(void) {
   copse_context_attr_t attr;
   uint32_t value = 0;
   double number = 1;
+  uint64_t count = 1;
   void* memory = NULL;
   unsigned major = 9, minor = 9, patch = 9;
 
@@ -70,6 +71,30 @@ int main(void) {
   expect(copse_allreduce(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE, COPSE_OP_SUM) == COPSE_ERR_INVALID_ARGUMENT,
          "allreduce");
   expect(strcmp(copse_last_error(), "copse: allreduce: the team is NULL") == 0, "the text names the call");
+  expect(copse_scan(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE, COPSE_OP_SUM) == COPSE_ERR_INVALID_ARGUMENT,
+         "scan");
+  expect(copse_exscan(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE, COPSE_OP_SUM) == COPSE_ERR_INVALID_ARGUMENT,
+         "exscan");
+  expect(copse_reduce_scatter(NULL, COPSE_IN_PLACE, &number, &count, COPSE_DT_DOUBLE, COPSE_OP_SUM) ==
+             COPSE_ERR_INVALID_ARGUMENT,
+         "reduce_scatter");
+  expect(copse_reduce_scatter_block(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE, COPSE_OP_SUM) ==
+             COPSE_ERR_INVALID_ARGUMENT,
+         "reduce_scatter_block");
+  expect(copse_gather(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE, 0) == COPSE_ERR_INVALID_ARGUMENT, "gather");
+  expect(copse_scatter(NULL, &number, COPSE_IN_PLACE, 1, COPSE_DT_DOUBLE, 0) == COPSE_ERR_INVALID_ARGUMENT, "scatter");
+  expect(copse_allgather(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE) == COPSE_ERR_INVALID_ARGUMENT, "allgather");
+  expect(copse_alltoall(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE) == COPSE_ERR_INVALID_ARGUMENT, "alltoall");
+  expect(copse_gatherv(NULL, &number, 1, NULL, NULL, NULL, COPSE_DT_DOUBLE, 0) == COPSE_ERR_INVALID_ARGUMENT,
+         "gatherv");
+  expect(copse_scatterv(NULL, NULL, NULL, NULL, &number, 1, COPSE_DT_DOUBLE, 0) == COPSE_ERR_INVALID_ARGUMENT,
+         "scatterv");
+  expect(
+      copse_allgatherv(NULL, COPSE_IN_PLACE, 0, &number, &count, NULL, COPSE_DT_DOUBLE) == COPSE_ERR_INVALID_ARGUMENT,
+      "allgatherv");
+  expect(copse_alltoallv(NULL, COPSE_IN_PLACE, NULL, NULL, &number, &count, &count, COPSE_DT_DOUBLE) ==
+             COPSE_ERR_INVALID_ARGUMENT,
+         "alltoallv");
   expect(copse_alloc(NULL, 64, &memory) == COPSE_ERR_INVALID_ARGUMENT, "alloc");
   expect(copse_free(NULL, memory) == COPSE_ERR_INVALID_ARGUMENT, "free");
   expect(copse_register(NULL, &number, sizeof(number)) == COPSE_ERR_INVALID_ARGUMENT, "register");

@@ -54,6 +54,27 @@ TEST(CppTest, EverythingOfATeam) {
       EXPECT_EQ(values, std::vector<double>(100, 2.0));
       team.reduce(values.data(), sums.data(), values.size(), COPSE_OP_PROD, 1);
       EXPECT_EQ(sums, std::vector<double>(100, rank == 1 ? 8.0 : 3.0));
+      int32_t mine[3] = {1, 2, static_cast<int32_t>(rank)}, gathered[9] = {};
+      team.allgather(mine, gathered, 3);
+      EXPECT_EQ(gathered[5], 1);
+      EXPECT_EQ(gathered[8], 2);
+      team.alltoall(gathered, mine, 1);
+      EXPECT_EQ(mine[2], gathered[rank]);
+      team.scan(&mine[0], &mine[1], 1, COPSE_OP_SUM);
+      team.exscan(&mine[1], &mine[2], 1, COPSE_OP_MAX);
+      team.gather(mine, gathered, 3, 1);
+      team.scatter(gathered, mine, 3, 1);
+      team.reduce_scatter_block(gathered, mine, 3, COPSE_OP_SUM);
+      const std::vector<uint64_t> counts = {2, 0, 1};
+      team.reduce_scatter(gathered, mine, counts, COPSE_OP_SUM);
+      for (int32_t& value : mine) value = static_cast<int32_t>(10 + rank);
+      team.allgatherv(mine, counts[rank], gathered, counts);
+      EXPECT_EQ(gathered[1], 10);
+      EXPECT_EQ(gathered[2], 12);
+      team.gatherv(mine, counts[rank], gathered, counts, 0);
+      team.scatterv(gathered, counts, mine, counts[rank], 0);
+      const std::vector<uint64_t> ones = {1, 1, 1};
+      team.alltoallv(gathered, ones, mine, ones);
 
       Request request = team.allreduce_init(values.data(), sums.data(), values.size(), COPSE_OP_SUM);
       Request barrier = team.barrier_init();

@@ -61,6 +61,57 @@ void Reduce(uint8_t type, uint8_t op, std::vector<uint8_t>* target, const std::v
   });
 }
 
+enum class Kind { kNone, kOne, kBlocks };
+
+Kind Sends(copse_collective_t collective, uint32_t rank, uint32_t root) {
+  switch (collective) {
+    case COPSE_COLL_BARRIER:
+      return Kind::kNone;
+    case COPSE_COLL_BCAST:
+      return rank == root ? Kind::kOne : Kind::kNone;
+    case COPSE_COLL_SCATTER:
+    case COPSE_COLL_SCATTERV:
+      return rank == root ? Kind::kBlocks : Kind::kNone;
+    case COPSE_COLL_ALLTOALL:
+    case COPSE_COLL_ALLTOALLV:
+    case COPSE_COLL_REDUCE_SCATTER:
+    case COPSE_COLL_REDUCE_SCATTERV:
+      return Kind::kBlocks;
+    default:
+      return Kind::kOne;
+  }
+}
+
+Kind Receives(copse_collective_t collective, uint32_t rank, uint32_t root) {
+  switch (collective) {
+    case COPSE_COLL_BARRIER:
+      return Kind::kNone;
+    case COPSE_COLL_BCAST:
+      return rank != root ? Kind::kOne : Kind::kNone;
+    case COPSE_COLL_REDUCE:
+      return rank == root ? Kind::kOne : Kind::kNone;
+    case COPSE_COLL_GATHER:
+    case COPSE_COLL_GATHERV:
+      return rank == root ? Kind::kBlocks : Kind::kNone;
+    case COPSE_COLL_ALLGATHER:
+    case COPSE_COLL_ALLGATHERV:
+    case COPSE_COLL_ALLTOALL:
+    case COPSE_COLL_ALLTOALLV:
+      return Kind::kBlocks;
+    case COPSE_COLL_EXSCAN:
+      return rank != 0 ? Kind::kOne : Kind::kNone;
+    default:
+      return Kind::kOne;
+  }
+}
+
+bool HasLists(copse_collective_t collective) { return collective >= COPSE_COLL_GATHERV; }
+bool Combines(copse_collective_t collective) {
+  return collective == COPSE_COLL_REDUCE || collective == COPSE_COLL_ALLREDUCE ||
+         collective == COPSE_COLL_REDUCE_SCATTER || collective == COPSE_COLL_REDUCE_SCATTERV ||
+         collective == COPSE_COLL_SCAN || collective == COPSE_COLL_EXSCAN;
+}
+
 uint64_t TypeBytes(uint8_t type) { return type < kElementTypeCount ? kElementTypes[type].bytes : 0; }
 
 }  // namespace
@@ -78,11 +129,13 @@ struct FakeDaemon::Client {
   uint64_t eq_tail = 0;
   uint32_t next_text = 0;
   std::map<uint32_t, Mapping> regions;
+  uint32_t next_region = 1;
 };
 
 struct FakeDaemon::Entry {
   ring::DqSlot slot;
-  std::vector<uint8_t> contribution;
+  std::vector<std::vector<uint8_t>> parts;  // what it sends: one block, or by rank
+  std::vector<ring::Block> receive_list;    // irregular collectives, where it receives blocks
   bool joined = false;
 };
 
@@ -371,7 +424,8 @@ void FakeDaemon::RegisterMemory(Client* client, const attach::RegisterMemory& re
     answer.status = COPSE_ERR_NOT_SUPPORTED;
     Copy("no memory is registered here", answer.text);
   } else {
-    answer.region = static_cast<uint32_t>(++regions_);
+    ++regions_;
+    answer.region = client->next_region++;
     client->regions[answer.region] = Mapping(memory.get(), request.bytes, PROT_READ | PROT_WRITE);
   }
   Send(client->socket, &answer, sizeof(answer));
@@ -428,22 +482,50 @@ void FakeDaemon::Join(Client* client, const ring::DqSlot& slot) {
       Entry& entry = ranks[rank];
       entry.slot = slot;
       entry.joined = true;
-      const auto collective = static_cast<copse_collective_t>(slot.entry.collective);
-      const bool contributes =
-          collective >= COPSE_COLL_REDUCE || (collective == COPSE_COLL_BCAST && rank == slot.entry.root);
-      const uint64_t bytes = slot.entry.count * TypeBytes(slot.entry.type);
-      if (!contributes || bytes == 0) return;
-      const uint8_t* source = slot.entry.payload;
-      if ((slot.entry.flags & ring::kSendInline) != 0) {
-        ++inline_contributions_;
-      } else {
-        source = At(client, (slot.entry.flags & ring::kInPlace) != 0 ? slot.receive : slot.entry.send, bytes);
-      }
-      entry.contribution.assign(source, source + bytes);
-      return;
+      return ReadContribution(client, rank, static_cast<uint32_t>(team->members.size()), &entry);
     }
   }
   Emit(client, slot.entry.value, 0, COPSE_ERR_INVALID_ARGUMENT, "no such team");
+}
+
+void FakeDaemon::ReadContribution(Client* client, uint32_t rank, uint32_t size, Entry* entry) {
+  const ring::DqEntry& posted = entry->slot.entry;
+  const auto collective = static_cast<copse_collective_t>(posted.collective);
+  const uint64_t bytes = posted.count * TypeBytes(posted.type);
+  const Kind sends = Sends(collective, rank, posted.root);
+  std::vector<ring::Block> list;
+  if (HasLists(collective)) {
+    const auto places = As<ring::ListPlaces>(posted.payload);
+    const auto read = [&](const ring::Place& place) {
+      std::vector<ring::Block> blocks(size);
+      memcpy(blocks.data(), At(client, place, size * sizeof(ring::Block)), size * sizeof(ring::Block));
+      return blocks;
+    };
+    const bool known = (posted.flags & ring::kCountsKnown) != 0;
+    if (sends == Kind::kBlocks || (known && collective == COPSE_COLL_SCATTERV)) list = read(places.send);
+    if (Receives(collective, rank, posted.root) == Kind::kBlocks || (known && collective == COPSE_COLL_GATHERV)) {
+      entry->receive_list = read(places.receive);
+    }
+  } else if (sends == Kind::kBlocks) {
+    for (uint32_t i = 0; i < size; ++i) list.push_back({i * bytes, bytes});
+  }
+  if (sends == Kind::kOne) list.assign(1, {0, bytes});
+  if (sends == Kind::kNone) return;
+  for (const ring::Block& block : list) {
+    std::vector<uint8_t> part;
+    if (block.bytes > 0) {
+      const uint8_t* source = posted.payload;
+      if ((posted.flags & ring::kSendInline) != 0) {
+        ++inline_contributions_;
+      } else {
+        ring::Place place = (posted.flags & ring::kInPlace) != 0 ? entry->slot.receive : posted.send;
+        place.offset += block.offset;
+        source = At(client, place, block.bytes);
+      }
+      part.assign(source, source + block.bytes);
+    }
+    entry->parts.push_back(std::move(part));
+  }
 }
 
 void FakeDaemon::CompleteCalls() {
@@ -460,34 +542,64 @@ void FakeDaemon::CompleteCalls() {
 void FakeDaemon::Complete(Team* team, uint64_t sequence) {
   std::vector<Entry>& ranks = team->calls[sequence];
   const ring::DqEntry& first = ranks[0].slot.entry;
+  const auto collective = static_cast<copse_collective_t>(first.collective);
   int32_t status = std::exchange(fail_status_, 0);
   std::string text = std::exchange(fail_text_, "");
   for (uint32_t rank = 1; rank < ranks.size(); ++rank) {
     const ring::DqEntry& entry = ranks[rank].slot.entry;
-    if (entry.collective == first.collective && entry.count == first.count && entry.type == first.type &&
-        entry.op == first.op && entry.root == first.root) {
+    const bool same_count = HasLists(collective) || entry.count == first.count;
+    if (entry.collective == first.collective && same_count && entry.type == first.type && entry.op == first.op &&
+        entry.root == first.root) {
       continue;
     }
     status = COPSE_ERR_MISMATCH;
     text = "arguments differ (rank=0, rank=" + std::to_string(rank) + ")";
   }
-  const auto collective = static_cast<copse_collective_t>(first.collective);
-  std::vector<uint8_t> result = collective == COPSE_COLL_BCAST ? ranks[first.root].contribution : ranks[0].contribution;
-  for (uint32_t rank = 1; status == COPSE_OK && collective >= COPSE_COLL_REDUCE && rank < ranks.size(); ++rank) {
-    Reduce(first.type, first.op, &result, ranks[rank].contribution);
-  }
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
     Client* client = team->members[rank].client;
     if (client == nullptr) continue;
-    const bool receives = collective == COPSE_COLL_ALLREDUCE ||
-                          (collective == COPSE_COLL_BCAST && rank != first.root) ||
-                          (collective == COPSE_COLL_REDUCE && rank == first.root);
-    if (status == COPSE_OK && receives && !result.empty()) {
-      memcpy(At(client, ranks[rank].slot.receive, result.size()), result.data(), result.size());
+    if (status == COPSE_OK && !Deliver(client, ranks, rank)) {
+      status = COPSE_ERR_MISMATCH;
+      text = "blocks differ in length (rank=" + std::to_string(rank) + ")";
     }
     Emit(client, ranks[rank].slot.entry.value, sequence, status, text);
   }
   ++calls_completed_;
+}
+
+// Writes what rank `rank` gets; false if that is not as long as it says.
+bool FakeDaemon::Deliver(Client* client, const std::vector<Entry>& ranks, uint32_t rank) {
+  const Entry& self = ranks[rank];
+  const ring::DqEntry& posted = self.slot.entry;
+  const auto collective = static_cast<copse_collective_t>(posted.collective);
+  const Kind kind = Receives(collective, rank, posted.root);
+  if (kind == Kind::kNone) return true;
+  const uint64_t bytes = posted.count * TypeBytes(posted.type);
+  // What `from` sends to this rank.
+  const auto part = [&](uint32_t from) -> const std::vector<uint8_t>& {
+    return ranks[from].parts[Sends(collective, from, posted.root) == Kind::kBlocks ? rank : 0];
+  };
+  if (kind == Kind::kOne) {
+    const bool is_prefix = collective == COPSE_COLL_SCAN || collective == COPSE_COLL_EXSCAN;
+    const auto end = static_cast<uint32_t>(!is_prefix ? ranks.size() : collective == COPSE_COLL_SCAN ? rank + 1 : rank);
+    std::vector<uint8_t> result = part(Combines(collective) ? 0 : posted.root);
+    for (uint32_t from = 1; Combines(collective) && from < end; ++from) {
+      if (part(from).size() != result.size()) return false;
+      Reduce(posted.type, posted.op, &result, part(from));
+    }
+    if (result.size() != bytes) return false;
+    if (bytes > 0) memcpy(At(client, self.slot.receive, bytes), result.data(), bytes);
+    return true;
+  }
+  for (uint32_t from = 0; from < ranks.size(); ++from) {
+    const ring::Block block = HasLists(collective) ? self.receive_list[from] : ring::Block{from * bytes, bytes};
+    if (part(from).size() != block.bytes) return false;
+    if (block.bytes == 0) continue;
+    ring::Place place = self.slot.receive;
+    place.offset += block.offset;
+    memcpy(At(client, place, block.bytes), part(from).data(), block.bytes);
+  }
+  return true;
 }
 
 void FakeDaemon::Break(Team* team, const std::string& text) {

@@ -94,8 +94,10 @@ class FakeDaemon {
   void ExpireFormations();
   void TakeEntries(Client* client);
   void Join(Client* client, const ring::DqSlot& slot);
+  void ReadContribution(Client* client, uint32_t rank, uint32_t size, Entry* entry);
   void CompleteCalls();
   void Complete(Team* team, uint64_t sequence);
+  bool Deliver(Client* client, const std::vector<Entry>& ranks, uint32_t rank);
   void Break(Team* team, const std::string& text);
   void Disconnect(Client* client);
   void Emit(Client* client, uint64_t value, uint64_t sequence, int32_t status, const std::string& text);

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/staging.h"
+
+#include <utility>
+
+namespace copse::client {
+
+Staging::Staging(uint8_t* data, uint64_t data_bytes) {
+  data_.address = data;
+  data_.space = DataArea(data_bytes);
+}
+
+std::optional<Staging::Block> Staging::Allocate(uint64_t bytes) {
+  if (!NeedsBounce(bytes)) {
+    const auto range = data_.space.Allocate(bytes);
+    if (!range.has_value()) return std::nullopt;
+    return Block{&data_, *range};
+  }
+  for (const auto& area : bounces_) {
+    const auto range = area->space.Allocate(bytes);
+    if (range.has_value()) return Block{area.get(), *range};
+  }
+  return std::nullopt;
+}
+
+void Staging::Free(const Block& block) {
+  if (block.area != nullptr) block.area->space.Free(block.range);
+}
+
+bool Staging::Reserve(uint64_t bytes) {
+  if (bytes > kBounceBytesMax - bounce_bytes_) return false;
+  bounce_bytes_ += bytes;
+  return true;
+}
+
+void Staging::Add(Mapping mapping, uint64_t bytes, uint32_t region) {
+  auto area = std::make_unique<Area>();
+  area->address = mapping.data();
+  area->region = region;
+  area->space = DataArea(bytes);
+  area->mapping = std::move(mapping);
+  bounces_.push_back(std::move(area));
+}
+
+std::vector<uint32_t> Staging::DropIdle() {
+  std::vector<uint32_t> regions;
+  for (auto area = bounces_.begin(); area != bounces_.end();) {
+    const DataArea& space = (*area)->space;
+    if (space.bytes_free() != space.bytes()) {
+      ++area;
+      continue;
+    }
+    regions.push_back((*area)->region);
+    bounce_bytes_ -= space.bytes();
+    area = bounces_.erase(area);
+  }
+  return regions;
+}
+
+}  // namespace copse::client

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory for copies: what calls put there, the daemon reaches.
+#ifndef COPSE_CLIENT_STAGING_H_
+#define COPSE_CLIENT_STAGING_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "client/data_area.h"
+#include "client/file_descriptor.h"
+
+namespace copse::client {
+
+// The port's data area for what is short, and bounce regions for what is longer than half of it: memory that is
+// registered with the daemon for the purpose, added when it is needed, and kept for later calls.
+//
+// Thread-compatible: its context's lock guards it. Areas stay where they are while they have blocks.
+class Staging {
+ public:
+  // Of all bounce regions of a context together.
+  static constexpr uint64_t kBounceBytesMax = uint64_t{1} << 30;
+  static constexpr uint64_t kBounceUnitBytes = uint64_t{2} << 20;
+
+  struct Area {
+    uint8_t* address = nullptr;
+    uint32_t region = 0;
+    DataArea space{0};
+    Mapping mapping;  // of a bounce region
+  };
+  struct Block {
+    Area* area = nullptr;  // null: none
+    DataArea::Block range;
+
+    uint8_t* address() const { return area->address + range.offset; }
+  };
+
+  Staging(uint8_t* data, uint64_t data_bytes);
+
+  // Nothing if there is no room now.
+  std::optional<Block> Allocate(uint64_t bytes);
+  void Free(const Block& block);
+  // Whether `bytes` belong into a bounce region.
+  bool NeedsBounce(uint64_t bytes) const { return bytes > data_.space.bytes() / 2; }
+
+  // Counts `bytes` of a region that is about to be added. False, changing nothing, if that is beyond the limit.
+  bool Reserve(uint64_t bytes);
+  // It is not added after all.
+  void Unreserve(uint64_t bytes) { bounce_bytes_ -= bytes; }
+  // `mapping` has the bytes that were reserved.
+  void Add(Mapping mapping, uint64_t bytes, uint32_t region);
+  // Drops bounce regions without blocks; returns them, to be deregistered.
+  std::vector<uint32_t> DropIdle();
+
+  DataArea& data_area() { return data_.space; }
+  uint64_t bounce_bytes() const { return bounce_bytes_; }
+
+ private:
+  Area data_;
+  std::vector<std::unique_ptr<Area>> bounces_;
+  uint64_t bounce_bytes_ = 0;
+};
+
+}  // namespace copse::client
+
+#endif  // COPSE_CLIENT_STAGING_H_
