@@ -270,7 +270,7 @@ grpc::ServerUnaryReactor* AdminService::ShowTopology(grpc::CallbackServerContext
     if (names.empty() && !plan_maker_->topology().has_value()) return done(absl::OkStatus());
     const auto topology = plan_maker_->TopologyWith(names);
     if (!topology.ok()) return done(topology.status());
-    FillTopology(*topology, nodes, reply);
+    FillTopology(**topology, nodes, reply);
     done(absl::OkStatus());
   });
 }
@@ -430,11 +430,11 @@ absl::StatusOr<ProbeOptions> AdminService::ReadProbe(const v1::ProbeTopologyRequ
   if (request.tree() == "known" && !has_topology) {
     return absl::FailedPreconditionError("probe: no topology is known (tree=known)");
   }
-  absl::StatusOr<topology::Topology> known = plan_maker_->TopologyWith(all.empty() ? options.nodes : all);
+  const absl::StatusOr<ClusterTopologies::Shared> known = plan_maker_->TopologyWith(all.empty() ? options.nodes : all);
   if (!known.ok()) return known.status();
-  options.costs = known->costs();
-  options.about = known->nodes();
-  if (has_topology && request.tree() != "find") options.tree = *std::move(known);
+  options.costs = (*known)->costs();
+  options.about = (*known)->nodes();
+  if (has_topology && request.tree() != "find") options.tree = **known;
   return options;
 }
 

@@ -148,9 +148,24 @@ absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, co
   return topology::Topology::Create(std::move(switches), std::move(nodes), parameters);
 }
 
-absl::StatusOr<topology::Topology> ClusterPlanMaker::TopologyWith(const std::vector<std::string>& names) {
+absl::StatusOr<ClusterTopologies::Shared> ClusterTopologies::With(const ClusterModel& model,
+                                                                  const std::vector<std::string>& names,
+                                                                  std::vector<std::string>* added) {
+  std::vector<std::string> more;
+  for (const std::string& name : names) {
+    if (!model.topology || !model.topology->FindNode(name)) more.push_back(name);
+  }
+  if (added != nullptr) added->insert(added->end(), more.begin(), more.end());
+  if (kept_ != nullptr && more == added_) return kept_;
+  ASSIGN_OR_RETURN(topology::Topology topology, ClusterTopology(model, names));
+  kept_ = std::make_shared<const topology::Topology>(std::move(topology));
+  added_ = std::move(more);
+  return kept_;
+}
+
+absl::StatusOr<ClusterTopologies::Shared> ClusterPlanMaker::TopologyWith(const std::vector<std::string>& names) {
   std::vector<std::string> added;
-  ASSIGN_OR_RETURN(topology::Topology topology, ClusterTopology(model_, names, &added));
+  ASSIGN_OR_RETURN(ClusterTopologies::Shared topology, topologies_.With(model_, names, &added));
   if (!model_.topology) return topology;
   for (const std::string& name : added) {
     if (!unknown_.insert(name).second) continue;
@@ -159,17 +174,20 @@ absl::StatusOr<topology::Topology> ClusterPlanMaker::TopologyWith(const std::vec
   return topology;
 }
 
-absl::StatusOr<topology::Topology> ClusterPlanMaker::WeightedTopologyWith(const std::vector<std::string>& names) {
-  ASSIGN_OR_RETURN(topology::Topology topology, TopologyWith(names));
+absl::StatusOr<ClusterTopologies::Shared> ClusterPlanMaker::WeightedTopologyWith(
+    const std::vector<std::string>& names) {
+  ASSIGN_OR_RETURN(ClusterTopologies::Shared topology, TopologyWith(names));
   if (!AnyDrains(names, model_.draining)) return topology;
-  std::vector<topology::Node> nodes = topology.nodes();
+  std::vector<topology::Node> nodes = topology->nodes();
   for (topology::Node& node : nodes) {
     if (model_.draining.count(node.name) == 0) continue;
     for (int64_t* overhead : {&node.overhead_ns, &node.receive_overhead_ns}) {
       *overhead = std::min(kDrainingWeight * *overhead, topology::kTimeNsMax);
     }
   }
-  return topology::Topology::Create(topology.switches(), std::move(nodes), topology.costs());
+  ASSIGN_OR_RETURN(topology::Topology weighted,
+                   topology::Topology::Create(topology->switches(), std::move(nodes), topology->costs()));
+  return std::make_shared<const topology::Topology>(std::move(weighted));
 }
 
 absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const schedule::TeamLayout& layout,
@@ -214,7 +232,7 @@ absl::StatusOr<bool> ClusterPlanMaker::WouldDiffer(const schedule::TeamLayout& l
 absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const schedule::TeamLayout& layout,
                                                                            const coordinator::PlanOptions& options) {
   const std::vector<std::string> names = NamesOf(layout);
-  ASSIGN_OR_RETURN(const topology::Topology topology, WeightedTopologyWith(names));
+  ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, WeightedTopologyWith(names));
   PlannerOptions planner_options;
   planner_options.rules = model_.rules;
   if (!options.algorithm.empty()) {
@@ -229,11 +247,11 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
     }
   }
   ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans,
-                   Planner(&topology, topology.costs(), planner_options).MakePlans(layout.shape, names));
+                   Planner(&*topology, topology->costs(), planner_options).MakePlans(layout.shape, names));
   if (!AnyDrains(names, model_.draining)) return plans;
   // What they are predicted to take is not weighted.
-  ASSIGN_OR_RETURN(const topology::Topology plain, TopologyWith(names));
-  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, plain, plain.costs()));
+  ASSIGN_OR_RETURN(const ClusterTopologies::Shared plain, TopologyWith(names));
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *plain, plain->costs()));
   const PriceOptions price_options = {.critical_path = false, .post_ns = {}};
   for (schedule::Plan& plan : plans) {
     const schedule::CallArguments arguments = TypicalCall(plan);
@@ -246,9 +264,9 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
 absl::StatusOr<double> ClusterPlanMaker::GainOfReplanning(const schedule::TeamLayout& layout,
                                                           const std::vector<schedule::Plan>& plans) {
   const std::vector<std::string> names = NamesOf(layout);
-  ASSIGN_OR_RETURN(const topology::Topology topology, WeightedTopologyWith(names));
+  ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, WeightedTopologyWith(names));
   ASSIGN_OR_RETURN(const std::vector<schedule::Plan> fresh, MakePlans(layout, {}));
-  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, topology, topology.costs()));
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
   const PriceOptions options = {.critical_path = false, .post_ns = {}};
   double gain = 1;
   for (const schedule::Plan& old : plans) {
@@ -269,14 +287,14 @@ absl::StatusOr<double> ClusterPlanMaker::GainOfReplanning(const schedule::TeamLa
 absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const schedule::TeamLayout& layout,
                                                                        const schedule::Plan& plan) {
   const std::vector<std::string> names = NamesOf(layout);
-  ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
+  ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
   const schedule::CallArguments arguments = TypicalCall(plan);
   // Rules of today may be impossible for the team; then there is nothing to compare with.
   const absl::StatusOr<std::vector<schedule::Plan>> now = MakePlans(layout, {});
   PlannerOptions planner_options;
   planner_options.rules = model_.rules;
   ASSIGN_OR_RETURN(const Explanation explanation,
-                   Planner(&topology, topology.costs(), planner_options)
+                   Planner(&*topology, topology->costs(), planner_options)
                        .Explain(plan, layout.shape, names, arguments,
                                 now.ok() ? absl::MakeConstSpan(*now) : absl::Span<const schedule::Plan>()));
   coordinator::PlanExplanation result{
@@ -288,8 +306,8 @@ absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const sch
 absl::StatusOr<std::vector<std::string>> ClusterPlanMaker::CriticalPath(const schedule::TeamLayout& layout,
                                                                         const schedule::Plan& plan) {
   const std::vector<std::string> names = NamesOf(layout);
-  ASSIGN_OR_RETURN(const topology::Topology topology, TopologyWith(names));
-  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, topology, topology.costs()));
+  ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
   ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, TypicalCall(plan)));
   return NodesOf(prediction.critical_path, names);
 }

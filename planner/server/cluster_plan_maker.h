@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -44,6 +45,23 @@ inline constexpr int64_t kDrainingWeight = 8;
 absl::StatusOr<topology::Topology> ClusterTopology(const ClusterModel& model, const std::vector<std::string>& names,
                                                    std::vector<std::string>* added = nullptr);
 
+// ClusterTopology's result is a copy of the cluster. Teams whose nodes the topology names, as a rule all, differ in
+// nothing that it depends on: ClusterTopologies keeps the last result for them. Single-threaded.
+class ClusterTopologies {
+ public:
+  // Shared with whoever still plans by it when a later call makes another.
+  using Shared = std::shared_ptr<const topology::Topology>;
+
+  // As ClusterTopology, for always the same model until Forget is called.
+  absl::StatusOr<Shared> With(const ClusterModel& model, const std::vector<std::string>& names,
+                              std::vector<std::string>* added = nullptr);
+  void Forget() { kept_ = nullptr; }
+
+ private:
+  std::vector<std::string> added_;  // to kept_
+  Shared kept_;
+};
+
 // Plan sets that are kept, and neighbours in all of them together: teams of the same members are planned once.
 inline constexpr size_t kKeptPlanSetsMax = 64;
 inline constexpr size_t kKeptNeighboursMax = size_t{1} << 22;
@@ -60,11 +78,14 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   }
   void SetTopology(std::optional<topology::Topology> topology) {
     model_.topology = std::move(topology);
+    topologies_.Forget();
     kept_.clear();
   }
   // A daemon says how many cores its node has: that counts where the topology says nothing.
   void SetCores(const std::string& node, uint32_t cores) {
-    if (std::exchange(model_.announced_cores[node], cores) != cores) kept_.clear();
+    if (std::exchange(model_.announced_cores[node], cores) == cores) return;
+    topologies_.Forget();
+    kept_.clear();
   }
   // Whether it is being drained. True if that is new.
   bool SetDraining(const std::string& node, bool draining) {
@@ -94,11 +115,11 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<bool> WouldDiffer(const schedule::TeamLayout& layout, const std::vector<schedule::Plan>& plans);
 
   // As ClusterTopology.
-  absl::StatusOr<topology::Topology> TopologyWith(const std::vector<std::string>& names);
+  absl::StatusOr<ClusterTopologies::Shared> TopologyWith(const std::vector<std::string>& names);
 
  private:
   // TopologyWith, where nodes that drain are slow.
-  absl::StatusOr<topology::Topology> WeightedTopologyWith(const std::vector<std::string>& names);
+  absl::StatusOr<ClusterTopologies::Shared> WeightedTopologyWith(const std::vector<std::string>& names);
 
   struct Kept {
     std::string key;  // members and options
@@ -111,6 +132,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   void Keep(std::string key, const std::vector<schedule::Plan>& plans);
 
   ClusterModel model_;
+  ClusterTopologies topologies_;
   std::set<std::string> unknown_;  // logged before
   std::list<Kept> kept_;           // the last used first
   uint64_t sets_made_ = 0;

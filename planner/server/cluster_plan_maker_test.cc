@@ -56,7 +56,7 @@ TEST(ClusterPlanMakerTest, CostsOfTheTopologyFileArePricedWith) {
   const auto explained = dear.Explain(layout, dear_plans->front());
   ASSERT_TRUE(explained.ok()) << explained.status();
   EXPECT_NE(explained->json, cheap.Explain(layout, dear_plans->front())->json);
-  EXPECT_EQ(dear.TopologyWith({"n9"})->costs().wake_ns, 500'000);  // an unknown node changes nothing of it
+  EXPECT_EQ((*dear.TopologyWith({"n9"}))->costs().wake_ns, 500'000);  // an unknown node changes nothing of it
 }
 
 TEST(ClusterPlanMakerTest, UnknownNodesShareThisMachineIfOnlyItCanReachThePlanner) {
@@ -66,12 +66,12 @@ TEST(ClusterPlanMakerTest, UnknownNodesShareThisMachineIfOnlyItCanReachThePlanne
   ClusterPlanMaker local({.topology = *topology, .shared_cores = 2}), remote({.topology = *topology});
   const auto shared = local.TopologyWith({"n0", "n1", "n2"}), apart = remote.TopologyWith({"n0", "n1"});
   ASSERT_TRUE(shared.ok() && apart.ok()) << shared.status();
-  EXPECT_EQ(shared->nodes()[0].cores, 0u);
-  EXPECT_EQ(shared->nodes()[1].cores, 2u);
-  EXPECT_FALSE(shared->nodes()[1].host.empty());
-  EXPECT_EQ(shared->nodes()[1].host, shared->nodes()[2].host);
-  EXPECT_EQ(apart->nodes()[1].cores, 0u);
-  EXPECT_TRUE(apart->nodes()[1].host.empty());
+  EXPECT_EQ((*shared)->nodes()[0].cores, 0u);
+  EXPECT_EQ((*shared)->nodes()[1].cores, 2u);
+  EXPECT_FALSE((*shared)->nodes()[1].host.empty());
+  EXPECT_EQ((*shared)->nodes()[1].host, (*shared)->nodes()[2].host);
+  EXPECT_EQ((*apart)->nodes()[1].cores, 0u);
+  EXPECT_TRUE((*apart)->nodes()[1].host.empty());
 }
 
 TEST(ClusterPlanMakerTest, WhatIsAskedForComesBeforeRules) {
@@ -202,6 +202,32 @@ TEST(ClusterPlanMakerTest, AnExchangeForAllIsUsedWhereItCanBe) {
   ASSERT_TRUE(plans.ok()) << plans.status();
   EXPECT_EQ((*plans)[0].algorithm, "dissemination");
   EXPECT_NE((*plans)[1].algorithm, "dissemination");
+}
+
+TEST(ClusterPlanMakerTest, TeamsWhoseNodesAreNamedShareOneTopology) {
+  const std::vector<std::string> names = {"a", "b", "c"};
+  ClusterPlanMaker maker({.topology = *topology::FlatTopology(names)});
+  const ClusterTopologies::Shared shared = *maker.TopologyWith({"a", "b"});
+  EXPECT_EQ(*maker.TopologyWith({"c", "a"}), shared);
+  EXPECT_EQ(*maker.TopologyWith({}), shared);
+  // What others still hold stays what it was.
+  const ClusterTopologies::Shared with_d = *maker.TopologyWith({"a", "d"});
+  EXPECT_TRUE(with_d->FindNode("d").has_value());
+  EXPECT_FALSE(shared->FindNode("d").has_value());
+  EXPECT_EQ(*maker.TopologyWith({"d", "c"}), with_d);
+  // And what changes the topology is seen.
+  const ClusterTopologies::Shared before = *maker.TopologyWith(names);
+  maker.SetCores("b", 3);
+  const ClusterTopologies::Shared with_cores = *maker.TopologyWith(names);
+  EXPECT_EQ(before->nodes()[1].cores, 0u);
+  EXPECT_EQ(with_cores->nodes()[1].cores, 3u);
+  maker.SetCores("b", 3);
+  EXPECT_EQ(*maker.TopologyWith(names), with_cores);
+  maker.SetTopology(topology::FlatTopology({"a", "b"}).value());
+  EXPECT_EQ((*maker.TopologyWith({"a"}))->nodes().size(), 2u);
+  // A node that drains is slow in plans, not in the cluster.
+  maker.SetDraining("a", true);
+  EXPECT_EQ(*maker.TopologyWith({"a"}), *maker.TopologyWith({"b"}));
 }
 
 TEST(ClusterTopologyTest, DaemonsSayHowManyCoresIfTheTopologyDoesNot) {

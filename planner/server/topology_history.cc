@@ -101,13 +101,14 @@ absl::StatusOr<std::optional<topology::Topology>> TopologyHistory::Version(uint6
 
 std::vector<TeamId> TopologyHistory::Concerned(const ClusterModel& before, const ClusterModel& after) const {
   std::vector<TeamId> concerned;
+  ClusterTopologies those_before, those_after;
   for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
     // Sub-teams go with their parents; a team that is forming gets its plans later.
     if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
     std::vector<std::string> names;
     for (const schedule::TeamNode& node : info.layout.nodes) names.push_back(node.name);
-    const absl::StatusOr<topology::Topology> was = ClusterTopology(before, names), is = ClusterTopology(after, names);
-    if (!was.ok() || !is.ok() || topology::ChangesBetween(*was, *is, names)) concerned.push_back(info.layout.id);
+    const auto was = those_before.With(before, names), is = those_after.With(after, names);
+    if (!was.ok() || !is.ok() || topology::ChangesBetween(**was, **is, names)) concerned.push_back(info.layout.id);
   }
   return concerned;
 }
