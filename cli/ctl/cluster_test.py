@@ -254,6 +254,8 @@ class ClusterTest(unittest.TestCase):
         self.keys(topology, "switches nodes links")
         self.assertEqual([node["name"] for node in topology["nodes"]], ["n1", "n2"])
         self.keys(topology["links"][0], "latency_ns bandwidth_bps")
+        self.assertTrue(topology["is_default"])
+        self.assertIn("no topology is in force", self.text("topo", "show"))
         self.assertIn("n[1-2]", self.text("topo", "show"))
 
     def test_topology_import(self):
@@ -276,6 +278,7 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual([(node["name"], node["switch"], node["registered"]) for node in shown["nodes"]],
                          [("n1", "rack1", True), ("n2", "rack2", True), ("n3", "rack2", False)])
         self.assertEqual(shown["switches"][0]["latency_ns"], 1e6)
+        self.assertFalse(shown["is_default"])
         self.assertEqual(self.json("topo", "diff", path, "--latency", "500ns,1ms"), [])
         changes = self.json("topo", "diff", path)
         self.assertEqual([(change["names"], change["key"], change["after"]) for change in changes],

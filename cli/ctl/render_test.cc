@@ -235,6 +235,16 @@ TEST(RenderTopologyTest, DrawsATree) {
             "   └─ n3  20 us, 10 Gbit/s, overhead 5 us, not registered\n");
 }
 
+TEST(RenderTopologyTest, ADefaultIsCalledThat) {
+  v1::ShowTopologyReply reply;
+  reply.add_switches()->set_name("core");
+  EXPECT_EQ(RenderTopology(reply, kTable), "core\n");
+  EXPECT_EQ(Json::parse(RenderTopology(reply, kJson))["is_default"], false);
+  reply.set_is_default(true);
+  EXPECT_EQ(RenderTopology(reply, kTable), "no topology is in force; plans are made as if it were this one:\ncore\n");
+  EXPECT_EQ(Json::parse(RenderTopology(reply, kJson))["is_default"], true);
+}
+
 TEST(RenderTopologyTest, Json) {
   const Json json = Json::parse(RenderTopology(Racks(), kJson));
   EXPECT_EQ(json["switches"].size(), 3u);

@@ -203,7 +203,10 @@ Json ToJson(const v1::ShowTopologyReply& reply) {
                      {"latency_ns", row.latency_ns()},
                      {"bandwidth_bps", row.bandwidth_bps()}});
   }
-  return {{"switches", std::move(switches)}, {"nodes", std::move(nodes)}, {"links", std::move(links)}};
+  return {{"switches", std::move(switches)},
+          {"nodes", std::move(nodes)},
+          {"links", std::move(links)},
+          {"is_default", reply.is_default()}};
 }
 
 std::string Link(double latency_ns, double bandwidth_bps) {
@@ -288,7 +291,8 @@ class Tree {
 
 std::string RenderTopology(const v1::ShowTopologyReply& reply, const Style& style) {
   if (style.format == Format::kJson) return DumpJson(ToJson(reply));
-  return CutLines(Tree(reply).Draw(), style.width);
+  const char* said = reply.is_default() ? "no topology is in force; plans are made as if it were this one:\n" : "";
+  return CutLines(absl::StrCat(said, Tree(reply).Draw()), style.width);
 }
 
 std::string RenderChanges(const v1::DiffTopologyReply& reply, const Style& style) {

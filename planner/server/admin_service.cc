@@ -267,7 +267,8 @@ grpc::ServerUnaryReactor* AdminService::ShowTopology(grpc::CallbackServerContext
     const std::vector<coordinator::NodeInfo> nodes = coordinator_->Nodes();
     std::vector<std::string> names;
     for (const coordinator::NodeInfo& node : nodes) names.push_back(node.announcement.name);
-    if (names.empty() && !plan_maker_->topology().has_value()) return done(absl::OkStatus());
+    reply->set_is_default(!plan_maker_->topology().has_value());
+    if (names.empty() && reply->is_default()) return done(absl::OkStatus());
     const auto topology = plan_maker_->TopologyWith(names);
     if (!topology.ok()) return done(topology.status());
     FillTopology(**topology, nodes, reply);
