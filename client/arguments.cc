@@ -138,6 +138,10 @@ copse_status_t Planner::PlanValues() {
   }
   plan_.type = args_.type;
   if (!traits_->has_op) return COPSE_OK;
+  if (args_.op >= kFirstUserOp) {
+    plan_.op = args_.op;
+    return COPSE_OK;
+  }
   if (args_.op < 0 || args_.op >= kElementOpCount) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown operation (op=%d, limit=%d)", static_cast<int>(args_.op),
                 kElementOpCount - 1);

@@ -12,6 +12,11 @@
 
 namespace copse::client {
 
+class Fold;
+
+// Operations from here on are the application's own (user_op.h).
+inline constexpr int kFirstUserOp = 1 << 16;
+
 // One of a rank's two buffers in a call.
 struct BufferPlan {
   enum class Kind : uint8_t { kNone, kOne, kBlocks };
@@ -43,6 +48,8 @@ struct CallPlan {
   uint64_t own_packed_offset = 0;
   // Nested: the one lies in the other. Else: what is sent lies in the receive buffer, and has to be copied first.
   bool in_place = false;
+  // What makes a result of what this call brings; null: it is the result.
+  std::shared_ptr<Fold> fold;
 };
 
 const char* CollectiveName(copse_collective_t collective);

@@ -59,6 +59,7 @@ CallQueue::PostResult CallQueue::Post(const CallPlan& plan, uint32_t team, Round
   round->state = Round::State::kInProgress;
   round->value = value;
   round->running = running;
+  round->fold = plan.fold;
   ++*running;
   return PostResult::kPosted;
 }

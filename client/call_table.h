@@ -16,6 +16,8 @@
 
 namespace copse::client {
 
+class Fold;
+
 // One round of a request, or one blocking call: what its owner looks at to see whether it is over.
 struct Round {
   enum class State { kIdle, kInProgress, kComplete };
@@ -24,6 +26,7 @@ struct Round {
   std::string text;                  // why, if it failed
   uint64_t value = 0;                // of its entry in the call table, while in progress
   uint32_t* running = nullptr;       // its team's number of rounds in progress
+  std::shared_ptr<Fold> fold;        // to be run once, when it has succeeded
 
   void End(copse_status_t how, std::string why);
 };

@@ -10,6 +10,7 @@
 #include "client/environment.h"
 #include "client/error.h"
 #include "client/log.h"
+#include "client/user_op.h"
 
 namespace {
 
@@ -299,7 +300,7 @@ copse_status_t copse_context::Wait(Lock& lock, const char* what, const std::stri
                                    Deadline deadline) {
   while (true) {
     Progress(lock);
-    if (round->state != Round::State::kInProgress) return Result(what, team, *round);
+    if (round->state != Round::State::kInProgress) return Result(what, team, round);
     if (Clock::now() >= deadline) {
       return Fail(COPSE_ERR_TIMED_OUT, "%s on team %s is not complete in time (calls_in_flight=%u)", what, team.c_str(),
                   queue_->in_flight());
@@ -308,10 +309,14 @@ copse_status_t copse_context::Wait(Lock& lock, const char* what, const std::stri
   }
 }
 
-copse_status_t copse_context::Result(const char* what, const std::string& team, const Round& round) const {
-  if (round.status == COPSE_OK) return COPSE_OK;
-  const std::string text = round.text.empty() ? copse::client::StatusString(round.status) : round.text;
-  return Fail(round.status, "%s on team %s: %s", what, team.c_str(), text.c_str());
+copse_status_t copse_context::Result(const char* what, const std::string& team, Round* round) const {
+  const std::shared_ptr<copse::client::Fold> fold = std::move(round->fold);
+  if (round->status == COPSE_OK) {
+    if (fold != nullptr) fold->Run();
+    return COPSE_OK;
+  }
+  const std::string text = round->text.empty() ? copse::client::StatusString(round->status) : round->text;
+  return Fail(round->status, "%s on team %s: %s", what, team.c_str(), text.c_str());
 }
 
 namespace {
@@ -336,7 +341,7 @@ copse_status_t copse_context::Call(copse_team* team, const CallPlan& plan, Deadl
   Round round;
   DetachOnExit guard(this, &round);
   if (const auto status = Post(lock, team, plan, &round, deadline); status != COPSE_OK) return status;
-  return Wait(lock, copse::client::CollectiveName(plan.collective), team->name, &round, deadline);
+  return Wait(lock, copse::client::NameOf(plan), team->name, &round, deadline);
 }
 
 copse_status_t copse_context::Ping(Deadline deadline) {

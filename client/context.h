@@ -77,8 +77,8 @@ struct copse_context final : copse::client::Handle {
   // Posts, waits, and gives up at the deadline.
   copse_status_t Call(copse_team* team, const copse::client::CallPlan& plan, copse::client::Deadline deadline);
   copse_status_t Ping(copse::client::Deadline deadline);
-  // The result of a complete round; sets the last error.
-  copse_status_t Result(const char* what, const std::string& team, const copse::client::Round& round) const;
+  // The result of a complete round; sets the last error. An operation of the application's own runs now.
+  copse_status_t Result(const char* what, const std::string& team, copse::client::Round* round) const;
   void Cancel(copse::client::Round* round) { queue_->Detach(round); }
 
   // --- Handles ---

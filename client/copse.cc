@@ -15,6 +15,7 @@
 #include "client/deadline.h"
 #include "client/error.h"
 #include "client/team.h"
+#include "client/user_op.h"
 
 namespace {
 
@@ -63,7 +64,7 @@ copse_status_t Blocking(const char* name, copse_team_t* team, const copse_coll_a
   return ApiOn(name, team, [&] {
     copse_context_t* context = team->context;
     CallPlan plan;
-    if (const auto status = PlanCall(args, team->rank, team->size, context->message_bytes_max(), &plan);
+    if (const auto status = PlanAnyCall(args, team->rank, team->size, context->message_bytes_max(), &plan);
         status != COPSE_OK) {
       return status;
     }
@@ -110,9 +111,7 @@ copse_status_t StateOf(copse_context::Lock& lock, copse_request_t* request) {
     case Round::State::kComplete:
       break;
   }
-  if (request->round.status == COPSE_OK) return COPSE_OK;
-  return request->context->Result(copse::client::CollectiveName(request->plan.collective), TeamName(request),
-                                  request->round);
+  return request->context->Result(copse::client::NameOf(request->plan), TeamName(request), &request->round);
 }
 
 }  // namespace
@@ -225,7 +224,8 @@ copse_status_t copse_collective_init(copse_team_t* team, const copse_coll_args_t
     *request = nullptr;
     if (args == nullptr) return FailNull("args");
     auto result = std::make_unique<copse_request>(team->context);
-    if (const auto status = PlanCall(*args, team->rank, team->size, team->context->message_bytes_max(), &result->plan);
+    if (const auto status =
+            PlanAnyCall(*args, team->rank, team->size, team->context->message_bytes_max(), &result->plan);
         status != COPSE_OK) {
       return status;
     }
@@ -261,8 +261,8 @@ copse_status_t copse_wait(copse_request_t* request, double seconds) {
     copse_context::Lock lock(request->context->mutex());
     const copse_status_t status = StateOf(lock, request);
     if (status != COPSE_INPROGRESS || seconds == 0) return status;
-    return request->context->Wait(lock, copse::client::CollectiveName(request->plan.collective), TeamName(request),
-                                  &request->round, DeadlineAfter(seconds));
+    return request->context->Wait(lock, copse::client::NameOf(request->plan), TeamName(request), &request->round,
+                                  DeadlineAfter(seconds));
   });
 }
 
@@ -398,6 +398,23 @@ copse_status_t copse_alltoallv(copse_team_t* team, const void* send, const uint6
   SetSendBlocks(send_counts, send_displacements, &args);
   SetReceiveBlocks(recv_counts, recv_displacements, &args);
   return Blocking("alltoallv", team, args);
+}
+
+copse_status_t copse_op_create(copse_op_function_t function, void* argument, int commutes, copse_op_t* op) {
+  return Api("op_create", [&] {
+    if (op == nullptr) return FailNull("op");
+    if (function == nullptr) return FailNull("function");
+    static_cast<void>(commutes);  // operands are in order of rank in any case
+    *op = copse::client::AddUserOp({function, argument});
+    return COPSE_OK;
+  });
+}
+
+copse_status_t copse_op_free(copse_op_t op) {
+  return Api("op_free", [&] {
+    if (copse::client::RemoveUserOp(op)) return COPSE_OK;
+    return Fail(COPSE_ERR_INVALID_ARGUMENT, "no operation of copse_op_create (op=%d)", static_cast<int>(op));
+  });
 }
 
 copse_status_t copse_alloc(copse_context_t* context, uint64_t bytes, void** memory) {

@@ -414,6 +414,22 @@ COPSE_API copse_status_t copse_alltoallv(copse_team_t* team, const void* send, c
                                          const uint64_t* send_displacements, void* recv, const uint64_t* recv_counts,
                                          const uint64_t* recv_displacements, copse_datatype_t type);
 
+/* ---- Operations of the application's own --------------------------------------------------------------------- */
+
+/* Combines `count` elements: inout[i] = in[i] op inout[i], where `in` comes from the lower ranks. It must not call this
+ * library, and is called by the thread that waits for or tests the call. */
+typedef void (*copse_op_function_t)(const void* in, void* inout, uint64_t count, copse_datatype_t type, void* argument);
+
+/* Makes an operation for this process, for any type (what `in` and `inout` are made of is the function's to know; use
+ * COPSE_DT_BYTE for elements of other sizes). Correct, but not offloaded: all contributions travel to every rank that
+ * gets a result, which combines them in order of rank when it waits for the call. So a call is as many times longer as
+ * there are ranks. `commutes`: non-zero if the order of operands does not matter; a hint. All ranks use an operation
+ * that does the same. */
+COPSE_API copse_status_t copse_op_create(copse_op_function_t function, void* argument, int commutes, copse_op_t* op);
+
+/* Requests that were initialised with it stay good. */
+COPSE_API copse_status_t copse_op_free(copse_op_t op);
+
 /* ---- Memory -------------------------------------------------------------------------------------------------- */
 
 /* Memory that the daemon reads and writes itself, so that calls on it copy nothing. Aligned to 64 bytes, zeroed. */

@@ -26,6 +26,7 @@ int main(void) {
   uint32_t value = 0;
   double number = 1;
   uint64_t count = 1;
+  copse_op_t op = COPSE_OP_SUM;
   void* memory = NULL;
   unsigned major = 9, minor = 9, patch = 9;
 
@@ -95,6 +96,8 @@ int main(void) {
   expect(copse_alltoallv(NULL, COPSE_IN_PLACE, NULL, NULL, &number, &count, &count, COPSE_DT_DOUBLE) ==
              COPSE_ERR_INVALID_ARGUMENT,
          "alltoallv");
+  expect(copse_op_create(NULL, NULL, 1, &op) == COPSE_ERR_INVALID_ARGUMENT, "op_create");
+  expect(copse_op_free(COPSE_OP_SUM) == COPSE_ERR_INVALID_ARGUMENT, "op_free");
   expect(copse_alloc(NULL, 64, &memory) == COPSE_ERR_INVALID_ARGUMENT, "alloc");
   expect(copse_free(NULL, memory) == COPSE_ERR_INVALID_ARGUMENT, "free");
   expect(copse_register(NULL, &number, sizeof(number)) == COPSE_ERR_INVALID_ARGUMENT, "register");
