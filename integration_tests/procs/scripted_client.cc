@@ -131,6 +131,8 @@ class Call {
         return copse_reduce(team_.handle, a.send, a.recv, a.count, a.type, a.op, a.root);
       case COPSE_COLL_ALLREDUCE:
         return copse_allreduce(team_.handle, a.send, a.recv, a.count, a.type, a.op);
+      default:
+        break;  // scripts have no others; random_client has
     }
     return COPSE_ERR_INVALID_ARGUMENT;
   }
