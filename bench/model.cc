@@ -124,7 +124,7 @@ absl::StatusOr<Cells> ListCells(const TimedTeam& team, const Place& place, const
                                 const Extent& extent) {
   Cells cells;
   ASSIGN_OR_RETURN(const schedule::Plan barrier, team.PlanFor(Collective::kBarrier, 0));
-  for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const std::vector<uint64_t> none = {0};
     for (const uint64_t bytes : collective == Collective::kBarrier ? none : extent.bytes) {

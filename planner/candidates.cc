@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "planner/block_price.h"
 
 namespace copse::planner {
 
@@ -53,9 +54,29 @@ schedule::Plan PlanOf(const Structure& structure, schedule::Collective collectiv
   plan.root_node = NodeIndex(structure.root_node);
   plan.neighbours = structure.neighbours;
   plan.steps = structure.steps;
-  plan.node_count = static_cast<uint32_t>(structure.kind == schedule::PlanKind::kTree ? structure.neighbours.size()
-                                                                                      : structure.steps.size());
+  switch (structure.kind) {
+    case schedule::PlanKind::kTree:
+      plan.node_count = static_cast<uint32_t>(structure.neighbours.size());
+      break;
+    case schedule::PlanKind::kExchange:
+      plan.node_count = static_cast<uint32_t>(structure.steps.size());
+      break;
+    case schedule::PlanKind::kCirculant:
+      plan.node_count = static_cast<uint32_t>(structure.neighbours[0].size());
+      break;
+  }
   return plan;
+}
+
+absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
+                                    const TeamCosts& costs, const schedule::CallArguments& arguments) {
+  if (schedule::FamilyOf(plan.collective) != schedule::Family::kCommon) {
+    return BlockPriceNs(plan, shape, costs, arguments);
+  }
+  PriceOptions options;
+  options.critical_path = false;
+  ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, shape, costs, arguments, options));
+  return prediction.total_ns;
 }
 
 absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structure> structures,
@@ -65,9 +86,8 @@ absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structur
   const auto price = [&](uint32_t structure, uint32_t segment_bytes) -> absl::StatusOr<Candidate> {
     const schedule::Plan plan =
         PlanOf(structures[structure], call.arguments.collective, 0, call.bytes_max, segment_bytes);
-    ASSIGN_OR_RETURN(const Prediction prediction,
-                     Price(plan, call.shape, call.costs, call.arguments, {.critical_path = false}));
-    return Candidate{structure, segment_bytes, prediction.total_ns};
+    ASSIGN_OR_RETURN(const int64_t total_ns, PredictedNs(plan, call.shape, call.costs, call.arguments));
+    return Candidate{structure, segment_bytes, total_ns};
   };
   std::vector<Candidate> best;
   for (const uint32_t i : which) {

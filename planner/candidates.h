@@ -34,6 +34,10 @@ std::vector<uint32_t> SegmentSizes(uint64_t bytes_max);
 schedule::Plan PlanOf(const Structure& structure, schedule::Collective collective, uint64_t bytes_min,
                       uint64_t bytes_max, uint32_t segment_bytes);
 
+// How long the plan's call takes: what plans are compared by. Common collectives by Price, others by BlockPriceNs.
+absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
+                                    const TeamCosts& costs, const schedule::CallArguments& arguments);
+
 struct Candidate {
   uint32_t structure = 0;  // index
   uint32_t segment_bytes = 0;

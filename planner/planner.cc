@@ -23,6 +23,10 @@ namespace {
 
 using schedule::Collective;
 
+// Of collectives other than the common ones messages up to this are one class. Whole messages, of which they are
+// blocks, are longer with the team.
+constexpr uint64_t kShortBlockBytes = 1024;
+
 absl::Status CheckOptions(const PlannerOptions& options) {
   uint64_t next = 0;
   for (const SizeClass& c : options.size_classes) {
@@ -68,13 +72,25 @@ struct Wanted {
   std::vector<Candidate> candidates;
 };
 
+std::vector<SizeClass> ClassesOf(const PlannerOptions& options, Collective collective, uint32_t ranks) {
+  if (collective == Collective::kBarrier) return {{0, 0}};
+  const std::vector<SizeClass> of_blocks = {{0, kShortBlockBytes}, {kShortBlockBytes + 1, schedule::kMessageBytesMax}};
+  const bool is_common = schedule::FamilyOf(collective) == schedule::Family::kCommon;
+  return CutBySizes(is_common ? options.size_classes : of_blocks, options.rules, collective, ranks);
+}
+
+// Whether each node's ranks follow one another, and the nodes' numbers follow them.
+bool RanksInOrder(const schedule::TeamShape& shape) {
+  return std::is_sorted(shape.node_of_rank.begin(), shape.node_of_rank.end());
+}
+
 // The cheapest trees of each collective and class, which the others are priced with, too, so that they can share edges.
 // A tree by cost is made for one collective and message; another may be as good with it as with its own.
 absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamShape& shape, const TeamCosts& costs,
                              std::vector<Wanted>& wanted) {
   std::set<uint32_t> winners;
   for (const Wanted& item : wanted) {
-    if (item.forced) continue;
+    if (item.forced || item.candidates.empty()) continue;
     const auto cheapest =
         std::min_element(item.candidates.begin(), item.candidates.end(),
                          [](const Candidate& a, const Candidate& b) { return a.total_ns < b.total_ns; });
@@ -82,6 +98,10 @@ absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamSh
   }
   for (Wanted& item : wanted) {
     if (item.forced) continue;
+    const bool takes_trees = std::any_of(item.candidates.begin(), item.candidates.end(), [&](const Candidate& c) {
+      return table.structures()[c.structure].kind == schedule::PlanKind::kTree;
+    });
+    if (!takes_trees) continue;
     std::vector<uint32_t> which;
     for (const uint32_t winner : winners) {
       const bool has = std::any_of(item.candidates.begin(), item.candidates.end(),
@@ -102,26 +122,24 @@ absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamSh
 }  // namespace
 
 absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::TeamShape& shape,
-                                                               absl::Span<const std::string> node_names) const {
+                                                               absl::Span<const std::string> node_names,
+                                                               schedule::Family family) const {
   ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
-  StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts);
+  StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/false, RanksInOrder(shape));
   std::vector<Wanted> wanted;
-  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
-    const Collective collective = static_cast<Collective>(c);
+  for (const Collective collective : schedule::CollectivesOf(family)) {
     const auto forced = options_.forced.find(collective);
-    const std::vector<SizeClass> barrier_class = {{0, 0}};
-    for (const SizeClass& size_class :
-         collective == Collective::kBarrier
-             ? barrier_class
-             : CutBySizes(options_.size_classes, options_.rules, collective, shape.size())) {
+    for (const SizeClass& size_class : ClassesOf(options_, collective, shape.size())) {
       Ruling ruling = RulingFor(options_.rules, collective, size_class, shape.size());
       if (forced != options_.forced.end()) ruling = {.algorithm = forced->second, .segment_bytes = {}, .rules = {}};
       Wanted& item = wanted.emplace_back();
       item.collective = collective;
       item.size_class = size_class;
       item.forced = !ruling.algorithm.empty();
-      item.segment_sizes = ruling.segment_bytes.has_value() ? std::vector<uint32_t>{*ruling.segment_bytes}
-                                                            : SegmentSizes(size_class.bytes_max);
+      item.segment_sizes = SegmentSizes(size_class.bytes_max);
+      // Blocks make long messages whatever their size is.
+      if (family != schedule::Family::kCommon) item.segment_sizes = {schedule::kSegmentBytesMax};
+      if (ruling.segment_bytes.has_value()) item.segment_sizes = {*ruling.segment_bytes};
       // With a forced algorithm nothing else is compared.
       ASSIGN_OR_RETURN(const std::vector<uint32_t> which, item.forced
                                                               ? table.Named(ruling.algorithm, collective, size_class)
@@ -219,19 +237,27 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
                                              absl::Span<const schedule::Plan> now) const {
   ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
   Explanation explanation;
-  PriceOptions price_options;
-  price_options.timeline = true;
-  ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, costs, arguments, price_options));
-  // Costs beyond what can be counted have no bound but this.
-  explanation.lower_bound_ns = CallLowerBoundNs(costs, shape, arguments).value_or(0);
-  StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/true);
+  const bool by_formula = schedule::FamilyOf(plan.collective) != schedule::Family::kCommon;
+  if (by_formula) {
+    ASSIGN_OR_RETURN(explanation.prediction.total_ns, PredictedNs(plan, shape, costs, arguments));
+  } else {
+    PriceOptions price_options;
+    price_options.timeline = true;
+    ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, costs, arguments, price_options));
+    // Costs beyond what can be counted have no bound but this.
+    explanation.lower_bound_ns = CallLowerBoundNs(costs, shape, arguments).value_or(0);
+  }
+  StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/true, RanksInOrder(shape));
   const SizeClass size_class = {plan.bytes_min, plan.bytes_max};
   ASSIGN_OR_RETURN(const std::vector<uint32_t> which, table.Candidates(plan.collective, size_class));
   const Ruling ruling = RulingFor(options_.rules, plan.collective, size_class, shape.size());
   std::vector<Candidate> every;
-  RETURN_IF_ERROR(PriceCandidates(table.structures(), which,
-                                  {shape, costs, arguments, plan.bytes_max, SegmentSizes(plan.bytes_max)}, &every)
-                      .status());
+  RETURN_IF_ERROR(
+      PriceCandidates(table.structures(), which,
+                      {shape, costs, arguments, plan.bytes_max,
+                       by_formula ? std::vector<uint32_t>{plan.segment_bytes} : SegmentSizes(plan.bytes_max)},
+                      &every)
+          .status());
   EdgeSet others;
   for (const schedule::Plan& other : now) {
     if (!IsFor(other, plan)) others.merge(UndirectedEdges(other));
@@ -260,12 +286,18 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
                    [](const Alternative& a, const Alternative& b) { return a.total_ns < b.total_ns; });
   explanation.why =
       WhyChosen(plan, ruling, now, explanation.alternatives, explanation.prediction.total_ns, count_new(plan));
-  const Drawing drawing(plan, shape, costs, arguments, explanation.prediction);
-  explanation.text = drawing.Text();
-  explanation.dot = drawing.Dot();
-  absl::StrAppend(&explanation.text, "timeline:\n", drawing.Timeline());
+  if (by_formula) {
+    explanation.text =
+        absl::StrCat(plan.algorithm, ", ", schedule::DescribeArguments(arguments), ": ",
+                     FormatMicroseconds(explanation.prediction.total_ns), ", by a formula without segments\n");
+  } else {
+    const Drawing drawing(plan, shape, costs, arguments, explanation.prediction);
+    explanation.text = drawing.Text();
+    explanation.dot = drawing.Dot();
+    absl::StrAppend(&explanation.text, "timeline:\n", drawing.Timeline());
+  }
   const int64_t bound = explanation.lower_bound_ns;
-  absl::StrAppend(&explanation.text, "lower bound: ", FormatMicroseconds(bound));
+  if (!by_formula) absl::StrAppend(&explanation.text, "lower bound: ", FormatMicroseconds(bound));
   if (bound > 0) {
     absl::StrAppend(&explanation.text,
                     absl::StrFormat(", of which the call takes %.2f times",

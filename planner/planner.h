@@ -65,7 +65,8 @@ class Planner {
   Planner(const topology::Topology* topology, CostParameters parameters = {}, PlannerOptions options = {})
       : topology_(topology), parameters_(parameters), options_(std::move(options)) {}
 
-  // One plan for a barrier and one for each other collective and size class, ids ascending. Rooted at node 0, where
+  // For all collectives of the family: one plan for a barrier and one for each other collective and size class, ids
+  // ascending. Rooted at node 0, where
   // rank 0 lives, but trees of barriers and allreduces may grow from another; a call with another root directs the same
   // tree from there. structure_table.h has what is compared. `node_names`[v]: the name, in the
   // topology, of the team's node v. Errors: INVALID_ARGUMENT if the shape or the options make no sense; NOT_FOUND if a
@@ -73,7 +74,8 @@ class Planner {
   //         RESOURCE_EXHAUSTED if no plans stay within edges_max.
   // Cost:   16 nodes below 20 ms, 512 nodes below 1 s (one rank each); then about n log n: 65,536 nodes half a minute.
   absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamShape& shape,
-                                                        absl::Span<const std::string> node_names) const;
+                                                        absl::Span<const std::string> node_names,
+                                                        schedule::Family family = schedule::Family::kCommon) const;
 
   // Prices the call, and every other candidate for it, also those that MakePlans leaves to `best`. `plan` must have
   // been verified; `now`: what MakePlans gives now, if that is known. Errors: as MakePlans and Price.

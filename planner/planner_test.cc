@@ -71,6 +71,71 @@ TEST(MakePlansTest, EveryTeamGetsPlansThatVerify) {
   }
 }
 
+TEST(MakePlansTest, EveryFamilyGetsPlansThatVerify) {
+  for (uint32_t nodes = 1; nodes <= 40; nodes += nodes < 12 ? 1 : 7) {
+    for (const uint32_t ppn : {1u, 3u}) {
+      const Team team = MakeTeam(nodes, ppn);
+      const topology::Topology topology = Flat(team);
+      for (const schedule::Family family :
+           {schedule::Family::kRooted, schedule::Family::kSpread, schedule::Family::kAlltoall}) {
+        const auto plans = Planner(&topology).MakePlans(team.shape, team.names, family);
+        ASSERT_TRUE(plans.ok()) << plans.status();
+        EXPECT_EQ(plans->size(), 2 * schedule::CollectivesOf(family).size());
+        const absl::Status verified = schedule::VerifyPlans(*plans, team.shape);
+        EXPECT_TRUE(verified.ok()) << verified;
+        for (const schedule::Plan& plan : *plans) EXPECT_GT(plan.predicted_us, 0) << plan.algorithm;
+      }
+    }
+  }
+}
+
+const schedule::Plan& PlanFor(const std::vector<schedule::Plan>& plans, Collective collective, uint64_t bytes) {
+  return *schedule::SelectPlan(plans, collective, bytes);
+}
+
+TEST(MakePlansTest, AllgathersDoubleWhatIsShortAndPassOnWhatIsLong) {
+  const Team team = MakeTeam(32);
+  const topology::Topology topology = Flat(team, {.bandwidth_bytes_per_s = 125'000'000});
+  const auto plans =
+      Planner(&topology, {}, {.edge_bias = 0}).MakePlans(team.shape, team.names, schedule::Family::kSpread);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_EQ(PlanFor(*plans, Collective::kAllgather, 8).algorithm, "bruck");
+  EXPECT_EQ(PlanFor(*plans, Collective::kReduceScatter, 60'000).algorithm, "ring");
+  EXPECT_EQ(PlanFor(*plans, Collective::kScan, 8).algorithm, "doubling");
+}
+
+// Ranks dealt out one by one: a cycle would add them up in another order.
+TEST(MakePlansTest, ScansKeepToTheOrderOfRanks) {
+  Team team = MakeTeam(3);
+  for (uint32_t v = 0; v < 3; ++v) team.shape.node_of_rank.push_back(NodeIndex(v));
+  const topology::Topology topology = Flat(team);
+  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, schedule::Family::kSpread);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_EQ(PlanFor(*plans, Collective::kScan, 8).kind, schedule::PlanKind::kTree);
+  PlannerOptions options;
+  options.forced[Collective::kExscan] = "doubling";
+  EXPECT_THAT(std::string(Planner(&topology, {}, options)
+                              .MakePlans(team.shape, team.names, schedule::Family::kSpread)
+                              .status()
+                              .message()),
+              HasSubstr("cannot carry it, since ranks' order is not the nodes'"));
+}
+
+TEST(MakePlansTest, CyclesOfScansFollowTheRanksWhateverTheTopologySays) {
+  const Team team = MakeTeam(6);
+  const topology::Topology topology = Flat(team);
+  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, schedule::Family::kSpread);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_THAT(schedule::CycleOf(PlanFor(*plans, Collective::kScan, 8)), testing::ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(MakePlansTest, AlltoallsOfTooManyNodesAreRefused) {
+  const Team team = MakeTeam(2050);
+  const topology::Topology topology = Flat(team);
+  EXPECT_EQ(Planner(&topology).MakePlans(team.shape, team.names, schedule::Family::kAlltoall).status().message(),
+            "alltoall: too many nodes, each of which is every other's neighbour (nodes=2050, limit=2049)");
+}
+
 // Prices all candidates by hand: without bias the plan is one of the cheapest.
 TEST(MakePlansTest, WithoutBiasChoosesTheCheapestCandidate) {
   for (const uint32_t cores : {0u, 2u}) {

@@ -64,6 +64,11 @@ absl::Status CheckRule(const Rule& rule) {
   if (rule.algorithm.empty() && !rule.segment_bytes.has_value()) {
     return absl::InvalidArgumentError("says nothing: needs algorithm or segment_bytes");
   }
+  if (const Collective regular = schedule::PlanCollective(rule.collective); regular != rule.collective) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has no plans of its own (collective=", AbslView(schedule::CollectiveName(rule.collective)),
+                     ", runs by those of=", AbslView(schedule::CollectiveName(regular)), ")"));
+  }
   RETURN_IF_ERROR(CheckRange("bytes", rule.bytes_min, rule.bytes_max, 0, schedule::kMessageBytesMax));
   RETURN_IF_ERROR(CheckRange("ranks", rule.ranks_min, rule.ranks_max, 1, kRanksMax));
   if (rule.collective == Collective::kBarrier &&

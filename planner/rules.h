@@ -45,8 +45,9 @@ using Rules = std::vector<Rule>;
 std::string DescribeRule(const Rule& rule);
 
 // Errors: INVALID_ARGUMENT "what: why (thing=value, limit=value)": a range that is empty or out of bounds, neither
-// algorithm nor segments, an algorithm that is unknown or cannot carry the collective, sizes or segments of a barrier,
-// segments that are no multiple of 16, too long, or too many.
+// algorithm nor segments, an irregular collective, which has no plans of its own, an algorithm that is unknown or
+// cannot carry the collective, sizes or segments of a barrier, segments that are no multiple of 16, too long, or too
+// many.
 absl::Status CheckRule(const Rule& rule);
 
 // Whether there is a call that both are for, and of which they say different things.

@@ -28,6 +28,10 @@ TEST(CheckRuleTest, RefusesWhatCannotBe) {
   EXPECT_THAT(error({.ranks_min = 3, .ranks_max = 2, .algorithm = "flat"}), HasSubstr("ranks: an empty range"));
   EXPECT_THAT(error({.bytes_min = 1, .algorithm = "flat"}), HasSubstr("a barrier has neither bytes nor segments"));
   EXPECT_THAT(error({.algorithm = "flat", .segment_bytes = 8}), HasSubstr("a barrier has neither bytes nor segments"));
+  EXPECT_THAT(error({.collective = Collective::kGatherv, .algorithm = "flat"}),
+              HasSubstr("no plans of its own (collective=gatherv, runs by those of=gather)"));
+  EXPECT_THAT(error({.collective = Collective::kAlltoall, .algorithm = "mgo"}), HasSubstr("cannot carry it"));
+  EXPECT_EQ(error({.collective = Collective::kAllgather, .algorithm = "bruck"}), "");
   Rule cut = Bcast(0, 8192, "");
   cut.segment_bytes = 512;
   EXPECT_EQ(error(cut), "");

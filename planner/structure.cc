@@ -13,6 +13,7 @@
 #include "planner/algorithms/broadcast_algorithms.h"
 #include "planner/algorithms/broadcast_tree.h"
 #include "planner/algorithms/chain_tree.h"
+#include "planner/algorithms/circulant.h"
 #include "planner/algorithms/dissemination.h"
 #include "planner/algorithms/flat_tree.h"
 #include "planner/algorithms/hierarchical_exchange.h"
@@ -23,6 +24,8 @@
 
 namespace copse::planner {
 namespace {
+
+using schedule::Collective;
 
 // "knomial-4" is 4 for the prefix "knomial-". Leading zeros and signs make it another name.
 bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& k) {
@@ -43,7 +46,10 @@ bool IsOneOf(std::string_view name, absl::Span<const std::string_view> names) {
 }
 
 absl::Status UnknownAlgorithm(std::string_view algorithm) {
-  std::string known = "flat chain binomial knomial-K kary-K dissemination recursive-doubling hierarchical pipeline-K";
+  std::string known =
+      "flat chain binomial knomial-K kary-K dissemination recursive-doubling hierarchical pipeline-K ring bruck "
+      "doubling "
+      "pairwise";
   for (const std::string_view name : kByCost) absl::StrAppend(&known, " ", AbslView(name));
   return absl::InvalidArgumentError(
       absl::StrCat("algorithm: unknown (name=", AbslView(algorithm), ", known=", known, ")"));
@@ -86,10 +92,11 @@ absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const Broadcas
 }
 
 absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective collective) {
-  if (IsByCost(algorithm) && algorithm != kHierarchical) return absl::OkStatus();
   const std::vector<uint32_t> order = {0, 1};  // enough to see
-  Structure structure = {.algorithm = std::string(algorithm), .kind = schedule::PlanKind::kExchange};
-  if (algorithm != kHierarchical) {
+  Structure structure = {.algorithm = std::string(algorithm)};
+  if (algorithm == kHierarchical) {
+    structure.kind = schedule::PlanKind::kExchange;
+  } else if (!IsByCost(algorithm)) {
     ASSIGN_OR_RETURN(structure, BuildStructure(algorithm, order));
   }
   if (CanCarry(structure, collective)) return absl::OkStatus();
@@ -117,6 +124,10 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
   } else if (algorithm == "recursive-doubling") {
     ASSIGN_OR_RETURN(result.steps, BuildRecursiveDoubling(order));
     result.kind = schedule::PlanKind::kExchange;
+  } else if (auto distances = CirculantDistances(algorithm, static_cast<uint32_t>(order.size()))) {
+    RETURN_IF_ERROR(CheckOrder(algorithm, order));
+    result.neighbours = {{order.begin(), order.end()}, *std::move(distances)};
+    result.kind = schedule::PlanKind::kCirculant;
   } else {
     return UnknownAlgorithm(algorithm);
   }
@@ -129,21 +140,55 @@ absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<
 }
 
 uint32_t MostNeighbours(const Structure& structure) {
+  if (structure.kind == schedule::PlanKind::kCirculant)
+    return static_cast<uint32_t>(2 * structure.neighbours[1].size());
   size_t most = 0;
   for (const auto& list : structure.neighbours) most = std::max(most, list.size());
   return static_cast<uint32_t>(most);
 }
 
-bool CanCarry(const Structure& structure, schedule::Collective collective) {
-  if (structure.kind == schedule::PlanKind::kTree) return true;
-  if (collective == schedule::Collective::kBarrier) return true;
-  return collective == schedule::Collective::kAllreduce && structure.algorithm != "dissemination";
+bool CanCarry(const Structure& structure, Collective collective) {
+  const bool scans = collective == Collective::kScan || collective == Collective::kExscan;
+  switch (structure.kind) {
+    case schedule::PlanKind::kTree:
+      return collective != Collective::kAlltoall;
+    case schedule::PlanKind::kExchange:
+      return collective == Collective::kBarrier ||
+             (collective == Collective::kAllreduce && structure.algorithm != "dissemination");
+    case schedule::PlanKind::kCirculant:
+      if (structure.algorithm == "bruck") return collective == Collective::kAllgather;
+      if (structure.algorithm == "doubling") return scans;
+      if (structure.algorithm == "pairwise") return collective == Collective::kAlltoall;
+      return scans || collective == Collective::kAllgather || collective == Collective::kReduceScatter;
+  }
+  return false;
 }
+
+namespace {
+
+// From each node to those that follow it in the cycle by the distances.
+std::vector<std::pair<uint32_t, uint32_t>> CycleEdges(absl::Span<const uint32_t> cycle,
+                                                      absl::Span<const uint32_t> distances) {
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  for (size_t p = 0; p < cycle.size(); ++p) {
+    for (const uint32_t distance : distances) edges.emplace_back(cycle[p], cycle[(p + distance) % cycle.size()]);
+  }
+  return edges;
+}
+
+}  // namespace
 
 std::vector<std::pair<uint32_t, uint32_t>> EdgesOf(const Structure& structure) {
   std::vector<std::pair<uint32_t, uint32_t>> edges;
-  for (uint32_t v = 0; v < structure.neighbours.size(); ++v) {
-    for (const uint32_t other : structure.neighbours[v]) edges.push_back(std::minmax(v, other));
+  if (structure.kind == schedule::PlanKind::kCirculant) {
+    edges = CycleEdges(structure.neighbours[0], structure.neighbours[1]);
+    for (auto& [a, b] : edges) {
+      if (b < a) std::swap(a, b);
+    }
+  } else {
+    for (uint32_t v = 0; v < structure.neighbours.size(); ++v) {
+      for (const uint32_t other : structure.neighbours[v]) edges.push_back(std::minmax(v, other));
+    }
   }
   for (uint32_t v = 0; v < structure.steps.size(); ++v) {
     for (const schedule::ExchangeStep& step : structure.steps[v]) {
@@ -156,6 +201,11 @@ std::vector<std::pair<uint32_t, uint32_t>> EdgesOf(const Structure& structure) {
 }
 
 std::vector<std::pair<uint32_t, uint32_t>> PlanEdges(const schedule::Plan& plan) {
+  if (plan.kind == schedule::PlanKind::kCirculant) {
+    std::vector<std::pair<uint32_t, uint32_t>> edges = CycleEdges(schedule::CycleOf(plan), schedule::DistancesOf(plan));
+    std::sort(edges.begin(), edges.end());
+    return edges;
+  }
   std::vector<std::pair<uint32_t, uint32_t>> edges;
   for (uint32_t v = 0; v < plan.steps.size(); ++v) {
     for (const schedule::ExchangeStep& step : plan.steps[v]) {

@@ -20,18 +20,19 @@
 
 namespace copse::planner {
 
-// Either a tree or an exchange.
+// A tree, an exchange, or a cycle with distances.
 struct Structure {
   std::string algorithm;
   schedule::PlanKind kind = schedule::PlanKind::kTree;
   uint32_t root_node = 0;
   uint64_t built_for_bytes = 0;  // trees by cost: the message that they are made for; 0: the same for all
-  Neighbours neighbours;         // kTree
+  Neighbours neighbours;         // kTree, and as schedule::Plan has them for kCirculant
   ExchangeSteps steps;           // kExchange
 };
 
-// By position. Names are "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling".
-// Errors: INVALID_ARGUMENT for another name, or as the algorithm's builder.
+// By position. Names are "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling", and
+// those of algorithms/circulant.h: "ring", "bruck", "doubling", "pairwise". Errors: INVALID_ARGUMENT for another name,
+// or as the algorithm's builder.
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order);
 
 // Whether the name is one of BuildByCost's.
@@ -52,17 +53,20 @@ int64_t PlanningSteps(uint32_t node_count);
 // Errors: INVALID_ARGUMENT.
 absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective collective);
 
-// Of any of its nodes, as a tree; 0 of an exchange. What is beyond schedule::kNeighboursMax, the verifier refuses.
+// Of any of its nodes, as a tree or a cycle; 0 of an exchange. What is beyond schedule::kNeighboursMax, the verifier
+// refuses.
 uint32_t MostNeighbours(const Structure& structure);
 
-// Trees carry every collective, dissemination barriers, other exchanges barriers and allreduces.
+// Trees carry every collective but alltoall, dissemination barriers, other exchanges barriers and allreduces, cycles
+// what schedule::VerifyPlan lets them.
 bool CanCarry(const Structure& structure, schedule::Collective collective);
 
 // The undirected edges, each (lower node, higher node) once, ascending.
 std::vector<std::pair<uint32_t, uint32_t>> EdgesOf(const Structure& structure);
 
 // As `copsectl plan show` prints them: a tree's from parent to child as seen from the plan's root node, parents before
-// their children; an exchange's from sender to receiver, by sender and round.
+// their children; an exchange's from sender to receiver, by sender and round; a cycle's from sender to receiver, by
+// both.
 std::vector<std::pair<uint32_t, uint32_t>> PlanEdges(const schedule::Plan& plan);
 
 }  // namespace copse::planner

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/algorithms/circulant.h"
 #include "planner/algorithms/optimal_tree.h"
 #include "planner/candidates.h"
 #include "planner/message_costs.h"
@@ -37,9 +38,16 @@ absl::Status CannotCarry(std::string_view algorithm, Collective collective) {
                                                  AbslView(schedule::CollectiveName(collective)), ")"));
 }
 
+// Whether a tree is used towards its root and back in one call.
 bool GoesBothWays(Collective collective) {
-  return collective == Collective::kBarrier || collective == Collective::kAllreduce;
+  return collective == Collective::kBarrier || collective == Collective::kAllreduce ||
+         schedule::FamilyOf(collective) == schedule::Family::kSpread;
 }
+
+bool Scans(Collective collective) { return collective == Collective::kScan || collective == Collective::kExscan; }
+
+// By position; those that can carry the collective are worth comparing.
+constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "pairwise"};
 
 // The node from which the farthest is nearest. On a tree one of the two ends of a longest path is the farthest from
 // anywhere; overheads make that nearly so. Ties: `preferred`, then the least.
@@ -70,11 +78,13 @@ uint32_t CentreOf(const BroadcastCosts& costs, uint32_t preferred) {
 
 }  // namespace
 
-StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all)
+StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all,
+                               bool ranks_in_order)
     : costs_(costs),
       first_node_(first_node),
       fanouts_(std::move(fanouts)),
       all_(all),
+      ranks_in_order_(ranks_in_order),
       order_(OrderByTopology(*costs, first_node)) {}
 
 std::vector<StructureTable::Purpose> StructureTable::PurposesOf(Collective collective,
@@ -120,13 +130,18 @@ uint32_t StructureTable::FirstLike(uint32_t index) {
   return first_like_[index];
 }
 
-absl::StatusOr<uint32_t> StructureTable::ByPosition(std::string_view algorithm) {
+absl::StatusOr<uint32_t> StructureTable::ByPosition(std::string_view algorithm, Collective collective) {
+  // A scan's cycle is the ranks' order.
+  const bool scans = Scans(collective) && CirculantDistances(algorithm, 1).has_value();
+  const std::optional<Purpose> purpose = scans ? std::optional(Purpose{Collective::kScan, 0}) : std::nullopt;
   for (uint32_t i = 0; i < structures_.size(); ++i) {
-    if (!purposes_[i].has_value() && structures_[i].algorithm == algorithm) return i;
+    if (purposes_[i] == purpose && structures_[i].algorithm == algorithm) return i;
   }
-  ASSIGN_OR_RETURN(Structure structure, BuildStructure(algorithm, order_));
+  NodeOrder by_index(scans ? costs_->node_count() : 0);
+  for (uint32_t v = 0; v < by_index.size(); ++v) by_index[v] = v;
+  ASSIGN_OR_RETURN(Structure structure, BuildStructure(algorithm, scans ? by_index : order_));
   structures_.push_back(std::move(structure));
-  purposes_.push_back(std::nullopt);
+  purposes_.push_back(purpose);
   return static_cast<uint32_t>(structures_.size() - 1);
 }
 
@@ -146,18 +161,31 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
   const uint32_t n = costs_->node_count();
   const bool is_cut = TypicalBytes(size_class) > schedule::kSegmentBytesMax;
   std::vector<uint32_t> found;
+  if (collective == Collective::kAlltoall && 2 * (uint64_t{n} - 1) > schedule::kNeighboursMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("alltoall: too many nodes, each of which is every other's neighbour (nodes=", n,
+                     ", limit=", schedule::kNeighboursMax / 2 + 1, ")"));
+  }
   const auto add = [&](uint32_t index) {
     if (MostNeighbours(structures_[index]) > schedule::kNeighboursMax) return;  // "flat", of many nodes
     const uint32_t first = FirstLike(index);
     if (std::find(found.begin(), found.end(), first) == found.end()) found.push_back(first);
   };
+  for (const char* name : kCirculants) {
+    if (!CheckAlgorithm(name, collective).ok() || (Scans(collective) && !ranks_in_order_)) continue;
+    ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
+    // Of one or two nodes they are all rings.
+    if (structures_[index].neighbours[1].size() > 1 || found.empty()) add(index);
+  }
+  // Trees fold all ranks' contributions of a scan at every node.
+  if (!found.empty() && (Scans(collective) || collective == Collective::kAlltoall)) return found;
   for (const std::string& name : CandidateAlgorithms(n, fanouts_)) {
-    ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name));
+    ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
     if (CanCarry(structures_[index], collective)) add(index);
   }
   if (n < 3) return found;
   if (is_cut && n <= kThoroughNodesMax) {
-    ASSIGN_OR_RETURN(const uint32_t index, ByPosition("chain"));
+    ASSIGN_OR_RETURN(const uint32_t index, ByPosition("chain", collective));
     add(index);
   }
   for (const Purpose& purpose : PurposesOf(collective, size_class)) {
@@ -174,7 +202,8 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
         add(index);
       }
     }
-    if (GoesBothWays(collective) && n <= schedule::kExchangeNodesMax) {
+    if (schedule::FamilyOf(collective) == schedule::Family::kCommon && GoesBothWays(collective) &&
+        n <= schedule::kExchangeNodesMax) {
       // Trees of clusters that look like chains have too many rounds.
       if (const auto index = ByCost("hierarchical", purpose, first_node_); index.ok()) add(*index);
     }
@@ -193,8 +222,14 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
                                                    ", limit=", schedule::kNeighboursMax, ")"));
   };
   if (!IsByCost(algorithm)) {
-    ASSIGN_OR_RETURN(const uint32_t index, ByPosition(algorithm));
+    ASSIGN_OR_RETURN(const uint32_t index, ByPosition(algorithm, collective));
+    const bool is_cycle = structures_[index].kind == schedule::PlanKind::kCirculant;
     if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
+    if (is_cycle && Scans(collective) && !ranks_in_order_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "algorithm ", AbslView(algorithm), ": cannot carry it, since ranks' order is not the nodes' (collective=",
+          AbslView(schedule::CollectiveName(collective)), ")"));
+    }
     RETURN_IF_ERROR(check(index));
     return std::vector<uint32_t>{index};
   }

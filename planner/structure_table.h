@@ -28,6 +28,10 @@ namespace copse::planner {
 // - bcast: one-to-many trees from the team's first node; reduce: many-to-one trees to it;
 // - barrier and allreduce: trees that are good in both directions, from the first node and from the node that is
 //   nearest to all, since these calls have no root; and an exchange between the parts of the cluster;
+// - gather and scatter: trees as of a reduce and a bcast of one block; allgather and reduce_scatter: trees that are
+// good in
+//   both directions, and cycles in the topology's order; scans: cycles in the order of ranks, or else trees; alltoall:
+//   a cycle in which all are neighbours;
 // - messages that are cut into segments: trees made for the whole message (size_class.h says which), trees made for one
 // segment, and trees of few
 //   children (chain, pipeline-K).
@@ -37,7 +41,10 @@ class StructureTable {
  public:
   // `first_node`: where rank 0 lives. `fanouts`: as PlannerOptions (planner.h). `all`: candidates are all trees by cost
   // that there are, for people to compare; else MGO's and `best`, which has looked at the others.
-  StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all = false);
+  // `ranks_in_order`: each node's ranks follow one another, and the nodes' numbers follow them; else no cycle carries a
+  // scan.
+  StructureTable(const TeamCosts* costs, uint32_t first_node, std::vector<uint32_t> fanouts, bool all = false,
+                 bool ranks_in_order = true);
 
   // Indices of what is worth comparing for calls of the class; trees that are equal once, under the first name.
   // Above kThoroughNodesMax nodes trees by cost are made for one direction and message only, and serve all.
@@ -61,7 +68,7 @@ class StructureTable {
   // Makes `message_costs_` and `centre_` those of the purpose.
   absl::Status Prepare(const Purpose& purpose);
   std::vector<uint32_t> RootsFor(const Purpose& purpose) const;
-  absl::StatusOr<uint32_t> ByPosition(std::string_view algorithm);
+  absl::StatusOr<uint32_t> ByPosition(std::string_view algorithm, schedule::Collective collective);
   absl::StatusOr<uint32_t> ByCost(std::string_view algorithm, const Purpose& purpose, uint32_t root);
   // Index of the first structure that is the same tree.
   uint32_t FirstLike(uint32_t index);
@@ -70,6 +77,7 @@ class StructureTable {
   uint32_t first_node_;
   std::vector<uint32_t> fanouts_;
   bool all_;
+  bool ranks_in_order_;
   NodeOrder order_;
   std::vector<Structure> structures_;
   std::vector<std::optional<Purpose>> purposes_;  // of each structure

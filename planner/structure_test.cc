@@ -48,6 +48,32 @@ TEST(BuildStructureTest, KnowsEveryAlgorithmByName) {
   }
 }
 
+TEST(BuildStructureTest, CyclesCarryWhatTheyAreFor) {
+  const auto carried = [](const std::string& name) {
+    std::vector<std::string> names;
+    const auto structure = BuildStructure(name, {3, 1, 0, 2, 4});
+    EXPECT_TRUE(structure.ok()) << structure.status();
+    EXPECT_EQ(structure->kind, schedule::PlanKind::kCirculant);
+    for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+      const auto collective = static_cast<Collective>(c);
+      if (schedule::PlanCollective(collective) == collective && CanCarry(*structure, collective)) {
+        names.emplace_back(schedule::CollectiveName(collective));
+      }
+    }
+    return names;
+  };
+  EXPECT_THAT(carried("ring"), ElementsAre("allgather", "reduce_scatter", "scan", "exscan"));
+  EXPECT_THAT(carried("bruck"), ElementsAre("allgather"));
+  EXPECT_THAT(carried("doubling"), ElementsAre("scan", "exscan"));
+  EXPECT_THAT(carried("pairwise"), ElementsAre("alltoall"));
+  const auto ring = BuildStructure("ring", {3, 1, 0, 2});
+  EXPECT_EQ(ring->root_node, 3u);
+  EXPECT_EQ(MostNeighbours(*ring), 2u);
+  EXPECT_THAT(EdgesOf(*ring), ElementsAre(Pair(0, 1), Pair(0, 2), Pair(1, 3), Pair(2, 3)));
+  EXPECT_EQ(MostNeighbours(*BuildStructure("pairwise", Identity(5))), 8u);
+  EXPECT_FALSE(BuildStructure("ring", {0, 0}).ok());
+}
+
 TEST(BuildByCostTest, HierarchicalIsAnExchangeForWhatHasNoRoot) {
   const CostTree tree = {.parent = {6, 7, 6, 7, 6, topology::kNoParent, 5, 5},
                          .latency_ns = std::vector<int64_t>(8, 100'000),

@@ -77,7 +77,7 @@ std::vector<CallArguments> EveryCall(uint32_t ranks, const std::vector<uint64_t>
 CallArguments RandomCall(uint32_t ranks, uint64_t seed) {
   Prng prng(seed);
   CallArguments call;
-  call.collective = static_cast<Collective>(prng.Below(schedule::kCollectiveCount));
+  call.collective = static_cast<Collective>(prng.Below(schedule::kCommonCollectiveCount));
   call.type = static_cast<emu::AluType>(prng.Below(emu::kAluTypeCount));
   do {
     call.op = static_cast<emu::AluOp>(prng.Below(emu::kAluOpCount));

@@ -44,7 +44,7 @@ class FlatPlanMaker : public coordinator::PlanMaker {
       if (!options.collective || *options.collective == collective)
         planner_options.forced[collective] = options.algorithm;
     }
-    return planner::Planner(&topology, {}, planner_options).MakePlans(layout.shape, names);
+    return planner::Planner(&topology, {}, planner_options).MakePlans(layout.shape, names, layout.identity.family);
   }
   absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&) override {
     return absl::UnimplementedError("not in the simulator");

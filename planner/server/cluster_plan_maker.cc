@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/candidates.h"
 #include "planner/cost_model.h"
 #include "planner/schedule/plan.h"
 #include "planner/size_class.h"
@@ -40,8 +41,8 @@ std::vector<std::string> NodesOf(const std::vector<PathStep>& path, const std::v
 
 // Who the members are, where their ranks live, and what was asked for.
 std::string KeyOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options) {
-  std::string key =
-      absl::StrCat(options.algorithm, "|", options.collective.has_value() ? static_cast<int>(*options.collective) : -1);
+  std::string key = absl::StrCat(AbslView(schedule::FamilyName(layout.identity.family)), "|", options.algorithm, "|",
+                                 options.collective.has_value() ? static_cast<int>(*options.collective) : -1);
   for (const schedule::TeamNode& node : layout.nodes) absl::StrAppend(&key, "|", node.name);
   for (const NodeIndex node : layout.shape.node_of_rank) absl::StrAppend(&key, ",", node.value());
   return key;
@@ -236,8 +237,7 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
   PlannerOptions planner_options;
   planner_options.rules = model_.rules;
   if (!options.algorithm.empty()) {
-    for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
-      const auto collective = static_cast<schedule::Collective>(c);
+    for (const schedule::Collective collective : schedule::CollectivesOf(layout.identity.family)) {
       if (options.collective && *options.collective != collective) continue;
       // Asked for all collectives, an algorithm is used for those that it can carry; all carry barriers.
       const absl::Status carries = CheckAlgorithm(options.algorithm, collective);
@@ -246,17 +246,16 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
       planner_options.forced[collective] = options.algorithm;
     }
   }
-  ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans,
-                   Planner(&*topology, topology->costs(), planner_options).MakePlans(layout.shape, names));
+  ASSIGN_OR_RETURN(
+      std::vector<schedule::Plan> plans,
+      Planner(&*topology, topology->costs(), planner_options).MakePlans(layout.shape, names, layout.identity.family));
   if (!AnyDrains(names, model_.draining)) return plans;
   // What they are predicted to take is not weighted.
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared plain, TopologyWith(names));
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *plain, plain->costs()));
-  const PriceOptions price_options = {.critical_path = false, .post_ns = {}};
   for (schedule::Plan& plan : plans) {
-    const schedule::CallArguments arguments = TypicalCall(plan);
-    ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, arguments, price_options));
-    plan.predicted_us = static_cast<double>(prediction.total_ns) / 1000;
+    ASSIGN_OR_RETURN(const int64_t total_ns, PredictedNs(plan, layout.shape, costs, TypicalCall(plan)));
+    plan.predicted_us = static_cast<double>(total_ns) / 1000;
   }
   return plans;
 }
@@ -267,18 +266,15 @@ absl::StatusOr<double> ClusterPlanMaker::GainOfReplanning(const schedule::TeamLa
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, WeightedTopologyWith(names));
   ASSIGN_OR_RETURN(const std::vector<schedule::Plan> fresh, MakePlans(layout, {}));
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
-  const PriceOptions options = {.critical_path = false, .post_ns = {}};
   double gain = 1;
   for (const schedule::Plan& old : plans) {
     const schedule::CallArguments arguments = TypicalCall(old);
-    ASSIGN_OR_RETURN(const Prediction before, Price(old, layout.shape, costs, arguments, options));
+    ASSIGN_OR_RETURN(const int64_t before, PredictedNs(old, layout.shape, costs, arguments));
     for (const schedule::Plan& plan : fresh) {
       if (plan.collective != old.collective) continue;
       if (arguments.bytes() < plan.bytes_min || plan.bytes_max < arguments.bytes()) continue;
-      ASSIGN_OR_RETURN(const Prediction after, Price(plan, layout.shape, costs, arguments, options));
-      if (after.total_ns > 0) {
-        gain = std::max(gain, static_cast<double>(before.total_ns) / static_cast<double>(after.total_ns));
-      }
+      ASSIGN_OR_RETURN(const int64_t after, PredictedNs(plan, layout.shape, costs, arguments));
+      if (after > 0) gain = std::max(gain, static_cast<double>(before) / static_cast<double>(after));
     }
   }
   return gain;
@@ -308,6 +304,8 @@ absl::StatusOr<std::vector<std::string>> ClusterPlanMaker::CriticalPath(const sc
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
+  // By formula there is none.
+  if (schedule::IsCompanion(layout.identity)) return std::vector<std::string>();
   ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, TypicalCall(plan)));
   return NodesOf(prediction.critical_path, names);
 }

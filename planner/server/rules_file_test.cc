@@ -86,8 +86,10 @@ TEST(RulesSchemaTest, SaysWhatTheParserTakes) {
   const nlohmann::json& rule = schema["properties"]["rules"]["items"];
   EXPECT_FALSE(rule["additionalProperties"].get<bool>());
   std::set<std::string> collectives;
-  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
-    collectives.insert(std::string(schedule::CollectiveName(static_cast<schedule::Collective>(c))));
+  for (int f = 0; f < schedule::kFamilyCount; ++f) {
+    for (const schedule::Collective c : schedule::CollectivesOf(static_cast<schedule::Family>(f))) {
+      collectives.insert(std::string(schedule::CollectiveName(c)));
+    }
   }
   EXPECT_EQ(rule["properties"]["collective"]["enum"].get<std::set<std::string>>(), collectives);
   // Its limits are accepted, one beyond is not, and it has all keys.
