@@ -19,7 +19,7 @@ Json ToJson(const v1::TeamRow& team) {
   }
   return {{"id", team.id()},       {"name", team.name()},           {"size", team.size()},   {"epoch", team.epoch()},
           {"state", team.state()}, {"members", std::move(members)}, {"calls", team.calls()}, {"uid", team.uid()},
-          {"job", team.job()},     {"parent", team.parent()},       {"why", team.why()}};
+          {"job", team.job()},     {"parent", team.parent()},       {"why", team.why()},     {"family", team.family()}};
 }
 
 // Nodes in order of their first rank, with their ranks ascending.
@@ -45,10 +45,15 @@ std::string NodeList(const v1::TeamRow& team) {
   return names.empty() ? "-" : CompressHostlist(names);
 }
 
+// Plans of a team for further collectives. A planner of before knows none.
+bool IsCompanion(const v1::TeamRow& team) { return !team.family().empty() && team.family() != "common"; }
+
 std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }
 
-absl::Status List(const Arguments&, VerbContext& context) {
-  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, context.client->ListTeams({}));
+absl::Status List(const Arguments& arguments, VerbContext& context) {
+  v1::ListTeamsRequest request;
+  request.set_all(arguments.Has("all"));
+  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply, context.client->ListTeams(request));
   context.out = RenderTeams(reply, context.style);
   return absl::OkStatus();
 }
@@ -99,6 +104,8 @@ std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
   std::vector<Table::Column> columns = {{"ID", kRight},  {"NAME"},          {"SIZE", kRight},
                                         {"STATE"},       {"EPOCH", kRight}, {"CALLS", kRight},
                                         {"UID", kRight}, {"JOB"},           {"NODES"}};
+  const bool any_companion = std::any_of(reply.teams().begin(), reply.teams().end(), IsCompanion);
+  if (any_companion) columns.push_back({"FAMILY"});
   if (any_why) columns.push_back({"WHY"});
   Table table(std::move(columns));
   for (const v1::TeamRow& team : reply.teams()) {
@@ -111,6 +118,7 @@ std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
                                       absl::StrCat(team.uid()),
                                       team.job().empty() ? "-" : team.job(),
                                       NodeList(team)};
+    if (any_companion) cells.push_back(IsCompanion(team) ? team.family() : "-");
     if (any_why) cells.push_back(team.why());
     table.AddRow(std::move(cells));
   }
@@ -125,6 +133,7 @@ std::string RenderTeam(const v1::TeamRow& team, const Style& style) {
       {"epoch", IdOrDash(team.epoch())},   {"calls in flight", absl::StrCat(team.calls())},
       {"uid", absl::StrCat(team.uid())},   {"job", team.job()},
       {"parent", IdOrDash(team.parent())}};
+  if (IsCompanion(team)) details.emplace_back("family", team.family());
   if (!team.why().empty()) details.emplace_back("why", team.why());
   Table members({{"NODE"}, {"RANKS"}});
   for (const NodeMembers& node : ByNode(team)) members.AddRow({node.node, FormatRanges(node.ranks)});
@@ -133,7 +142,11 @@ std::string RenderTeam(const v1::TeamRow& team, const Style& style) {
 
 std::vector<Verb> TeamVerbs() {
   const Parameter team = {.name = "team", .help = "the team's id, or its name if no other team has it"};
-  return {{.family = "team", .name = "list", .help = "all teams", .run = List},
+  return {{.family = "team",
+           .name = "list",
+           .help = "all teams",
+           .options = {{"all", "", "their companions, too: plans for gather, alltoall and others, made on demand"}},
+           .run = List},
           {.family = "team", .name = "show", .help = "one team and its members", .positionals = {team}, .run = Show},
           {.family = "team",
            .name = "replan",
@@ -144,8 +157,8 @@ std::vector<Verb> TeamVerbs() {
                         "recursive-doubling, hierarchical, "
                         "or another name of docs/reference/planning.md; without it the planner chooses"},
                        {"collective", "NAME",
-                        "only this collective's plans take the algorithm: barrier, bcast, reduce or "
-                        "allreduce"}},
+                        "only this collective's plans take the algorithm: barrier, bcast, reduce, allreduce, "
+                        "or another that the team has called"}},
            .timeout_s = 30,
            .run = Replan},
           {.family = "team",

@@ -291,6 +291,14 @@ TEST_F(CompanionTest, EpochSwitchesAreItsOwn) {
   EXPECT_EQ(replanned.code(), absl::StatusCode::kAborted);
   EXPECT_EQ(State(companion.layout.id), "ready");
   EXPECT_EQ(coordinator->Team(team.layout.id)->epoch, EpochId{1});
+  sink.sent.clear();
+  // By its team and a collective of its family.
+  const PlanOptions gathers{.collective = schedule::Collective::kGather};
+  coordinator->ReplanTeam(team.layout.id, gathers, [](const absl::Status&) {});
+  EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.id, companion.layout.id);
+  const PlanOptions scans{.collective = schedule::Collective::kScan};
+  coordinator->ReplanTeam(team.layout.id, scans, [&](const absl::Status& status) { replanned = status; });
+  EXPECT_EQ(replanned.message(), "team 1: has not called scan yet, or another of the family spread");
 }
 
 }  // namespace

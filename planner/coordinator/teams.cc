@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/string_view.h"
 #include "base/units.h"
 #include "planner/coordinator/coordinator_impl.h"
 #include "planner/coordinator/failure_of.h"
@@ -337,6 +338,18 @@ void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& mes
 
 void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
                                    absl::Duration patience) {
+  const schedule::Family family =
+      options.collective.has_value() ? schedule::FamilyOf(*options.collective) : schedule::Family::kCommon;
+  const Team* team = TeamOf(id);
+  if (team != nullptr && family != schedule::Family::kCommon && family != team->record.layout.identity.family) {
+    const auto companion = companions_.find({id, family});
+    if (companion == companions_.end() || companion->second.id == TeamId{0}) {
+      return done(absl::FailedPreconditionError(absl::StrCat(
+          "team ", id.value(), ": has not called ", AbslView(schedule::CollectiveName(*options.collective)),
+          " yet, or another of the family ", AbslView(schedule::FamilyName(family)))));
+    }
+    id = companion->second.id;
+  }
   ReplanUntil(id, options, std::move(done), clock_->Now() + patience);
 }
 

@@ -80,11 +80,16 @@ void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::T
   row->set_job(rpc::ToUtf8(layout.identity.job));
   row->set_parent(layout.parent.value());
   row->set_why(rpc::ToUtf8(info.why));
+  row->set_family(std::string(schedule::FamilyName(layout.identity.family)));
+}
+
+TeamId ShownTeam(const schedule::TeamLayout& layout) {
+  return schedule::IsCompanion(layout.identity) ? layout.parent : layout.id;
 }
 
 void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row) {
   row->set_id(info.plan.id.value());
-  row->set_team(info.layout.id.value());
+  row->set_team(ShownTeam(info.layout).value());
   row->set_collective(std::string(schedule::CollectiveName(info.plan.collective)));
   row->set_bytes_min(info.plan.bytes_min);
   row->set_bytes_max(info.plan.bytes_max);
@@ -101,7 +106,7 @@ void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row) {
 
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,
                     v1::CollectiveRow* row) {
-  row->set_team(info.team.value());
+  row->set_team(layout == nullptr ? info.team.value() : ShownTeam(*layout).value());
   row->set_sequence(info.sequence.value());
   row->set_collective(std::string(schedule::CollectiveName(info.arguments.collective)));
   row->set_arguments(schedule::DescribeArguments(info.arguments));

@@ -22,6 +22,8 @@ void FillLatency(const schedule::LatencyStatus& latency, v1::LatencyRow* row);
 // All but the node's name and incarnation.
 void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply);
 void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::TeamRow* row);
+// The team under which administrators see it: of a companion its team.
+TeamId ShownTeam(const schedule::TeamLayout& layout);
 // Without the critical path, which costs a prediction.
 void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row);
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,

@@ -33,6 +33,9 @@ constexpr absl::Duration kProbeTimeMax = absl::Minutes(60);
 // Nodes of a team up to which `plan list` has critical paths; `plan show` always has.
 constexpr uint32_t kListedPathNodesMax = 16;
 
+// Is it the team, or a companion of it?
+bool IsOf(const schedule::TeamLayout& layout, TeamId team) { return layout.id == team || ShownTeam(layout) == team; }
+
 absl::Duration TimeoutOf(double seconds) {
   if (!(seconds > 0)) return kStatusTimeout;
   return std::min(absl::Seconds(seconds), kStatusTimeoutMax);
@@ -153,17 +156,30 @@ grpc::ServerUnaryReactor* AdminService::DrainNode(grpc::CallbackServerContext* c
   });
 }
 
-grpc::ServerUnaryReactor* AdminService::ListTeams(grpc::CallbackServerContext* context, const v1::ListTeamsRequest*,
-                                                  v1::ListTeamsReply* reply) {
-  return Serve(context, "ListTeams", [this, reply](const Done& done) {
-    coordinator_->QueryStatus({}, kStatusTimeout, [this, reply, done](const coordinator::StatusAnswer& answer) {
-      std::map<TeamId, uint32_t> calls;
-      for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) ++calls[call.team];
-      for (const coordinator::TeamInfo& info : coordinator_->Teams())
-        FillTeam(info, calls[info.layout.id], reply->add_teams());
+grpc::ServerUnaryReactor* AdminService::ListTeams(grpc::CallbackServerContext* context,
+                                                  const v1::ListTeamsRequest* request, v1::ListTeamsReply* reply) {
+  return Serve(context, "ListTeams", [this, request, reply](const Done& done) {
+    const bool all = request->all();
+    coordinator_->QueryStatus({}, kStatusTimeout, [this, all, reply, done](const coordinator::StatusAnswer& answer) {
+      const std::map<TeamId, uint32_t> calls = CountCalls(answer);
+      for (const coordinator::TeamInfo& info : coordinator_->Teams()) {
+        if (!all && schedule::IsCompanion(info.layout.identity)) continue;
+        const auto count = calls.find(info.layout.id);
+        FillTeam(info, count == calls.end() ? 0 : count->second, reply->add_teams());
+      }
       done(absl::OkStatus());
     });
   });
+}
+
+std::map<TeamId, uint32_t> AdminService::CountCalls(const coordinator::StatusAnswer& answer) const {
+  std::map<TeamId, uint32_t> calls;
+  for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
+    ++calls[call.team];
+    const auto team = coordinator_->Team(call.team);
+    if (team.ok() && schedule::IsCompanion(team->layout.identity)) ++calls[team->layout.parent];
+  }
+  return calls;
 }
 
 grpc::ServerUnaryReactor* AdminService::ShowTeam(grpc::CallbackServerContext* context,
@@ -174,9 +190,7 @@ grpc::ServerUnaryReactor* AdminService::ShowTeam(grpc::CallbackServerContext* co
     coordinator_->QueryStatus({}, kStatusTimeout, [this, id, reply, done](const coordinator::StatusAnswer& answer) {
       const auto info = coordinator_->Team(id);
       if (!info.ok()) return done(info.status());
-      uint32_t calls = 0;
-      for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) calls += call.team == id;
-      FillTeam(*info, calls, reply->mutable_team());
+      FillTeam(*info, CountCalls(answer)[id], reply->mutable_team());
       done(absl::OkStatus());
     });
   });
@@ -216,7 +230,7 @@ grpc::ServerUnaryReactor* AdminService::ListPlans(grpc::CallbackServerContext* c
       if (const auto info = coordinator_->Team(TeamId(request->team())); !info.ok()) return done(info.status());
     }
     for (const coordinator::PlanInfo& info : coordinator_->Plans()) {
-      if (request->team() != 0 && info.layout.id.value() != request->team()) continue;
+      if (request->team() != 0 && !IsOf(info.layout, TeamId(request->team()))) continue;
       v1::PlanRow* row = reply->add_plans();
       FillPlan(info, row);
       // A critical path costs a prediction: for a list, only where that is quick.
@@ -443,16 +457,19 @@ grpc::ServerUnaryReactor* AdminService::ListCollectives(grpc::CallbackServerCont
                                                         const v1::ListCollectivesRequest* request,
                                                         v1::ListCollectivesReply* reply) {
   return Serve(context, "ListCollectives", [this, request, reply](const Done& done) {
-    coordinator_->QueryStatus({}, TimeoutOf(request->timeout_s()),
-                              [this, request, reply, done](const coordinator::StatusAnswer& answer) {
-                                for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
-                                  if (request->team() != 0 && call.team.value() != request->team()) continue;
-                                  const auto team = coordinator_->Team(call.team);
-                                  FillCollective(call, team.ok() ? &team->layout : nullptr, reply->add_collectives());
-                                }
-                                for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
-                                done(absl::OkStatus());
-                              });
+    coordinator_->QueryStatus(
+        {}, TimeoutOf(request->timeout_s()), [this, request, reply, done](const coordinator::StatusAnswer& answer) {
+          for (const coordinator::CollectiveInfo& call : coordinator_->MergeCalls(answer)) {
+            const auto team = coordinator_->Team(call.team);
+            const TeamId wanted(request->team());
+            if (wanted != TeamId(0) && call.team != wanted && !(team.ok() && IsOf(team->layout, wanted))) {
+              continue;
+            }
+            FillCollective(call, team.ok() ? &team->layout : nullptr, reply->add_collectives());
+          }
+          for (const std::string& node : answer.silent) reply->add_silent(rpc::ToUtf8(node));
+          done(absl::OkStatus());
+        });
   });
 }
 

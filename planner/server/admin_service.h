@@ -85,6 +85,8 @@ class AdminService final : public v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, const char* method,
                                   std::function<void(Done)> work);
 
+  // In flight, of each team; those of companions count for their teams, too.
+  std::map<TeamId, uint32_t> CountCalls(const coordinator::StatusAnswer& answer) const;
   // What a probe is to do. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE, FAILED_PRECONDITION.
   absl::StatusOr<ProbeOptions> ReadProbe(const v1::ProbeTopologyRequest& request) const;
   // Of the topology in force; 0: none ever was.
