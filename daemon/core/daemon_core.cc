@@ -31,6 +31,7 @@ DaemonCore::Impl::Impl(const Clock* clock, emu::Transport* transport, PlannerLin
       neighbours_(&connections_),
       meters_(this),
       clients_(&engine_, options_.clients_max),
+      companions_(this, options_.formation_timeout),
       last_progress_(clock->Now()) {}
 
 bool DaemonCore::Impl::Progress() {
@@ -63,7 +64,8 @@ void DaemonCore::Impl::StartDrain(const std::string& why) {
 }
 
 bool DaemonCore::Impl::Idle() const {
-  return std::none_of(teams_.begin(), teams_.end(), [](const auto& entry) { return entry.second->HasCallInFlight(); });
+  return !companions_.HasCallWaiting() &&
+         std::none_of(teams_.begin(), teams_.end(), [](const auto& entry) { return entry.second->HasCallInFlight(); });
 }
 
 schedule::DaemonStatus DaemonCore::Impl::Status(bool latencies) const {
@@ -72,9 +74,13 @@ schedule::DaemonStatus DaemonCore::Impl::Status(bool latencies) const {
   status.incarnation = options_.node.incarnation;
   status.state = draining_ ? "draining" : "ready";
   status.clients = static_cast<uint32_t>(clients_.size());
-  status.teams = static_cast<uint32_t>(teams_.size());
-  for (const auto& [id, team] : teams_) team->AppendStatus(&status);
-  status.ranks = static_cast<uint32_t>(status.progress.size());
+  for (const auto& [id, team] : teams_) {
+    const size_t before = status.progress.size();
+    team->AppendStatus(&status);
+    if (schedule::IsCompanion(team->layout().identity)) continue;  // its ranks are its team's
+    ++status.teams;
+    status.ranks += static_cast<uint32_t>(status.progress.size() - before);
+  }
   AppendCounters(engine_.stats(), &status.counters);
   status.counters["daemon.neighbours"] = neighbours_.size();
   status.counters["daemon.heartbeats.sent"] = heartbeats_sent_;
@@ -96,6 +102,13 @@ void DaemonCore::Impl::SetTimeouts(absl::Duration heartbeat, absl::Duration node
 
 void DaemonCore::Impl::OnTeamBroken(TeamId team, const FailureReport& why) {
   SendToPlanner(schedule::TeamBroken{.team = team, .why = why});
+  const schedule::TeamLayout& layout = FindTeam(team)->layout();
+  if (schedule::IsCompanion(layout.identity)) {
+    if (Team* of = FindTeam(layout.parent)) of->Break(why);
+    return;
+  }
+  companions_.FailWaiting(team, why);
+  for (const TeamId id : companions_.Of(team)) FindTeam(id)->Break(why);
 }
 
 void DaemonCore::Impl::SendToPlanner(const schedule::FromDaemon& message) {
@@ -122,8 +135,13 @@ void DaemonCore::Impl::Tick(absl::Time now) {
   WeighSilence(now);
   neighbours_.DropUnused(now);
   connections_.Tick();
+  companions_.Tick(now);
   for (const auto& [id, team] : teams_) {
-    team->ProbeStalled(options_.stall_probe);
+    if (team->ProbeStalled(options_.stall_probe)) {
+      const schedule::TeamLayout& layout = team->layout();
+      const Team* of = schedule::IsCompanion(layout.identity) ? FindTeam(layout.parent) : team.get();
+      if (of != nullptr) CompareCalls(*of);
+    }
     if (team->AskForDecision(options_.decision_ask)) {
       SendToPlanner(schedule::EpochQuery{.team = id, .epoch = team->prepared_epoch()});
     }

@@ -33,7 +33,9 @@ struct CoreOptions {
   schedule::NodeAnnouncement node;
   absl::Duration heartbeat = absl::Milliseconds(500);
   absl::Duration node_timeout = absl::Seconds(10);
-  absl::Duration stall_probe = absl::Seconds(1);   // a call older than this compares arguments with its neighbours
+  absl::Duration stall_probe = absl::Seconds(1);  // a call older than this compares arguments with its neighbours
+  absl::Duration formation_timeout =
+      absl::Seconds(30);                           // calls that need the planner wait so long for one that is away
   absl::Duration decision_ask = absl::Seconds(2);  // a prepared epoch older than this asks planner and neighbours
   uint32_t clients_max = 1024;
   uint32_t teams_max = 1024;

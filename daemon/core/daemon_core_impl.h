@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/core/call_history.h"
 #include "daemon/core/client_table.h"
+#include "daemon/core/companions.h"
 #include "daemon/core/connections.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/neighbours.h"
@@ -22,14 +24,14 @@
 
 namespace copse::daemon {
 
-class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMeterHost {
+class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMeterHost, public CompanionHost {
  public:
   Impl(const Clock* clock, emu::Transport* transport, PlannerLink* planner, CoreOptions options);
 
   // --- Planner ---
 
   void OnPlannerUp();
-  void OnPlannerDown() { planner_up_ = registered_ = false; }
+  void OnPlannerDown();
   void OnPlannerMessage(const schedule::ToDaemon& message);
   bool registered() const { return registered_; }
   const schedule::FailureReport& refusal() const { return refusal_; }
@@ -75,6 +77,13 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   void ReleaseNeighbour(Incarnation peer) override { neighbours_.Release(peer, clock_->Now()); }
   void OnTeamBroken(TeamId team, const schedule::FailureReport& why) override;
 
+  // --- CompanionHost ---
+
+  Team* FindTeam(TeamId id) override;
+  Planner planner() const override;
+  uint64_t SendJoin(schedule::JoinTeam join) override;
+  void RefusePost(ClientId client, uint64_t value, const schedule::FailureReport& why) override;
+
   // --- PairMeterHost ---
 
   absl::Status ConnectForMeasuring(const schedule::TeamNode& peer) override;
@@ -95,6 +104,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
 
   void On(const schedule::Registered& m);
   void On(const schedule::Prepare& m);
+  Team* AddTeam(const schedule::Prepare& m);  // null: refused, and said so
+  void Refuse(const schedule::Prepare& m, schedule::FailureReport why);
 
   // Our place in a new team, or why we cannot be in it. NOT_FOUND: a member of it is gone.
   absl::StatusOr<NodeIndex> CheckLayout(const schedule::Prepare& m) const;
@@ -110,9 +121,18 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   // --- Parts ---
 
   void SendToPlanner(const schedule::FromDaemon& message);
-  void SendJoin(uint64_t request, const Join& join);
-  Team* FindTeam(TeamId id);
+  void SendJoinOf(uint64_t request, const Join& join);
+  // Of the member, on the team or a companion of it.
+  bool HasCallInFlight(const Team& team, Rank rank);
   void Leave(Team* team, Rank rank);
+
+  // --- Calls of different families that wait for each other ---
+
+  // The rank makes its next call. Breaks the team if another rank here makes one of another family instead.
+  void NoteCall(Team* team, Rank rank, const schedule::CallArguments& arguments);
+  void CompareCalls(const Team& team);  // with its neighbours
+  void OnCalls(Incarnation from, const CallsMessage& m);
+  void OnCallsDiffer(const CallsDifferMessage& m);
 
   // A team may break before its Commit has come: by a neighbour that had it earlier, or by the planner.
   void FailBrokenFormations();
@@ -137,7 +157,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   PairMeters meters_;         // ends before the connections that it lets go
   absl::Duration turn_cost_;  // of the engine's last turn, while anything is measured
   ClientTable clients_;
-  std::map<TeamId, std::unique_ptr<Team>> teams_;
+  std::map<TeamId, std::unique_ptr<Team>> teams_;  // companions among them
+  Companions companions_;
+  std::map<TeamId, CallHistory> histories_;                           // of teams that are no companions
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // whose joins a team answers
   std::map<uint64_t, Join> joins_;                                    // by our request number
   uint64_t next_join_ = 1;
@@ -145,6 +167,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   bool planner_up_ = false;
   bool registered_ = false;
   bool weighs_silence_ = false;                // the planner does
+  bool forms_companions_ = false;              // likewise
   std::map<Incarnation, absl::Time> accused_;  // silent neighbours whose verdict is waited for, and since when
   schedule::FailureReport refusal_;
   bool draining_ = false;

@@ -3,8 +3,10 @@
 // What clients ask: to join teams and leave them, to take part in calls; and what it means when one is gone.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -35,7 +37,7 @@ void DaemonCore::Impl::Detach(ClientId id, bool died, const std::string& how) {
     Team* team = FindTeam(membership.team);
     if (team == nullptr) continue;
     // A member that goes while calls of it run has not taken leave, whatever it says.
-    if (died || team->HasCallInFlight(membership.rank)) {
+    if (died || HasCallInFlight(*team, membership.rank)) {
       team->Break({Failure::kMemberLost,
                    absl::StrCat("rank ", membership.rank.value(), " on node ", options_.node.name, " lost: ", how)});
     }
@@ -76,7 +78,7 @@ void DaemonCore::Impl::CreateTeam(ClientId id, const TeamRequest& request) {
     }
     join.parent = parent->team;
   }
-  if (registered_) SendJoin(next_join_, join);
+  if (registered_) SendJoinOf(next_join_, join);
   joins_.emplace(next_join_++, std::move(join));
 }
 
@@ -99,7 +101,7 @@ void DaemonCore::Impl::DestroyTeam(ClientId id, uint64_t request, uint32_t handl
   }
   Team* team = FindTeam(membership->team);
   CHECK(team != nullptr);
-  if (!team->broken() && team->HasCallInFlight(membership->rank)) {
+  if (!team->broken() && HasCallInFlight(*team, membership->rank)) {
     return client->sink->OnTeamDestroyed(
         request, {Failure::kInvalidArgument, absl::StrCat("destroy: team ", DescribeTeam(team->layout().identity),
                                                           " has calls in flight at rank ", membership->rank.value())});
@@ -128,7 +130,16 @@ void DaemonCore::Impl::Post(ClientId id, const CallPost& post) {
     if (options_.instruments != nullptr) options_.instruments->PostRefused();
     return Tell(id, {.value = post.value, .failure = std::move(bad)});
   }
-  team->Post(membership->rank, post, options_.pending_calls_max);
+  const schedule::Family family = schedule::FamilyOf(post.arguments.collective);
+  const bool has_room = family == schedule::Family::kCommon
+                            ? team->HasRoom(membership->rank, options_.pending_calls_max)
+                            : companions_.HasRoom(*team, family, membership->rank, options_.pending_calls_max);
+  if (!team->broken() && has_room) NoteCall(team, membership->rank, post.arguments);
+  if (family == schedule::Family::kCommon || team->broken()) {
+    team->Post(membership->rank, post, options_.pending_calls_max);
+  } else {
+    companions_.Post(team, membership->rank, post, options_.pending_calls_max);
+  }
   PumpTeams();
 }
 
@@ -150,9 +161,36 @@ uint32_t DaemonCore::Impl::PostRoom(ClientId id) const {
   return client->hello.eq_entries - std::min(client->hello.eq_entries, client->outstanding);
 }
 
+void DaemonCore::Impl::RefusePost(ClientId client, uint64_t value, const FailureReport& why) {
+  if (options_.instruments != nullptr) options_.instruments->PostRefused();
+  Tell(client, {.value = value, .failure = why});
+}
+
+void DaemonCore::Impl::NoteCall(Team* team, Rank rank, const schedule::CallArguments& arguments) {
+  CallHistory& history = histories_[team->id()];
+  const std::optional<CallHistory::Call> other = history.Note(rank, arguments);
+  // Within a family the call itself finds out.
+  if (!other || schedule::FamilyOf(other->arguments.collective) == schedule::FamilyOf(arguments.collective)) return;
+  const std::string& node = options_.node.name;
+  team->BreakMismatch(CallSeq(history.noted()), other->rank, node, other->arguments, rank, node, arguments);
+}
+
+bool DaemonCore::Impl::HasCallInFlight(const Team& team, Rank rank) {
+  if (team.HasCallInFlight(rank) || companions_.HasCallWaiting(team.id(), rank)) return true;
+  const std::vector<TeamId> companions = companions_.Of(team.id());
+  return std::any_of(companions.begin(), companions.end(),
+                     [&](TeamId id) { return FindTeam(id)->HasCallInFlight(rank); });
+}
+
 void DaemonCore::Impl::Leave(Team* team, Rank rank) {
+  companions_.MemberLeft(team->id(), rank);
+  for (const TeamId id : companions_.Of(team->id())) FindTeam(id)->Leave(rank);
   if (!team->Leave(rank)) return;
+  // The planner takes it for all companions, too.
   SendToPlanner(schedule::LeaveTeam{.team = team->id()});
+  for (const TeamId id : companions_.Of(team->id())) teams_.erase(id);
+  companions_.Forget(team->id());
+  histories_.erase(team->id());
   teams_.erase(team->id());
 }
 

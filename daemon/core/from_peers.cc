@@ -85,6 +85,14 @@ bool DaemonCore::Impl::HandlePeers() {
       meters_.OnMessage(from, *meter, turn_cost_);
       continue;
     }
+    if (const auto* calls = std::get_if<CallsMessage>(&message)) {
+      OnCalls(from, *calls);
+      continue;
+    }
+    if (const auto* differ = std::get_if<CallsDifferMessage>(&message)) {
+      if (const Team* team = FindTeam(differ->team); team != nullptr && team->HasEdgeTo(from)) OnCallsDiffer(*differ);
+      continue;
+    }
     const TeamId id = std::visit(TeamOf{}, message);
     if (Team* team = FindTeam(id)) team->OnPeerMessage(from, message);
   }
@@ -100,6 +108,32 @@ bool DaemonCore::Impl::HandlePeers() {
   }
   FailBrokenFormations();
   return !down.empty() || !messages.empty();
+}
+
+void DaemonCore::Impl::CompareCalls(const Team& team) {
+  const auto it = histories_.find(team.id());
+  if (it == histories_.end() || team.broken()) return;
+  CallHistory::Summary summary = it->second.Summarize();
+  const CallsMessage message{team.id(), summary.first, std::move(summary.hashes)};
+  for (const Incarnation neighbour : team.Neighbours()) SendToPeer(neighbour, message);
+}
+
+void DaemonCore::Impl::OnCalls(Incarnation from, const CallsMessage& m) {
+  const Team* team = FindTeam(m.team);
+  const auto it = histories_.find(m.team);
+  if (team == nullptr || team->broken() || !team->HasEdgeTo(from) || it == histories_.end()) return;
+  const std::optional<uint64_t> number = it->second.FirstDifference(m.first, m.hashes);
+  if (!number) return;
+  const CallHistory::Call& ours = *it->second.Find(*number);
+  SendToPeer(from, CallsDifferMessage{m.team, *number, ours.rank, options_.node.name, ours.arguments});
+}
+
+void DaemonCore::Impl::OnCallsDiffer(const CallsDifferMessage& m) {
+  const auto it = histories_.find(m.team);
+  const CallHistory::Call* ours = it == histories_.end() ? nullptr : it->second.Find(m.number);
+  if (ours == nullptr || ours->arguments == m.arguments) return;
+  FindTeam(m.team)->BreakMismatch(CallSeq(m.number), ours->rank, options_.node.name, ours->arguments, m.rank, m.node,
+                                  m.arguments);
 }
 
 void DaemonCore::Impl::LoseNode(Incarnation peer, const std::string& why) {

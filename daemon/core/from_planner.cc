@@ -33,6 +33,16 @@ void DaemonCore::Impl::OnPlannerUp() {
   planner_->Send(message);
 }
 
+void DaemonCore::Impl::OnPlannerDown() {
+  planner_up_ = registered_ = false;
+  companions_.PlannerLost();
+}
+
+CompanionHost::Planner DaemonCore::Impl::planner() const {
+  if (!registered_) return Planner::kAway;
+  return forms_companions_ ? Planner::kReady : Planner::kTooOld;
+}
+
 void DaemonCore::Impl::OnPlannerMessage(const schedule::ToDaemon& message) {
   std::visit([this](const auto& m) { On(m); }, message);
   FailBrokenFormations();
@@ -41,6 +51,7 @@ void DaemonCore::Impl::OnPlannerMessage(const schedule::ToDaemon& message) {
 void DaemonCore::Impl::On(const schedule::Registered& m) {
   registered_ = m.accepted;
   weighs_silence_ = m.weighs_silence;
+  forms_companions_ = m.forms_companions;
   refusal_ = m.why;
   if (!m.accepted) {
     COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
@@ -56,37 +67,60 @@ void DaemonCore::Impl::On(const schedule::Registered& m) {
     for (const auto& [request, rank] : requests) prepared.insert(request);
   }
   for (const auto& [request, join] : joins_) {
-    if (!prepared.contains(request)) SendJoin(request, join);
+    if (!prepared.contains(request)) SendJoinOf(request, join);
   }
+  companions_.AskAgain();
 }
 
 void DaemonCore::Impl::On(const schedule::Prepare& m) {
   Team* team = FindTeam(m.layout.id);
-  if (team == nullptr) {
-    absl::StatusOr<NodeIndex> self = CheckLayout(m);
-    if (!self.ok()) {
-      schedule::PrepareReply reply{.team = m.layout.id, .epoch = m.epoch};
-      reply.why = {self.status().code() == absl::StatusCode::kNotFound ? Failure::kMemberLost : Failure::kNoResource,
-                   absl::StrCat("node ", options_.node.name, ": ", self.status().message())};
-      return SendToPlanner(reply);
-    }
-    team = teams_.emplace(m.layout.id, std::make_unique<Team>(&engine_, this, m.layout, *self, &has_events_))
-               .first->second.get();
-    forming_[m.layout.id] = m.requests;
-  }
+  if (team == nullptr) team = AddTeam(m);
+  if (team == nullptr) return;
   schedule::PrepareReply reply = team->Prepare(m.epoch, m.plans);
-  if (!reply.accepted) reply.why.text = absl::StrCat("node ", options_.node.name, ": ", reply.why.text);
-  const bool drop = !reply.accepted && !team->ready() && !team->broken();
-  SendToPlanner(reply);
-  if (drop) {
+  const bool is_new = !team->ready() && !team->broken();
+  if (!reply.accepted && is_new) {
+    Refuse(m, reply.why);
     forming_.erase(m.layout.id);
     teams_.erase(m.layout.id);
+    return;
   }
+  if (!reply.accepted) reply.why.text = absl::StrCat("node ", options_.node.name, ": ", reply.why.text);
+  if (is_new && schedule::IsCompanion(m.layout.identity)) companions_.Prepared(*team);
+  SendToPlanner(reply);
+}
+
+Team* DaemonCore::Impl::AddTeam(const schedule::Prepare& m) {
+  const bool is_companion = schedule::IsCompanion(m.layout.identity);
+  absl::StatusOr<NodeIndex> self = CheckLayout(m);
+  if (!self.ok()) {
+    const bool gone = self.status().code() == absl::StatusCode::kNotFound;
+    Refuse(m, {gone ? Failure::kMemberLost : Failure::kNoResource, std::string(self.status().message())});
+    return nullptr;
+  }
+  if (is_companion) {
+    if (FailureReport why = companions_.Check(m.layout); why.failure != Failure::kNone) {
+      Refuse(m, std::move(why));
+      return nullptr;
+    }
+  } else {
+    forming_[m.layout.id] = m.requests;
+  }
+  return teams_.emplace(m.layout.id, std::make_unique<Team>(&engine_, this, m.layout, *self, &has_events_))
+      .first->second.get();
+}
+
+void DaemonCore::Impl::Refuse(const schedule::Prepare& m, FailureReport why) {
+  why.text = absl::StrCat("node ", options_.node.name, ": ", why.text);
+  SendToPlanner(schedule::PrepareReply{.team = m.layout.id, .epoch = m.epoch, .accepted = false, .why = why});
+  if (schedule::IsCompanion(m.layout.identity)) companions_.Refused(m.layout, why);
 }
 
 absl::StatusOr<NodeIndex> DaemonCore::Impl::CheckLayout(const schedule::Prepare& m) const {
   const schedule::TeamLayout& layout = m.layout;
-  if (draining_) return absl::ResourceExhaustedError(absl::StrCat("takes no new teams: ", drain_reason_));
+  const bool is_companion = schedule::IsCompanion(layout.identity);
+  if (draining_ && !is_companion) {
+    return absl::ResourceExhaustedError(absl::StrCat("takes no new teams: ", drain_reason_));
+  }
   if (const absl::Status shape = schedule::CheckShape(layout.shape); !shape.ok()) return shape;
   if (layout.nodes.size() != layout.shape.node_count) {
     return absl::InvalidArgumentError(
@@ -100,6 +134,7 @@ absl::StatusOr<NodeIndex> DaemonCore::Impl::CheckLayout(const schedule::Prepare&
   while (self.value() < layout.nodes.size() && layout.nodes[self.value()].incarnation != options_.node.incarnation)
     ++self;
   if (self.value() == layout.nodes.size()) return absl::InvalidArgumentError("team layout does not name this daemon");
+  if (is_companion) return self;  // its members are those of its team
   for (const auto& [request, rank] : m.requests) {
     if (!joins_.contains(request))
       return absl::NotFoundError(absl::StrCat("the process of rank ", rank.value(), " is gone"));
@@ -120,6 +155,7 @@ void DaemonCore::Impl::On(const schedule::Commit& m) {
     return;
   }
   SendToPlanner(schedule::CommitReply{.team = m.team, .epoch = m.epoch});
+  if (schedule::IsCompanion(team->layout().identity)) companions_.Committed(team, options_.pending_calls_max);
   const auto forming = forming_.extract(m.team);
   if (forming.empty()) {
     PumpTeams();
@@ -147,6 +183,7 @@ void DaemonCore::Impl::On(const schedule::Commit& m) {
 
 void DaemonCore::Impl::On(const schedule::Abort& m) {
   for (const uint64_t request : m.requests) {
+    if (companions_.JoinFailed(request, m.why)) continue;
     const auto join = joins_.extract(request);
     if (join.empty()) continue;
     if (Client* client = clients_.Find(join.mapped().client))
@@ -158,13 +195,14 @@ void DaemonCore::Impl::On(const schedule::Abort& m) {
     team->Abort(m.epoch);
     PumpTeams();
   } else {
-    teams_.erase(m.team);
+    const std::unique_ptr<Team> aborted = std::move(teams_.extract(m.team).mapped());
+    if (schedule::IsCompanion(aborted->layout().identity)) return companions_.Dropped(aborted->layout());
     // A planner that was restarted aborts what it does not know, but has not answered these ranks: they join again.
     const auto forming = forming_.extract(m.team);
     if (forming.empty()) return;
     for (const auto& [request, rank] : forming.mapped()) {
       const auto join = joins_.find(request);
-      if (join != joins_.end()) SendJoin(request, join->second);
+      if (join != joins_.end()) SendJoinOf(request, join->second);
     }
   }
 }
@@ -201,7 +239,13 @@ void DaemonCore::Impl::On(const schedule::Drain& m) {
   }
 }
 
-void DaemonCore::Impl::SendJoin(uint64_t request, const Join& join) {
+uint64_t DaemonCore::Impl::SendJoin(schedule::JoinTeam join) {
+  if (join.request == 0) join.request = next_join_++;
+  SendToPlanner(join);
+  return join.request;
+}
+
+void DaemonCore::Impl::SendJoinOf(uint64_t request, const Join& join) {
   SendToPlanner(schedule::JoinTeam{.request = request,
                                    .identity = join.identity,
                                    .parent = join.parent,

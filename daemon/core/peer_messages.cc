@@ -96,6 +96,19 @@ struct BodyWriter {
     out->Put(m.number);
     out->Put(static_cast<uint8_t>(m.agreed ? 1 : 0));
   }
+  void operator()(const CallsMessage& m) const {
+    out->Put(m.team.value());
+    out->Put(m.first);
+    out->Put(static_cast<uint32_t>(m.hashes.size()));
+    for (const uint16_t hash : m.hashes) out->Put(hash);
+  }
+  void operator()(const CallsDifferMessage& m) const {
+    out->Put(m.team.value());
+    out->Put(m.number);
+    out->Put(m.rank.value());
+    out->PutText(std::string_view(m.node).substr(0, kTextBytesMax));
+    PutArguments(m.arguments, out);
+  }
 };
 
 struct MeterTaker {
@@ -209,6 +222,24 @@ absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view bo
       PartAnswerMessage m{.number = in.Get<uint64_t>()};
       m.agreed = in.Get<uint8_t>() == 1;
       message = m;
+      break;
+    }
+    case PeerMessageType::kCalls: {
+      CallsMessage m{.team = TeamId(in.Get<uint64_t>())};
+      m.first = in.Get<uint64_t>();
+      const auto count = in.Get<uint32_t>();
+      if (count > kCallsPerMessageMax) return Malformed(type);
+      for (uint32_t i = 0; i < count; ++i) m.hashes.push_back(in.Get<uint16_t>());
+      message = std::move(m);
+      break;
+    }
+    case PeerMessageType::kCallsDiffer: {
+      CallsDifferMessage m{.team = TeamId(in.Get<uint64_t>())};
+      m.number = in.Get<uint64_t>();
+      m.rank = Rank(in.Get<uint32_t>());
+      m.node = in.GetText(kTextBytesMax);
+      if (!GetArguments(&in, &m.arguments)) return Malformed(type);
+      message = std::move(m);
       break;
     }
     default:

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
@@ -31,6 +32,8 @@ enum class PeerMessageType : uint16_t {
   kMeterEnd = 11,
   kPartAsk = 12,
   kPartAnswer = 13,
+  kCalls = 14,
+  kCallsDiffer = 15,
 };
 
 struct HeartbeatMessage {};
@@ -108,9 +111,25 @@ struct PartAnswerMessage {
   bool agreed = false;
 };
 
-using PeerMessage =
-    std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage, EpochAnswerMessage,
-                 MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd, PartAskMessage, PartAnswerMessage>;
+// Calls of the sender's ranks in a team and its companions (call_history.h), of whoever waits long.
+inline constexpr uint32_t kCallsPerMessageMax = 64;
+struct CallsMessage {
+  TeamId team{0};
+  uint64_t first = 0;
+  std::vector<uint16_t> hashes;
+};
+// The answer, if one of them is different at the sender: the receiver breaks the team.
+struct CallsDifferMessage {
+  TeamId team{0};
+  uint64_t number = 0;
+  Rank rank{0};
+  std::string node;
+  schedule::CallArguments arguments;
+};
+
+using PeerMessage = std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage,
+                                 EpochAnswerMessage, MeterPing, MeterPong, MeterBulk, MeterAck, MeterEnd,
+                                 PartAskMessage, PartAnswerMessage, CallsMessage, CallsDifferMessage>;
 // Set if the message is one of a measurement.
 std::optional<MeterMessage> AsMeterMessage(const PeerMessage& message);
 

@@ -25,7 +25,9 @@ std::vector<PeerMessage> Samples() {
           MeterAck{.query = 5, .bytes = 1 << 20, .at_ns = 123456789},
           MeterEnd{.query = 5},
           PartAskMessage{.number = 8},
-          PartAnswerMessage{.number = 8, .agreed = true}};
+          PartAnswerMessage{.number = 8, .agreed = true},
+          CallsMessage{.team = TeamId(7), .first = 3, .hashes = {1, 0xffff}},
+          CallsDifferMessage{TeamId(7), 4, Rank(3), "n2", arguments}};
 }
 
 TEST(PeerMessagesTest, RoundTrip) {
@@ -43,6 +45,7 @@ TEST(PeerMessagesTest, TypesAreThoseOfTheWire) {
   EXPECT_EQ(EncodePeerMessage(EpochAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kEpochAnswer));
   EXPECT_EQ(EncodePeerMessage(MeterEnd{}).type, static_cast<uint16_t>(PeerMessageType::kMeterEnd));
   EXPECT_EQ(EncodePeerMessage(PartAnswerMessage{}).type, static_cast<uint16_t>(PeerMessageType::kPartAnswer));
+  EXPECT_EQ(EncodePeerMessage(CallsDifferMessage{}).type, static_cast<uint16_t>(PeerMessageType::kCallsDiffer));
 }
 
 TEST(PeerMessagesTest, OnlyMetersAreOfAMeasurement) {
@@ -63,7 +66,7 @@ TEST(PeerMessagesTest, EveryPrefixAndEveryUnknownTypeIsRefused) {
     EXPECT_FALSE(DecodePeerMessage(encoded.type, encoded.body + "x").ok());
   }
   EXPECT_FALSE(DecodePeerMessage(0, "").ok());
-  EXPECT_FALSE(DecodePeerMessage(14, "").ok());
+  EXPECT_FALSE(DecodePeerMessage(16, "").ok());
 }
 
 TEST(PeerMessagesTest, GarbageNeverCrashes) {
@@ -71,7 +74,7 @@ TEST(PeerMessagesTest, GarbageNeverCrashes) {
   for (int i = 0; i < 100000; ++i) {
     std::string body(prng.Below(60), '\0');
     for (char& c : body) c = static_cast<char>(prng.Next());
-    const auto type = static_cast<uint16_t>(prng.Below(16));
+    const auto type = static_cast<uint16_t>(prng.Below(18));
     const absl::StatusOr<PeerMessage> decoded = DecodePeerMessage(type, body);
     if (decoded.ok()) {
       EXPECT_EQ(EncodePeerMessage(*decoded).type, type);

@@ -44,8 +44,6 @@ Team::Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, Nod
       self_(self),
       shape_(layout_.shape) {
   for (const Rank rank : shape_.RanksOf(self_)) members_.push_back({.rank = rank});
-  // A neighbour is at most a window behind or ahead.
-  history_.resize(size_t{layout_.window} * 2);
 }
 
 Team::~Team() {
@@ -258,7 +256,10 @@ bool Team::MayStart(uint32_t local) const {
 void Team::Start(uint32_t local, const HeldPost& held, absl::Time now) {
   Member& member = members_[local];
   const CallSeq sequence = member.next++;
-  Remembered& remembered = history_[sequence.value() % history_.size()];
+  // A neighbour is at most a window behind or ahead. It grows with the calls: many teams make few.
+  const size_t place = sequence.value() % (size_t{layout_.window} * 2);
+  if (place >= history_.size()) history_.resize(place + 1);
+  Remembered& remembered = history_[place];
   if (!remembered.known || remembered.sequence != sequence) {
     remembered = {sequence, held.post.arguments, member.rank, true};
   }
@@ -354,15 +355,19 @@ void Team::FinishIfDone(EpochPort* port, CallSeq sequence) {
 }
 
 const Team::Remembered* Team::Recall(CallSeq sequence) const {
-  const Remembered& remembered = history_[sequence.value() % history_.size()];
+  const size_t place = sequence.value() % (size_t{layout_.window} * 2);
+  if (place >= history_.size()) return nullptr;
+  const Remembered& remembered = history_[place];
   return remembered.known && remembered.sequence == sequence ? &remembered : nullptr;
 }
 
-void Team::ProbeStalled(absl::Duration age) {
+bool Team::ProbeStalled(absl::Duration age) {
   const absl::Time now = host_->Now();
+  bool any = false;
   for (const auto& port : epochs_) {
     for (const EpochPort::Call* call : port->InFlight()) {
       if (now - call->probed < age) continue;
+      any = true;
       port->MarkProbed(call->sequence, now);
       const Remembered* ours = Recall(call->sequence);
       if (ours == nullptr) continue;
@@ -373,6 +378,7 @@ void Team::ProbeStalled(absl::Duration age) {
       }
     }
   }
+  return any;
 }
 
 bool Team::HasCallInFlight() const {
@@ -451,6 +457,12 @@ std::string Team::DescribeNode(NodeIndex node) const {
 bool Team::HasEdgeTo(Incarnation incarnation) const {
   const std::optional<NodeIndex> node = NodeOf(incarnation);
   return node && acquired_.contains(node->value());
+}
+
+std::vector<Incarnation> Team::Neighbours() const {
+  std::vector<Incarnation> neighbours;
+  for (const auto& [node, edges] : acquired_) neighbours.push_back(layout_.nodes[node].incarnation);
+  return neighbours;
 }
 
 std::optional<NodeIndex> Team::NodeOf(Incarnation incarnation) const {

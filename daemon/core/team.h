@@ -80,8 +80,12 @@ class Team {
   void Post(Rank rank, const CallPost& post, uint32_t pending_max);
   // Handles what the engine reported since the last time. True if there was anything.
   bool Pump();
-  // Calls older than `age` compare arguments with the neighbours, at most once in `age`.
-  void ProbeStalled(absl::Duration age);
+  // Calls older than `age` compare arguments with the neighbours, at most once in `age`. True if there were any.
+  bool ProbeStalled(absl::Duration age);
+  // Whether another call of the rank may wait.
+  bool HasRoom(Rank rank, uint32_t pending_max) const {
+    return members_[LocalIndex(rank)].pending.size() < pending_max;
+  }
   bool HasCallInFlight() const;
   bool HasCallInFlight(Rank rank) const;  // of this member here
 
@@ -89,6 +93,9 @@ class Team {
   // Tells every call in flight and all later ones; sweeps along the edges, except back to `from`. Once; later ones are
   // ignored.
   void Break(const schedule::FailureReport& why, std::optional<Incarnation> from = std::nullopt);
+  // By two ranks whose calls of one number differ.
+  void BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const schedule::CallArguments& a,
+                     Rank rank_b, const std::string& node_b, const schedule::CallArguments& b);
   // Breaks the team if the lost daemon is one of its nodes.
   void OnNodeLost(Incarnation incarnation, const std::string& why);
 
@@ -99,6 +106,7 @@ class Team {
   // "rank 3 on node n2", "ranks 2-3 on node n2".
   std::string DescribeNode(NodeIndex node) const;
   bool HasEdgeTo(Incarnation incarnation) const;  // to send and to listen for heartbeats
+  std::vector<Incarnation> Neighbours() const;    // to whom it has edges
 
  private:
   struct Member {
@@ -129,8 +137,6 @@ class Team {
   void NoteEnd(const Member& member, CallSeq sequence, const schedule::CallArguments& arguments,
                schedule::Failure failure);
   void FinishIfDone(EpochPort* port, CallSeq sequence);
-  void BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const schedule::CallArguments& a,
-                     Rank rank_b, const std::string& node_b, const schedule::CallArguments& b);
   const Remembered* Recall(CallSeq sequence) const;
   void AcquireEdges(const EpochPort& port);
   void ReleaseEdges(const EpochPort& port);

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/companions.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/string_view.h"
+
+namespace copse::daemon {
+
+using schedule::Failure;
+using schedule::FailureReport;
+using schedule::Family;
+
+bool Companions::Companion::HasWaiting() const {
+  return std::any_of(members.begin(), members.end(), [](const auto& entry) { return !entry.second.waiting.empty(); });
+}
+
+void Companions::Tell(const Key& key, Rank rank, uint64_t value, const FailureReport& why) {
+  const Team* team = host_->FindTeam(key.first);
+  const std::optional<ClientId> client = team == nullptr ? std::nullopt : team->ClientOf(rank);
+  if (client) host_->RefusePost(*client, value, why);
+}
+
+void Companions::Post(Team* team, Rank rank, const CallPost& post, uint32_t pending_max) {
+  const Key key{team->id(), schedule::FamilyOf(post.arguments.collective)};
+  Companion& companion = companions_[key];
+  Member& member = companion.members[rank];
+  if (member.told < companion.failed) {
+    ++member.told;
+    return Tell(key, rank, post.value, companion.why);
+  }
+  if (companion.committed) return host_->FindTeam(companion.id)->Post(rank, post, pending_max);
+  if (member.waiting.size() >= pending_max) {
+    return Tell(key, rank, post.value,
+                {Failure::kNoResource, absl::StrCat("team ", DescribeTeam(team->layout().identity), ": rank ",
+                                                    rank.value(), " has too many calls waiting (calls=",
+                                                    member.waiting.size() + 1, ", limit=", pending_max, ")")});
+  }
+  if (!companion.HasWaiting()) companion.waits_since = host_->Now();
+  Held& held = member.waiting.emplace_back(Held{.post = post});
+  if (post.send_is_inline && post.send != nullptr) {
+    CHECK(post.send_bytes <= kInlineBytesMax);
+    std::memcpy(held.inline_data.data(), post.send, post.send_bytes);
+    held.post.send = held.inline_data.data();  // a list's elements stay where they are
+  }
+  Ask(key, &companion);
+}
+
+bool Companions::HasRoom(const Team& team, Family family, Rank rank, uint32_t pending_max) const {
+  const auto it = companions_.find({team.id(), family});
+  if (it == companions_.end()) return pending_max > 0;
+  const Companion& companion = it->second;
+  const auto member = companion.members.find(rank);
+  if (member != companion.members.end() && member->second.told < companion.failed) return true;  // is told at once
+  if (companion.committed) return host_->FindTeam(companion.id)->HasRoom(rank, pending_max);
+  return member == companion.members.end() || member->second.waiting.size() < pending_max;
+}
+
+bool Companions::HasCallWaiting(TeamId team, Rank rank) const {
+  for (auto it = companions_.lower_bound({team, Family::kCommon}); it != companions_.end() && it->first.first == team;
+       ++it) {
+    const auto member = it->second.members.find(rank);
+    if (member != it->second.members.end() && !member->second.waiting.empty()) return true;
+  }
+  return false;
+}
+
+bool Companions::HasCallWaiting() const {
+  return std::any_of(companions_.begin(), companions_.end(),
+                     [](const auto& entry) { return entry.second.HasWaiting(); });
+}
+
+// --- Formation ---
+
+void Companions::Ask(const Key& key, Companion* companion) {
+  if (companion->id != TeamId{0} || companion->request != 0) return;
+  if (host_->planner() == CompanionHost::Planner::kTooOld) {
+    while (companion->HasWaiting()) {
+      Fail(key, companion, companion->failed + 1,
+           {Failure::kVersion, absl::StrCat("the planner is too old for collectives of the family ",
+                                            AbslView(schedule::FamilyName(key.second)))});
+    }
+    return;
+  }
+  if (host_->planner() != CompanionHost::Planner::kReady) return;
+  const auto first = std::find_if(companion->members.begin(), companion->members.end(),
+                                  [](const auto& entry) { return !entry.second.waiting.empty(); });
+  if (first == companion->members.end()) return;
+  const schedule::TeamLayout& layout = host_->FindTeam(key.first)->layout();
+  schedule::JoinTeam join{.identity = layout.identity, .parent = layout.id, .rank = first->first};
+  join.identity.family = key.second;
+  join.identity.nonce = companion->failed;
+  join.size = layout.shape.size();
+  companion->request = host_->SendJoin(std::move(join));
+}
+
+void Companions::AskAgain() {
+  for (auto& [key, companion] : companions_) {
+    companion.request = 0;
+    Ask(key, &companion);
+  }
+}
+
+void Companions::PlannerLost() {
+  for (auto& [key, companion] : companions_) {
+    companion.request = 0;
+    companion.waits_since = host_->Now();
+  }
+}
+
+FailureReport Companions::Check(const schedule::TeamLayout& layout) {
+  const Team* team = host_->FindTeam(layout.parent);
+  if (team == nullptr || !team->ready()) {
+    return {Failure::kMemberLost, absl::StrCat("team ", layout.parent.value(), " is not here any more")};
+  }
+  if (team->broken()) return *team->broken();
+  const schedule::TeamLayout& its = team->layout();
+  if (schedule::IsCompanion(its.identity) || layout.identity.uid != its.identity.uid ||
+      layout.identity.job != its.identity.job || layout.identity.name != its.identity.name ||
+      layout.nodes != its.nodes || layout.shape != its.shape || layout.window != its.window) {
+    return {Failure::kInvalidArgument, absl::StrCat("no companion of team ", layout.parent.value(), ": ",
+                                                    schedule::DescribeTeam(layout.identity))};
+  }
+  const Key key = KeyOf(layout);
+  Companion& companion = companions_[key];
+  if (companion.id != TeamId{0} && companion.id != layout.id) {
+    return {Failure::kInvalidArgument,
+            absl::StrCat("team ", layout.parent.value(), " has this companion (team=", companion.id.value(), ")")};
+  }
+  if (layout.identity.nonce < companion.failed) return companion.why;
+  if (layout.identity.nonce > companion.failed) {
+    Fail(key, &companion, layout.identity.nonce,
+         {Failure::kCanceled, absl::StrCat("team ", schedule::DescribeTeam(layout.identity),
+                                           " could not be formed when other ranks came to this call")});
+  }
+  return {};
+}
+
+void Companions::Prepared(const Team& companion) { companions_.at(KeyOf(companion.layout())).id = companion.id(); }
+
+void Companions::Committed(Team* companion, uint32_t pending_max) {
+  const Key key = KeyOf(companion->layout());
+  const Team* team = host_->FindTeam(key.first);
+  const auto it = companions_.find(key);
+  if (team == nullptr || it == companions_.end() || it->second.id != companion->id()) return;
+  Companion& state = it->second;
+  if (std::exchange(state.committed, true)) return;
+  state.request = 0;
+  const schedule::ShapeIndex shape(companion->layout().shape);
+  for (const Rank rank : shape.RanksOf(companion->self())) {
+    if (const std::optional<ClientId> client = team->ClientOf(rank)) companion->Join(rank, *client);
+  }
+  for (auto& [rank, member] : state.members) {
+    for (const Held& held : std::exchange(member.waiting, {})) companion->Post(rank, held.post, pending_max);
+  }
+}
+
+void Companions::Fail(const Key& key, Companion* companion, uint64_t failed, const FailureReport& why) {
+  if (failed <= companion->failed) return;
+  companion->failed = failed;
+  companion->why = why;
+  companion->id = TeamId{0};
+  companion->request = 0;
+  companion->waits_since = host_->Now();
+  for (auto& [rank, member] : companion->members) {
+    while (member.told < failed && !member.waiting.empty()) {
+      ++member.told;
+      Tell(key, rank, member.waiting.front().post.value, why);
+      member.waiting.pop_front();
+    }
+  }
+}
+
+void Companions::Refused(const schedule::TeamLayout& layout, const FailureReport& why) {
+  const auto it = companions_.find(KeyOf(layout));
+  if (it == companions_.end() || (it->second.id != TeamId{0} && it->second.id != layout.id)) return;
+  Fail(it->first, &it->second, layout.identity.nonce + 1, why);
+  Ask(it->first, &it->second);
+}
+
+bool Companions::JoinFailed(uint64_t request, const FailureReport& why) {
+  for (auto& [key, companion] : companions_) {
+    if (companion.request != request) continue;
+    Fail(key, &companion, companion.failed + 1, why);
+    Ask(key, &companion);
+    return true;
+  }
+  return false;
+}
+
+void Companions::Dropped(const schedule::TeamLayout& layout) {
+  const auto it = companions_.find(KeyOf(layout));
+  if (it == companions_.end() || it->second.id != layout.id) return;
+  it->second.id = TeamId{0};
+  it->second.request = 0;
+  Ask(it->first, &it->second);
+}
+
+void Companions::Tick(absl::Time now) {
+  if (host_->planner() != CompanionHost::Planner::kAway) return;
+  for (auto& [key, companion] : companions_) {
+    if (companion.id != TeamId{0} || !companion.HasWaiting() || now - companion.waits_since < timeout_) continue;
+    Fail(key, &companion, companion.failed + 1,
+         {Failure::kTimedOut,
+          absl::StrCat("the planner, which forms team ", key.first.value(), " (",
+                       AbslView(schedule::FamilyName(key.second)), "), is away for ", absl::FormatDuration(timeout_))});
+  }
+}
+
+// --- With the team ---
+
+std::vector<TeamId> Companions::Of(TeamId team) const {
+  std::vector<TeamId> found;
+  for (auto it = companions_.lower_bound({team, Family::kCommon}); it != companions_.end() && it->first.first == team;
+       ++it) {
+    if (it->second.id != TeamId{0}) found.push_back(it->second.id);
+  }
+  return found;
+}
+
+void Companions::FailWaiting(TeamId team, const FailureReport& why) {
+  for (auto it = companions_.lower_bound({team, Family::kCommon}); it != companions_.end() && it->first.first == team;
+       ++it) {
+    for (auto& [rank, member] : it->second.members) {
+      for (const Held& held : std::exchange(member.waiting, {})) Tell(it->first, rank, held.post.value, why);
+    }
+  }
+}
+
+void Companions::MemberLeft(TeamId team, Rank rank) {
+  for (auto it = companions_.lower_bound({team, Family::kCommon}); it != companions_.end() && it->first.first == team;
+       ++it) {
+    it->second.members.erase(rank);
+  }
+}
+
+void Companions::Forget(TeamId team) {
+  auto it = companions_.lower_bound({team, Family::kCommon});
+  while (it != companions_.end() && it->first.first == team) it = companions_.erase(it);
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The companions of this node's teams: which there are, which attempts to form one have failed, and the calls that
+// wait.
+#ifndef COPSE_DAEMON_CORE_COMPANIONS_H_
+#define COPSE_DAEMON_CORE_COMPANIONS_H_
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "daemon/core/client_interface.h"
+#include "daemon/core/team.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/control.h"
+
+namespace copse::daemon {
+
+// What companions need of their daemon.
+class CompanionHost {
+ public:
+  enum class Planner : uint8_t { kAway, kTooOld, kReady };
+
+  virtual ~CompanionHost() = default;
+  virtual Team* FindTeam(TeamId id) = 0;
+  virtual absl::Time Now() const = 0;
+  virtual Planner planner() const = 0;
+  // With a number of its own, which is returned, unless it has one.
+  virtual uint64_t SendJoin(schedule::JoinTeam join) = 0;
+  // Ends a call that no team has seen.
+  virtual void RefusePost(ClientId client, uint64_t value, const schedule::FailureReport& why) = 0;
+};
+
+// Calls of other families than the common one wait here until their team's companion is formed, and go to it then. An
+// attempt to form it that fails, fails one call of every rank: the oldest here, or the next to come. All nodes count
+// the same attempts (docs/reference/control.md), so all ranks of a call are told the same.
+//
+// The companions themselves are Teams of the daemon. Thread-compatible; `*host` outlives it.
+class Companions {
+ public:
+  // While the planner is away an attempt has failed after `timeout`.
+  Companions(CompanionHost* host, absl::Duration timeout) : host_(host), timeout_(timeout) {}
+
+  // A rank of `team`, which is not broken, calls a collective of another family. `post` was validated.
+  void Post(Team* team, Rank rank, const CallPost& post, uint32_t pending_max);
+  // Whether another call of the rank may wait.
+  bool HasRoom(const Team& team, schedule::Family family, Rank rank, uint32_t pending_max) const;
+  bool HasCallWaiting(TeamId team, Rank rank) const;
+  bool HasCallWaiting() const;
+
+  // --- Formation ---
+  // The planner has accepted this daemon (again): says once more what is asked for.
+  void AskAgain();
+  void PlannerLost();
+  // May the team that `layout` describes be prepared? kNone, or why not.
+  schedule::FailureReport Check(const schedule::TeamLayout& layout);
+  void Prepared(const Team& companion);
+  // Its members join it, and their calls begin.
+  void Committed(Team* companion, uint32_t pending_max);
+  // It was refused here, so it is aborted everywhere.
+  void Refused(const schedule::TeamLayout& layout, const schedule::FailureReport& why);
+  // The planner has answered a join. False: of no companion.
+  bool JoinFailed(uint64_t request, const schedule::FailureReport& why);
+  // A prepared one is no more; if calls wait for it, it is asked for again.
+  void Dropped(const schedule::TeamLayout& layout);
+  void Tick(absl::Time now);
+
+  // --- With the team ---
+  std::vector<TeamId> Of(TeamId team) const;  // prepared or committed, here
+  // The team is broken: what waits ends.
+  void FailWaiting(TeamId team, const schedule::FailureReport& why);
+  void MemberLeft(TeamId team, Rank rank);  // its waiting calls are told nothing
+  void Forget(TeamId team);
+
+ private:
+  struct Held {
+    CallPost post;
+    std::array<uint8_t, kInlineBytesMax> inline_data{};
+  };
+  struct Member {
+    std::list<Held> waiting;
+    uint64_t told = 0;  // of how many failed attempts
+  };
+  struct Companion {
+    TeamId id{0};  // 0: not prepared
+    bool committed = false;
+    uint64_t failed = 0;          // attempts
+    schedule::FailureReport why;  // of the last one
+    uint64_t request = 0;         // the join that asks for it
+    absl::Time waits_since;       // for the planner
+    std::map<Rank, Member> members;
+
+    bool HasWaiting() const;
+  };
+  using Key = std::pair<TeamId, schedule::Family>;
+
+  static Key KeyOf(const schedule::TeamLayout& layout) { return {layout.parent, layout.identity.family}; }
+  void Ask(const Key& key, Companion* companion);
+  // All attempts before number `failed` have failed.
+  void Fail(const Key& key, Companion* companion, uint64_t failed, const schedule::FailureReport& why);
+  void Tell(const Key& key, Rank rank, uint64_t value, const schedule::FailureReport& why);
+
+  CompanionHost* const host_;
+  const absl::Duration timeout_;
+  std::map<Key, Companion> companions_;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_COMPANIONS_H_

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A daemon's core with two ranks of a team, whose planner the test plays: when companions are asked for, and what
+// becomes of the calls that wait for them.
+#include "daemon/core/companions.h"
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/fake_clock.h"
+#include "base/log.h"
+#include "daemon/core/daemon_core.h"
+#include "gtest/gtest.h"
+#include "offload_emu/fake_transport.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::daemon {
+namespace {
+
+using schedule::Collective;
+using schedule::Failure;
+using schedule::FailureReport;
+using schedule::Family;
+
+constexpr TeamId kTeam(7);
+constexpr TeamId kCompanion(8);
+constexpr uint32_t kNodes = 2;
+constexpr uint64_t kSelf = 100;  // incarnation of node 0, which has ranks 0 and 1
+
+schedule::Plan PairPlan(Collective collective) {
+  return {.id = PlanId(1 + static_cast<uint64_t>(collective)),
+          .collective = collective,
+          .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
+          .algorithm = "pair",
+          .node_count = kNodes,
+          .segment_bytes = schedule::kSegmentBytesMax,
+          .neighbours = {{1}, {0}}};
+}
+
+// One process of the team.
+struct Process : public ClientSink {
+  void OnEvent(const ClientEvent& event) override { ends[event.value] = event.failure; }
+  void OnTeamReady(uint64_t, uint32_t ready, const schedule::TeamLayout&) override { handle = ready; }
+  void OnTeamFailed(uint64_t, const FailureReport& why) override { ADD_FAILURE() << why.text; }
+  void OnTeamDestroyed(uint64_t, const FailureReport& why) override { destroyed = why; }
+  void OnClosing(const std::string&) override {}
+
+  ClientId id = 0;
+  uint32_t handle = 0;
+  std::map<uint64_t, FailureReport> ends;  // of calls, by value
+  FailureReport destroyed{Failure::kInternal, "not yet"};
+};
+
+class CompanionsTest : public testing::Test, public PlannerLink {
+ protected:
+  CompanionsTest()
+      : core_(&clock_, &transport_, this,
+              {.node = {.name = "n0", .incarnation = Incarnation(kSelf)},
+               .node_timeout = absl::Hours(1),
+               .pending_calls_max = 3}) {
+    SetLogLevel(LogLevel::kError);
+    core_.OnPlannerUp();
+    Registered();
+    schedule::Prepare prepare{.epoch = EpochId(1)};
+    prepare.layout = Layout();
+    for (uint32_t r = 0; r < 2; ++r) {
+      processes_[r].id = *core_.Attach({.uid = 1, .pid = 1 + r}, &processes_[r]);
+      core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
+      prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
+    }
+    for (const Collective c : schedule::CollectivesOf(Family::kCommon)) {
+      prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
+    }
+    core_.OnPlannerMessage(prepare);
+    EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+    core_.OnPlannerMessage(schedule::Commit{.team = kTeam, .epoch = EpochId(1), .outgoing = {{NodeIndex(1), 9000}}});
+    Take<schedule::CommitReply>();
+    EXPECT_NE(processes_[0].handle, 0u);
+  }
+
+  void Registered(bool forms_companions = true) {
+    core_.OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = forms_companions});
+    sent_.clear();
+  }
+  static schedule::TeamLayout Layout() {
+    schedule::TeamLayout layout{.id = kTeam, .identity = {.uid = 1, .name = "t"}, .shape = {.node_count = kNodes}};
+    layout.shape.node_of_rank = {NodeIndex(0), NodeIndex(0), NodeIndex(1)};
+    for (uint32_t n = 0; n < kNodes; ++n)
+      layout.nodes.push_back({"n" + std::to_string(n), Incarnation(kSelf + n), "fake"});
+    return layout;
+  }
+  static schedule::Prepare PrepareCompanion(uint64_t failed = 0, Family family = Family::kRooted) {
+    schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1)};
+    prepare.layout.id = kCompanion;
+    prepare.layout.parent = kTeam;
+    prepare.layout.identity.family = family;
+    prepare.layout.identity.nonce = failed;
+    for (const Collective c : schedule::CollectivesOf(family))
+      prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
+    return prepare;
+  }
+  void CommitCompanion() {
+    core_.OnPlannerMessage(
+        schedule::Commit{.team = kCompanion, .epoch = EpochId(1), .outgoing = {{NodeIndex(1), 9001}}});
+    Take<schedule::CommitReply>();
+  }
+  // Returns the call's value.
+  uint64_t Post(uint32_t rank, Collective collective = Collective::kGather) {
+    CallPost post{.team = processes_[rank].handle, .value = ++calls_};
+    post.arguments = {.collective = collective, .type = emu::AluType::kUint8, .count = 8, .root = 2};
+    post.send = post.receive = memory_;
+    post.send_bytes = post.receive_bytes = sizeof(memory_);
+    core_.Post(processes_[rank].id, post);
+    return post.value;
+  }
+  // What the call ended with; kNone and "waits" if it has not ended.
+  FailureReport EndOf(uint32_t rank, uint64_t value) {
+    const auto it = processes_[rank].ends.find(value);
+    return it == processes_[rank].ends.end() ? FailureReport{Failure::kNone, "waits"} : it->second;
+  }
+  template <typename T>
+  T Take() {
+    if (sent_.empty() || !std::holds_alternative<T>(sent_.front())) {
+      ADD_FAILURE() << (sent_.empty() ? "nothing was sent" : "another message was sent");
+      return T{};
+    }
+    T message = std::get<T>(sent_.front());
+    sent_.erase(sent_.begin());
+    return message;
+  }
+  void Fail(uint64_t request, const FailureReport& why) {
+    core_.OnPlannerMessage(schedule::Abort{.epoch = EpochId(1), .why = why, .requests = {request}});
+  }
+
+  void Send(const schedule::FromDaemon& message) override { sent_.push_back(message); }
+
+  FakeClock clock_;
+  emu::FakeTransport transport_;
+  std::vector<schedule::FromDaemon> sent_;
+  Process processes_[2];
+  uint8_t memory_[64] = {};
+  uint64_t calls_ = 0;
+  DaemonCore core_;
+};
+
+const FailureReport kNoRoom{Failure::kNoResource, "no room"};
+const FailureReport kWaits{Failure::kNone, "waits"};
+
+TEST_F(CompanionsTest, TheFirstCallAsksForAllRanksHere) {
+  const uint64_t first = Post(1);
+  const auto join = Take<schedule::JoinTeam>();
+  EXPECT_EQ(join.parent, kTeam);
+  EXPECT_EQ(join.identity, (schedule::TeamIdentity{.uid = 1, .name = "t", .family = Family::kRooted}));
+  EXPECT_EQ(join.rank, Rank(1));
+  EXPECT_EQ(join.size, 3u);
+  Post(0);
+  Post(0, Collective::kScatter);
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(EndOf(1, first), kWaits);
+  EXPECT_FALSE(core_.Idle());
+  // Another family is another companion; the common ones need none.
+  Post(0, Collective::kAlltoall);
+  EXPECT_EQ(Take<schedule::JoinTeam>().identity.family, Family::kAlltoall);
+  Post(0, Collective::kAllreduce);
+  EXPECT_TRUE(sent_.empty());
+}
+
+TEST_F(CompanionsTest, FailureEndsOneCallOfEachRank) {
+  const uint64_t a0 = Post(0), b0 = Post(0);
+  Fail(Take<schedule::JoinTeam>().request, kNoRoom);
+  EXPECT_EQ(EndOf(0, a0), kNoRoom);
+  EXPECT_EQ(EndOf(0, b0), kWaits);
+  const auto again = Take<schedule::JoinTeam>();
+  EXPECT_EQ(again.identity.nonce, 1u);
+  // Rank 1 comes to the first call, which has failed, and then to the one that is being tried.
+  const uint64_t a1 = Post(1), b1 = Post(1);
+  EXPECT_EQ(EndOf(1, a1), kNoRoom);
+  EXPECT_EQ(EndOf(1, b1), kWaits);
+  Fail(again.request, {Failure::kNoMemory, "none left"});
+  EXPECT_EQ(EndOf(0, b0).failure, Failure::kNoMemory);
+  EXPECT_EQ(EndOf(1, b1).failure, Failure::kNoMemory);
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_TRUE(core_.Idle());
+  Fail(again.request, kNoRoom);  // said again: of no call
+  EXPECT_EQ(EndOf(1, Post(1)), kWaits);
+  EXPECT_EQ(Take<schedule::JoinTeam>().identity.nonce, 2u);
+}
+
+TEST_F(CompanionsTest, PreparedWhereNobodyCallsYet) {
+  core_.OnPlannerMessage(PrepareCompanion());
+  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  EXPECT_EQ(EndOf(0, Post(0)), kWaits);
+  EXPECT_TRUE(sent_.empty());  // it is on its way
+  CommitCompanion();
+  EXPECT_EQ(core_.Status().teams, 1u);
+  EXPECT_EQ(core_.Status().ranks, 2u);
+}
+
+TEST_F(CompanionsTest, AttemptThatHasFailedHereIsRefused) {
+  Post(0);
+  Fail(Take<schedule::JoinTeam>().request, kNoRoom);
+  core_.OnPlannerMessage(PrepareCompanion(0));
+  const auto reply = Take<schedule::PrepareReply>();
+  EXPECT_FALSE(reply.accepted);
+  EXPECT_EQ(reply.why, (FailureReport{Failure::kNoResource, "node n0: no room"}));
+  core_.OnPlannerMessage(PrepareCompanion(1));
+  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+}
+
+TEST_F(CompanionsTest, AttemptsThatFailedElsewhereFailHere) {
+  const uint64_t first = Post(0), second = Post(0), third = Post(0);
+  Take<schedule::JoinTeam>();
+  core_.OnPlannerMessage(PrepareCompanion(2));
+  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  EXPECT_EQ(EndOf(0, first).failure, Failure::kCanceled);
+  EXPECT_EQ(EndOf(0, second).failure, Failure::kCanceled);
+  EXPECT_EQ(EndOf(0, third), kWaits);
+  EXPECT_EQ(EndOf(1, Post(1)).failure, Failure::kCanceled);
+}
+
+TEST_F(CompanionsTest, WhatIsRefusedHereHasFailed) {
+  const uint64_t call = Post(0);
+  Take<schedule::JoinTeam>();
+  auto prepare = PrepareCompanion();
+  prepare.plans.pop_back();
+  core_.OnPlannerMessage(prepare);
+  const auto reply = Take<schedule::PrepareReply>();
+  EXPECT_FALSE(reply.accepted);
+  EXPECT_EQ(EndOf(0, call), reply.why);
+}
+
+TEST_F(CompanionsTest, OthersLayoutsAreRefused) {
+  const auto refusal = [&](const schedule::Prepare& prepare) {
+    core_.OnPlannerMessage(prepare);
+    return Take<schedule::PrepareReply>().why.text;
+  };
+  auto prepare = PrepareCompanion();
+  prepare.layout.parent = TeamId(99);
+  EXPECT_EQ(refusal(prepare), "node n0: team 99 is not here any more");
+  prepare = PrepareCompanion();
+  prepare.layout.shape.node_of_rank[1] = NodeIndex(1);
+  EXPECT_EQ(refusal(prepare), "node n0: no companion of team 7: 't' (rooted) of user 1");
+  core_.OnPlannerMessage(PrepareCompanion());
+  Take<schedule::PrepareReply>();
+  prepare = PrepareCompanion();
+  prepare.layout.id = TeamId(9);
+  EXPECT_EQ(refusal(prepare), "node n0: team 7 has this companion (team=8)");
+  CommitCompanion();
+}
+
+TEST_F(CompanionsTest, AbortWithoutRequestsAsksAgain) {
+  const uint64_t call = Post(0);
+  Take<schedule::JoinTeam>();
+  core_.OnPlannerMessage(PrepareCompanion());
+  Take<schedule::PrepareReply>();
+  core_.OnPlannerMessage(schedule::Abort{.team = kCompanion, .epoch = EpochId(1), .why = kNoRoom});
+  EXPECT_EQ(EndOf(0, call), kWaits);
+  EXPECT_EQ(Take<schedule::JoinTeam>().identity.nonce, 0u);
+}
+
+TEST_F(CompanionsTest, ANewPlannerIsAskedAgain) {
+  Post(0);
+  const auto join = Take<schedule::JoinTeam>();
+  core_.OnPlannerDown();
+  core_.OnPlannerUp();
+  EXPECT_EQ(Take<schedule::Register>().teams.size(), 1u);
+  core_.OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = true});
+  EXPECT_EQ(Take<schedule::JoinTeam>().identity, join.identity);
+  // Not while it is prepared: the planner decides that first.
+  core_.OnPlannerMessage(PrepareCompanion());
+  Take<schedule::PrepareReply>();
+  core_.OnPlannerDown();
+  core_.OnPlannerUp();
+  EXPECT_EQ(Take<schedule::Register>().teams.size(), 2u);
+  core_.OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = true});
+  EXPECT_TRUE(sent_.empty());
+}
+
+TEST_F(CompanionsTest, APlannerThatStaysAwayFailsTheAttempt) {
+  core_.OnPlannerDown();
+  const uint64_t first = Post(0);
+  for (int s = 0; s < 29; ++s) {
+    clock_.Advance(absl::Seconds(1));
+    core_.Progress();
+  }
+  EXPECT_EQ(EndOf(0, first), kWaits);
+  clock_.Advance(absl::Seconds(2));
+  core_.Progress();
+  EXPECT_EQ(EndOf(0, first),
+            (FailureReport{Failure::kTimedOut, "the planner, which forms team 7 (rooted), is away for 30s"}));
+  core_.OnPlannerUp();
+  Registered();
+  Post(0);
+  EXPECT_EQ(Take<schedule::JoinTeam>().identity.nonce, 1u);
+}
+
+TEST_F(CompanionsTest, AnOldPlannerFormsNone) {
+  Registered(/*forms_companions=*/false);
+  EXPECT_EQ(EndOf(0, Post(0)),
+            (FailureReport{Failure::kVersion, "the planner is too old for collectives of the family rooted"}));
+  EXPECT_TRUE(sent_.empty());
+}
+
+TEST_F(CompanionsTest, WaitingCallsAreBounded) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(EndOf(0, Post(0)), kWaits);
+  EXPECT_EQ(EndOf(0, Post(0)),
+            (FailureReport{Failure::kNoResource,
+                           "team 't' of user 1: rank 0 has too many calls waiting (calls=4, limit=3)"}));
+}
+
+TEST_F(CompanionsTest, BreaksWithItsTeam) {
+  core_.OnPlannerMessage(PrepareCompanion(0, Family::kSpread));
+  Take<schedule::PrepareReply>();
+  CommitCompanion();
+  const uint64_t waiting = Post(0);
+  sent_.clear();
+  core_.OnPlannerMessage(schedule::BreakTeam{kCompanion, {Failure::kMemberLost, "rank 2 lost"}});
+  EXPECT_EQ(EndOf(0, waiting).text, "rank 2 lost");
+  EXPECT_EQ(EndOf(1, Post(1)).text, "rank 2 lost");
+  EXPECT_EQ(EndOf(1, Post(1, Collective::kBarrier)).text, "rank 2 lost");
+  EXPECT_EQ(Take<schedule::TeamBroken>().team, kCompanion);
+  EXPECT_EQ(Take<schedule::TeamBroken>().team, kTeam);
+  EXPECT_TRUE(sent_.empty());
+}
+
+TEST_F(CompanionsTest, LeavesWithItsTeam) {
+  core_.OnPlannerMessage(PrepareCompanion());
+  Take<schedule::PrepareReply>();
+  CommitCompanion();
+  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  EXPECT_EQ(processes_[1].destroyed.failure, Failure::kNone);
+  EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
+  EXPECT_TRUE(sent_.empty());
+  core_.OnPlannerDown();
+  core_.OnPlannerUp();
+  EXPECT_TRUE(Take<schedule::Register>().teams.empty());
+}
+
+TEST_F(CompanionsTest, NoLeaveWhileACallWaits) {
+  Post(0);
+  core_.DestroyTeam(processes_[0].id, 2, processes_[0].handle);
+  EXPECT_EQ(processes_[0].destroyed.text, "destroy: team 't' of user 1 has calls in flight at rank 0");
+  core_.DestroyTeam(processes_[1].id, 2, processes_[1].handle);
+  EXPECT_EQ(processes_[1].destroyed.failure, Failure::kNone);
+}
+
+TEST_F(CompanionsTest, DeathWhileACallWaitsBreaksTheTeam) {
+  Post(0);
+  Take<schedule::JoinTeam>();
+  core_.Detach(processes_[0].id, /*died=*/false, "process 1 ended");
+  EXPECT_EQ(Take<schedule::TeamBroken>().why.text, "rank 0 on node n0 lost: process 1 ended");
+}
+
+TEST_F(CompanionsTest, RanksOfANodeInDifferentFamiliesAreNamed) {
+  Post(0, Collective::kBarrier);
+  Post(1, Collective::kBarrier);
+  const uint64_t first = Post(0, Collective::kGather), second = Post(1, Collective::kAlltoall);
+  EXPECT_EQ(EndOf(0, first).failure, Failure::kMismatch);
+  EXPECT_EQ(
+      EndOf(0, first).text,
+      "call 1: arguments differ: rank 0 on node n0 gave gather uint8 count 8 root 2; rank 1 on node n0 gave alltoall "
+      "uint8 count 8");
+  EXPECT_EQ(EndOf(1, second), EndOf(0, first));
+}
+
+TEST_F(CompanionsTest, DrainingDaemonsServeTheirTeams) {
+  core_.StartDrain("it stops");
+  core_.OnPlannerMessage(PrepareCompanion());
+  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+}
+
+}  // namespace
+}  // namespace copse::daemon
