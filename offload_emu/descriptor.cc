@@ -19,6 +19,8 @@ std::string_view OpCodeName(OpCode op) {
       return "count";
     case OpCode::kEvent:
       return "event";
+    case OpCode::kCopyList:
+      return "copy list";
   }
   return "unknown";
 }

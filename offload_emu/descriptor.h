@@ -35,15 +35,23 @@ struct MemoryRef {
   uint64_t offset = 0;
 };
 
+// One of a list of copies: `bytes` from `source` to `target`.
+struct CopyRun {
+  MemoryRef source;
+  MemoryRef target;
+  uint64_t bytes = 0;
+};
+
 enum class OpCode : uint8_t {
-  kSend,    // MP packet (bytes <= kMpPayloadBytes) from `source` to the edge `edge`
-  kPut,     // `source` to (remote_region, remote_offset) behind the edge
-  kGet,     // (remote_region, remote_offset) behind the edge to `target`
-  kReduce,  // target = operands[0] op operands[1] ...; up to kAluOperandsMax, combined in this
-            // order
-  kCopy,    // source to target
-  kCount,   // adds 1 to `counter`
-  kEvent,   // puts (value, status of the sequence's trigger) into the port's EQ
+  kSend,      // MP packet (bytes <= kMpPayloadBytes) from `source` to the edge `edge`
+  kPut,       // `source` to (remote_region, remote_offset) behind the edge
+  kGet,       // (remote_region, remote_offset) behind the edge to `target`
+  kReduce,    // target = operands[0] op operands[1] ...; up to kAluOperandsMax, combined in this
+              // order
+  kCopy,      // source to target
+  kCount,     // adds 1 to `counter`
+  kEvent,     // puts (value, status of the sequence's trigger) into the port's EQ
+  kCopyList,  // `bytes` runs of `runs`, in order
 };
 std::string_view OpCodeName(OpCode op);
 
@@ -72,7 +80,11 @@ struct Descriptor {
   // Counted when the operation is done (failure half if it failed or its trigger had failed);
   // kNoCounter: nothing.
   CounterIndex counter = kNoCounter;
-  uint64_t value = 0;  // kEvent: the poster's own
+  union {
+    uint64_t value = 0;  // kEvent: the poster's own
+    // kCopyList: the poster's memory, as it is until the sequence has run or its call is over.
+    const CopyRun* runs;
+  };
 };
 
 // When a sequence may run: once success + failure of `counter` reaches `threshold`; kNoCounter: at

@@ -109,6 +109,7 @@ class Engine::Impl final : public TransportSink {
   Outcome RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes);
   Outcome RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
   Outcome RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
+  Outcome RunCopyList(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
 
   // engine_send.cc
   Peer* PeerOf(Incarnation incarnation);

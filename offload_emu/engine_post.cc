@@ -72,6 +72,12 @@ absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& d
     case OpCode::kCopy:
       RETURN_IF_ERROR(check_region("source", descriptor.source));
       return check_region("target", descriptor.target);
+    case OpCode::kCopyList:
+      for (uint32_t i = 0; i < descriptor.bytes; ++i) {
+        RETURN_IF_ERROR(check_region("source", descriptor.runs[i].source));
+        RETURN_IF_ERROR(check_region("target", descriptor.runs[i].target));
+      }
+      return absl::OkStatus();
     case OpCode::kCount:
     case OpCode::kEvent:
       return absl::OkStatus();

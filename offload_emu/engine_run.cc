@@ -110,6 +110,8 @@ Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, uint64_t a
       return sequence->failed ? Outcome::kFailed : RunReduce(sequence, descriptor, allowance_bytes, used_bytes);
     case OpCode::kCopy:
       return sequence->failed ? Outcome::kFailed : RunCopy(sequence, descriptor, allowance_bytes, used_bytes);
+    case OpCode::kCopyList:
+      return sequence->failed ? Outcome::kFailed : RunCopyList(sequence, descriptor, allowance_bytes, used_bytes);
     case OpCode::kCount:
       return Outcome::kDone;
     case OpCode::kEvent:
@@ -251,6 +253,37 @@ Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor
   TraceWork(TraceKind::kCopyEnd, *sequence, 0, now);
   if (sequence->done_bytes == descriptor.bytes) ++stats_.copies;
   return sequence->done_bytes == descriptor.bytes ? Outcome::kDone : Outcome::kInterrupted;
+}
+
+// What is done is counted in runs: each goes in one piece.
+Engine::Impl::Outcome Engine::Impl::RunCopyList(Sequence* sequence, const Descriptor& descriptor,
+                                                uint64_t allowance_bytes, uint64_t* used_bytes) {
+  constexpr uint64_t kRunCostBytes = 16;
+  Port* port = sequence->port;
+  uint64_t used = 0;
+  uint64_t copied = 0;
+  TraceWork(TraceKind::kCopyBegin, *sequence, 0, 0);
+  while (sequence->done_bytes < descriptor.bytes && used < std::max<uint64_t>(1, allowance_bytes)) {
+    const CopyRun& run = descriptor.runs[sequence->done_bytes];
+    const uint8_t* source = nullptr;
+    uint8_t* target = nullptr;
+    for (int round = 0; round < 2; ++round) {
+      source = port->Resolve(run.source, run.bytes, /*write=*/false);
+      target = port->Resolve(run.target, run.bytes, /*write=*/true);
+      if (source == nullptr || target == nullptr) return Outcome::kFailed;
+    }
+    std::memmove(target, source, run.bytes);
+    copied += run.bytes;
+    used += run.bytes + kRunCostBytes;
+    ++sequence->done_bytes;
+  }
+  stats_.copy_bytes += copied;
+  *used_bytes += used;
+  if (trace_ != nullptr && copied >= kStampBytes) trace_->Stamp();
+  TraceWork(TraceKind::kCopyEnd, *sequence, 0, static_cast<uint32_t>(copied));
+  if (sequence->done_bytes < descriptor.bytes) return Outcome::kInterrupted;
+  ++stats_.copies;
+  return Outcome::kDone;
 }
 
 }  // namespace copse::emu

@@ -132,8 +132,8 @@ TEST_F(PostTest, RefusesFieldsOutOfRange) {
   ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, {{kBeyond, 0}}, {0, 0}, 1), "operand region");
   ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, operand, {kBeyond, 0}, 1), "target region");
   Descriptor unknown;
-  unknown.op = static_cast<OpCode>(7);
-  ExpectRefused({}, unknown, "op 7");
+  unknown.op = static_cast<OpCode>(8);
+  ExpectRefused({}, unknown, "op 8");
   EXPECT_EQ(one_.engine.stats().sequences_posted, 0u);
 }
 

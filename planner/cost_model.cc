@@ -516,6 +516,7 @@ void Simulation::Advance(uint32_t node, uint32_t segment) {
           state.deferred.push_back({op.peer, segment, op.step == Step::kDeliver});
         }
         break;
+      case Step::kCopyRuns:
       case Step::kStart:
       case Step::kRecvFrom:
       case Step::kRecvLocal:

@@ -39,7 +39,6 @@ EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, Nod
       window_(window),
       local_ranks_(static_cast<uint32_t>(shape->RanksOf(self).size())),
       plans_(std::move(plans)),
-      calls_(window),
       has_events_(has_events),
       instruments_(instruments),
       team_(team) {
@@ -50,7 +49,6 @@ EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, Nod
   std::sort(neighbours_.begin(), neighbours_.end());
   neighbours_.erase(std::unique(neighbours_.begin(), neighbours_.end()), neighbours_.end());
   remote_known_.assign(neighbours_.size(), false);
-  for (Call& call : calls_) call.members.resize(local_ranks_);
 }
 
 EpochPort::~EpochPort() {
@@ -72,13 +70,15 @@ absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
   options.job = layout.identity.uid;
   options.slots = window_;
   options.edges = static_cast<uint32_t>(neighbours_.size());
-  options.regions = window_ * local_ranks_ * 2;
+  const bool blocks = std::any_of(plans_.begin(), plans_.end(),
+                                  [](const schedule::Plan& plan) { return schedule::HasBlocks(plan.collective); });
+  options.regions = window_ * (local_ranks_ * 2 + (blocks ? 1 : 0));  // the last ones are the daemon's own notes
   options.eq_entries = window_ * (local_ranks_ + 1);
   uint32_t sequences = 0;
   for (const schedule::Plan& plan : plans_) {
     counters_per_slot_ = std::max(counters_per_slot_, schedule::CountersPerSlot(plan, local_ranks_));
     sequences = std::max(sequences, schedule::SequencesPerCall(plan, local_ranks_));
-    options.cell_bytes = std::max(options.cell_bytes, plan.bytes_max);
+    options.cell_bytes = std::max(options.cell_bytes, schedule::CellBytes(plan));
   }
   options.counters_per_slot = counters_per_slot_;
   options.sequences = sequences * window_;
@@ -130,25 +130,57 @@ bool EpochPort::HasAllRemoteLabels() const {
 }
 
 const schedule::Plan* EpochPort::PlanFor(const schedule::CallArguments& arguments) const {
-  const uint64_t bytes = arguments.collective == schedule::Collective::kBarrier ? 0 : arguments.bytes();
-  return schedule::SelectPlan(plans_, arguments.collective, bytes);
+  uint64_t bytes = arguments.collective == schedule::Collective::kBarrier ? 0 : arguments.bytes();
+  if (schedule::HasBlocks(arguments.collective)) {
+    // By all blocks together; where not all ranks know that, by what is long.
+    const uint64_t factor = schedule::Reduces(arguments.collective) ? 1 : shape_->size();
+    const bool unknown = schedule::IsIrregular(arguments.collective) && arguments.counts_hash == 0;
+    bytes = unknown || bytes > schedule::kMessageBytesMax ? schedule::kMessageBytesMax : bytes * factor;
+  }
+  return schedule::SelectPlan(plans_, schedule::PlanCollective(arguments.collective),
+                              std::min(bytes, schedule::kMessageBytesMax));
 }
 
 bool EpochPort::HasSlot(CallSeq sequence) const {
   return Relative(sequence) < engine_->Finished(port_).value() + window_;
 }
 
-absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t plan,
-                                                                      const schedule::CallArguments& arguments) {
+EpochPort::Prepared& EpochPort::PreparedOf(size_t plan) {
   std::unique_ptr<Prepared>& prepared = prepared_[plan];
   if (prepared == nullptr) prepared = std::make_unique<Prepared>(plans_[plan]);
-  std::map<uint32_t, schedule::NodeSequence>& cache = prepared->by_root;
+  return *prepared;
+}
+
+const PlanIndex& EpochPort::IndexOf(const schedule::Plan& plan) {
+  Prepared& prepared = PreparedOf(static_cast<size_t>(&plan - plans_.data()));
+  if (prepared.blocks == nullptr) prepared.blocks = std::make_unique<PlanIndex>(*shape_, plan);
+  return *prepared.blocks;
+}
+
+schedule::CallArguments EpochPort::ArgumentsOf(const Call& call) {
+  schedule::CallArguments arguments = call.arguments;
+  if (call.long_call != nullptr && !call.long_call->blocks()) {
+    arguments.count = call.long_call->ChunkAt(call.chunk()).bytes / emu::AluTypeBytes(arguments.type);
+  }
+  return arguments;
+}
+
+absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t plan,
+                                                                      const schedule::CallArguments& arguments) {
+  Prepared& prepared = PreparedOf(plan);
+  std::map<uint32_t, schedule::NodeSequence>& cache = prepared.by_root;
   const uint32_t root = schedule::HasRoot(arguments.collective) ? arguments.root : 0;
   const auto it = cache.find(root);
   if (it != cache.end()) return &it->second;
-  // Sequences do not depend on the size within the class, but Expand checks it.
+  // Sequences do not depend on the size within the class, but Expand checks it; the last chunk of a call may be
+  // shorter.
   const schedule::NodeView view = schedule::ViewOf(*shape_, plans_[plan], self_, arguments);
-  ASSIGN_OR_RETURN(schedule::NodeSequence sequence, schedule::Expand(plans_[plan], prepared->index, view, arguments));
+  schedule::NodeSequence sequence;
+  if (LongCall::Needed(arguments)) {
+    sequence = schedule::ExpandAs(arguments.collective, plans_[plan], prepared.index, view);
+  } else {
+    ASSIGN_OR_RETURN(sequence, schedule::Expand(plans_[plan], prepared.index, view, arguments));
+  }
   if (cache.size() >= kExpansionsMax) cache.clear();
   return &cache.emplace(root, std::move(sequence)).first->second;
 }
@@ -160,6 +192,7 @@ schedule::PortMap EpochPort::MapFor(const Call& call) const {
   map.scratch = engine_->ScratchRegion(port_, slot);
   map.rank_send_base = slot * 2 * local_ranks_;
   map.rank_receive_base = map.rank_send_base + local_ranks_;
+  map.notes = window_ * 2 * local_ranks_ + slot;
   map.neighbours = neighbours_;
   map.edges = edges_;
   map.cells = absl::MakeConstSpan(cells_).subspan(slot * neighbours_.size(), neighbours_.size());
@@ -169,10 +202,33 @@ schedule::PortMap EpochPort::MapFor(const Call& call) const {
   return map;
 }
 
-absl::Status EpochPort::Post(const schedule::LoweredCall& lowered) {
-  for (const schedule::LoweredSequence& s : lowered.sequences) {
+absl::Status EpochPort::Post(uint32_t slot, schedule::LoweredCall* lowered) {
+  if (!lowered->runs.empty()) {
+    runs_.resize(window_);
+    schedule::KeepRuns(lowered, &runs_[slot]);
+  }
+  for (const schedule::LoweredSequence& s : lowered->sequences) {
     RETURN_IF_ERROR(
-        engine_->Post(port_, s.trigger, absl::MakeConstSpan(lowered.descriptors).subspan(s.first, s.count)));
+        engine_->Post(port_, s.trigger, absl::MakeConstSpan(lowered->descriptors).subspan(s.first, s.count)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EpochPort::ArmBlocks(Call* call, size_t plan) {
+  ASSIGN_OR_RETURN(const std::vector<schedule::NodeSequence> sequences, call->long_call->SequencesOf(call->chunk()));
+  schedule::PortMap map = MapFor(*call);
+  RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(Relative(call->sequence)), map.hash));
+  std::vector<uint8_t>& notes = call->long_call->notes();
+  if (!notes.empty()) {
+    RETURN_IF_ERROR(engine_->BindRegion(port_, map.notes, notes.data(), notes.size(), /*writable=*/true));
+  }
+  schedule::LoweredCall& lowered = Lowered();
+  schedule::LowerBlocks(plans_[plan], sequences, call->arguments, map, &lowered);
+  RETURN_IF_ERROR(Post(SlotOf(call->sequence), &lowered));
+  for (uint32_t l = 0; l < local_ranks_; ++l) {
+    map.rank_event = (uint64_t{l} << kLocalShift) | (Relative(call->sequence) & kCallMask);
+    schedule::LowerBlocksRank(plans_[plan], sequences, call->arguments, map, l, &lowered);
+    RETURN_IF_ERROR(Post(SlotOf(call->sequence), &lowered));
   }
   return absl::OkStatus();
 }
@@ -182,39 +238,59 @@ absl::Status EpochPort::ArmNode(Call* call, size_t plan) {
   const schedule::PortMap map = MapFor(*call);
   RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(Relative(call->sequence)), map.hash));
   schedule::LoweredCall& lowered = Lowered();
-  schedule::LowerNode(plans_[plan], *sequence, call->arguments, map, &lowered);
-  return Post(lowered);
+  schedule::LowerNode(plans_[plan], *sequence, ArgumentsOf(*call), map, &lowered);
+  return Post(SlotOf(call->sequence), &lowered);
 }
 
-absl::Status EpochPort::ArmRank(Call* call, size_t plan, uint32_t local, const HeldPost& held) {
-  ASSIGN_OR_RETURN(const schedule::NodeSequence* sequence, ExpandCached(plan, call->arguments));
-  schedule::PortMap map = MapFor(*call);
-  map.rank_event = (uint64_t{local} << kLocalShift) | (Relative(call->sequence) & kCallMask);
+absl::Status EpochPort::BindRank(const Call& call, uint32_t local, const HeldPost& held) {
+  const schedule::PortMap map = MapFor(call);
   const uint8_t* send = held.post.send;
   uint64_t send_bytes = held.post.send_bytes;
+  uint8_t* receive = held.post.receive;
+  uint64_t receive_bytes = held.post.receive_bytes;
   if (held.post.send_is_inline) {
     inline_data_.resize(size_t{window_} * local_ranks_);
-    std::array<uint8_t, kInlineBytesMax>& kept = inline_data_[size_t{SlotOf(call->sequence)} * local_ranks_ + local];
+    std::array<uint8_t, kInlineBytesMax>& kept = inline_data_[size_t{SlotOf(call.sequence)} * local_ranks_ + local];
     kept = held.inline_data;
     send = kept.data();
     send_bytes = kInlineBytesMax;
   }
+  if (call.long_call != nullptr && !call.long_call->blocks()) {
+    const Chunk chunk = call.long_call->ChunkAt(call.chunk());
+    if (send != nullptr) send += chunk.offset;
+    if (receive != nullptr) receive += chunk.offset;
+    send_bytes = receive_bytes = chunk.bytes;
+  }
   // The engine's regions are written only if bound writable: contributions are not.
   RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_send_base + local, const_cast<uint8_t*>(send),
                                       send == nullptr ? 0 : send_bytes, /*writable=*/false));
-  RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_receive_base + local, held.post.receive,
-                                      held.post.receive == nullptr ? 0 : held.post.receive_bytes, /*writable=*/true));
+  return engine_->BindRegion(port_, map.rank_receive_base + local, receive, receive == nullptr ? 0 : receive_bytes,
+                             /*writable=*/true);
+}
+
+absl::Status EpochPort::ArmRank(Call* call, size_t plan, uint32_t local) {
+  ASSIGN_OR_RETURN(const schedule::NodeSequence* sequence, ExpandCached(plan, call->arguments));
+  schedule::PortMap map = MapFor(*call);
+  map.rank_event = (uint64_t{local} << kLocalShift) | (Relative(call->sequence) & kCallMask);
   schedule::LoweredCall& lowered = Lowered();
-  schedule::LowerRank(plans_[plan], *sequence, call->arguments, map, local, &lowered);
-  RETURN_IF_ERROR(Post(lowered));
+  schedule::LowerRank(plans_[plan], *sequence, ArgumentsOf(*call), map, local, &lowered);
+  RETURN_IF_ERROR(Post(SlotOf(call->sequence), &lowered));
   for (const emu::CounterIndex counter : lowered.arrivals) RETURN_IF_ERROR(engine_->Count(port_, counter, 1, 0));
   return absl::OkStatus();
 }
 
-absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& held, absl::Time now) {
+absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& held, absl::Time now,
+                              LongCall* long_call) {
   CHECK(HasSlot(sequence));
-  Call& call = At(sequence);
-  const schedule::Plan* plan = PlanFor(held.post.arguments);
+  if (calls_.empty()) calls_.resize(window_);
+  std::unique_ptr<Call>& place = calls_[SlotOf(sequence)];
+  if (place == nullptr) {
+    place = std::make_unique<Call>();
+    place->members.resize(local_ranks_);
+  }
+  Call& call = *place;
+  const schedule::Plan* plan = long_call != nullptr ? &long_call->plan() : PlanFor(held.post.arguments);
+  const bool blocks = long_call != nullptr && long_call->blocks();
   if (plan == nullptr)
     return absl::UnimplementedError(absl::StrCat("no plan for ", schedule::DescribeArguments(held.post.arguments)));
   const size_t plan_index = plan - plans_.data();
@@ -227,9 +303,10 @@ absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& 
     call.node_done = false;
     call.ranks_told = 0;
     call.failed = false;
+    call.long_call = long_call;
     std::fill(call.members.begin(), call.members.end(), Call::Member{});
     if (instruments_ != nullptr) instruments_->CallJoined(team_, sequence, true, false, call.arguments);
-    RETURN_IF_ERROR(ArmNode(&call, plan_index));
+    if (!blocks) RETURN_IF_ERROR(ArmNode(&call, plan_index));
   } else if (!(call.arguments == held.post.arguments)) {
     return absl::FailedPreconditionError("arguments differ on this node");
   }
@@ -244,8 +321,13 @@ absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& 
     const bool last = std::all_of(call.members.begin(), call.members.end(), [](const auto& m) { return m.posted; });
     instruments_->CallJoined(team_, sequence, false, last, call.arguments);
   }
-  return ArmRank(&call, plan_index, local, held);
+  RETURN_IF_ERROR(BindRank(call, local, held));
+  if (!blocks) return ArmRank(&call, plan_index, local);
+  const bool all = std::all_of(call.members.begin(), call.members.end(), [](const auto& m) { return m.posted; });
+  return all ? ArmBlocks(&call, plan_index) : absl::OkStatus();
 }
+
+void EpochPort::Skip(CallSeq sequence) { CHECK(engine_->FinishCall(port_, CallSeq(Relative(sequence))).ok()); }
 
 void EpochPort::TakeEvents(std::vector<PortEvent>* events) {
   events->clear();
@@ -259,7 +341,7 @@ void EpochPort::RankTold(CallSeq sequence, uint32_t local, absl::Time now, bool 
   call.members[local].told = true;
   ++call.ranks_told;
   call.failed |= failed;
-  if (instruments_ == nullptr || failed) return;
+  if (instruments_ == nullptr || failed || call.long_call != nullptr) return;
   instruments_->latencies().Record(call.arguments.collective, call.arguments.bytes(), schedule::CallPart::kCall,
                                    now - times_->posted(SlotOf(sequence), local));
 }
@@ -269,7 +351,7 @@ bool EpochPort::FinishIfDone(CallSeq sequence, absl::Time now) {
   if (!call.active || call.sequence != sequence || !call.node_done || call.ranks_told < local_ranks_) return false;
   call.active = false;
   const uint32_t slot = SlotOf(sequence);
-  if (instruments_ != nullptr && !call.failed) {
+  if (instruments_ != nullptr && !call.failed && call.long_call == nullptr) {
     CallLatencies& latencies = instruments_->latencies();
     const schedule::CallArguments& a = call.arguments;
     const absl::Time last = times_->last_posted(slot);
@@ -280,21 +362,24 @@ bool EpochPort::FinishIfDone(CallSeq sequence, absl::Time now) {
   for (uint32_t i = 0; i < 2 * local_ranks_; ++i) {
     CHECK(engine_->BindRegion(port_, slot * 2 * local_ranks_ + i, nullptr, 0, false).ok());
   }
+  if (call.long_call != nullptr && call.long_call->blocks()) {
+    CHECK(engine_->BindRegion(port_, window_ * 2 * local_ranks_ + slot, nullptr, 0, false).ok());
+  }
   return true;
 }
 
 CallSeq EpochPort::FinishedBelow() const { return CallSeq(first_call_.value() + engine_->Finished(port_).value()); }
 
 const EpochPort::Call* EpochPort::Find(CallSeq sequence) const {
-  if (sequence < first_call_) return nullptr;
-  const Call& call = calls_[SlotOf(sequence)];
-  return call.active && call.sequence == sequence ? &call : nullptr;
+  if (sequence < first_call_ || calls_.empty()) return nullptr;
+  const Call* call = calls_[SlotOf(sequence)].get();
+  return call != nullptr && call->active && call->sequence == sequence ? call : nullptr;
 }
 
 std::vector<const EpochPort::Call*> EpochPort::InFlight() const {
   std::vector<const Call*> calls;
-  for (const Call& call : calls_) {
-    if (call.active) calls.push_back(&call);
+  for (const std::unique_ptr<Call>& call : calls_) {
+    if (call != nullptr && call->active) calls.push_back(call.get());
   }
   std::sort(calls.begin(), calls.end(), [](const Call* a, const Call* b) { return a->sequence < b->sequence; });
   return calls;

@@ -18,6 +18,7 @@
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/instruments.h"
+#include "daemon/core/long_call.h"
 #include "offload_emu/engine.h"
 #include "planner/schedule/control.h"
 #include "planner/schedule/expand.h"
@@ -77,7 +78,12 @@ class EpochPort : public emu::PortSink {
   bool HasSlot(CallSeq sequence) const;
   // Local rank `local` takes part in call `sequence`. The first rank's arguments are the call's; FAILED_PRECONDITION if
   // this rank's are others (nothing is started then), anything else is the engine's refusal.
-  absl::Status Start(CallSeq sequence, uint32_t local, const HeldPost& post, absl::Time now);
+  // `long_call`: the call is a chunk of it; it outlives the chunk.
+  absl::Status Start(CallSeq sequence, uint32_t local, const HeldPost& post, absl::Time now,
+                     LongCall* long_call = nullptr);
+  // Call `sequence`, which is in the window, runs elsewhere: it is over here.
+  void Skip(CallSeq sequence);
+  const PlanIndex& IndexOf(const schedule::Plan& plan);
   // What has happened since the last call. Start and the engine's Progress produce it.
   // Replaces `*events`, whose memory is reused in turn.
   void TakeEvents(std::vector<PortEvent>* events);
@@ -96,7 +102,9 @@ class EpochPort : public emu::PortSink {
     absl::Time started;
     absl::Time probed;  // when its arguments were last compared with the neighbours'
     bool node_done = false;
-    bool failed = false;  // for a rank here
+    bool failed = false;            // for a rank here
+    LongCall* long_call = nullptr;  // of which it is a chunk
+    uint64_t chunk() const { return sequence.value() - long_call->first().value(); }
     uint32_t ranks_told = 0;
     struct Member {
       bool posted = false;
@@ -123,6 +131,7 @@ class EpochPort : public emu::PortSink {
     explicit Prepared(const schedule::Plan& plan) : index(plan) {}
     schedule::TreeIndex index;
     std::map<uint32_t, schedule::NodeSequence> by_root;  // expanded before; bounded
+    std::unique_ptr<PlanIndex> blocks;                   // made for the first block collective
   };
 
   EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch, uint32_t window,
@@ -131,12 +140,18 @@ class EpochPort : public emu::PortSink {
   absl::Status OpenPort(const schedule::TeamLayout& layout);
   uint64_t Relative(CallSeq sequence) const { return sequence.value() - first_call_.value(); }
   uint32_t SlotOf(CallSeq sequence) const { return static_cast<uint32_t>(Relative(sequence) % window_); }
-  Call& At(CallSeq sequence) { return calls_[SlotOf(sequence)]; }
+  Call& At(CallSeq sequence) { return *calls_[SlotOf(sequence)]; }
   absl::StatusOr<const schedule::NodeSequence*> ExpandCached(size_t plan, const schedule::CallArguments& arguments);
   schedule::PortMap MapFor(const Call& call) const;
+  Prepared& PreparedOf(size_t plan);
+  // What is lowered: the call's arguments, or those of its chunk.
+  static schedule::CallArguments ArgumentsOf(const Call& call);
+  // All ranks' posts are there: the node's part and theirs.
+  absl::Status ArmBlocks(Call* call, size_t plan);
   absl::Status ArmNode(Call* call, size_t plan);
-  absl::Status ArmRank(Call* call, size_t plan, uint32_t local, const HeldPost& post);
-  absl::Status Post(const schedule::LoweredCall& lowered);
+  absl::Status BindRank(const Call& call, uint32_t local, const HeldPost& post);
+  absl::Status ArmRank(Call* call, size_t plan, uint32_t local);
+  absl::Status Post(uint32_t slot, schedule::LoweredCall* lowered);
 
   emu::Engine* const engine_;
   const schedule::ShapeIndex* const shape_;
@@ -155,9 +170,11 @@ class EpochPort : public emu::PortSink {
   bool open_ = false;
   uint32_t counters_per_slot_ = 0;
   CallSeq first_call_{0};
-  std::vector<Call> calls_;  // by slot
+  std::vector<std::unique_ptr<Call>> calls_;  // by slot; made when a call first needs it
   // Inline contributions, by slot and local index: kept while the engine may read them. Made when there is one.
   std::vector<std::array<uint8_t, kInlineBytesMax>> inline_data_;
+  // Copy lists of the calls in flight, by slot. Made when there is one.
+  std::vector<std::vector<emu::CopyRun>> runs_;
   std::vector<PortEvent> events_;
   bool* const has_events_;
   Instruments* const instruments_;

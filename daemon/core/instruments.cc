@@ -151,7 +151,10 @@ void Instruments::AppendCounters(std::map<std::string, uint64_t>* counters) cons
   for (size_t collective = 0; collective < ended_.size(); ++collective) {
     const std::string prefix =
         absl::StrCat("calls.", AbslView(schedule::CollectiveName(static_cast<Collective>(collective))), ".");
-    (*counters)[prefix + "ok"] = ended_[collective][0];
+    // Of those that every program uses, also that there were none.
+    if (collective < schedule::kCommonCollectiveCount || ended_[collective][0] > 0) {
+      (*counters)[prefix + "ok"] = ended_[collective][0];
+    }
     for (size_t failure = 1; failure < ended_[collective].size(); ++failure) {
       if (ended_[collective][failure] == 0) continue;
       (*counters)[prefix + std::string(FailureName(static_cast<schedule::Failure>(failure)))] =

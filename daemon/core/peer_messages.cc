@@ -21,6 +21,8 @@ void PutArguments(const schedule::CallArguments& arguments, ByteWriter* out) {
   out->Put(static_cast<uint8_t>(arguments.op));
   out->Put(arguments.count);
   out->Put(arguments.root);
+  out->Put(arguments.options);
+  out->Put(arguments.counts_hash);
 }
 
 // False if an enumeration is out of range.
@@ -34,6 +36,8 @@ bool GetArguments(ByteReader* in, schedule::CallArguments* arguments) {
                 .op = static_cast<emu::AluOp>(op)};
   arguments->count = in->Get<uint64_t>();
   arguments->root = in->Get<uint32_t>();
+  arguments->options = in->Get<uint8_t>();
+  arguments->counts_hash = in->Get<uint32_t>();
   return true;
 }
 

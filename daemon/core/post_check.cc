@@ -22,12 +22,6 @@ FailureReport Invalid(const CallArguments& arguments, const Parts&... parts) {
   return {Failure::kInvalidArgument, absl::StrCat(name, ": ", parts...)};
 }
 
-// What one call may carry: what its longest buffer holds.
-uint64_t BytesMax(Collective collective) {
-  return schedule::FamilyOf(collective) == schedule::Family::kCommon ? schedule::kMessageBytesMax
-                                                                     : schedule::kCallBytesMax;
-}
-
 FailureReport TooLong(const CallArguments& arguments, uint64_t limit) {
   return {Failure::kNotSupported, absl::StrCat(AbslView(CollectiveName(arguments.collective)),
                                                ": message too long (count=", arguments.count, ", limit=", limit, ")")};
@@ -167,7 +161,7 @@ FailureReport CheckPost(const CallPost& post, Rank rank, uint32_t size) {
   if (schedule::IsIrregular(a.collective)) return CheckIrregular(post, send, receive, rank, size);
   // Divided, not multiplied: a count from a client may be anything. What any rank may not have, all may not.
   const uint64_t blocks = schedule::HoldsBlocks(a.collective) ? size : 1;
-  const uint64_t count_max = BytesMax(a.collective) / emu::AluTypeBytes(a.type) / blocks;
+  const uint64_t count_max = schedule::kCallBytesMax / emu::AluTypeBytes(a.type) / blocks;
   if (a.count > count_max) return TooLong(a, count_max);
   if (FailureReport bad = CheckRegular(a, send, size); bad.failure != Failure::kNone) return bad;
   return CheckRegular(a, receive, size);

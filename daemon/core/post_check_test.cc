@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "planner/schedule/block_list.h"
 #include "planner/schedule/plan.h"
@@ -77,9 +78,9 @@ TEST(CheckPostTest, NamesThingValueAndLimit) {
 
 TEST(CheckPostTest, CountsThatWouldOverflow) {
   CallPost post = Good(Collective::kAllreduce);
-  for (const uint64_t count : {schedule::kMessageBytesMax / 4 + 1, uint64_t{1} << 62, ~uint64_t{0}}) {
+  for (const uint64_t count : {schedule::kCallBytesMax / 4 + 1, uint64_t{1} << 62, ~uint64_t{0}}) {
     post.arguments.count = count;
-    ExpectBad(post, Failure::kNotSupported, "limit=16384");
+    ExpectBad(post, Failure::kNotSupported, absl::StrCat("limit=", schedule::kCallBytesMax / 4));
   }
 }
 

@@ -156,6 +156,9 @@ CallSeq Team::Started() const {
 
 void Team::RetireEpochs() {
   while (epochs_.size() > 1 && epochs_[0]->FinishedBelow() >= epochs_[1]->first_call()) {
+    const bool used = std::any_of(long_calls_.begin(), long_calls_.end(),
+                                  [&](const auto& run) { return run.second.port == epochs_[0].get(); });
+    if (used) return;
     // All its calls are over here, so every neighbour has sent what it had to send for them: nobody needs its credit.
     ReleaseEdges(*epochs_[0]);
     epochs_.erase(epochs_.begin());
@@ -242,27 +245,38 @@ void Team::Post(Rank rank, const CallPost& post, uint32_t pending_max) {
     held.post.send = nullptr;  // it lives in inline_data from here on
   }
   // The usual case waits for nothing, and allocates nothing.
-  if (member.pending.empty() && MayStart(LocalIndex(rank))) return Start(LocalIndex(rank), held, held.posted);
+  const bool is_long = LongCall::Needed(post.arguments);
+  if (!is_long && member.pending.empty() && MayStart(LocalIndex(rank))) {
+    return Start(LocalIndex(rank), held, held.posted);
+  }
   member.pending.push_back(held);
+  if (is_long && member.pending.size() == 1) StartPending();
 }
 
 bool Team::MayStart(uint32_t local) const {
   if (broken_ || epochs_.empty()) return false;
-  const CallSeq sequence = members_[local].next;
+  const Member& member = members_[local];
+  const CallSeq sequence = member.next;
   if (prepared_ != nullptr && sequence >= hold_from_) return false;
-  return PortFor(sequence).HasSlot(sequence);
+  if (!member.long_call) return PortFor(sequence).HasSlot(sequence);
+  const LongRun& run = long_calls_.at(*member.long_call);
+  return run.call->ranks[local].next < run.call->chunk_count() && run.port->HasSlot(sequence);
+}
+
+bool Team::Remember(CallSeq sequence, const schedule::CallArguments& arguments, Rank rank) {
+  // A neighbour is at most a window behind or ahead. It grows with the calls: many teams make few.
+  const size_t place = sequence.value() % (size_t{layout_.window} * 2);
+  if (place >= history_.size()) history_.resize(place + 1);
+  Remembered& remembered = history_[place];
+  if (remembered.known && remembered.sequence == sequence) return false;
+  remembered = {sequence, arguments, rank, true};
+  return true;
 }
 
 void Team::Start(uint32_t local, const HeldPost& held, absl::Time now) {
   Member& member = members_[local];
   const CallSeq sequence = member.next++;
-  // A neighbour is at most a window behind or ahead. It grows with the calls: many teams make few.
-  const size_t place = sequence.value() % (size_t{layout_.window} * 2);
-  if (place >= history_.size()) history_.resize(place + 1);
-  Remembered& remembered = history_[place];
-  if (!remembered.known || remembered.sequence != sequence) {
-    remembered = {sequence, held.post.arguments, member.rank, true};
-  }
+  Remember(sequence, held.post.arguments, member.rank);
   CheckLeavers();
   if (broken_) {
     return TellFailure(member, held.post.value, sequence, held.post.arguments, *broken_);
@@ -272,20 +286,30 @@ void Team::Start(uint32_t local, const HeldPost& held, absl::Time now) {
   // Break tells whom the call had begun for; a rank that it had not must be told here.
   const EpochPort::Call* call = PortFor(sequence).Find(sequence);
   const bool begun = call != nullptr && call->members[local].posted;
-  if (!(remembered.arguments == held.post.arguments)) {
-    BreakMismatch(sequence, remembered.rank, layout_.nodes[self_.value()].name, remembered.arguments, member.rank,
-                  layout_.nodes[self_.value()].name, held.post.arguments);
-  } else {
-    Break(ReportOf(started, absl::StrCat("call ", sequence.value(), " of team ", DescribeTeam(layout_.identity), " at ",
-                                         DescribeNode(self_))));
-  }
+  RefuseStart(local, held, sequence, started);
   if (!begun) TellFailure(member, held.post.value, sequence, held.post.arguments, *broken_);
+}
+
+// Breaks the team: `why` a rank here could not start the call.
+void Team::RefuseStart(uint32_t local, const HeldPost& held, CallSeq sequence, const absl::Status& why) {
+  const Remembered remembered = history_[sequence.value() % (size_t{layout_.window} * 2)];
+  if (!(remembered.arguments == held.post.arguments)) {
+    BreakMismatch(sequence, remembered.rank, layout_.nodes[self_.value()].name, remembered.arguments,
+                  members_[local].rank, layout_.nodes[self_.value()].name, held.post.arguments);
+  } else {
+    Break(ReportOf(why, absl::StrCat("call ", sequence.value(), " of team ", DescribeTeam(layout_.identity), " at ",
+                                     DescribeNode(self_))));
+  }
 }
 
 void Team::StartPending() {
   for (uint32_t local = 0; local < members_.size(); ++local) {
     std::list<HeldPost>& pending = members_[local].pending;
     while (!pending.empty() && MayStart(local)) {
+      if (LongCall::Needed(pending.front().post.arguments)) {
+        StartChunk(local, host_->Now());
+        continue;
+      }
       const HeldPost held = pending.front();
       pending.pop_front();
       Start(local, held, host_->Now());
@@ -321,6 +345,13 @@ void Team::Handle(EpochPort* port, const PortEvent& event) {
     case PortEvent::Kind::kRankDone: {
       const EpochPort::Call* call = port->Find(event.sequence);
       CHECK(call != nullptr);
+      if (call->long_call != nullptr) {
+        LongCall* const long_call = call->long_call;
+        port->RankTold(event.sequence, event.local, host_->EventTime(), event.failed);
+        OnChunkDone(long_call, event.local, event.failed);
+        FinishIfDone(port, event.sequence);
+        break;
+      }
       Member& member = members_[event.local];
       ClientEvent told{.value = call->members[event.local].value, .sequence = event.sequence};
       if (event.failed) {
@@ -350,7 +381,11 @@ void Team::Handle(EpochPort* port, const PortEvent& event) {
 }
 
 void Team::FinishIfDone(EpochPort* port, CallSeq sequence) {
+  const EpochPort::Call* call = port->Find(sequence);
+  const LongCall* const long_call = call == nullptr ? nullptr : call->long_call;
+  const uint64_t chunk = long_call == nullptr ? 0 : call->chunk();
   if (!port->FinishIfDone(sequence, host_->EventTime())) return;
+  if (long_call != nullptr) OnChunkOver(long_call->first(), chunk);
   if (Instruments* const instruments = host_->instruments()) instruments->CallOver(id(), sequence);
 }
 
@@ -395,6 +430,9 @@ bool Team::HasCallInFlight(Rank rank) const {
       if (call->members[local].posted && !call->members[local].told) return true;
     }
   }
+  for (const auto& [first, run] : long_calls_) {
+    if (run.call->ranks[local].joined && !run.call->ranks[local].told) return true;
+  }
   return !members_[local].pending.empty();
 }
 
@@ -417,6 +455,11 @@ void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
       if (event.kind != PortEvent::Kind::kRankDone) continue;
       const EpochPort::Call* call = port->Find(event.sequence);
       if (call == nullptr) continue;
+      if (call->long_call != nullptr) {
+        port->RankTold(event.sequence, event.local, host_->EventTime(), event.failed);
+        OnChunkDone(call->long_call, event.local, event.failed);
+        continue;
+      }
       const Member& member = members_[event.local];
       ClientEvent told{.value = call->members[event.local].value, .sequence = event.sequence};
       if (event.failed) told.failure = why;
@@ -425,6 +468,7 @@ void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
       if (member.client) host_->Tell(*member.client, told);
     }
     for (const EpochPort::Call* call : port->InFlight()) {
+      if (call->long_call != nullptr) continue;
       for (uint32_t local = 0; local < members_.size(); ++local) {
         const EpochPort::Call::Member& part = call->members[local];
         if (part.posted && !part.told) TellFailure(members_[local], part.value, call->sequence, call->arguments, why);
@@ -433,13 +477,22 @@ void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
   }
   for (Member& member : members_) {
     CallSeq sequence = member.next;
+    if (member.long_call) member.pending.pop_front();  // it has begun
+    member.long_call.reset();
     for (const HeldPost& held : member.pending)
       TellFailure(member, held.post.value, sequence++, held.post.arguments, why);
     member.pending.clear();
   }
+  for (const auto& [first, run] : long_calls_) {
+    for (uint32_t local = 0; local < members_.size(); ++local) {
+      const LongCall::Progress& rank = run.call->ranks[local];
+      if (rank.joined && !rank.told) TellFailure(members_[local], rank.value, first, run.call->arguments(), why);
+    }
+  }
   for (const auto& port : epochs_) ReleaseEdges(*port);
   epochs_.clear();
   prepared_.reset();
+  long_calls_.clear();
   host_->OnTeamBroken(id(), why);
 }
 

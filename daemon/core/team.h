@@ -112,8 +112,10 @@ class Team {
   struct Member {
     Rank rank{0};
     std::optional<ClientId> client;
-    CallSeq next{0};              // the call that it starts next
-    std::list<HeldPost> pending;  // posted and not started; a deque holds memory even when empty
+    CallSeq next{0};  // the call that it starts next
+    // Posted and not started, or not all chunks of the first one; a deque holds memory even when empty.
+    std::list<HeldPost> pending;
+    std::optional<CallSeq> long_call;  // the first one's, by its first chunk, once it has begun
   };
   // What a call's arguments were, kept for a while after its end for neighbours that ask.
   struct Remembered {
@@ -123,12 +125,27 @@ class Team {
     bool known = false;  // last: there are two windows of these a team
   };
 
+  // A call of several chunks, and where all of them run.
+  struct LongRun {
+    EpochPort* port = nullptr;
+    std::unique_ptr<LongCall> call;
+  };
+
   EpochPort& PortFor(CallSeq sequence) const;
   CallSeq Started() const;  // S: calls that some member here has started
   uint32_t LocalIndex(Rank rank) const { return shape_.LocalIndexOf(rank); }
   void StartPending();
   bool MayStart(uint32_t local) const;  // its next call, if it posts one
   void Start(uint32_t local, const HeldPost& held, absl::Time now);
+  // False, and nothing has happened, if the call does not go this way any more (the team is broken).
+  void StartChunk(uint32_t local, absl::Time now);
+  bool BeginLong(uint32_t local);
+  // True if this is the first rank here that comes to this number.
+  bool Remember(CallSeq sequence, const schedule::CallArguments& arguments, Rank rank);
+  void RefuseStart(uint32_t local, const HeldPost& held, CallSeq sequence, const absl::Status& why);
+  void OnChunkDone(LongCall* call, uint32_t local, bool failed);
+  void OnChunkOver(CallSeq first, uint64_t chunk);
+  void TellLong(LongCall* call, uint32_t local);
   void Handle(EpochPort* port, const PortEvent& event);
   void RetireEpochs();
   void TellFailure(const Member& member, uint64_t value, CallSeq sequence, const schedule::CallArguments& arguments,
@@ -165,6 +182,7 @@ class Team {
   std::map<uint32_t, uint32_t> acquired_;      // by node: edges of committed epochs
   std::optional<schedule::FailureReport> broken_;
   std::vector<Remembered> history_;
+  std::map<CallSeq, LongRun> long_calls_;  // in flight, by their first chunks
 };
 
 }  // namespace copse::daemon

@@ -202,7 +202,7 @@ void ClientSession::OnAttachRequest(const Packet& packet) {
   reply.dq_entries = sizes.dq_entries;
   reply.eq_entries = sizes.eq_entries;
   reply.data_bytes = sizes.data_bytes;
-  reply.message_bytes_max = schedule::kMessageBytesMax;
+  reply.message_bytes_max = schedule::kCallBytesMax;
   Answer(reply, {calls_->port().fd(), context_->page->fd(), doorbell_.get()});
   calls_->port().CloseFd();
   greeting_deadline_ = absl::InfiniteFuture();

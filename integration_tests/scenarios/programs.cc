@@ -88,6 +88,8 @@ CallArguments RandomCall(uint32_t ranks, uint64_t seed) {
   const uint64_t edges[] = {0, 1, 6, 15, 16, 120 / emu::AluTypeBytes(call.type), 121, 1024, 1025, limit - 1, limit};
   call.count = prng.Chance(0.6) ? edges[prng.Below(std::size(edges))] : prng.Below(prng.Chance(0.5) ? 64 : limit + 1);
   call.count = std::min(call.count, limit);
+  // Now and then one of several chunks.
+  if (prng.Chance(0.05)) call.count = limit + prng.Below(4 * limit);
   return call;
 }
 

@@ -23,7 +23,7 @@ TEST_P(EveryCollectiveTest, OnUnevenNodes) {
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryCollectiveTest, testing::Range(1u, 18u));
 
 class RandomCallsTest : public testing::TestWithParam<uint64_t> {};
-TEST_P(RandomCallsTest, UpTo64KiB) {
+TEST_P(RandomCallsTest, UpToSeveralChunks) {
   const uint64_t seed = GetParam();
   SimCluster cluster;
   RandomCalls(&cluster, 1 + seed % 9, 1 + (seed * 7) % 17, 60, seed);

@@ -39,7 +39,7 @@ class FlatPlanMaker : public coordinator::PlanMaker {
     for (const schedule::TeamNode& node : layout.nodes) names.push_back(node.name);
     ASSIGN_OR_RETURN(const topology::Topology topology, topology::FlatTopology(names));
     planner::PlannerOptions planner_options;
-    for (int c = 0; c < schedule::kCollectiveCount && !options.algorithm.empty(); ++c) {
+    for (int c = 0; c < schedule::kCommonCollectiveCount && !options.algorithm.empty(); ++c) {
       const auto collective = static_cast<schedule::Collective>(c);
       if (!options.collective || *options.collective == collective)
         planner_options.forced[collective] = options.algorithm;

@@ -76,10 +76,11 @@ absl::Span<const Collective> CollectivesOf(Family family) {
   return {};
 }
 
-uint64_t HashCounts(absl::Span<const uint64_t> bytes) {
+uint32_t HashCounts(absl::Span<const uint64_t> bytes) {
   uint64_t hash = Mix64(bytes.size());
   for (const uint64_t b : bytes) hash = Mix64(hash ^ b);
-  return hash == 0 ? 1 : hash;
+  const auto folded = static_cast<uint32_t>(hash ^ hash >> 32);
+  return folded == 0 ? 1 : folded;
 }
 
 bool operator==(const CallArguments& a, const CallArguments& b) {
@@ -101,14 +102,14 @@ std::string DescribeArguments(const CallArguments& arguments) {
 
 uint16_t HashArguments(const CallArguments& arguments) {
   const CallArguments normal = Normalized(arguments);
-  std::array<char, 24> bytes{};
+  std::array<char, 20> bytes{};
   bytes[0] = static_cast<char>(normal.collective);
   bytes[1] = static_cast<char>(normal.type);
   bytes[2] = static_cast<char>(normal.op);
   for (int i = 0; i < 8; ++i) bytes[3 + i] = static_cast<char>(normal.count >> (8 * i));
   for (int i = 0; i < 4; ++i) bytes[11 + i] = static_cast<char>(normal.root >> (8 * i));
   bytes[15] = static_cast<char>(normal.options);
-  for (int i = 0; i < 8; ++i) bytes[16 + i] = static_cast<char>(normal.counts_hash >> (8 * i));
+  for (int i = 0; i < 4; ++i) bytes[16 + i] = static_cast<char>(normal.counts_hash >> (8 * i));
   return Fold16(Fnv1a64(std::string_view(bytes.data(), bytes.size())));
 }
 

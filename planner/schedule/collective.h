@@ -89,20 +89,21 @@ enum CallOptions : uint8_t {
   kReproducible = 2,
 };
 // Of the bytes of each rank's block, by rank.
-uint64_t HashCounts(absl::Span<const uint64_t> bytes);
+// Never 0.
+uint32_t HashCounts(absl::Span<const uint64_t> bytes);
 
 // Arguments that every rank of a call must give alike (MPI's rule); the packet hash covers them all.
 struct CallArguments {
   Collective collective = Collective::kBarrier;
   emu::AluType type = emu::AluType::kUint8;
   emu::AluOp op = emu::AluOp::kSum;
+  uint8_t options = 0;       // CallOptions
+  uint32_t counts_hash = 0;  // HashCounts of what all ranks know: allgatherv, reduce_scatterv, or kCountsKnown
   // Elements: of the buffer (bcast, reduce, allreduce, scan, exscan), of one rank's contribution (gather, allgather) or
   // result (scatter, reduce_scatter), of one block (alltoall), of all blocks together (allgatherv, reduce_scatterv); 0
   // where the ranks need not know it (gatherv, scatterv, alltoallv).
   uint64_t count = 0;
-  uint32_t root = 0;         // rank; 0 where the collective has none
-  uint8_t options = 0;       // CallOptions
-  uint64_t counts_hash = 0;  // HashCounts of what all ranks know: allgatherv, reduce_scatterv, or kCountsKnown
+  uint32_t root = 0;  // rank; 0 where the collective has none
 
   uint64_t bytes() const { return count * emu::AluTypeBytes(type); }
   // Collectives without a root, type or operation are equal whatever stands in those fields.

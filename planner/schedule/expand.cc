@@ -8,58 +8,13 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/schedule/sequence_builder.h"
 
 namespace copse::schedule {
 namespace {
 
 constexpr uint16_t kUp = 0;
 constexpr uint16_t kDown = 1;
-
-// Writes one node's sequence, step by step.
-class SequenceBuilder {
- public:
-  explicit SequenceBuilder(const Plan& plan, NodeIndex node) : priority_(plan.priority) {
-    sequence_.node = node;
-    Add({.step = Step::kStart});
-  }
-
-  void RecvFrom(uint32_t node, uint16_t phase) { Add({.step = Step::kRecvFrom, .peer = node, .phase = phase}); }
-  void RecvLocal(uint32_t local, uint16_t phase) { Add({.step = Step::kRecvLocal, .peer = local, .phase = phase}); }
-  void Wait(uint16_t phase) { Add({.step = Step::kWait, .phase = phase}); }
-  void SendTo(uint32_t node, uint16_t phase, Buffer from) {
-    Add({.step = Step::kSendTo, .peer = node, .phase = phase, .operands = {from}});
-  }
-  void Copy(Buffer from, Buffer to) { Add({.step = Step::kCopy, .operands = {from}, .target = to}); }
-  void Reduce(std::vector<Buffer> operands, Buffer to) {
-    Add({.step = Step::kReduce, .operands = std::move(operands), .target = to});
-  }
-  void Deliver(uint32_t local, Buffer from) {
-    if (from.place == Place::kNone) return Release(local);
-    Add({.step = Step::kDeliver, .peer = local, .operands = {from}});
-  }
-  void Release(uint32_t local) { Add({.step = Step::kRelease, .peer = local}); }
-  NodeSequence End() {
-    Add({.step = Step::kEnd});
-    return std::move(sequence_);
-  }
-
-  // Combines the operands, in this order, and says where the result lies. Nothing is done if there is only one.
-  Buffer Combine(std::vector<Buffer> operands) {
-    if (operands.empty()) return {};
-    if (operands.size() == 1) return operands[0];
-    Reduce(std::move(operands), {Place::kScratch});
-    return {Place::kScratch};
-  }
-
- private:
-  void Add(Primitive primitive) {
-    primitive.priority = priority_;
-    sequence_.primitives.push_back(std::move(primitive));
-  }
-
-  uint8_t priority_;
-  NodeSequence sequence_;
-};
 
 // A tree call at one node: who is the parent, who are the children, in order.
 struct Directed {
@@ -211,6 +166,8 @@ std::string BufferName(const Buffer& buffer) {
       return absl::StrCat("send", buffer.index);
     case Place::kRankRecv:
       return absl::StrCat("recv", buffer.index);
+    case Place::kNotes:
+      return "notes";
   }
   return "?";
 }
@@ -287,9 +244,13 @@ absl::StatusOr<NodeSequence> Expand(const Plan& plan, const TreeIndex& index, co
     return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(), ": ranks on node ", view.node.value(),
                                                    " (ranks=", view.local_ranks, ", limit=1-", kLocalRanksMax, ")"));
   }
-  if (plan.kind == PlanKind::kExchange) return ExpandExchange(plan, view, arguments.collective);
-  if (arguments.collective == Collective::kBcast) return ExpandBcast(plan, index, view);
-  return ExpandUpAndDown(plan, index, view, arguments.collective);
+  return ExpandAs(arguments.collective, plan, index, view);
+}
+
+NodeSequence ExpandAs(Collective collective, const Plan& plan, const TreeIndex& index, const NodeView& view) {
+  if (plan.kind == PlanKind::kExchange) return ExpandExchange(plan, view, collective);
+  if (collective == Collective::kBcast) return ExpandBcast(plan, index, view);
+  return ExpandUpAndDown(plan, index, view, collective);
 }
 
 std::vector<Segment> SegmentsOf(const Plan& plan, uint64_t bytes) {
@@ -320,6 +281,8 @@ std::string DescribePrimitive(const Primitive& p) {
       return absl::StrCat("Reduce(", BufferName(p.target), " = ", operands, ")");
     case Step::kCopy:
       return absl::StrCat("Copy(", BufferName(p.target), " = ", operands, ")");
+    case Step::kCopyRuns:
+      return absl::StrCat("CopyRuns(", p.runs.size(), ")");
     case Step::kSendTo:
       return absl::StrCat("SendTo(", p.peer, ") phase ", p.phase, " from ", operands);
     case Step::kDeliver:

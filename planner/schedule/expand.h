@@ -20,10 +20,14 @@ enum class Place : uint8_t {
   kCell,      // what came from node `index`
   kRankSend,  // send buffer of the local rank with local index `index`
   kRankRecv,  // receive buffer, likewise
+  kNotes,     // what the node's daemon itself has to tell or to hear in a block collective (blocks.h)
 };
 struct Buffer {
   Place place = Place::kNone;
   uint32_t index = 0;
+  // Into the place, beyond the segment's own part of it; in a block collective's rank buffers and notes, where there
+  // are no such parts, from their beginning.
+  uint64_t offset = 0;
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 
@@ -35,12 +39,23 @@ enum class Step : uint8_t {
   kWait,       // until every kRecvFrom and kRecvLocal since the last kWait or kStart has completed
   kReduce,     // target = operands combined in this order
   kCopy,       // operands[0] to target
+  kCopyRuns,   // every run, in order
   kSendTo,     // operands[0] to `peer` in `phase`
   kDeliver,    // operands[0] to the receive buffer of local rank `peer`, which is done with this segment
   kRelease,    // local rank `peer`'s send buffer is not needed any more, and it gets no data: it is done with this
                // segment
   kEnd,
 };
+// Part of a list of copies: a run of bytes that lie together at both ends.
+struct CopyRun {
+  Buffer from;
+  Buffer to;
+  uint64_t bytes = 0;
+  friend bool operator==(const CopyRun&, const CopyRun&) = default;
+};
+
+inline constexpr uint32_t kWholeSegment = 0xffffffff;
+
 struct Primitive {
   Step step = Step::kStart;
   uint32_t peer = 0;
@@ -48,6 +63,8 @@ struct Primitive {
   uint8_t priority = 0;
   std::vector<Buffer> operands;
   Buffer target;
+  uint32_t bytes = kWholeSegment;
+  std::vector<CopyRun> runs;  // kCopyRuns
   friend bool operator==(const Primitive&, const Primitive&) = default;
 };
 
@@ -80,6 +97,11 @@ class TreeIndex {
   explicit TreeIndex(const Plan& plan);
   // The neighbour of `node` on the path to `root`; kNobody if they are the same.
   uint32_t Towards(uint32_t node, uint32_t root) const;
+  // Preorder numbers from plan.root_node: the subtree of `node` is [Enter, Leave).
+  uint32_t Enter(uint32_t node) const { return enter_[node]; }
+  uint32_t Leave(uint32_t node) const { return leave_[node]; }
+  // Towards plan.root_node; kNobody at it.
+  uint32_t Parent(uint32_t node) const { return parent_[node]; }
 
  private:
   std::vector<uint32_t> parent_;  // towards plan.root_node
@@ -94,6 +116,10 @@ class TreeIndex {
 // (algorithms 1 and 2) and barrier model (primitives). Differs: local ranks take part.
 absl::StatusOr<NodeSequence> Expand(const Plan& plan, const TreeIndex& index, const NodeView& view,
                                     const CallArguments& arguments);
+
+// The same without a look at the arguments: as if the plan were made for barrier, bcast, reduce or allreduce. Trees and
+// exchanges only.
+NodeSequence ExpandAs(Collective collective, const Plan& plan, const TreeIndex& index, const NodeView& view);
 
 std::vector<Segment> SegmentsOf(const Plan& plan, uint64_t bytes);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "planner/schedule/blocks.h"
 
 namespace copse::schedule {
 namespace {
@@ -14,16 +15,18 @@ constexpr uint32_t kSequenceDescriptorsMax = 64;
 
 class Lowering {
  public:
-  Lowering(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
-           LoweredCall* call)
+  // One sequence for all segments, or, of a block collective, one for each.
+  Lowering(const Plan& plan, absl::Span<const NodeSequence> sequences, bool blocks, const CallArguments& arguments,
+           const PortMap& map, LoweredCall* call)
       : plan_(plan),
-        sequence_(sequence),
+        sequences_(sequences),
+        blocks_(blocks),
         arguments_(arguments),
         map_(map),
         call_(*call),
         phases_(PhaseCount(plan)),
         bytes_(arguments.collective == Collective::kBarrier ? 0 : arguments.bytes()),
-        segments_(SegmentCount(plan, bytes_)) {}
+        segments_(blocks ? static_cast<uint32_t>(sequences.size()) : SegmentCount(plan, bytes_)) {}
 
   void Node() {
     Clear();
@@ -43,10 +46,10 @@ class Lowering {
     for (uint32_t s = 0; s < segments_; ++s) {
       SetSegment(s);
       Begin({.counter = Ready(), .threshold = 1});
-      for (const Primitive& p : sequence_.primitives) {
+      for (const Primitive& p : Sequence().primitives) {
         if (p.peer != l) continue;
         if (p.step == Step::kRecvLocal) call_.arrivals.push_back(Counter(s, p.phase));
-        if (p.step == Step::kDeliver) Copy(Ref(p.operands[0]), Ref({Place::kRankRecv, l}));
+        if (p.step == Step::kDeliver) Copy(Ref(p.operands[0]), Ref({Place::kRankRecv, l}), length_);
       }
       if (segments_ == 1) {
         Event(map_.rank_event);
@@ -74,16 +77,19 @@ class Lowering {
   void SetSegment(uint32_t s) {
     segment_ = s;
     cuts_ = 0;
-    offset_ = uint64_t{s} * plan_.segment_bytes;
+    offset_ = uint64_t{s} * (blocks_ ? SegmentStride(plan_) : plan_.segment_bytes);
+    if (blocks_) return;
     length_ =
         static_cast<uint32_t>(segments_ == 1 ? bytes_ : std::min<uint64_t>(plan_.segment_bytes, bytes_ - offset_));
   }
+  const NodeSequence& Sequence() const { return sequences_[blocks_ ? segment_ : 0]; }
+  uint32_t LengthOf(const Primitive& p) const { return p.bytes == kWholeSegment ? length_ : p.bytes; }
 
   // The node's own part of one segment: a block of descriptors after every Wait.
   void NodeSegment() {
     uint32_t awaited = 0;
     bool first_block = true;
-    for (const Primitive& p : sequence_.primitives) {
+    for (const Primitive& p : Sequence().primitives) {
       switch (p.step) {
         case Step::kStart:
           break;
@@ -108,7 +114,10 @@ class Lowering {
           Reduce(p);
           break;
         case Step::kCopy:
-          Copy(Ref(p.operands[0]), Ref(p.target));
+          Copy(Ref(p.operands[0]), Ref(p.target), LengthOf(p));
+          break;
+        case Step::kCopyRuns:
+          CopyRuns(p);
           break;
         case Step::kSendTo:
           Send(p);
@@ -133,6 +142,7 @@ class Lowering {
     call_.descriptors.clear();
     call_.sequences.clear();
     call_.arrivals.clear();
+    call_.runs.clear();
   }
 
   size_t NeighbourIndex(uint32_t node) const {
@@ -146,24 +156,27 @@ class Lowering {
       case Place::kNone:
         return {};
       case Place::kScratch:
-        return {map_.scratch, offset_};
+        return {map_.scratch, offset_ + buffer.offset};
       case Place::kCell:
-        return {map_.cells[NeighbourIndex(buffer.index)], offset_};
+        return {map_.cells[NeighbourIndex(buffer.index)], offset_ + buffer.offset};
       case Place::kRankSend:
-        return {map_.rank_send_base + buffer.index, offset_};
+        return {map_.rank_send_base + buffer.index, (blocks_ ? 0 : offset_) + buffer.offset};
       case Place::kRankRecv:
-        return {map_.rank_receive_base + buffer.index, offset_};
+        return {map_.rank_receive_base + buffer.index, (blocks_ ? 0 : offset_) + buffer.offset};
+      case Place::kNotes:
+        return {map_.notes, buffer.offset};
     }
     return {};
   }
 
   void Send(const Primitive& p) {
     // A whole message of up to one MP packet goes as one; all else is a put into the receiver's staging cell.
-    const bool packet = offset_ == 0 && length_ <= emu::kMpPayloadBytes;
+    const uint32_t length = LengthOf(p);
+    const bool packet = offset_ == 0 && length <= emu::kMpPayloadBytes;
     emu::Descriptor d;
     d.op = packet ? emu::OpCode::kSend : emu::OpCode::kPut;
     d.options = emu::kOptionTrigger;
-    d.bytes = p.operands[0].place == Place::kNone ? 0 : length_;
+    d.bytes = p.operands[0].place == Place::kNone ? 0 : length;
     if (d.bytes > 0) d.source = Ref(p.operands[0]);
     d.edge = map_.edges[NeighbourIndex(p.peer)];
     d.remote_counter = InSlot(segment_, p.phase);
@@ -175,12 +188,13 @@ class Lowering {
 
   // The ALU takes seven operands at once; a longer list goes on with the result as the first operand of the next chunk.
   void Reduce(const Primitive& p) {
-    if (length_ == 0) return;
+    const uint32_t length = LengthOf(p);
+    if (length == 0) return;
     emu::Descriptor d;
     d.op = emu::OpCode::kReduce;
     d.alu_op = arguments_.op;
     d.alu_type = arguments_.type;
-    d.bytes = length_;
+    d.bytes = length;
     d.target = Ref(p.target);
     size_t next = 0;
     while (next < p.operands.size()) {
@@ -193,11 +207,21 @@ class Lowering {
     }
   }
 
-  void Copy(emu::MemoryRef from, emu::MemoryRef to) {
-    if (length_ == 0) return;
+  void CopyRuns(const Primitive& p) {
+    if (p.runs.size() == 1) return Copy(Ref(p.runs[0].from), Ref(p.runs[0].to), static_cast<uint32_t>(p.runs[0].bytes));
+    emu::Descriptor d;
+    d.op = emu::OpCode::kCopyList;
+    d.bytes = static_cast<uint32_t>(p.runs.size());
+    d.remote_offset = call_.runs.size();
+    for (const CopyRun& run : p.runs) call_.runs.push_back({Ref(run.from), Ref(run.to), run.bytes});
+    Add(d);
+  }
+
+  void Copy(emu::MemoryRef from, emu::MemoryRef to, uint32_t length) {
+    if (length == 0) return;
     emu::Descriptor d;
     d.op = emu::OpCode::kCopy;
-    d.bytes = length_;
+    d.bytes = length;
     d.source = from;
     d.target = to;
     Add(d);
@@ -239,7 +263,8 @@ class Lowering {
   }
 
   const Plan& plan_;
-  const NodeSequence& sequence_;
+  const absl::Span<const NodeSequence> sequences_;
+  const bool blocks_;
   const CallArguments& arguments_;
   const PortMap& map_;
   LoweredCall& call_;
@@ -264,18 +289,50 @@ uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
   uint32_t fan_out = 0;
   for (const auto& list : plan.neighbours) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
   for (const auto& list : plan.steps) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
-  const uint32_t cuts = (fan_out + (fan_out + local_ranks) / 6 + 4) / (kSequenceDescriptorsMax - 1) + 1;
+  uint32_t descriptors = fan_out + (fan_out + local_ranks) / 6 + 4;
+  if (HasBlocks(plan.collective)) descriptors = 2 * fan_out + 4 * local_ranks + 8;
+  // A scan that folds all contributions takes three descriptors for each, of which a segment holds so many.
+  if (FoldsAll(plan)) descriptors += 3 * kSegmentBytesMax / kElementBytesMax;
+  const uint32_t cuts = descriptors / (kSequenceDescriptorsMax - 1) + 1;
   return segments * PhaseCount(plan) * cuts + 1 + local_ranks * (segments + 1);
 }
 
 void LowerNode(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
                LoweredCall* call) {
-  Lowering(plan, sequence, arguments, map, call).Node();
+  Lowering(plan, {&sequence, 1}, false, arguments, map, call).Node();
 }
 
 void LowerRank(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
                uint32_t local, LoweredCall* call) {
-  Lowering(plan, sequence, arguments, map, call).Rank(local);
+  Lowering(plan, {&sequence, 1}, false, arguments, map, call).Rank(local);
+}
+
+void LowerBlocks(const Plan& plan, absl::Span<const NodeSequence> segments, const CallArguments& arguments,
+                 const PortMap& map, LoweredCall* call) {
+  Lowering(plan, segments, true, arguments, map, call).Node();
+}
+
+void LowerBlocksRank(const Plan& plan, absl::Span<const NodeSequence> segments, const CallArguments& arguments,
+                     const PortMap& map, uint32_t local, LoweredCall* call) {
+  Lowering(plan, segments, true, arguments, map, call).Rank(local);
+}
+
+void KeepRuns(LoweredCall* call, std::vector<emu::CopyRun>* kept) {
+  kept->swap(call->runs);
+  for (emu::Descriptor& d : call->descriptors) {
+    if (d.op == emu::OpCode::kCopyList) d.runs = kept->data() + d.remote_offset;
+  }
+}
+
+uint32_t SegmentStride(const Plan& plan) {
+  const uint32_t notes = plan.collective == Collective::kAlltoall ? (sizeof(PairNote) + 15) / 16 * 16 : 0;
+  return BlockSegmentBytes(plan) + notes;
+}
+
+uint64_t CellBytes(const Plan& plan) {
+  if (!HasBlocks(plan.collective)) return plan.bytes_max;
+  if (plan.collective == Collective::kScan || plan.collective == Collective::kExscan) return kScanScratchBytes;
+  return uint64_t{SegmentsPerChunk(plan)} * SegmentStride(plan);
 }
 
 }  // namespace copse::schedule

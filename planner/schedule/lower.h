@@ -20,6 +20,7 @@ struct PortMap {
   // By local index: regions bound to the ranks' buffers.
   emu::RegionIndex rank_send_base = 0;
   emu::RegionIndex rank_receive_base = 0;
+  emu::RegionIndex notes = emu::kNoRegion;
   // The plan's neighbours here: node indices ascending, and for each its edge and the edge's staging cell in this slot.
   absl::Span<const uint32_t> neighbours;
   absl::Span<const uint32_t> edges;
@@ -43,7 +44,11 @@ struct LoweredCall {
   std::vector<LoweredSequence> sequences;
   // LowerRank: counters to which the arriving rank adds 1 once all else is done.
   std::vector<emu::CounterIndex> arrivals;
+  // Of the copy lists: a descriptor's are [remote_offset, remote_offset + bytes), until KeepRuns.
+  std::vector<emu::CopyRun> runs;
 };
+// Lets the descriptors point to `*kept`, which takes over the runs and lives until the call is over.
+void KeepRuns(LoweredCall* call, std::vector<emu::CopyRun>* kept);
 
 // Counters that a slot needs for the largest call of `plan` at a node with `local_ranks` ranks.
 uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks);
@@ -63,6 +68,18 @@ void LowerNode(const Plan& plan, const NodeSequence& sequence, const CallArgumen
 // Local rank `local`'s part: to be posted when that rank has arrived and its buffers are bound.
 void LowerRank(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
                uint32_t local, LoweredCall* call);
+
+// One chunk of a block collective (blocks.h): a sequence a segment. To be posted when all ranks of the node have
+// arrived and their buffers, whole, are bound.
+void LowerBlocks(const Plan& plan, absl::Span<const NodeSequence> segments, const CallArguments& arguments,
+                 const PortMap& map, LoweredCall* call);
+// Tells local rank `local` that the chunk of `segments` segments is over.
+void LowerBlocksRank(const Plan& plan, absl::Span<const NodeSequence> segments, const CallArguments& arguments,
+                     const PortMap& map, uint32_t local, LoweredCall* call);
+// From one segment to the next in a cell and in scratch.
+uint32_t SegmentStride(const Plan& plan);
+// Of a staging cell, and of scratch, for the largest chunk.
+uint64_t CellBytes(const Plan& plan);
 
 }  // namespace copse::schedule
 

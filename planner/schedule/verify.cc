@@ -303,6 +303,7 @@ class SymbolicRun {
         if (buffer.index != 0 && arguments_.collective != Collective::kBcast) return Contributions();
         return Contributions::Of(v, plan_.node_count, exact_);
       case Place::kRankRecv:
+      case Place::kNotes:
         return Bad(plan_, "node ", v, " reads a receive buffer");
       case Place::kCell: {
         const auto it = node.arrived.find(buffer.index);
@@ -359,6 +360,8 @@ class SymbolicRun {
           node.scratch = sum;
           break;
         }
+        case Step::kCopyRuns:
+          return Bad(plan_, "node ", v, " copies blocks");
         case Step::kCopy: {
           ASSIGN_OR_RETURN(node.scratch, Read(node, p.operands[0]));
           break;

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/long_call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+
+namespace copse::daemon {
+
+using schedule::Collective;
+
+bool LongCall::Needed(const schedule::CallArguments& arguments) {
+  return schedule::HasBlocks(arguments.collective) ||
+         (arguments.collective != Collective::kBarrier && arguments.bytes() > schedule::kMessageBytesMax);
+}
+
+LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan, const PlanIndex* index,
+                   NodeIndex self, CallSeq first, const schedule::CallArguments& arguments)
+    : shape_(shape),
+      plan_(plan),
+      index_(index),
+      self_(self),
+      first_(first),
+      arguments_(arguments),
+      regular_(schedule::PlanCollective(arguments.collective)) {
+  const size_t local_ranks = shape->RanksOf(self).size();
+  ranks.resize(local_ranks);
+  posts_.resize(local_ranks);
+  buffers_.resize(local_ranks);
+  if (!blocks()) {
+    data_chunks_ = (arguments.bytes() + schedule::kMessageBytesMax - 1) / schedule::kMessageBytesMax;
+    complete_ = true;
+    return;
+  }
+  if (RootTells()) {
+    notes_.assign(uint64_t{shape->size()} * sizeof(uint64_t), 0);
+    notes_chunks_ = (notes_.size() + schedule::kMessageBytesMax - 1) / schedule::kMessageBytesMax;
+    return;
+  }
+  if (arguments.collective == Collective::kAlltoallv) {
+    sizes_.emplace(&index_->order, shape_, uint64_t{0});
+    notes_.assign(2 * uint64_t{shape->node_count()} * sizeof(schedule::PairNote), 0);
+    data_chunks_ = 1;
+    return;
+  }
+  if (schedule::IsIrregular(arguments.collective)) return;  // a rank brings the counts
+  sizes_.emplace(&index_->order, shape_, arguments.bytes());
+  Cut();
+}
+
+bool LongCall::RootTells() const {
+  return (arguments_.collective == Collective::kGatherv || arguments_.collective == Collective::kScatterv) &&
+         (arguments_.options & schedule::kCountsKnown) == 0;
+}
+
+void LongCall::SetSizes(const schedule::BlockList& list) {
+  std::vector<uint64_t> bytes;
+  bytes.reserve(list.size());
+  for (const schedule::Block& block : list) bytes.push_back(block.bytes);
+  sizes_.emplace(&index_->order, shape_, bytes);
+  Cut();
+}
+
+void LongCall::Cut() {
+  if (regular_ == Collective::kAlltoall && arguments_.collective == regular_) {
+    pair_bytes_max_ = schedule::PairBytesMax(*shape_, arguments_.bytes());
+  }
+  cutting_.emplace(*plan_, *sizes_, arguments_.bytes(), pair_bytes_max_);
+  const uint32_t each = schedule::SegmentsPerChunk(*plan_);
+  data_chunks_ = (cutting_->segment_count() + each - 1) / each;
+  complete_ = true;
+}
+
+void LongCall::Join(uint32_t local, const CallPost& post) {
+  posts_[local] = post;
+  ranks[local].joined = true;
+  ranks[local].value = post.value;
+  buffers_[local] = {post.send_blocks.get(), post.receive_blocks.get()};
+  const bool scatters = regular_ == Collective::kScatter || regular_ == Collective::kReduceScatter;
+  const schedule::BlockList* list = scatters ? post.send_blocks.get() : post.receive_blocks.get();
+  const bool brings = schedule::IsIrregular(arguments_.collective) && !sizes_ && !RootTells() && list != nullptr;
+  if (brings) SetSizes(*list);
+}
+
+Chunk LongCall::ChunkAt(uint64_t index) const {
+  if (index < notes_chunks_) {
+    const uint64_t offset = index * schedule::kMessageBytesMax;
+    return {.notes = true,
+            .offset = offset,
+            .bytes = std::min<uint64_t>(schedule::kMessageBytesMax, notes_.size() - offset)};
+  }
+  index -= notes_chunks_;
+  if (!blocks()) {
+    const uint64_t offset = index * schedule::kMessageBytesMax;
+    return {.offset = offset, .bytes = std::min<uint64_t>(schedule::kMessageBytesMax, arguments_.bytes() - offset)};
+  }
+  // An alltoallv's first chunk is one segment, with the notes that tell how many follow.
+  const bool alone = arguments_.collective == Collective::kAlltoallv;
+  if (alone && index == 0) return {.first_segment = 0, .segments = 1};
+  const uint64_t each = schedule::SegmentsPerChunk(*plan_);
+  const uint64_t first = alone ? 1 + (index - 1) * each : index * each;
+  return {.first_segment = first, .segments = static_cast<uint32_t>(std::min(each, cutting_->segment_count() - first))};
+}
+
+schedule::BlockCall LongCall::View() {
+  return {.plan = plan_,
+          .index = &index_->tree,
+          .sizes = &*sizes_,
+          .node = self_,
+          .collective = regular_,
+          .root = arguments_.root,
+          .block_bytes = arguments_.bytes(),
+          .ranks = buffers_,
+          .has_notes = arguments_.collective == Collective::kAlltoallv};
+}
+
+absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64_t index) {
+  const Chunk chunk = ChunkAt(index);
+  std::vector<schedule::NodeSequence> sequences;
+  if (chunk.notes) {
+    const NodeIndex root_node = shape_->NodeOf(Rank(arguments_.root));
+    if (index == 0 && root_node == self_) {
+      const CallPost& root = posts_[shape_->LocalIndexOf(Rank(arguments_.root))];
+      const schedule::BlockList* list =
+          regular_ == Collective::kScatter ? root.send_blocks.get() : root.receive_blocks.get();
+      if (list == nullptr || list->size() != shape_->size()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            AbslView(schedule::CollectiveName(arguments_.collective)),
+            ": the root gave no counts (counts=", list == nullptr ? 0 : list->size(), ", ranks=", shape_->size(), ")"));
+      }
+      for (size_t r = 0; r < list->size(); ++r) std::memcpy(notes_.data() + 8 * r, &(*list)[r].bytes, 8);
+    }
+    const uint64_t end = chunk.offset + chunk.bytes;
+    const uint64_t step = schedule::BlockSegmentBytes(*plan_);
+    for (uint64_t at = chunk.offset; at < end; at += step) {
+      sequences.push_back(schedule::ExpandNotes(*plan_, index_->tree, self_, root_node.value(),
+                                                static_cast<uint32_t>(ranks.size()), {at, std::min(end, at + step)}));
+    }
+    return sequences;
+  }
+  const schedule::BlockCall view = View();
+  if (view.has_notes && index == 0) {
+    // What each node gets from here, and how long the longest of all is.
+    const uint32_t n = shape_->node_count();
+    std::vector<schedule::PairNote> notes(n);
+    for (uint32_t p = 0; p < n; ++p) notes[p] = schedule::NoteOf(view, p);
+    for (uint32_t p = 0; p < n; ++p) {
+      if (index_->order.NodeAt(p) != self_.value()) pair_bytes_max_ = std::max(pair_bytes_max_, notes[p].bytes);
+    }
+    for (schedule::PairNote& note : notes) note.bytes_max = pair_bytes_max_;
+    std::memcpy(notes_.data(), notes.data(), n * sizeof(schedule::PairNote));
+  }
+  for (uint32_t s = 0; s < chunk.segments; ++s) {
+    const uint64_t segment = chunk.first_segment + s;
+    const uint64_t step = schedule::BlockSegmentBytes(*plan_);
+    const schedule::Slice slice =
+        view.has_notes ? schedule::Slice{segment * step, (segment + 1) * step} : cutting_->At(segment);
+    ASSIGN_OR_RETURN(schedule::NodeSequence sequence, schedule::ExpandBlocks(view, slice));
+    sequences.push_back(std::move(sequence));
+  }
+  return sequences;
+}
+
+absl::Status LongCall::OnChunkOver(uint64_t index) {
+  if (complete_) return absl::OkStatus();
+  const std::string name(schedule::CollectiveName(arguments_.collective));
+  if (RootTells()) {
+    if (index + 1 < notes_chunks_) return absl::OkStatus();
+    std::vector<uint64_t> bytes(shape_->size());
+    std::memcpy(bytes.data(), notes_.data(), notes_.size());
+    const absl::Span<const Rank> own = shape_->RanksOf(self_);
+    uint64_t total = 0;
+    for (const uint64_t b : bytes) {
+      if (b > schedule::kCallBytesMax || (total += b) > schedule::kCallBytesMax) {
+        return absl::InvalidArgumentError(absl::StrCat(name, ": counts beyond all bounds (bytes=", b,
+                                                       ", limit=", schedule::kCallBytesMax, " together)"));
+      }
+    }
+    for (uint32_t l = 0; l < own.size(); ++l) {
+      const uint64_t given = regular_ == Collective::kScatter ? posts_[l].receive_bytes : posts_[l].send_bytes;
+      if (given == bytes[own[l].value()]) continue;
+      return absl::InvalidArgumentError(absl::StrCat(name, ": counts differ: rank ", own[l].value(), " gave ", given,
+                                                     " bytes, the root (rank ", arguments_.root, ") counts on ",
+                                                     bytes[own[l].value()]));
+    }
+    sizes_.emplace(&index_->order, shape_, bytes);
+    Cut();
+    return absl::OkStatus();
+  }
+  // alltoallv: what the others said.
+  const schedule::BlockCall view = View();
+  const uint32_t n = shape_->node_count();
+  for (uint32_t p = 0; p < n; ++p) {
+    const uint32_t node = index_->order.NodeAt(p);
+    if (node == self_.value()) continue;
+    schedule::PairNote heard;
+    std::memcpy(&heard, notes_.data() + (n + p) * sizeof(heard), sizeof(heard));
+    const schedule::PairNote expected = schedule::NoteExpected(view, p);
+    if (heard.bytes != expected.bytes || heard.counts_hash != expected.counts_hash) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": counts differ: rank ", shape_->RanksOf(NodeIndex(node))[0].value(),
+                       " and those beside it send ", heard.bytes, " bytes to rank ", shape_->RanksOf(self_)[0].value(),
+                       " and those beside it, which count on ", expected.bytes));
+    }
+    pair_bytes_max_ = std::max(pair_bytes_max_, heard.bytes_max);
+  }
+  cutting_.emplace(*plan_, *sizes_, 0, pair_bytes_max_);
+  const uint64_t each = schedule::SegmentsPerChunk(*plan_);
+  data_chunks_ = 1 + (cutting_->segment_count() - 1 + each - 1) / each;
+  complete_ = true;
+  return absl::OkStatus();
+}
+
+}  // namespace copse::daemon

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One call at one node that takes more than one call of the port, or whose ranks' data lies in blocks.
+#ifndef COPSE_DAEMON_CORE_LONG_CALL_H_
+#define COPSE_DAEMON_CORE_LONG_CALL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "daemon/core/client_interface.h"
+#include "planner/schedule/blocks.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/expand.h"
+#include "planner/schedule/plan.h"
+
+namespace copse::daemon {
+
+// What a plan's expansions of block collectives need, made once a plan.
+struct PlanIndex {
+  PlanIndex(const schedule::ShapeIndex& shape, const schedule::Plan& plan) : tree(plan), order(shape, plan, tree) {}
+  schedule::TreeIndex tree;
+  schedule::PackedOrder order;
+};
+
+// One chunk: what one call of the port carries.
+struct Chunk {
+  bool notes = false;  // the root tells all counts
+  // Bytes of the message (bcast, reduce, allreduce), or of the notes.
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  // Of a block collective.
+  uint64_t first_segment = 0;
+  uint32_t segments = 0;
+};
+
+// A LongCall knows how its call is cut, and how far each rank here is. Cut in the same way on all nodes, so their
+// chunks have the same numbers. All chunks run by the plan by which the first began.
+//
+// Stages: where the root alone knows the counts, chunks of notes come first; of an alltoallv the first chunk says how
+// long the rest is. Until that is known, chunk_count() is what is known so far, and `complete()` false.
+// Order of calls: Arrive for each rank's each chunk, in order; SequencesOf when all ranks of the node have;
+// OnChunkOver.
+class LongCall {
+ public:
+  // Whether a call has to go this way.
+  static bool Needed(const schedule::CallArguments& arguments);
+
+  // `*shape`, `*plan` and `*index` outlive it. `first`: number of its first chunk.
+  LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan, const PlanIndex* index, NodeIndex self,
+           CallSeq first, const schedule::CallArguments& arguments);
+
+  CallSeq first() const { return first_; }
+  const schedule::Plan& plan() const { return *plan_; }
+  const schedule::CallArguments& arguments() const { return arguments_; }
+  bool blocks() const { return schedule::HasBlocks(arguments_.collective); }
+
+  // Local rank `local` has posted the call. Counts that it gives are taken from it, if they are not known yet.
+  void Join(uint32_t local, const CallPost& post);
+
+  uint64_t chunk_count() const { return notes_chunks_ + data_chunks_; }
+  bool complete() const { return complete_; }
+  Chunk ChunkAt(uint64_t index) const;
+
+  // The node's sequences for a chunk, one a segment. All ranks here have joined.
+  absl::StatusOr<std::vector<schedule::NodeSequence>> SequencesOf(uint64_t index);
+  // The daemon's own memory of the call; empty if there is none.
+  std::vector<uint8_t>& notes() { return notes_; }
+
+  // All of the chunk is done here. May make more chunks known. INVALID_ARGUMENT: what this node's ranks gave is not
+  // what others say; the text names both.
+  absl::Status OnChunkOver(uint64_t index);
+
+  // How far each rank here is.
+  struct Progress {
+    bool joined = false;
+    bool told = false;
+    uint64_t value = 0;
+    uint64_t next = 0;  // the chunk that it starts next
+    uint64_t done = 0;
+    bool failed = false;
+    absl::Time posted;
+  };
+  std::vector<Progress> ranks;   // by local index
+  uint64_t finished_chunks = 0;  // whose slots are free again
+
+ private:
+  bool RootTells() const;
+  void SetSizes(const schedule::BlockList& list);
+  void Cut();
+  schedule::BlockCall View();
+
+  const schedule::ShapeIndex* const shape_;
+  const schedule::Plan* const plan_;
+  const PlanIndex* const index_;
+  const NodeIndex self_;
+  const CallSeq first_;
+  const schedule::CallArguments arguments_;
+  const schedule::Collective regular_;
+  std::vector<schedule::RankBuffers> buffers_;  // by local index
+  std::vector<CallPost> posts_;                 // likewise
+  std::optional<schedule::BlockSizes> sizes_;
+  std::optional<schedule::Cutting> cutting_;
+  std::vector<uint8_t> notes_;
+  uint64_t pair_bytes_max_ = 0;
+  uint64_t notes_chunks_ = 0;
+  uint64_t data_chunks_ = 0;
+  bool complete_ = false;
+};
+
+}  // namespace copse::daemon
+
+#endif  // COPSE_DAEMON_CORE_LONG_CALL_H_

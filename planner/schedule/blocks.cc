@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/schedule/blocks.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+
+namespace copse::schedule {
+namespace {
+
+bool IsRing(const Plan& plan) {
+  return plan.kind == PlanKind::kCirculant && DistancesOf(plan).size() <= 1 && plan.collective != Collective::kAlltoall;
+}
+
+}  // namespace
+
+PackedOrder::PackedOrder(const ShapeIndex& shape, const Plan& plan, const TreeIndex& index)
+    : node_at_(plan.node_count), position_(plan.node_count), ranks_before_(plan.node_count + 1, 0) {
+  for (uint32_t v = 0; v < plan.node_count; ++v) {
+    if (plan.kind == PlanKind::kCirculant) {
+      node_at_[v] = CycleOf(plan)[v];
+    } else {
+      node_at_[plan.kind == PlanKind::kTree ? index.Enter(v) : v] = v;
+    }
+  }
+  for (uint32_t p = 0; p < plan.node_count; ++p) {
+    position_[node_at_[p]] = p;
+    ranks_before_[p + 1] = ranks_before_[p] + static_cast<uint32_t>(shape.RanksOf(NodeIndex(node_at_[p])).size());
+  }
+}
+
+BlockSizes::BlockSizes(const PackedOrder* order, const ShapeIndex* shape, uint64_t each)
+    : order_(order), shape_(shape), each_(each) {}
+
+BlockSizes::BlockSizes(const PackedOrder* order, const ShapeIndex* shape, absl::Span<const uint64_t> by_rank)
+    : order_(order), shape_(shape), by_rank_(by_rank.begin(), by_rank.end()) {
+  CHECK(by_rank.size() == shape->size());
+  packed_begin_.assign(order->node_count() + 1, 0);
+  for (uint32_t p = 0; p < order->node_count(); ++p) {
+    packed_begin_[p + 1] = packed_begin_[p];
+    for (const Rank r : shape->RanksOf(NodeIndex(order->NodeAt(p)))) packed_begin_[p + 1] += by_rank_[r.value()];
+  }
+  rank_begin_.assign(by_rank.size() + 1, 0);
+  std::partial_sum(by_rank_.begin(), by_rank_.end(), rank_begin_.begin() + 1);
+}
+
+uint32_t BlockSegmentBytes(const Plan& plan) { return plan.segment_bytes == 0 ? kSegmentBytesMax : plan.segment_bytes; }
+
+uint32_t SegmentsPerChunk(const Plan& plan) {
+  const uint32_t count = SegmentCount(plan, plan.bytes_max);
+  const bool scans = plan.collective == Collective::kScan || plan.collective == Collective::kExscan;
+  return scans ? std::min(count, kScanSegmentsMax) : count;
+}
+
+uint64_t PairBytesMax(const ShapeIndex& shape, uint64_t block_bytes) {
+  // Of the two nodes with most ranks: a node sends itself nothing.
+  uint64_t most = 0;
+  uint64_t next = 0;
+  for (uint32_t v = 0; v < shape.node_count(); ++v) {
+    const uint64_t ranks = shape.RanksOf(NodeIndex(v)).size();
+    if (ranks > most) {
+      next = std::exchange(most, ranks);
+    } else {
+      next = std::max(next, ranks);
+    }
+  }
+  return most * next * block_bytes;
+}
+
+Cutting::Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_bytes, uint64_t pair_bytes_max) {
+  step_ = BlockSegmentBytes(plan);
+  switch (plan.collective) {
+    case Collective::kAlltoall:
+      total_ = pair_bytes_max;
+      break;
+    case Collective::kScan:
+    case Collective::kExscan:
+      total_ = message_bytes;
+      if (FoldsAll(plan)) {
+        step_ = std::max(step_ / sizes.shape().size() / kElementBytesMax, uint64_t{1}) * uint64_t{kElementBytesMax};
+      }
+      break;
+    default:
+      total_ = sizes.total();
+      break;
+  }
+  if (IsRing(plan) && plan.collective == Collective::kAllgather) {
+    for (uint32_t p = 0; p <= plan.node_count; ++p) part_begin_.push_back(sizes.PackedBegin(p));
+  }
+  if (IsRing(plan) && plan.collective == Collective::kReduceScatter) {
+    const ShapeIndex& shape = sizes.shape();
+    for (uint32_t r = 0; r < shape.size(); ++r) {
+      if (r == 0 || shape.NodeOf(Rank(r)) != shape.NodeOf(Rank(r - 1))) part_begin_.push_back(sizes.RankBegin(r));
+    }
+    part_begin_.push_back(total_);
+  }
+  if (part_begin_.empty()) {
+    count_ = std::max<uint64_t>(1, (total_ + step_ - 1) / step_);
+    return;
+  }
+  part_count_.push_back(0);
+  for (size_t i = 0; i + 1 < part_begin_.size(); ++i) {
+    part_count_.push_back(part_count_.back() + (part_begin_[i + 1] - part_begin_[i] + step_ - 1) / step_);
+  }
+  count_ = std::max<uint64_t>(1, part_count_.back());
+}
+
+Slice Cutting::At(uint64_t segment) const {
+  if (part_begin_.empty()) {
+    const uint64_t begin = std::min(total_, segment * step_);
+    return {begin, std::min(total_, begin + step_)};
+  }
+  if (segment >= part_count_.back()) return {total_, total_};
+  const auto part = std::upper_bound(part_count_.begin(), part_count_.end(), segment) - part_count_.begin() - 1;
+  const uint64_t begin = part_begin_[part] + (segment - part_count_[part]) * step_;
+  return {begin, std::min(part_begin_[part + 1], begin + step_)};
+}
+
+}  // namespace copse::schedule

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/schedule/blocks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/prng.h"
+#include "gtest/gtest.h"
+#include "planner/schedule/sample_plans.h"
+
+namespace copse::schedule {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// Ranks in random places, at least one a node.
+TeamShape RandomShape(uint32_t nodes, uint32_t ranks, Prng* prng) {
+  TeamShape shape{.node_count = nodes};
+  std::vector<uint32_t> at(ranks);
+  for (uint32_t r = 0; r < ranks; ++r) at[r] = r < nodes ? r : static_cast<uint32_t>(prng->Below(nodes));
+  for (uint32_t r = ranks; r > 1; --r) std::swap(at[r - 1], at[prng->Below(r)]);
+  // Node indices are numbered by their first ranks.
+  std::map<uint32_t, uint32_t> number;
+  for (const uint32_t v : at) {
+    const auto index = number.emplace(v, static_cast<uint32_t>(number.size())).first->second;
+    shape.node_of_rank.push_back(NodeIndex(index));
+  }
+  return shape;
+}
+
+Plan CirculantPlan(Collective collective, uint32_t nodes, std::vector<uint32_t> distances, Prng* prng) {
+  Plan plan{.id = PlanId(5),
+            .collective = collective,
+            .bytes_max = kMessageBytesMax,
+            .algorithm = "cycle",
+            .kind = PlanKind::kCirculant,
+            .node_count = nodes};
+  std::vector<uint32_t> cycle(nodes);
+  std::iota(cycle.begin(), cycle.end(), 0);
+  if (prng != nullptr) {
+    for (uint32_t i = nodes; i > 1; --i) std::swap(cycle[i - 1], cycle[prng->Below(i)]);
+  }
+  plan.neighbours = {cycle, std::move(distances)};
+  return plan;
+}
+
+std::vector<uint32_t> Distances(const std::string& kind, uint32_t n) {
+  std::vector<uint32_t> distances;
+  if (kind == "ring" && n > 1) distances = {1};
+  for (uint32_t d = 1; kind == "doubling" && d < n; d *= 2) distances.push_back(d);
+  for (uint32_t d = 1; kind == "everybody" && d < n; ++d) distances.push_back(d);
+  return distances;
+}
+
+// Runs all segments of one call on all nodes, one segment after another, with plain memory and sums of 32-bit words.
+class PlainCluster {
+ public:
+  PlainCluster(const Plan& plan, const TeamShape& shape)
+      : plan_(plan), shape_(shape), index_(plan), order_(shape_, plan, index_) {}
+
+  const PackedOrder& order() const { return order_; }
+  const ShapeIndex& shape() const { return shape_; }
+  const TreeIndex& index() const { return index_; }
+
+  struct Rank {
+    Bytes send;
+    Bytes receive;
+    BlockList send_list;
+    BlockList receive_list;
+  };
+  std::vector<Rank> ranks;
+  std::vector<Bytes> notes;
+
+  // The call as `node` sees it.
+  BlockCall CallAt(uint32_t node, const BlockSizes& sizes, Collective collective, uint32_t root, uint64_t block_bytes,
+                   bool has_notes) {
+    std::vector<RankBuffers>& buffers = buffers_[node];
+    buffers.clear();
+    for (const copse::Rank r : shape_.RanksOf(NodeIndex(node))) {
+      const Rank& rank = ranks[r.value()];
+      buffers.push_back({rank.send_list.empty() ? nullptr : &rank.send_list,
+                         rank.receive_list.empty() ? nullptr : &rank.receive_list});
+    }
+    return {.plan = &plan_,
+            .index = &index_,
+            .sizes = &sizes,
+            .node = NodeIndex(node),
+            .collective = collective,
+            .root = root,
+            .block_bytes = block_bytes,
+            .ranks = buffers,
+            .has_notes = has_notes};
+  }
+
+  void Run(std::vector<NodeSequence> sequences) {
+    struct State {
+      size_t next = 0;
+      std::vector<std::pair<uint32_t, uint16_t>> awaited;
+      std::map<uint32_t, std::pair<uint16_t, Bytes>> arrived;
+      Bytes scratch = Bytes(kMessageBytesMax);
+    };
+    std::vector<State> states(sequences.size());
+    const auto at = [&](uint32_t v, const Buffer& b, uint64_t bytes) -> uint8_t* {
+      Bytes* memory = nullptr;
+      const auto local = shape_.RanksOf(NodeIndex(v));
+      switch (b.place) {
+        case Place::kScratch:
+          memory = &states[v].scratch;
+          break;
+        case Place::kCell:
+          memory = &states[v].arrived.at(b.index).second;
+          break;
+        case Place::kRankSend:
+          memory = &ranks[local[b.index].value()].send;
+          break;
+        case Place::kRankRecv:
+          memory = &ranks[local[b.index].value()].receive;
+          break;
+        case Place::kNotes:
+          memory = &notes[v];
+          break;
+        case Place::kNone:
+          break;
+      }
+      EXPECT_NE(memory, nullptr);
+      EXPECT_LE(b.offset + bytes, memory->size()) << "node " << v << " place " << static_cast<int>(b.place);
+      return b.offset + bytes <= memory->size() ? memory->data() + b.offset : states[v].scratch.data();
+    };
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (uint32_t v = 0; v < sequences.size(); ++v) {
+        State& state = states[v];
+        while (state.next < sequences[v].primitives.size()) {
+          const Primitive& p = sequences[v].primitives[state.next];
+          if (p.step == Step::kWait) {
+            const bool ready = std::all_of(state.awaited.begin(), state.awaited.end(), [&](const auto& w) {
+              const auto it = state.arrived.find(w.first);
+              return it != state.arrived.end() && it->second.first == w.second;
+            });
+            if (!ready) break;
+            state.awaited.clear();
+          }
+          if (p.step == Step::kRecvFrom) state.awaited.emplace_back(p.peer, p.phase);
+          if (p.step == Step::kSendTo) {
+            EXPECT_LE(p.bytes, kSegmentBytesMax + sizeof(PairNote));
+            ++messages;
+            const uint8_t* from = p.bytes == 0 ? nullptr : at(v, p.operands[0], p.bytes);
+            const bool first =
+                states[p.peer].arrived.emplace(v, std::pair(p.phase, Bytes(from, from + p.bytes))).second;
+            EXPECT_TRUE(first) << v << " to " << p.peer << " twice";
+          }
+          for (const CopyRun& run : p.runs) {
+            const uint8_t* from = at(v, run.from, run.bytes);
+            std::memmove(at(v, run.to, run.bytes), from, run.bytes);
+          }
+          if (p.step == Step::kCopy) std::memmove(at(v, p.target, p.bytes), at(v, p.operands[0], p.bytes), p.bytes);
+          if (p.step == Step::kReduce) {
+            Bytes sum(p.bytes, 0);
+            for (const Buffer& operand : p.operands) {
+              const uint8_t* from = at(v, operand, p.bytes);
+              for (uint32_t i = 0; i + 4 <= p.bytes; i += 4) {
+                uint32_t a, b;
+                std::memcpy(&a, sum.data() + i, 4);
+                std::memcpy(&b, from + i, 4);
+                a += b;
+                std::memcpy(sum.data() + i, &a, 4);
+              }
+            }
+            std::copy(sum.begin(), sum.end(), at(v, p.target, p.bytes));
+          }
+          ++state.next;
+          moved = true;
+        }
+      }
+    }
+    for (uint32_t v = 0; v < sequences.size(); ++v) {
+      EXPECT_EQ(states[v].next, sequences[v].primitives.size()) << "node " << v << " waits for ever";
+      uint32_t awaited = 0;
+      for (const Primitive& p : sequences[v].primitives) awaited += p.step == Step::kRecvFrom;
+      EXPECT_EQ(states[v].arrived.size(), awaited) << "node " << v << " gets what it does not await";
+    }
+  }
+
+  uint64_t messages = 0;
+
+ private:
+  const Plan plan_;
+  const ShapeIndex shape_;
+  const TreeIndex index_;
+  const PackedOrder order_;
+  std::map<uint32_t, std::vector<RankBuffers>> buffers_;
+};
+
+uint32_t Word(const Bytes& bytes, uint64_t i) {
+  uint32_t word;
+  std::memcpy(&word, bytes.data() + 4 * i, 4);
+  return word;
+}
+
+Bytes RandomBytes(uint64_t bytes, Prng* prng) {
+  Bytes random(bytes);
+  for (uint8_t& b : random) b = static_cast<uint8_t>(prng->Next());
+  return random;
+}
+
+// Blocks of 4-byte elements with gaps between them, in random order. Returns the buffer's length.
+uint64_t Scatter(const std::vector<uint64_t>& bytes, bool equal, BlockList* list, Prng* prng) {
+  if (equal) return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+  std::vector<uint32_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[prng->Below(i)]);
+  list->resize(bytes.size());
+  uint64_t at = 0;
+  for (const uint32_t r : order) {
+    (*list)[r] = {at, bytes[r]};
+    at += bytes[r] + 4 * prng->Below(3);
+  }
+  return at;
+}
+
+Bytes BlockOf(const Bytes& buffer, const BlockList& list, uint32_t rank, uint64_t bytes) {
+  const uint64_t offset = list.empty() ? rank * bytes : list[rank].offset;
+  return {buffer.begin() + static_cast<int64_t>(offset), buffer.begin() + static_cast<int64_t>(offset + bytes)};
+}
+
+struct Case {
+  Collective collective;
+  const char* algorithm;
+};
+
+class BlocksTest : public testing::TestWithParam<Case> {};
+
+// One random call against plain loops.
+void RunOne(const Case& which, uint64_t seed) {
+  SCOPED_TRACE(testing::Message() << CollectiveName(which.collective) << " by " << which.algorithm << ", seed "
+                                  << seed);
+  Prng prng(seed);
+  const auto nodes = static_cast<uint32_t>(1 + prng.Below(9));
+  const auto size = static_cast<uint32_t>(nodes + prng.Below(2 * nodes + 1));
+  const Collective c = which.collective;
+  const bool tree = std::string(which.algorithm) == "tree";
+  const bool scans = c == Collective::kScan || c == Collective::kExscan;
+  TeamShape shape = RandomShape(nodes, size, &prng);
+  if (scans && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
+  Plan plan = tree ? RandomTreePlan(c, nodes, seed)
+                   : CirculantPlan(c, nodes, Distances(which.algorithm, nodes), scans ? nullptr : &prng);
+  plan.segment_bytes = prng.Below(2) == 0 ? kSegmentBytesMax : 64;
+  PlainCluster cluster(plan, shape);
+  const bool equal = prng.Below(2) == 0;
+  const auto root = static_cast<uint32_t>(prng.Below(size));
+  const uint64_t each = 4 * prng.Below(prng.Below(2) == 0 ? 5 : 200);
+  std::vector<uint64_t> bytes(size, each);
+  if (!equal) {
+    for (uint64_t& b : bytes) b = prng.Below(3) == 0 ? 0 : 4 * prng.Below(100);
+  }
+  const BlockSizes sizes = equal ? BlockSizes(&cluster.order(), &cluster.shape(), each)
+                                 : BlockSizes(&cluster.order(), &cluster.shape(), bytes);
+  cluster.ranks.resize(size);
+  cluster.notes.assign(nodes, Bytes(2 * nodes * sizeof(PairNote)));
+  std::vector<std::vector<uint64_t>> matrix(size, std::vector<uint64_t>(size, each));
+  for (uint32_t r = 0; r < size; ++r) {
+    auto& rank = cluster.ranks[r];
+    uint64_t sends = bytes[r];
+    uint64_t receives = 0;
+    if (c == Collective::kScatter) {
+      sends = r == root ? Scatter(bytes, equal, &rank.send_list, &prng) : 0;
+      receives = bytes[r];
+    } else if (c == Collective::kGather) {
+      receives = r == root ? Scatter(bytes, equal, &rank.receive_list, &prng) : 0;
+    } else if (c == Collective::kAllgather) {
+      receives = Scatter(bytes, equal, &rank.receive_list, &prng);
+    } else if (c == Collective::kReduceScatter) {
+      sends = sizes.total();
+      receives = bytes[r];
+    } else if (scans) {
+      sends = receives = each;
+    } else {
+      for (uint64_t& b : matrix[r]) {
+        if (!equal) b = prng.Below(3) == 0 ? 0 : 4 * prng.Below(60);
+      }
+      sends = Scatter(matrix[r], equal, &rank.send_list, &prng);
+    }
+    rank.send = RandomBytes(sends, &prng);
+    rank.receive = RandomBytes(receives, &prng);
+  }
+  if (c == Collective::kAlltoall) {
+    for (uint32_t r = 0; r < size; ++r) {
+      std::vector<uint64_t> column;
+      for (uint32_t s = 0; s < size; ++s) column.push_back(matrix[s][r]);
+      cluster.ranks[r].receive = RandomBytes(Scatter(column, equal, &cluster.ranks[r].receive_list, &prng), &prng);
+    }
+  }
+  uint64_t pair_bytes_max = PairBytesMax(cluster.shape(), each);
+  if (!equal && c == Collective::kAlltoall) {
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> pairs;
+    for (uint32_t s = 0; s < size; ++s) {
+      for (uint32_t r = 0; r < size; ++r) {
+        const auto from = shape.node_of_rank[s].value();
+        const auto to = shape.node_of_rank[r].value();
+        if (from != to) pairs[{from, to}] += matrix[s][r];
+      }
+    }
+    pair_bytes_max = 0;
+    for (const auto& [pair, sum] : pairs) pair_bytes_max = std::max(pair_bytes_max, sum);
+    // What the nodes have to tell one another.
+    for (uint32_t v = 0; v < nodes; ++v) {
+      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
+      for (uint32_t p = 0; p < nodes; ++p) {
+        const PairNote note = NoteOf(call, p);
+        std::memcpy(cluster.notes[v].data() + p * sizeof(note), &note, sizeof(note));
+      }
+    }
+  }
+  const std::vector<PlainCluster::Rank> before = cluster.ranks;
+  const Cutting cutting(plan, sizes, each, pair_bytes_max);
+  for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
+    std::vector<NodeSequence> sequences;
+    for (uint32_t v = 0; v < nodes; ++v) {
+      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, !equal && c == Collective::kAlltoall);
+      auto sequence = ExpandBlocks(call, cutting.At(k));
+      ASSERT_TRUE(sequence.ok()) << sequence.status();
+      sequences.push_back(*std::move(sequence));
+    }
+    cluster.Run(std::move(sequences));
+    if (testing::Test::HasFailure()) return;
+  }
+  for (uint32_t r = 0; r < size; ++r) {
+    const auto& rank = cluster.ranks[r];
+    SCOPED_TRACE(testing::Message() << "rank " << r << " of " << size << " on " << nodes << " nodes, " << each << " B");
+    switch (c) {
+      case Collective::kGather:
+      case Collective::kAllgather:
+        if (c == Collective::kGather && r != root) break;
+        for (uint32_t s = 0; s < size; ++s) {
+          ASSERT_EQ(BlockOf(rank.receive, rank.receive_list, s, bytes[s]), before[s].send) << "block " << s;
+        }
+        break;
+      case Collective::kScatter:
+        ASSERT_EQ(rank.receive, BlockOf(before[root].send, before[root].send_list, r, bytes[r]));
+        break;
+      case Collective::kReduceScatter:
+        for (uint64_t i = 0; i < bytes[r] / 4; ++i) {
+          uint32_t sum = 0;
+          for (const auto& other : before) sum += Word(other.send, sizes.RankBegin(r) / 4 + i);
+          ASSERT_EQ(Word(rank.receive, i), sum) << "element " << i;
+        }
+        break;
+      case Collective::kScan:
+      case Collective::kExscan:
+        for (uint64_t i = 0; i < each / 4; ++i) {
+          uint32_t sum = 0;
+          for (uint32_t s = 0; s < r + (c == Collective::kScan ? 1 : 0); ++s) sum += Word(before[s].send, i);
+          if (r == 0 && c == Collective::kExscan) sum = Word(before[0].receive, i);
+          ASSERT_EQ(Word(rank.receive, i), sum) << "element " << i;
+        }
+        break;
+      default:
+        for (uint32_t s = 0; s < size; ++s) {
+          ASSERT_EQ(BlockOf(rank.receive, rank.receive_list, s, matrix[s][r]),
+                    BlockOf(before[s].send, before[s].send_list, r, matrix[s][r]))
+              << "from rank " << s;
+        }
+        break;
+    }
+  }
+  if (c == Collective::kAlltoall && !equal) {
+    for (uint32_t v = 0; v < nodes; ++v) {
+      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
+      for (uint32_t p = 0; p < nodes; ++p) {
+        if (cluster.order().NodeAt(p) == v) continue;
+        PairNote heard;
+        std::memcpy(&heard, cluster.notes[v].data() + (nodes + p) * sizeof(heard), sizeof(heard));
+        const PairNote expected = NoteExpected(call, p);
+        ASSERT_EQ(heard.bytes, expected.bytes);
+        ASSERT_EQ(heard.counts_hash, expected.counts_hash);
+      }
+    }
+  }
+}
+
+TEST_P(BlocksTest, IsWhatPlainLoopsSay) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    RunOne(GetParam(), seed);
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BlocksTest,
+    testing::Values(Case{Collective::kGather, "tree"}, Case{Collective::kScatter, "tree"},
+                    Case{Collective::kAllgather, "tree"}, Case{Collective::kAllgather, "ring"},
+                    Case{Collective::kAllgather, "doubling"}, Case{Collective::kReduceScatter, "tree"},
+                    Case{Collective::kReduceScatter, "ring"}, Case{Collective::kScan, "tree"},
+                    Case{Collective::kScan, "ring"}, Case{Collective::kScan, "doubling"},
+                    Case{Collective::kExscan, "tree"}, Case{Collective::kExscan, "ring"},
+                    Case{Collective::kExscan, "doubling"}, Case{Collective::kAlltoall, "everybody"}),
+    [](const auto& info) { return std::string(CollectiveName(info.param.collective)) + "_" + info.param.algorithm; });
+
+TEST(BlocksTest, TheRootsNotesReachAllNodes) {
+  for (uint32_t root = 0; root < 5; ++root) {
+    const Plan plan = RandomTreePlan(Collective::kGather, 5, 3);
+    PlainCluster cluster(plan, BlockShape(5, 2));
+    cluster.ranks.resize(10);
+    Prng prng(root + 1);
+    cluster.notes.assign(5, Bytes(100));
+    cluster.notes[root] = RandomBytes(100, &prng);
+    for (const Slice slice : {Slice{0, 64}, Slice{64, 100}}) {
+      std::vector<NodeSequence> sequences;
+      for (uint32_t v = 0; v < 5; ++v) {
+        sequences.push_back(ExpandNotes(plan, cluster.index(), NodeIndex(v), root, 2, slice));
+      }
+      cluster.Run(std::move(sequences));
+    }
+    for (uint32_t v = 0; v < 5; ++v) EXPECT_EQ(cluster.notes[v], cluster.notes[root]) << "node " << v;
+  }
+}
+
+TEST(BlocksTest, GatherTakesOneMessageALink) {
+  const Plan plan = RandomTreePlan(Collective::kGather, 9, 4);
+  PlainCluster cluster(plan, BlockShape(9, 4));
+  cluster.ranks.resize(36);
+  for (auto& rank : cluster.ranks) rank.send = Bytes(8, 1);
+  cluster.ranks[17].receive = Bytes(36 * 8);
+  const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
+  const Cutting cutting(plan, sizes, 8, 0);
+  ASSERT_EQ(cutting.segment_count(), 1);
+  std::vector<NodeSequence> sequences;
+  for (uint32_t v = 0; v < 9; ++v) {
+    sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kGather, 17, 8, false), cutting.At(0)));
+  }
+  cluster.Run(std::move(sequences));
+  EXPECT_EQ(cluster.messages, 8);
+  EXPECT_EQ(cluster.ranks[17].receive, Bytes(36 * 8, 1));
+}
+
+}  // namespace
+}  // namespace copse::schedule
