@@ -38,7 +38,7 @@ TEST_F(AttachServerTest, AttachesAndAnswersANop) {
   EXPECT_EQ(reply.incarnation, 4711u);
   EXPECT_EQ(reply.dq_entries, 256u);
   EXPECT_EQ(reply.data_bytes, 1u << 20);
-  EXPECT_EQ(reply.message_bytes_max, 64u * 1024);
+  EXPECT_EQ(reply.message_bytes_max, schedule::kCallBytesMax);
   EXPECT_STREQ(reply.node, "n1");
   EXPECT_EQ(client.page()->incarnation, 4711u);
   EXPECT_TRUE(AnswersNop(&client));
