@@ -19,8 +19,8 @@ namespace {
 constexpr absl::Duration kPatience = absl::Seconds(100);
 
 // What daemons execute, and how long.
-constexpr int kCollectives = schedule::kCommonCollectiveCount;
-constexpr uint64_t kBytesMax = schedule::kMessageBytesMax;
+constexpr int kCollectives = schedule::kCollectiveCount;
+constexpr uint64_t kBytesMax = 4 * schedule::kMessageBytesMax;
 
 class RandomCallsTest : public ClusterFixture {
  protected:
