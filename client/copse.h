@@ -304,7 +304,8 @@ enum copse_coll_args_field {
 enum copse_coll_flag {
   COPSE_COLL_FLAG_COUNTS_KNOWN = 1 << 0, /* gatherv, scatterv: every rank gives all counts, not the root alone. Faster:
                                             nobody has to be told */
-  COPSE_COLL_FLAG_REPRODUCIBLE = 1 << 1  /* reductions: the same bits whatever the tree, the size and the placement */
+  COPSE_COLL_FLAG_REPRODUCIBLE = 1 << 1  /* reductions: the same bits whatever the tree, the size and the placement;
+                                          COPSE_ERR_NOT_SUPPORTED for sums and products of floating point */
 };
 
 /* A collective's arguments. Buffers must not overlap unless COPSE_IN_PLACE says so; where nothing is sent or received

@@ -79,7 +79,7 @@ Cutting::Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_byt
     case Collective::kExscan:
       total_ = message_bytes;
       if (FoldsAll(plan)) {
-        step_ = std::max(step_ / sizes.shape().size() / kElementBytesMax, uint64_t{1}) * uint64_t{kElementBytesMax};
+        step_ = std::max(step_ / sizes.shape().size() / kSegmentUnitBytes, uint64_t{1}) * uint64_t{kSegmentUnitBytes};
       }
       break;
     default:

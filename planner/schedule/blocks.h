@@ -102,8 +102,6 @@ inline constexpr uint64_t kScanScratchBytes = 3 * kScanSegmentsMax * uint64_t{kS
 uint32_t SegmentsPerChunk(const Plan& plan);
 // Bytes of its segments; never 0.
 uint32_t BlockSegmentBytes(const Plan& plan);
-// The ALU's longest element: what is reduced is cut at multiples of it.
-inline constexpr uint32_t kElementBytesMax = 16;
 // Whether scan and exscan gather all contributions and combine them at every node, since the plan is a tree.
 inline bool FoldsAll(const Plan& plan) {
   return plan.kind == PlanKind::kTree &&

@@ -205,9 +205,9 @@ uint32_t Word(const Bytes& bytes, uint64_t i) {
 }
 
 Bytes RandomBytes(uint64_t bytes, Prng* prng) {
-  Bytes random(bytes);
-  for (uint8_t& b : random) b = static_cast<uint8_t>(prng->Next());
-  return random;
+  Bytes made(bytes);
+  for (uint8_t& b : made) b = static_cast<uint8_t>(prng->Next());
+  return made;
 }
 
 // Blocks of 4-byte elements with gaps between them, in random order. Returns the buffer's length.

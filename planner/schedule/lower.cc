@@ -292,7 +292,7 @@ uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
   uint32_t descriptors = fan_out + (fan_out + local_ranks) / 6 + 4;
   if (HasBlocks(plan.collective)) descriptors = 2 * fan_out + 4 * local_ranks + 8;
   // A scan that folds all contributions takes three descriptors for each, of which a segment holds so many.
-  if (FoldsAll(plan)) descriptors += 3 * kSegmentBytesMax / kElementBytesMax;
+  if (FoldsAll(plan)) descriptors += 3 * kSegmentBytesMax / kSegmentUnitBytes;
   const uint32_t cuts = descriptors / (kSequenceDescriptorsMax - 1) + 1;
   return segments * PhaseCount(plan) * cuts + 1 + local_ranks * (segments + 1);
 }
