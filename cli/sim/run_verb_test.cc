@@ -156,7 +156,7 @@ TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--ppn", "0"}, "ppn: out of range"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--bytes", "100kB"}, "bytes: too many (bytes=100000"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--segment", "7"}, "segment: not a multiple of 16"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--collective", "alltoall"}, "unknown (name=alltoall"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--collective", "alltoallw"}, "unknown (name=alltoallw"},
       {{"--generate", "flat:4:1", "--algorithm", "dissemination"}, "does not do this collective"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--charge", "much"}, "charge: unknown"},
       {{"--topology", "/nonexistent.yaml", "--algorithm", "flat"}, "cannot be read (file=/nonexistent.yaml)"},
