@@ -213,7 +213,7 @@ class Demo {
       ASSIGN_OR_RETURN(const std::string line, NextLine());
       if (line == "done") break;
       ASSIGN_OR_RETURN(const Result result, ParseResult(line));
-      if (plans.plans().empty()) {
+      if (PlanOf(plans, result) == nullptr) {  // the first result, or the first of a family
         ASSIGN_OR_RETURN(plans, cluster_.admin().ListPlans(kCallTimeout));
       }
       const v1::PlanRow* plan = PlanOf(plans, result);

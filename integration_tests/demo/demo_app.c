@@ -42,6 +42,10 @@ static const struct demo_case kCases[] = {
     {COPSE_COLL_ALLREDUCE, COPSE_DT_FLOAT, COPSE_OP_MAX, 1024},
     {COPSE_COLL_ALLREDUCE, COPSE_DT_UINT32, COPSE_OP_BXOR, 1024},
     {COPSE_COLL_ALLREDUCE, COPSE_DT_INT64, COPSE_OP_SUM, 8192},
+    {COPSE_COLL_GATHER, COPSE_DT_INT64, COPSE_OP_SUM, 8},
+    {COPSE_COLL_ALLGATHER, COPSE_DT_INT64, COPSE_OP_SUM, 8},
+    {COPSE_COLL_ALLTOALL, COPSE_DT_INT64, COPSE_OP_SUM, 8},
+    {COPSE_COLL_SCAN, COPSE_DT_DOUBLE, COPSE_OP_SUM, 8},
 };
 
 static uint32_t rank, size;
@@ -108,8 +112,26 @@ static void set(void* buffer, copse_datatype_t type, uint64_t i, int64_t value) 
 /* What rank `r` contributes: small whole numbers, exact in every type. */
 static int64_t value_of(uint32_t r, uint64_t i, int round) { return (int64_t)(r + 1) * (int64_t)(i % 7 + 1) + round; }
 
+static int has_blocks(const struct demo_case* c) {
+  return c->collective == COPSE_COLL_GATHER || c->collective == COPSE_COLL_ALLGATHER ||
+         c->collective == COPSE_COLL_ALLTOALL;
+}
+static uint64_t send_count(const struct demo_case* c) {
+  return c->collective == COPSE_COLL_ALLTOALL ? c->count * size : c->count;
+}
+static uint64_t receive_count(const struct demo_case* c) { return has_blocks(c) ? c->count * size : c->count; }
+
 /* What element i of the result must be. */
 static int64_t expected(const struct demo_case* c, uint32_t root, uint64_t i, int round) {
+  if (c->collective == COPSE_COLL_ALLTOALL) {
+    return value_of((uint32_t)(i / c->count), rank * c->count + i % c->count, round);
+  }
+  if (has_blocks(c)) return value_of((uint32_t)(i / c->count), i % c->count, round);
+  if (c->collective == COPSE_COLL_SCAN) {
+    int64_t sum = 0;
+    for (uint32_t r = 0; r <= rank; r++) sum += value_of(r, i, round);
+    return sum;
+  }
   int64_t result = value_of(c->collective == COPSE_COLL_BCAST ? root : 0, i, round);
   for (uint32_t r = 1; c->collective != COPSE_COLL_BCAST && r < size; r++) {
     const int64_t value = value_of(r, i, round);
@@ -131,6 +153,16 @@ static copse_status_t call(const struct demo_case* c, uint32_t root) {
       return copse_reduce(team, send, recv, c->count, c->type, c->op, root);
     case COPSE_COLL_ALLREDUCE:
       return copse_allreduce(team, send, recv, c->count, c->type, c->op);
+    case COPSE_COLL_GATHER:
+      return copse_gather(team, send, recv, c->count, c->type, root);
+    case COPSE_COLL_ALLGATHER:
+      return copse_allgather(team, send, recv, c->count, c->type);
+    case COPSE_COLL_ALLTOALL:
+      return copse_alltoall(team, send, recv, c->count, c->type);
+    case COPSE_COLL_SCAN:
+      return copse_scan(team, send, recv, c->count, c->type, c->op);
+    default:
+      break;
   }
   return COPSE_ERR_INVALID_ARGUMENT;
 }
@@ -138,13 +170,13 @@ static copse_status_t call(const struct demo_case* c, uint32_t root) {
 /* The result of one round here: 0 if it is right. */
 static int round_is_wrong(const struct demo_case* c, int round) {
   const uint32_t root = (uint32_t)round * 5 % size;
-  for (uint64_t i = 0; i < c->count; i++) {
-    set(send, c->type, i, value_of(rank, i, round));
+  for (uint64_t i = 0; i < send_count(c); i++) set(send, c->type, i, value_of(rank, i, round));
+  for (uint64_t i = 0; i < receive_count(c); i++) {
     set(recv, c->type, i, c->collective == COPSE_COLL_BCAST && rank == root ? value_of(root, i, round) : 77);
   }
   check(call(c, root), "call");
-  if (c->collective == COPSE_COLL_REDUCE && rank != root) return 0;
-  for (uint64_t i = 0; i < c->count; i++) {
+  if ((c->collective == COPSE_COLL_REDUCE || c->collective == COPSE_COLL_GATHER) && rank != root) return 0;
+  for (uint64_t i = 0; i < receive_count(c); i++) {
     if (get(recv, c->type, i) != expected(c, root, i, round)) return 1;
   }
   return 0;
@@ -169,12 +201,14 @@ static uint64_t run_case(const struct demo_case* c) {
   }
   check(copse_allreduce(team, times, slowest, kTimedRounds, COPSE_DT_DOUBLE, COPSE_OP_MAX), "allreduce");
   if (rank == 0) {
-    static const char* const collectives[] = {"barrier", "bcast", "reduce", "allreduce"};
+    static const char* const collectives[] = {"barrier", "bcast",     "reduce",   "allreduce",      "gather",
+                                              "scatter", "allgather", "alltoall", "reduce_scatter", "scan"};
     static const char* const types[] = {"int8",   "int16",  "int32",  "int64", "uint8",
                                         "uint16", "uint32", "uint64", "float", "double"};
     static const char* const ops[] = {"sum", "prod", "min", "max", "land", "lor", "lxor", "band", "bor", "bxor"};
     static const int bytes[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
-    const int reduces = c->collective == COPSE_COLL_REDUCE || c->collective == COPSE_COLL_ALLREDUCE;
+    const int reduces =
+        c->collective == COPSE_COLL_REDUCE || c->collective == COPSE_COLL_ALLREDUCE || c->collective == COPSE_COLL_SCAN;
     qsort(slowest, kTimedRounds, sizeof(slowest[0]), compare);
     printf("%s\t%s\t%s\t%llu\t%.1f\t%d\t%llu\n", collectives[c->collective], reduces ? ops[c->op] : "-",
            c->count > 0 ? types[c->type] : "-", (unsigned long long)c->count * (unsigned)bytes[c->type],
