@@ -15,7 +15,7 @@ class ReadyQueueTest : public testing::Test {
     for (Sequence* sequence : made_) pool_.Free(sequence);
   }
   Sequence* Make(uint8_t priority) {
-    const Descriptor descriptor;
+    const Descriptor descriptor{};
     Sequence* sequence = pool_.New({descriptor});
     sequence->priority = priority;
     made_.push_back(sequence);
@@ -105,7 +105,7 @@ TEST(SequencePoolTest, ReusesMemoryOfTheSameSizeClass) {
 
 TEST(SequenceListTest, InsertsAndRemovesAnywhere) {
   SequencePool pool;
-  const Descriptor descriptor;
+  const Descriptor descriptor{};
   Sequence* s[4];
   for (Sequence*& each : s) each = pool.New({descriptor});
   SequenceList list;
