@@ -132,10 +132,12 @@ bool EpochPort::HasAllRemoteLabels() const {
 const schedule::Plan* EpochPort::PlanFor(const schedule::CallArguments& arguments) const {
   uint64_t bytes = arguments.collective == schedule::Collective::kBarrier ? 0 : arguments.bytes();
   if (schedule::HasBlocks(arguments.collective)) {
-    // By all blocks together; where not all ranks know that, by what is long.
-    const uint64_t factor = schedule::Reduces(arguments.collective) ? 1 : shape_->size();
-    const bool unknown = schedule::IsIrregular(arguments.collective) && arguments.counts_hash == 0;
-    bytes = unknown || bytes > schedule::kMessageBytesMax ? schedule::kMessageBytesMax : bytes * factor;
+    // By one block, as the planner's classes are: the mean one; where not all ranks know that, as if it were long.
+    if (schedule::IsIrregular(arguments.collective)) {
+      const bool has_sum = arguments.collective == schedule::Collective::kAllgatherv ||
+                           arguments.collective == schedule::Collective::kReduceScatterv;
+      bytes = has_sum ? bytes / shape_->size() : schedule::kMessageBytesMax;
+    }
   }
   return schedule::SelectPlan(plans_, schedule::PlanCollective(arguments.collective),
                               std::min(bytes, schedule::kMessageBytesMax));

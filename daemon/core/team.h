@@ -137,8 +137,9 @@ class Team {
   void StartPending();
   bool MayStart(uint32_t local) const;  // its next call, if it posts one
   void Start(uint32_t local, const HeldPost& held, absl::Time now);
-  // False, and nothing has happened, if the call does not go this way any more (the team is broken).
+  // The next chunk of the member's first pending call, which leaves the list with its last one.
   void StartChunk(uint32_t local, absl::Time now);
+  // The member joins that call. False if it cannot: the team is broken then.
   bool BeginLong(uint32_t local);
   // True if this is the first rank here that comes to this number.
   bool Remember(CallSeq sequence, const schedule::CallArguments& arguments, Rank rank);

@@ -12,7 +12,6 @@ namespace copse::daemon {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// The member takes part in its first pending call. False if it cannot: the team is broken then.
 bool Team::BeginLong(uint32_t local) {
   Member& member = members_[local];
   const HeldPost& held = member.pending.front();
