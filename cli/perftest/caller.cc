@@ -8,89 +8,182 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/perftest/block_counts.h"
 #include "cli/perftest/clock.h"
 
 namespace copse::perftest {
+
+namespace {
+
+// Of one buffer: beyond it sizes in bytes could not be added up.
+constexpr uint64_t kBufferBytesMax = uint64_t{1} << 62;
+
+}  // namespace
 
 Caller::Caller(Session* session, const Options* options, const Collective* collective, uint64_t count)
     : session_(session),
       options_(options),
       collective_(collective),
       count_(count),
-      bytes_(count * options->type->bytes),
       pattern_(options->type, options->operation, options->ranks, options->seed) {
   args_.collective = collective->id;
   args_.type = options->type->id;
   args_.op = options->operation->id;
-  args_.count = count;
+  if (collective->has_counts_at_root() && options->counts_known) args_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
+  if (args_.flags != 0) args_.mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
 }
 
 Caller::~Caller() {
   // What fails here is in progress, after an error: the context's end takes it.
   for (const auto& [root, request] : kept_) copse_finalize(request);
-  for (void* buffer : {send_, recv_}) {
-    if (buffer == nullptr) continue;
+  for (const Allocation& allocation : {send_, recv_}) {
+    if (allocation.data == nullptr) continue;
     if (options_->memory == Memory::kCopse) {
-      copse_free(session_->context(), buffer);
+      copse_free(session_->context(), allocation.data);
     } else {
-      munmap(buffer, bytes_);
+      munmap(allocation.data, allocation.bytes);
     }
   }
 }
 
-absl::Status Caller::AllocateBuffer(void** buffer) {
-  if (options_->memory == Memory::kCopse) return ToStatus(copse_alloc(session_->context(), bytes_, buffer));
+uint64_t Caller::LengthOf(uint32_t from, uint32_t to) const {
+  if (!collective_->is_irregular) return count_;
+  // Every rank has all lengths once, and what one sends to another is what it gets from there.
+  if (collective_->id == COPSE_COLL_ALLTOALLV) return lengths_[(uint64_t{from} + to) % session_->ranks()];
+  return lengths_[collective_->send == Buffer::kBlocks ? to : from];
+}
+
+absl::Status Caller::CountBlocks() {
+  const uint32_t ranks = session_->ranks(), rank = session_->rank();
+  const uint64_t blocks = collective_->has_blocks() ? ranks : 1;
+  if (count_ > kBufferBytesMax / blocks / options_->type->bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the blocks of all ranks are too long (count=", count_,
+                                                   ", limit=", kBufferBytesMax / blocks / options_->type->bytes, ")"));
+  }
+  blocks_count_ = count_ * ranks;
+  own_count_ = count_;
+  if (!collective_->is_irregular) return absl::OkStatus();
+  lengths_ = BlockCounts(options_->counts_kind, count_, ranks);
+  own_count_ = lengths_[rank];
+  if (collective_->id == COPSE_COLL_ALLTOALLV) {
+    for (uint32_t other = 0; other < ranks; ++other) send_counts_.push_back(LengthOf(rank, other));
+    recv_counts_ = send_counts_;
+  } else if (collective_->is_scatter()) {
+    send_counts_ = lengths_;
+  } else {
+    recv_counts_ = lengths_;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Caller::AllocateBuffer(uint64_t count, Allocation* allocation) {
+  allocation->count = count;
+  allocation->bytes = count * options_->type->bytes;
+  if (allocation->bytes == 0) return absl::OkStatus();
+  if (options_->memory == Memory::kCopse) {
+    return ToStatus(copse_alloc(session_->context(), allocation->bytes, &allocation->data));
+  }
   // Not touched yet: a size that is refused may be larger than the memory.
-  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return absl::AbortedError(absl::StrCat("out of memory (bytes=", bytes_, ")"));
-  *buffer = memory;
+  void* data =
+      mmap(nullptr, allocation->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return absl::AbortedError(absl::StrCat("out of memory (bytes=", allocation->bytes, ")"));
+  allocation->data = data;
   return absl::OkStatus();
 }
 
 absl::Status Caller::Allocate() {
-  if (collective_->has_data() && bytes_ > 0) {
-    RETURN_IF_ERROR(AllocateBuffer(&send_));
-    RETURN_IF_ERROR(AllocateBuffer(&recv_));
-  }
-  args_.root = options_->RootOf(0);
+  RETURN_IF_ERROR(CountBlocks());
+  const bool may_be_root = options_->root_shift > 0 || options_->root == session_->rank();
+  const auto count_of = [&](Buffer buffer, Who who) {
+    if (buffer == Buffer::kNone || (who == Who::kRoot && !may_be_root)) return uint64_t{0};
+    return buffer == Buffer::kBlocks ? blocks_count_ : own_count_;
+  };
+  const uint64_t sent = count_of(collective_->send, collective_->sender);
+  uint64_t received = count_of(collective_->recv, collective_->receiver);
+  // In place, what is sent is in the other buffer.
+  if (options_->in_place && !collective_->is_scatter()) received = std::max(received, sent);
+  if (!collective_->is_bcast()) RETURN_IF_ERROR(AllocateBuffer(sent, &send_));
+  RETURN_IF_ERROR(AllocateBuffer(received, &recv_));
+  SetArguments(0);
   copse_request_t* request;
   RETURN_IF_ERROR(Initialise(&request));
   RETURN_IF_ERROR(ToStatus(copse_finalize(request)));
-  if (send_ == nullptr) return absl::OkStatus();
-  pattern_.Contribution(0, session_->rank(), count_, send_);
-  pattern_.Contribution(0, session_->rank(), count_, recv_);
-  if (options_->check) expected_.resize(bytes_);
+  for (const Allocation& allocation : {send_, recv_}) {
+    if (allocation.data == nullptr) continue;
+    pattern_.Contribution(0, session_->rank(), allocation.count, allocation.data);
+  }
+  if (options_->check) expected_.resize(recv_.bytes);
   return absl::OkStatus();
 }
 
 bool Caller::in_place() const {
-  if (!options_->in_place) return false;
-  return collective_->result == Result::kReduction ||
-         (collective_->result == Result::kReductionAtRoot && args_.root == session_->rank());
+  return options_->in_place && collective_->can_be_in_place() && (!collective_->has_root() || is_root());
+}
+
+bool Caller::has_sent() const {
+  return collective_->send != Buffer::kNone && (collective_->sender == Who::kAll || is_root());
+}
+
+bool Caller::has_received() const {
+  if (collective_->operands == Operands::kBeforeOwn && session_->rank() == 0) return false;
+  return collective_->recv != Buffer::kNone && (collective_->receiver == Who::kAll || is_root());
+}
+
+void Caller::SetArguments(uint64_t call) {
+  args_.root = options_->RootOf(call);
+  args_.count = own_count_;
+  args_.send = send_.data;
+  args_.recv = recv_.data;
+  if (in_place()) (collective_->is_scatter() ? args_.recv : const_cast<void*&>(args_.send)) = COPSE_IN_PLACE;
+  if (!collective_->is_irregular) return;
+  args_.mask &= ~uint64_t{COPSE_COLL_ARGS_FIELD_SEND_COUNTS | COPSE_COLL_ARGS_FIELD_RECV_COUNTS};
+  args_.send_counts = args_.recv_counts = nullptr;
+  if (collective_->has_counts_at_root() && !options_->counts_known && !is_root()) return;
+  if (!send_counts_.empty()) {
+    args_.mask |= COPSE_COLL_ARGS_FIELD_SEND_COUNTS;
+    args_.send_counts = send_counts_.data();
+  }
+  if (!recv_counts_.empty()) {
+    args_.mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS;
+    args_.recv_counts = recv_counts_.data();
+  }
 }
 
 absl::Status Caller::Initialise(copse_request_t** request) {
-  args_.recv = recv_;
-  args_.send = nullptr;
-  if (collective_->reduces()) args_.send = in_place() ? COPSE_IN_PLACE : send_;
   return ToStatus(copse_collective_init(session_->team(), &args_, request));
 }
 
+void Caller::PutContribution(uint64_t call) {
+  const uint32_t rank = session_->rank();
+  const uint32_t bytes = options_->type->bytes;
+  const bool in_recv = collective_->is_bcast() || (in_place() && !collective_->is_scatter());
+  auto* to = static_cast<uint8_t*>((in_recv ? recv_ : send_).data);
+  if (collective_->reduces()) {
+    pattern_.Contribution(call, rank, collective_->send == Buffer::kBlocks ? blocks_count_ : own_count_, to);
+  } else if (collective_->send == Buffer::kBlocks) {
+    for (uint32_t other = 0; other < session_->ranks(); ++other) {
+      pattern_.Moved(call, rank, other, LengthOf(rank, other), to);
+      to += LengthOf(rank, other) * bytes;
+    }
+  } else {
+    // In place it is in its block among the received ones.
+    for (uint32_t other = 0; in_recv && collective_->recv == Buffer::kBlocks && other < rank; ++other) {
+      to += LengthOf(other, rank) * bytes;
+    }
+    pattern_.Moved(call, rank, rank, own_count_, to);
+  }
+}
+
 absl::Status Caller::Prepare(uint64_t call) {
-  args_.root = options_->RootOf(call);
-  if (collective_->reduces()) args_.send = in_place() ? COPSE_IN_PLACE : send_;
+  SetArguments(call);
   if (options_->persistent) {
     copse_request_t*& kept = kept_[collective_->has_root() ? args_.root : 0];
     if (kept == nullptr) RETURN_IF_ERROR(Initialise(&kept));
     kept_request_ = kept;
   }
-  if (options_->check && send_ != nullptr) {
-    std::memset(recv_, 0xa5, bytes_);
-    if (collective_->reduces()) {
-      pattern_.Contribution(call, session_->rank(), count_, in_place() ? recv_ : send_);
-    } else if (args_.root == session_->rank()) {
-      pattern_.RootsData(call, args_.root, count_, recv_);
-    }
+  if (options_->check) {
+    if (recv_.data != nullptr) std::memset(recv_.data, 0xa5, recv_.bytes);
+    if (has_sent()) PutContribution(call);
   }
   if (options_->back_to_back) return absl::OkStatus();
   return ToStatus(copse_barrier(session_->team()));
@@ -99,7 +192,8 @@ absl::Status Caller::Prepare(uint64_t call) {
 absl::Status Caller::Call(Computation* computation, uint64_t rounds, CallTime* time) {
   time->compute_ns = 0;
   const int64_t start = NowNs();
-  if (options_->mode == Mode::kBlocking) {
+  // Flags can be given to a request alone.
+  if (options_->mode == Mode::kBlocking && args_.flags == 0) {
     const copse_status_t status = collective_->call(session_->team(), args_);
     time->overall_ns = NowNs() - start;
     return ToStatus(status);
@@ -143,14 +237,30 @@ copse_status_t Caller::Complete(copse_request_t* request) const {
 }
 
 uint64_t Caller::Verify(uint64_t call) {
-  if (expected_.empty()) return 0;
-  if (collective_->result == Result::kReductionAtRoot && args_.root != session_->rank()) return 0;
+  if (expected_.empty() || !has_received() || (in_place() && collective_->is_scatter())) return 0;
+  const uint32_t ranks = session_->ranks(), rank = session_->rank();
+  const uint32_t bytes = options_->type->bytes;
+  uint64_t count = own_count_;
   if (collective_->reduces()) {
-    pattern_.Reduction(call, count_, expected_.data());
+    const uint32_t operands = collective_->operands == Operands::kAll     ? ranks
+                              : collective_->operands == Operands::kToOwn ? rank + 1
+                                                                          : rank;
+    uint64_t first = 0;
+    for (uint32_t other = 0; collective_->send == Buffer::kBlocks && other < rank; ++other) {
+      first += LengthOf(rank, other);
+    }
+    pattern_.Reduction(call, operands, first, count, expected_.data());
+  } else if (collective_->recv == Buffer::kBlocks) {
+    count = blocks_count_;
+    uint8_t* to = expected_.data();
+    for (uint32_t other = 0; other < ranks; ++other) {
+      pattern_.Moved(call, other, collective_->send == Buffer::kBlocks ? rank : other, LengthOf(other, rank), to);
+      to += LengthOf(other, rank) * bytes;
+    }
   } else {
-    pattern_.RootsData(call, args_.root, count_, expected_.data());
+    pattern_.Moved(call, args_.root, collective_->send == Buffer::kBlocks ? rank : args_.root, count, expected_.data());
   }
-  return CountDifferences(expected_.data(), recv_, count_, options_->type->bytes);
+  return CountDifferences(expected_.data(), recv_.data, count, bytes);
 }
 
 }  // namespace copse::perftest

@@ -4,7 +4,6 @@
 #ifndef COPSE_CLI_PERFTEST_CALLER_H_
 #define COPSE_CLI_PERFTEST_CALLER_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -46,9 +45,25 @@ class Caller {
   uint64_t Verify(uint64_t call);
 
  private:
-  absl::Status AllocateBuffer(void** buffer);
+  // One buffer, of so many elements.
+  struct Allocation {
+    void* data = nullptr;
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+  };
+
+  absl::Status CountBlocks();
+  absl::Status AllocateBuffer(uint64_t count, Allocation* allocation);
   absl::Status Initialise(copse_request_t** request);
-  bool in_place() const;  // of the prepared call
+  // Sets what depends on the root.
+  void SetArguments(uint64_t call);
+  void PutContribution(uint64_t call);
+  bool is_root() const { return args_.root == session_->rank(); }  // of the prepared call
+  bool in_place() const;
+  bool has_sent() const;
+  bool has_received() const;
+  // Elements of the block from one rank to another.
+  uint64_t LengthOf(uint32_t from, uint32_t to) const;
   copse_status_t Complete(copse_request_t* request) const;
   copse_status_t Compute(Computation* computation, uint64_t rounds, copse_request_t* request, CallTime* time) const;
 
@@ -56,10 +71,12 @@ class Caller {
   const Options* const options_;
   const Collective* const collective_;
   const uint64_t count_;
-  const size_t bytes_;
   const Pattern pattern_;
-  void* send_ = nullptr;
-  void* recv_ = nullptr;
+  std::vector<uint64_t> lengths_;                    // by rank
+  std::vector<uint64_t> send_counts_, recv_counts_;  // alltoallv: of this rank's blocks
+  uint64_t own_count_ = 0;                           // of this rank's one block
+  uint64_t blocks_count_ = 0;                        // of all blocks
+  Allocation send_, recv_;
   std::vector<uint8_t> expected_;
   copse_coll_args_t args_{};
   std::map<uint32_t, copse_request_t*> kept_;  // by root

@@ -7,6 +7,7 @@ namespace copse::perftest {
 namespace {
 
 double One(double) { return 1; }
+double AllButOne(double ranks) { return ranks - 1; }
 double TwiceAllButOne(double ranks) { return 2 * (ranks - 1) / ranks; }
 
 template <typename Table>
@@ -21,17 +22,56 @@ auto Find(const Table& table, std::string_view name) -> const typename Table::va
 
 const std::vector<Collective>& AllCollectives() {
   using Args = copse_coll_args_t;
+  constexpr auto kNone = Buffer::kNone, kOne = Buffer::kOne, kBlocks = Buffer::kBlocks;
+  constexpr auto kAll = Who::kAll, kRoot = Who::kRoot;
+  constexpr auto kMoves = Operands::kNone;
   static const std::vector<Collective> table = {
-      {"barrier", COPSE_COLL_BARRIER, Result::kNothing, nullptr,
+      {"barrier", COPSE_COLL_BARRIER, kNone, kAll, kNone, kAll, kMoves, false, nullptr,
        [](copse_team_t* team, const Args&) { return copse_barrier(team); }},
-      {"bcast", COPSE_COLL_BCAST, Result::kRootsData, One,
+      {"bcast", COPSE_COLL_BCAST, kOne, kRoot, kOne, kAll, kMoves, false, One,
        [](copse_team_t* team, const Args& a) { return copse_bcast(team, a.recv, a.count, a.type, a.root); }},
-      {"reduce", COPSE_COLL_REDUCE, Result::kReductionAtRoot, One,
+      {"reduce", COPSE_COLL_REDUCE, kOne, kAll, kOne, kRoot, Operands::kAll, false, One,
        [](copse_team_t* team, const Args& a) {
          return copse_reduce(team, a.send, a.recv, a.count, a.type, a.op, a.root);
        }},
-      {"allreduce", COPSE_COLL_ALLREDUCE, Result::kReduction, TwiceAllButOne,
+      {"allreduce", COPSE_COLL_ALLREDUCE, kOne, kAll, kOne, kAll, Operands::kAll, false, TwiceAllButOne,
        [](copse_team_t* team, const Args& a) { return copse_allreduce(team, a.send, a.recv, a.count, a.type, a.op); }},
+      {"gather", COPSE_COLL_GATHER, kOne, kAll, kBlocks, kRoot, kMoves, false, AllButOne,
+       [](copse_team_t* team, const Args& a) { return copse_gather(team, a.send, a.recv, a.count, a.type, a.root); }},
+      {"scatter", COPSE_COLL_SCATTER, kBlocks, kRoot, kOne, kAll, kMoves, false, AllButOne,
+       [](copse_team_t* team, const Args& a) { return copse_scatter(team, a.send, a.recv, a.count, a.type, a.root); }},
+      {"allgather", COPSE_COLL_ALLGATHER, kOne, kAll, kBlocks, kAll, kMoves, false, AllButOne,
+       [](copse_team_t* team, const Args& a) { return copse_allgather(team, a.send, a.recv, a.count, a.type); }},
+      {"alltoall", COPSE_COLL_ALLTOALL, kBlocks, kAll, kBlocks, kAll, kMoves, false, AllButOne,
+       [](copse_team_t* team, const Args& a) { return copse_alltoall(team, a.send, a.recv, a.count, a.type); }},
+      {"reduce_scatter", COPSE_COLL_REDUCE_SCATTER, kBlocks, kAll, kOne, kAll, Operands::kAll, false, AllButOne,
+       [](copse_team_t* team, const Args& a) {
+         return copse_reduce_scatter_block(team, a.send, a.recv, a.count, a.type, a.op);
+       }},
+      {"scan", COPSE_COLL_SCAN, kOne, kAll, kOne, kAll, Operands::kToOwn, false, One,
+       [](copse_team_t* team, const Args& a) { return copse_scan(team, a.send, a.recv, a.count, a.type, a.op); }},
+      {"exscan", COPSE_COLL_EXSCAN, kOne, kAll, kOne, kAll, Operands::kBeforeOwn, false, One,
+       [](copse_team_t* team, const Args& a) { return copse_exscan(team, a.send, a.recv, a.count, a.type, a.op); }},
+      {"gatherv", COPSE_COLL_GATHERV, kOne, kAll, kBlocks, kRoot, kMoves, true, AllButOne,
+       [](copse_team_t* team, const Args& a) {
+         return copse_gatherv(team, a.send, a.count, a.recv, a.recv_counts, nullptr, a.type, a.root);
+       }},
+      {"scatterv", COPSE_COLL_SCATTERV, kBlocks, kRoot, kOne, kAll, kMoves, true, AllButOne,
+       [](copse_team_t* team, const Args& a) {
+         return copse_scatterv(team, a.send, a.send_counts, nullptr, a.recv, a.count, a.type, a.root);
+       }},
+      {"allgatherv", COPSE_COLL_ALLGATHERV, kOne, kAll, kBlocks, kAll, kMoves, true, AllButOne,
+       [](copse_team_t* team, const Args& a) {
+         return copse_allgatherv(team, a.send, a.count, a.recv, a.recv_counts, nullptr, a.type);
+       }},
+      {"alltoallv", COPSE_COLL_ALLTOALLV, kBlocks, kAll, kBlocks, kAll, kMoves, true, AllButOne,
+       [](copse_team_t* team, const Args& a) {
+         return copse_alltoallv(team, a.send, a.send_counts, nullptr, a.recv, a.recv_counts, nullptr, a.type);
+       }},
+      {"reduce_scatterv", COPSE_COLL_REDUCE_SCATTERV, kBlocks, kAll, kOne, kAll, Operands::kAll, true, AllButOne,
+       [](copse_team_t* team, const Args& a) {
+         return copse_reduce_scatter(team, a.send, a.recv, a.recv_counts, a.type, a.op);
+       }},
   };
   return table;
 }

@@ -13,27 +13,40 @@
 
 namespace copse::perftest {
 
-// What a collective leaves where, for count elements a rank.
-enum class Result {
-  kNothing,          // a barrier: neither counts nor buffers
-  kRootsData,        // on every rank what the root had, in one buffer
-  kReductionAtRoot,  // what all contributed, combined, at the root
-  kReduction,        // the same on every rank
-};
+// What a buffer holds: one block, or one for each rank.
+enum class Buffer { kNone, kOne, kBlocks };
+// Which ranks have such a buffer.
+enum class Who { kAll, kRoot };
 
-// A row here is all that a new collective with one of these results needs.
+// Which ranks' contributions a result is combined from.
+enum class Operands { kNone, kAll, kToOwn, kBeforeOwn };
+
+// A row here is all that a new collective needs.
 struct Collective {
   const char* name;
   copse_collective_t id;
-  Result result;
+  Buffer send;
+  Who sender;
+  Buffer recv;
+  Who receiver;
+  Operands operands;
+  bool is_irregular;  // blocks have a length each
   // The bandwidth on the bus, as ucc_perftest prints it, is this factor times the size by the time. Null: it has none.
   double (*bus_factor)(double ranks);
   // The blocking call with these arguments.
   copse_status_t (*call)(copse_team_t* team, const copse_coll_args_t& args);
 
-  bool has_data() const { return result != Result::kNothing; }
-  bool reduces() const { return result == Result::kReductionAtRoot || result == Result::kReduction; }
-  bool has_root() const { return result == Result::kReductionAtRoot || result == Result::kRootsData; }
+  bool has_data() const { return recv != Buffer::kNone; }
+  bool has_root() const { return has_data() && (sender == Who::kRoot || receiver == Who::kRoot); }
+  bool reduces() const { return operands != Operands::kNone; }
+  bool has_blocks() const { return send == Buffer::kBlocks || recv == Buffer::kBlocks; }
+  // One buffer is both.
+  bool is_bcast() const { return id == COPSE_COLL_BCAST; }
+  bool can_be_in_place() const { return has_data() && !is_bcast(); }
+  // In place, the block that need not move is in the send buffer.
+  bool is_scatter() const { return id == COPSE_COLL_SCATTER || id == COPSE_COLL_SCATTERV; }
+  // The root alone knows all counts, unless all ranks are asked to.
+  bool has_counts_at_root() const { return is_irregular && has_root(); }
 };
 
 struct Datatype {

@@ -115,6 +115,11 @@ class Parser {
     Add("-o,--op", &operation_, "NAME", absl::StrCat(Names(AllOperations()), "; default sum"));
     Add("-m,--memory", &memory_, "KIND", "host, or copse for memory of copse_alloc; default host");
     app_.add_flag("-i,--in-place", options_.in_place, "the contribution is in the receive buffer")->option_text(" ");
+    Add("--counts", &counts_kind_, "KIND",
+        absl::StrCat("lengths of the blocks of gatherv and so on, around the size: ", Names(AllCountsKinds()),
+                     "; default equal"));
+    app_.add_flag("--counts-known", options_.counts_known, "gatherv, scatterv: all ranks give them, not the root alone")
+        ->option_text(" ");
     AddNumber("-r,--root", &options_.root, "root of the first call; default 0");
     AddNumber("-S,--root-shift", &options_.root_shift, "ranks from one call's root to the next one's; default 0");
   }
@@ -179,13 +184,20 @@ class Parser {
     if (options_.operation == nullptr) {
       return Usage("-o: no such operation (value=", operation_, ", known=", Names(AllOperations()), ")");
     }
-    if (!IsDefined(*options_.operation, *options_.type)) {
+    const bool reduces = std::any_of(options_.collectives.begin(), options_.collectives.end(),
+                                     [](const Collective* collective) { return collective->reduces(); });
+    if (reduces && !IsDefined(*options_.operation, *options_.type)) {
       return Usage("-o: not defined on the type (value=", operation_, ", type=", options_.type->name, ")");
     }
     if (memory_ != "host" && memory_ != "copse") {
       return Usage("-m: no such kind of memory (value=", memory_, ", known=host, copse)");
     }
     options_.memory = memory_ == "host" ? Memory::kHost : Memory::kCopse;
+    const CountsKindRow* kind = FindCountsKind(counts_kind_);
+    if (kind == nullptr) {
+      return Usage("--counts: no such kind (value=", counts_kind_, ", known=", Names(AllCountsKinds()), ")");
+    }
+    options_.counts_kind = kind->id;
     return FinishSizes();
   }
 
@@ -331,6 +343,7 @@ class Parser {
   Options options_;
   std::string collectives_ = "allreduce", begin_ = "1", end_, type_ = "float32", operation_ = "sum", memory_ = "host";
   std::string mode_ = "blocking", completion_ = "wait", large_ = "8KiB", format_ = "text";
+  std::string counts_kind_ = "equal";
   uint32_t factor_ = 2;
   std::optional<uint64_t> iterations_, iterations_large_, warmup_, warmup_large_;
   std::optional<uint32_t> rank_, ranks_, local_;

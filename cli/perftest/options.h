@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/perftest/block_counts.h"
 #include "cli/perftest/collective.h"
 
 namespace copse::perftest {
@@ -30,7 +31,9 @@ struct Options {
   std::vector<const Collective*> collectives;
   const Datatype* type = nullptr;
   const Operation* operation = nullptr;
-  std::vector<uint64_t> counts;  // elements, ascending
+  std::vector<uint64_t> counts;                 // elements, ascending
+  CountsKind counts_kind = CountsKind::kEqual;  // of irregular collectives, around those
+  bool counts_known = false;                    // gatherv, scatterv: all ranks give them, not the root alone
   Memory memory = Memory::kHost;
   bool in_place = false;
   uint32_t root = 0;

@@ -33,6 +33,18 @@ TEST(OptionsTest, SizesAreElementsOrBytes) {
   EXPECT_EQ(Good({"-d", "double"}).counts.back(), 8192u);
 }
 
+TEST(OptionsTest, TheOperationMattersWhereThereIsOne) {
+  EXPECT_EQ(Good({"-c", "gather,bcast", "-d", "byte"}).collectives.size(), 2u);
+  EXPECT_EQ(Good({"-c", "all", "-d", "byte", "-o", "bor"}).collectives.size(), 16u);
+}
+
+TEST(OptionsTest, CountsOfIrregularCollectives) {
+  EXPECT_EQ(Good({}).counts_kind, CountsKind::kEqual);
+  const Options options = Good({"-c", "gatherv", "--counts", "empty", "--counts-known"});
+  EXPECT_EQ(options.counts_kind, CountsKind::kEmpty);
+  EXPECT_TRUE(options.counts_known);
+}
+
 TEST(OptionsTest, IterationsOfLargeSizesFollow) {
   EXPECT_EQ(Good({}).IterationsOf(1 << 14), 200u);
   EXPECT_EQ(Good({"-n", "7"}).IterationsOf(1 << 14), 7u);
@@ -63,6 +75,7 @@ TEST(OptionsTest, BadUsageIsOneLineThatNamesTheOption) {
       {{"-o", "avg"}, "-o: no such operation"},
       {{"-o", "band"}, "-o: not defined on the type (value=band, type=float32)"},
       {{"-d", "2int"}, "-o: not defined on the type (value=sum, type=2int)"},
+      {{"--counts", "odd"}, "--counts: no such kind (value=odd, known=equal, heavy, random, empty)"},
       {{"-m", "cuda"}, "-m: no such kind of memory"},
       {{"-b", "10B"}, "-b: not a multiple of the type"},
       {{"-b", "8", "-e", "4"}, "-b: above the largest"},

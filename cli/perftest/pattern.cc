@@ -74,12 +74,14 @@ T Value(ElementOp op, uint64_t hash, bool decides, uint32_t rank) {
   }
 }
 
-// Writes the first period, then copies what is there behind it.
+// Elements from `first` on: makes a period of them, and copies it as often as wanted.
 template <typename T, typename ValueAt>
-void Tile(uint64_t count, void* out, const ValueAt& value_at) {
-  const uint64_t first = std::min<uint64_t>(count, Pattern::kPeriod);
+void Tile(uint64_t first, uint64_t count, void* out, const ValueAt& value_at) {
+  const uint64_t made = std::min<uint64_t>(count, Pattern::kPeriod);
   std::array<uint8_t, Pattern::kPeriod * sizeof(T)> values;
-  for (uint32_t place = 0; place < first; ++place) PutElement(value_at(place), &values[place * sizeof(T)]);
+  for (uint64_t i = 0; i < made; ++i) {
+    PutElement(value_at(static_cast<uint32_t>((first + i) % Pattern::kPeriod)), &values[i * sizeof(T)]);
+  }
   auto* bytes = static_cast<uint8_t*>(out);
   for (uint64_t done = 0; done < count; done += Pattern::kPeriod) {
     std::memcpy(bytes + done * sizeof(T), values.data(),
@@ -98,18 +100,18 @@ Pattern::Pattern(const Datatype* type, const Operation* operation, uint32_t rank
 void Pattern::Contribution(uint64_t call, uint32_t rank, uint64_t count, void* out) const {
   WithElementType(TypeOf(*type_), [&](auto type) {
     using T = decltype(type);
-    Tile<T>(count, out, [&](uint32_t place) {
+    Tile<T>(0, count, out, [&](uint32_t place) {
       return Value<T>(OpOf(*operation_), Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
     });
   });
 }
 
-void Pattern::Reduction(uint64_t call, uint64_t count, void* out) const {
+void Pattern::Reduction(uint64_t call, uint32_t operands, uint64_t first, uint64_t count, void* out) const {
   WithElementType(TypeOf(*type_), [&](auto type) {
     using T = decltype(type);
-    Tile<T>(count, out, [&](uint32_t place) {
+    Tile<T>(first, count, out, [&](uint32_t place) {
       T result{};
-      for (uint32_t rank = 0; rank < ranks_; ++rank) {
+      for (uint32_t rank = 0; rank < operands; ++rank) {
         const T value =
             Value<T>(OpOf(*operation_), Hash(seed_, call, rank, place), (place + call) % ranks_ == rank, rank);
         result = rank == 0 ? value : CombineElements<T>(OpOf(*operation_), result, value);
@@ -120,11 +122,11 @@ void Pattern::Reduction(uint64_t call, uint64_t count, void* out) const {
   });
 }
 
-void Pattern::RootsData(uint64_t call, uint32_t root, uint64_t count, void* out) const {
+void Pattern::Moved(uint64_t call, uint32_t from, uint32_t to, uint64_t count, void* out) const {
   WithElementType(TypeOf(*type_), [&](auto type) {
     using T = decltype(type);
-    Tile<T>(count, out, [&](uint32_t place) {
-      const uint64_t hash = Hash(seed_, call, root, place);
+    Tile<T>(0, count, out, [&](uint32_t place) {
+      const uint64_t hash = Mix64(Hash(seed_, call, from, place) + to);
       if constexpr (kIsPair<T>) {
         return T{static_cast<decltype(T::value)>(hash % 65536), static_cast<int32_t>(hash >> 32)};
       } else {

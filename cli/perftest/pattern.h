@@ -26,10 +26,11 @@ class Pattern {
 
   // Rank `rank`'s contribution to call number `call`.
   void Contribution(uint64_t call, uint32_t rank, uint64_t count, void* out) const;
-  // What all ranks' contributions to it combine to. O(kPeriod * ranks + count).
-  void Reduction(uint64_t call, uint64_t count, void* out) const;
-  // What a broadcast from `root` moves: any values, whatever the operation.
-  void RootsData(uint64_t call, uint32_t root, uint64_t count, void* out) const;
+  // What the contributions of the first `operands` ranks, at least one, combine to: its elements from `first` on.
+  // O(kPeriod * operands + count).
+  void Reduction(uint64_t call, uint32_t operands, uint64_t first, uint64_t count, void* out) const;
+  // What rank `from` sends to `to`: any values, whatever the operation. What it sends to all alike it sends to itself.
+  void Moved(uint64_t call, uint32_t from, uint32_t to, uint64_t count, void* out) const;
 
  private:
   const Datatype* const type_;

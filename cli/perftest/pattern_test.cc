@@ -19,7 +19,7 @@ TEST(PatternTest, ReductionsAreThoseOfTheContributions) {
   for (const char* name : {"sum", "min", "max", "bxor"}) {
     const Pattern pattern(type, FindOperation(name), kRanks, 1);
     std::vector<int32_t> reduced(kCount), expected(kCount), mine(kCount);
-    pattern.Reduction(3, kCount, reduced.data());
+    pattern.Reduction(3, kRanks, 0, kCount, reduced.data());
     for (uint32_t rank = 0; rank < kRanks; ++rank) {
       pattern.Contribution(3, rank, kCount, mine.data());
       for (uint64_t i = 0; i < kCount; ++i) {
@@ -43,7 +43,7 @@ TEST(PatternTest, ResultsDifferByCallAndSeed) {
       if (!IsDefined(operation, type)) continue;
       const auto result = [&](uint64_t seed, uint64_t call) {
         std::vector<uint8_t> out(kCount * type.bytes);
-        Pattern(&type, &operation, kRanks, seed).Reduction(call, kCount, out.data());
+        Pattern(&type, &operation, kRanks, seed).Reduction(call, kRanks, 0, kCount, out.data());
         return out;
       };
       EXPECT_EQ(result(1, 0), result(1, 0));
@@ -55,12 +55,26 @@ TEST(PatternTest, ResultsDifferByCallAndSeed) {
   }
 }
 
-TEST(PatternTest, RootsDataDiffersByRoot) {
+TEST(PatternTest, AReductionHasItsElementsWhereverTheyBegin) {
+  const Pattern pattern(FindDatatype("int32"), FindOperation("sum"), kRanks, 1);
+  std::vector<int32_t> all(kCount), tail(kCount - 300), mine(kCount);
+  pattern.Reduction(3, kRanks, 0, kCount, all.data());
+  pattern.Reduction(3, kRanks, 300, tail.size(), tail.data());
+  EXPECT_TRUE(std::equal(tail.begin(), tail.end(), all.begin() + 300));
+  pattern.Reduction(3, 1, 0, kCount, all.data());
+  pattern.Contribution(3, 0, kCount, mine.data());
+  EXPECT_EQ(all, mine);
+}
+
+TEST(PatternTest, WhatIsMovedDiffersBySenderAndReceiver) {
   const Pattern pattern(FindDatatype("float32"), FindOperation("sum"), kRanks, 1);
-  std::vector<float> a(kCount), b(kCount);
-  pattern.RootsData(0, 0, kCount, a.data());
-  pattern.RootsData(0, 1, kCount, b.data());
+  std::vector<float> a(kCount), b(kCount), c(kCount);
+  pattern.Moved(0, 0, 0, kCount, a.data());
+  pattern.Moved(0, 1, 0, kCount, b.data());
+  pattern.Moved(0, 0, 1, kCount, c.data());
   EXPECT_GT(CountDifferences(a.data(), b.data(), kCount, 4), kCount / 2);
+  EXPECT_GT(CountDifferences(a.data(), c.data(), kCount, 4), kCount / 2);
+  EXPECT_GT(CountDifferences(b.data(), c.data(), kCount, 4), kCount / 2);
 }
 
 }  // namespace

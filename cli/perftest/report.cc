@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/perftest/report.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/units.h"
 #include "base/version.h"
+#include "cli/perftest/block_counts.h"
 #include "cli/perftest/clock.h"
 #include "nlohmann/json.hpp"
 
@@ -195,7 +197,13 @@ std::string CaseOf(const Options& options, const Collective& collective) {
   if (options.tests > 0) absl::StrAppend(&text, ", ", options.tests, " tests while computing");
   text += options.back_to_back ? ", back-to-back" : ", barrier before";
   if (collective.has_data() && options.memory == Memory::kCopse) text += ", memory of copse_alloc";
-  if (collective.reduces() && options.in_place) text += ", in place";
+  if (collective.can_be_in_place() && options.in_place) text += ", in place";
+  if (collective.is_irregular) {
+    const auto is_kind = [&](const CountsKindRow& row) { return row.id == options.counts_kind; };
+    const std::vector<CountsKindRow>& kinds = AllCountsKinds();
+    absl::StrAppend(&text, ", ", std::find_if(kinds.begin(), kinds.end(), is_kind)->name, " counts");
+    if (collective.has_counts_at_root() && options.counts_known) text += " that all know";
+  }
   if (collective.has_root()) {
     absl::StrAppend(&text, ", root ", options.root);
     if (options.root_shift > 0) absl::StrAppend(&text, " and on by ", options.root_shift);

@@ -22,7 +22,8 @@ uint64_t Fingerprint(const Options& options) {
   absl::StrAppend(&text, options.type->name, ",", options.operation->name, ",", options.root, ",", options.root_shift,
                   ",", static_cast<int>(options.mode), ",", options.back_to_back, ",", options.check);
   absl::StrAppend(&text, ",", options.iterations, ",", options.iterations_large, ",", options.warmup, ",",
-                  options.warmup_large, ",", options.large_bytes);
+                  options.warmup_large, ",", options.large_bytes, ",", static_cast<int>(options.counts_kind), ",",
+                  options.counts_known);
   return Fnv1a64(text);
 }
 

@@ -150,7 +150,7 @@ TEST_F(PerftestTest, EveryCollectiveInEveryModeHasRightData) {
     const bool overlap = mode.find("overlap") != std::string::npos;
     const auto rows = JsonOf(ended);
     // A barrier has one size, the others 0, 1 and 1000 elements.
-    ASSERT_EQ(rows.size(), (1 + 3 * 3) * (overlap ? 4 : 1)) << mode;
+    ASSERT_EQ(rows.size(), (1 + 15 * 3) * (overlap ? 4 : 1)) << mode;
     for (const json& row : rows) {
       EXPECT_EQ(row["errors"], 0) << row;
       EXPECT_EQ(row["runs"], 5) << row;
@@ -248,8 +248,24 @@ TEST_F(PerftestTest, RefusedSizesAreRows) {
   EXPECT_EQ(ended.errors.find("copse-perftest: refused: "), 0u) << ended.errors;
 }
 
+TEST_F(PerftestTest, IrregularCollectivesHaveCountsOfAllKinds) {
+  const std::string irregular = "-c gatherv,scatterv,allgatherv,alltoallv,reduce_scatterv";
+  for (const std::string counts : {"heavy", "random -i", "empty --counts-known -S 1", "random --counts-known -p",
+                                   "heavy -M nonblocking -i -m copse -S 3"}) {
+    const Ended ended =
+        RunTeam(absl::StrCat(irregular, " -C -b 10 -e 10000 -f 1000 -n 3 -w 1 --format json --counts ", counts));
+    ASSERT_EQ(ended.exit_codes, kAllDone) << counts << ": " << ended.errors;
+    const auto rows = JsonOf(ended);
+    ASSERT_EQ(rows.size(), 10u) << counts;
+    for (const json& row : rows) EXPECT_EQ(row["errors"], 0) << row;
+    const std::string kind = counts.substr(0, counts.find(' '));
+    EXPECT_NE(rows[0]["case"].get<std::string>().find(absl::StrCat(", ", kind, " counts")), std::string::npos)
+        << rows[0];
+  }
+}
+
 TEST_F(PerftestTest, MessagesOfSeveralChunks) {
-  const Ended ended = RunTeam("-c bcast,reduce,allreduce -C -b 64KiB -e 1MiB -n 3 -w 1 --format json");
+  const Ended ended = RunTeam("-c all -C -b 64KiB -e 1MiB -n 3 -w 1 --format json");
   ASSERT_EQ(ended.exit_codes, std::vector<int>(kRanks, 0)) << ended.errors;
   for (const auto& row : JsonOf(ended)) EXPECT_EQ(row["errors"], 0) << row;
 }
@@ -258,7 +274,7 @@ TEST_F(PerftestTest, LocalStartsItsOwnRanks) {
   const Ended ended = Run({"--local 3 -c all -C -e 4 -n 5 -w 1 --format json"});
   ASSERT_EQ(ended.exit_codes, std::vector<int>{0}) << ended.errors;
   const auto rows = JsonOf(ended);
-  ASSERT_EQ(rows.size(), 10u);
+  ASSERT_EQ(rows.size(), 46u);
   EXPECT_EQ(rows[0]["ranks"], 3);
   EXPECT_EQ(rows[0]["nodes"], 1);
 }

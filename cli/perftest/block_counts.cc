@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/perftest/block_counts.h"
+
+#include <numeric>
+
+#include "base/hash.h"
+
+namespace copse::perftest {
+namespace {
+
+constexpr uint32_t kNonEmptyEvery = 8;
+constexpr uint64_t kRandomWeights = 1024;
+
+// Shares of a whole, by kind.
+std::vector<uint64_t> Weights(CountsKind kind, uint32_t ranks) {
+  std::vector<uint64_t> weights(ranks, 1);
+  switch (kind) {
+    case CountsKind::kEqual:
+      break;
+    case CountsKind::kHeavy:
+      if (ranks > 1) weights.back() = ranks - 1;
+      break;
+    case CountsKind::kRandom:
+      for (uint32_t rank = 0; rank < ranks; ++rank) weights[rank] = Mix64(rank + 1) % kRandomWeights;
+      weights[0] += 1;  // never all of them nothing
+      break;
+    case CountsKind::kEmpty:
+      for (uint32_t rank = 0; rank < ranks; ++rank) weights[rank] = rank % kNonEmptyEvery == 0 ? 1 : 0;
+      break;
+  }
+  return weights;
+}
+
+}  // namespace
+
+const std::vector<CountsKindRow>& AllCountsKinds() {
+  static const std::vector<CountsKindRow> table = {{"equal", CountsKind::kEqual},
+                                                   {"heavy", CountsKind::kHeavy},
+                                                   {"random", CountsKind::kRandom},
+                                                   {"empty", CountsKind::kEmpty}};
+  return table;
+}
+
+const CountsKindRow* FindCountsKind(std::string_view name) {
+  for (const CountsKindRow& row : AllCountsKinds()) {
+    if (name == row.name) return &row;
+  }
+  return nullptr;
+}
+
+std::vector<uint64_t> BlockCounts(CountsKind kind, uint64_t mean, uint32_t ranks) {
+  std::vector<uint64_t> counts = Weights(kind, ranks);
+  const uint64_t whole = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  const uint64_t total = mean * ranks;
+  uint64_t rest = total;
+  for (uint64_t& count : counts) {
+    // Without a product of 128 bits: shares are small.
+    count = total / whole * count + total % whole * count / whole;
+    rest -= count;
+  }
+  // What rounding left goes to those that have a share: fewer elements than there are of these.
+  const std::vector<uint64_t> weights = Weights(kind, ranks);
+  for (uint32_t rank = 0; rest > 0; ++rank) {
+    if (weights[rank] == 0) continue;
+    ++counts[rank];
+    --rest;
+  }
+  return counts;
+}
+
+}  // namespace copse::perftest
