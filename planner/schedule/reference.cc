@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/schedule/reference.h"
 
+#include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "base/element_reference.h"
@@ -48,18 +50,50 @@ T Element(const CallArguments& a, uint32_t rank, uint64_t seed, uint64_t i) {
   }
 }
 
+// Contributions repeat after this many elements, so that long ones cost little. A prime beyond all that messages are
+// cut by: what lies some segments or chunks off is not equal by chance.
+constexpr uint64_t kPeriod = 5003;
+
+// Elements [begin, begin + count) of what `element` gives by index.
+template <typename T, typename ElementAt>
+std::vector<uint8_t> Fill(uint64_t begin, uint64_t count, const ElementAt& element) {
+  std::vector<uint8_t> bytes(count * sizeof(T));
+  const uint64_t period_bytes = kPeriod * sizeof(T);
+  for (uint64_t i = 0; i < std::min(count, kPeriod); ++i) {
+    PutElement<T>(element((begin + i) % kPeriod), bytes.data() + i * sizeof(T));
+  }
+  for (uint64_t at = period_bytes; at < bytes.size(); at += period_bytes) {
+    std::memcpy(bytes.data() + at, bytes.data(), std::min<uint64_t>(period_bytes, bytes.size() - at));
+  }
+  return bytes;
+}
+
 }  // namespace
+
+std::vector<uint8_t> ContributionRange(const CallArguments& a, uint32_t rank, uint64_t seed, uint64_t begin,
+                                       uint64_t count) {
+  return WithElementType(a.type, [&](auto zero) {
+    using T = decltype(zero);
+    return Fill<T>(begin, count, [&](uint64_t i) { return Element<T>(a, rank, seed, i); });
+  });
+}
+
+std::vector<uint8_t> CombinedRange(const CallArguments& a, uint32_t ranks, uint64_t seed, uint64_t begin,
+                                   uint64_t count) {
+  return WithElementType(a.type, [&](auto zero) {
+    using T = decltype(zero);
+    return Fill<T>(begin, count, [&](uint64_t i) {
+      // One rank alone: logical operations leave its value as it is, as MPI does.
+      T value = Element<T>(a, 0, seed, i);
+      for (uint32_t r = 1; r < ranks; ++r) value = CombineElements<T>(a.op, value, Element<T>(a, r, seed, i));
+      return value;
+    });
+  });
+}
 
 std::vector<uint8_t> Contribution(const CallArguments& a, uint32_t rank, uint64_t seed) {
   if (a.collective == Collective::kBarrier) return {};
-  return WithElementType(a.type, [&](auto zero) {
-    using T = decltype(zero);
-    std::vector<uint8_t> bytes(a.count * sizeof(T));
-    for (uint64_t i = 0; i < a.count; ++i) {
-      PutElement(Element<T>(a, rank, seed, i), bytes.data() + i * sizeof(T));
-    }
-    return bytes;
-  });
+  return ContributionRange(a, rank, seed, 0, a.count);
 }
 
 std::vector<uint8_t> ExpectedResult(const CallArguments& a, uint32_t rank, uint32_t size, uint64_t seed) {
@@ -74,19 +108,9 @@ std::vector<uint8_t> ExpectedResult(const CallArguments& a, uint32_t rank, uint3
     case Collective::kAllreduce:
       break;
     default:
-      return {};  // block_reference.h
+      return {};  // rank_data.h
   }
-  return WithElementType(a.type, [&](auto zero) {
-    using T = decltype(zero);
-    std::vector<uint8_t> bytes(a.count * sizeof(T));
-    for (uint64_t i = 0; i < a.count; ++i) {
-      T value = Element<T>(a, 0, seed, i);
-      for (uint32_t r = 1; r < size; ++r) value = CombineElements<T>(a.op, value, Element<T>(a, r, seed, i));
-      // One rank alone: logical operations leave its value as it is, as MPI does.
-      PutElement(value, bytes.data() + i * sizeof(T));
-    }
-    return bytes;
-  });
+  return CombinedRange(a, size, seed, 0, a.count);
 }
 
 }  // namespace copse::schedule
