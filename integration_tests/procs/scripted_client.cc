@@ -22,7 +22,10 @@
 #include "absl/time/clock.h"
 #include "client/copse.h"
 #include "integration_tests/scenarios/script.h"
-#include "planner/schedule/reference.h"
+#include "offload_emu/alu.h"
+#include "planner/schedule/block_list.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/rank_data.h"
 
 namespace copse::scenario {
 namespace {
@@ -88,23 +91,46 @@ struct Team {
 class Call {
  public:
   Call(copse_context_t* context, const Team& team, const Step& step)
-      : step_(step),
-        team_(team),
-        contribution_(schedule::Contribution(step.arguments, team.rank, step.seed)),
-        send_(context, contribution_.size(), (step.seed + team.rank) % 4 == 1),
-        receive_(context, contribution_.size(), (step.seed + team.rank) % 4 >= 2) {
+      : team_(team),
+        data_(schedule::MakeRankData(WholeCallOf(step), team.rank, team.size)),
+        send_(context, data_.send.size(), (step.seed + team.rank) % 4 == 1),
+        receive_(context, data_.receive.size(), (step.seed + team.rank) % 4 >= 2) {
     const CallArguments& a = step.arguments;
-    const bool bcast = a.collective == Collective::kBcast;
-    const bool reduces = schedule::Reduces(a.collective);
-    if (reduces && !step.in_place) send_.Fill(contribution_);
-    if ((reduces && step.in_place) || (bcast && team.rank == a.root)) receive_.Fill(contribution_);
+    const uint64_t unit = emu::AluTypeBytes(a.type);
+    send_.Fill(data_.send);
+    receive_.Fill(data_.receive);
     arguments_.collective = static_cast<copse_collective_t>(a.collective);
     arguments_.type = static_cast<copse_datatype_t>(a.type);
     arguments_.op = static_cast<copse_op_t>(a.op);
     arguments_.root = a.root;
     arguments_.count = a.count;
-    arguments_.send = step.in_place ? COPSE_IN_PLACE : reduces ? send_.data() : nullptr;
-    arguments_.recv = a.collective == Collective::kBarrier ? nullptr : receive_.data();
+    if (schedule::IsIrregular(a.collective)) {
+      arguments_.count = (data_.contribution_bytes + data_.result_bytes) / unit;  // it has but one of them
+    }
+    arguments_.send = data_.contribution_at ? COPSE_IN_PLACE : send_.data();
+    arguments_.recv = data_.result_at ? COPSE_IN_PLACE : receive_.data();
+    const bool bcast = a.collective == Collective::kBcast;
+    if (bcast && team.rank == a.root) arguments_.recv = send_.data();
+    if (bcast || a.collective == Collective::kBarrier) arguments_.send = nullptr;
+    if (a.collective == Collective::kBarrier) arguments_.recv = nullptr;
+    if (a.options != 0) arguments_.mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
+    if ((a.options & schedule::kCountsKnown) != 0) arguments_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
+    if ((a.options & schedule::kReproducible) != 0) arguments_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
+    // reduce_scatter's blocks are by result, and lie one after another.
+    const bool slices = a.collective == Collective::kReduceScatterv;
+    if (data_.send_blocks && !slices) {
+      send_lists_ = ListsOf(*data_.send_blocks, unit);
+      arguments_.mask |= COPSE_COLL_ARGS_FIELD_SEND_COUNTS | COPSE_COLL_ARGS_FIELD_SEND_DISPLACEMENTS;
+      arguments_.send_counts = send_lists_.counts.data();
+      arguments_.send_displacements = send_lists_.displacements.data();
+    }
+    if (const auto& blocks = slices ? data_.send_blocks : data_.receive_blocks) {
+      receive_lists_ = ListsOf(*blocks, unit);
+      arguments_.mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS;
+      arguments_.recv_counts = receive_lists_.counts.data();
+      if (!slices) arguments_.mask |= COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS;
+      arguments_.recv_displacements = receive_lists_.displacements.data();
+    }
   }
   ~Call() {
     if (request_ != nullptr) {
@@ -119,7 +145,7 @@ class Call {
   copse_status_t Post() { return copse_post(request_); }
   copse_status_t Test() { return copse_test(request_); }
   copse_status_t Wait(double seconds) { return copse_wait(request_, seconds); }
-  // All of it, by the blocking interface.
+  // All of it, by the blocking interface where the collective is a common one.
   copse_status_t Run() {
     const copse_coll_args_t& a = arguments_;
     switch (a.collective) {
@@ -132,9 +158,11 @@ class Call {
       case COPSE_COLL_ALLREDUCE:
         return copse_allreduce(team_.handle, a.send, a.recv, a.count, a.type, a.op);
       default:
-        break;  // scripts have no others; random_client has
+        break;
     }
-    return COPSE_ERR_INVALID_ARGUMENT;
+    copse_status_t status = Init();
+    if (status == COPSE_OK) status = Post();
+    return status == COPSE_OK ? Wait(-1) : status;
   }
 
   // After its end with `status`.
@@ -142,19 +170,30 @@ class Call {
     Outcome outcome = Done(status);
     outcome.data_ok = send_.GuardsAreWhole() && receive_.GuardsAreWhole();
     if (status != COPSE_OK) return outcome;
-    const std::vector<uint8_t> expected = schedule::ExpectedResult(step_.arguments, team_.rank, team_.size, step_.seed);
-    const bool untouched =
-        step_.in_place || !schedule::Reduces(step_.arguments.collective) || send_.Holds(contribution_);
-    outcome.data_ok = outcome.data_ok && untouched && receive_.Holds(expected);
+    outcome.data_ok = outcome.data_ok && send_.Holds(data_.send) && receive_.Holds(data_.expected);
     return outcome;
   }
 
  private:
-  const Step step_;
+  // In elements, by rank.
+  struct Lists {
+    std::vector<uint64_t> counts;
+    std::vector<uint64_t> displacements;
+  };
+  static Lists ListsOf(const schedule::BlockList& blocks, uint64_t unit) {
+    Lists lists;
+    for (const schedule::Block& block : blocks) {
+      lists.counts.push_back(block.bytes / unit);
+      lists.displacements.push_back(block.offset / unit);
+    }
+    return lists;
+  }
+
   const Team team_;
-  const std::vector<uint8_t> contribution_;
+  const schedule::RankData data_;
   GuardedBuffer send_;
   GuardedBuffer receive_;
+  Lists send_lists_, receive_lists_;
   copse_coll_args_t arguments_ = {};
   copse_request_t* request_ = nullptr;
 };

@@ -39,6 +39,21 @@ void RandomCalls(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t call
   ExpectAllSucceed(cluster, programs, kLong);
 }
 
+void RandomTeam(Cluster* cluster, uint32_t calls, uint64_t bytes_max, uint64_t seed) {
+  Prng prng(seed * 7919);
+  const auto ranks = static_cast<uint32_t>(1 + prng.Below(24));
+  const auto nodes = static_cast<uint32_t>(1 + prng.Below(std::min(ranks, 12u)));
+  ASSERT_TRUE(cluster->Start({.nodes = nodes, .seed = seed}).ok());
+  std::vector<Step> steps;
+  for (uint32_t i = 0; i < calls; ++i) {
+    Step& step = steps.emplace_back(RandomStep(ranks, bytes_max, seed * 1000003 + i));
+    if (prng.Chance(0.3)) step.kind = StepKind::kPost;
+  }
+  steps.push_back(AwaitStep());
+  SCOPED_TRACE(absl::StrCat("team of ", ranks, " ranks on ", nodes, " nodes, ", calls, " calls, seed ", seed));
+  ExpectAllSucceed(cluster, TeamPrograms("random", UnevenPlacement(ranks, nodes, seed), steps), kLong);
+}
+
 void BackToBackSkewed(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t calls, uint64_t seed) {
   ASSERT_TRUE(cluster->Start({.nodes = nodes, .seed = seed}).ok());
   const Placement placement = UnevenPlacement(ranks, nodes, seed);

@@ -1,15 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Placements, programs and calls that scenarios are made of.
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/prng.h"
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/scenarios.h"
+#include "planner/schedule/buffers.h"
+#include "planner/schedule/plan.h"
+#include "planner/schedule/rank_data.h"
 
 namespace copse::scenario {
 
 using schedule::CallArguments;
 using schedule::Collective;
+
+namespace {
+
+bool HasOutcome(const Step& step) {
+  return step.kind != StepKind::kPause && step.kind != StepKind::kAwait && step.kind != StepKind::kDie;
+}
+
+// Bytes at which a message becomes another one: of a packet's payload, inline, short blocks' class, a segment, a few of
+// them, a chunk, several.
+constexpr uint64_t kThresholds[] = {16,    64,    120,   240,   1024,   schedule::kSegmentBytesMax,
+                                    16384, 32768, 57344, 65536, 131072, 3 * schedule::kMessageBytesMax};
+
+// Bytes up to `limit`: a threshold or one element less or more, few, any; rarely very many.
+uint64_t RandomBytes(uint64_t limit, uint64_t unit, Prng* prng) {
+  uint64_t bytes = 0;
+  const uint64_t kind = prng->Below(100);
+  if (kind < 8) {
+    bytes = 0;
+  } else if (kind < 50) {
+    const uint64_t threshold = kThresholds[prng->Below(std::size(kThresholds))];
+    bytes = threshold + unit * prng->Below(3) - std::min(unit, threshold);
+  } else if (kind < 75) {
+    bytes = unit * prng->Below(64);
+  } else if (kind < 98) {
+    bytes = uint64_t{1} << prng->Below(17);
+    bytes += prng->Below(bytes);
+  } else {
+    bytes = schedule::kMessageBytesMax << prng->Below(8);
+    bytes = prng->Chance(0.2) ? limit : bytes + prng->Below(bytes);
+  }
+  return std::min(bytes, limit);
+}
+
+// Elements of `blocks` blocks: equal, one heavy, mostly empty, any, falling; `total` together or a little less.
+std::vector<uint64_t> RandomCounts(uint64_t blocks, uint64_t total, Prng* prng) {
+  std::vector<uint64_t> counts(blocks, 0);
+  const uint64_t each = total / blocks;
+  const uint64_t pattern = prng->Below(5);
+  for (uint64_t i = 0; i < blocks; ++i) {
+    if (pattern == 0) counts[i] = each;
+    if (pattern == 1) counts[i] = each / 64;
+    if (pattern == 2) counts[i] = prng->Chance(0.2) ? prng->Below(each + 1) : 0;
+    if (pattern == 3) counts[i] = prng->Below(each + 1);
+    if (pattern == 4) counts[i] = each - each * i / blocks;
+  }
+  if (pattern == 1) counts[prng->Below(blocks)] = total - each / 64 * (blocks - 1);
+  return counts;
+}
+
+}  // namespace
 
 Placement UnevenPlacement(uint32_t ranks, uint32_t nodes, uint64_t seed) {
   Prng prng(seed);
@@ -32,6 +89,18 @@ std::vector<Program> TeamPrograms(const std::string& name, const Placement& plac
   return programs;
 }
 
+std::vector<Program> TeamPrograms(const std::string& name, const Placement& placement, const std::vector<Step>& calls) {
+  std::vector<Program> programs;
+  const auto size = static_cast<uint32_t>(placement.size());
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    Script script = {TeamStep(0, name, rank, size)};
+    script.insert(script.end(), calls.begin(), calls.end());
+    script.push_back(DestroyStep(0));
+    programs.push_back({placement[rank], std::move(script)});
+  }
+  return programs;
+}
+
 void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, absl::Duration timeout) {
   const uint32_t first = cluster->Launch(programs);
   for (uint32_t p = 0; p < programs.size(); ++p) {
@@ -40,13 +109,16 @@ void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, ab
     const std::vector<Outcome> outcomes = cluster->Outcomes(first + p);
     size_t expected = 0;
     for (const Step& step : programs[p].script) {
-      expected += step.kind != StepKind::kPause && step.kind != StepKind::kAwait && step.kind != StepKind::kDie;
+      expected += HasOutcome(step);
     }
     EXPECT_EQ(outcomes.size(), expected) << "process " << p;
-    for (size_t i = 0; i < outcomes.size(); ++i) {
-      EXPECT_EQ(outcomes[i].failure, schedule::Failure::kNone)
-          << "process " << p << " outcome " << i << ": " << outcomes[i].text;
-      EXPECT_TRUE(outcomes[i].data_ok) << "process " << p << " outcome " << i;
+    for (size_t i = 0, step = 0; i < outcomes.size(); ++i, ++step) {
+      while (step < programs[p].script.size() && !HasOutcome(programs[p].script[step])) ++step;
+      const std::string what =
+          absl::StrCat("process ", p, " outcome ", i, ": ",
+                       step < programs[p].script.size() ? DescribeStep(programs[p].script[step]) : "");
+      EXPECT_EQ(outcomes[i].failure, schedule::Failure::kNone) << what << ": " << outcomes[i].text;
+      EXPECT_TRUE(outcomes[i].data_ok) << what;
       if (testing::Test::HasFailure()) return;
     }
     if (testing::Test::HasFailure()) return;
@@ -91,6 +163,44 @@ CallArguments RandomCall(uint32_t ranks, uint64_t seed) {
   // Now and then one of several chunks.
   if (prng.Chance(0.05)) call.count = limit + prng.Below(4 * limit);
   return call;
+}
+
+Step RandomStep(uint32_t ranks, uint64_t bytes_max, uint64_t seed) {
+  Prng prng(seed);
+  Step step{.kind = StepKind::kCall, .seed = seed};
+  CallArguments& call = step.arguments;
+  call.collective = static_cast<Collective>(prng.Below(schedule::kCollectiveCount));
+  call.type = static_cast<emu::AluType>(prng.Below(emu::kAluTypeCount));
+  do {
+    call.op = static_cast<emu::AluOp>(prng.Below(emu::kAluOpCount));
+  } while (!emu::AluSupports(call.op, call.type));
+  if (schedule::HasRoot(call.collective)) call.root = static_cast<uint32_t>(prng.Below(ranks));
+  const bool tells_all = call.collective == Collective::kGatherv || call.collective == Collective::kScatterv;
+  if (tells_all && prng.Chance(0.4)) call.options = schedule::kCountsKnown;
+  step.in_place = prng.Chance(0.3);
+  step.displaced = prng.Chance(0.6);
+  const uint64_t unit = emu::AluTypeBytes(call.type);
+  const bool blocks = schedule::HoldsBlocks(call.collective);
+  // The size of what: a block, or all of them.
+  uint64_t each = RandomBytes(bytes_max / (blocks ? ranks : 1), unit, &prng);
+  if (blocks && prng.Chance(0.5)) each = RandomBytes(bytes_max, unit, &prng) / ranks;
+  if (schedule::IsIrregular(call.collective)) {
+    const bool pairs = call.collective == Collective::kAlltoallv;
+    const uint64_t number = pairs ? uint64_t{ranks} * ranks : ranks;
+    step.counts = RandomCounts(number, number * each / unit, &prng);
+  } else if (call.collective != Collective::kBarrier) {
+    call.count = each / unit;
+  }
+  return step;
+}
+
+std::string DescribeStep(const Step& step) {
+  if (step.kind != StepKind::kCall && step.kind != StepKind::kPost) return absl::StrCat("team ", step.team);
+  std::string text = schedule::DescribeArguments(ArgumentsOf(WholeCallOf(step)));
+  if (!step.counts.empty()) absl::StrAppend(&text, ", counts ", absl::StrJoin(step.counts, " "));
+  if (step.in_place) absl::StrAppend(&text, ", in place");
+  if (step.displaced) absl::StrAppend(&text, ", displaced");
+  return absl::StrCat(text, ", seed ", step.seed);
 }
 
 }  // namespace copse::scenario

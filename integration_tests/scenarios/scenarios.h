@@ -25,18 +25,30 @@ Placement UnevenPlacement(uint32_t ranks, uint32_t nodes, uint64_t seed);
 std::vector<Program> TeamPrograms(const std::string& name, const Placement& placement,
                                   const std::vector<schedule::CallArguments>& calls, uint64_t seed);
 
+// The same with calls of any collective.
+std::vector<Program> TeamPrograms(const std::string& name, const Placement& placement, const std::vector<Step>& calls);
+
 // Runs the programs to their end and expects every outcome to be success with right data.
 void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, absl::Duration timeout);
 
 // Every collective, type, operation (where defined) and root, `counts` elements each, for a team of `ranks` ranks.
 std::vector<schedule::CallArguments> EveryCall(uint32_t ranks, const std::vector<uint64_t>& counts);
-// Any call, chosen by `seed`: 0 B to 64 KiB.
+// Any call of a common collective, chosen by `seed`: 0 B to 64 KiB, rarely more.
 schedule::CallArguments RandomCall(uint32_t ranks, uint64_t seed);
+// Any call of any collective, as a step: type, operation, root, counts, displacements, in place or not. No rank's
+// buffer is longer than `bytes_max` (alltoallv: much longer). Sizes are often those at which something changes; few are
+// long.
+Step RandomStep(uint32_t ranks, uint64_t bytes_max, uint64_t seed);
+// "gatherv int32 root 2, counts 1 0 7, in place, seed 17".
+std::string DescribeStep(const Step& step);
 
 // --- Bodies ---
 void EveryCollective(Cluster* cluster, uint32_t nodes, uint32_t ranks, const std::vector<uint64_t>& counts,
                      uint64_t seed);
 void RandomCalls(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t calls, uint64_t seed);
+// One case of a campaign: a team of 1 to 24 ranks on 1 to 12 nodes, uneven, makes `calls` calls of any collective, some
+// of which are in flight at once. All by `seed`.
+void RandomTeam(Cluster* cluster, uint32_t calls, uint64_t bytes_max, uint64_t seed);
 void BackToBackSkewed(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t calls, uint64_t seed);
 void TwoTeamsAtOnce(Cluster* cluster, uint64_t seed);
 void SubTeams(Cluster* cluster);

@@ -10,7 +10,7 @@
 namespace copse::scenario {
 namespace {
 
-constexpr size_t kFields = 16;
+constexpr size_t kFields = 19;
 
 // Names and texts stand at the end of a line, so only line breaks need care.
 std::string OneLine(std::string text) {
@@ -31,6 +31,16 @@ bool Parse(absl::string_view text, T* value) {
   return static_cast<uint64_t>(*value) == wide;
 }
 
+template <typename T>
+bool ParseList(absl::string_view text, std::vector<T>* list) {
+  if (text.empty()) return true;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    list->emplace_back();
+    if (!Parse(part, &list->back())) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string FormatStep(const Step& s) {
@@ -38,35 +48,34 @@ std::string FormatStep(const Step& s) {
                       absl::StrJoin(s.members, ","), "\t", static_cast<int>(s.arguments.collective), "\t",
                       static_cast<int>(s.arguments.type), "\t", static_cast<int>(s.arguments.op), "\t",
                       s.arguments.count, "\t", s.arguments.root, "\t", s.in_place ? 1 : 0, "\t", s.seed, "\t",
-                      Nanoseconds(s.pause), "\t", Nanoseconds(s.timeout), "\t", OneLine(s.name));
+                      Nanoseconds(s.pause), "\t", Nanoseconds(s.timeout), "\t", static_cast<int>(s.arguments.options),
+                      "\t", absl::StrJoin(s.counts, ","), "\t", s.displaced ? 1 : 0, "\t", OneLine(s.name));
 }
 
 absl::StatusOr<Step> ParseStep(std::string_view line) {
   const std::vector<absl::string_view> f = absl::StrSplit(AbslView(line), '\t');
   if (f.size() != kFields)
-    return absl::InvalidArgumentError(absl::StrCat("step: fields (fields=", f.size(), ", limit=16)"));
+    return absl::InvalidArgumentError(absl::StrCat("step: fields (fields=", f.size(), ", limit=", kFields, ")"));
   Step s;
-  uint32_t kind = 0, collective = 0, type = 0, op = 0, in_place = 0;
+  uint32_t kind = 0, collective = 0, type = 0, op = 0, in_place = 0, options = 0, displaced = 0;
   int64_t pause = 0, timeout = 0;
-  bool ok = Parse(f[0], &kind) && Parse(f[1], &s.team) && Parse(f[2], &s.rank) && Parse(f[3], &s.size) &&
-            Parse(f[4], &s.parent) && Parse(f[6], &collective) && Parse(f[7], &type) && Parse(f[8], &op) &&
-            Parse(f[9], &s.arguments.count) && Parse(f[10], &s.arguments.root) && Parse(f[11], &in_place) &&
-            Parse(f[12], &s.seed) && absl::SimpleAtoi(f[13], &pause) && absl::SimpleAtoi(f[14], &timeout);
-  if (!f[5].empty()) {
-    for (const absl::string_view member : absl::StrSplit(f[5], ',')) {
-      s.members.emplace_back();
-      ok = ok && Parse(member, &s.members.back());
-    }
-  }
+  const bool ok = Parse(f[0], &kind) && Parse(f[1], &s.team) && Parse(f[2], &s.rank) && Parse(f[3], &s.size) &&
+                  Parse(f[4], &s.parent) && Parse(f[6], &collective) && Parse(f[7], &type) && Parse(f[8], &op) &&
+                  Parse(f[9], &s.arguments.count) && Parse(f[10], &s.arguments.root) && Parse(f[11], &in_place) &&
+                  Parse(f[12], &s.seed) && absl::SimpleAtoi(f[13], &pause) && absl::SimpleAtoi(f[14], &timeout) &&
+                  Parse(f[15], &options) && Parse(f[17], &displaced) && ParseList(f[5], &s.members) &&
+                  ParseList(f[16], &s.counts);
   if (!ok) return absl::InvalidArgumentError(absl::StrCat("step: malformed: ", AbslView(line)));
   s.kind = static_cast<StepKind>(kind);
   s.arguments.collective = static_cast<schedule::Collective>(collective);
   s.arguments.type = static_cast<emu::AluType>(type);
   s.arguments.op = static_cast<emu::AluOp>(op);
+  s.arguments.options = static_cast<uint8_t>(options);
   s.in_place = in_place == 1;
+  s.displaced = displaced == 1;
   s.pause = FromNanoseconds(pause);
   s.timeout = FromNanoseconds(timeout);
-  s.name = std::string(f[15]);
+  s.name = std::string(f[18]);
   return s;
 }
 

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "planner/schedule/control.h"
+#include "planner/schedule/rank_data.h"
 
 namespace copse::scenario {
 
@@ -36,14 +37,22 @@ struct Step {
   uint32_t size = 0;
   uint32_t parent = 0;
   std::vector<uint32_t> members;
+  // One call: rank_data.h. The same on all ranks, unless they are meant to differ.
   schedule::CallArguments arguments;
+  std::vector<uint64_t> counts;
   bool in_place = false;
-  uint64_t seed = 0;  // of the contributions' values; the same on all ranks of a call
+  bool displaced = false;
+  uint64_t seed = 0;  // of the contributions' values
   absl::Duration pause;
   absl::Duration timeout = absl::InfiniteDuration();  // kCall, kAwait, kTeam
   friend bool operator==(const Step&, const Step&) = default;
 };
 using Script = std::vector<Step>;
+
+// Of kCall and kPost.
+inline schedule::WholeCall WholeCallOf(const Step& step) {
+  return {step.arguments, step.counts, step.in_place, step.displaced, step.seed};
+}
 
 // How one step ended. Every kTeam, kSubTeam, kCall, kPost and kDestroy has one, in the order of the script.
 struct Outcome {

@@ -30,6 +30,14 @@ TEST_P(RandomCallsTest, UpToSeveralChunks) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomCallsTest, testing::Range(uint64_t{1}, uint64_t{41}));
 
+// A campaign in small; campaign_test.cc has it in full.
+TEST(SimCollectivesTest, RandomTeams) {
+  for (uint64_t seed = 1; seed <= 20 && !HasFailure(); ++seed) {
+    SimCluster cluster;
+    RandomTeam(&cluster, 15, uint64_t{8} << 20, seed);
+  }
+}
+
 TEST(SimCollectivesTest, BackToBackSkewed) {
   SimCluster cluster;
   BackToBackSkewed(&cluster, 5, 9, 10000, 3);

@@ -2,21 +2,27 @@
 #include "integration_tests/sim/sim_client.h"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "planner/schedule/reference.h"
+#include "base/hash.h"
+#include "planner/schedule/rank_data.h"
 
 namespace copse::scenario {
 namespace {
 
-using schedule::Collective;
 using schedule::Failure;
 
 constexpr size_t kGuardBytes = 16;
 constexpr uint8_t kGuard = 0xa5;
 constexpr absl::Duration kHop = absl::Microseconds(1);
+
+uint64_t HashOf(const std::vector<uint8_t>& bytes) {
+  return Fnv1a64({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
 
 }  // namespace
 
@@ -182,40 +188,42 @@ void SimClient::PostCall(const Step& step) {
     return Finish(next_ - 1, {Failure::kInvalidArgument, "no such team"});
   }
   Request& request = requests_[value];
-  request = {.step = next_ - 1,
-             .arguments = step.arguments,
-             .rank = team->second.rank,
-             .size = team->second.size,
-             .seed = step.seed};
-  request.send = schedule::Contribution(step.arguments, request.rank, step.seed);
-  const size_t bytes = request.send.size();
-  request.receive.assign(bytes + 2 * kGuardBytes, kGuard);
-  daemon::CallPost post{.team = team->second.handle, .arguments = step.arguments, .value = value};
+  const schedule::WholeCall call = WholeCallOf(step);
+  request = {.step = next_ - 1, .data = schedule::MakeRankData(call, team->second.rank, team->second.size)};
+  schedule::RankData& data = request.data;
+  request.send_hash = HashOf(data.send);
+  request.receive.assign(kGuardBytes, kGuard);
+  request.receive.insert(request.receive.end(), data.receive.begin(), data.receive.end());
+  request.receive.insert(request.receive.end(), kGuardBytes, kGuard);
+  data.receive = {};
+  daemon::CallPost post{.team = team->second.handle, .arguments = ArgumentsOf(call), .value = value};
   post.receive = request.receive.data() + kGuardBytes;
-  post.receive_bytes = bytes;
-  post.send = request.send.data();
-  post.send_bytes = bytes;
-  const bool bcast = step.arguments.collective == Collective::kBcast;
-  if (bcast && request.rank == step.arguments.root) std::memcpy(post.receive, request.send.data(), bytes);
-  if (bcast && request.rank != step.arguments.root) post.send = nullptr;
-  if (step.in_place) {
-    std::memcpy(post.receive, request.send.data(), bytes);
-    post.send = post.receive;
-  } else if (bytes <= daemon::kInlineBytesMax && step.seed % 2 == 0 && post.send != nullptr) {
+  post.receive_bytes = data.expected.size();
+  post.send = data.send.data();
+  post.send_bytes = data.send.size();
+  if (data.contribution_at) {
+    post.send = post.receive + *data.contribution_at;
+    post.send_bytes = data.contribution_bytes;
+  } else if (data.result_at) {
+    post.receive = data.send.data() + *data.result_at;
+    post.receive_bytes = data.result_bytes;
+  } else if (data.contribution_bytes == post.send_bytes && post.send_bytes <= daemon::kInlineBytesMax &&
+             step.seed % 2 == 0 && post.send != nullptr && !schedule::IsIrregular(step.arguments.collective)) {
     post.send_is_inline = true;  // both ways are walked
   }
+  if (data.send_blocks) post.send_blocks = std::make_shared<schedule::BlockList>(*data.send_blocks);
+  if (data.receive_blocks) post.receive_blocks = std::make_shared<schedule::BlockList>(*data.receive_blocks);
   host_->core()->Post(*id_, post);
   host_->Kick();
 }
 
-bool SimClient::CheckResult(const Request& r) const {
+bool SimClient::CheckResult(const Request& r) {
   const auto guard_ok = [&](size_t from) {
     return std::all_of(r.receive.begin() + from, r.receive.begin() + from + kGuardBytes,
                        [](uint8_t b) { return b == kGuard; });
   };
-  if (!guard_ok(0) || !guard_ok(r.receive.size() - kGuardBytes)) return false;
-  const std::vector<uint8_t> expected = schedule::ExpectedResult(r.arguments, r.rank, r.size, r.seed);
-  return expected.empty() || std::equal(expected.begin(), expected.end(), r.receive.begin() + kGuardBytes);
+  return guard_ok(0) && guard_ok(r.receive.size() - kGuardBytes) && HashOf(r.data.send) == r.send_hash &&
+         std::equal(r.data.expected.begin(), r.data.expected.end(), r.receive.begin() + kGuardBytes);
 }
 
 void SimClient::Finish(size_t step, Outcome outcome) { outcomes_.emplace(step, std::move(outcome)); }

@@ -15,6 +15,7 @@
 #include "daemon/core/daemon_core.h"
 #include "integration_tests/scenarios/script.h"
 #include "offload_emu/sim/simulator.h"
+#include "planner/schedule/rank_data.h"
 
 namespace copse::scenario {
 
@@ -61,11 +62,9 @@ class SimClient : public daemon::ClientSink {
   // A call that was posted: its buffers live until its event.
   struct Request {
     size_t step = 0;
-    schedule::CallArguments arguments;
-    uint32_t rank = 0, size = 0;
-    uint64_t seed = 0;
-    std::vector<uint8_t> send;
-    std::vector<uint8_t> receive;  // with guard bytes around the result
+    schedule::RankData data;
+    uint64_t send_hash = 0;
+    std::vector<uint8_t> receive;  // with guard bytes around it
   };
 
   void Later(std::function<void()> event);  // in an event of its own; kept while stopped
@@ -74,7 +73,7 @@ class SimClient : public daemon::ClientSink {
   void PostCall(const Step& step);
   void Finish(size_t step, Outcome outcome);
   void Resume();
-  bool CheckResult(const Request& request) const;
+  static bool CheckResult(const Request& request);
 
   sim::Simulator* const simulator_;
   const sim::ActorId actor_;

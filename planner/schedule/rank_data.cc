@@ -68,8 +68,9 @@ class Maker {
     if (a_.collective == Collective::kBarrier) return {};
     Prng prng(call_.seed * 1000003 + rank_);
     const bool slices = PlanCollective(a_.collective) == Collective::kReduceScatter;
-    const BlockList send = Place(SizesOf(true), call_.displaced && !slices, unit_, &prng);
-    const BlockList receive = Place(SizesOf(false), call_.displaced, unit_, &prng);
+    const bool displaced = call_.displaced && IsIrregular(a_.collective);
+    const BlockList send = Place(SizesOf(true), displaced && !slices, unit_, &prng);
+    const BlockList receive = Place(SizesOf(false), displaced, unit_, &prng);
     if (GivesSendBlocks(a_.collective, a_.options, rank_, a_.root)) data_.send_blocks = send;
     if (GivesReceiveBlocks(a_.collective, a_.options, rank_, a_.root)) data_.receive_blocks = receive;
     if (sends_ == Buffer::kOne) data_.contribution_bytes = BlockCount(call_, rank_, rank_, size_) * unit_;
