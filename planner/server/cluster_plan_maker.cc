@@ -53,6 +53,7 @@ constexpr size_t kTimelineStepsMax = 20'000;
 
 nlohmann::json TimelineJson(const Explanation& explanation, const schedule::TeamShape& shape,
                             const std::vector<std::string>& names) {
+  if (explanation.prediction.completion_ns.empty()) return nlohmann::json::array();  // by formula there is none
   const schedule::ShapeIndex index(shape);
   std::vector<nlohmann::json> steps(shape.size(), nlohmann::json::array());
   size_t left = kTimelineStepsMax;

@@ -41,6 +41,23 @@ TEST(ClusterPlanMakerTest, PlansPassTheVerifierWithAndWithoutTopology) {
   }
 }
 
+TEST(ClusterPlanMakerTest, PlansOfEveryFamilyAreExplained) {
+  ClusterPlanMaker maker({.shared_cores = 2});
+  for (const auto family : {schedule::Family::kRooted, schedule::Family::kSpread, schedule::Family::kAlltoall}) {
+    schedule::TeamLayout layout = Layout(4);
+    layout.identity.family = family;
+    const auto plans = maker.MakePlans(layout, {});
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    ASSERT_FALSE(plans->empty());
+    for (const schedule::Plan& plan : *plans) {
+      const auto explained = maker.Explain(layout, plan);
+      ASSERT_TRUE(explained.ok()) << explained.status();
+      EXPECT_NE(explained->text.find(plan.algorithm), std::string::npos);
+      EXPECT_NE(explained->json.find("\"timeline\""), std::string::npos);
+    }
+  }
+}
+
 TEST(ClusterPlanMakerTest, CostsOfTheTopologyFileArePricedWith) {
   const std::string text = "version: 1\nswitches: [{name: core}]\nnodes: [{name: \"n[0-3]\", switch: core}]\n";
   const auto plain = topology::ParseTopologyYaml(text, "t.yaml");
