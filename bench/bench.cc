@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace copse::bench {
 
 std::string LabelOf(const Row& row) { return absl::StrCat(row.bench, " ", row.nodes, "x", row.ppn, " ", row.what); }
 
-bool Wanted(const Options& options, const Row& row) { return LabelOf(row).find(options.only) != std::string::npos; }
+bool Wanted(const Options& options, const Row& row) {
+  const std::string label = LabelOf(row);
+  for (const std::string& text : std::vector<std::string>(absl::StrSplit(options.only, '|'))) {
+    if (label.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+bool WantedSystem(const Options& options, const std::string& system) {
+  const std::vector<std::string>& wanted = options.systems;
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), system) != wanted.end();
+}
 
 }  // namespace copse::bench

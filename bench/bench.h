@@ -4,8 +4,10 @@
 #ifndef COPSE_BENCH_BENCH_H_
 #define COPSE_BENCH_BENCH_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -17,14 +19,19 @@ struct Options {
   bool quick = false;  // fewer cells and runs: to see that it works
   // A cell that has not finished by then becomes a row with metric `unfinished`.
   absl::Duration cell_timeout = absl::Seconds(20);
+  // Of contests: how often each system is measured, and how long each cell's calls take. 0: the benchmark's own.
+  uint32_t runs = 0;
+  absl::Duration budget;
+  std::vector<std::string> systems;  // those to be measured; empty: all
   // For clusters, each in a folder of its own below; tools/bench removes it whatever happens. Empty: the system's.
   std::string folder;
-  std::string only;  // cells whose label (LabelOf) has this text; empty: all
+  std::string only;  // cells whose label (LabelOf) has one of these texts, with `|` between them; empty: all
 };
 
 // "latency 8x1 allreduce 48 B, idle"
 std::string LabelOf(const Row& row);
 bool Wanted(const Options& options, const Row& row);
+bool WantedSystem(const Options& options, const std::string& system);
 
 struct Bench {
   const char* name;

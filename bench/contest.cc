@@ -21,6 +21,7 @@ struct Score {
   std::vector<std::vector<Samples>> runs;    // by cell, then run
   std::map<size_t, std::string> unfinished;  // cell, and why
   uint32_t failures = 0;
+  bool given_up = false;
   absl::Duration took;
 };
 
@@ -43,8 +44,9 @@ void RunOnce(Score* score, const ContestOptions& options) {
         absl::IsDeadlineExceeded(status) ? "not finished in its time" : std::string(status.message());
     next = wanted[done] + 1;
     if (++score->failures < options.unfinished_max) continue;
+    score->given_up = true;
     for (size_t cell = 0; cell < score->runs.size(); ++cell) {
-      score->unfinished.try_emplace(cell, "not tried: other cells were not finished");
+      if (score->runs[cell].empty()) score->unfinished.try_emplace(cell, "not tried: other cells were not finished");
     }
     return;
   }
@@ -110,6 +112,7 @@ void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& co
   }
   for (uint32_t run = 0; run < options.runs; ++run) {
     for (Score& score : scores) {
+      if (score.given_up) continue;
       if (run > 0 && &score != &scores.front() && score.took >= options.time_max) continue;
       const absl::Time start = absl::Now();
       RunOnce(&score, options);

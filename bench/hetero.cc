@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "bench/better_mpi.h"
 #include "bench/contest.h"
 #include "bench/plan_of.h"
 #include "bench/rank_contender.h"
@@ -33,7 +34,6 @@ namespace {
 using Reporter = std::function<void(const Row&)>;
 
 constexpr char kBest[] = "copse-best";
-constexpr char kBetterMpi[] = "better MPI";
 constexpr absl::Duration kTimeMax = absl::Minutes(3);  // of one system but the first
 constexpr double kProbeSeconds = 60;
 constexpr absl::Duration kProbePatience = absl::Seconds(90);
@@ -109,17 +109,6 @@ Row PredictionRow(const Row& measured, double predicted_us) {
   return row;
 }
 
-// Of the ratios to each MPI library: that to the faster one.
-Row BetterMpiRow(const std::vector<Row>& ratios) {
-  Row better = ratios.front();
-  for (const Row& row : ratios) {
-    if (row.metric == "ratio" && (better.metric != "ratio" || row.median > better.median)) better = row;
-  }
-  if (better.metric == "ratio") better.note = absl::StrCat(better.peer, "; ", better.note);
-  better.peer = kBetterMpi;
-  return better;
-}
-
 }  // namespace
 
 absl::Status RunHetero(const Options& options, const Reporter& report) {
@@ -171,18 +160,14 @@ absl::Status RunHetero(const Options& options, const Reporter& report) {
     pointers.push_back(contenders.back().get());
   }
 
-  std::vector<Row> mpi_ratios;
-  RunContest(rows, pointers, {.runs = options.quick ? 1u : 5u, .time_max = kTimeMax}, [&](const Row& row) {
+  const auto take = WithBetterMpi(2, [&](const Row& row) {
     report(row);
     const auto predicted = predicted_us.find({row.collective, row.bytes});
     if (row.system == kBest && row.metric == "latency" && predicted != predicted_us.end()) {
       report(PredictionRow(row, predicted->second));
     }
-    if (row.peer == "openmpi" || row.peer == "mpich") mpi_ratios.push_back(row);
-    if (mpi_ratios.size() < 2) return;
-    report(BetterMpiRow(mpi_ratios));
-    mpi_ratios.clear();
   });
+  RunContest(rows, pointers, {.runs = options.quick ? 1u : 5u, .time_max = kTimeMax}, take);
   return absl::OkStatus();
 }
 

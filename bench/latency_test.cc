@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/collectives.h"
 #include "bench/hop.h"
 #include "bench/noise.h"
 #include "integration_tests/netns/test_network.h"
@@ -85,6 +86,47 @@ TEST(LatencyTest, ACellThatTakesTooLongIsUnfinished) {
 }
 
 TEST(LatencyTest, WhatIsNotWantedIsNotMeasured) { EXPECT_TRUE(RunQuick(RunLatency, {.only = "no such cell"}).empty()); }
+
+TEST(CollectivesTest, EverySystemFinishesEveryCollective) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  std::map<std::string, int> values, ratios;
+  for (const Row& row : RunQuick(RunCollectives, {.only = "2x2"})) {
+    if (row.metric == "cells not ahead" || row.metric == "worst ratio") {
+      ++values[row.metric];
+      continue;
+    }
+    CheckFigures(row);
+    ++(row.peer.empty() ? values[row.system] : ratios[row.peer]);
+  }
+  EXPECT_EQ(values, (std::map<std::string, int>{
+                        {"cells not ahead", 1}, {"copse", 31}, {"mpich", 31}, {"openmpi", 31}, {"worst ratio", 1}}));
+  EXPECT_EQ(ratios, (std::map<std::string, int>{{"better MPI", 31}, {"mpich", 31}, {"openmpi", 31}}));
+}
+
+TEST(CollectivesTest, OnlyWhatIsWantedIsMeasuredOnAShapedLink) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  const std::vector<Row> rows =
+      RunQuick(RunCollectives, {.runs = 2, .systems = {"copse"}, .only = "2x1 alltoall 256 KiB|2x1 gather 256 KiB"});
+  ASSERT_EQ(rows.size(), 2u);
+  for (const Row& row : rows) {
+    CheckFigures(row);
+    // A block crosses the link, less what its token bucket lets through at once.
+    EXPECT_GT(row.median, 128 * 1024 * 8 / 1e3) << row.what;
+    EXPECT_NE(row.note.find("2 runs"), std::string::npos) << row.note;
+  }
+}
+
+TEST(CollectivesTest, CallsBeyondARanksShareAreLeftOut) {
+  constexpr uint64_t kMiB = 1 << 20;
+  EXPECT_TRUE(FitsRank("allgather", kMiB, 64));
+  EXPECT_TRUE(FitsRank("reduce_scatterv", kMiB, 64));
+  EXPECT_FALSE(FitsRank("gather", kMiB, 65));
+  EXPECT_FALSE(FitsRank("alltoallv", kMiB, 64));
+  EXPECT_TRUE(FitsRank("alltoall", kMiB, 32));
+  EXPECT_TRUE(FitsRank("scan", 32 * kMiB, 1000));
+  EXPECT_FALSE(FitsRank("bcast", 33 * kMiB, 2));
+  EXPECT_EQ(SizeName(8) + SizeName(1024) + SizeName(kMiB) + SizeName(1000), "8 B1 KiB1 MiB1000 B");
+}
 
 TEST(HopTest, EveryStepIsMeasured) {
   std::map<std::string, int> metrics;

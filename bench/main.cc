@@ -10,11 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/alu.h"
 #include "bench/bench.h"
+#include "bench/collectives.h"
 #include "bench/fabric.h"
 #include "bench/hetero.h"
 #include "bench/hop.h"
@@ -36,6 +40,7 @@ namespace {
 // tools/bench --list reads these lines too.
 const Bench kBenches[] = {
     {"alu", "how fast every operation on every type combines 64 KiB, beside copying them", RunAlu},
+    {"collectives", "every collective, 8 B to 1 MiB, beside MPI libraries, unshaped and at 1 Gbit/s", RunCollectives},
     {"fabric", "what the emulated network carries, and how punctually", RunFabric},
     {"hetero", "collectives over three sites, beside MPI libraries and trees that go by rank number", RunHetero},
     {"hop", "what one step costs: a local call, a packet in the engine, a packet beside one of UCX alone", RunHop},
@@ -51,7 +56,7 @@ const Bench kBenches[] = {
 };
 
 constexpr char kUsage[] =
-    "usage: tools/bench [NAME...] [--list] [--json FILE] [--quick] [--only TEXT]\n"
+    "usage: tools/bench [NAME...] [--list] [--json FILE] [--quick] [--only TEXT] [OPTION...]\n"
     "       tools/bench --report [--check] [FILE...]\n"
     "\n"
     "Runs the named benchmarks, or all, and prints a table.\n"
@@ -59,7 +64,12 @@ constexpr char kUsage[] =
     "  --list       print their names\n"
     "  --json FILE  write each row as a line of JSON too\n"
     "  --quick      fewer cells and runs\n"
-    "  --only TEXT  cells whose name, as in \"latency 8x1 allreduce 48 B, idle\", has this text\n"
+    "  --only TEXT  cells whose name, as in \"latency 8x1 allreduce 48 B, idle\", has this text; several with | "
+    "between\n"
+    "  --systems A,B...  of contests: copse, openmpi and so on alone\n"
+    "  --runs N     of contests: how often each system is measured\n"
+    "  --budget MS  of contests: how long a cell's calls go on\n"
+    "  --limit S    of contests: a cell that takes longer is unfinished; 20\n"
     "  --report     make docs/benchmarks.md and its pictures of lines; of docs/benchmarks/*.jsonl if none are named\n"
     "\n"
     "Exit code: 0 done, 1 a benchmark failed or a cell of Copse's was unfinished, 2 bad usage.\n";
@@ -84,6 +94,20 @@ const Bench* FindBench(const std::string& name) {
   return nullptr;
 }
 
+// Whether `value` is one of them.
+bool SetContestOption(const std::string& flag, const std::string& value, Options* options) {
+  if (flag == "--systems") {
+    options->systems = absl::StrSplit(value, ',', absl::SkipEmpty());
+    return !options->systems.empty();
+  }
+  uint32_t number = 0;
+  if (!absl::SimpleAtoi(value, &number) || number == 0) return false;
+  if (flag == "--runs") options->runs = number;
+  if (flag == "--budget") options->budget = absl::Milliseconds(number);
+  if (flag == "--limit") options->cell_timeout = absl::Seconds(number);
+  return true;
+}
+
 // Exit code, 0 if all is well.
 int Parse(const std::vector<std::string>& words, Arguments* arguments) {
   for (size_t i = 0; i < words.size(); ++i) {
@@ -96,6 +120,10 @@ int Parse(const std::vector<std::string>& words, Arguments* arguments) {
       arguments->done = true;
     } else if (word == "--quick") {
       arguments->options.quick = true;
+    } else if (word == "--systems" || word == "--runs" || word == "--budget" || word == "--limit") {
+      if (++i == words.size() || !SetContestOption(word, words[i], &arguments->options)) {
+        return Usage(absl::StrCat("usage: not a value of it (flag=", word, ")"));
+      }
     } else if (word == "--json" || word == "--folder" || word == "--only" || word == "--commit") {
       if (++i == words.size() || words[i].empty()) {
         return Usage(absl::StrCat("usage: value missing (flag=", word, ")"));
@@ -122,7 +150,16 @@ std::string CommandOf(const Arguments& arguments) {
   std::string command = "tools/bench";
   for (const Bench* bench : arguments.chosen) absl::StrAppend(&command, " ", bench->name);
   if (arguments.options.quick) absl::StrAppend(&command, " --quick");
-  if (!arguments.options.only.empty()) absl::StrAppend(&command, " --only '", arguments.options.only, "'");
+  const Options& options = arguments.options;
+  if (!options.only.empty()) absl::StrAppend(&command, " --only '", options.only, "'");
+  if (!options.systems.empty()) absl::StrAppend(&command, " --systems ", absl::StrJoin(options.systems, ","));
+  if (options.runs > 0) absl::StrAppend(&command, " --runs ", options.runs);
+  if (options.budget > absl::ZeroDuration()) {
+    absl::StrAppend(&command, " --budget ", absl::ToInt64Milliseconds(options.budget));
+  }
+  if (options.cell_timeout != Options().cell_timeout) {
+    absl::StrAppend(&command, " --limit ", absl::ToInt64Seconds(options.cell_timeout));
+  }
   return command;
 }
 

@@ -6,19 +6,44 @@
 #ifndef COPSE_BENCH_RANK_H_
 #define COPSE_BENCH_RANK_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
-typedef enum { kBarrier, kBcast, kReduce, kAllreduce } rank_collective;
+typedef enum {
+  kBarrier,
+  kBcast,
+  kReduce,
+  kAllreduce,
+  kGather,
+  kScatter,
+  kAllgather,
+  kAlltoall,
+  kReduceScatter, /* equal blocks */
+  kScan,
+  kExscan,
+  kGatherv,
+  kScatterv,
+  kAllgatherv,
+  kAlltoallv,
+  kReduceScatterv,
+  kCollectives
+} rank_collective;
 typedef enum { kSum, kMax } rank_op;
 
-/* The root is rank 0, elements are doubles. bcast: the buffer is `receive`. */
+/* The root is rank 0. Elements are doubles, those of gather to alltoall and of their irregular forms are bytes. bcast:
+ * the buffer is `receive`. */
 typedef struct {
   rank_collective collective;
   rank_op op;
-  const double* send;
-  double* receive;
-  uint64_t count; /* elements */
-  void* state;    /* of the system */
+  const void* send;
+  void* receive;
+  uint64_t count; /* elements, as copse_coll_args_t counts them; of irregular ones this rank's own */
+  /* Of irregular ones, by rank: how long blocks are, and where they begin, in elements. Rank i's block to rank j of an
+   * alltoallv is as long as j's to i, so a rank has one such list for both ways. */
+  const uint64_t* counts;
+  const uint64_t* displacements;
+  int counts_known; /* by all ranks, which the system may use */
+  void* state;      /* of the system */
 } rank_call;
 
 void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* size);
@@ -29,6 +54,9 @@ void rank_run(rank_call* call);
 void rank_post(rank_call* call);
 void rank_wait(rank_call* call);
 void rank_release(rank_call* call);
+/* Memory that the system likes best for messages. */
+void* rank_allocate(size_t bytes);
+void rank_deallocate(void* memory);
 void rank_end(void);
 
 #endif /* COPSE_BENCH_RANK_H_ */

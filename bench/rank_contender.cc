@@ -48,7 +48,9 @@ absl::Status RankContender::Measure(const std::vector<size_t>& cells, const Repo
   std::vector<std::string> arguments = {absl::StrCat(absl::ToInt64Milliseconds(options_.budget)),
                                         absl::StrCat(options_.calls_max)};
   for (const size_t cell : cells) {
-    arguments.push_back(absl::StrCat(cells_[cell].mode, ":", cells_[cell].collective, ":", cells_[cell].bytes));
+    std::string& argument =
+        arguments.emplace_back(absl::StrCat(cells_[cell].mode, ":", cells_[cell].collective, ":", cells_[cell].bytes));
+    for (const std::string& word : cells_[cell].words) absl::StrAppend(&argument, ":", word);
   }
   ASSIGN_OR_RETURN(const RankProcesses ranks, start_(arguments));
   RETURN_IF_ERROR(AwaitReady(ranks));

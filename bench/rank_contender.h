@@ -24,6 +24,7 @@ struct RankCell {
   std::string mode;  // of rank_main.c
   std::string collective;
   uint64_t bytes = 0;
+  std::vector<std::string> words;  // those behind
 };
 
 struct RankOptions {

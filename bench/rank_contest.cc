@@ -11,9 +11,6 @@ namespace copse::bench {
 
 namespace {
 
-// Of one peer in one contest. A run of 64 polling ranks takes minutes on two cores.
-constexpr absl::Duration kPeerTimeMax = absl::Seconds(30);
-
 Row RowOf(const RankContest& contest, const RankCase& each, uint32_t nodes, const std::string& suffix) {
   Row row;
   row.bench = contest.bench;
@@ -48,11 +45,13 @@ absl::Status RunRankContest(const Options& options, const RankContest& contest, 
     cells.push_back(each.cell);
   }
   if (rows.empty()) return absl::OkStatus();
-  const RankOptions rank_options = {
-      .budget = contest.budget, .calls_max = contest.calls_max, .cell_timeout = options.cell_timeout};
+  const RankOptions rank_options = {.budget = options.budget > absl::ZeroDuration() ? options.budget : contest.budget,
+                                    .calls_max = contest.calls_max,
+                                    .cell_timeout = options.cell_timeout};
   std::vector<std::unique_ptr<RankContender>> contenders;
   std::vector<Contender*> pointers;
   for (const std::string& system : contest.systems) {
+    if (!WantedSystem(options, system)) continue;
     const auto start = [&contest, site, system](const std::vector<std::string>& arguments) {
       return site->StartRanks(system, contest.ppn, arguments);
     };
@@ -67,7 +66,12 @@ absl::Status RunRankContest(const Options& options, const RankContest& contest, 
     contenders.push_back(std::make_unique<RankContender>(system, start, algorithm, cells, rank_options, contest.hogs));
     pointers.push_back(contenders.back().get());
   }
-  RunContest(rows, pointers, {.runs = contest.runs, .time_max = kPeerTimeMax}, report);
+  if (pointers.empty()) return absl::OkStatus();
+  RunContest(rows, pointers,
+             {.runs = options.runs > 0 ? options.runs : contest.runs,
+              .unfinished_max = contest.unfinished_max,
+              .time_max = contest.peer_time_max},
+             report);
   return absl::OkStatus();
 }
 

@@ -34,6 +34,9 @@ struct RankContest {
   uint32_t runs = 1;
   absl::Duration budget;
   uint32_t calls_max = 0;
+  // Of one peer: a run of 64 polling ranks takes minutes on two cores.
+  absl::Duration peer_time_max = absl::Seconds(30);
+  uint32_t unfinished_max = 2;  // as in ContestOptions
   Hogs* hogs = nullptr;
   // Told Copse's plan for each cell, while its team exists; may be null.
   std::function<void(const RankCell& cell, const Site::Plan& plan)> on_plan;

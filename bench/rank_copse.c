@@ -38,17 +38,42 @@ void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* size) {
   check(copse_team_create(context, &params, &team), "team");
 }
 
+static void set_counts(const rank_call* call, copse_coll_args_t* args) {
+  const int sends = call->collective == kScatterv || call->collective == kAlltoallv;
+  const int receives = call->collective != kScatterv;
+  if (sends) {
+    args->mask |= COPSE_COLL_ARGS_FIELD_SEND_COUNTS | COPSE_COLL_ARGS_FIELD_SEND_DISPLACEMENTS;
+    args->send_counts = call->counts;
+    args->send_displacements = call->displacements;
+  }
+  if (receives) {
+    args->mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS | COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS;
+    args->recv_counts = call->counts;
+    args->recv_displacements = call->displacements;
+  }
+  if (call->counts_known) {
+    args->mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
+    args->flags = COPSE_COLL_FLAG_COUNTS_KNOWN;
+  }
+}
+
 void rank_prepare(rank_call* call) {
-  static const copse_collective_t kCollectives[] = {COPSE_COLL_BARRIER, COPSE_COLL_BCAST, COPSE_COLL_REDUCE,
-                                                    COPSE_COLL_ALLREDUCE};
+  static const copse_collective_t kNames[kCollectives] = {
+      COPSE_COLL_BARRIER,        COPSE_COLL_BCAST,      COPSE_COLL_REDUCE,    COPSE_COLL_ALLREDUCE,
+      COPSE_COLL_GATHER,         COPSE_COLL_SCATTER,    COPSE_COLL_ALLGATHER, COPSE_COLL_ALLTOALL,
+      COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_SCAN,       COPSE_COLL_EXSCAN,    COPSE_COLL_GATHERV,
+      COPSE_COLL_SCATTERV,       COPSE_COLL_ALLGATHERV, COPSE_COLL_ALLTOALLV, COPSE_COLL_REDUCE_SCATTERV};
+  static const int kMovesBytes[kCollectives] = {[kGather] = 1,  [kScatter] = 1,  [kAllgather] = 1,  [kAlltoall] = 1,
+                                                [kGatherv] = 1, [kScatterv] = 1, [kAllgatherv] = 1, [kAlltoallv] = 1};
   copse_coll_args_t args;
   memset(&args, 0, sizeof(args));
-  args.collective = kCollectives[call->collective];
-  args.type = COPSE_DT_DOUBLE;
+  args.collective = kNames[call->collective];
+  args.type = kMovesBytes[call->collective] ? COPSE_DT_BYTE : COPSE_DT_DOUBLE;
   args.op = call->op == kMax ? COPSE_OP_MAX : COPSE_OP_SUM;
   args.send = call->collective == kBcast ? NULL : call->send;
   args.recv = call->receive;
   args.count = call->count;
+  if (call->counts != NULL) set_counts(call, &args);
   copse_request_t* request;
   check(copse_collective_init(team, &args, &request), "collective_init");
   call->state = request;
@@ -61,6 +86,13 @@ void rank_run(rank_call* call) {
   rank_wait(call);
 }
 void rank_release(rank_call* call) { check(copse_finalize(call->state), "finalize"); }
+
+void* rank_allocate(size_t bytes) {
+  void* memory;
+  check(copse_alloc(context, bytes, &memory), "alloc");
+  return memory;
+}
+void rank_deallocate(void* memory) { check(copse_free(context, memory), "free"); }
 
 void rank_end(void) {
   check(copse_team_destroy(team), "team_destroy");

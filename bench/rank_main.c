@@ -2,10 +2,10 @@
 /*
  * One rank of a benchmark. The same for Copse, MPI libraries and bare sockets, which stand behind rank.h.
  *
- *     rank_SYSTEM BUDGET_MS CALLS_MAX CELL...       CELL: MODE:COLLECTIVE:BYTES
+ *     rank_SYSTEM BUDGET_MS CALLS_MAX CELL...       CELL: rank_cell.h
  *
- * Rank 0 prints `ready` once all ranks are there, and waits until its standard input ends. Then, for each cell, a line:
- * the cell's number, and samples.
+ * Rank 0 prints `ready` once all ranks are there and each collective of the cells has been called, and waits until its
+ * standard input ends. Then, for each cell, a line: the cell's number, and samples.
  *
  *     latency  microseconds of a call on the slowest rank, after a barrier: one sample a call
  *     together likewise, but all ranks enter the call at one moment, for which they wait after the barrier: where
@@ -16,8 +16,8 @@
  *              sample for each pair of loops
  *     compute  likewise, of the computation alone
  *
- * A cell makes as many calls as fit in BUDGET_MS, at most CALLS_MAX. Exit code 1 if a call fails or its result is
- * wrong.
+ * A cell makes as many calls as fit in BUDGET_MS, at most CALLS_MAX, and one of a call that takes a second. The first
+ * call's result is looked at, and the last one's; neither is timed. Exit code 1 if a call fails or a result is wrong.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 #include "bench/rank.h"
+#include "bench/rank_cell.h"
 
 enum {
-  kElementsMax = 8192,
   kCallsMax = 4096,
   kWarmUpCalls = 8,
   kTimedWarmUpCalls = 4, /* the last of them: how many fit is reckoned from these */
@@ -38,15 +38,8 @@ enum {
   kLoopPairs = 3,
   kPeriods = 2, /* of the slowest warm-up call and its barrier: how far calls are apart that start together */
   kPeriodLeastUs = 2000,
+  kLongCallUs = 1000000, /* such a call is made once */
 };
-
-typedef enum { kLatency, kTogether, kStream, kNoise, kCompute } mode;
-
-typedef struct {
-  mode mode;
-  rank_collective collective;
-  uint64_t count;
-} cell;
 
 static uint32_t rank, size;
 static double budget_us;
@@ -60,30 +53,10 @@ static double now_us(clockid_t clock) {
 }
 static double wall_us(void) { return now_us(CLOCK_MONOTONIC); }
 
-static int index_of(const char* name, const char* const* names, int count) {
-  for (int i = 0; i < count; i++) {
-    if (strcmp(name, names[i]) == 0) return i;
-  }
-  return -1;
-}
-
-static int parse_cell(const char* text, cell* parsed) {
-  static const char* const kModes[] = {"latency", "together", "stream", "noise", "compute"};
-  static const char* const kCollectives[] = {"barrier", "bcast", "reduce", "allreduce"};
-  char mode_name[16], collective_name[16];
-  unsigned long bytes;
-  if (sscanf(text, "%15[a-z]:%15[a-z]:%lu", mode_name, collective_name, &bytes) != 3) return 0;
-  const int mode_index = index_of(mode_name, kModes, 5), collective = index_of(collective_name, kCollectives, 4);
-  parsed->mode = (mode)mode_index;
-  parsed->collective = (rank_collective)collective;
-  parsed->count = bytes / sizeof(double);
-  return mode_index >= 0 && collective >= 0 && parsed->count <= kElementsMax;
-}
-
 /* --- What is not measured --- */
 
 static void run_once(rank_collective collective, rank_op op, const double* send, double* receive, uint64_t count) {
-  rank_call call = {collective, op, send, receive, count, NULL};
+  rank_call call = {.collective = collective, .op = op, .send = send, .receive = receive, .count = count};
   rank_prepare(&call);
   rank_run(&call);
   rank_release(&call);
@@ -106,32 +79,83 @@ static void print_samples(int cell_index, const double* values, uint32_t count) 
   fflush(stdout);
 }
 
-/* Every rank contributed its number plus one; bcast's root the same. */
-static void check_result(const rank_call* call) {
-  const int has_result = call->collective != kBarrier && (call->collective != kReduce || rank == 0);
-  const double wanted = call->collective == kBcast ? 1 : size * (size + 1) / 2.0;
-  for (uint64_t i = 0; has_result && i < call->count; i++) {
-    if (call->receive[i] == wanted) continue;
-    fprintf(stderr, "rank %u: wrong result (value=%g, wanted=%g)\n", rank, call->receive[i], wanted);
-    exit(1);
+/* The largest of all ranks' values, on all ranks. */
+static double agree_on_slowest(double value) {
+  samples[0] = value;
+  take_slowest(1);
+  return agree(slowest[0]);
+}
+
+/* --- Data --- */
+
+static void* take_memory(const rank_data* data, size_t bytes) {
+  if (bytes == 0) return NULL;
+  void* memory = data->cell.registered ? rank_allocate(bytes) : malloc(bytes);
+  if (memory != NULL) return memory;
+  fprintf(stderr, "rank %u: no memory (bytes=%zu)\n", rank, bytes);
+  exit(1);
+}
+
+static void give_memory(const rank_data* data, void* memory) {
+  if (memory == NULL) return;
+  if (data->cell.registered) {
+    rank_deallocate(memory);
+  } else {
+    free(memory);
   }
+}
+
+static void make_data(const rank_cell* what, rank_data* data) {
+  rank_plan_data(what, rank, size, data);
+  data->call.send = data->send = take_memory(data, data->send_bytes);
+  data->call.receive = data->receive = take_memory(data, data->receive_bytes);
+  rank_fill(data);
+}
+
+static void free_data(rank_data* data) {
+  give_memory(data, data->send);
+  give_memory(data, data->receive);
+  rank_free_plan(data);
+}
+
+static void check_result(const rank_data* data) {
+  const size_t wrong = rank_find_wrong(data);
+  if (wrong == SIZE_MAX) return;
+  fprintf(stderr, "rank %u: wrong result (byte=%zu, limit=%zu)\n", rank, wrong, data->receive_bytes);
+  exit(1);
+}
+
+/* The first call, checked: later ones find what it has made. Returns what it took, on the slowest rank. */
+static double make_first_call(rank_data* data) {
+  const double start = wall_us();
+  rank_run(&data->call);
+  const double took_us = wall_us() - start;
+  check_result(data);
+  return agree_on_slowest(took_us);
 }
 
 /* --- Latency --- */
 
-/* How many calls fit into the budget, the same on all ranks. */
-static uint32_t warm_up(rank_call* call) {
-  double start = wall_us();
-  for (int i = 0; i < kWarmUpCalls; i++) {
-    if (i == kWarmUpCalls - kTimedWarmUpCalls) start = wall_us();
-    rank_run(call);
-  }
-  const double fit = budget_us / ((wall_us() - start) / kTimedWarmUpCalls + 0.1);
-  return (uint32_t)agree(fit < kCallsMin ? kCallsMin : fit > calls_max ? calls_max : fit);
+static double time_calls(rank_call* call, int calls) {
+  const double start = wall_us();
+  for (int i = 0; i < calls; i++) rank_run(call);
+  return agree_on_slowest((wall_us() - start) / calls);
 }
 
-static void measure_latency(int cell_index, rank_call* call, rank_call* barrier) {
-  const uint32_t calls = warm_up(call);
+/* How many calls fit into the budget, the same on all ranks. */
+static uint32_t warm_up(rank_call* call, double first_us) {
+  if (first_us >= kLongCallUs) return 1;
+  double took_us = time_calls(call, 1);
+  if (took_us * kWarmUpCalls < budget_us) {
+    time_calls(call, kWarmUpCalls - kTimedWarmUpCalls);
+    took_us = time_calls(call, kTimedWarmUpCalls);
+  }
+  const double fit = budget_us / (took_us + 0.1);
+  return (uint32_t)(fit < kCallsMin ? kCallsMin : fit > calls_max ? calls_max : fit);
+}
+
+static void measure_latency(int cell_index, rank_call* call, rank_call* barrier, double first_us) {
+  const uint32_t calls = warm_up(call, first_us);
   for (uint32_t i = 0; i < calls; i++) {
     rank_run(barrier);
     const double start = wall_us();
@@ -175,8 +199,8 @@ static void measure_together(int cell_index, rank_call* call, rank_call* barrier
   print_samples(cell_index, slowest, calls);
 }
 
-static void measure_stream(int cell_index, rank_call* call, rank_call* barrier) {
-  const uint32_t calls = warm_up(call) / kBatches + 1;
+static void measure_stream(int cell_index, rank_call* call, rank_call* barrier, double first_us) {
+  const uint32_t calls = warm_up(call, first_us) / kBatches + 1;
   rank_run(barrier);
   for (uint32_t batch = 0; batch < kBatches; batch++) {
     const double start = wall_us();
@@ -229,7 +253,7 @@ static loop_time time_loop(uint32_t turns, uint32_t rounds, rank_call* call, ran
   return time;
 }
 
-static void measure_noise(int cell_index, mode mode, rank_call* call, rank_call* barrier) {
+static void measure_noise(int cell_index, rank_mode mode, rank_call* call, rank_call* barrier) {
   const uint32_t rounds = calibrate();
   time_loop(1, rounds, call, barrier);
   rank_run(barrier);
@@ -253,26 +277,46 @@ static void measure_noise(int cell_index, mode mode, rank_call* call, rank_call*
 
 /* --- All --- */
 
-static void measure(int cell_index, const cell* what) {
-  static double contribution[kElementsMax], result[kElementsMax];
-  for (uint64_t i = 0; i < what->count; i++) contribution[i] = rank + 1;
-  for (uint64_t i = 0; i < what->count; i++) result[i] = what->collective == kBcast ? rank + 1 : 0;
-  rank_call call = {what->collective, kSum, contribution, result, what->count, NULL};
-  rank_call barrier = {kBarrier, kSum, NULL, NULL, 0, NULL};
-  rank_prepare(&call);
+static void measure(int cell_index, const rank_cell* what) {
+  rank_data data;
+  make_data(what, &data);
+  rank_call barrier = {.collective = kBarrier};
+  rank_prepare(&data.call);
   rank_prepare(&barrier);
-  if (what->mode == kLatency) {
-    measure_latency(cell_index, &call, &barrier);
-  } else if (what->mode == kTogether) {
-    measure_together(cell_index, &call, &barrier);
-  } else if (what->mode == kStream) {
-    measure_stream(cell_index, &call, &barrier);
-  } else {
-    measure_noise(cell_index, what->mode, &call, &barrier);
+  const double first_us = make_first_call(&data);
+  switch (what->mode) {
+    case kLatency:
+      measure_latency(cell_index, &data.call, &barrier, first_us);
+      break;
+    case kTogether:
+      measure_together(cell_index, &data.call, &barrier);
+      break;
+    case kStream:
+      measure_stream(cell_index, &data.call, &barrier, first_us);
+      break;
+    default:
+      measure_noise(cell_index, what->mode, &data.call, &barrier);
+      break;
   }
-  check_result(&call);
+  check_result(&data);
   rank_release(&barrier);
-  rank_release(&call);
+  rank_release(&data.call);
+  free_data(&data);
+}
+
+/* Short calls, so that what the system makes for a collective, or for a pair of ranks, is there. */
+static void call_each(const rank_cell* cells, int count) {
+  int called[kCollectives] = {0};
+  for (int i = 0; i < count; i++) {
+    if (called[cells[i].collective]++ > 0) continue;
+    const rank_cell small = {.collective = cells[i].collective, .bytes = sizeof(double)};
+    rank_data data;
+    make_data(&small, &data);
+    rank_prepare(&data.call);
+    make_first_call(&data);
+    rank_release(&data.call);
+    free_data(&data);
+  }
 }
 
 int main(int argc, char** argv) {
@@ -284,6 +328,16 @@ int main(int argc, char** argv) {
   budget_us = strtod(argv[1], NULL) * 1000;
   const unsigned long wanted = strtoul(argv[2], NULL, 10);
   calls_max = wanted < kCallsMax ? (uint32_t)wanted : kCallsMax;
+  const int count = argc - 3;
+  rank_cell* cells = calloc((size_t)count, sizeof(rank_cell));
+  for (int i = 0; i < count; i++) {
+    if (!rank_parse_cell(argv[i + 3], &cells[i])) {
+      fprintf(stderr, "rank_SYSTEM: usage: not a cell (cell=%s)\n", argv[i + 3]);
+      return 2;
+    }
+  }
+  run_once(kBarrier, kSum, NULL, NULL, 0);
+  call_each(cells, count);
   run_once(kBarrier, kSum, NULL, NULL, 0);
   if (rank == 0) {
     char ignored[64];
@@ -292,14 +346,8 @@ int main(int argc, char** argv) {
     while (read(0, ignored, sizeof(ignored)) > 0) {
     }
   }
-  for (int i = 3; i < argc; i++) {
-    cell what;
-    if (!parse_cell(argv[i], &what)) {
-      fprintf(stderr, "rank_SYSTEM: usage: not a cell (cell=%s)\n", argv[i]);
-      return 2;
-    }
-    measure(i - 3, &what);
-  }
+  for (int i = 0; i < count; i++) measure(i, &cells[i]);
+  free(cells);
   rank_end();
   return 0;
 }

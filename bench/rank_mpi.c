@@ -14,66 +14,190 @@ static void check(int code, const char* what) {
   exit(1);
 }
 
-void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* size) {
-  int mpi_rank, mpi_size;
+static int size;
+
+void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* ranks) {
+  int mpi_rank;
   /* A rank polls for ever if its launcher is killed. */
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   check(MPI_Init(argc, argv), "init");
   check(MPI_Comm_rank(MPI_COMM_WORLD, &mpi_rank), "rank");
-  check(MPI_Comm_size(MPI_COMM_WORLD, &mpi_size), "size");
+  check(MPI_Comm_size(MPI_COMM_WORLD, &size), "size");
   *rank = (uint32_t)mpi_rank;
-  *size = (uint32_t)mpi_size;
+  *ranks = (uint32_t)size;
 }
 
-void rank_prepare(rank_call* call) { call->state = NULL; }
-void rank_release(rank_call* call) { call->state = NULL; }
+/* Counts and displacements of irregular collectives, as MPI wants them: `size` of each. */
+void rank_prepare(rank_call* call) {
+  int* numbers = NULL;
+  if (call->counts != NULL) {
+    numbers = calloc(2 * (size_t)size, sizeof(int));
+    for (int i = 0; i < size; i++) {
+      numbers[i] = (int)call->counts[i];
+      numbers[size + i] = (int)call->displacements[i];
+    }
+  }
+  call->state = numbers;
+}
+void rank_release(rank_call* call) { free(call->state); }
 
-static MPI_Op op_of(const rank_call* call) { return call->op == kMax ? MPI_MAX : MPI_SUM; }
+static MPI_Datatype type_of(const rank_call* call) {
+  switch (call->collective) {
+    case kGather:
+    case kScatter:
+    case kAllgather:
+    case kAlltoall:
+    case kGatherv:
+    case kScatterv:
+    case kAllgatherv:
+    case kAlltoallv:
+      return MPI_BYTE;
+    default:
+      return MPI_DOUBLE;
+  }
+}
 
 void rank_run(rank_call* call) {
+  const void* send = call->send;
+  void* receive = call->receive;
   const int count = (int)call->count;
+  const int *counts = call->state, *places = counts == NULL ? NULL : counts + size;
+  const MPI_Datatype type = type_of(call);
+  const MPI_Op op = call->op == kMax ? MPI_MAX : MPI_SUM;
+  const MPI_Comm world = MPI_COMM_WORLD;
+  int code = MPI_SUCCESS;
   switch (call->collective) {
     case kBarrier:
-      check(MPI_Barrier(MPI_COMM_WORLD), "barrier");
+      code = MPI_Barrier(world);
       break;
     case kBcast:
-      check(MPI_Bcast(call->receive, count, MPI_DOUBLE, 0, MPI_COMM_WORLD), "bcast");
+      code = MPI_Bcast(receive, count, type, 0, world);
       break;
     case kReduce:
-      check(MPI_Reduce(call->send, call->receive, count, MPI_DOUBLE, op_of(call), 0, MPI_COMM_WORLD), "reduce");
+      code = MPI_Reduce(send, receive, count, type, op, 0, world);
       break;
     case kAllreduce:
-      check(MPI_Allreduce(call->send, call->receive, count, MPI_DOUBLE, op_of(call), MPI_COMM_WORLD), "allreduce");
+      code = MPI_Allreduce(send, receive, count, type, op, world);
+      break;
+    case kGather:
+      code = MPI_Gather(send, count, type, receive, count, type, 0, world);
+      break;
+    case kScatter:
+      code = MPI_Scatter(send, count, type, receive, count, type, 0, world);
+      break;
+    case kAllgather:
+      code = MPI_Allgather(send, count, type, receive, count, type, world);
+      break;
+    case kAlltoall:
+      code = MPI_Alltoall(send, count, type, receive, count, type, world);
+      break;
+    case kReduceScatter:
+      code = MPI_Reduce_scatter_block(send, receive, count, type, op, world);
+      break;
+    case kScan:
+      code = MPI_Scan(send, receive, count, type, op, world);
+      break;
+    case kExscan:
+      code = MPI_Exscan(send, receive, count, type, op, world);
+      break;
+    case kGatherv:
+      code = MPI_Gatherv(send, count, type, receive, counts, places, type, 0, world);
+      break;
+    case kScatterv:
+      code = MPI_Scatterv(send, counts, places, type, receive, count, type, 0, world);
+      break;
+    case kAllgatherv:
+      code = MPI_Allgatherv(send, count, type, receive, counts, places, type, world);
+      break;
+    case kAlltoallv:
+      code = MPI_Alltoallv(send, counts, places, type, receive, counts, places, type, world);
+      break;
+    case kReduceScatterv:
+      code = MPI_Reduce_scatter(send, receive, counts, type, op, world);
+      break;
+    default:
       break;
   }
+  check(code, "call");
 }
 
 /* One call at a time is posted. */
 static MPI_Request request;
 
 void rank_post(rank_call* call) {
+  const void* send = call->send;
+  void* receive = call->receive;
   const int count = (int)call->count;
+  const int *counts = call->state, *places = counts == NULL ? NULL : counts + size;
+  const MPI_Datatype type = type_of(call);
+  const MPI_Op op = call->op == kMax ? MPI_MAX : MPI_SUM;
+  const MPI_Comm world = MPI_COMM_WORLD;
+  int code = MPI_SUCCESS;
   switch (call->collective) {
     case kBarrier:
-      check(MPI_Ibarrier(MPI_COMM_WORLD, &request), "ibarrier");
+      code = MPI_Ibarrier(world, &request);
       break;
     case kBcast:
-      check(MPI_Ibcast(call->receive, count, MPI_DOUBLE, 0, MPI_COMM_WORLD, &request), "ibcast");
+      code = MPI_Ibcast(receive, count, type, 0, world, &request);
       break;
     case kReduce:
-      check(MPI_Ireduce(call->send, call->receive, count, MPI_DOUBLE, op_of(call), 0, MPI_COMM_WORLD, &request),
-            "ireduce");
+      code = MPI_Ireduce(send, receive, count, type, op, 0, world, &request);
       break;
     case kAllreduce:
-      check(MPI_Iallreduce(call->send, call->receive, count, MPI_DOUBLE, op_of(call), MPI_COMM_WORLD, &request),
-            "iallreduce");
+      code = MPI_Iallreduce(send, receive, count, type, op, world, &request);
+      break;
+    case kGather:
+      code = MPI_Igather(send, count, type, receive, count, type, 0, world, &request);
+      break;
+    case kScatter:
+      code = MPI_Iscatter(send, count, type, receive, count, type, 0, world, &request);
+      break;
+    case kAllgather:
+      code = MPI_Iallgather(send, count, type, receive, count, type, world, &request);
+      break;
+    case kAlltoall:
+      code = MPI_Ialltoall(send, count, type, receive, count, type, world, &request);
+      break;
+    case kReduceScatter:
+      code = MPI_Ireduce_scatter_block(send, receive, count, type, op, world, &request);
+      break;
+    case kScan:
+      code = MPI_Iscan(send, receive, count, type, op, world, &request);
+      break;
+    case kExscan:
+      code = MPI_Iexscan(send, receive, count, type, op, world, &request);
+      break;
+    case kGatherv:
+      code = MPI_Igatherv(send, count, type, receive, counts, places, type, 0, world, &request);
+      break;
+    case kScatterv:
+      code = MPI_Iscatterv(send, counts, places, type, receive, count, type, 0, world, &request);
+      break;
+    case kAllgatherv:
+      code = MPI_Iallgatherv(send, count, type, receive, counts, places, type, world, &request);
+      break;
+    case kAlltoallv:
+      code = MPI_Ialltoallv(send, counts, places, type, receive, counts, places, type, world, &request);
+      break;
+    case kReduceScatterv:
+      code = MPI_Ireduce_scatter(send, receive, counts, type, op, world, &request);
+      break;
+    default:
       break;
   }
+  check(code, "post");
 }
 
 void rank_wait(rank_call* call) {
   (void)call;
   check(MPI_Wait(&request, MPI_STATUS_IGNORE), "wait");
 }
+
+void* rank_allocate(size_t bytes) {
+  void* memory;
+  check(MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory), "alloc_mem");
+  return memory;
+}
+void rank_deallocate(void* memory) { check(MPI_Free_mem(memory), "free_mem"); }
 
 void rank_end(void) { check(MPI_Finalize(), "finalize"); }

@@ -144,14 +144,22 @@ static void go_down(void* data, size_t bytes) {
   for (int child = child_count - 1; child >= 0; child--) send_all(children[child], data, bytes);
 }
 
-void rank_prepare(rank_call* call) { call->state = NULL; }
+void rank_prepare(rank_call* call) {
+  call->state = NULL;
+  if (call->collective <= kAllreduce && call->count <= kElementsMax) return;
+  fprintf(stderr, "rank_sockets: call: not offered (collective=%d, count=%llu)\n", call->collective,
+          (unsigned long long)call->count);
+  exit(1);
+}
+void* rank_allocate(size_t bytes) { return malloc(bytes); }
+void rank_deallocate(void* memory) { free(memory); }
 void rank_release(rank_call* call) { call->state = NULL; }
 
 void rank_run(rank_call* call) {
   static double partial[kElementsMax];
   const size_t bytes = call->count * sizeof(double);
   double token = 0;
-  rank_call barrier = {kBarrier, kSum, &token, &token, 1, NULL};
+  rank_call barrier = {.collective = kBarrier, .op = kSum, .send = &token, .receive = &token, .count = 1};
   switch (call->collective) {
     case kBarrier:
       go_up(&barrier, &token);
@@ -167,6 +175,8 @@ void rank_run(rank_call* call) {
       go_up(call, call->receive);
       go_down(call->receive, bytes);
       break;
+    default:
+      break; /* rank_prepare has refused it */
   }
 }
 

@@ -13,6 +13,8 @@ is bench/report_template.md; what stands there in double braces is filled in:
     {{compare BENCH}}       a table, one cell a line, the systems beside each other
     {{means CASE}}          a table of mgo-table's mean times, an algorithm a line, numbers of nodes beside each other
     {{improvements}}        a table of what mgo-table's MGO is beside the others, a case a column
+    {{matrix CASE}}         a table of collectives' ratios to the faster MPI library, a collective a line, sizes beside
+                            each other; CASE is what stands behind the comma: unshaped
     {{rates}}               a table of alu's rates, a type a line, operations beside each other
     {{plot NAME}}           a picture: latency_idle, latency_busy, ratios, mgo_means, mgo_scatter,
                             mgo_improvements
@@ -147,7 +149,7 @@ def compare(rows):
             if row["system"] == "copse":
                 notes[cell_of(row)] = row["note"]
     systems = [system for system in SYSTEMS if any(system in by_system for by_system in values.values())]
-    peers = [peer for peer in (*SYSTEMS, "critical path") if any(peer in by_peer for by_peer in ratios.values())]
+    peers = [peer for peer in (*SYSTEMS, "better MPI", "critical path") if any(peer in by_peer for by_peer in ratios.values())]
     lines = []
     for cell, by_system in values.items():
         any_row = next(iter(by_system.values()))
@@ -161,6 +163,27 @@ def compare(rows):
         lines.append(line + [notes.get(cell, "")])
     return table(["case", "nodes x ranks", "algorithm", "unit", *systems, *[f"copse / {peer}" for peer in peers], "note"],
                  lines)
+
+
+def matrix(rows, case):
+    """Ratios to the better MPI library, by collective and size; after each which library that was."""
+    by_collective = {}
+    sizes = {}
+    for row in rows:
+        if row["bench"] != "collectives" or row.get("peer") != "better MPI" or not row["case"].endswith(", " + case):
+            continue
+        words = row["case"][:-len(", " + case)].split(" ", 1)
+        size_name = words[1] if len(words) > 1 else ""
+        sizes[size_name] = row["bytes"]
+        text = row["metric"]
+        if text == "ratio":
+            text = f"{figure(row['median'])} {row['note'].split(';')[0]}"
+        by_collective.setdefault(words[0], {})[size_name] = text
+    columns = [name for name in sorted(sizes, key=sizes.get) if name]
+    lines = []
+    for collective, by_size in by_collective.items():
+        lines.append([collective] + [by_size.get(name, by_size.get("", "")) for name in columns])
+    return table(["collective", *columns], lines)
 
 
 def rates(rows):
@@ -492,6 +515,8 @@ def generate(rows, template):
             return improvements(rows)
         if words == ["rates"]:
             return rates(rows)
+        if words[:1] == ["matrix"]:
+            return matrix(rows, " ".join(words[1:]))
         if words[:1] == ["means"]:
             return means(rows, " ".join(words[1:]))
         if len(words) == 2 and words[0] == "plot":

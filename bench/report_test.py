@@ -79,6 +79,21 @@ class ReportTest(unittest.TestCase):
             page.split("\n")[2], "| allreduce 48 B, idle | 8 x 1 | flat | us | 100 (90 to 1,234) | 200 (90 to 1,234) | "
             "unfinished | 0.5 (0.4 to 0.6) (at most 1.2: met) | unfinished | 5 runs |")
 
+    def test_ratios_stand_by_collective_and_size(self):
+
+        def better(case, size, **more):
+            return ratio(bench="collectives", case=case, bytes=size, peer="better MPI", note="openmpi; 3 runs", **more)
+
+        page = self.page([
+            better("barrier, unshaped", 0), better("bcast 1 MiB, unshaped", 1 << 20, metric="unfinished"),
+            better("bcast 8 B, unshaped", 8), better("scan 8 B, unshaped", 8, median=1.25),
+            better("scan 8 B, shaped", 8, median=9), ratio(bench="collectives", case="scan 8 B, unshaped"),
+            row(bench="collectives", case="all, unshaped", metric="cells not ahead")
+        ], "{{matrix unshaped}}")
+        self.assertEqual(page.strip().split("\n"), [
+            "| collective | 8 B | 1 MiB |", "| --- | --- | --- |", "| barrier | 0.5 openmpi | 0.5 openmpi |",
+            "| bcast | 0.5 openmpi | unfinished |", "| scan | 1.25 openmpi |  |"])
+
     def test_rates_stand_in_a_matrix(self):
 
         def rate(case, median, **more):

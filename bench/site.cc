@@ -29,7 +29,8 @@ using procs::ProcessCluster;
 // Launchers pass SIGTERM on to their ranks, in some seconds at most.
 constexpr absl::Duration kFarewell = absl::Seconds(3);
 constexpr absl::Duration kCallTimeout = absl::Seconds(5);
-constexpr uint32_t kSocketsPort = 7500;  // of a node's first rank
+constexpr uint32_t kSocketsPort = 7500;   // of a node's first rank
+constexpr char kClientMemory[] = "4GiB";  // eight ranks with messages of 64 MiB
 
 // A new file in `folder` (empty: /tmp).
 absl::Status WriteFile(const std::string& folder, const std::string& text, std::string* path) {
@@ -90,11 +91,13 @@ Site::~Site() {
 
 absl::Status Site::Start() {
   procs::ProcessClusterOptions cluster = {.parent = options_.parent};
+  cluster.copsed_settings["client_memory_limit"] = kClientMemory;
   if (!options_.loopback) {
     const bool delays = options_.latency > absl::ZeroDuration() || !options_.fabric.empty();
     RETURN_IF_ERROR(netns::CheckNamespaces(delays));
     if (options_.fabric.empty()) RETURN_IF_ERROR(WriteTopology());
     cluster.network = netns::NetworkOptions();
+    cluster.network->rate_bits_per_s = options_.rate_bits_per_s;
     if (delays) {
       cluster.network->fabric = options_.fabric.empty() ? topology_file_ : options_.fabric;
     } else {
@@ -116,16 +119,18 @@ absl::Status Site::WriteTopology() {
   const std::string latency = options_.latency > absl::ZeroDuration()
                                   ? absl::StrCat(", latency: ", absl::ToInt64Microseconds(options_.latency / 2), "us")
                                   : "";
+  const std::string bandwidth =
+      options_.rate_bits_per_s > 0 ? absl::StrCat(", bandwidth: ", options_.rate_bits_per_s / 1'000'000, "Mbit") : "";
   return WriteFile(
       options_.parent,
       absl::StrCat("version: 1\nswitches:\n  - {name: core}\nnodes:\n  - {name: \"n[1-", options_.nodes,
-                   "]\", switch: core, host: here, cores: ", sysconf(_SC_NPROCESSORS_ONLN), latency, "}\n"),
+                   "]\", switch: core, host: here, cores: ", sysconf(_SC_NPROCESSORS_ONLN), latency, bandwidth, "}\n"),
       &topology_file_);
 }
 
 absl::Status Site::WriteRules() {
   std::string text = "version: 1\nrules:\n";
-  for (const char* collective : {"barrier", "bcast", "reduce", "allreduce"}) {
+  for (const char* collective : {"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather"}) {
     absl::StrAppend(&text, "  - {collective: ", collective, ", algorithm: ", options_.algorithm, "}\n");
   }
   return WriteFile(options_.parent, text, &rules_file_);
@@ -198,16 +203,20 @@ absl::StatusOr<RankProcesses> Site::StartMpi(const std::string& system, uint32_t
 
 absl::StatusOr<Site::Plan> Site::PlanOf(const std::string& collective, uint64_t bytes) const {
   ASSIGN_OR_RETURN(const v1::ListPlansReply plans, cluster_->admin().ListPlans(kCallTimeout));
+  const std::string regular = collective.back() == 'v' ? collective.substr(0, collective.size() - 1) : collective;
+  const v1::PlanRow* found = nullptr;
   for (const v1::PlanRow& row : plans.plans()) {
-    if (row.collective() != collective || bytes < row.bytes_min() || row.bytes_max() < bytes) continue;
-    Plan plan = {.algorithm = row.algorithm()};
-    ASSIGN_OR_RETURN(const v1::ExplainPlanReply explained, cluster_->admin().ExplainPlan(row.id(), kCallTimeout));
-    // Where nodes share cores the path also goes over them: only what crosses the network is a hop.
-    const nlohmann::json explanation = nlohmann::json::parse(explained.json());
-    for (const nlohmann::json& step : explanation["critical_path"]) plan.hops += step["what"] == "transfer";
-    return plan;
+    if (row.collective() != regular || bytes < row.bytes_min()) continue;
+    if (found == nullptr || row.bytes_min() > found->bytes_min()) found = &row;
   }
-  return absl::NotFoundError(absl::StrCat("no plan for ", collective));
+  if (found == nullptr) return absl::NotFoundError(absl::StrCat("no plan for ", collective));
+  Plan plan = {.algorithm = found->algorithm()};
+  ASSIGN_OR_RETURN(const v1::ExplainPlanReply explained, cluster_->admin().ExplainPlan(found->id(), kCallTimeout));
+  // Where nodes share cores the path also goes over them: only what crosses the network is a hop.
+  const nlohmann::json explanation = nlohmann::json::parse(explained.json());
+  if (!explanation.contains("critical_path")) return plan;
+  for (const nlohmann::json& step : explanation["critical_path"]) plan.hops += step["what"] == "transfer";
+  return plan;
 }
 
 }  // namespace copse::bench

@@ -43,6 +43,8 @@ struct SiteOptions {
   absl::Duration latency;
   // In place of `latency`: a topology file for copse-fabric, with as many nodes.
   std::string fabric;
+  // Of every node's link, in each direction; 0: as fast as it goes. Not on a fabric.
+  int64_t rate_bits_per_s = 0;
   // Of all plans of all teams; empty: the planner's choice.
   std::string algorithm;
 };
@@ -64,7 +66,8 @@ class Site {
     std::string algorithm;
     uint32_t hops = 0;  // between nodes, on its critical path
   };
-  // The plan that serves the call, in the team that exists now.
+  // The plan that serves the call, in the team that exists now; calls longer than all plans are for are run by that of
+  // the longest, irregular ones by those of their regular form.
   absl::StatusOr<Plan> PlanOf(const std::string& collective, uint64_t bytes) const;
 
   uint32_t nodes() const { return options_.nodes; }

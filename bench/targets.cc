@@ -7,6 +7,10 @@ const std::vector<Target>& Targets() {
   static const auto& targets = *new std::vector<Target>{
       {"hop", "packet 128 B one way, polling", 2, 1, "ratio", "ucx", 1.25, "what the engine adds to a packet of UCX's"},
       {"hop", "packet 128 B one way, sleeping", 2, 1, "ratio", "ucx", 1.25, "the same where both sleep"},
+      {"collectives", "all, unshaped", 8, 8, "cells not ahead", "", 10, "one daemon a node for all its ranks"},
+      {"collectives", "all from 256 KiB, shaped 1 Gbit/s", 4, 4, "cells not ahead", "", 50, "the link decides"},
+      {"collectives", "all from 256 KiB, shaped 1 Gbit/s", 4, 4, "worst ratio", "", 1.05,
+       "what the link can carry, of every collective"},
       {"fabric", "one packet at a time", 2, 1, "lateness p99", "", 30, "delays are what was asked for"},
       {"fabric", "packets of 64 B, as many as one sender makes", 2, 1, "ratio", "aim", 1, "100,000 packets/s"},
       {"fabric", "one TCP flow, super-packets", 2, 1, "ratio", "aim", 1, "2 Gbit/s"},

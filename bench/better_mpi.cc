@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/better_mpi.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace copse::bench {
+namespace {
+
+constexpr char kUnfinished[] = "unfinished";
+
+// The ratio to the faster library is the larger one.
+Row BetterOf(const std::vector<Row>& ratios) {
+  Row better = ratios.front();
+  for (const Row& row : ratios) {
+    if (row.metric == "ratio" && (better.metric != "ratio" || row.median > better.median)) better = row;
+  }
+  if (better.metric == "ratio") better.note = absl::StrCat(better.peer, "; ", better.note);
+  better.peer = kBetterMpi;
+  return better;
+}
+
+}  // namespace
+
+bool IsMpi(const std::string& system) { return system == "openmpi" || system == "mpich"; }
+
+std::function<void(const Row&)> WithBetterMpi(uint32_t libraries, std::function<void(const Row&)> report) {
+  const auto ratios = std::make_shared<std::vector<Row>>();  // of one cell; functions are copied
+  return [libraries, ratios, report = std::move(report)](const Row& row) {
+    report(row);
+    if (!IsMpi(row.peer)) return;
+    ratios->push_back(row);
+    if (ratios->size() < libraries) return;
+    report(BetterOf(*ratios));
+    ratios->clear();
+  };
+}
+
+void Count(const Row& row, const std::string& first, Standing* standing) {
+  if (row.system != first) return;
+  if (row.peer.empty() && row.metric == kUnfinished) ++standing->lost;
+  if (row.peer != kBetterMpi) return;
+  ++standing->cells;
+  if (row.metric != "ratio") {
+    ++standing->ahead;
+    return;
+  }
+  standing->ahead += row.median < 1;
+  if (row.median < standing->worst_ratio) return;
+  standing->worst_ratio = row.median;
+  standing->worst = row.what;
+}
+
+std::vector<Row> RowsOf(const Standing& standing, const Row& blank) {
+  if (standing.cells == 0) return {};
+  // An unfinished cell of the first contender's has been taken for one of the libraries'.
+  const uint32_t ahead = standing.ahead - standing.lost;
+  Row behind = blank, worst = blank;
+  behind.metric = "cells not ahead";
+  behind.unit = "%";
+  Summarize({100.0 * (standing.cells - ahead) / standing.cells}, &behind);
+  behind.note = absl::StrCat(standing.cells - ahead, " of ", standing.cells);
+  worst.metric = "worst ratio";
+  worst.unit = "1";
+  Summarize({standing.worst_ratio}, &worst);
+  worst.note = standing.worst;
+  if (standing.lost > 0) worst.metric = kUnfinished;
+  return {behind, worst};
+}
+
+}  // namespace copse::bench

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What several MPI libraries mean for one target: who uses MPI can take the faster one.
+#ifndef COPSE_BENCH_BETTER_MPI_H_
+#define COPSE_BENCH_BETTER_MPI_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/row.h"
+
+namespace copse::bench {
+
+inline constexpr char kBetterMpi[] = "better MPI";
+
+bool IsMpi(const std::string& system);
+
+// Passes rows of a contest on, and after the ratios of a cell to all of `libraries` MPI libraries, one to whichever was
+// faster there, as peer kBetterMpi. It is unfinished if none of them, or the first contender, has finished.
+std::function<void(const Row&)> WithBetterMpi(uint32_t libraries, std::function<void(const Row&)> report);
+
+// How many cells are ahead of the faster MPI library.
+struct Standing {
+  uint32_t cells = 0;
+  uint32_t ahead = 0;  // ratio below 1, or none of the libraries has finished
+  uint32_t lost = 0;   // not finished by the first contender: behind, whatever the others did
+  double worst_ratio = 0;
+  std::string worst;  // its case
+};
+// Takes a row of a contest: only ratios to kBetterMpi and the first contender's own figures matter. Of a cell the
+// figure comes first.
+void Count(const Row& row, const std::string& first, Standing* standing);
+// Metrics "cells not ahead" in percent, and "worst ratio", if there are any cells. `blank` has what they have in
+// common.
+std::vector<Row> RowsOf(const Standing& standing, const Row& blank);
+
+}  // namespace copse::bench
+
+#endif  // COPSE_BENCH_BETTER_MPI_H_
