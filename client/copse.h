@@ -304,8 +304,9 @@ enum copse_coll_args_field {
 enum copse_coll_flag {
   COPSE_COLL_FLAG_COUNTS_KNOWN = 1 << 0, /* gatherv, scatterv: every rank gives all counts, not the root alone. Faster:
                                             nobody has to be told */
-  COPSE_COLL_FLAG_REPRODUCIBLE = 1 << 1  /* reductions: the same bits whatever the tree, the size and the placement;
-                                          COPSE_ERR_NOT_SUPPORTED for sums and products of floating point */
+  COPSE_COLL_FLAG_REPRODUCIBLE = 1 << 1  /* reductions: the same bits whatever the tree, the size and the placement.
+                                          Sums and products of floating point are made in order of ranks, which
+                                          costs more; all else has it anyway */
 };
 
 /* A collective's arguments. Buffers must not overlap unless COPSE_IN_PLACE says so; where nothing is sent or received
@@ -424,8 +425,8 @@ typedef void (*copse_op_function_t)(const void* in, void* inout, uint64_t count,
 /* Makes an operation for this process, for any type (what `in` and `inout` are made of is the function's to know; use
  * COPSE_DT_BYTE for elements of other sizes). Correct, but not offloaded: all contributions travel to every rank that
  * gets a result, which combines them in order of rank when it waits for the call. So a call is as many times longer as
- * there are ranks. `commutes`: non-zero if the order of operands does not matter; a hint. All ranks use an operation
- * that does the same. */
+ * there are ranks. `commutes`: non-zero if the order of operands does not matter; a hint,
+ * which this version does not need. All ranks use an operation that does the same. */
 COPSE_API copse_status_t copse_op_create(copse_op_function_t function, void* argument, int commutes, copse_op_t* op);
 
 /* Requests that were initialised with it stay good. */

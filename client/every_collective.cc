@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "base/hash.h"
@@ -29,6 +30,7 @@ struct Case {
   std::vector<uint64_t> counts;  // irregular: by rank; alltoallv: by sender times size plus receiver
   bool in_place = false;
   bool counts_known = false;
+  bool reproducible = false;  // reductions: fractions, too, whose sums have the bits of a loop over the ranks
   bool is_blocking = false;
 
   bool is_rooted() const {
@@ -42,6 +44,11 @@ struct Case {
   bool is_alltoall() const { return collective == COPSE_COLL_ALLTOALL || collective == COPSE_COLL_ALLTOALLV; }
   bool is_reduce_scatter() const {
     return collective == COPSE_COLL_REDUCE_SCATTER || collective == COPSE_COLL_REDUCE_SCATTERV;
+  }
+
+  bool reduces() const {
+    return collective == COPSE_COLL_REDUCE || collective == COPSE_COLL_ALLREDUCE || is_reduce_scatter() ||
+           collective == COPSE_COLL_SCAN || collective == COPSE_COLL_EXSCAN;
   }
 
   Kind sends(uint32_t rank) const {
@@ -126,10 +133,13 @@ class Call {
   std::string Run(Prng* prng);
 
  private:
-  // Small whole numbers: sums are exact whatever the order, products too.
+  // Small whole numbers: sums are exact whatever the order, products too. But where that need not be.
   T Value(uint32_t from, uint32_t to, uint64_t i) const {
     const uint32_t target = case_.sends(from) == Kind::kBlocks ? to + 1 : 0;
     const uint64_t hash = Mix64(case_.seed ^ Mix64(uint64_t{from} << 32 | target) ^ i * 0x9e3779b97f4a7c15);
+    if (std::is_floating_point_v<T> && case_.reproducible) {
+      return static_cast<T>(0.5 + static_cast<double>(hash >> 11) * 0x1p-53);
+    }
     return static_cast<T>(hash % (case_.op == COPSE_OP_PROD ? 2 : 40));
   }
   std::vector<T> Part(uint32_t from, uint32_t to) const {
@@ -184,7 +194,7 @@ Layout Call<T>::LayoutOf(bool sends, Prng* prng) const {
 
 template <typename T>
 copse_status_t Call<T>::Make(const copse_coll_args_t& a) const {
-  if (!case_.is_blocking || case_.counts_known) {
+  if (!case_.is_blocking || case_.counts_known || case_.reproducible) {
     copse_request_t* request = nullptr;
     if (const auto status = copse_collective_init(team_, &a, &request); status != COPSE_OK) return status;
     copse_status_t status = copse_post(request);
@@ -284,6 +294,10 @@ std::string Call<T>::Run(Prng* prng) {
     args.mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
     args.flags = COPSE_COLL_FLAG_COUNTS_KNOWN;
   }
+  if (case_.reproducible) {
+    args.mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
+    args.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
+  }
   const bool tells_send = case_.collective == COPSE_COLL_ALLTOALLV ||
                           (case_.collective == COPSE_COLL_SCATTERV && (rank_ == case_.root || case_.counts_known));
   const bool tells_receive = case_.collective == COPSE_COLL_ALLTOALLV || case_.collective == COPSE_COLL_ALLGATHERV ||
@@ -351,6 +365,7 @@ Case MakeCase(const EveryCollectiveOptions& options, uint32_t size, Prng* prng) 
     for (uint32_t rank = 0; rank < size; ++rank) c.counts.push_back(RandomCount(count_max, prng));
     c.counts_known = c.is_rooted() && prng->Chance(0.3);
   }
+  c.reproducible = c.reduces() && prng->Chance(0.3);
   return c;
 }
 
@@ -371,7 +386,7 @@ std::string RunEveryCollective(copse_context_t* context, copse_team_t* team, con
            std::to_string(rank) + " of " + std::to_string(size) + ", collective " + std::to_string(c.collective) +
            ", type " + std::to_string(c.type) + ", op " + std::to_string(c.op) + ", root " + std::to_string(c.root) +
            ", count " + std::to_string(c.count) + (c.in_place ? ", in place" : "") +
-           (c.counts_known ? ", counts known" : "") + ": " + wrong;
+           (c.counts_known ? ", counts known" : "") + (c.reproducible ? ", reproducible" : "") + ": " + wrong;
   }
   return "";
 }

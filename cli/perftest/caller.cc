@@ -30,6 +30,7 @@ Caller::Caller(Session* session, const Options* options, const Collective* colle
   args_.type = options->type->id;
   args_.op = options->operation->id;
   if (collective->has_counts_at_root() && options->counts_known) args_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
+  if (collective->reduces() && options->reproducible) args_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
   if (args_.flags != 0) args_.mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
 }
 

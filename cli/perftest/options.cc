@@ -115,6 +115,8 @@ class Parser {
     Add("-o,--op", &operation_, "NAME", absl::StrCat(Names(AllOperations()), "; default sum"));
     Add("-m,--memory", &memory_, "KIND", "host, or copse for memory of copse_alloc; default host");
     app_.add_flag("-i,--in-place", options_.in_place, "the contribution is in the receive buffer")->option_text(" ");
+    app_.add_flag("--reproducible", options_.reproducible, "reductions have the same bits whatever the plan")
+        ->option_text(" ");
     Add("--counts", &counts_kind_, "KIND",
         absl::StrCat("lengths of the blocks of gatherv and so on, around the size: ", Names(AllCountsKinds()),
                      "; default equal"));

@@ -36,6 +36,7 @@ struct Options {
   bool counts_known = false;                    // gatherv, scatterv: all ranks give them, not the root alone
   Memory memory = Memory::kHost;
   bool in_place = false;
+  bool reproducible = false;
   uint32_t root = 0;
   uint32_t root_shift = 0;
 

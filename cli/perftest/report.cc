@@ -198,6 +198,7 @@ std::string CaseOf(const Options& options, const Collective& collective) {
   text += options.back_to_back ? ", back-to-back" : ", barrier before";
   if (collective.has_data() && options.memory == Memory::kCopse) text += ", memory of copse_alloc";
   if (collective.can_be_in_place() && options.in_place) text += ", in place";
+  if (collective.reduces() && options.reproducible) text += ", reproducible";
   if (collective.is_irregular) {
     const auto is_kind = [&](const CountsKindRow& row) { return row.id == options.counts_kind; };
     const std::vector<CountsKindRow>& kinds = AllCountsKinds();

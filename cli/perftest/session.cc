@@ -23,7 +23,7 @@ uint64_t Fingerprint(const Options& options) {
                   ",", static_cast<int>(options.mode), ",", options.back_to_back, ",", options.check);
   absl::StrAppend(&text, ",", options.iterations, ",", options.iterations_large, ",", options.warmup, ",",
                   options.warmup_large, ",", options.large_bytes, ",", static_cast<int>(options.counts_kind), ",",
-                  options.counts_known);
+                  options.counts_known, ",", options.reproducible);
   return Fnv1a64(text);
 }
 

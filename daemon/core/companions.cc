@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/string_view.h"
+#include "planner/schedule/folds.h"
 
 namespace copse::daemon {
 
@@ -25,7 +26,7 @@ void Companions::Tell(const Key& key, Rank rank, uint64_t value, const FailureRe
 }
 
 void Companions::Post(Team* team, Rank rank, const CallPost& post, uint32_t pending_max) {
-  const Key key{team->id(), schedule::FamilyOf(post.arguments.collective)};
+  const Key key{team->id(), schedule::FamilyOfCall(post.arguments)};
   Companion& companion = companions_[key];
   Member& member = companion.members[rank];
   if (member.told < companion.failed) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "planner/schedule/folds.h"
 
 namespace copse::daemon {
 namespace {
@@ -78,6 +79,9 @@ absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
   for (const schedule::Plan& plan : plans_) {
     counters_per_slot_ = std::max(counters_per_slot_, schedule::CountersPerSlot(plan, local_ranks_));
     sequences = std::max(sequences, schedule::SequencesPerCall(plan, local_ranks_));
+    if (plan.collective == schedule::Collective::kAlltoall) {
+      sequences = std::max(sequences, schedule::SequencesPerFold(plan, local_ranks_, shape_->size()));
+    }
     options.cell_bytes = std::max(options.cell_bytes, schedule::CellBytes(plan));
   }
   options.counters_per_slot = counters_per_slot_;
@@ -130,6 +134,9 @@ bool EpochPort::HasAllRemoteLabels() const {
 }
 
 const schedule::Plan* EpochPort::PlanFor(const schedule::CallArguments& arguments) const {
+  if (schedule::FoldsInOrder(arguments)) {
+    return schedule::SelectPlan(plans_, schedule::PlanCollectiveOf(arguments), schedule::kMessageBytesMax);
+  }
   uint64_t bytes = arguments.collective == schedule::Collective::kBarrier ? 0 : arguments.bytes();
   if (schedule::HasBlocks(arguments.collective)) {
     // By one block, as the planner's classes are: the mean one; where not all ranks know that, as if it were long.

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "daemon/core/daemon_core_impl.h"
 #include "daemon/core/post_check.h"
+#include "planner/schedule/folds.h"
 
 namespace copse::daemon {
 
@@ -130,7 +131,7 @@ void DaemonCore::Impl::Post(ClientId id, const CallPost& post) {
     if (options_.instruments != nullptr) options_.instruments->PostRefused();
     return Tell(id, {.value = post.value, .failure = std::move(bad)});
   }
-  const schedule::Family family = schedule::FamilyOf(post.arguments.collective);
+  const schedule::Family family = schedule::FamilyOfCall(post.arguments);
   const bool has_room = family == schedule::Family::kCommon
                             ? team->HasRoom(membership->rank, options_.pending_calls_max)
                             : companions_.HasRoom(*team, family, membership->rank, options_.pending_calls_max);
@@ -170,7 +171,7 @@ void DaemonCore::Impl::NoteCall(Team* team, Rank rank, const schedule::CallArgum
   CallHistory& history = histories_[team->id()];
   const std::optional<CallHistory::Call> other = history.Note(rank, arguments);
   // Within a family the call itself finds out.
-  if (!other || schedule::FamilyOf(other->arguments.collective) == schedule::FamilyOf(arguments.collective)) return;
+  if (!other || schedule::FamilyOfCall(other->arguments) == schedule::FamilyOfCall(arguments)) return;
   const std::string& node = options_.node.name;
   team->BreakMismatch(CallSeq(history.noted()), other->rank, node, other->arguments, rank, node, arguments);
 }

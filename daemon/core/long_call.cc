@@ -15,7 +15,7 @@ namespace copse::daemon {
 using schedule::Collective;
 
 bool LongCall::Needed(const schedule::CallArguments& arguments) {
-  return schedule::HasBlocks(arguments.collective) ||
+  return schedule::HasBlocks(arguments.collective) || schedule::FoldsInOrder(arguments) ||
          (arguments.collective != Collective::kBarrier && arguments.bytes() > schedule::kMessageBytesMax);
 }
 
@@ -27,7 +27,8 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
       self_(self),
       first_(first),
       arguments_(arguments),
-      regular_(schedule::PlanCollective(arguments.collective)) {
+      regular_(schedule::PlanCollective(arguments.collective)),
+      folds_(schedule::FoldsInOrder(arguments)) {
   const size_t local_ranks = shape->RanksOf(self).size();
   ranks.resize(local_ranks);
   posts_.resize(local_ranks);
@@ -67,6 +68,12 @@ void LongCall::SetSizes(const schedule::BlockList& list) {
 }
 
 void LongCall::Cut() {
+  if (folds_) {
+    const uint64_t bytes = regular_ == Collective::kReduceScatter ? sizes_->total() : arguments_.bytes();
+    fold_.emplace(*plan_, *shape_, regular_, bytes);
+    notes_.assign(fold_->notes_bytes(), 0);
+    return;
+  }
   if (regular_ == Collective::kAlltoall && arguments_.collective == regular_) {
     pair_bytes_max_ = schedule::PairBytesMax(*shape_, arguments_.bytes());
   }
@@ -88,6 +95,13 @@ void LongCall::Join(uint32_t local, const CallPost& post) {
 }
 
 Chunk LongCall::ChunkAt(uint64_t index) const {
+  if (fold_) {
+    const schedule::FoldSchedule::Chunk chunk = fold_->At(index);
+    return {.results = chunk.results,
+            .offset = chunk.notes_offset,
+            .first_segment = chunk.first_segment,
+            .segments = chunk.segments};
+  }
   if (index < notes_chunks_) {
     const uint64_t offset = index * schedule::kMessageBytesMax;
     return {.notes = true,
@@ -144,6 +158,15 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
     return sequences;
   }
   const schedule::BlockCall view = View();
+  if (fold_) {
+    for (uint32_t s = 0; s < chunk.segments; ++s) {
+      ASSIGN_OR_RETURN(schedule::NodeSequence sequence,
+                       schedule::ExpandFold({&view, &*fold_}, chunk.first_segment + s, chunk.results,
+                                            chunk.offset + s * fold_->slice_bytes()));
+      sequences.push_back(std::move(sequence));
+    }
+    return sequences;
+  }
   if (view.has_notes && index == 0) {
     // What each node gets from here, and how long the longest of all is.
     const uint32_t n = shape_->node_count();
@@ -167,6 +190,10 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
 }
 
 absl::Status LongCall::OnChunkOver(uint64_t index) {
+  if (fold_) {
+    fold_->OnOver(index);
+    return absl::OkStatus();
+  }
   if (complete_) return absl::OkStatus();
   const std::string name(schedule::CollectiveName(arguments_.collective));
   if (RootTells()) {

@@ -18,6 +18,7 @@
 #include "planner/schedule/blocks.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/expand.h"
+#include "planner/schedule/folds.h"
 #include "planner/schedule/plan.h"
 
 namespace copse::daemon {
@@ -31,8 +32,9 @@ struct PlanIndex {
 
 // One chunk: what one call of the port carries.
 struct Chunk {
-  bool notes = false;  // the root tells all counts
-  // Bytes of the message (bcast, reduce, allreduce), or of the notes.
+  bool notes = false;    // the root tells all counts
+  bool results = false;  // of what was folded into the notes
+  // Bytes of the message (bcast, reduce, allreduce), or of the notes; where in the notes results begin.
   uint64_t offset = 0;
   uint64_t bytes = 0;
   // Of a block collective.
@@ -44,7 +46,8 @@ struct Chunk {
 // chunks have the same numbers. All chunks run by the plan by which the first began.
 //
 // Stages: where the root alone knows the counts, chunks of notes come first; of an alltoallv the first chunk says how
-// long the rest is. Until that is known, chunk_count() is what is known so far, and `complete()` false.
+// long the rest is; what is folded in parts has chunks that wait for earlier ones. Until all may be started,
+// chunk_count() is how many may be, and `complete()` false.
 // Order of calls: Arrive for each rank's each chunk, in order; SequencesOf when all ranks of the node have;
 // OnChunkOver.
 class LongCall {
@@ -59,13 +62,14 @@ class LongCall {
   CallSeq first() const { return first_; }
   const schedule::Plan& plan() const { return *plan_; }
   const schedule::CallArguments& arguments() const { return arguments_; }
-  bool blocks() const { return schedule::HasBlocks(arguments_.collective); }
+  // Whether all ranks here take part in each chunk, from buffers that are bound as a whole.
+  bool blocks() const { return folds_ || schedule::HasBlocks(arguments_.collective); }
 
   // Local rank `local` has posted the call. Counts that it gives are taken from it, if they are not known yet.
   void Join(uint32_t local, const CallPost& post);
 
-  uint64_t chunk_count() const { return notes_chunks_ + data_chunks_; }
-  bool complete() const { return complete_; }
+  uint64_t chunk_count() const { return fold_ ? fold_->chunk_count() : notes_chunks_ + data_chunks_; }
+  bool complete() const { return fold_ ? fold_->complete() : complete_; }
   Chunk ChunkAt(uint64_t index) const;
 
   // The node's sequences for a chunk, one a segment. All ranks here have joined.
@@ -103,10 +107,12 @@ class LongCall {
   const CallSeq first_;
   const schedule::CallArguments arguments_;
   const schedule::Collective regular_;
+  const bool folds_;                            // in order of ranks
   std::vector<schedule::RankBuffers> buffers_;  // by local index
   std::vector<CallPost> posts_;                 // likewise
   std::optional<schedule::BlockSizes> sizes_;
   std::optional<schedule::Cutting> cutting_;
+  std::optional<schedule::FoldSchedule> fold_;
   std::vector<uint8_t> notes_;
   uint64_t pair_bytes_max_ = 0;
   uint64_t notes_chunks_ = 0;

@@ -22,22 +22,6 @@ FailureReport Invalid(const CallArguments& arguments, const Parts&... parts) {
   return {Failure::kInvalidArgument, absl::StrCat(name, ": ", parts...)};
 }
 
-// Whether the bits of the result depend on the order in which operands are combined: sums and products that round.
-bool DependsOnOrder(const CallArguments& a) {
-  if (a.op != emu::AluOp::kSum && a.op != emu::AluOp::kProd) return false;
-  switch (a.type) {
-    case emu::AluType::kHalf:
-    case emu::AluType::kBfloat16:
-    case emu::AluType::kFloat:
-    case emu::AluType::kDouble:
-    case emu::AluType::kComplexFloat:
-    case emu::AluType::kComplexDouble:
-      return true;
-    default:
-      return false;
-  }
-}
-
 FailureReport TooLong(const CallArguments& arguments, uint64_t limit) {
   return {Failure::kNotSupported, absl::StrCat(AbslView(CollectiveName(arguments.collective)),
                                                ": message too long (count=", arguments.count, ", limit=", limit, ")")};
@@ -156,11 +140,6 @@ FailureReport CheckPost(const CallPost& post, Rank rank, uint32_t size) {
     if (!emu::AluSupports(a.op, a.type)) {
       return Invalid(a, "operation is not defined on the type (op=", AbslView(emu::AluOpName(a.op)),
                      ", type=", AbslView(emu::AluTypeName(a.type)), ")");
-    }
-    if ((a.options & schedule::kReproducible) != 0 && DependsOnOrder(a)) {
-      return {Failure::kNotSupported,
-              absl::StrCat(AbslView(CollectiveName(a.collective)), ": not offered reproducibly yet (op=",
-                           AbslView(emu::AluOpName(a.op)), ", type=", AbslView(emu::AluTypeName(a.type)), ")")};
     }
   }
   if (!schedule::IsIrregular(a.collective) && a.count == 0) return {};

@@ -84,17 +84,6 @@ TEST(CheckPostTest, CountsThatWouldOverflow) {
   }
 }
 
-TEST(CheckPostTest, WhatRoundsIsNotOfferedReproducibly) {
-  CallPost post = Good(Collective::kAllreduce);
-  post.arguments.options = schedule::kReproducible;
-  post.arguments.type = emu::AluType::kInt32;
-  EXPECT_EQ(CheckPost(post, Rank(1), 4).failure, Failure::kNone);
-  post.arguments.type = emu::AluType::kFloat;
-  ExpectBad(post, Failure::kNotSupported, "not offered reproducibly");
-  post.arguments.op = emu::AluOp::kMax;
-  EXPECT_EQ(CheckPost(post, Rank(1), 4).failure, Failure::kNone);
-}
-
 // --- Blocks ---
 
 // Of four ranks, rank 1 the root; room for four blocks of 16 bytes.

@@ -264,6 +264,19 @@ TEST_F(PerftestTest, IrregularCollectivesHaveCountsOfAllKinds) {
   }
 }
 
+TEST_F(PerftestTest, ReproducibleReductions) {
+  const std::string reductions = "-c reduce,allreduce,reduce_scatter,scan,exscan,reduce_scatterv --reproducible";
+  for (const std::string options : {"-b 1 -e 4096 -f 4096 -d half", "-b 0 -e 1 -i", "-b 64KiB -e 1MiB -f 16 -S 1",
+                                    "-b 100 -e 100 -o prod -d float64_complex -p --counts random"}) {
+    const Ended ended = RunTeam(absl::StrCat(reductions, " -C -n 3 -w 1 --format json ", options));
+    ASSERT_EQ(ended.exit_codes, kAllDone) << options << ": " << ended.errors;
+    for (const json& row : JsonOf(ended)) {
+      EXPECT_EQ(row["errors"], 0) << row;
+      EXPECT_NE(row["case"].get<std::string>().find(", reproducible"), std::string::npos) << row;
+    }
+  }
+}
+
 TEST_F(PerftestTest, MessagesOfSeveralChunks) {
   const Ended ended = RunTeam("-c all -C -b 64KiB -e 1MiB -n 3 -w 1 --format json");
   ASSERT_EQ(ended.exit_codes, std::vector<int>(kRanks, 0)) << ended.errors;

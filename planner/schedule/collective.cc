@@ -97,6 +97,8 @@ std::string DescribeArguments(const CallArguments& arguments) {
   absl::StrAppend(&text, " ", AbslView(emu::AluTypeName(arguments.type)), " count ", arguments.count);
   if (arguments.counts_hash != 0) absl::StrAppend(&text, " counts #", absl::Hex(arguments.counts_hash));
   if (HasRoot(arguments.collective)) absl::StrAppend(&text, " root ", arguments.root);
+  if (Reduces(arguments.collective) && (arguments.options & kReproducible) != 0)
+    absl::StrAppend(&text, " reproducible");
   return text;
 }
 

@@ -277,6 +277,21 @@ class Lowering {
   uint32_t length_ = 0;
 };
 
+// The longest block of descriptors comes from many children or operands.
+uint32_t FanOut(const Plan& plan) {
+  uint32_t fan_out = 0;
+  for (const auto& list : plan.neighbours) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
+  for (const auto& list : plan.steps) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
+  return fan_out;
+}
+
+// With `descriptors` in the longest block, which are cut.
+uint32_t Sequences(const Plan& plan, uint32_t local_ranks, uint32_t descriptors) {
+  const uint32_t segments = SegmentCount(plan, plan.bytes_max);
+  const uint32_t cuts = descriptors / (kSequenceDescriptorsMax - 1) + 1;
+  return segments * PhaseCount(plan) * cuts + 1 + local_ranks * (segments + 1);
+}
+
 }  // namespace
 
 uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks) {
@@ -284,17 +299,17 @@ uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks) {
 }
 
 uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
-  const uint32_t segments = SegmentCount(plan, plan.bytes_max);
-  // Blocks of more than kSequenceDescriptorsMax only come from many children or operands.
-  uint32_t fan_out = 0;
-  for (const auto& list : plan.neighbours) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
-  for (const auto& list : plan.steps) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
+  const uint32_t fan_out = FanOut(plan);
   uint32_t descriptors = fan_out + (fan_out + local_ranks) / 6 + 4;
   if (HasBlocks(plan.collective)) descriptors = 2 * fan_out + 4 * local_ranks + 8;
   // A scan that folds all contributions takes three descriptors for each, of which a segment holds so many.
   if (FoldsAll(plan)) descriptors += 3 * kSegmentBytesMax / kSegmentUnitBytes;
-  const uint32_t cuts = descriptors / (kSequenceDescriptorsMax - 1) + 1;
-  return segments * PhaseCount(plan) * cuts + 1 + local_ranks * (segments + 1);
+  return Sequences(plan, local_ranks, descriptors);
+}
+
+uint32_t SequencesPerFold(const Plan& plan, uint32_t local_ranks, uint32_t ranks) {
+  // A reduction takes six operands beside what it has; own ranks may each end one.
+  return Sequences(plan, local_ranks, 2 * FanOut(plan) + ranks / 6 + 4 * local_ranks + 8);
 }
 
 void LowerNode(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,

@@ -54,6 +54,8 @@ void KeepRuns(LoweredCall* call, std::vector<emu::CopyRun>* kept);
 uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks);
 // Sequences that one call arms at most at a node with `local_ranks` ranks.
 uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks);
+// The same if it combines the contributions of all `ranks` of the team in order (folds.h).
+uint32_t SequencesPerFold(const Plan& plan, uint32_t local_ranks, uint32_t ranks);
 
 // Counters of a slot: segment * (phases + 2) + phase counts arrivals of that phase (and the end of the phase before, so
 // that phases run in order although packets may overtake one another); phase number `phases` means "this segment's
