@@ -234,6 +234,10 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
                        " and those beside it send ", heard.bytes, " bytes to rank ", shape_->RanksOf(self_)[0].value(),
                        " and those beside it, which count on ", expected.bytes));
     }
+    if (heard.bytes_max > schedule::kCallBytesMax) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": counts beyond all bounds (bytes=", heard.bytes_max,
+                                                     ", limit=", schedule::kCallBytesMax, " between two nodes)"));
+    }
     pair_bytes_max_ = std::max(pair_bytes_max_, heard.bytes_max);
   }
   cutting_.emplace(*plan_, *sizes_, 0, pair_bytes_max_);
