@@ -62,9 +62,9 @@ TEST_F(AttachServerGarbageTest, InSharedMemory) {
     for (int i = 0; i < 16; ++i) {
       auto* const slot = reinterpret_cast<ring::DqSlot*>(memory + geometry.dq_offset) + i;
       slot->entry.command = static_cast<uint8_t>(prng_.Below(2));
-      slot->entry.collective %= 5;
-      slot->entry.type %= 11;
-      slot->entry.op %= 11;
+      slot->entry.collective %= 17;  // one more than there are, and so on
+      slot->entry.type %= 21;
+      slot->entry.op %= 13;
       if (prng_.Chance(0.8)) slot->entry.team = 1;
       if (prng_.Chance(0.8)) slot->entry.root = 0;
       if (prng_.Chance(0.8)) slot->entry.count %= 70000;

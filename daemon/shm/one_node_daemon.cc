@@ -26,6 +26,10 @@ std::string EncodedPlan(schedule::Collective collective) {
   plan.node_count = 1;
   plan.segment_bytes = 4096;
   plan.neighbours = {{}};
+  if (collective == schedule::Collective::kAlltoall) {
+    plan.kind = schedule::PlanKind::kCirculant;
+    plan.neighbours = {{0}, {}};
+  }
   return schedule::EncodePlan(plan);
 }
 
@@ -45,13 +49,16 @@ bool OneNodePlanner::Deliver(DaemonCore* core) {
 void OneNodePlanner::On(const schedule::Register&) {
   schedule::Registered registered;
   registered.accepted = true;
+  registered.forms_companions = true;
   answers_.push_back(registered);
 }
 
 void OneNodePlanner::On(const schedule::JoinTeam& join) {
+  // A companion's is asked for once, for all ranks.
+  const bool is_companion = schedule::IsCompanion(join.identity);
   std::vector<schedule::JoinTeam>& joins = joins_[join.identity];
   joins.push_back(join);
-  if (joins.size() < join.size) return;
+  if (!is_companion && joins.size() < join.size) return;
   schedule::Prepare prepare;
   prepare.layout.id = TeamId(next_team_++);
   prepare.layout.identity = join.identity;
@@ -60,12 +67,15 @@ void OneNodePlanner::On(const schedule::JoinTeam& join) {
   prepare.layout.nodes = {{node_.name, node_.incarnation, node_.worker_address}};
   prepare.epoch = EpochId(1);
   std::string all;
-  for (int i = 0; i < schedule::kCommonCollectiveCount; ++i) {
-    prepare.plans.push_back(EncodedPlan(static_cast<schedule::Collective>(i)));
+  for (const schedule::Collective collective : schedule::CollectivesOf(join.identity.family)) {
+    prepare.plans.push_back(EncodedPlan(collective));
     all += prepare.plans.back();
   }
+  if (is_companion) prepare.layout.parent = join.parent;
   prepare.hash = schedule::PlanHash(all);
-  for (const schedule::JoinTeam& each : joins) prepare.requests.emplace_back(each.request, each.rank);
+  for (const schedule::JoinTeam& each : joins) {
+    if (!is_companion) prepare.requests.emplace_back(each.request, each.rank);
+  }
   joins_.erase(join.identity);
   answers_.push_back(prepare);
 }

@@ -23,8 +23,8 @@
 
 namespace copse::daemon {
 
-// Forms a team as soon as all of its ranks have asked. Answers wait for Deliver, since Send must
-// not call back.
+// Forms a team as soon as all of its ranks have asked, and its companions when they are asked for. Answers wait for
+// Deliver, since Send must not call back.
 class OneNodePlanner final : public PlannerLink {
  public:
   explicit OneNodePlanner(schedule::NodeAnnouncement node) : node_(std::move(node)) {}

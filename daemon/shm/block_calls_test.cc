@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives of blocks and scans, through the rings of three clients of one daemon.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/attach_protocol.h"
+#include "client/ring_layout.h"
+#include "daemon/shm/attach_fixture.h"
+#include "daemon/shm/raw_client.h"
+#include "planner/schedule/collective.h"
+
+namespace copse::daemon {
+namespace {
+
+using schedule::Collective;
+
+constexpr uint32_t kRanks = 3;
+constexpr uint32_t kRoot = 1;
+// In each client's data area.
+constexpr uint64_t kSendAt = 0;
+constexpr uint64_t kReceiveAt = 256 * 1024;
+constexpr uint64_t kSendListAt = 768 * 1024;
+constexpr uint64_t kReceiveListAt = 769 * 1024;
+constexpr uint64_t kUntouched = ~uint64_t{0};
+
+// What rank `from` sends as element `i` of its buffer.
+uint64_t Value(uint32_t from, uint64_t i) { return 1'000'000 * (from + 1) + i; }
+
+class BlockCallsTest : public AttachFixture {
+ protected:
+  void SetUp() override {
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      clients_.push_back(Attached());
+      clients_[r]->AskTeam(1, "blocks", r, kRanks);
+    }
+    for (auto& client : clients_) {
+      const attach::TeamReady ready = client->AwaitTeam();
+      ASSERT_EQ(ready.status, 0) << ready.text;
+      handles_.push_back(ready.handle);
+    }
+  }
+
+  uint64_t* At(uint32_t rank, uint64_t offset) { return reinterpret_cast<uint64_t*>(clients_[rank]->data() + offset); }
+  void Fill(uint64_t sent, uint64_t received) {
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      for (uint64_t i = 0; i < sent; ++i) At(r, kSendAt)[i] = Value(r, i);
+      for (uint64_t i = 0; i < received; ++i) At(r, kReceiveAt)[i] = kUntouched;
+    }
+  }
+  ring::DqSlot Slot(Collective collective, uint64_t count) const {
+    ring::DqSlot slot = AllreduceSlot(0, count, 7);
+    slot.entry.collective = static_cast<uint8_t>(collective);
+    slot.entry.root = schedule::HasRoot(collective) ? kRoot : 0;
+    slot.entry.send = {0, 0, kSendAt};
+    slot.receive = {0, 0, kReceiveAt};
+    return slot;
+  }
+  // By all ranks; statuses, by rank.
+  std::vector<int32_t> Call(std::vector<ring::DqSlot> slots) {
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      slots[r].entry.team = handles_[r];
+      clients_[r]->Post(slots[r]);
+    }
+    std::vector<int32_t> statuses;
+    for (auto& client : clients_) {
+      const auto event = client->AwaitEvent();
+      statuses.push_back(event.has_value() ? event->status : 1);
+      text_ = event.has_value() && event->status != 0 ? client->Text(*event) : text_;
+    }
+    return statuses;
+  }
+  std::vector<int32_t> Call(Collective collective, uint64_t count) {
+    return Call(std::vector<ring::DqSlot>(kRanks, Slot(collective, count)));
+  }
+  void PutList(uint32_t rank, uint64_t at, const std::vector<ring::Block>& list) {
+    memcpy(clients_[rank]->data() + at, list.data(), list.size() * sizeof(ring::Block));
+  }
+  static void NameLists(ring::DqSlot* slot) {
+    const ring::ListPlaces places{{0, 0, kSendListAt}, {0, 0, kReceiveListAt}};
+    memcpy(slot->entry.payload, &places, sizeof(places));
+  }
+
+  std::vector<std::unique_ptr<RawClient>> clients_;
+  std::vector<uint32_t> handles_;
+  std::string text_;
+  const std::vector<int32_t> all_done_ = std::vector<int32_t>(kRanks, 0);
+};
+
+// Of one segment, of several, and of several chunks.
+constexpr uint64_t kCounts[] = {1, 5, 700, 9000};
+
+TEST_F(BlockCallsTest, GatherAndAllgatherBringAllBlocks) {
+  for (const uint64_t count : kCounts) {
+    for (const Collective collective : {Collective::kGather, Collective::kAllgather}) {
+      Fill(count, kRanks * count);
+      ASSERT_EQ(Call(collective, count), all_done_) << text_;
+      for (uint32_t r = 0; r < kRanks; ++r) {
+        const bool gets = collective == Collective::kAllgather || r == kRoot;
+        for (uint64_t i = 0; i < kRanks * count; ++i) {
+          ASSERT_EQ(At(r, kReceiveAt)[i], gets ? Value(static_cast<uint32_t>(i / count), i % count) : kUntouched);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(BlockCallsTest, ScatterAndAlltoallBringEachItsBlock) {
+  for (const uint64_t count : kCounts) {
+    Fill(kRanks * count, count);
+    ASSERT_EQ(Call(Collective::kScatter, count), all_done_) << text_;
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(At(r, kReceiveAt)[i], Value(kRoot, r * count + i));
+    }
+    Fill(kRanks * count, kRanks * count);
+    ASSERT_EQ(Call(Collective::kAlltoall, count), all_done_) << text_;
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      for (uint64_t i = 0; i < kRanks * count; ++i) {
+        ASSERT_EQ(At(r, kReceiveAt)[i], Value(static_cast<uint32_t>(i / count), r * count + i % count));
+      }
+    }
+  }
+}
+
+TEST_F(BlockCallsTest, ReduceScatterAndScansAddUp) {
+  for (const uint64_t count : kCounts) {
+    Fill(kRanks * count, count);
+    ASSERT_EQ(Call(Collective::kReduceScatter, count), all_done_) << text_;
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(At(r, kReceiveAt)[i], 6'000'000 + 3 * (r * count + i));
+    }
+    for (const Collective collective : {Collective::kScan, Collective::kExscan}) {
+      Fill(count, count);
+      ASSERT_EQ(Call(collective, count), all_done_) << text_;
+      uint64_t before = 0;
+      for (uint32_t r = 0; r < kRanks; ++r) {
+        const uint64_t operands = collective == Collective::kScan ? r + 1 : r;
+        if (collective == Collective::kScan) before += 1'000'000 * (r + 1);
+        for (uint64_t i = 0; i < count; ++i) {
+          ASSERT_EQ(At(r, kReceiveAt)[i], operands == 0 ? kUntouched : before + operands * i);
+        }
+        if (collective == Collective::kExscan) before += 1'000'000 * (r + 1);
+      }
+    }
+  }
+}
+
+TEST_F(BlockCallsTest, InPlaceScansOverwriteTheirContributions) {
+  for (const Collective collective : {Collective::kScan, Collective::kExscan}) {
+    for (const uint64_t count : kCounts) {
+      Fill(0, 0);
+      for (uint32_t r = 0; r < kRanks; ++r) {
+        for (uint64_t i = 0; i < count; ++i) At(r, kReceiveAt)[i] = Value(r, i);
+      }
+      ring::DqSlot slot = Slot(collective, count);
+      slot.entry.flags = ring::kInPlace;
+      std::vector<ring::DqSlot> slots(kRanks, slot);
+      if (collective == Collective::kExscan) {
+        // Rank 0 has no result that it could lie in.
+        slots[0].entry.flags = 0;
+        slots[0].entry.send.offset = kReceiveAt;
+      }
+      ASSERT_EQ(Call(slots), all_done_) << text_;
+      for (uint64_t i = 0; i < count; ++i) {
+        const uint64_t both = Value(0, i) + Value(1, i);
+        ASSERT_EQ(At(2, kReceiveAt)[i], collective == Collective::kScan ? both + Value(2, i) : both);
+      }
+    }
+  }
+}
+
+TEST_F(BlockCallsTest, IrregularBlocksGoWhereTheListsSay) {
+  // Rank r's block has 10 r elements; at the root they lie in reverse, with gaps.
+  const auto count = [](uint32_t r) { return uint64_t{10} * r; };
+  const std::vector<ring::Block> list = {{0, 0}, {8 * 100, 8 * count(1)}, {8 * 7, 8 * count(2)}};
+  for (const Collective collective : {Collective::kGatherv, Collective::kScatterv}) {
+    const bool gathers = collective == Collective::kGatherv;
+    Fill(200, 200);
+    std::vector<ring::DqSlot> slots;
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      slots.push_back(Slot(collective, count(r)));
+      NameLists(&slots[r]);
+      PutList(r, gathers ? kReceiveListAt : kSendListAt, list);
+    }
+    ASSERT_EQ(Call(slots), all_done_) << text_;
+    for (uint32_t r = 1; r < kRanks; ++r) {
+      for (uint64_t i = 0; i < count(r); ++i) {
+        const uint64_t at = list[r].offset / 8 + i;
+        if (gathers) {
+          ASSERT_EQ(At(kRoot, kReceiveAt)[at], Value(r, i));
+        } else {
+          ASSERT_EQ(At(r, kReceiveAt)[i], Value(kRoot, at));
+        }
+      }
+    }
+    if (gathers) {
+      EXPECT_EQ(At(kRoot, kReceiveAt)[99], kUntouched);
+      EXPECT_EQ(At(kRoot, kReceiveAt)[110], kUntouched);
+      EXPECT_EQ(At(0, kReceiveAt)[0], kUntouched);
+    }
+  }
+}
+
+TEST_F(BlockCallsTest, CountsThatDifferAreAMismatchThatNamesBoth) {
+  std::vector<ring::DqSlot> slots;
+  for (uint32_t r = 0; r < kRanks; ++r) {
+    slots.push_back(Slot(Collective::kGatherv, 5));
+    NameLists(&slots[r]);
+    PutList(r, kReceiveListAt, {{0, 40}, {40, 40}, {80, 48}});
+  }
+  for (const int32_t status : Call(slots)) EXPECT_NE(status, 0);
+  EXPECT_NE(text_.find("rank 2 gave 40 bytes"), std::string::npos) << text_;
+  EXPECT_NE(text_.find("counts on 48"), std::string::npos) << text_;
+}
+
+TEST_F(BlockCallsTest, BlocksThatLeaveTheDataAreaAreRefused) {
+  std::vector<ring::DqSlot> slots;
+  for (uint32_t r = 0; r < kRanks; ++r) {
+    slots.push_back(Slot(Collective::kAlltoallv, 0));
+    NameLists(&slots[r]);
+    PutList(r, kSendListAt, {{0, 8}, {8, 8}, {16, 8}});
+    PutList(r, kReceiveListAt, {{0, 8}, {8, 8}, {uint64_t{1} << 40, 8}});
+  }
+  for (const int32_t status : Call(slots)) EXPECT_EQ(status, kInvalidArgument);
+  // The team has not noticed.
+  EXPECT_EQ(Call(Collective::kAllreduce, 4), all_done_) << text_;
+}
+
+// The bits of a loop over the ranks, whatever else it may be.
+TEST_F(BlockCallsTest, ReproducibleSumsAreMadeInOrderOfRanks) {
+  const auto value = [](uint32_t r, uint64_t i) { return 1.0 / static_cast<double>(3 + 7 * r + i); };
+  for (const Collective collective :
+       {Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter, Collective::kScan}) {
+    for (const uint64_t count : kCounts) {
+      const bool scatters = collective == Collective::kReduceScatter;
+      for (uint32_t r = 0; r < kRanks; ++r) {
+        auto* send = reinterpret_cast<double*>(At(r, kSendAt));
+        for (uint64_t i = 0; i < (scatters ? kRanks : 1) * count; ++i) send[i] = value(r, i);
+      }
+      ring::DqSlot slot = Slot(collective, count);
+      slot.entry.type = static_cast<uint8_t>(emu::AluType::kDouble);
+      slot.entry.flags = ring::kReproducible;
+      ASSERT_EQ(Call(std::vector<ring::DqSlot>(kRanks, slot)), all_done_) << text_;
+      for (uint32_t r = 0; r < kRanks; ++r) {
+        if (collective == Collective::kReduce && r != kRoot) continue;
+        for (uint64_t i = 0; i < count; ++i) {
+          const uint64_t at = scatters ? r * count + i : i;
+          double sum = value(0, at);
+          for (uint32_t s = 1; s < (collective == Collective::kScan ? r + 1 : kRanks); ++s) sum += value(s, at);
+          double got;
+          memcpy(&got, At(r, kReceiveAt) + i, sizeof(got));
+          ASSERT_EQ(got, sum) << CollectiveName(collective) << " rank " << r << " element " << i;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace copse::daemon
