@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What neighbours send, to a whole daemon core: a team runs on three nodes, and this one has calls in flight. The input
-// is a list of steps: a frame of a neighbour, time that passes, or a call of the own rank. Frames have good headers,
-// since spoilt ones are offload_emu:engine_fuzz_test's.
+// What neighbours send, to a whole daemon core: a team with all its companions runs on three nodes, and this one has
+// calls in flight. The input is a list of steps: a frame of a neighbour, time that passes, or a call of the own rank.
+// Frames have good headers, since spoilt ones are offload_emu:engine_fuzz_test's. What neighbours say of counts is data
+// to the engine, and comes in such frames.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -16,6 +20,8 @@
 #include "daemon/core/peer_messages.h"
 #include "offload_emu/fake_transport.h"
 #include "offload_emu/packet.h"
+#include "planner/schedule/block_list.h"
+#include "planner/schedule/buffers.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
 #include "tools/fuzzing/target.h"
@@ -31,7 +37,9 @@ constexpr uint64_t kSelf = 100;  // incarnation of node 0; the others' follow
 constexpr TeamId kTeam(7);
 constexpr EpochId kEpoch(1);
 constexpr uint32_t kRemoteLabel = 9000;
-constexpr uint32_t kElements = 300;  // several packets
+constexpr uint32_t kElements = 300;      // several packets
+constexpr uint32_t kBlockElements = 10;  // of irregular collectives: a packet
+constexpr uint16_t kInOrder = 16;        // of a call: reproducibly
 constexpr int kStepsMax = 64;
 constexpr int kTurnsMax = 1000;
 
@@ -41,7 +49,7 @@ enum Step : uint8_t { kData, kControl, kTime, kCall, kStepCount };
 struct StepHead {
   uint8_t step;       // modulo kStepCount
   uint8_t neighbour;  // modulo kNodes: who sends
-  uint16_t count;     // records of a data frame, a control message's type, milliseconds, a collective
+  uint16_t count;     // records of a data frame, a control message's type, milliseconds, a collective and kInOrder
   uint16_t bytes;     // that follow; beyond the input's end: what is left
 };
 
@@ -50,55 +58,60 @@ std::string Encoded(StepHead head, std::string_view body) {
   return std::string(reinterpret_cast<const char*>(&head), sizeof(head)) + std::string(body);
 }
 
-schedule::CallArguments Arguments(Collective collective) {
-  return {.collective = collective,
-          .type = emu::AluType::kInt32,
-          .op = emu::AluOp::kSum,
-          .count = collective == Collective::kBarrier ? 0 : kElements,
-          .root = 0};
+schedule::CallArguments Arguments(Collective collective, bool in_order = false) {
+  schedule::CallArguments arguments{.collective = collective,
+                                    .type = in_order ? emu::AluType::kFloat : emu::AluType::kInt32,
+                                    .op = emu::AluOp::kSum,
+                                    .count = collective == Collective::kBarrier ? 0 : kElements,
+                                    .root = 0};
+  if (in_order) arguments.options = schedule::kReproducible;
+  if (!schedule::IsIrregular(collective)) return arguments;
+  arguments.count = 0;
+  if (schedule::KnowsCounts(collective, arguments.options)) {
+    arguments.count = kNodes * kBlockElements;
+    arguments.counts_hash = schedule::HashCounts(std::vector<uint64_t>(kNodes, kBlockElements * sizeof(int32_t)));
+  }
+  return arguments;
 }
 
-// Around node 0.
-schedule::Plan StarPlan(Collective collective) {
-  return {.id = PlanId(1 + static_cast<uint64_t>(collective)),
-          .collective = collective,
-          .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
-          .algorithm = "star",
-          .node_count = kNodes,
-          .segment_bytes = schedule::kSegmentBytesMax,
-          .neighbours = {{1, 2}, {0}, {0}}};
+// Around node 0; alltoall and half of the others along a cycle.
+schedule::Plan PlanOf(Collective collective) {
+  schedule::Plan plan{.id = PlanId(1 + static_cast<uint64_t>(collective)),
+                      .collective = collective,
+                      .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
+                      .algorithm = "star",
+                      .node_count = kNodes,
+                      .segment_bytes = schedule::kSegmentBytesMax,
+                      .neighbours = {{1, 2}, {0}, {0}}};
+  if (collective == Collective::kAlltoall) {
+    plan.kind = schedule::PlanKind::kCirculant;
+    plan.neighbours = {{0, 1, 2}, {1, 2}};
+  } else if (collective == Collective::kAllgather || collective == Collective::kScan) {
+    plan.kind = schedule::PlanKind::kCirculant;
+    plan.neighbours = {{0, 1, 2}, {1}};
+  }
+  return plan;
 }
+
+TeamId TeamOf(schedule::Family family) { return TeamId(kTeam.value() + static_cast<uint64_t>(family)); }
 
 // A core whose team is committed, and one client of it.
 class Target : public daemon::PlannerLink, public daemon::ClientSink {
  public:
   Target() : core_(&clock_, &transport_, this, {.node = {.name = "n0", .incarnation = Incarnation(kSelf)}}) {
     core_.OnPlannerUp();
-    core_.OnPlannerMessage(schedule::Registered{.accepted = true});
+    core_.OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = true});
     const auto attached = core_.Attach({.uid = 1, .pid = 1}, this);
     CHECK(attached.ok());
     client_ = *attached;
     core_.CreateTeam(client_, {.request = 1, .name = "fuzz", .rank = Rank(0), .size = kNodes});
-    schedule::Prepare prepare{.epoch = kEpoch, .requests = {{join_, Rank(0)}}};
-    prepare.layout = {.id = kTeam, .identity = {.uid = 1, .name = "fuzz"}, .shape = {.node_count = kNodes}};
-    for (uint32_t n = 0; n < kNodes; ++n) {
-      prepare.layout.shape.node_of_rank.push_back(NodeIndex(n));
-      prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(kSelf + n), "fake"});
-    }
-    for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
-      prepare.plans.push_back(schedule::EncodePlan(StarPlan(static_cast<Collective>(c))));
-    }
-    core_.OnPlannerMessage(prepare);
-    CHECK(prepared_.accepted);
-    schedule::Commit commit{.team = kTeam, .epoch = kEpoch};
-    for (uint32_t n = 1; n < kNodes; ++n) commit.outgoing.push_back({NodeIndex(n), kRemoteLabel + n});
-    core_.OnPlannerMessage(commit);
+    for (int f = 0; f < schedule::kFamilyCount; ++f) Form(static_cast<schedule::Family>(f));
     CHECK(handle_ != 0);
-    Post(Collective::kAllreduce);
+    Post(Collective::kAllreduce, false);
   }
 
-  uint32_t LabelFor(uint32_t neighbour) const {
-    for (const schedule::EdgeLabel& edge : prepared_.incoming) {
+  uint32_t LabelFor(uint32_t neighbour, schedule::Family family) const {
+    for (const schedule::EdgeLabel& edge : prepared_.at(TeamOf(family)).incoming) {
       if (edge.neighbour == NodeIndex(neighbour)) return edge.label;
     }
     return 0;
@@ -126,7 +139,7 @@ class Target : public daemon::PlannerLink, public daemon::ClientSink {
   // --- daemon::PlannerLink ---
   void Send(const schedule::FromDaemon& message) override {
     if (const auto* join = std::get_if<schedule::JoinTeam>(&message)) join_ = join->request;
-    if (const auto* reply = std::get_if<schedule::PrepareReply>(&message)) prepared_ = *reply;
+    if (const auto* reply = std::get_if<schedule::PrepareReply>(&message)) prepared_[reply->team] = *reply;
   }
 
   // --- daemon::ClientSink ---
@@ -163,20 +176,57 @@ class Target : public daemon::PlannerLink, public daemon::ClientSink {
         clock_.Advance(absl::Milliseconds(head.count));
         return;
       case kCall:
-        Post(static_cast<Collective>(head.count % schedule::kCommonCollectiveCount));
+        Post(static_cast<Collective>(head.count % schedule::kCollectiveCount), (head.count & kInOrder) != 0);
         return;
     }
   }
 
-  void Post(Collective collective) {
+  void Form(schedule::Family family) {
+    schedule::Prepare prepare{.epoch = kEpoch};
+    prepare.layout = {.id = TeamOf(family), .identity = {.uid = 1, .name = "fuzz"}, .shape = {.node_count = kNodes}};
+    if (family == schedule::Family::kCommon) {
+      prepare.requests = {{join_, Rank(0)}};
+    } else {
+      prepare.layout.identity.family = family;
+      prepare.layout.parent = kTeam;
+    }
+    for (uint32_t n = 0; n < kNodes; ++n) {
+      prepare.layout.shape.node_of_rank.push_back(NodeIndex(n));
+      prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(kSelf + n), "fake"});
+    }
+    for (const Collective collective : schedule::CollectivesOf(family)) {
+      prepare.plans.push_back(schedule::EncodePlan(PlanOf(collective)));
+    }
+    core_.OnPlannerMessage(prepare);
+    CHECK(prepared_.at(TeamOf(family)).accepted);
+    schedule::Commit commit{.team = TeamOf(family), .epoch = kEpoch};
+    for (uint32_t n = 1; n < kNodes; ++n) {
+      if (LabelFor(n, family) != 0) commit.outgoing.push_back({NodeIndex(n), kRemoteLabel + n});
+    }
+    core_.OnPlannerMessage(commit);
+  }
+
+  void Post(Collective collective, bool in_order) {
     // Calls may wait for each other, so each has memory of its own.
-    memory_.emplace_back(2 * kElements);
+    memory_.emplace_back(2 * kNodes * kElements);
     int32_t* const buffer = memory_.back().data();
-    daemon::CallPost post{.team = handle_, .arguments = Arguments(collective), .value = memory_.size()};
-    if (collective != Collective::kBarrier) {
-      post.send = reinterpret_cast<const uint8_t*>(buffer);
-      post.receive = reinterpret_cast<uint8_t*>(buffer + kElements);
-      post.send_bytes = post.receive_bytes = kElements * sizeof(int32_t);
+    daemon::CallPost post{.team = handle_, .arguments = Arguments(collective, in_order), .value = memory_.size()};
+    const uint64_t block = (schedule::IsIrregular(collective) ? kBlockElements : kElements) * sizeof(int32_t);
+    schedule::BlockList list;
+    for (uint32_t n = 0; n < kNodes; ++n) list.push_back({n * block, block});
+    const auto bytes = [&](schedule::Buffer kind) {
+      return kind == schedule::Buffer::kNone ? 0 : kind == schedule::Buffer::kOne ? block : kNodes * block;
+    };
+    post.send = reinterpret_cast<const uint8_t*>(buffer);
+    post.receive = reinterpret_cast<uint8_t*>(buffer + kNodes * kElements);
+    post.send_bytes = bytes(schedule::SendBuffer(collective, 0, 0));
+    post.receive_bytes = bytes(schedule::ReceiveBuffer(collective, 0, 0));
+    const uint8_t options = post.arguments.options;
+    if (schedule::GivesSendBlocks(collective, options, 0, 0)) {
+      post.send_blocks = std::make_shared<const schedule::BlockList>(list);
+    }
+    if (schedule::GivesReceiveBlocks(collective, options, 0, 0)) {
+      post.receive_blocks = std::make_shared<const schedule::BlockList>(list);
     }
     answers_[post.value] = 0;
     core_.Post(client_, post);
@@ -193,7 +243,7 @@ class Target : public daemon::PlannerLink, public daemon::ClientSink {
   std::vector<std::vector<int32_t>> memory_;
   uint64_t join_ = 0;
   uint32_t handle_ = 0;
-  schedule::PrepareReply prepared_;
+  std::map<TeamId, schedule::PrepareReply> prepared_;
   daemon::ClientId client_ = 0;
   daemon::DaemonCore core_;
 };
@@ -203,25 +253,67 @@ std::string Control(uint8_t neighbour, const PeerMessage& message) {
   return Encoded({kControl, neighbour, encoded.type, 0}, encoded.body);
 }
 
-// A neighbour's contribution to the first call, a packet.
-std::string Contribution(const Target& target, uint8_t neighbour, uint32_t counter) {
+// A neighbour's part in a first call, a packet.
+std::string PacketTo(const Target& target, uint8_t neighbour, const schedule::CallArguments& call, uint32_t counter,
+                     std::string payload) {
   emu::Record record{};
-  record.header = {target.LabelFor(neighbour), 0, schedule::HashArguments(Arguments(Collective::kAllreduce))};
+  // What is combined in order of ranks goes by alltoall's plan.
+  const schedule::Family family =
+      call.options == schedule::kReproducible ? schedule::Family::kAlltoall : schedule::FamilyOf(call.collective);
+  record.header = {target.LabelFor(neighbour, family), 0, schedule::HashArguments(call)};
   record.kind = static_cast<uint8_t>(emu::RecordKind::kPacket);
   record.flags = emu::kRecordTrigger;
-  record.bytes = emu::kMpPayloadBytes;
+  payload.resize(std::min<size_t>(payload.size(), emu::kMpPayloadBytes));
+  record.bytes = static_cast<uint32_t>(payload.size());
   record.counter = counter;
   std::string body(reinterpret_cast<const char*>(&record), sizeof(record));
-  return Encoded({kData, neighbour, 1, 0}, body + std::string(emu::kMpPayloadBytes, '\1'));
+  return Encoded({kData, neighbour, 1, 0}, body + payload);
+}
+
+std::string Contribution(const Target& target, uint8_t neighbour, uint32_t counter) {
+  return PacketTo(target, neighbour, Arguments(Collective::kAllreduce), counter,
+                  std::string(emu::kMpPayloadBytes, '\1'));
+}
+
+std::string CallOf(Collective collective, bool in_order = false) {
+  return Encoded({kCall, 0, static_cast<uint16_t>(static_cast<int>(collective) + (in_order ? kInOrder : 0)), 0}, "");
+}
+
+// A call of every collective with what both neighbours may send first.
+std::vector<std::string> Calls(const Target& target) {
+  std::vector<std::string> calls;
+  for (int i = 0; i < schedule::kCollectiveCount; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    for (const bool in_order : {false, true}) {
+      if (in_order && !schedule::Reduces(collective)) continue;
+      std::string payload;
+      if (collective == Collective::kAlltoallv) {
+        const uint64_t block = kBlockElements * sizeof(int32_t);
+        // As schedule::PairNote: bytes, a hash of the counts, the longest of all.
+        const uint64_t note[] = {block, schedule::HashCounts({block}), block};
+        payload.assign(reinterpret_cast<const char*>(note), sizeof(note));
+      }
+      payload.resize(payload.size() + kBlockElements * sizeof(int32_t), '\1');
+      const schedule::CallArguments arguments = Arguments(collective, in_order);
+      std::string steps = CallOf(collective, in_order);
+      for (uint8_t neighbour = 1; neighbour < kNodes; ++neighbour) {
+        for (uint32_t counter = 0; counter < 2; ++counter) {
+          steps += PacketTo(target, neighbour, arguments, counter, payload);
+        }
+      }
+      calls.push_back(steps + CallOf(collective, in_order));
+    }
+  }
+  return calls;
 }
 
 }  // namespace
 
 std::vector<std::string> Seeds() {
   const Target target;
-  const std::string call = Encoded({kCall, 0, static_cast<uint16_t>(Collective::kBarrier), 0}, "");
+  const std::string call = CallOf(Collective::kBarrier);
   const std::string second = Encoded({kTime, 0, 1000, 0}, "");
-  return {
+  std::vector<std::string> seeds = {
       Contribution(target, 1, 0) + Contribution(target, 2, 0) + call,
       Contribution(target, 1, 0) + Contribution(target, 1, 1) + second + Contribution(target, 2, 1),
       Control(1, daemon::HeartbeatMessage{}) + second + Control(2, daemon::HeartbeatMessage{}) + second,
@@ -234,7 +326,11 @@ std::vector<std::string> Seeds() {
       Control(1, daemon::MeterPing{.query = 5, .number = 3}) + Control(1, daemon::MeterBulk{.query = 5}) +
           Control(1, daemon::MeterAck{.query = 5, .bytes = 9000, .at_ns = 77}) +
           Control(1, daemon::MeterEnd{.query = 5}),
+      CallOf(Collective::kGather) + Control(1, daemon::CallsMessage{kTeam, 0, {1, 2}}) +
+          Control(2, daemon::CallsDifferMessage{kTeam, 0, Rank(2), "n2", Arguments(Collective::kScatter)}),
   };
+  for (std::string& steps : Calls(target)) seeds.push_back(std::move(steps));
+  return seeds;
 }
 
 void OneInput(std::string_view bytes) {

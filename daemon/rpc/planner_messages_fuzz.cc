@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a planner sends, as it comes from the stream, to a whole daemon core with a client: plans above all, of teams
+// and of their companions. The input is a list of steps: a message, time that passes, or something that the client
+// does. Whatever the core answers, the planner's side must be able to read.
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/check.h"
+#include "base/fake_clock.h"
+#include "base/ids.h"
+#include "daemon/core/client_interface.h"
+#include "daemon/core/daemon_core.h"
+#include "offload_emu/fake_transport.h"
+#include "planner/schedule/collective.h"
+#include "planner/schedule/control.h"
+#include "planner/schedule/plan.h"
+#include "proto/copse/v1/control.pb.h"
+#include "rpc/control_conversion.h"
+#include "tools/fuzzing/target.h"
+
+namespace copse::fuzzing {
+namespace {
+
+using schedule::Collective;
+using schedule::Family;
+
+constexpr uint64_t kSelf = 100;  // incarnation of this node
+constexpr TeamId kTeam(7);
+constexpr uint32_t kNodes = 2;
+constexpr uint64_t kElements = 10;
+constexpr int kStepsMax = 32;
+constexpr int kTurnsMax = 1000;
+
+enum Step : uint8_t { kMessage, kTime, kCreate, kCall, kDestroy, kStepCount };
+
+// Ahead of each step's bytes.
+struct StepHead {
+  uint8_t step;    // modulo kStepCount
+  uint8_t number;  // of a collective, of a rank; seconds
+  uint16_t bytes;  // that follow; beyond the input's end: what is left
+};
+
+std::string Encoded(Step step, uint8_t number, std::string_view body = "") {
+  const StepHead head{step, number, static_cast<uint16_t>(body.size())};
+  return std::string(reinterpret_cast<const char*>(&head), sizeof(head)) + std::string(body);
+}
+
+std::string Encoded(const schedule::ToDaemon& message) {
+  v1::ToDaemon proto;
+  rpc::ToProto(message, &proto);
+  return Encoded(kMessage, 0, proto.SerializeAsString());
+}
+
+class Target : public daemon::PlannerLink, public daemon::ClientSink {
+ public:
+  Target() : core_(&clock_, &transport_, this, {.node = {.name = "n0", .incarnation = Incarnation(kSelf)}}) {
+    core_.OnPlannerUp();
+    const auto attached = core_.Attach({.uid = 1, .pid = 1}, this);
+    CHECK(attached.ok());
+    client_ = *attached;
+  }
+
+  void Run(std::string_view input) {
+    for (int i = 0; i < kStepsMax && input.size() >= sizeof(StepHead); ++i) {
+      StepHead head;
+      std::memcpy(&head, input.data(), sizeof(head));
+      input.remove_prefix(sizeof(head));
+      const std::string_view body = input.substr(0, head.bytes);
+      input.remove_prefix(body.size());
+      Take(head, body);
+      Turn();
+    }
+    (void)core_.Status(/*latencies=*/true);
+    core_.Detach(client_, /*died=*/true, "the end");
+    Turn();
+    for (const auto& [value, answers] : answers_) CHECK(answers <= 1);
+  }
+
+  // --- daemon::PlannerLink ---
+  void Send(const schedule::FromDaemon& message) override {
+    v1::FromDaemon proto;
+    rpc::ToProto(message, &proto);
+    CHECK(rpc::FromProto(proto).ok());
+  }
+
+  // --- daemon::ClientSink ---
+  void OnEvent(const daemon::ClientEvent& event) override {
+    const auto it = answers_.find(event.value);
+    CHECK(it != answers_.end());
+    ++it->second;
+  }
+  void OnTeamReady(uint64_t, uint32_t handle, const schedule::TeamLayout&) override { handle_ = handle; }
+  void OnTeamFailed(uint64_t, const schedule::FailureReport&) override {}
+  void OnTeamDestroyed(uint64_t, const schedule::FailureReport&) override {}
+  void OnClosing(const std::string&) override {}
+
+ private:
+  void Take(const StepHead& head, std::string_view body) {
+    switch (head.step % kStepCount) {
+      case kMessage: {
+        v1::ToDaemon proto;
+        if (!proto.ParseFromArray(body.data(), static_cast<int>(body.size()))) return;
+        const auto message = rpc::FromProto(proto);
+        if (message.ok()) core_.OnPlannerMessage(*message);
+        return;
+      }
+      case kTime:
+        clock_.Advance(absl::Seconds(head.number));
+        return;
+      case kCreate:
+        core_.CreateTeam(client_, {.request = ++requests_, .name = "fuzz", .rank = Rank(head.number), .size = kNodes});
+        return;
+      case kCall:
+        return Post(static_cast<Collective>(head.number % schedule::kCollectiveCount));
+      case kDestroy:
+        core_.DestroyTeam(client_, ++requests_, handle_);
+        return;
+    }
+  }
+
+  void Post(Collective collective) {
+    // Calls may wait for each other, so each has memory of its own.
+    memory_.emplace_back(2 * kNodes * kElements);
+    int32_t* const buffer = memory_.back().data();
+    constexpr uint64_t kBytes = kNodes * kElements * sizeof(int32_t);
+    daemon::CallPost post{.team = handle_, .value = memory_.size()};
+    post.arguments = {.collective = collective,
+                      .type = emu::AluType::kInt32,
+                      .count = collective == Collective::kBarrier ? 0 : kElements};
+    post.send = reinterpret_cast<const uint8_t*>(buffer);
+    post.receive = reinterpret_cast<uint8_t*>(buffer + kNodes * kElements);
+    post.send_bytes = post.receive_bytes = kBytes;
+    answers_[post.value] = 0;
+    core_.Post(client_, post);
+  }
+
+  void Turn() {
+    for (int i = 0; core_.Progress(); ++i) CHECK(i < kTurnsMax);
+    transport_.sent.clear();
+  }
+
+  FakeClock clock_;
+  emu::FakeTransport transport_;
+  std::map<uint64_t, int> answers_;
+  std::vector<std::vector<int32_t>> memory_;
+  uint64_t requests_ = 0;
+  uint32_t handle_ = 0;
+  daemon::ClientId client_ = 0;
+  daemon::DaemonCore core_;
+};
+
+schedule::Plan PlanOf(Collective collective, uint32_t nodes) {
+  schedule::Plan plan{.id = PlanId(1 + static_cast<uint64_t>(collective)),
+                      .collective = collective,
+                      .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
+                      .algorithm = "pair",
+                      .node_count = nodes,
+                      .segment_bytes = schedule::kSegmentBytesMax};
+  plan.neighbours.resize(nodes);
+  if (nodes == 2) plan.neighbours = {{1}, {0}};
+  if (collective == Collective::kAlltoall) {
+    plan.kind = schedule::PlanKind::kCirculant;
+    plan.neighbours = {{0}, {}};
+    if (nodes == 2) plan.neighbours = {{0, 1}, {1}};
+  }
+  return plan;
+}
+
+// Two ranks on `nodes` nodes.
+schedule::Prepare PrepareOf(Family family, uint32_t nodes) {
+  schedule::Prepare prepare{.epoch = EpochId(1)};
+  prepare.layout = {.id = TeamId(kTeam.value() + static_cast<uint64_t>(family)),
+                    .identity = {.uid = 1, .name = "fuzz", .family = family},
+                    .shape = {.node_of_rank = {NodeIndex(0), NodeIndex(nodes - 1)}, .node_count = nodes}};
+  if (family != Family::kCommon) prepare.layout.parent = kTeam;
+  for (uint32_t n = 0; n < nodes; ++n) {
+    prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(kSelf + n), "fake"});
+  }
+  std::string all;
+  for (const Collective collective : schedule::CollectivesOf(family)) {
+    prepare.plans.push_back(schedule::EncodePlan(PlanOf(collective, nodes)));
+    all += prepare.plans.back();
+  }
+  prepare.hash = schedule::PlanHash(all);
+  if (family == Family::kCommon) {
+    // The client's joins, whichever it has made.
+    prepare.requests = {{1, Rank(0)}};
+    if (nodes == 1) prepare.requests.emplace_back(2, Rank(1));
+  }
+  return prepare;
+}
+
+std::string Formed(Family family, uint32_t nodes) {
+  const schedule::Prepare prepare = PrepareOf(family, nodes);
+  schedule::Commit commit{.team = prepare.layout.id, .epoch = EpochId(1)};
+  if (nodes == 2) commit.outgoing = {{NodeIndex(1), 9000}};
+  return Encoded(prepare) + Encoded(commit);
+}
+
+}  // namespace
+
+std::vector<std::string> Seeds() {
+  std::vector<std::string> seeds;
+  const std::string up = Encoded(schedule::Registered{.accepted = true, .forms_companions = true});
+  for (const uint32_t nodes : {1u, 2u}) {
+    std::string team = up + Encoded(kCreate, 0);
+    if (nodes == 1) team += Encoded(kCreate, 1);
+    team += Formed(Family::kCommon, nodes);
+    for (uint8_t c = 0; c < schedule::kCollectiveCount; ++c) {
+      const Family family = schedule::FamilyOf(static_cast<Collective>(c));
+      std::string steps = team + Encoded(kCall, c);
+      if (family != Family::kCommon) steps += Formed(family, nodes);
+      seeds.push_back(steps + Encoded(kCall, c) + Encoded(kTime, 3) + Encoded(schedule::BreakTeam{kTeam, {}}));
+    }
+    schedule::Prepare next = PrepareOf(Family::kCommon, nodes);
+    next.epoch = EpochId(2);
+    next.requests.clear();
+    const schedule::Abort abort{.team = kTeam, .epoch = EpochId(2), .why = {schedule::Failure::kCanceled, "no"}};
+    seeds.push_back(team + Encoded(next) + Encoded(kCall, 3) + Encoded(kTime, 5) + Encoded(abort));
+    seeds.push_back(team + Encoded(next) +
+                    Encoded(schedule::Commit{.team = kTeam, .epoch = EpochId(2), .first_call = CallSeq(8)}) +
+                    Encoded(kDestroy, 0) + Encoded(schedule::EndTeam{kTeam}));
+  }
+  seeds.push_back(up + Encoded(schedule::StatusQuery{.query = 1, .latencies = true}) +
+                  Encoded(schedule::TraceQuery{.query = 2, .records = 9}) + Encoded(schedule::Drain{true}) +
+                  Encoded(kCreate, 0));
+  schedule::MeasureQuery measure{.query = 3, .peer = {"n1", Incarnation(kSelf + 1), "fake"}, .active = true};
+  measure.pings = 3;
+  measure.ping_ns_max = measure.bulk_ns_max = measure.timeout_ns = 1'000'000'000;
+  measure.bulk_bytes_max = 1 << 20;
+  seeds.push_back(up + Encoded(measure) + Encoded(kTime, 2));
+  schedule::Abort refused{.team = kTeam, .epoch = EpochId(1), .why = {schedule::Failure::kNoResource, "no room"}};
+  refused.requests = {1};
+  seeds.push_back(up + Encoded(kCreate, 0) + Encoded(refused));
+  return seeds;
+}
+
+void OneInput(std::string_view bytes) {
+  Target target;
+  target.Run(bytes);
+}
+
+}  // namespace copse::fuzzing
