@@ -191,6 +191,7 @@ Step RandomStep(uint32_t ranks, uint64_t bytes_max, uint64_t seed) {
   } else if (call.collective != Collective::kBarrier) {
     call.count = each / unit;
   }
+  if (schedule::Reduces(call.collective) && prng.Chance(0.2)) call.options = schedule::kReproducible;
   return step;
 }
 
