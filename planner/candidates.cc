@@ -68,11 +68,29 @@ schedule::Plan PlanOf(const Structure& structure, schedule::Collective collectiv
   return plan;
 }
 
+bool IsPricedByRunning(const schedule::TeamShape& shape, const schedule::CallArguments& arguments) {
+  if (schedule::FamilyOf(arguments.collective) == schedule::Family::kCommon) return true;
+  const uint64_t n = shape.node_count;
+  const uint64_t ranks = shape.size();
+  // What is cut, in segments: at least one for each node, since rings do not put two nodes' blocks into one.
+  uint64_t segments = n + ranks * arguments.bytes() / schedule::kSegmentBytesMax;
+  if (schedule::FamilyOf(arguments.collective) == schedule::Family::kAlltoall) {
+    // Of each pair of nodes, in the mean.
+    segments = n * (1 + (ranks / n) * (ranks / n) * arguments.bytes() / schedule::kSegmentBytesMax);
+  } else if (arguments.collective == schedule::Collective::kScan ||
+             arguments.collective == schedule::Collective::kExscan) {
+    // All ranks' contributions are combined at every node if ranks are placed otherwise.
+    const bool in_order = std::is_sorted(shape.node_of_rank.begin(), shape.node_of_rank.end());
+    segments = 1 + arguments.bytes() / schedule::kSegmentBytesMax;
+    if (!in_order) segments = ranks * (1 + ranks * arguments.bytes() / schedule::kSegmentBytesMax);
+    if (!in_order && ranks > schedule::kSegmentBytesMax / schedule::kSegmentUnitBytes) return false;
+  }
+  return n * segments <= kRunSegmentsMax;
+}
+
 absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                     const TeamCosts& costs, const schedule::CallArguments& arguments) {
-  if (schedule::FamilyOf(plan.collective) != schedule::Family::kCommon) {
-    return BlockPriceNs(plan, shape, costs, arguments);
-  }
+  if (!IsPricedByRunning(shape, arguments)) return BlockPriceNs(plan, shape, costs, arguments);
   PriceOptions options;
   options.critical_path = false;
   ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, shape, costs, arguments, options));

@@ -34,7 +34,13 @@ std::vector<uint32_t> SegmentSizes(uint64_t bytes_max);
 schedule::Plan PlanOf(const Structure& structure, schedule::Collective collective, uint64_t bytes_min,
                       uint64_t bytes_max, uint32_t segment_bytes);
 
-// How long the plan's call takes: what plans are compared by. Common collectives by Price, others by BlockPriceNs.
+// Whether such calls are compared by running their sequences (Price): all of the common collectives, and those of
+// blocks whose segments are not too many, nodes times segments of the whole call. Others go by formulas (BlockPriceNs).
+// The same for all plans of a call, so that like is compared with like.
+inline constexpr uint64_t kRunSegmentsMax = 8192;
+bool IsPricedByRunning(const schedule::TeamShape& shape, const schedule::CallArguments& arguments);
+
+// How long the plan's call takes: what plans are compared by.
 absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                     const TeamCosts& costs, const schedule::CallArguments& arguments);
 

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <queue>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "planner/schedule/block_program.h"
 #include "planner/schedule/expand.h"
 
 namespace copse::planner {
@@ -19,6 +21,11 @@ using schedule::Primitive;
 using schedule::Step;
 
 constexpr uint32_t kNone = 0xffffffff;
+constexpr uint64_t kWholeMessage = ~uint64_t{0};
+// How the engine packs what goes to one node: offload_emu/packet.h.
+constexpr uint64_t kFrameBytes = 16 * 1024;
+constexpr uint64_t kFrameHeaderBytes = 32;
+constexpr uint64_t kRecordBytes = 40;
 int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
 
 // A node's sequence as the simulation reads it.
@@ -27,6 +34,7 @@ struct Op {
   uint16_t phase;
   uint32_t peer;
   uint32_t operands;
+  uint64_t bytes;  // kWholeMessage: the segment's
 };
 // Which Wait of a node a packet counts for.
 struct Awaited {
@@ -41,6 +49,7 @@ struct Program {
   std::vector<Awaited> packets;        // sorted
   std::vector<uint32_t> wait_of_rank;  // by local index; kNone: no Wait is for it
   std::vector<uint32_t> wait_counts;   // how many each Wait awaits
+  uint64_t runs = 0;                   // in all copy lists
 };
 
 Program Compile(const schedule::NodeSequence& sequence, uint32_t local_ranks) {
@@ -65,7 +74,13 @@ Program Compile(const schedule::NodeSequence& sequence, uint32_t local_ranks) {
       default:
         break;
     }
-    program.ops.push_back({p.step, p.phase, p.peer, static_cast<uint32_t>(p.operands.size())});
+    uint64_t bytes = p.bytes == schedule::kWholeSegment ? kWholeMessage : p.bytes;
+    if (p.step == Step::kCopyRuns) {
+      bytes = 0;
+      for (const schedule::CopyRun& run : p.runs) bytes += run.bytes;
+      program.runs += p.runs.size();
+    }
+    program.ops.push_back({p.step, p.phase, p.peer, static_cast<uint32_t>(p.operands.size()), bytes});
   }
   std::sort(program.packets.begin(), program.packets.end());
   return program;
@@ -97,12 +112,14 @@ struct Span {
 class Simulation {
  public:
   Simulation(const schedule::Plan& plan, const schedule::ShapeIndex& shape, const TeamCosts& costs,
-             const schedule::CallArguments& arguments, const PriceOptions& options)
+             const schedule::CallArguments& arguments, const PriceOptions& options,
+             const schedule::BlockProgram* blocks)
       : plan_(plan),
         shape_(shape),
         costs_(costs),
         parameters_(costs.parameters()),
         arguments_(arguments),
+        blocks_(blocks),
         trace_(options.critical_path),
         timeline_(options.timeline),
         post_ns_(options.post_ns),
@@ -112,13 +129,13 @@ class Simulation {
 
  private:
   // What a daemon has to do next. Ranks need none of it: they post first and pick up their result second.
+  enum class ItemKind : uint8_t { kRank, kPacket, kCredit };
   struct Item {
     int64_t ready;
     uint32_t cause;
-    uint32_t peer;  // node, or local index of a rank
-    uint32_t segment;
-    uint16_t phase;
-    bool from_rank;
+    uint32_t peer;   // node, or local index of a rank
+    uint32_t which;  // packet
+    ItemKind kind;
     uint32_t next = kNone;  // in its actor's queue
   };
   struct Actor {
@@ -146,27 +163,45 @@ class Simulation {
     bool data;
   };
   struct NodeState {
-    Program program;
+    std::vector<Program> programs;  // one for all segments, or, of blocks, one for each
     bool started = false;
     std::vector<bool> here;  // local ranks that have arrived
+    uint32_t here_count = 0;
     std::vector<Deferred> deferred;
-    std::vector<uint32_t> pending;  // [segment][wait]: what is still awaited
-    std::vector<uint32_t> op;       // [segment]: next primitive
-    std::vector<uint32_t> wait;     // [segment]: next Wait
+    std::vector<uint32_t> pending;        // what each Wait of each segment still awaits
+    std::vector<uint32_t> pending_begin;  // by segment
+    std::vector<uint32_t> op;             // [segment]: next primitive
+    std::vector<uint32_t> wait;           // [segment]: next Wait
+    // Of blocks, whose segments are in chunks of which a window is under way at once.
+    uint32_t chunks_started = 0;
+    uint32_t chunks_finished = 0;                        // all below
+    std::vector<uint32_t> segments_left;                 // by chunk
+    std::vector<std::pair<uint32_t, uint32_t>> blocked;  // (peer, segment) that wait for the peer's credit
+    std::vector<uint32_t> uncredited;                    // nodes that wait for ours
+
+    const Program& ProgramOf(uint32_t segment) const { return programs[programs.size() == 1 ? 0 : segment]; }
+    uint32_t& Pending(uint32_t segment, uint32_t wait_index) { return pending[pending_begin[segment] + wait_index]; }
+  };
+  // Part of a segment's sequence that goes from one node to another.
+  struct Message {
+    uint32_t to, segment;
+    uint16_t phase;
+    uint64_t bytes;
   };
   struct Packet {
-    uint32_t from, to, segment, sender_span;
-    uint16_t phase;
-    uint32_t links_begin, links_end;  // in links_
-    int64_t tail_ns;                  // the tail follows the head by this at the receiver
+    uint32_t from, to, sender_span;
+    uint64_t bytes;
+    uint32_t messages_begin, messages_end;  // in messages_
+    uint32_t links_begin, links_end;        // in links_
+    int64_t tail_ns;                        // the tail follows the head by this at the receiver
   };
-  enum class EventKind : uint8_t { kDone, kHop, kArrived, kTurn };
+  enum class EventKind : uint8_t { kDone, kHop, kArrived, kTurn, kCredit };
   struct Event {
     int64_t time;
     uint64_t order;  // of creation
     EventKind kind;
-    uint32_t who;    // actor, packet, or rank
-    uint32_t where;  // kHop: index in links_; kTurn (of a rank): span
+    uint32_t who;    // actor, packet, rank, or (kCredit) node
+    uint32_t where;  // kHop: index in links_; kTurn (of a rank): span; kCredit: from whom
     friend bool operator>(const Event& a, const Event& b) {
       return a.time != b.time ? a.time > b.time : a.order > b.order;
     }
@@ -192,16 +227,28 @@ class Simulation {
   void Finish(uint32_t actor, int64_t time);
 
   void StartCall(uint32_t node);
+  void StartChunks(uint32_t node);
+  // Segment `segment` has ended here.
+  void EndSegment(uint32_t node, uint32_t segment);
   void TakeRank(uint32_t node, uint32_t local);
   void TakePacket(uint32_t node, const Item& item);
   void Count(uint32_t node, uint32_t segment, uint32_t wait);
   void Advance(uint32_t node, uint32_t segment);
   void Deliver(uint32_t node, uint32_t local, uint32_t segment, bool data);
-  void Send(uint32_t node, const Op& op, uint32_t segment);
+  // False: the peer has no room yet; it will tell.
+  bool HasCredit(uint32_t node, uint32_t peer, uint32_t segment);
+  // Sends the messages from `begin` on, which all go to the same node, as one packet.
+  void Send(uint32_t node, uint32_t begin);
+  // What the engine's outboxes and its owner do when nothing is ready any more.
+  void Flush(uint32_t node);
   void Hop(int64_t time, uint32_t packet, uint32_t place);
   // Appends the links of the path to links_.
   void FindLinks(uint32_t from, uint32_t to);
-  uint64_t BytesOf(uint32_t segment) const { return segments_[segment].bytes; }
+  absl::Status PrepareBlocks();
+  uint64_t BytesOf(const Op& op, uint32_t segment) const {
+    if (op.bytes != kWholeMessage) return op.bytes;
+    return blocks_ != nullptr ? 0 : segments_[segment].bytes;
+  }
 
   absl::Status CheckFinished() const;
   PathStep StepOf(const Span& span) const;
@@ -213,17 +260,27 @@ class Simulation {
   const TeamCosts& costs_;
   const CostParameters& parameters_;
   const schedule::CallArguments& arguments_;
+  const schedule::BlockProgram* const blocks_;  // null: of the common collectives
   const bool trace_;
   const bool timeline_;
   const std::vector<int64_t>& post_ns_;
   const uint32_t nodes_;
 
-  std::vector<schedule::Segment> segments_;
+  std::vector<schedule::Segment> segments_;  // empty of blocks
+  uint32_t segment_count_ = 0;
+  std::vector<uint32_t> chunk_of_;     // of blocks, by segment
+  bool chunks_may_start_ = false;      // at the node whose turn it is
+  std::vector<uint32_t> chunk_begin_;  // first segment of each chunk, and their number
   std::vector<NodeState> states_;
   std::vector<Actor> actors_;
   std::vector<Item> items_;
   std::vector<Host> hosts_;
   std::vector<Packet> packets_;
+  std::vector<Message> messages_;
+  // Of the node whose turn it is, in a call of blocks: what waits until nothing is ready any more.
+  std::vector<Message> outbox_;
+  std::vector<uint32_t> credits_;  // nodes
+  std::vector<uint32_t> told_;     // ranks
   std::vector<Link> links_;
   std::vector<int64_t> link_free_;  // (node, direction), then (slot of switch, direction)
   std::vector<Span> spans_;
@@ -236,23 +293,53 @@ class Simulation {
   absl::Status failure_;
 };
 
-absl::Status Simulation::Prepare() {
-  segments_ =
-      schedule::SegmentsOf(plan_, arguments_.collective == schedule::Collective::kBarrier ? 0 : arguments_.bytes());
-  const uint32_t segment_count = static_cast<uint32_t>(segments_.size());
-  const schedule::TreeIndex index(plan_);
-  states_.resize(nodes_);
+absl::Status Simulation::PrepareBlocks() {
+  if (blocks_->segment_count() > kBlockSegmentsMax) {
+    return absl::InvalidArgumentError(absl::StrCat("plan ", plan_.id.value(), ": too many segments to price (segments=",
+                                                   blocks_->segment_count(), ", limit=", kBlockSegmentsMax, ")"));
+  }
+  for (uint64_t c = 0; c < blocks_->chunk_count(); ++c) {
+    chunk_begin_.push_back(static_cast<uint32_t>(chunk_of_.size()));
+    chunk_of_.resize(chunk_of_.size() + blocks_->SegmentsOf(c), static_cast<uint32_t>(c));
+  }
+  chunk_begin_.push_back(static_cast<uint32_t>(chunk_of_.size()));
   for (uint32_t v = 0; v < nodes_; ++v) {
-    const schedule::NodeView view = schedule::ViewOf(shape_, plan_, NodeIndex(v), arguments_);
-    ASSIGN_OR_RETURN(const schedule::NodeSequence sequence, schedule::Expand(plan_, index, view, arguments_));
     NodeState& state = states_[v];
-    state.program = Compile(sequence, view.local_ranks);
-    state.here.assign(view.local_ranks, false);
-    for (uint32_t s = 0; s < segment_count; ++s) {
-      state.pending.insert(state.pending.end(), state.program.wait_counts.begin(), state.program.wait_counts.end());
+    const auto local_ranks = static_cast<uint32_t>(shape_.RanksOf(NodeIndex(v)).size());
+    for (uint64_t c = 0; c < blocks_->chunk_count(); ++c) {
+      ASSIGN_OR_RETURN(const std::vector<schedule::NodeSequence> sequences, blocks_->SequencesOf(c, NodeIndex(v)));
+      for (const schedule::NodeSequence& sequence : sequences) state.programs.push_back(Compile(sequence, local_ranks));
+      state.segments_left.push_back(static_cast<uint32_t>(sequences.size()));
     }
-    state.op.assign(segment_count, 0);
-    state.wait.assign(segment_count, 0);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::Prepare() {
+  states_.resize(nodes_);
+  if (blocks_ != nullptr) {
+    RETURN_IF_ERROR(PrepareBlocks());
+  } else {
+    segments_ =
+        schedule::SegmentsOf(plan_, arguments_.collective == schedule::Collective::kBarrier ? 0 : arguments_.bytes());
+    const schedule::TreeIndex index(plan_);
+    for (uint32_t v = 0; v < nodes_; ++v) {
+      const schedule::NodeView view = schedule::ViewOf(shape_, plan_, NodeIndex(v), arguments_);
+      ASSIGN_OR_RETURN(const schedule::NodeSequence sequence, schedule::Expand(plan_, index, view, arguments_));
+      states_[v].programs.push_back(Compile(sequence, view.local_ranks));
+    }
+  }
+  segment_count_ = static_cast<uint32_t>(blocks_ != nullptr ? chunk_of_.size() : segments_.size());
+  for (uint32_t v = 0; v < nodes_; ++v) {
+    NodeState& state = states_[v];
+    state.here.assign(shape_.RanksOf(NodeIndex(v)).size(), false);
+    for (uint32_t s = 0; s < segment_count_; ++s) {
+      const std::vector<uint32_t>& counts = state.ProgramOf(s).wait_counts;
+      state.pending_begin.push_back(static_cast<uint32_t>(state.pending.size()));
+      state.pending.insert(state.pending.end(), counts.begin(), counts.end());
+    }
+    state.op.assign(segment_count_, 0);
+    state.wait.assign(segment_count_, 0);
   }
   actors_.resize(nodes_ + shape_.size());
   for (uint32_t v = 0; v < nodes_; ++v) {
@@ -268,7 +355,7 @@ absl::Status Simulation::Prepare() {
     hosts_[h].limited = hosts_[h].cores_free > 0;
   }
   link_free_.assign(2 * (nodes_ + costs_.switch_slot_count()), 0);
-  results_left_.assign(shape_.size(), segment_count);
+  results_left_.assign(shape_.size(), segment_count_);
   completion_.assign(shape_.size(), -1);
   return absl::OkStatus();
 }
@@ -297,9 +384,12 @@ absl::StatusOr<Prediction> Simulation::Run() {
         const uint32_t transfer = trace_ ? AddSpan(packet.from, Doing::kTransfer, packet.to,
                                                    spans_[packet.sender_span].end, event.time, packet.sender_span)
                                          : kNone;
-        AddItem(packet.to, {event.time, transfer, packet.from, packet.segment, packet.phase, false}, event.time);
+        AddItem(packet.to, {event.time, transfer, packet.from, event.who, ItemKind::kPacket}, event.time);
         break;
       }
+      case EventKind::kCredit:
+        AddItem(event.who, {event.time, kNone, event.where, 0, ItemKind::kCredit}, event.time);
+        break;
       case EventKind::kTurn: {
         Actor& rank = actors_[nodes_ + event.who];
         rank.ready = event.time;
@@ -399,7 +489,7 @@ void Simulation::Finish(uint32_t actor, int64_t time) {
     self.posted = true;
     const uint32_t rank = actor - nodes_;
     const uint32_t node = shape_.NodeOf(Rank(rank)).value();
-    AddItem(node, {time, self.last_span, shape_.LocalIndexOf(Rank(rank)), 0, 0, true}, time);
+    AddItem(node, {time, self.last_span, shape_.LocalIndexOf(Rank(rank)), 0, ItemKind::kRank}, time);
   } else if (self.first_item != kNone) {
     return RunActor(actor, time);  // it keeps its core
   }
@@ -427,10 +517,30 @@ void Simulation::RunRank(uint32_t actor) {
 }
 
 void Simulation::RunDaemon(uint32_t node, const Item& item) {
-  if (item.from_rank) {
-    TakeRank(node, item.peer);
-  } else {
-    TakePacket(node, item);
+  switch (item.kind) {
+    case ItemKind::kRank:
+      TakeRank(node, item.peer);
+      break;
+    case ItemKind::kPacket:
+      TakePacket(node, item);
+      break;
+    case ItemKind::kCredit:
+      Work(node, Doing::kReceive, item.peer, costs_.node(node).receive_overhead_ns);
+      for (const auto& [peer, segment] : std::exchange(states_[node].blocked, {})) {
+        if (peer == item.peer) {
+          Advance(node, segment);
+        } else {
+          states_[node].blocked.emplace_back(peer, segment);
+        }
+      }
+      break;
+  }
+  if (blocks_ == nullptr) return;
+  Flush(node);
+  // Chunks that have ended let others begin, which may end at once.
+  while (std::exchange(chunks_may_start_, false)) {
+    StartChunks(node);
+    Flush(node);
   }
 }
 
@@ -438,75 +548,135 @@ void Simulation::StartCall(uint32_t node) {
   NodeState& state = states_[node];
   state.started = true;
   Work(node, Doing::kArm, 0,
-       parameters_.arm_ns * static_cast<int64_t>(state.program.ops.size()) * static_cast<int64_t>(segments_.size()));
-  for (uint32_t s = 0; s < segments_.size(); ++s) Advance(node, s);
+       parameters_.arm_ns * static_cast<int64_t>(state.programs[0].ops.size()) * static_cast<int64_t>(segment_count_));
+  for (uint32_t s = 0; s < segment_count_; ++s) Advance(node, s);
+}
+
+// As many as may be under way at once. Their ranks are all here.
+void Simulation::StartChunks(uint32_t node) {
+  NodeState& state = states_[node];
+  const auto chunks = static_cast<uint32_t>(state.segments_left.size());
+  while (state.chunks_started < std::min(chunks, state.chunks_finished + kTeamWindow)) {
+    const uint32_t chunk = state.chunks_started++;
+    int64_t arm_ns = 0;
+    for (uint32_t s = chunk_begin_[chunk]; s < chunk_begin_[chunk + 1]; ++s) {
+      const Program& program = state.programs[s];
+      arm_ns += parameters_.arm_ns * static_cast<int64_t>(program.ops.size()) +
+                kCopyRunNs * static_cast<int64_t>(program.runs);
+    }
+    Work(node, Doing::kArm, 0, arm_ns);
+    for (uint32_t s = chunk_begin_[chunk]; s < chunk_begin_[chunk + 1]; ++s) Advance(node, s);
+  }
+}
+
+void Simulation::EndSegment(uint32_t node, uint32_t segment) {
+  NodeState& state = states_[node];
+  --state.segments_left[chunk_of_[segment]];
+  const uint32_t before = state.chunks_finished;
+  while (state.chunks_finished < state.chunks_started && state.segments_left[state.chunks_finished] == 0) {
+    ++state.chunks_finished;
+  }
+  if (state.chunks_finished == before) return;
+  const std::vector<uint32_t> told = std::exchange(state.uncredited, {});
+  credits_.insert(credits_.end(), told.begin(), told.end());
+  chunks_may_start_ = true;
+}
+
+bool Simulation::HasCredit(uint32_t node, uint32_t peer, uint32_t segment) {
+  if (chunk_of_[segment] < states_[peer].chunks_finished + kTeamWindow) return true;
+  states_[node].blocked.emplace_back(peer, segment);
+  std::vector<uint32_t>& waiting = states_[peer].uncredited;
+  if (std::find(waiting.begin(), waiting.end(), node) == waiting.end()) waiting.push_back(node);
+  return false;
 }
 
 void Simulation::TakeRank(uint32_t node, uint32_t local) {
   NodeState& state = states_[node];
   Work(node, Doing::kTakeRank, local, parameters_.arm_ns);
   state.here[local] = true;
-  const uint32_t wait = state.program.wait_of_rank[local];
+  ++state.here_count;
+  if (blocks_ != nullptr) {
+    if (state.here_count < state.here.size()) return;
+    state.started = true;
+    return StartChunks(node);
+  }
+  const uint32_t wait = state.programs[0].wait_of_rank[local];
   if (wait != kNone) {
-    const size_t waits = state.program.wait_counts.size();
-    for (uint32_t s = 0; s < segments_.size(); ++s) --state.pending[s * waits + wait];
+    for (uint32_t s = 0; s < segment_count_; ++s) --state.Pending(s, wait);
   }
   if (!state.started) return StartCall(node);
   for (const Deferred& result : state.deferred) {
     if (result.local == local) Deliver(node, local, result.segment, result.data);
   }
   if (wait == kNone) return;
-  for (uint32_t s = 0; s < segments_.size(); ++s) Advance(node, s);
+  for (uint32_t s = 0; s < segment_count_; ++s) Advance(node, s);
 }
 
 void Simulation::TakePacket(uint32_t node, const Item& item) {
-  const uint64_t bytes = BytesOf(item.segment);
+  const Packet packet = packets_[item.which];
   Work(node, Doing::kReceive, item.peer,
-       costs_.node(node).receive_overhead_ns + PerByteNs(bytes, parameters_.receive_ps_per_byte));
-  NodeState& state = states_[node];
-  const Awaited key{AwaitedKey(item.phase, item.peer), 0};
-  const auto awaited = std::lower_bound(state.program.packets.begin(), state.program.packets.end(), key);
-  if (awaited == state.program.packets.end() || awaited->key != key.key) {
-    failure_ = absl::FailedPreconditionError(absl::StrCat("plan ", plan_.id.value(), ": node ", node,
-                                                          " awaits no such packet (from=", item.peer,
-                                                          ", phase=", item.phase, ")"));
-    return;
+       costs_.node(node).receive_overhead_ns + PerByteNs(packet.bytes, parameters_.receive_ps_per_byte));
+  for (uint32_t m = packet.messages_begin; m < packet.messages_end && failure_.ok(); ++m) {
+    const Message message = messages_[m];
+    const std::vector<Awaited>& awaits = states_[node].ProgramOf(message.segment).packets;
+    const Awaited key{AwaitedKey(message.phase, item.peer), 0};
+    const auto awaited = std::lower_bound(awaits.begin(), awaits.end(), key);
+    if (awaited == awaits.end() || awaited->key != key.key) {
+      failure_ = absl::FailedPreconditionError(absl::StrCat("plan ", plan_.id.value(), ": node ", node,
+                                                            " awaits no such packet (from=", item.peer,
+                                                            ", phase=", message.phase, ")"));
+      return;
+    }
+    Count(node, message.segment, awaited->wait);
   }
-  Count(node, item.segment, awaited->wait);
 }
 
 void Simulation::Count(uint32_t node, uint32_t segment, uint32_t wait) {
   NodeState& state = states_[node];
-  uint32_t& pending = state.pending[segment * state.program.wait_counts.size() + wait];
+  uint32_t& pending = state.Pending(segment, wait);
   if (pending == 0) {
     failure_ = absl::FailedPreconditionError(
         absl::StrCat("plan ", plan_.id.value(), ": node ", node, " gets a packet twice (segment=", segment, ")"));
     return;
   }
   --pending;
-  if (state.started && pending == 0) Advance(node, segment);
+  const bool started = state.started && (blocks_ == nullptr || chunk_of_[segment] < state.chunks_started);
+  if (started && pending == 0) Advance(node, segment);
 }
 
 // Runs a segment's sequence up to the next Wait that is not over.
 void Simulation::Advance(uint32_t node, uint32_t segment) {
   NodeState& state = states_[node];
-  const Program& program = state.program;
-  const uint64_t bytes = BytesOf(segment);
+  const Program& program = state.ProgramOf(segment);
+  if (state.op[segment] == program.ops.size()) return;
   for (uint32_t& at = state.op[segment]; at < program.ops.size(); ++at) {
     const Op& op = program.ops[at];
+    const uint64_t bytes = BytesOf(op, segment);
     switch (op.step) {
       case Step::kWait:
-        if (state.pending[segment * program.wait_counts.size() + state.wait[segment]] > 0) return;
+        if (state.Pending(segment, state.wait[segment]) > 0) return;
         ++state.wait[segment];
         break;
       case Step::kReduce:
         Work(node, Doing::kReduce, 0, PerByteNs(bytes * (std::max(op.operands, 2u) - 1), parameters_.alu_ps_per_byte));
         break;
       case Step::kCopy:
+      case Step::kCopyRuns:
         Work(node, Doing::kCopy, 0, PerByteNs(bytes, parameters_.copy_ps_per_byte));
         break;
       case Step::kSendTo:
-        Send(node, op, segment);
+        if (op.peer >= nodes_ || op.peer == node) {
+          failure_ = absl::FailedPreconditionError(
+              absl::StrCat("plan ", plan_.id.value(), ": node ", node, " sends to nobody (to=", op.peer, ")"));
+          return;
+        }
+        if (blocks_ != nullptr) {
+          if (!HasCredit(node, op.peer, segment)) return;
+          outbox_.push_back({op.peer, segment, op.phase, bytes});
+        } else {
+          messages_.push_back({op.peer, segment, op.phase, bytes});
+          Send(node, static_cast<uint32_t>(messages_.size()) - 1);
+        }
         break;
       case Step::kDeliver:
       case Step::kRelease:
@@ -516,7 +686,6 @@ void Simulation::Advance(uint32_t node, uint32_t segment) {
           state.deferred.push_back({op.peer, segment, op.step == Step::kDeliver});
         }
         break;
-      case Step::kCopyRuns:
       case Step::kStart:
       case Step::kRecvFrom:
       case Step::kRecvLocal:
@@ -524,38 +693,70 @@ void Simulation::Advance(uint32_t node, uint32_t segment) {
         break;
     }
   }
+  if (blocks_ != nullptr) EndSegment(node, segment);
 }
 
 void Simulation::Deliver(uint32_t node, uint32_t local, uint32_t segment, bool data) {
-  if (data) Work(node, Doing::kDeliver, local, PerByteNs(BytesOf(segment), parameters_.copy_ps_per_byte));
+  if (data) Work(node, Doing::kDeliver, local, PerByteNs(segments_[segment].bytes, parameters_.copy_ps_per_byte));
   const uint32_t rank = shape_.RanksOf(NodeIndex(node))[local].value();
   CHECK_GT(results_left_[rank], 0u);
-  if (--results_left_[rank] == 0) Push(now_, EventKind::kTurn, rank, now_span_);
+  if (--results_left_[rank] > 0) return;
+  if (blocks_ != nullptr) {
+    told_.push_back(rank);
+  } else {
+    Push(now_, EventKind::kTurn, rank, now_span_);
+  }
 }
 
-void Simulation::Send(uint32_t node, const Op& op, uint32_t segment) {
-  const uint64_t bytes = BytesOf(segment);
-  Work(node, Doing::kSend, op.peer,
-       costs_.node(node).send_overhead_ns + PerByteNs(bytes, parameters_.send_ps_per_byte));
-  if (op.peer >= nodes_ || op.peer == node) {
-    failure_ = absl::FailedPreconditionError(
-        absl::StrCat("plan ", plan_.id.value(), ": node ", node, " sends to nobody (to=", op.peer, ")"));
-    return;
-  }
-  const topology::Path path = costs_.PathBetween(node, op.peer);
+void Simulation::Send(uint32_t node, uint32_t begin) {
+  const uint32_t to = messages_[begin].to;
+  uint64_t bytes = 0;
+  for (uint32_t m = begin; m < messages_.size(); ++m) bytes += messages_[m].bytes;
+  Work(node, Doing::kSend, to, costs_.node(node).send_overhead_ns + PerByteNs(bytes, parameters_.send_ps_per_byte));
+  const topology::Path path = costs_.PathBetween(node, to);
   const uint32_t packet = static_cast<uint32_t>(packets_.size());
   packets_.push_back({.from = node,
-                      .to = op.peer,
-                      .segment = segment,
+                      .to = to,
                       .sender_span = now_span_,
-                      .phase = op.phase,
+                      .bytes = bytes,
+                      .messages_begin = begin,
+                      .messages_end = static_cast<uint32_t>(messages_.size()),
                       .links_begin = static_cast<uint32_t>(links_.size()),
                       .links_end = 0,
                       .tail_ns = StreamNs(bytes, path.bandwidth_bytes_per_s)});
   if (packets_[packet].tail_ns == 0) return Push(now_ + path.latency_ns, EventKind::kArrived, packet);
-  FindLinks(node, op.peer);
+  FindLinks(node, to);
   packets_[packet].links_end = static_cast<uint32_t>(links_.size());
   Hop(now_, packet, packets_[packet].links_begin);  // at once: nobody else uses this direction of the node's own link
+}
+
+void Simulation::Flush(uint32_t node) {
+  // To each peer what there is, in the order in which they were first sent to.
+  for (size_t first = 0; first < outbox_.size(); ++first) {
+    const uint32_t to = outbox_[first].to;
+    if (to == kNone) continue;
+    auto begin = static_cast<uint32_t>(messages_.size());
+    uint64_t used = kFrameHeaderBytes;
+    for (size_t i = first; i < outbox_.size(); ++i) {
+      if (outbox_[i].to != to) continue;
+      const uint64_t more = kRecordBytes + outbox_[i].bytes;
+      if (used + more > kFrameBytes && messages_.size() > begin) {
+        Send(node, begin);
+        begin = static_cast<uint32_t>(messages_.size());
+        used = kFrameHeaderBytes;
+      }
+      used += more;
+      messages_.push_back(outbox_[i]);
+      outbox_[i].to = kNone;
+    }
+    Send(node, begin);
+  }
+  outbox_.clear();
+  for (const uint32_t peer : std::exchange(credits_, {})) {
+    Work(node, Doing::kSend, peer, costs_.node(node).send_overhead_ns);
+    Push(now_ + costs_.PathBetween(node, peer).latency_ns, EventKind::kCredit, peer, node);
+  }
+  for (const uint32_t rank : std::exchange(told_, {})) Push(now_, EventKind::kTurn, rank, now_span_);
 }
 
 void Simulation::FindLinks(uint32_t from, uint32_t to) {
@@ -585,7 +786,7 @@ void Simulation::Hop(int64_t time, uint32_t packet, uint32_t place) {
   const Link& link = links_[place];
   int64_t& free = link_free_[link.busy];
   const int64_t start = std::max(time, free);
-  free = start + StreamNs(BytesOf(item.segment), link.bandwidth);
+  free = start + StreamNs(item.bytes, link.bandwidth);
   const int64_t head = start + link.latency_ns;
   if (place + 1 < item.links_end) {
     Push(head, EventKind::kHop, packet, place + 1);
@@ -596,8 +797,8 @@ void Simulation::Hop(int64_t time, uint32_t packet, uint32_t place) {
 
 absl::Status Simulation::CheckFinished() const {
   for (uint32_t v = 0; v < nodes_; ++v) {
-    for (uint32_t s = 0; s < segments_.size(); ++s) {
-      if (states_[v].op[s] == states_[v].program.ops.size()) continue;
+    for (uint32_t s = 0; s < segment_count_; ++s) {
+      if (states_[v].op[s] == states_[v].ProgramOf(s).ops.size()) continue;
       return absl::FailedPreconditionError(absl::StrCat(
           "plan ", plan_.id.value(), ": node ", v, " waits for ever (segment=", s, ", wait=", states_[v].wait[s], ")"));
     }
@@ -684,7 +885,8 @@ std::vector<PathStep> Simulation::Timeline() const {
 absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
                                  const schedule::CallArguments& arguments, const PriceOptions& options) {
   RETURN_IF_ERROR(schedule::CheckShape(shape));
-  const size_t rows = plan.kind == schedule::PlanKind::kTree ? plan.neighbours.size() : plan.steps.size();
+  size_t rows = plan.kind == schedule::PlanKind::kTree ? plan.neighbours.size() : plan.steps.size();
+  if (plan.kind == schedule::PlanKind::kCirculant) rows = plan.neighbours.empty() ? 0 : plan.neighbours[0].size();
   if (plan.node_count != shape.node_count || costs.node_count() != shape.node_count || rows != shape.node_count) {
     return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(),
                                                    ": does not fit the team (nodes=", plan.node_count, ", rows=", rows,
@@ -707,7 +909,13 @@ absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::Tea
     }
   }
   const schedule::ShapeIndex index(shape);
-  return Simulation(plan, index, costs, arguments, options).Run();
+  std::unique_ptr<schedule::BlockProgram> blocks;
+  if (schedule::HasBlocks(plan.collective)) {
+    ASSIGN_OR_RETURN(
+        blocks, schedule::BlockProgram::Create(&plan, &index, arguments,
+                                               options.counts != nullptr ? *options.counts : schedule::BlockCounts()));
+  }
+  return Simulation(plan, index, costs, arguments, options, blocks.get()).Run();
 }
 
 }  // namespace copse::planner

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "planner/schedule/block_program.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
 #include "planner/team_costs.h"
@@ -48,7 +49,17 @@ struct PriceOptions {
   // When each rank posts, by rank, at least 0: ranks that left a call one after another enter the next one so, and
   // daemons were at work until 0. Completions are counted from 0, too. Empty: all post at 0, and daemons sleep.
   std::vector<int64_t> post_ns;
+  // Of an irregular call; outlives the question.
+  const schedule::BlockCounts* counts = nullptr;
 };
+
+// Calls of a team's port that are under way at once at a node: the window that teams have unless configured otherwise.
+inline constexpr uint32_t kTeamWindow = 8;
+// What a daemon needs for each run of a list of copies: it makes the list when it arms the call. Ours; see
+// docs/reference/cost-model.md.
+inline constexpr int64_t kCopyRunNs = 15;
+// Block collectives of more segments are not priced.
+inline constexpr uint64_t kBlockSegmentsMax = uint64_t{1} << 22;
 
 // Predicts one call in which all ranks post at time 0, or as the options say.
 //
@@ -66,6 +77,13 @@ struct PriceOptions {
 //          - A packet's head needs the links' latencies L; each link carries one packet at a time, in the order of
 //            their heads, for StreamNs at its bandwidth; the tail follows by StreamNs at the path's least bandwidth:
 //            without contention a packet of m bytes is there L + (m-1)/b after SendTo (MGO, section 3.1).
+//          - Collectives of blocks start when all ranks of the node have posted. Their segments are in chunks,
+//          kTeamWindow
+//            of which are under way at a node at once: the next is armed when the first ends, and nothing is sent to
+//            a node for a chunk that does not fit into its window: it tells, by a message without bytes, when it does.
+//            What a node has for another when nothing is ready any more leaves in one packet, as far as a frame holds
+//            it; ranks are told then, too.
+//            A copy list costs copy_ps_per_byte for its bytes, and kCopyRunNs for each of its runs when it is armed.
 //          - On a host with c cores at most c of its daemons and ranks run at once; they get a core in the order in
 //            which they became ready and keep it until they have nothing to do.
 // Input:   a verified plan; shape.node_count == costs.node_count(). Units: ns and bytes.

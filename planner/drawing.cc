@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "base/string_view.h"
 #include "planner/algorithms/tree.h"
 #include "planner/structure.h"
@@ -110,6 +112,25 @@ void Drawing::AppendExchange(std::string& text) const {
   }
 }
 
+void Drawing::AppendCycle(std::string& text) const {
+  const absl::Span<const uint32_t> distances = schedule::DistancesOf(plan_);
+  absl::StrAppend(&text, "each node sends to those that follow it by ");
+  if (distances.size() > kDrawnRanksMax) {
+    absl::StrAppend(&text, distances.front(), " to ", distances.back());
+  } else {
+    absl::StrAppend(&text, distances.empty() ? "nothing" : absl::StrJoin(distances, ", "));
+  }
+  absl::StrAppend(&text, " in this cycle:\n");
+  for (uint32_t p = 0; p < plan_.node_count; ++p) {
+    if (p == kDrawnLinesMax) {
+      absl::StrAppend(&text, "… and ", plan_.node_count - p, " more nodes\n");
+      return;
+    }
+    const uint32_t v = schedule::CycleOf(plan_)[p];
+    absl::StrAppend(&text, NodeLabel(v), critical_nodes_.count(v) > 0 ? " *\n" : "\n");
+  }
+}
+
 void Drawing::AppendCriticalPath(std::string& text) const {
   const auto& path = prediction_.critical_path;
   if (path.empty()) return;
@@ -139,8 +160,10 @@ std::string Drawing::Text() const {
                   FormatMicroseconds(prediction_.total_ns), "\n");
   if (plan_.kind == schedule::PlanKind::kTree) {
     AppendTree(text);
-  } else {
+  } else if (plan_.kind == schedule::PlanKind::kExchange) {
     AppendExchange(text);
+  } else {
+    AppendCycle(text);
   }
   AppendCriticalPath(text);
   return text;

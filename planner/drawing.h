@@ -30,8 +30,8 @@ class Drawing {
   Drawing(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
           const schedule::CallArguments& arguments, const Prediction& prediction);
 
-  // The plan in words; its tree as seen from the call's root, or its rounds, each node with its ranks and when they are
-  // done, '*' where the critical path passes; and the critical path.
+  // The plan in words; its tree as seen from the call's root, its rounds or its cycle, each node with its ranks and
+  // when they are done, '*' where the critical path passes; and the critical path.
   std::string Text() const;
   // Who was busy with what: a line a rank, with its daemon's work and its own in kTimelineColumns columns. Needs a
   // prediction with a timeline.
@@ -43,6 +43,7 @@ class Drawing {
   std::string NodeLabel(uint32_t node) const;
   void AppendTree(std::string& text) const;
   void AppendExchange(std::string& text) const;
+  void AppendCycle(std::string& text) const;
   void AppendCriticalPath(std::string& text) const;
 
   const schedule::Plan& plan_;

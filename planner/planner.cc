@@ -23,10 +23,6 @@ namespace {
 
 using schedule::Collective;
 
-// Of collectives other than the common ones messages up to this are one class. Whole messages, of which they are
-// blocks, are longer with the team.
-constexpr uint64_t kShortBlockBytes = 1024;
-
 absl::Status CheckOptions(const PlannerOptions& options) {
   uint64_t next = 0;
   for (const SizeClass& c : options.size_classes) {
@@ -237,15 +233,16 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
                                              absl::Span<const schedule::Plan> now) const {
   ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
   Explanation explanation;
-  const bool by_formula = schedule::FamilyOf(plan.collective) != schedule::Family::kCommon;
+  const bool is_common = schedule::FamilyOf(plan.collective) == schedule::Family::kCommon;
+  const bool by_formula = !IsPricedByRunning(shape, arguments);
   if (by_formula) {
     ASSIGN_OR_RETURN(explanation.prediction.total_ns, PredictedNs(plan, shape, costs, arguments));
   } else {
     PriceOptions price_options;
     price_options.timeline = true;
     ASSIGN_OR_RETURN(explanation.prediction, Price(plan, shape, costs, arguments, price_options));
-    // Costs beyond what can be counted have no bound but this.
-    explanation.lower_bound_ns = CallLowerBoundNs(costs, shape, arguments).value_or(0);
+    // Costs beyond what can be counted have no bound but this, nor have blocks.
+    if (is_common) explanation.lower_bound_ns = CallLowerBoundNs(costs, shape, arguments).value_or(0);
   }
   StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/true, RanksInOrder(shape));
   const SizeClass size_class = {plan.bytes_min, plan.bytes_max};
@@ -255,7 +252,7 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
   RETURN_IF_ERROR(
       PriceCandidates(table.structures(), which,
                       {shape, costs, arguments, plan.bytes_max,
-                       by_formula ? std::vector<uint32_t>{plan.segment_bytes} : SegmentSizes(plan.bytes_max)},
+                       is_common ? SegmentSizes(plan.bytes_max) : std::vector<uint32_t>{plan.segment_bytes}},
                       &every)
           .status());
   EdgeSet others;
@@ -289,7 +286,9 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
   if (by_formula) {
     explanation.text =
         absl::StrCat(plan.algorithm, ", ", schedule::DescribeArguments(arguments), ": ",
-                     FormatMicroseconds(explanation.prediction.total_ns), ", by a formula without segments\n");
+                     FormatMicroseconds(explanation.prediction.total_ns),
+                     ", by a formula without segments and contention: too many nodes and segments to run them (limit=",
+                     kRunSegmentsMax, ")\n");
   } else {
     const Drawing drawing(plan, shape, costs, arguments, explanation.prediction);
     explanation.text = drawing.Text();
@@ -297,13 +296,18 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
     absl::StrAppend(&explanation.text, "timeline:\n", drawing.Timeline());
   }
   const int64_t bound = explanation.lower_bound_ns;
-  if (!by_formula) absl::StrAppend(&explanation.text, "lower bound: ", FormatMicroseconds(bound));
+  if (is_common) absl::StrAppend(&explanation.text, "lower bound: ", FormatMicroseconds(bound));
   if (bound > 0) {
     absl::StrAppend(&explanation.text,
                     absl::StrFormat(", of which the call takes %.2f times",
                                     static_cast<double>(explanation.prediction.total_ns) / static_cast<double>(bound)));
   }
-  absl::StrAppend(&explanation.text, "\nwhy: ", explanation.why, "\ncandidates for this call:\n");
+  if (is_common) absl::StrAppend(&explanation.text, "\n");
+  absl::StrAppend(&explanation.text, "why: ", explanation.why, "\ncandidates for this call",
+                  is_common    ? ""
+                  : by_formula ? ", by formulas"
+                               : ", each by running its sequences",
+                  ":\n");
   for (const Alternative& other : explanation.alternatives) {
     absl::StrAppend(&explanation.text, "  ", other.algorithm);
     if (other.segment_bytes > 0) absl::StrAppend(&explanation.text, ", segments of ", other.segment_bytes, " B");
