@@ -2,6 +2,7 @@
 #include "cli/sim/plan_maker.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -27,7 +28,7 @@ constexpr uint32_t kExplainedNodesMax = 2000;
 // The call's bytes, or what is wrong with it.
 absl::StatusOr<uint64_t> CheckedBytes(const schedule::CallArguments& call, const SimTeam& team) {
   const uint64_t bytes = call.collective == Collective::kBarrier ? 0 : call.bytes();
-  if (bytes > schedule::kMessageBytesMax) {
+  if (!schedule::HasBlocks(call.collective) && bytes > schedule::kMessageBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("bytes: too many (bytes=", bytes, ", limit=", schedule::kMessageBytesMax, ")"));
   }
@@ -40,7 +41,8 @@ absl::StatusOr<uint64_t> CheckedBytes(const schedule::CallArguments& call, const
 
 // Whether structure.h has the algorithm.
 bool IsStructure(const std::string& algorithm) {
-  for (const char* name : {"flat", "binomial", "dissemination", "recursive-doubling"}) {
+  for (const char* name :
+       {"flat", "chain", "binomial", "dissemination", "recursive-doubling", "ring", "bruck", "doubling", "pairwise"}) {
     if (algorithm == name) return true;
   }
   return absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");
@@ -53,10 +55,15 @@ std::vector<uint32_t> PlacesOf(const SimTeam& team) {
   return places;
 }
 
+bool Scans(Collective collective) { return collective == Collective::kScan || collective == Collective::kExscan; }
+
 absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, const SimTeam& team, uint32_t root_node,
-                                                 uint64_t bytes) {
+                                                 uint64_t bytes, Collective collective) {
   if (IsStructure(algorithm)) {
-    return planner::BuildStructure(algorithm, planner::OrderByTopology(team.costs, root_node));
+    planner::NodeOrder order = planner::OrderByTopology(team.costs, root_node);
+    // Sums go along the order of ranks.
+    if (Scans(collective)) std::iota(order.begin(), order.end(), 0);
+    return planner::BuildStructure(algorithm, order);
   }
   ASSIGN_OR_RETURN(const planner::BroadcastCosts costs, BroadcastCostsOf(team, bytes));
   if (algorithm == "hierarchical") return planner::BuildByCost(algorithm, costs, root_node);
@@ -108,16 +115,21 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
                                                    request.segment_bytes, ", limit=", schedule::kSegmentBytesMax, ")"));
   }
   const uint32_t root_node = team.shape.node_of_rank[call.root].value();
+  const Collective collective = schedule::PlanCollective(call.collective);
   ASSIGN_OR_RETURN(const planner::Structure structure,
-                   MakeStructure(request.algorithm, team, root_node, std::max<uint64_t>(bytes, 1)));
-  if (!planner::CanCarry(structure, call.collective)) {
+                   MakeStructure(request.algorithm, team, root_node, std::max<uint64_t>(bytes, 1), collective));
+  if (!planner::CanCarry(structure, collective)) {
     return absl::InvalidArgumentError(
         absl::StrCat("algorithm: does not do this collective (algorithm=", request.algorithm,
                      ", collective=", AbslView(schedule::CollectiveName(call.collective)), ")"));
   }
   const uint32_t segment_bytes = request.segment_bytes > 0 ? request.segment_bytes : schedule::kSegmentBytesMax;
+  // Blocks are long together, whatever one of them is.
+  const bool blocks = schedule::HasBlocks(collective);
+  uint64_t bytes_max = bytes;
+  if (blocks) bytes_max = bytes <= planner::kShortBlockBytes ? planner::kShortBlockBytes : schedule::kMessageBytesMax;
   schedule::Plan plan =
-      planner::PlanOf(structure, call.collective, 0, bytes, bytes > segment_bytes ? segment_bytes : 0);
+      planner::PlanOf(structure, collective, 0, bytes_max, blocks || bytes > segment_bytes ? segment_bytes : 0);
   plan.id = PlanId(1);
   return plan;
 }
@@ -127,13 +139,15 @@ absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const
   ASSIGN_OR_RETURN(const uint64_t bytes, CheckedBytes(call, team));
   const topology::Topology& topology = team.costs.topology();
   const planner::Planner planner(&topology, topology.costs());
-  ASSIGN_OR_RETURN(const std::vector<schedule::Plan> plans, planner.MakePlans(team.shape, node_names));
-  const auto plan = std::find_if(plans.begin(), plans.end(), [&](const schedule::Plan& p) {
-    return p.collective == call.collective && p.bytes_min <= bytes && bytes <= p.bytes_max;
-  });
-  CHECK(plan != plans.end());
+  ASSIGN_OR_RETURN(const std::vector<schedule::Plan> plans,
+                   planner.MakePlans(team.shape, node_names, schedule::FamilyOf(call.collective)));
+  schedule::CallArguments regular = call;
+  regular.collective = schedule::PlanCollective(call.collective);
+  const schedule::Plan* const plan =
+      schedule::SelectPlan(plans, regular.collective, std::min(bytes, schedule::kMessageBytesMax));
+  CHECK(plan != nullptr);
   if (team.shape.node_count > kExplainedNodesMax) return ChosenPlan{*plan, "by price"};
-  ASSIGN_OR_RETURN(planner::Explanation explanation, planner.Explain(*plan, team.shape, node_names, call, plans));
+  ASSIGN_OR_RETURN(planner::Explanation explanation, planner.Explain(*plan, team.shape, node_names, regular, plans));
   return ChosenPlan{*plan, std::move(explanation.why)};
 }
 

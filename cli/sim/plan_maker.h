@@ -38,13 +38,14 @@ schedule::CallArguments CallOf(schedule::Collective collective, uint64_t bytes, 
 
 struct PlanRequest {
   std::string algorithm;
-  schedule::CallArguments call;
-  uint32_t segment_bytes = 0;  // 0: the longest that a plan may have
+  schedule::CallArguments call;  // of an irregular collective: with its mean block as count
+  uint32_t segment_bytes = 0;    // 0: the longest that a plan may have
 };
-// A plan for the call, rooted where its root lives. Algorithms by name: "flat", "binomial", "knomial-K", "kary-K",
-// "dissemination" and "recursive-doubling" are over nodes in the topology's order, near ones together; all others are
-// those of planner/algorithms/broadcast_algorithms.h, for the message's size.
-// Errors: INVALID_ARGUMENT for an unknown name, an algorithm that cannot carry the collective, a root or size out of
+// A plan for the call, rooted where its root lives; of an irregular collective, its regular form's. Algorithms by name:
+// "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling", "ring", "bruck" and
+// "pairwise" are over nodes in the topology's order, near ones together, those of scans in the order of ranks; all
+// others are those of planner/algorithms/broadcast_algorithms.h, for the message's size. Errors: INVALID_ARGUMENT for
+// an unknown name, an algorithm that cannot carry the collective, a root or size out of
 //         range; or as the algorithm.
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team);
 

@@ -25,12 +25,7 @@ absl::Status CheckOptions(const Arguments& arguments, const std::string& collect
   for (const char* name : {"plan", "segment", "headers", "write-plan"}) {
     if (!arguments.Has(name)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": daemons have no plans of this collective yet (collective=", collective, ")"));
-  }
-  if (arguments.Text("charge", "mgo") != "mgo") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("charge: the cost model does not have this collective yet (value=", arguments.Text("charge"),
-                     ", collective=", collective, ", known=mgo)"));
+        absl::StrCat(name, ": of what engines run, not of --charge mgo (collective=", collective, ")"));
   }
   return absl::OkStatus();
 }
@@ -74,7 +69,7 @@ absl::Status RunBlockVerb(const Arguments& arguments, planner::BlockCollective c
   out << RenderDetails(
       {{"trees", absl::StrCat(algorithm, ", ", costs.node_count(), " nodes")},
        {"call", absl::StrCat(name, " of ", FormatBytes(static_cast<int64_t>(bytes)), " a rank, root ", root)},
-       {"executed", "the model's events; daemons do not have this collective yet"},
+       {"executed", "the model's events, not engines"},
        {"simulated", absl::StrCat(run.total_ns, " ns = ", FormatNs(total_ns))},
        {"predicted", absl::StrCat(trees.completion_ns, " ns; simulated ",
                                   FormatDifference(total_ns, static_cast<double>(trees.completion_ns)), " beside it")},

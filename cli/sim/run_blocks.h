@@ -10,8 +10,8 @@
 
 namespace copse::simcli {
 
-// `copse-sim run --collective scatter|gather|allgather`: the model's events, not the engines', since daemons do not
-// have these collectives. Errors: as a verb's; INVALID_ARGUMENT also for options that only the engines' calls have.
+// `copse-sim run --charge mgo --collective scatter|gather|allgather`: the model's events, not the engines', whose
+// messages are cut. Errors: as a verb's; INVALID_ARGUMENT also for options that only the engines' calls have.
 absl::Status RunBlockVerb(const Arguments& arguments, planner::BlockCollective collective, std::ostream& out);
 
 }  // namespace copse::simcli

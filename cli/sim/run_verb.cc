@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/units.h"
+#include "cli/sim/cluster/block_data.h"
 #include "cli/sim/cluster/plan_run.h"
 #include "cli/sim/cluster_source.h"
 #include "cli/sim/options.h"
@@ -23,6 +24,7 @@
 #include "cli/sim/run_blocks.h"
 #include "cli/sim/text.h"
 #include "nlohmann/json.hpp"
+#include "offload_emu/alu.h"
 #include "planner/algorithms/block_tree.h"
 #include "planner/cost_model.h"
 
@@ -32,10 +34,21 @@ namespace {
 using Json = nlohmann::ordered_json;
 using schedule::Collective;
 
+// Of which copse-sim makes counts and results of its own.
+constexpr char kOtherCollectives[] =
+    " gather scatter allgather alltoall reduce_scatter scan exscan gatherv scatterv allgatherv alltoallv "
+    "reduce_scatterv";
+// Of all ranks' buffers in one simulated call of a collective of blocks.
+constexpr uint64_t kBuffersMax = uint64_t{12} << 30;
+// Nodes times segments beyond which a call of blocks is not priced.
+constexpr uint64_t kPricedSegmentsMax = uint64_t{1} << 20;
+
 struct Outcome {
   schedule::Plan plan;
   std::string why;  // the planner chose it; empty: it was asked for
   schedule::CallArguments call;
+  uint64_t bytes = 0;
+  std::string counts;  // of an irregular collective
   uint32_t ranks = 0;
   sim::Charging charging = sim::Charging::kCostModel;
   std::optional<int64_t> predicted_ns;
@@ -81,11 +94,47 @@ absl::StatusOr<sim::Charging> ChargingOption(const Arguments& arguments) {
   return absl::InvalidArgumentError(absl::StrCat("charge: unknown (value=", text, ", known=costs mgo)"));
 }
 
+Json ToJson(const sim::DaemonUse& use) {
+  return {{"connections", use.connections},
+          {"staging_bytes", use.staging_bytes},
+          {"reserved_bytes", use.reserved_bytes},
+          {"notes_bytes", use.notes_bytes},
+          {"list_bytes", use.list_bytes}};
+}
+
+std::string ToText(const sim::DaemonUse& use) {
+  const auto bytes = [](uint64_t b) { return FormatBytes(static_cast<int64_t>(b)); };
+  std::string text = absl::StrCat(use.connections, " connections, staging ", bytes(use.staging_bytes), " of ",
+                                  bytes(use.reserved_bytes), " reserved");
+  if (use.notes_bytes > 0) absl::StrAppend(&text, ", counts ", bytes(use.notes_bytes));
+  if (use.list_bytes > 0) absl::StrAppend(&text, ", copy lists ", bytes(use.list_bytes));
+  return text;
+}
+
+// What all ranks' buffers take.
+absl::Status CheckBuffers(Collective collective, uint64_t bytes, uint64_t ranks) {
+  uint64_t blocks = 2 * ranks;
+  switch (schedule::PlanCollective(collective)) {
+    case Collective::kAllgather:
+    case Collective::kReduceScatter:
+      blocks = ranks * (ranks + 1);
+      break;
+    case Collective::kAlltoall:
+      blocks = 2 * ranks * ranks;
+      break;
+    default:
+      break;
+  }
+  if (bytes <= kBuffersMax / blocks) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("bytes: all ranks' buffers are too long to simulate (bytes=", bytes,
+                                                 ", ranks=", ranks, ", limit=", kBuffersMax / blocks, ")"));
+}
+
 Json ToJson(const Outcome& outcome) {
   const sim::PlanRunResult& run = outcome.run;
   Json json = {{"algorithm", outcome.plan.algorithm},
                {"collective", std::string(schedule::CollectiveName(outcome.call.collective))},
-               {"bytes", outcome.call.collective == Collective::kBarrier ? 0 : outcome.call.bytes()},
+               {"bytes", outcome.call.collective == Collective::kBarrier ? 0 : outcome.bytes},
                {"root", outcome.call.root},
                {"nodes", outcome.plan.node_count},
                {"ranks", outcome.ranks},
@@ -95,6 +144,7 @@ Json ToJson(const Outcome& outcome) {
                {"simulated_ns", run.total_ns}};
   json["predicted_ns"] = outcome.predicted_ns.has_value() ? Json(*outcome.predicted_ns) : Json(nullptr);
   if (!outcome.why.empty()) json["why"] = outcome.why;
+  if (!outcome.counts.empty()) json["counts"] = outcome.counts;
   json["packets"] = run.packets;
   json["frames"] = run.frames;
   json["bytes_sent"] = run.bytes;
@@ -104,6 +154,8 @@ Json ToJson(const Outcome& outcome) {
   json["run_s"] = run.run_seconds;
   json["packets_per_s"] = run.run_seconds > 0 ? static_cast<double>(run.packets) / run.run_seconds : 0;
   json["memory_bytes"] = PeakMemoryBytes();
+  json["root_daemon"] = ToJson(run.root);
+  json["most"] = ToJson(run.most);
   json["data"] = "right";
   return json;
 }
@@ -128,6 +180,8 @@ std::string ToText(const Outcome& outcome) {
        {"real time", absl::StrFormat("%.2f s to make the engines, %.2f s to run: %.0f packets/s", run.setup_seconds,
                                      run.run_seconds, per_second)},
        {"memory", FormatBytes(PeakMemoryBytes())},
+       {schedule::HasRoot(outcome.call.collective) ? "at root" : "at node 0", ToText(run.root)},
+       {"at most", ToText(run.most)},
        {"data", "right at every rank"}});
 }
 
@@ -150,14 +204,22 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
   ASSIGN_OR_RETURN(const uint64_t segment, BytesOption(arguments, "segment", 0));
   const Collective in_file = file.has_value() ? file->plan.collective : Collective::kBcast;
   ASSIGN_OR_RETURN(const Collective collective,
-                   CollectiveOption(arguments, std::string(schedule::CollectiveName(in_file)), kBlockCollectives));
+                   CollectiveOption(arguments, std::string(schedule::CollectiveName(in_file)), kOtherCollectives));
   ASSIGN_OR_RETURN(const uint64_t bytes, BytesOption(arguments, "bytes", 1024));
   Outcome outcome;
   outcome.call = CallOf(collective, bytes, static_cast<uint32_t>(root));
+  outcome.bytes = bytes;
   outcome.ranks = team.shape.size();
+  const bool blocks = schedule::HasBlocks(collective);
+  if (blocks) RETURN_IF_ERROR(CheckBuffers(collective, bytes, outcome.ranks));
+  for (const char* name : {"counts", "counts-known"}) {
+    if (!arguments.Has(name) || schedule::IsIrregular(collective)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": of irregular collectives (collective=", AbslView(schedule::CollectiveName(collective)), ")"));
+  }
   ASSIGN_OR_RETURN(outcome.charging, ChargingOption(arguments));
   if (file.has_value()) {
-    if (collective != in_file) {
+    if (schedule::PlanCollective(collective) != in_file) {
       return absl::InvalidArgumentError(
           absl::StrCat("collective: not the plan's (value=", AbslView(schedule::CollectiveName(collective)),
                        ", plan=", AbslView(schedule::CollectiveName(in_file)), ")"));
@@ -176,14 +238,22 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
   }
   Progress progress(&err, "ranks");
   sim::PlanRunOptions options;
+  if (schedule::IsIrregular(collective)) {
+    outcome.counts = arguments.Text("counts", "equal");
+    if (arguments.Has("counts-known")) outcome.call.options |= schedule::kCountsKnown;
+    ASSIGN_OR_RETURN(options.counts, sim::MakeBlockCounts(outcome.counts, collective, outcome.ranks, bytes,
+                                                          emu::AluTypeBytes(outcome.call.type), options.seed));
+    outcome.call = sim::WithCounts(outcome.call, options.counts);
+  }
   options.charging = outcome.charging;
   options.charge_headers = arguments.Has("headers");
   options.progress = [&](uint32_t done, uint32_t ranks) { progress.Tell(done, ranks); };
   ASSIGN_OR_RETURN(outcome.run, sim::RunPlan(outcome.plan, team.shape, team.costs, outcome.call, options));
-  if (outcome.charging == sim::Charging::kCostModel) {
-    ASSIGN_OR_RETURN(
-        const planner::Prediction prediction,
-        planner::Price(outcome.plan, team.shape, team.costs, outcome.call, {.critical_path = false, .post_ns = {}}));
+  if (outcome.charging == sim::Charging::kCostModel &&
+      (!blocks || outcome.run.segments * team.shape.node_count <= kPricedSegmentsMax)) {
+    ASSIGN_OR_RETURN(const planner::Prediction prediction,
+                     planner::Price(outcome.plan, team.shape, team.costs, outcome.call,
+                                    {.critical_path = false, .post_ns = {}, .counts = &options.counts}));
     outcome.predicted_ns = prediction.total_ns;
     outcome.plan.predicted_us = static_cast<double>(prediction.total_ns) / 1000;
   }
@@ -203,8 +273,9 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
 }
 
 absl::Status RunRun(const Arguments& arguments, std::ostream& out, std::ostream& err) {
+  // The paper's accounting of messages that carry a subtree's blocks is the model's own, not the engines'.
   const auto blocks = planner::BlockCollectiveFromName(arguments.Text("collective"));
-  if (blocks.has_value()) return RunBlockVerb(arguments, *blocks, out);
+  if (blocks.has_value() && arguments.Text("charge") == "mgo") return RunBlockVerb(arguments, *blocks, out);
   ASSIGN_OR_RETURN(const Outcome outcome, Execute(arguments, err));
   out << (WantsJson(arguments) ? ToJson(outcome).dump(2) + "\n" : ToText(outcome));
   return absl::OkStatus();
@@ -216,16 +287,19 @@ Verb RunVerb() {
   std::vector<Parameter> options = ClusterParameters();
   const std::vector<Parameter> own = {
       {"collective", "NAME",
-       "barrier, bcast, reduce or allreduce; default bcast, or the plan's. scatter, gather, allgather: by the model "
+       "any of the sixteen; default bcast, or the plan's. scatter, gather, allgather with --charge mgo: by the model "
        "alone"},
       {"bytes", "B", "of the message, or of a rank's block; default 1 KiB"},
       {"algorithm", "NAME",
        "of the plan: flat, binomial, knomial-K, kary-K, dissemination, recursive-doubling, hierarchical, FT, BT, FNF, "
        "FEF_latency, "
-       "FEF_cost, FCEF, LA, MGO, best and others; default: what the planner chooses, and why"},
+       "FEF_cost, FCEF, LA, MGO, best and others, chain, ring, bruck, doubling, pairwise; default: what the planner "
+       "chooses, and why"},
       {"plan", "FILE", "the plan, as `copsectl plan show -w json` prints it"},
       {"root", "R", "rank; default 0"},
       {"ppn", "N", "ranks on each node; default 1"},
+      {"counts", "HOW", "of irregular collectives: equal (default), heavy, random or sparse, --bytes in the mean"},
+      {"counts-known", "", "gatherv, scatterv: all ranks know all counts"},
       {"segment", "B", "with --algorithm: longer messages are cut into segments of this; default 8 KiB, the most"},
       {"charge", "HOW", "costs (default): as the cost model; mgo: as the MGO paper's section 3.1"},
       {"headers", "", "links and ends are charged for packets' headers, too"},

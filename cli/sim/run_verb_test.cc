@@ -173,13 +173,60 @@ TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
   }
 }
 
+TEST(RunVerbTest, AllCollectivesOfBlocksAndTheirCounts) {
+  const std::string file = Written("blocks_cluster.yaml", kCluster);
+  for (const std::string collective : {"gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan", "exscan",
+                                       "gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatterv"}) {
+    for (const char* counts : {"equal", "heavy", "random", "sparse"}) {
+      std::vector<std::string> arguments = {"--topology", file, "--collective", collective, "--ppn", "2",
+                                            "--root",     "3",  "--bytes",      "400"};
+      if (collective.back() == 'v') {
+        arguments.insert(arguments.end(), {"--counts", counts});
+      } else if (counts != std::string("equal")) {
+        continue;
+      }
+      const Json json = JsonOf(arguments);
+      EXPECT_EQ(json["collective"], collective);
+      EXPECT_EQ(json["ranks"], 16);
+      EXPECT_EQ(json["data"], "right");
+      EXPECT_EQ(json["bytes"], 400);
+      EXPECT_GT(json["predicted_ns"], 0);
+      EXPECT_THAT(json["why"].get<std::string>(), HasSubstr("by price, of "));
+      EXPECT_GT(json["root_daemon"]["connections"], 0);
+      EXPECT_GE(json["most"]["staging_bytes"], json["root_daemon"]["staging_bytes"]);
+    }
+  }
+  // Told or known: the counts are 8 B a rank, in one message more for each link.
+  const std::vector<std::string> gatherv = {"--topology", file, "--collective", "gatherv", "--algorithm", "binomial",
+                                            "--bytes",    "8",  "--counts",     "random"};
+  std::vector<std::string> known = gatherv;
+  known.emplace_back("--counts-known");
+  EXPECT_EQ(JsonOf(gatherv)["root_daemon"]["notes_bytes"], 64);
+  EXPECT_EQ(JsonOf(known)["root_daemon"]["notes_bytes"], 0);
+  EXPECT_EQ(JsonOf(gatherv)["root_daemon"]["connections"], 3);
+  EXPECT_GT(JsonOf(gatherv)["simulated_ns"], JsonOf(known)["simulated_ns"]);
+  const Answer text = Call(gatherv);
+  EXPECT_THAT(text.out, HasSubstr("at root:    3 connections, staging "));
+  for (const auto& [more, part] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--collective", "gatherv", "--counts", "odd"}, "counts: unknown (value=odd"},
+           {{"--collective", "gather", "--counts", "heavy"}, "counts: of irregular collectives (collective=gather)"},
+           {{"--collective", "alltoall", "--bytes", "8GiB"}, "bytes: all ranks' buffers are too long to simulate"},
+           {{"--collective", "scan", "--algorithm", "bruck"}, "does not do this collective"}}) {
+    std::vector<std::string> arguments = {"--topology", file};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Answer answer = Call(arguments);
+    EXPECT_EQ(answer.exit_code, 2);
+    EXPECT_THAT(answer.err, HasSubstr(part));
+  }
+}
+
 TEST(RunVerbTest, CollectivesOfBlocksAreRunByTheModel) {
   for (const std::string collective : {"scatter", "gather", "allgather"}) {
-    const std::vector<std::string> arguments = {"run",    "--generate", "mgo:30",  "--collective", collective,
-                                                "--root", "3",          "--bytes", "2KiB"};
+    const std::vector<std::string> arguments = {"run", "--generate", "mgo:30", "--collective", collective, "--root",
+                                                "3",   "--bytes",    "2KiB",   "--charge",     "mgo"};
     const Answer text = CallSim(arguments);
     ASSERT_EQ(text.exit_code, 0) << text.err;
-    EXPECT_THAT(text.out, HasSubstr("daemons do not have this collective yet"));
+    EXPECT_THAT(text.out, HasSubstr("the model's events, not engines"));
     EXPECT_THAT(text.out, HasSubstr("right at every rank"));
     std::vector<std::string> as_json = arguments;
     as_json.insert(as_json.end(), {"--algorithm", "knomial-4", "-w", "json"});
@@ -190,16 +237,15 @@ TEST(RunVerbTest, CollectivesOfBlocksAreRunByTheModel) {
     EXPECT_EQ(json["packets"], collective == "allgather" ? 58 : 29);
   }
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"--plan", "x"}, "plan: daemons have no plans of this collective yet (collective=gather)"},
-      {{"--segment", "8"}, "segment: daemons have no plans"},
-      {{"--headers"}, "headers: daemons have no plans"},
-      {{"--write-plan", "x"}, "write-plan: daemons have no plans"},
-      {{"--charge", "costs"}, "charge: the cost model does not have this collective yet (value=costs"},
+      {{"--plan", "x"}, "plan: of what engines run, not of --charge mgo (collective=gather)"},
+      {{"--segment", "8"}, "segment: of what engines run"},
+      {{"--headers"}, "headers: of what engines run"},
+      {{"--write-plan", "x"}, "write-plan: of what engines run"},
       {{"--ppn", "2"}, "ppn: out of range (value=2"},
       {{"--algorithm", "OPTIMAL"}, "is of broadcasts"},
   };
   for (const auto& [more, part] : cases) {
-    std::vector<std::string> arguments = {"run", "--generate", "flat:4", "--collective", "gather"};
+    std::vector<std::string> arguments = {"run", "--generate", "flat:4", "--collective", "gather", "--charge", "mgo"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Answer answer = CallSim(arguments);
     EXPECT_EQ(answer.exit_code, 2);

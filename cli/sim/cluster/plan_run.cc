@@ -12,6 +12,8 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "planner/schedule/block_program.h"
+#include "planner/schedule/blocks.h"
 #include "planner/schedule/reference.h"
 #include "planner/schedule/verify.h"
 
@@ -20,6 +22,9 @@ namespace {
 
 using schedule::Collective;
 using SteadyClock = std::chrono::steady_clock;
+
+// Beyond, all nodes are told the counts in the same memory.
+constexpr uint64_t kOwnNotesBytesMax = uint64_t{512} << 20;
 
 double SecondsSince(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
@@ -31,6 +36,7 @@ class PlanRun final : private Worker {
   PlanRun(const schedule::Plan& plan, const schedule::TeamShape& shape, const planner::TeamCosts& costs,
           const schedule::CallArguments& arguments, const PlanRunOptions& options)
       : shape_(shape),
+        plan_(plan),
         index_(plan),
         call_{.plan = &plan,
               .shape = &shape_,
@@ -39,7 +45,10 @@ class PlanRun final : private Worker {
               .arguments = arguments,
               .charging = options.charging,
               .charge_headers = options.charge_headers,
-              .seed = options.seed},
+              .seed = options.seed,
+              .blocks = nullptr,
+              .shared_notes = nullptr},
+        counts_(options.counts),
         progress_(options.progress),
         cores_(&simulator_, costs.parameters(), this),
         wire_(&simulator_, &costs,
@@ -65,9 +74,15 @@ class PlanRun final : private Worker {
   bool HasWork(uint32_t actor) const override { return actor < node_count() && nodes_[actor]->HasWork(); }
   int64_t RankTurn(uint32_t rank);
 
+  absl::Status PrepareBlocks();
+
   const schedule::ShapeIndex shape_;
+  const schedule::Plan& plan_;
   const schedule::TreeIndex index_;
-  const SimCall call_;
+  SimCall call_;
+  std::unique_ptr<schedule::BlockProgram> blocks_;
+  std::vector<uint8_t> shared_notes_;
+  const schedule::BlockCounts& counts_;
   const std::function<void(uint32_t, uint32_t)> progress_;
   Simulator simulator_;
   Cores cores_;
@@ -78,6 +93,17 @@ class PlanRun final : private Worker {
   uint32_t done_ = 0;
   std::vector<uint32_t> done_ranks_;
 };
+
+absl::Status PlanRun::PrepareBlocks() {
+  if (!schedule::HasBlocks(plan_.collective)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(blocks_, schedule::BlockProgram::Create(&plan_, &shape_, call_.arguments, counts_));
+  call_.blocks = blocks_.get();
+  if (blocks_->notes_chunk_count() > 0 && blocks_->NotesBytes() * node_count() > kOwnNotesBytesMax) {
+    shared_notes_ = blocks_->NotesInTheEnd();
+    call_.shared_notes = shared_notes_.data();
+  }
+  return absl::OkStatus();
+}
 
 absl::Status PlanRun::Open() {
   // It looks at all nodes, so it is asked once for each number of ranks on a node.
@@ -141,6 +167,10 @@ absl::Status PlanRun::Check() const {
                                             " (done=", done_, ", ranks=", shape_.size(), ")"));
   }
   CHECK_EQ(done_, shape_.size());
+  if (blocks_ != nullptr) {
+    for (const std::unique_ptr<SimNode>& node : nodes_) RETURN_IF_ERROR(node->CheckData({}));
+    return absl::OkStatus();
+  }
   // Who gets a result gets the same.
   const Rank root(schedule::HasRoot(call_.arguments.collective) ? call_.arguments.root : 0);
   const std::vector<uint8_t> expected =
@@ -156,6 +186,7 @@ absl::StatusOr<PlanRunResult> PlanRun::Run() {
   for (uint32_t r = 0; r < shape_.size(); ++r) {
     cores_.AddActor(call_.costs->node(shape_.NodeOf(Rank(r)).value()).host);
   }
+  RETURN_IF_ERROR(PrepareBlocks());
   RETURN_IF_ERROR(Open());
   RETURN_IF_ERROR(Connect());
   PlanRunResult result;
@@ -165,14 +196,29 @@ absl::StatusOr<PlanRunResult> PlanRun::Run() {
   CHECK(simulator_.RunUntilIdle(std::numeric_limits<uint64_t>::max()));
   result.run_seconds = SecondsSince(posted);
   RETURN_IF_ERROR(Check());
-  for (const std::unique_ptr<SimNode>& node : nodes_) {
+  const uint32_t root_node =
+      schedule::HasRoot(call_.arguments.collective) ? shape_.NodeOf(Rank(call_.arguments.root)).value() : 0;
+  for (uint32_t v = 0; v < node_count(); ++v) {
+    const SimNode* const node = nodes_[v].get();
     const emu::EngineStats& stats = node->stats();
+    const DaemonUse use = {.connections = static_cast<uint32_t>(node->neighbours().size()),
+                           .staging_bytes = stats.memory_used_bytes_max,
+                           .reserved_bytes = stats.memory_reserved_bytes,
+                           .notes_bytes = node->notes_bytes(),
+                           .list_bytes = node->list_bytes_max()};
+    if (v == root_node) result.root = use;
+    result.most = {.connections = std::max(result.most.connections, use.connections),
+                   .staging_bytes = std::max(result.most.staging_bytes, use.staging_bytes),
+                   .reserved_bytes = std::max(result.most.reserved_bytes, use.reserved_bytes),
+                   .notes_bytes = std::max(result.most.notes_bytes, use.notes_bytes),
+                   .list_bytes = std::max(result.most.list_bytes, use.list_bytes)};
     result.packets += stats.packets_received + stats.puts_received;
     result.frames += stats.frames_sent;
     result.bytes += stats.bytes_sent;
     result.descriptors += stats.descriptors_run;
   }
   result.events = simulator_.events_run();
+  if (blocks_ != nullptr) result.segments = blocks_->segment_count();
   result.trace_hash = simulator_.trace_hash();
   result.completion_ns = std::move(completion_ns_);
   result.total_ns = *std::max_element(result.completion_ns.begin(), result.completion_ns.end());

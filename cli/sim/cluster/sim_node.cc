@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "cli/sim/cluster/block_data.h"
 #include "offload_emu/packet.h"
+#include "planner/cost_model.h"
 #include "planner/schedule/reference.h"
 
 namespace copse::sim {
@@ -20,7 +22,10 @@ using schedule::Collective;
 constexpr size_t kGuardBytes = 16;
 constexpr uint8_t kGuard = 0xa5;
 
+// Events: of the common collectives a local rank, or kNodeDone; of blocks a chunk's number beside them.
 constexpr uint64_t kNodeDone = uint64_t{1} << 32;
+constexpr int kLocalShift = 40;
+constexpr uint64_t kChunkMask = kNodeDone - 1;
 // Of one engine; what it takes is bounded by the simulation's own memory.
 constexpr uint64_t kEngineBytesMax = uint64_t{1} << 40;
 
@@ -48,12 +53,20 @@ uint64_t SimNode::message_bytes() const {
 
 absl::Status SimNode::Open(uint32_t sequences_max) {
   const schedule::Plan& plan = *call_->plan;
-  const schedule::NodeView view = schedule::ViewOf(*call_->shape, plan, NodeIndex(node_), call_->arguments);
-  ASSIGN_OR_RETURN(sequence_, schedule::Expand(plan, *call_->index, view, call_->arguments));
+  const auto local_ranks = static_cast<uint32_t>(call_->shape->RanksOf(NodeIndex(node_)).size());
+  uint32_t window = 1;
+  if (call_->blocks != nullptr) {
+    window = planner::kTeamWindow;
+    chunks_.resize(window);
+    told_chunks_.assign(local_ranks, 0);
+  } else {
+    const schedule::NodeView view = schedule::ViewOf(*call_->shape, plan, NodeIndex(node_), call_->arguments);
+    ASSIGN_OR_RETURN(sequence_, schedule::Expand(plan, *call_->index, view, call_->arguments));
+  }
   for (const NodeIndex neighbour : schedule::NeighboursOf(plan, NodeIndex(node_))) {
     neighbours_.push_back(neighbour.value());
   }
-  ranks_.resize(view.local_ranks);
+  ranks_.resize(local_ranks);
   emu::EngineOptions engine_options;
   engine_options.incarnation = IncarnationOf(node_);
   engine_options.memory_limit_bytes = kEngineBytesMax;
@@ -61,18 +74,22 @@ absl::Status SimNode::Open(uint32_t sequences_max) {
   emu::ControlSink* const control = this;
   engine_ = std::make_unique<emu::Engine>(transport, control, engine_options);
   emu::PortOptions options;
-  options.sequences = sequences_max;
+  counters_per_slot_ = schedule::CountersPerSlot(plan, local_ranks);
+  options.slots = window;
+  options.sequences = sequences_max * window;
   options.edges = static_cast<uint32_t>(neighbours_.size());
-  options.regions = view.local_ranks * 2;
-  options.eq_entries = view.local_ranks + 1;
-  options.counters_per_slot = schedule::CountersPerSlot(plan, view.local_ranks);
-  options.cell_bytes = plan.bytes_max;
+  options.regions = window * (local_ranks * 2 + (call_->blocks != nullptr ? 1 : 0));
+  options.eq_entries = window * (local_ranks + 1);
+  options.counters_per_slot = counters_per_slot_;
+  options.cell_bytes = schedule::CellBytes(plan);
   ASSIGN_OR_RETURN(port_, engine_->OpenPort(options, this));
   for (const uint32_t neighbour : neighbours_) {
     ASSIGN_OR_RETURN(const emu::Engine::NewEdge edge, engine_->AddEdge(port_, IncarnationOf(neighbour)));
     edges_.push_back(edge.edge);
     labels_.push_back(edge.label);
-    cells_.push_back(engine_->CellRegion(port_, edge.edge, 0));
+  }
+  for (uint32_t slot = 0; slot < window; ++slot) {
+    for (const uint32_t edge : edges_) cells_.push_back(engine_->CellRegion(port_, edge, slot));
   }
   return absl::OkStatus();
 }
@@ -106,9 +123,14 @@ int64_t SimNode::Turn() {
   }
   if (item.from_rank) {
     if (charged) cursor_ns_ += costs.arm_ns;
-    if (arrived_++ == 0) failure_.Update(StartCall());
-    failure_.Update(ArmRank(item.local));
-    if (arrived_ == ranks_.size()) sequence_ = {};
+    ++arrived_;
+    if (call_->blocks != nullptr) {
+      if (arrived_ == ranks_.size()) MakeRanks();
+    } else {
+      if (arrived_ == 1) failure_.Update(StartCall());
+      failure_.Update(ArmRank(item.local));
+      if (arrived_ == ranks_.size()) sequence_ = {};
+    }
   } else {
     cursor_ns_ += call_->costs->node(node_).receive_overhead_ns;
     if (charged) cursor_ns_ += PerByteNs(item.frame.charged_bytes, costs.receive_ps_per_byte);
@@ -116,6 +138,13 @@ int64_t SimNode::Turn() {
     has_frame_ = true;
   }
   Settle();
+  if (call_->blocks != nullptr && arrived_ == ranks_.size()) {
+    for (absl::StatusOr<bool> moved = Advance(); failure_.ok(); moved = Advance()) {
+      failure_.Update(moved.status());
+      if (!moved.ok() || !*moved) break;
+      Settle();
+    }
+  }
   ChargeWork();
   return cursor_ns_;
 }
@@ -182,6 +211,98 @@ schedule::PortMap SimNode::Map() const {
   return map;
 }
 
+// What the ranks give, and room for what they get.
+void SimNode::MakeRanks() {
+  const schedule::BlockProgram& program = *call_->blocks;
+  const absl::Span<const Rank> ranks = call_->shape->RanksOf(NodeIndex(node_));
+  for (uint32_t l = 0; l < ranks_.size(); ++l) {
+    ranks_[l].send = BlockContribution(program, ranks[l].value(), call_->seed);
+    ranks_[l].receive.assign(program.ReceiveBytes(ranks[l].value()) + kGuardBytes, kGuard);
+  }
+  if (call_->shared_notes == nullptr) notes_ = program.NotesOf(NodeIndex(node_));
+}
+
+absl::StatusOr<bool> SimNode::Advance() {
+  bool moved = false;
+  for (const uint64_t chunk : std::exchange(over_, {})) {
+    RETURN_IF_ERROR(FinishChunk(chunk));
+    moved = true;
+  }
+  while (chunks_started_ < call_->blocks->chunk_count() &&
+         chunks_started_ < engine_->Finished(port_).value() + slots()) {
+    RETURN_IF_ERROR(StartChunk(chunks_started_++));
+    moved = true;
+  }
+  return moved;
+}
+
+absl::Status SimNode::StartChunk(uint64_t number) {
+  const schedule::BlockProgram& program = *call_->blocks;
+  const schedule::Plan& plan = *call_->plan;
+  ASSIGN_OR_RETURN(const std::vector<schedule::NodeSequence> sequences, program.SequencesOf(number, NodeIndex(node_)));
+  Chunk& chunk = chunks_[number % slots()];
+  chunk = {.active = true};
+  uint64_t primitives = 0, runs = 0;
+  for (const schedule::NodeSequence& sequence : sequences) {
+    primitives += sequence.primitives.size();
+    for (const schedule::Primitive& p : sequence.primitives) runs += p.runs.size();
+  }
+  if (call_->charging == Charging::kCostModel) {
+    cursor_ns_ += call_->costs->parameters().arm_ns * static_cast<int64_t>(primitives) +
+                  planner::kCopyRunNs * static_cast<int64_t>(runs);
+  }
+  schedule::PortMap map = MapOf(number);
+  RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(number), map.hash));
+  uint8_t* const notes = call_->shared_notes != nullptr ? call_->shared_notes : notes_.data();
+  if (program.NotesBytes() > 0) {
+    RETURN_IF_ERROR(engine_->BindRegion(port_, map.notes, notes, program.NotesBytes(), /*writable=*/true));
+  }
+  for (uint32_t l = 0; l < ranks_.size(); ++l) {
+    RankMemory& memory = ranks_[l];
+    const uint64_t receives = memory.receive.size() - kGuardBytes;
+    RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_send_base + l, memory.send.data(), memory.send.size(),
+                                        /*writable=*/false));
+    RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_receive_base + l,
+                                        receives > 0 ? memory.receive.data() : nullptr, receives, /*writable=*/true));
+  }
+  schedule::LowerBlocks(plan, sequences, call_->arguments, map, &Lowered());
+  schedule::KeepRuns(&Lowered(), &chunk.runs);
+  chunk.list_bytes = chunk.runs.size() * sizeof(emu::CopyRun);
+  list_bytes_ += chunk.list_bytes;
+  list_bytes_max_ = std::max(list_bytes_max_, list_bytes_);
+  RETURN_IF_ERROR(Post());
+  for (uint32_t l = 0; l < ranks_.size(); ++l) {
+    map.rank_event = (uint64_t{l} << kLocalShift) | number;
+    schedule::LowerBlocksRank(plan, sequences, call_->arguments, map, l, &Lowered());
+    RETURN_IF_ERROR(Post());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SimNode::FinishChunk(uint64_t number) {
+  Chunk& chunk = chunks_[number % slots()];
+  list_bytes_ -= chunk.list_bytes;
+  RETURN_IF_ERROR(engine_->FinishCall(port_, CallSeq(number)));
+  chunk = {};
+  ++chunks_finished_;
+  return absl::OkStatus();
+}
+
+schedule::PortMap SimNode::MapOf(uint64_t chunk) const {
+  const auto slot = static_cast<uint32_t>(chunk % slots());
+  const auto local_ranks = static_cast<uint32_t>(ranks_.size());
+  schedule::PortMap map = Map();
+  map.counter_base = slot * counters_per_slot_;
+  map.scratch = engine_->ScratchRegion(port_, slot);
+  map.rank_send_base = slot * 2 * local_ranks;
+  map.rank_receive_base = map.rank_send_base + local_ranks;
+  map.notes = slots() * 2 * local_ranks + slot;
+  map.cells = absl::MakeConstSpan(cells_).subspan(slot * neighbours_.size(), neighbours_.size());
+  map.sequence = static_cast<uint16_t>(chunk);
+  map.node_event = kNodeDone | chunk;
+  return map;
+}
+
 std::string SimNode::LocalAddress() const { return absl::StrCat(node_); }
 
 absl::Status SimNode::Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
@@ -243,6 +364,19 @@ void SimNode::OnEvent(emu::PortId, uint64_t value, bool failed) {
   if (failed)
     failure_.Update(
         absl::InternalError(absl::StrCat("node ", node_, ": a part of the call failed (event=", value, ")")));
+  if (call_->blocks != nullptr) {
+    const uint64_t number = value & kChunkMask;
+    Chunk& chunk = chunks_[number % slots()];
+    if ((value & kNodeDone) != 0) {
+      chunk.node_done = true;
+    } else {
+      const auto local = static_cast<uint32_t>(value >> kLocalShift);
+      ++chunk.told;
+      if (++told_chunks_[local] == call_->blocks->chunk_count()) done_.push_back(local);
+    }
+    if (chunk.node_done && chunk.told == ranks_.size()) over_.push_back(number);
+    return;
+  }
   if (value == kNodeDone) {
     node_done_ = true;
     return;
@@ -257,6 +391,19 @@ void SimNode::OnMismatch(emu::PortId, uint32_t edge, uint16_t, uint16_t hash) {
 }
 
 absl::Status SimNode::CheckData(absl::Span<const uint8_t> expected) const {
+  if (call_->blocks != nullptr) {
+    const absl::Span<const Rank> ranks = call_->shape->RanksOf(NodeIndex(node_));
+    for (uint32_t l = 0; l < ranks_.size(); ++l) {
+      const absl::Span<const uint8_t> got = ranks_[l].receive;
+      const auto is_guard = [](uint8_t byte) { return byte == kGuard; };
+      if (!std::all_of(got.end() - kGuardBytes, got.end(), is_guard)) {
+        return absl::InternalError(
+            absl::StrCat("rank ", ranks[l].value(), ": data behind the result (bytes=", got.size() - kGuardBytes, ")"));
+      }
+      RETURN_IF_ERROR(CheckBlocks(*call_->blocks, ranks[l].value(), call_->seed, got.first(got.size() - kGuardBytes)));
+    }
+    return absl::OkStatus();
+  }
   for (uint32_t local = 0; local < ranks_.size(); ++local) {
     const std::vector<uint8_t>& got = ranks_[local].receive;
     if (got.empty()) continue;

@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
 #include "cli/sim/cluster/cores.h"
 #include "cli/sim/cluster/wire.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/transport.h"
+#include "planner/schedule/block_program.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/expand.h"
 #include "planner/schedule/lower.h"
@@ -43,11 +45,15 @@ struct SimCall {
   Charging charging = Charging::kCostModel;
   bool charge_headers = false;  // links and ends are charged for frames as they are, not for the message's bytes alone
   uint64_t seed = 1;            // of the contributions
+  const schedule::BlockProgram* blocks = nullptr;  // of a collective of blocks
+  // Its nodes' notes, if all of them share the memory: each writes what is there already. Else null.
+  uint8_t* shared_notes = nullptr;
 };
 
-// A SimNode does for one call what the daemon's EpochPort does: it opens a port with the plan's edges, expands the
-// plan, lowers it and posts it when its ranks come. It differs in that plan and index are shared by all nodes of the
-// process. As Transport of its engine it charges its thread for what the engine does and hands frames to the wire.
+// A SimNode does for one call what the daemon's EpochPort and LongCall do: it opens a port with the plan's edges,
+// expands the plan, lowers it and posts it when its ranks come; of a collective of blocks chunk by chunk, a window of
+// them at a time. It differs in that plan and index are shared by all nodes of the process, and all counts are known to
+// it. As Transport of its engine it charges its thread for what the engine does and hands frames to the wire.
 //
 // Calls: Open, LabelFor and SetRemoteLabel for each neighbour, Settle, then AddRank and AddFrame with a Turn each.
 // Single-threaded. All pointers outlive it.
@@ -77,11 +83,17 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   // What went wrong in the engine; nothing should.
   const absl::Status& failure() const { return failure_; }
   // Whether all ranks and the node's own part have ended.
-  bool ended() const { return node_done_ && told_ == ranks_.size(); }
+  bool ended() const {
+    if (call_->blocks != nullptr) return chunks_finished_ == call_->blocks->chunk_count();
+    return node_done_ && told_ == ranks_.size();
+  }
   // INTERNAL if a rank here has not got what it should, with the first byte that differs. Of the call's result
   // `expected`.
   absl::Status CheckData(absl::Span<const uint8_t> expected) const;
   const emu::EngineStats& stats() const { return engine_->stats(); }
+  // Of the daemon's own memory beside the engine's: notes, and lists of copies at their most.
+  uint64_t notes_bytes() const { return call_->blocks != nullptr ? call_->blocks->NotesBytes() : 0; }
+  uint64_t list_bytes_max() const { return list_bytes_max_; }
 
  private:
   struct Item {
@@ -113,6 +125,22 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   absl::Status ArmRank(uint32_t local);
   absl::Status Post();
   schedule::PortMap Map() const;
+
+  // --- Collectives of blocks ---
+  struct Chunk {
+    bool active = false;
+    bool node_done = false;
+    uint32_t told = 0;
+    uint64_t list_bytes = 0;
+    std::vector<emu::CopyRun> runs;
+  };
+  uint32_t slots() const { return static_cast<uint32_t>(chunks_.size()); }
+  void MakeRanks();
+  // Finishes chunks that are over and starts those that may begin. False: there was nothing to do.
+  absl::StatusOr<bool> Advance();
+  absl::Status StartChunk(uint64_t chunk);
+  absl::Status FinishChunk(uint64_t chunk);
+  schedule::PortMap MapOf(uint64_t chunk) const;
   uint64_t message_bytes() const;
 
   const SimCall* const call_;
@@ -137,6 +165,15 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   uint32_t told_ = 0;
   bool node_done_ = false;
   std::vector<uint32_t> done_;
+  std::vector<Chunk> chunks_;  // by slot
+  std::vector<uint8_t> notes_;
+  std::vector<uint64_t> told_chunks_;  // by local rank
+  uint32_t counters_per_slot_ = 0;
+  uint64_t chunks_started_ = 0;
+  uint64_t chunks_finished_ = 0;
+  std::vector<uint64_t> over_;  // chunks that have ended since the engine was last asked
+  uint64_t list_bytes_ = 0;
+  uint64_t list_bytes_max_ = 0;
   absl::Status failure_;
 };
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ranks give in a simulated call of a collective of blocks, and what they must have afterwards. Made so that each
+// element is known at once, also the sum of tens of thousands.
+#ifndef COPSE_CLI_SIM_CLUSTER_BLOCK_DATA_H_
+#define COPSE_CLI_SIM_CLUSTER_BLOCK_DATA_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "planner/schedule/block_program.h"
+#include "planner/schedule/collective.h"
+
+namespace copse::sim {
+
+// The counts of an irregular call with blocks of `bytes` in the mean, in elements of `unit` bytes, by name:
+// - "equal": all alike;
+// - "heavy": one rank, in the middle, has half of all, the others share the rest;
+// - "random": 0 to twice the mean, from the seed;
+// - "sparse": one in sixteen has sixteen times the mean, the others nothing.
+// An alltoallv's matrix has such a row for each rank, which begins elsewhere. Empty for regular collectives.
+// Errors: INVALID_ARGUMENT for another name.
+absl::StatusOr<schedule::BlockCounts> MakeBlockCounts(const std::string& name, schedule::Collective collective,
+                                                      uint32_t ranks, uint64_t bytes, uint64_t unit, uint64_t seed);
+
+// The arguments with what the counts say in them: their sum and their hash, where ranks know it.
+schedule::CallArguments WithCounts(const schedule::CallArguments& arguments, const schedule::BlockCounts& counts);
+
+// The send buffer of `rank`. Reductions are sums of unsigned integers.
+std::vector<uint8_t> BlockContribution(const schedule::BlockProgram& program, uint32_t rank, uint64_t seed);
+// INTERNAL if its receive buffer is not what it should be, with the first element that differs.
+absl::Status CheckBlocks(const schedule::BlockProgram& program, uint32_t rank, uint64_t seed,
+                         absl::Span<const uint8_t> received);
+
+}  // namespace copse::sim
+
+#endif  // COPSE_CLI_SIM_CLUSTER_BLOCK_DATA_H_
