@@ -189,6 +189,21 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
   return sequences;
 }
 
+absl::Status LongCall::CheckOwnBlocks() const {
+  const absl::Span<const Rank> own = shape_->RanksOf(self_);
+  for (uint32_t from = 0; from < own.size(); ++from) {
+    for (uint32_t to = 0; to < own.size(); ++to) {
+      const uint64_t sent = (*buffers_[from].send)[own[to].value()].bytes;
+      const uint64_t awaited = (*buffers_[to].receive)[own[from].value()].bytes;
+      if (sent == awaited) continue;
+      return absl::InvalidArgumentError(absl::StrCat("alltoallv: counts differ: rank ", own[from].value(), " sends ",
+                                                     sent, " bytes to rank ", own[to].value(), ", which counts on ",
+                                                     awaited));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LongCall::OnChunkOver(uint64_t index) {
   if (fold_) {
     fold_->OnOver(index);
@@ -219,7 +234,8 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
     Cut();
     return absl::OkStatus();
   }
-  // alltoallv: what the others said.
+  // alltoallv: what the others said, here and elsewhere.
+  RETURN_IF_ERROR(CheckOwnBlocks());
   const schedule::BlockCall view = View();
   const uint32_t n = shape_->node_count();
   for (uint32_t p = 0; p < n; ++p) {

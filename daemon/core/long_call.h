@@ -98,6 +98,8 @@ class LongCall {
   bool RootTells() const;
   void SetSizes(const schedule::BlockList& list);
   void Cut();
+  // Of an alltoallv: ranks here agree on what they send one another.
+  absl::Status CheckOwnBlocks() const;
   schedule::BlockCall View();
 
   const schedule::ShapeIndex* const shape_;

@@ -116,10 +116,12 @@ absl::StatusOr<v1::ListCollectivesReply> AdminClient::ListCollectives(uint64_t t
 }
 
 absl::StatusOr<v1::ReplanTeamReply> AdminClient::ReplanTeam(uint64_t team, const std::string& algorithm,
-                                                            absl::Duration timeout) const {
+                                                            absl::Duration timeout,
+                                                            const std::string& collective) const {
   v1::ReplanTeamRequest request;
   request.set_team(team);
   request.set_algorithm(algorithm);
+  request.set_collective(collective);
   return impl_->Call(&Stub::ReplanTeam, request, timeout);
 }
 

@@ -29,8 +29,9 @@ class AdminClient {
   absl::StatusOr<v1::ShowPlanReply> ShowPlan(uint64_t id, absl::Duration timeout) const;
   absl::StatusOr<v1::ExplainPlanReply> ExplainPlan(uint64_t id, absl::Duration timeout) const;
   absl::StatusOr<v1::ListCollectivesReply> ListCollectives(uint64_t team, absl::Duration timeout) const;
-  absl::StatusOr<v1::ReplanTeamReply> ReplanTeam(uint64_t team, const std::string& algorithm,
-                                                 absl::Duration timeout) const;
+  // Of all collectives, or of one by name.
+  absl::StatusOr<v1::ReplanTeamReply> ReplanTeam(uint64_t team, const std::string& algorithm, absl::Duration timeout,
+                                                 const std::string& collective = "") const;
   // A topology file's text.
   absl::StatusOr<v1::ImportTopologyReply> ImportTopology(const std::string& text, absl::Duration timeout) const;
   absl::Status DrainNode(const std::string& node, bool off, absl::Duration timeout) const;

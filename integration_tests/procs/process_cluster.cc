@@ -22,6 +22,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "integration_tests/procs/programs.h"
+#include "planner/schedule/collective.h"
 
 namespace copse::procs {
 namespace {
@@ -433,6 +434,12 @@ absl::StatusOr<uint64_t> ProcessCluster::FindTeam(const std::string& name) const
 absl::Status ProcessCluster::Replan(const std::string& team_name, const std::string& algorithm) {
   ASSIGN_OR_RETURN(const uint64_t team, FindTeam(team_name));
   return admin_->ReplanTeam(team, algorithm, kSettle).status();
+}
+
+absl::Status ProcessCluster::ReplanCollective(const std::string& team_name, schedule::Collective collective,
+                                              const std::string& algorithm) {
+  ASSIGN_OR_RETURN(const uint64_t team, FindTeam(team_name));
+  return admin_->ReplanTeam(team, algorithm, kSettle, std::string(schedule::CollectiveName(collective))).status();
 }
 
 absl::StatusOr<std::vector<scenario::ListedCall>> ProcessCluster::ListCalls(const std::string& team_name) {

@@ -20,6 +20,7 @@
 #include "integration_tests/procs/admin_client.h"
 #include "integration_tests/procs/child_process.h"
 #include "integration_tests/scenarios/cluster.h"
+#include "planner/schedule/collective.h"
 
 namespace copse::procs {
 
@@ -61,6 +62,8 @@ class ProcessCluster : public scenario::Cluster {
   absl::Status KillPlannerAtNextDecision() override;
 
   absl::Status Replan(const std::string& team_name, const std::string& algorithm) override;
+  absl::Status ReplanCollective(const std::string& team_name, schedule::Collective collective,
+                                const std::string& algorithm) override;
   absl::StatusOr<std::vector<scenario::ListedCall>> ListCalls(const std::string& team_name) override;
   absl::Status AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) override;
   void Pass(absl::Duration duration) override;

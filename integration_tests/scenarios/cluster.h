@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "integration_tests/scenarios/script.h"
+#include "planner/schedule/collective.h"
 
 namespace copse::scenario {
 
@@ -70,6 +71,9 @@ class Cluster {
 
   // --- Administration ---
   virtual absl::Status Replan(const std::string& team_name, const std::string& algorithm) = 0;
+  // Of the team, or of its companion for that collective.
+  virtual absl::Status ReplanCollective(const std::string& team_name, schedule::Collective collective,
+                                        const std::string& algorithm) = 0;
   virtual absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) = 0;
   virtual absl::Status AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) = 0;
   // Lets the cluster's time pass.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
 #include "gtest/gtest.h"
+#include "integration_tests/scenarios/expectations.h"
 #include "integration_tests/scenarios/scenarios.h"
 
 namespace copse::scenario {
@@ -16,32 +17,8 @@ using schedule::CallArguments;
 using schedule::Collective;
 using schedule::Failure;
 
-// What must not take long takes at most this; real machines are slow and shared.
-constexpr absl::Duration kPatience = absl::Seconds(60);
-
 const CallArguments kBarrier{.collective = Collective::kBarrier};
 const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
-
-void ExpectOk(const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; }
-
-// Ends of all processes, then their outcomes.
-std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uint32_t count) {
-  std::vector<std::vector<Outcome>> all;
-  for (uint32_t p = first; p < first + count; ++p) {
-    ExpectOk(cluster->AwaitEnd(p, kPatience));
-    all.push_back(cluster->Outcomes(p));
-  }
-  return all;
-}
-
-// Success with right data, or `failure` with a text that contains all of `words`.
-void ExpectOutcome(const Outcome& outcome, Failure failure, const std::vector<std::string>& words,
-                   const std::string& what) {
-  EXPECT_EQ(outcome.failure, failure) << what << ": " << outcome.text;
-  EXPECT_TRUE(outcome.data_ok) << what;
-  for (const std::string& word : words)
-    EXPECT_NE(outcome.text.find(word), std::string::npos) << what << ": " << outcome.text;
-}
 
 // One rank a node, `calls` allreduces each.
 std::vector<Program> Flat(const std::string& name, uint32_t ranks, uint32_t calls) {
@@ -59,25 +36,6 @@ void SlowDown(std::vector<Program>* programs) {
     if (i % 4 == 1) slow.push_back(PauseStep(absl::Milliseconds(2)));
   }
   (*programs)[0].script = slow;
-}
-
-// After a disaster: every outcome is success, or a failure that names `words`; once failed, always failed. At least one
-// rank failed if `must_fail`.
-void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::set<Failure>& allowed,
-                              const std::vector<std::string>& words, const std::string& what) {
-  for (size_t i = 0; i < outcomes.size(); ++i) {
-    EXPECT_TRUE(outcomes[i].data_ok) << what << " outcome " << i;
-    if (outcomes[i].failure == Failure::kNone) continue;
-    EXPECT_TRUE(allowed.contains(outcomes[i].failure)) << what << " outcome " << i << ": " << outcomes[i].text;
-    for (const std::string& word : words) {
-      EXPECT_NE(outcomes[i].text.find(word), std::string::npos) << what << " outcome " << i << ": " << outcomes[i].text;
-    }
-  }
-}
-
-// The cluster still works: a new team over `placement` makes a few calls.
-void ExpectWorks(Cluster* cluster, const std::string& name, const Placement& placement) {
-  ExpectAllSucceed(cluster, TeamPrograms(name, placement, {kBarrier, kSum, kSum}, 900), kPatience);
 }
 
 }  // namespace

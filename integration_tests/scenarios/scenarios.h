@@ -72,6 +72,16 @@ void KilledPlanner(Cluster* cluster, uint64_t seed);
 void PlannerRestartUnderLoad(Cluster* cluster);
 void EpochSwitchUnderLoad(Cluster* cluster);
 void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster);
+// Companions (collectives of other families) and calls of many chunks. `after`: the team was formed, or the long call
+// began. `bytes`: of each rank's buffer.
+void CompanionsFormUnderLoad(Cluster* cluster, uint64_t seed);
+void PlannerRestartsWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration after);
+void KilledWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration after);
+void KilledInLongCall(Cluster* cluster, uint64_t seed, uint64_t bytes, absl::Duration after);
+void EpochSwitchesInLongCalls(Cluster* cluster, uint64_t seed, uint64_t bytes);
+void DestroyedWithCallsInFlight(Cluster* cluster);
+void LeftWithCallsInFlight(Cluster* cluster);
+void CountsThatDiffer(Cluster* cluster);
 
 }  // namespace copse::scenario
 

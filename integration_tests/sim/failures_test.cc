@@ -33,6 +33,10 @@ COPSE_SIM_SCENARIO(PlannerRestartUnderLoad)
 COPSE_SIM_SCENARIO(EpochSwitchUnderLoad)
 COPSE_SIM_SCENARIO(PlannerKilledBetweenDecisionAndCommit)
 
+COPSE_SIM_SCENARIO(DestroyedWithCallsInFlight)
+COPSE_SIM_SCENARIO(LeftWithCallsInFlight)
+COPSE_SIM_SCENARIO(CountsThatDiffer)
+
 class SimKillTest : public testing::TestWithParam<uint64_t> {};
 TEST_P(SimKillTest, Process) {
   SimCluster cluster;
@@ -53,6 +57,47 @@ TEST(SimFormationTest, DeathAtAnyPoint) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SimCluster cluster;
     KilledDuringFormation(&cluster, seed, absl::Microseconds(seed * 3));
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+// Companions of a team of seven are formed within some 800 us of virtual time.
+TEST(SimCompanionTest, FormUnderLoad) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SimCluster cluster;
+    CompanionsFormUnderLoad(&cluster, seed);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+TEST(SimCompanionTest, PlannerRestartsAtAnyPoint) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SimCluster cluster;
+    PlannerRestartsWhileCompanionsForm(&cluster, seed, absl::Microseconds(seed * 15));
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+TEST(SimCompanionTest, DeathAtAnyPoint) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SimCluster cluster;
+    KilledWhileCompanionsForm(&cluster, seed, absl::Microseconds(seed * 7));
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+TEST(SimLongCallTest, DeathInTheMiddle) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SimCluster cluster;
+    KilledInLongCall(&cluster, seed, uint64_t{2} << 20, absl::Microseconds(seed * 10));
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+TEST(SimLongCallTest, EpochSwitchesInTheMiddle) {
+  for (uint64_t seed = 0; seed < 28; ++seed) {
+    SimCluster cluster;
+    EpochSwitchesInLongCalls(&cluster, seed, uint64_t{2} << 20);
     if (HasFailure()) FAIL() << "seed " << seed;
   }
 }

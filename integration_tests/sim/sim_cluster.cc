@@ -39,10 +39,12 @@ class FlatPlanMaker : public coordinator::PlanMaker {
     for (const schedule::TeamNode& node : layout.nodes) names.push_back(node.name);
     ASSIGN_OR_RETURN(const topology::Topology topology, topology::FlatTopology(names));
     planner::PlannerOptions planner_options;
-    for (int c = 0; c < schedule::kCommonCollectiveCount && !options.algorithm.empty(); ++c) {
-      const auto collective = static_cast<schedule::Collective>(c);
-      if (!options.collective || *options.collective == collective)
-        planner_options.forced[collective] = options.algorithm;
+    if (options.collective) {
+      planner_options.forced[schedule::PlanCollective(*options.collective)] = options.algorithm;
+    } else if (!options.algorithm.empty()) {
+      for (const auto c : schedule::CollectivesOf(schedule::Family::kCommon)) {
+        planner_options.forced[c] = options.algorithm;
+      }
     }
     return planner::Planner(&topology, {}, planner_options).MakePlans(layout.shape, names, layout.identity.family);
   }
@@ -191,11 +193,11 @@ class SimCluster::Impl : public coordinator::SessionSink {
 
   void ArmCrash() { store_.Arm(); }
 
-  absl::Status Replan(const std::string& team_name, const std::string& algorithm) {
+  absl::Status Replan(const std::string& team_name, const coordinator::PlanOptions& options) {
     if (coordinator_ == nullptr) return absl::UnavailableError("the planner is down");
     ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
     auto done = std::make_shared<std::optional<absl::Status>>();
-    coordinator_->ReplanTeam(id, {.algorithm = algorithm}, [done](const absl::Status& status) { *done = status; });
+    coordinator_->ReplanTeam(id, options, [done](const absl::Status& status) { *done = status; });
     PlannerTick();
     RETURN_IF_ERROR(Await([&] { return done->has_value() || coordinator_ == nullptr; }, kSettle, "replan"));
     return done->has_value() ? **done : absl::UnavailableError("the planner died");
@@ -436,7 +438,11 @@ absl::Status SimCluster::KillPlannerAtNextDecision() {
   return absl::OkStatus();
 }
 absl::Status SimCluster::Replan(const std::string& team_name, const std::string& algorithm) {
-  return impl_->Replan(team_name, algorithm);
+  return impl_->Replan(team_name, {.algorithm = algorithm});
+}
+absl::Status SimCluster::ReplanCollective(const std::string& team_name, schedule::Collective collective,
+                                          const std::string& algorithm) {
+  return impl_->Replan(team_name, {.algorithm = algorithm, .collective = collective});
 }
 absl::StatusOr<std::vector<ListedCall>> SimCluster::ListCalls(const std::string& team_name) {
   return impl_->ListCalls(team_name);

@@ -13,6 +13,7 @@
 #include "integration_tests/scenarios/cluster.h"
 #include "offload_emu/sim/simulator.h"
 #include "offload_emu/sim/virtual_network.h"
+#include "planner/schedule/collective.h"
 
 namespace copse::scenario {
 
@@ -39,6 +40,8 @@ class SimCluster : public Cluster {
   absl::Status KillPlannerAtNextDecision() override;
 
   absl::Status Replan(const std::string& team_name, const std::string& algorithm) override;
+  absl::Status ReplanCollective(const std::string& team_name, schedule::Collective collective,
+                                const std::string& algorithm) override;
   absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) override;
   absl::Status AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) override;
   void Pass(absl::Duration duration) override;

@@ -50,8 +50,14 @@ void BlockExpansion::ScanByDoubling() {
   out_.Wait(0);
   const Buffer window{Place::kScratch};
   const Buffer before{Place::kScratch, 0, kThird};
-  std::vector<Buffer> operands = OwnOperands();
-  out_.Reduce(std::move(operands), window, SliceBytes());
+  RunList runs;
+  if (own_ranks_.size() > 1) {
+    out_.Reduce(OwnOperands(), window, SliceBytes());
+  } else {
+    // As it is: a logical operation would make a 0 or 1 of it.
+    runs.Add(Sends(0, slice_.begin), window, slice_.bytes());
+    out_.CopyRuns(runs.Take());
+  }
   bool has_before = false;
   uint16_t round = 0;
   for (const uint32_t s : DistancesOf(plan_)) {
@@ -64,7 +70,6 @@ void BlockExpansion::ScanByDoubling() {
     if (has_before) {
       out_.Reduce({cell, before}, before, SliceBytes());
     } else {
-      RunList runs;
       runs.Add(cell, before, slice_.bytes());
       out_.CopyRuns(runs.Take());
     }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integration_tests/scenarios/expectations.h"
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace copse::scenario {
+
+using schedule::Failure;
+
+void ExpectOk(const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; }
+
+std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uint32_t count) {
+  std::vector<std::vector<Outcome>> all;
+  for (uint32_t p = first; p < first + count; ++p) {
+    ExpectOk(cluster->AwaitEnd(p, kPatience));
+    all.push_back(cluster->Outcomes(p));
+  }
+  return all;
+}
+
+void ExpectOutcome(const Outcome& outcome, Failure failure, const std::vector<std::string>& words,
+                   const std::string& what) {
+  EXPECT_EQ(outcome.failure, failure) << what << ": " << outcome.text;
+  EXPECT_TRUE(outcome.data_ok) << what;
+  for (const std::string& word : words)
+    EXPECT_NE(outcome.text.find(word), std::string::npos) << what << ": " << outcome.text;
+}
+
+void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::set<Failure>& allowed,
+                              const std::vector<std::string>& words, const std::string& what) {
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    EXPECT_TRUE(outcomes[i].data_ok) << what << " outcome " << i;
+    if (outcomes[i].failure == Failure::kNone) continue;
+    EXPECT_TRUE(allowed.contains(outcomes[i].failure)) << what << " outcome " << i << ": " << outcomes[i].text;
+    for (const std::string& word : words) {
+      EXPECT_NE(outcomes[i].text.find(word), std::string::npos) << what << " outcome " << i << ": " << outcomes[i].text;
+    }
+  }
+}
+
+void ExpectWorks(Cluster* cluster, const std::string& name, const Placement& placement) {
+  const schedule::CallArguments sum{
+      .collective = schedule::Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+  ExpectAllSucceed(cluster,
+                   TeamPrograms(name, placement, {{.collective = schedule::Collective::kBarrier}, sum, sum}, 900),
+                   kPatience);
+}
+
+}  // namespace copse::scenario

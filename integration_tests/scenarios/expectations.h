@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What scenarios expect of outcomes. Reports through gtest.
+#ifndef COPSE_INTEGRATION_TESTS_SCENARIOS_EXPECTATIONS_H_
+#define COPSE_INTEGRATION_TESTS_SCENARIOS_EXPECTATIONS_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "integration_tests/scenarios/scenarios.h"
+
+namespace copse::scenario {
+
+// What must not take long takes at most this; real machines are slow and shared.
+inline constexpr absl::Duration kPatience = absl::Seconds(60);
+
+void ExpectOk(const absl::Status& status);
+// Ends of all processes, then their outcomes.
+std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uint32_t count);
+// Success with right data, or `failure` with a text that contains all of `words`.
+void ExpectOutcome(const Outcome& outcome, schedule::Failure failure, const std::vector<std::string>& words,
+                   const std::string& what);
+// After a disaster: every outcome is success with right data, or a failure that names `words`.
+void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::set<schedule::Failure>& allowed,
+                              const std::vector<std::string>& words, const std::string& what);
+// The cluster still works: a new team over `placement` makes a few calls.
+void ExpectWorks(Cluster* cluster, const std::string& name, const Placement& placement);
+
+}  // namespace copse::scenario
+
+#endif  // COPSE_INTEGRATION_TESTS_SCENARIOS_EXPECTATIONS_H_
