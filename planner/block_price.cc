@@ -62,13 +62,18 @@ int64_t PairwisePrice(absl::Span<const uint32_t> cycle, const BlockCosts& costs)
 int64_t CirculantPrice(const schedule::Plan& plan, const BlockCosts& costs) {
   const absl::Span<const uint32_t> cycle = schedule::CycleOf(plan);
   const auto n = static_cast<uint32_t>(cycle.size());
-  if (plan.collective == Collective::kAlltoall) return PairwisePrice(cycle, costs);
+  const bool passes_on = schedule::PassesOn(plan);
+  if (plan.collective == Collective::kAlltoall && !passes_on) return PairwisePrice(cycle, costs);
   const bool scans = plan.collective == Collective::kScan || plan.collective == Collective::kExscan;
   const absl::Span<const uint32_t> distances = schedule::DistancesOf(plan);
   const bool ring = distances.size() == 1;
   int64_t total = 0;
   for (const uint32_t distance : distances) {
-    const uint32_t blocks = scans ? 1 : std::min(distance, n - distance);
+    uint32_t blocks = scans ? 1 : std::min(distance, n - distance);
+    if (passes_on) {
+      blocks = 0;
+      for (uint32_t way = distance; way < n; ++way) blocks += (way & distance) != 0 ? 1 : 0;
+    }
     int64_t dearest = 0, sum = 0;
     for (uint32_t p = 0; p < n; ++p) {
       if (scans && p + distance >= n) break;

@@ -22,6 +22,7 @@ namespace copse::planner {
 //   links one after the other;
 // - bruck and doubling: a step a distance, of min(distance, n - distance) blocks or of one message, as long as its
 //   dearest pair's;
+// - bruck of an alltoall: a step a distance, of all blocks that it passes on, as long as its dearest pair's;
 // - pairwise: a node's sends to all others one after the other, of the node that needs longest.
 //
 // Input:   a verified plan of a collective of a family other than kCommon; arguments.count as CallArguments says.

@@ -12,6 +12,7 @@
 #include "planner/candidates.h"
 #include "planner/node_order.h"
 #include "planner/schedule/verify.h"
+#include "planner/size_class.h"
 #include "planner/structure.h"
 
 namespace copse::planner {
@@ -102,6 +103,47 @@ TEST(MakePlansTest, AllgathersDoubleWhatIsShortAndPassOnWhatIsLong) {
   EXPECT_EQ(PlanFor(*plans, Collective::kAllgather, 8).algorithm, "bruck");
   EXPECT_EQ(PlanFor(*plans, Collective::kReduceScatter, 60'000).algorithm, "ring");
   EXPECT_EQ(PlanFor(*plans, Collective::kScan, 8).algorithm, "doubling");
+}
+
+TEST(MakePlansTest, AlltoallsOfShortBlocksArePassedOnAndLongOnesGoToEverybody) {
+  const Team team = MakeTeam(16);
+  const topology::Topology topology = Flat(team);
+  PlannerOptions options;
+  for (const bool forced : {false, true}) {
+    if (forced) options.forced[Collective::kAlltoall] = "bruck";
+    const Planner planner(&topology, {}, options);
+    const auto plans = planner.MakePlans(team.shape, team.names, schedule::Family::kAlltoall);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    EXPECT_EQ(PlanFor(*plans, Collective::kAlltoall, 8).algorithm, "bruck");
+    EXPECT_EQ(PlanFor(*plans, Collective::kAlltoall, 60'000).algorithm, "pairwise");
+    EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok()) << schedule::VerifyPlans(*plans, team.shape);
+  }
+  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, schedule::Family::kAlltoall);
+  const schedule::Plan& plan = PlanFor(*plans, Collective::kAlltoall, 8);
+  const auto explained = Planner(&topology).Explain(plan, team.shape, team.names, TypicalCall(plan), *plans);
+  ASSERT_TRUE(explained.ok()) << explained.status();
+  EXPECT_THAT(explained->text, HasSubstr("each node sends to those that follow it by 1, 2, 4, 8 in this cycle:\n"));
+  EXPECT_THAT(explained->text,
+              HasSubstr("candidates for this call, each by running its sequences:\n  bruck, segments"));
+  EXPECT_THAT(explained->text, HasSubstr("critical path:\n"));
+  EXPECT_EQ(explained->prediction.completion_ns.size(), 16);
+  EXPECT_EQ(explained->alternatives.size(), 2);
+}
+
+// What is too much to run is compared by formulas, and said so.
+TEST(MakePlansTest, CallsOfManyNodesAreComparedByFormulas) {
+  const Team team = MakeTeam(100);
+  const topology::Topology topology = Flat(team);
+  const Planner planner(&topology);
+  const auto plans = planner.MakePlans(team.shape, team.names, schedule::Family::kRooted);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  const schedule::Plan& plan = PlanFor(*plans, Collective::kGather, 8);
+  EXPECT_FALSE(IsPricedByRunning(team.shape, TypicalCall(plan)));
+  const auto explained = planner.Explain(plan, team.shape, team.names, TypicalCall(plan), *plans);
+  ASSERT_TRUE(explained.ok()) << explained.status();
+  EXPECT_THAT(explained->text, HasSubstr("by a formula without segments and contention"));
+  EXPECT_THAT(explained->text, HasSubstr("candidates for this call, by formulas:\n"));
+  EXPECT_TRUE(explained->prediction.completion_ns.empty());
 }
 
 // Ranks dealt out one by one: a cycle would add them up in another order.

@@ -156,7 +156,9 @@ bool CanCarry(const Structure& structure, Collective collective) {
       return collective == Collective::kBarrier ||
              (collective == Collective::kAllreduce && structure.algorithm != "dissemination");
     case schedule::PlanKind::kCirculant:
-      if (structure.algorithm == "bruck") return collective == Collective::kAllgather;
+      if (structure.algorithm == "bruck") {
+        return collective == Collective::kAllgather || collective == Collective::kAlltoall;
+      }
       if (structure.algorithm == "doubling") return scans;
       if (structure.algorithm == "pairwise") return collective == Collective::kAlltoall;
       return scans || collective == Collective::kAllgather || collective == Collective::kReduceScatter;

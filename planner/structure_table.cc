@@ -49,6 +49,14 @@ bool Scans(Collective collective) { return collective == Collective::kScan || co
 // By position; those that can carry the collective are worth comparing.
 constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "pairwise"};
 
+// Whether the structure is the one that everybody uses to everybody, or may carry an alltoall of the class otherwise;
+// of up to three nodes they are the same.
+bool MayPassOn(const Structure& structure, const SizeClass& size_class) {
+  const uint32_t n = static_cast<uint32_t>(structure.neighbours[0].size());
+  if (structure.algorithm != "bruck") return true;
+  return n > 3 && n <= schedule::kPassingNodesMax && size_class.bytes_max < schedule::kMessageBytesMax;
+}
+
 // The node from which the farthest is nearest. On a tree one of the two ends of a longest path is the farthest from
 // anywhere; overheads make that nearly so. Ties: `preferred`, then the least.
 uint32_t CentreOf(const BroadcastCosts& costs, uint32_t preferred) {
@@ -175,6 +183,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     if (!CheckAlgorithm(name, collective).ok() || (Scans(collective) && !ranks_in_order_)) continue;
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
     // Of one or two nodes they are all rings.
+    if (collective == Collective::kAlltoall && !MayPassOn(structures_[index], size_class)) continue;
     if (structures_[index].neighbours[1].size() > 1 || found.empty()) add(index);
   }
   // Trees fold all ranks' contributions of a scan at every node.
@@ -224,6 +233,11 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
   if (!IsByCost(algorithm)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(algorithm, collective));
     const bool is_cycle = structures_[index].kind == schedule::PlanKind::kCirculant;
+    // Longer blocks, and alltoallv, go pairwise whatever is asked for.
+    if (collective == Collective::kAlltoall && is_cycle && algorithm == "bruck" &&
+        !MayPassOn(structures_[index], size_class)) {
+      return Named("pairwise", collective, size_class);
+    }
     if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
     if (is_cycle && Scans(collective) && !ranks_in_order_) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -13,7 +13,9 @@ namespace copse::planner {
 //
 // - "ring": 1. A chunk goes from its owner to all others, or is combined on its way from all others to its owner; of a
 //   scan, sums go along it once, and nothing over its closing link. n - 1 steps of one node's part each.
-// - "bruck": 1, 2, 4, ... below n. An allgather in which what a node has doubles in each step.
+// - "bruck": 1, 2, 4, ... below n. An allgather in which what a node has doubles in each step; an alltoall in which a
+// block
+//   goes its way bit by bit: log n messages of half of all blocks each.
 // - "doubling": the same distances for a scan: in each step a node adds what the nodes before its own window amount to.
 // - "pairwise": 1, 2, 3, ... n - 1. Every node sends to every other one.
 //

@@ -158,8 +158,18 @@ class BlockExpansion {
   template <typename F>
   void InSlice(uint64_t at, uint64_t bytes, F f) const;
   // Bytes of the slice from the node, and the copies from its cell to the ranks, if asked for.
-  uint64_t ReceivedFrom(uint32_t from, RunList* runs, uint64_t cell_offset = 0) const;
-  void Alltoall();
+  uint64_t ReceivedFrom(uint32_t from, RunList* runs, uint64_t cell_offset = 0) const {
+    return ReceivedFrom(from, runs, Buffer{Place::kCell, from, cell_offset});
+  }
+  uint64_t ReceivedFrom(uint32_t from, RunList* runs, Buffer lies) const;
+  // What the own ranks have for the node's, in the slice, to `target`. Returns its bytes.
+  uint64_t PackFor(uint32_t to, Buffer target, RunList* runs) const;
+  // Among the own ranks.
+  void CopyLocally(RunList* runs) const;
+  // Bytes of the slice from one position to another, of equal blocks.
+  uint64_t StreamBytes(uint32_t from, uint32_t to) const;
+  void AlltoallByPairs();
+  void AlltoallByDoubling();
 
   const BlockCall& call_;
   const Plan& plan_;

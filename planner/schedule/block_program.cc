@@ -45,6 +45,13 @@ absl::Status CheckCounts(const CallArguments& arguments, uint64_t ranks, const B
 
 }  // namespace
 
+uint64_t PlanBytesOf(const CallArguments& arguments, uint64_t ranks) {
+  const Collective c = arguments.collective;
+  const bool has_sum = c == Collective::kAllgatherv || c == Collective::kReduceScatterv;
+  if (IsIrregular(c) && !has_sum) return kMessageBytesMax;
+  return std::min(has_sum ? arguments.bytes() / ranks : arguments.bytes(), kMessageBytesMax);
+}
+
 absl::StatusOr<std::unique_ptr<BlockProgram>> BlockProgram::Create(const Plan* plan, const ShapeIndex* shape,
                                                                    const CallArguments& arguments, BlockCounts counts) {
   if (!HasBlocks(arguments.collective) || PlanCollective(arguments.collective) != plan->collective) {
@@ -53,6 +60,14 @@ absl::StatusOr<std::unique_ptr<BlockProgram>> BlockProgram::Create(const Plan* p
                                                    AbslView(CollectiveName(arguments.collective))));
   }
   RETURN_IF_ERROR(CheckCounts(arguments, shape->size(), counts));
+  // What is told of the counts needs room.
+  const bool tells =
+      (!counts.by_rank.empty() || !counts.by_pair.empty()) && PlanBytesOf(arguments, shape->size()) == kMessageBytesMax;
+  if (tells && plan->bytes_max < kMessageBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("plan ", plan->id.value(), ": of short blocks, for a call of long ones (",
+                     AbslView(CollectiveName(arguments.collective)), ", bytes_max=", plan->bytes_max, ")"));
+  }
   return std::unique_ptr<BlockProgram>(new BlockProgram(plan, shape, arguments, std::move(counts)));
 }
 

@@ -26,6 +26,10 @@ struct BlockCounts {
   std::vector<uint64_t> by_pair;  // alltoallv: of what rank s gives to rank r, at s * ranks + r
 };
 
+// The size by which a daemon selects the plan of such a call of `ranks` ranks: of the mean block, and where not all
+// ranks know that, the greatest, as if blocks were long.
+uint64_t PlanBytesOf(const CallArguments& arguments, uint64_t ranks);
+
 // What one chunk takes of a node's staging memory: cells and scratch until it is over, frames until they have left.
 struct StagingBytes {
   uint64_t cells = 0;    // what comes from neighbours
@@ -40,8 +44,8 @@ struct StagingBytes {
 // after another, in every buffer that has several.
 class BlockProgram {
  public:
-  // `*plan` (verified) and `*shape` outlive it. Errors: INVALID_ARGUMENT if the collective has no blocks, is not the
-  // plan's, or counts do not fit it.
+  // `*plan` (verified) and `*shape` outlive it. Errors: INVALID_ARGUMENT if the collective has no blocks, or plan or
+  // counts are not for it.
   static absl::StatusOr<std::unique_ptr<BlockProgram>> Create(const Plan* plan, const ShapeIndex* shape,
                                                               const CallArguments& arguments, BlockCounts counts = {});
 

@@ -14,6 +14,17 @@ bool IsRing(const Plan& plan) {
   return plan.kind == PlanKind::kCirculant && DistancesOf(plan).size() <= 1 && plan.collective != Collective::kAlltoall;
 }
 
+// Of the distances below `n`, how many have any one bit at most.
+uint32_t PassedOnMax(uint32_t n) {
+  uint32_t most = 1;
+  for (uint32_t bit = 1; bit < n; bit *= 2) {
+    const uint32_t whole = n / (2 * bit) * bit;
+    const uint32_t rest = n % (2 * bit);
+    most = std::max(most, whole + (rest > bit ? rest - bit : 0));
+  }
+  return most;
+}
+
 }  // namespace
 
 PackedOrder::PackedOrder(const ShapeIndex& shape, const Plan& plan, const TreeIndex& index)
@@ -74,6 +85,7 @@ Cutting::Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_byt
   switch (plan.collective) {
     case Collective::kAlltoall:
       total_ = pair_bytes_max;
+      if (PassesOn(plan)) step_ = std::max<uint64_t>(step_ / PassedOnMax(plan.node_count), 1);
       break;
     case Collective::kScan:
     case Collective::kExscan:

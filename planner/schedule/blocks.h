@@ -80,6 +80,7 @@ struct Slice {
 //  - scan, exscan: the message; where ranks' order is not the nodes' (FoldsAll), so finely that all ranks' fit a
 //  segment;
 //  - alltoall: for each pair of nodes, all that goes from the one to the other; `pair_bytes_max`: of any two of them.
+//    Where nodes pass it on, so finely that what a node sends in a round fits a segment.
 class Cutting {
  public:
   Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_bytes, uint64_t pair_bytes_max);
@@ -142,9 +143,11 @@ struct PairNote {
 // (scan, exscan) or of the plan, as in expand.h.
 // Errors: UNIMPLEMENTED if a scan folds more ranks than a segment holds. Precondition: the plan was verified.
 // Cost:    O(neighbours + blocks in the segment); for alltoall the local ranks times all ranks.
+//          An alltoall that is passed on: log(nodes) times nodes.
 // Source:  papers, gatherv (its tree, staging and message chains); J. Bruck et al., "Efficient algorithms for
 // all-to-all
-//          communications in multiport message-passing systems", IEEE TPDS 8 (1997), for the doubling allgather; Hillis
+//          communications in multiport message-passing systems", IEEE TPDS 8 (1997), for the doubling allgather and
+//          alltoall; Hillis
 //          and Steele, "Data parallel algorithms", CACM 29 (1986), for the doubling scan. Differs: nodes with several
 //          ranks, blocks of several sizes, segments.
 absl::StatusOr<NodeSequence> ExpandBlocks(const BlockCall& call, const Slice& slice);

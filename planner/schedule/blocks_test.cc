@@ -91,13 +91,16 @@ void RunOne(const Case& which, uint64_t seed) {
   const Collective c = which.collective;
   const bool tree = std::string(which.algorithm) == "tree";
   const bool scans = c == Collective::kScan || c == Collective::kExscan;
+  // Who passes on others' blocks must know their sizes.
+  const bool passes_on = c == Collective::kAlltoall && std::string(which.algorithm) == "doubling";
   TeamShape shape = RandomShape(nodes, size, &prng);
   if (scans && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
   Plan plan = tree ? RandomTreePlan(c, nodes, seed)
                    : CirculantPlan(c, nodes, Distances(which.algorithm, nodes), scans ? nullptr : &prng);
   plan.segment_bytes = prng.Below(2) == 0 ? kSegmentBytesMax : 64;
+  plan.bytes_max = passes_on ? 1024 : plan.bytes_max;
   PlainCluster cluster(plan, shape);
-  const bool equal = prng.Below(2) == 0;
+  const bool equal = prng.Below(2) == 0 || passes_on;
   const auto root = static_cast<uint32_t>(prng.Below(size));
   const uint64_t each = 4 * prng.Below(prng.Below(2) == 0 ? 5 : 200);
   std::vector<uint64_t> bytes(size, each);
@@ -244,7 +247,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Collective::kReduceScatter, "ring"}, Case{Collective::kScan, "tree"},
                     Case{Collective::kScan, "ring"}, Case{Collective::kScan, "doubling"},
                     Case{Collective::kExscan, "tree"}, Case{Collective::kExscan, "ring"},
-                    Case{Collective::kExscan, "doubling"}, Case{Collective::kAlltoall, "everybody"}),
+                    Case{Collective::kExscan, "doubling"}, Case{Collective::kAlltoall, "everybody"},
+                    Case{Collective::kAlltoall, "doubling"}),
     [](const auto& info) { return std::string(CollectiveName(info.param.collective)) + "_" + info.param.algorithm; });
 
 TEST(BlocksTest, TheRootsNotesReachAllNodes) {
@@ -264,6 +268,41 @@ TEST(BlocksTest, TheRootsNotesReachAllNodes) {
     }
     for (uint32_t v = 0; v < 5; ++v) EXPECT_EQ(cluster.notes[v], cluster.notes[root]) << "node " << v;
   }
+}
+
+TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
+  for (const uint32_t nodes : {4, 7, 8, 13}) {
+    Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances("doubling", nodes), nullptr);
+    plan.bytes_max = 1024;
+    ASSERT_TRUE(PassesOn(plan));
+    EXPECT_EQ(PhaseCount(plan), DistancesOf(plan).size() + 1);
+    PlainCluster cluster(plan, BlockShape(nodes, 2));
+    cluster.ranks.resize(2 * nodes);
+    for (auto& rank : cluster.ranks) {
+      rank.send = Bytes(2 * nodes * 8, 1);
+      rank.receive = Bytes(2 * nodes * 8);
+    }
+    const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
+    const Cutting cutting(plan, sizes, 8, PairBytesMax(cluster.shape(), 8));
+    ASSERT_EQ(cutting.segment_count(), 1);
+    std::vector<NodeSequence> sequences;
+    for (uint32_t v = 0; v < nodes; ++v) {
+      sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kAlltoall, 0, 8, false), cutting.At(0)));
+    }
+    cluster.Run(std::move(sequences));
+    EXPECT_EQ(cluster.messages, nodes * DistancesOf(plan).size());
+    for (const auto& rank : cluster.ranks) EXPECT_EQ(rank.receive, rank.send);
+  }
+}
+
+TEST(BlocksTest, SizesThatNobodyKnowsAreNotPassedOn) {
+  Plan plan = CirculantPlan(Collective::kAlltoall, 5, Distances("doubling", 5), nullptr);
+  plan.bytes_max = 1024;
+  PlainCluster cluster(plan, BlockShape(5, 1));
+  cluster.ranks.resize(5);
+  const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
+  EXPECT_EQ(ExpandBlocks(cluster.CallAt(0, sizes, Collective::kAlltoall, 0, 8, true), {0, 8}).status().message(),
+            "alltoallv: who passes on others' blocks does not know how long they are");
 }
 
 TEST(BlocksTest, GatherTakesOneMessageALink) {

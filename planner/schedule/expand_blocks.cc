@@ -64,7 +64,13 @@ absl::StatusOr<NodeSequence> BlockExpansion::Run() {
       }
       break;
     case Collective::kAlltoall:
-      Alltoall();
+      if (!PassesOn(plan_)) {
+        AlltoallByPairs();
+      } else if (call_.has_notes) {
+        return absl::InvalidArgumentError("alltoallv: who passes on others' blocks does not know how long they are");
+      } else {
+        AlltoallByDoubling();
+      }
       break;
     default:
       return absl::InvalidArgumentError(

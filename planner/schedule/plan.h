@@ -119,6 +119,16 @@ bool operator==(const ExchangeStep& a, const ExchangeStep& b);
 inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbours[0]; }
 inline absl::Span<const uint32_t> DistancesOf(const Plan& plan) { return plan.neighbours[1]; }
 
+// An alltoall in which nodes pass on what others have for others, in rounds of distances 1, 2, 4, ...; else everybody
+// sends to everybody.
+inline bool PassesOn(const Plan& plan) {
+  return plan.kind == PlanKind::kCirculant && plan.collective == Collective::kAlltoall &&
+         DistancesOf(plan).size() + 1 < plan.node_count;
+}
+// What such a plan may serve: intermediate nodes must know the sizes of all blocks, which they do not in an alltoallv,
+// whose calls go by the plan for the longest blocks; and a part of each message must fit a segment.
+inline constexpr uint32_t kPassingNodesMax = 2048;
+
 // Number of segments of a message: at least 1, also for 0 bytes.
 uint32_t SegmentCount(const Plan& plan, uint64_t bytes);
 // Phases that its packets may carry: counters per segment.

@@ -124,7 +124,7 @@ bool CarriesBy(Collective collective, absl::Span<const uint32_t> distances, uint
     case Collective::kExscan:
       return ring || doubling;
     case Collective::kAlltoall:
-      return everybody;
+      return everybody || doubling;
     default:
       return false;
   }
@@ -155,6 +155,10 @@ absl::Status CheckCirculant(const Plan& plan, const VerifyLimits& limits) {
   }
   if (n > 1 && !CarriesBy(plan.collective, distances, n)) {
     return Bad(plan, "the distances do not carry it (distances=", distances.size(), ", nodes=", n, ")");
+  }
+  if (PassesOn(plan) && (n > kPassingNodesMax || plan.bytes_max >= kMessageBytesMax)) {
+    return Bad(plan, "blocks are passed on in small teams and of small blocks only (nodes=", n,
+               ", limit=", kPassingNodesMax, ", bytes=", plan.bytes_max, ", limit=", kMessageBytesMax - 1, ")");
   }
   return absl::OkStatus();
 }

@@ -48,6 +48,32 @@ TEST(VerifyTest, AcceptsExchanges) {
   }
 }
 
+TEST(VerifyTest, AlltoallsArePassedOnOnlyWhereAllKnowTheSizes) {
+  const auto doubling = [](uint32_t n, uint64_t bytes_max) {
+    Plan plan{.id = PlanId(5),
+              .collective = Collective::kAlltoall,
+              .bytes_max = bytes_max,
+              .algorithm = "bruck",
+              .kind = PlanKind::kCirculant,
+              .node_count = n,
+              .segment_bytes = kSegmentBytesMax};
+    plan.neighbours.resize(2);
+    for (uint32_t v = 0; v < n; ++v) plan.neighbours[0].push_back(v);
+    for (uint32_t d = 1; d < n; d *= 2) plan.neighbours[1].push_back(d);
+    return plan;
+  };
+  for (const uint32_t n : {1u, 2u, 3u, 4u, 9u, 64u, kPassingNodesMax}) {
+    EXPECT_TRUE(VerifyPlan(doubling(n, 1024), BlockShape(n, 1)).ok()) << n;
+    EXPECT_EQ(VerifyPlan(doubling(n, kMessageBytesMax), BlockShape(n, 1)).ok(), n <= 3) << n;
+  }
+  EXPECT_EQ(VerifyPlan(doubling(kPassingNodesMax + 1, 1024), BlockShape(kPassingNodesMax + 1, 1)).message(),
+            "plan 5 (alltoall, bruck): blocks are passed on in small teams and of small blocks only (nodes=2049, "
+            "limit=2048, bytes=1024, limit=65535)");
+  Plan gap = doubling(9, 1024);
+  gap.neighbours[1] = {1, 2, 8};
+  EXPECT_FALSE(VerifyPlan(gap, BlockShape(9, 1)).ok());
+}
+
 // One way each to be broken, and the word that the refusal must say.
 struct Broken {
   const char* name;
