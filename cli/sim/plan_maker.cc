@@ -14,6 +14,7 @@
 #include "planner/candidates.h"
 #include "planner/node_order.h"
 #include "planner/planner.h"
+#include "planner/schedule/block_program.h"
 #include "planner/structure.h"
 
 namespace copse::simcli {
@@ -37,6 +38,15 @@ absl::StatusOr<uint64_t> CheckedBytes(const schedule::CallArguments& call, const
         absl::StrCat("root: no such rank (root=", call.root, ", ranks=", team.shape.size(), ")"));
   }
   return bytes;
+}
+
+// The call with the mean block as count, as one that counts what all ranks know.
+schedule::CallArguments CountedCall(const schedule::CallArguments& call, const SimTeam& team) {
+  schedule::CallArguments counted = call;
+  if (call.collective == Collective::kAllgatherv || call.collective == Collective::kReduceScatterv) {
+    counted.count *= team.shape.size();
+  }
+  return counted;
 }
 
 // Whether structure.h has the algorithm.
@@ -127,7 +137,11 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
   // Blocks are long together, whatever one of them is.
   const bool blocks = schedule::HasBlocks(collective);
   uint64_t bytes_max = bytes;
-  if (blocks) bytes_max = bytes <= planner::kShortBlockBytes ? planner::kShortBlockBytes : schedule::kMessageBytesMax;
+  if (blocks) {
+    const bool is_short =
+        schedule::PlanBytesOf(CountedCall(call, team), team.shape.size()) <= planner::kShortBlockBytes;
+    bytes_max = is_short ? planner::kShortBlockBytes : schedule::kMessageBytesMax;
+  }
   schedule::Plan plan =
       planner::PlanOf(structure, collective, 0, bytes_max, blocks || bytes > segment_bytes ? segment_bytes : 0);
   plan.id = PlanId(1);
@@ -143,8 +157,9 @@ absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const
                    planner.MakePlans(team.shape, node_names, schedule::FamilyOf(call.collective)));
   schedule::CallArguments regular = call;
   regular.collective = schedule::PlanCollective(call.collective);
-  const schedule::Plan* const plan =
-      schedule::SelectPlan(plans, regular.collective, std::min(bytes, schedule::kMessageBytesMax));
+  const uint64_t plan_bytes =
+      schedule::HasBlocks(call.collective) ? schedule::PlanBytesOf(CountedCall(call, team), team.shape.size()) : bytes;
+  const schedule::Plan* const plan = schedule::SelectPlan(plans, regular.collective, plan_bytes);
   CHECK(plan != nullptr);
   if (team.shape.node_count > kExplainedNodesMax) return ChosenPlan{*plan, "by price"};
   ASSIGN_OR_RETURN(planner::Explanation explanation, planner.Explain(*plan, team.shape, node_names, regular, plans));

@@ -82,7 +82,7 @@ std::vector<Case> AllCases() {
   add(Collective::kReduceScatterv, {"binomial", "ring"});
   add(Collective::kScan, {"binomial", "ring", "doubling"});
   add(Collective::kExscan, {"kary-2", "ring", "doubling"});
-  add(Collective::kAlltoall, {"pairwise"});
+  add(Collective::kAlltoall, {"pairwise", "bruck"});
   add(Collective::kAlltoallv, {"pairwise"});
   return cases;
 }
@@ -102,9 +102,7 @@ Call MakeCall(const Case& which, const Team& team, uint64_t bytes) {
   if (scans) std::iota(order.begin(), order.end(), 0);
   const auto structure = planner::BuildStructure(which.algorithm, order);
   EXPECT_TRUE(structure.ok()) << structure.status();
-  const uint64_t class_max = bytes <= 1024 ? 1024 : schedule::kMessageBytesMax;
   Call call;
-  call.plan = planner::PlanOf(*structure, regular, 0, class_max, schedule::kSegmentBytesMax);
   call.arguments = {.collective = which.collective,
                     .type = emu::AluType::kUint32,
                     .options = which.options,
@@ -112,6 +110,11 @@ Call MakeCall(const Case& which, const Team& team, uint64_t bytes) {
                     .root = schedule::HasRoot(which.collective) ? ranks / 2 : 0};
   call.counts = *MakeBlockCounts(which.counts, which.collective, ranks, bytes, 4, bytes + ranks);
   call.arguments = WithCounts(call.arguments, call.counts);
+  // What is passed on is not of the longest class.
+  const bool passes_on = regular == Collective::kAlltoall && which.algorithm == "bruck";
+  const bool is_short = schedule::PlanBytesOf(call.arguments, ranks) <= 1024 || passes_on;
+  call.plan =
+      planner::PlanOf(*structure, regular, 0, is_short ? 1024 : schedule::kMessageBytesMax, schedule::kSegmentBytesMax);
   call.text = absl::StrCat(std::string(schedule::CollectiveName(which.collective)), " by ", which.algorithm, ", ",
                            which.counts, ", ", bytes, " B, nodes ", team.shape.node_count, ", ranks ", ranks);
   return call;
@@ -215,6 +218,10 @@ TEST(BlockCollectivesTest, WrongCountsAreRefused) {
   call.counts.by_rank.pop_back();
   EXPECT_THAT(std::string(RunCall(call, team).status().message()),
               HasSubstr("gatherv: counts do not fit it (by_rank=2, needed=3"));
+  call = MakeCall({Collective::kGatherv, "flat"}, team, 100);
+  call.plan.bytes_max = 1024;
+  EXPECT_THAT(std::string(RunCall(call, team).status().message()),
+              HasSubstr("of short blocks, for a call of long ones"));
   call = MakeCall({Collective::kAlltoall, "pairwise"}, team, 100);
   call.counts.by_pair.assign(9, 1);
   EXPECT_THAT(std::string(RunCall(call, team).status().message()), HasSubstr("alltoall: counts do not fit it"));
