@@ -43,7 +43,9 @@ void RunOnce(Score* score, const ContestOptions& options) {
     score->unfinished[wanted[done]] =
         absl::IsDeadlineExceeded(status) ? "not finished in its time" : std::string(status.message());
     next = wanted[done] + 1;
-    if (++score->failures < options.unfinished_max) continue;
+    // Where ranks do not even start, no other cell is to blame.
+    const bool hopeless = absl::IsUnavailable(status) && done == 0;
+    if (++score->failures < options.unfinished_max && !hopeless) continue;
     score->given_up = true;
     for (size_t cell = 0; cell < score->runs.size(); ++cell) {
       if (score->runs[cell].empty()) score->unfinished.try_emplace(cell, "not tried: other cells were not finished");

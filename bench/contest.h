@@ -33,7 +33,8 @@ class Contender {
 
 struct ContestOptions {
   uint32_t runs = 1;
-  // A system that left so many cells unfinished is not asked for more: what it has measured stands.
+  // A system that left so many cells unfinished is not asked for more: what it has measured stands. One that
+  // does not even start (UNAVAILABLE before its first cell) is not asked again either.
   uint32_t unfinished_max = 2;
   // A contender but the first that has taken so long runs no more: its figures are over the runs that it has had.
   absl::Duration time_max = absl::InfiniteDuration();

@@ -138,6 +138,28 @@ TEST(ContestTest, ASystemThatOftenFailsIsNotAskedAgain) {
   EXPECT_EQ(rows[2].note, "not tried: other cells were not finished");
 }
 
+TEST(ContestTest, WhatHasBeenMeasuredStands) {
+  std::vector<std::string> log;
+  Scripted a("peer", &log, [](size_t cell, uint32_t) -> Scripted::Answer {
+    if (cell == 1) return absl::DeadlineExceededError("late");
+    return std::vector<double>{7};
+  });
+  const std::vector<Row> rows = RowsOf(3, {&a}, {.runs = 3, .unfinished_max = 1});
+  EXPECT_EQ(log, (std::vector<std::string>{"peer0:0", "peer0:1"}));
+  EXPECT_EQ(rows[0].median, 7);
+  EXPECT_EQ(rows[1].note, "not finished in its time");
+  EXPECT_EQ(rows[2].note, "not tried: other cells were not finished");
+}
+
+TEST(ContestTest, WhoDoesNotStartIsNotAskedForOtherCells) {
+  std::vector<std::string> log;
+  Scripted a("peer", &log, [](size_t, uint32_t) -> Scripted::Answer { return absl::UnavailableError("no start"); });
+  const std::vector<Row> rows = RowsOf(3, {&a}, {.runs = 3, .unfinished_max = 9});
+  EXPECT_EQ(log, (std::vector<std::string>{"peer0:0"}));
+  EXPECT_EQ(rows[0].note, "no start");
+  for (const Row& row : rows) EXPECT_EQ(row.metric, "unfinished") << row.what;
+}
+
 TEST(ContestTest, NothingIsDividedByNothing) {
   std::vector<std::string> log;
   Scripted a("copse", &log, [](size_t, uint32_t) { return std::vector<double>{1}; });

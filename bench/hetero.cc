@@ -57,7 +57,10 @@ struct Case {
 const Case kCases[] = {{"bcast 1 kB", {"together", "bcast", 1'000}},
                        {"bcast 64 kB", {"together", "bcast", 64'000}},
                        {"barrier", {"together", "barrier", 0}},
-                       {"allreduce 48 B", {"together", "allreduce", 48}}};
+                       {"allreduce 48 B", {"together", "allreduce", 48}},
+                       {"gather 1 kB", {"together", "gather", 1'000}},
+                       {"scatter 1 kB", {"together", "scatter", 1'000}},
+                       {"allgather 1 kB", {"together", "allgather", 1'000}}};
 
 Row RowOf(const Case& each, uint32_t nodes) {
   Row row;
@@ -167,7 +170,12 @@ absl::Status RunHetero(const Options& options, const Reporter& report) {
       report(PredictionRow(row, predicted->second));
     }
   });
-  RunContest(rows, pointers, {.runs = options.quick ? 1u : 5u, .time_max = kTimeMax}, take);
+  RunContest(rows, pointers,
+             {.runs = options.runs > 0 ? options.runs
+                      : options.quick  ? 1u
+                                       : 5u,
+              .time_max = kTimeMax},
+             take);
   return absl::OkStatus();
 }
 

@@ -45,5 +45,24 @@ TEST(HeteroTest, EverySystemCrossesTheSitesAndThePredictionIsThatOfThePlanThatRa
                         {"better MPI", 1}, {"copse-bt", 1}, {"copse-mgo", 1}, {"mpich", 1}, {"openmpi", 1}}));
 }
 
+TEST(HeteroTest, BlocksGoOverTreesThatKnowTheSites) {
+  if (const absl::Status possible = netns::CheckNamespaces(/*fabric=*/true); !possible.ok()) {
+    GTEST_SKIP() << "needs root and TUN: " << possible;
+  }
+  std::map<std::string, int> kinds;
+  const absl::Status status = RunHetero({.quick = true, .only = " gather 1 kB"}, [&](const Row& row) {
+    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.note;
+    ++kinds[row.system + " " + row.metric];
+  });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(kinds, (std::map<std::string, int>{{"copse-best latency", 1},
+                                               {"copse-best prediction error", 1},
+                                               {"copse-best ratio", 5},
+                                               {"copse-bt latency", 1},
+                                               {"copse-mgo latency", 1},
+                                               {"mpich latency", 1},
+                                               {"openmpi latency", 1}}));
+}
+
 }  // namespace
 }  // namespace copse::bench

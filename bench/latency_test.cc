@@ -11,9 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "bench/bandwidth.h"
 #include "bench/collectives.h"
+#include "bench/gatherv.h"
 #include "bench/hop.h"
+#include "bench/memory.h"
 #include "bench/noise.h"
+#include "bench/overlap.h"
 #include "integration_tests/netns/test_network.h"
 
 namespace copse::bench {
@@ -126,6 +130,70 @@ TEST(CollectivesTest, CallsBeyondARanksShareAreLeftOut) {
   EXPECT_TRUE(FitsRank("scan", 32 * kMiB, 1000));
   EXPECT_FALSE(FitsRank("bcast", 33 * kMiB, 2));
   EXPECT_EQ(SizeName(8) + SizeName(1024) + SizeName(kMiB) + SizeName(1000), "8 B1 KiB1 MiB1000 B");
+}
+
+// Rows by system, metric and peer: "copse p99", "copse ratio / link".
+std::map<std::string, int> Kinds(const std::vector<Row>& rows) {
+  std::map<std::string, int> kinds;
+  for (const Row& row : rows) {
+    EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
+    ++kinds[row.system + " " + row.metric + (row.peer.empty() ? "" : " / " + row.peer)];
+  }
+  return kinds;
+}
+
+TEST(GathervTest, RootsTreesAndLinearOnesAreComparedWarmAndCold) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  const std::vector<Row> rows = RunQuick(RunGatherv, {});
+  std::map<std::string, int> kinds = Kinds(rows);
+  for (const std::string system : {"copse", "copse-known", "copse-linear", "copse-bt", "openmpi", "mpich"}) {
+    EXPECT_EQ(kinds[system + " latency"], 3) << system;  // gather, gatherv, the first of a team
+    for (const std::string metric : {"mean", "p99", "root's maximum"}) EXPECT_EQ(kinds[system + " " + metric], 2);
+    EXPECT_EQ(kinds[system + " memory"], 1);
+    EXPECT_EQ(kinds[system + " connections"], 1);
+  }
+  EXPECT_EQ(kinds["copse ratio / better MPI"], 4);
+  EXPECT_EQ(kinds["copse ratio / copse-linear"], 4);
+  for (const Row& row : rows) {
+    const bool counts_nodes = row.metric == "connections" || row.metric == "children";
+    if (!counts_nodes && row.metric != "memory") continue;
+    EXPECT_GE(row.median, counts_nodes ? 1 : 1000) << row.system << ": " << row.metric;  // there is another node
+  }
+}
+
+TEST(BandwidthTest, AllSystemsAreComparedAndCopseWithItsLink) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  const std::vector<Row> rows = RunQuick(RunBandwidth, {});
+  std::map<std::string, int> kinds = Kinds(rows);
+  for (const std::string system : {"copse", "copse-copied", "openmpi", "mpich"}) {
+    EXPECT_EQ(kinds[system + " latency"], 6) << system;
+  }
+  EXPECT_EQ(kinds["copse ratio / link"], 3);
+  for (const Row& row : rows) {
+    if (row.peer != "link") continue;
+    EXPECT_GT(row.median, 0.9) << row.what << ": " << row.note;  // but for the token bucket
+  }
+}
+
+TEST(OverlapTest, EverySystemSaysWhatItHasNotOverlapped) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  const std::vector<Row> rows = RunQuick(RunOverlap, {.only = "alltoall"});
+  std::map<std::string, int> kinds = Kinds(rows);
+  for (const std::string system : {"copse", "openmpi", "mpich"}) {
+    for (const std::string metric : {"not overlapped", "communication", "total", "ratio / computation and costs"}) {
+      EXPECT_EQ(kinds[system + " " + metric], 2) << system << " " << metric;
+    }
+  }
+}
+
+TEST(MemoryTest, DaemonsStayBelowTheirLimit) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  const std::vector<Row> rows = RunQuick(RunMemory, {});
+  EXPECT_EQ(Kinds(rows), (std::map<std::string, int>{
+                             {"copse memory", 1}, {"copse memory in all", 1}, {"copse ratio / memory_limit", 1}}));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_LT(rows[2].median, 1);
+  EXPECT_GT(rows[1].median, rows[0].median);
 }
 
 TEST(HopTest, EveryStepIsMeasured) {

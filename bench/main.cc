@@ -17,17 +17,21 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/alu.h"
+#include "bench/bandwidth.h"
 #include "bench/bench.h"
 #include "bench/collectives.h"
 #include "bench/fabric.h"
+#include "bench/gatherv.h"
 #include "bench/hetero.h"
 #include "bench/hop.h"
 #include "bench/idle.h"
 #include "bench/latency.h"
 #include "bench/machine.h"
+#include "bench/memory.h"
 #include "bench/mgo_table.h"
 #include "bench/model.h"
 #include "bench/noise.h"
+#include "bench/overlap.h"
 #include "bench/plan_quality.h"
 #include "bench/plan_time.h"
 #include "bench/probe.h"
@@ -40,15 +44,19 @@ namespace {
 // tools/bench --list reads these lines too.
 const Bench kBenches[] = {
     {"alu", "how fast every operation on every type combines 64 KiB, beside copying them", RunAlu},
+    {"bandwidth", "collectives of 64 MiB beside what their links can carry, and beside MPI libraries", RunBandwidth},
     {"collectives", "every collective, 8 B to 1 MiB, beside MPI libraries, unshaped and at 1 Gbit/s", RunCollectives},
     {"fabric", "what the emulated network carries, and how punctually", RunFabric},
+    {"gatherv", "Gatherv of any counts on up to 256 ranks, beside Gather, a linear one and MPI libraries", RunGatherv},
     {"hetero", "collectives over three sites, beside MPI libraries and trees that go by rank number", RunHetero},
     {"hop", "what one step costs: a local call, a packet in the engine, a packet beside one of UCX alone", RunHop},
     {"idle", "what Copse costs while nobody calls it: processor and memory", RunIdle},
     {"latency", "small collectives, 2 to 32 nodes, idle and busy, beside MPI libraries and bare sockets", RunLatency},
+    {"memory", "what daemons hold while calls run, beside the limit that they are given", RunMemory},
     {"mgo-table", "the MGO paper's table and claims, computed again by several accountings", RunMgoTable},
     {"model", "the planner's prediction against measured calls: other trees, sizes and node counts", RunModel},
     {"noise", "what a collective in the background takes from an application that computes", RunNoise},
+    {"overlap", "how much of a long collective an application that computes meanwhile does not notice", RunOverlap},
     {"plan-quality", "the planner's trees against the optimum, MGO and a lower bound, by the model", RunPlanQuality},
     {"plan-time", "what making a tree for up to 1,000,000 nodes takes, on one core", RunPlanTime},
     {"probe", "a measured topology beside what the emulated network was told", RunProbe},

@@ -34,6 +34,7 @@ absl::StatusOr<Pss> ReadPss(pid_t pid) {
       pss.total_kb = value;
       found = true;
     }
+    if (key == "Pss_Anon") pss.private_kb = value;
     if (key == "Pss_Anon" || key == "Pss_Shmem") pss.own_kb += value;
   }
   if (!found) return absl::NotFoundError(absl::StrCat("no /proc/PID/smaps_rollup (pid=", pid, ")"));

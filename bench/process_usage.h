@@ -17,6 +17,7 @@ absl::StatusOr<absl::Duration> CpuTime(pid_t pid);
 // Of /proc/PID/smaps_rollup, in KiB: pages that several processes have count in shares.
 struct Pss {
   double total_kb = 0;
+  double private_kb = 0;  // without files and what is shared with other processes
   double own_kb = 0;  // without files: what neither grows nor shrinks with the processes beside it that run the same
 };
 absl::StatusOr<Pss> ReadPss(pid_t pid);

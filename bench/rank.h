@@ -54,6 +54,9 @@ void rank_run(rank_call* call);
 void rank_post(rank_call* call);
 void rank_wait(rank_call* call);
 void rank_release(rank_call* call);
+/* Calls that are prepared from here to rank_leave_team are made on a new team of the same ranks. On all ranks. */
+void rank_enter_team(void);
+void rank_leave_team(void);
 /* Memory that the system likes best for messages. */
 void* rank_allocate(size_t bytes);
 void rank_deallocate(void* memory);

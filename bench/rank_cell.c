@@ -14,7 +14,8 @@ static int index_of(const char* name, size_t length, const char* const* names, i
   return -1;
 }
 
-static const char* const kModeNames[kModes] = {"latency", "together", "stream", "noise", "compute"};
+static const char* const kModeNames[kModes] = {"latency", "together", "stream", "noise",  "compute",
+                                               "rooted",  "cold",     "held",   "overlap"};
 static const char* const kPatternNames[kPatterns] = {"equal", "heavy", "random", "empty"};
 static const char* const kCollectiveNames[kCollectives] = {
     "barrier",        "bcast", "reduce", "allreduce", "gather",   "scatter",    "allgather", "alltoall",

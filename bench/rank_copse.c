@@ -8,7 +8,7 @@
 #include "client/copse.h"
 
 static copse_context_t* context;
-static copse_team_t* team;
+static copse_team_t *team, *whole; /* the team of calls prepared now, and that of all ranks */
 
 static void check(copse_status_t status, const char* what) {
   if (status == COPSE_OK) return;
@@ -35,7 +35,8 @@ void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* size) {
   params.name = "bench";
   params.rank = *rank;
   params.size = *size;
-  check(copse_team_create(context, &params, &team), "team");
+  check(copse_team_create(context, &params, &whole), "team");
+  team = whole;
 }
 
 static void set_counts(const rank_call* call, copse_coll_args_t* args) {
@@ -86,6 +87,18 @@ void rank_run(rank_call* call) {
   rank_wait(call);
 }
 void rank_release(rank_call* call) { check(copse_finalize(call->state), "finalize"); }
+
+void rank_enter_team(void) {
+  copse_subteam_params_t params;
+  memset(&params, 0, sizeof(params));
+  params.mask = COPSE_SUBTEAM_PARAM_FIELD_INCLUDED;
+  params.included = 1;
+  check(copse_team_create_from_parent(whole, &params, &team), "team");
+}
+void rank_leave_team(void) {
+  check(copse_team_destroy(team), "team_destroy");
+  team = whole;
+}
 
 void* rank_allocate(size_t bytes) {
   void* memory;

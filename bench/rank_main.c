@@ -15,6 +15,13 @@
  *     noise    percent by which (post, compute 1 ms, wait) takes longer than to compute 1 ms, on the slowest rank: one
  *              sample for each pair of loops
  *     compute  likewise, of the computation alone
+ *     rooted   the samples of `latency`, and then, in the same order, what each call took on the root alone
+ *     cold     microseconds of the first call of a new team of the same ranks, after a barrier of the old one
+ *     held     what rank 0 holds after the call, with its daemon if it has one (BENCH_DAEMON): KiB of PSS; and how many
+ *              TCP connections to other nodes
+ *     overlap  by the method of the OSU benchmarks: microseconds, means over ranks, of a call without computation; of a
+ *              computation that takes as long; of post, computation and wait; of the post in that; and of processors
+ *              beyond the ranks' computations and posts, a rank. So five samples for each of a few batches
  *
  * A cell makes as many calls as fit in BUDGET_MS, at most CALLS_MAX, and one of a call that takes a second. The first
  * call's result is looked at, and the last one's; neither is timed. Exit code 1 if a call fails or a result is wrong.
@@ -28,6 +35,7 @@
 
 #include "bench/rank.h"
 #include "bench/rank_cell.h"
+#include "bench/rank_usage.h"
 
 enum {
   kCallsMax = 4096,
@@ -39,6 +47,8 @@ enum {
   kPeriods = 2, /* of the slowest warm-up call and its barrier: how far calls are apart that start together */
   kPeriodLeastUs = 2000,
   kLongCallUs = 1000000, /* such a call is made once */
+  kColdCalls = 5,
+  kOverlapBatches = 3,
 };
 
 static uint32_t rank, size;
@@ -166,6 +176,60 @@ static void measure_latency(int cell_index, rank_call* call, rank_call* barrier,
   print_samples(cell_index, slowest, calls);
 }
 
+/* As measure_latency, with the root's own times behind. */
+static void measure_rooted(int cell_index, rank_call* call, rank_call* barrier, double first_us) {
+  static double both[2 * kCallsMax];
+  const uint32_t calls = warm_up(call, first_us);
+  for (uint32_t i = 0; i < calls; i++) {
+    rank_run(barrier);
+    const double start = wall_us();
+    rank_run(call);
+    samples[i] = both[calls + i] = wall_us() - start;
+  }
+  take_slowest(calls);
+  memcpy(both, slowest, calls * sizeof(double));
+  print_samples(cell_index, both, 2 * calls);
+}
+
+static void measure_cold(int cell_index, const rank_call* call, rank_call* barrier) {
+  const uint32_t calls = calls_max < kColdCalls ? calls_max : kColdCalls;
+  for (uint32_t i = 0; i < calls; i++) {
+    rank_call first = *call;
+    rank_enter_team();
+    rank_prepare(&first);
+    rank_run(barrier);
+    const double start = wall_us();
+    rank_run(&first);
+    samples[i] = wall_us() - start;
+    rank_release(&first);
+    rank_run(barrier);
+    rank_leave_team();
+  }
+  take_slowest(calls);
+  print_samples(cell_index, slowest, calls);
+}
+
+/* The daemon of this rank's node; 0: none. */
+static pid_t daemon_pid(void) {
+  const char* pid = getenv("BENCH_DAEMON");
+  return pid == NULL ? 0 : (pid_t)strtol(pid, NULL, 10);
+}
+
+static void measure_held(int cell_index, rank_call* call, rank_call* barrier) {
+  rank_run(call);
+  rank_run(barrier);
+  if (rank == 0) {
+    const pid_t server = daemon_pid();
+    double held[] = {pss_kb(getpid()), connections(getpid())};
+    if (server > 0) {
+      held[0] += pss_kb(server);
+      held[1] += connections(server);
+    }
+    print_samples(cell_index, held, 2);
+  }
+  rank_run(barrier);
+}
+
 static void wait_until(double us) {
   const struct timespec time = {(time_t)(us / 1e6), (long)((us - 1e6 * (double)(time_t)(us / 1e6)) * 1e3)};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
@@ -275,6 +339,61 @@ static void measure_noise(int cell_index, rank_mode mode, rank_call* call, rank_
   print_samples(cell_index, percent, kLoopPairs);
 }
 
+/* --- Overlap --- */
+
+/* The mean of all ranks' values, on all ranks. */
+static double agree_on_mean(double value) {
+  double sum = 0;
+  run_once(kReduce, kSum, &value, &sum, 1);
+  return agree(sum / size);
+}
+
+typedef struct {
+  double total_us, post_us, compute_us;
+} split;
+
+/* Means of `calls` calls; `rounds` of computation in each. */
+static split time_split(uint32_t calls, uint32_t rounds, rank_call* call, rank_call* barrier) {
+  split mean = {0, 0, 0};
+  for (uint32_t i = 0; i < calls; i++) {
+    rank_run(barrier);
+    const double start = wall_us();
+    if (call != NULL) rank_post(call);
+    const double posted = wall_us();
+    if (rounds > 0) compute(rounds);
+    mean.compute_us += (wall_us() - posted) / calls;
+    if (call != NULL) rank_wait(call);
+    mean.total_us += (wall_us() - start) / calls;
+    mean.post_us += (posted - start) / calls;
+  }
+  mean.total_us = agree_on_mean(mean.total_us);
+  mean.post_us = agree_on_mean(mean.post_us);
+  mean.compute_us = agree_on_mean(mean.compute_us);
+  return mean;
+}
+
+static void measure_overlap(int cell_index, rank_call* call, rank_call* barrier) {
+  const double rounds_per_us = calibrate() / 1000.0;
+  const split first = time_split(2, 0, call, barrier);
+  const double fit = budget_us / (first.total_us * 3 * kOverlapBatches);
+  const uint32_t calls = (uint32_t)agree(fit < 1 ? 1 : fit > calls_max ? calls_max : fit);
+  double values[5 * kOverlapBatches], *value = values;
+  for (int batch = 0; batch < kOverlapBatches; batch++) {
+    const split pure = time_split(calls, 0, call, barrier);
+    const uint32_t rounds = (uint32_t)(rounds_per_us * pure.total_us) + 1;
+    const split alone = time_split(calls, rounds, NULL, barrier);
+    const double busy_before = processors_busy_us();
+    const split all = time_split(calls, rounds, call, barrier);
+    const double busy = (processors_busy_us() - busy_before) / calls / size;
+    *value++ = pure.total_us;
+    *value++ = alone.compute_us;
+    *value++ = all.total_us;
+    *value++ = all.post_us;
+    *value++ = busy - alone.compute_us - all.post_us;
+  }
+  print_samples(cell_index, values, 5 * kOverlapBatches);
+}
+
 /* --- All --- */
 
 static void measure(int cell_index, const rank_cell* what) {
@@ -294,7 +413,21 @@ static void measure(int cell_index, const rank_cell* what) {
     case kStream:
       measure_stream(cell_index, &data.call, &barrier, first_us);
       break;
-    default:
+    case kRooted:
+      measure_rooted(cell_index, &data.call, &barrier, first_us);
+      break;
+    case kCold:
+      measure_cold(cell_index, &data.call, &barrier);
+      break;
+    case kHeld:
+      measure_held(cell_index, &data.call, &barrier);
+      break;
+    case kOverlap:
+      measure_overlap(cell_index, &data.call, &barrier);
+      break;
+    case kNoise:
+    case kCompute:
+    case kModes:
       measure_noise(cell_index, what->mode, &data.call, &barrier);
       break;
   }

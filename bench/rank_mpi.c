@@ -15,6 +15,13 @@ static void check(int code, const char* what) {
 }
 
 static int size;
+static MPI_Comm current = MPI_COMM_WORLD; /* of calls prepared now */
+
+/* What is made of a call once: its communicator; of irregular ones counts and displacements, as MPI wants them. */
+typedef struct {
+  MPI_Comm team;
+  int counts_and_places[];
+} prepared;
 
 void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* ranks) {
   int mpi_rank;
@@ -27,17 +34,15 @@ void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* ranks) {
   *ranks = (uint32_t)size;
 }
 
-/* Counts and displacements of irregular collectives, as MPI wants them: `size` of each. */
 void rank_prepare(rank_call* call) {
-  int* numbers = NULL;
-  if (call->counts != NULL) {
-    numbers = calloc(2 * (size_t)size, sizeof(int));
-    for (int i = 0; i < size; i++) {
-      numbers[i] = (int)call->counts[i];
-      numbers[size + i] = (int)call->displacements[i];
-    }
+  const int lists = call->counts != NULL ? 2 * size : 0;
+  prepared* made = malloc(sizeof(prepared) + (size_t)lists * sizeof(int));
+  made->team = current;
+  for (int i = 0; i < lists / 2; i++) {
+    made->counts_and_places[i] = (int)call->counts[i];
+    made->counts_and_places[size + i] = (int)call->displacements[i];
   }
-  call->state = numbers;
+  call->state = made;
 }
 void rank_release(rank_call* call) { free(call->state); }
 
@@ -61,59 +66,60 @@ void rank_run(rank_call* call) {
   const void* send = call->send;
   void* receive = call->receive;
   const int count = (int)call->count;
-  const int *counts = call->state, *places = counts == NULL ? NULL : counts + size;
+  const prepared* made = call->state;
+  const int *counts = made->counts_and_places, *places = counts + size;
   const MPI_Datatype type = type_of(call);
   const MPI_Op op = call->op == kMax ? MPI_MAX : MPI_SUM;
-  const MPI_Comm world = MPI_COMM_WORLD;
+  const MPI_Comm team = made->team;
   int code = MPI_SUCCESS;
   switch (call->collective) {
     case kBarrier:
-      code = MPI_Barrier(world);
+      code = MPI_Barrier(team);
       break;
     case kBcast:
-      code = MPI_Bcast(receive, count, type, 0, world);
+      code = MPI_Bcast(receive, count, type, 0, team);
       break;
     case kReduce:
-      code = MPI_Reduce(send, receive, count, type, op, 0, world);
+      code = MPI_Reduce(send, receive, count, type, op, 0, team);
       break;
     case kAllreduce:
-      code = MPI_Allreduce(send, receive, count, type, op, world);
+      code = MPI_Allreduce(send, receive, count, type, op, team);
       break;
     case kGather:
-      code = MPI_Gather(send, count, type, receive, count, type, 0, world);
+      code = MPI_Gather(send, count, type, receive, count, type, 0, team);
       break;
     case kScatter:
-      code = MPI_Scatter(send, count, type, receive, count, type, 0, world);
+      code = MPI_Scatter(send, count, type, receive, count, type, 0, team);
       break;
     case kAllgather:
-      code = MPI_Allgather(send, count, type, receive, count, type, world);
+      code = MPI_Allgather(send, count, type, receive, count, type, team);
       break;
     case kAlltoall:
-      code = MPI_Alltoall(send, count, type, receive, count, type, world);
+      code = MPI_Alltoall(send, count, type, receive, count, type, team);
       break;
     case kReduceScatter:
-      code = MPI_Reduce_scatter_block(send, receive, count, type, op, world);
+      code = MPI_Reduce_scatter_block(send, receive, count, type, op, team);
       break;
     case kScan:
-      code = MPI_Scan(send, receive, count, type, op, world);
+      code = MPI_Scan(send, receive, count, type, op, team);
       break;
     case kExscan:
-      code = MPI_Exscan(send, receive, count, type, op, world);
+      code = MPI_Exscan(send, receive, count, type, op, team);
       break;
     case kGatherv:
-      code = MPI_Gatherv(send, count, type, receive, counts, places, type, 0, world);
+      code = MPI_Gatherv(send, count, type, receive, counts, places, type, 0, team);
       break;
     case kScatterv:
-      code = MPI_Scatterv(send, counts, places, type, receive, count, type, 0, world);
+      code = MPI_Scatterv(send, counts, places, type, receive, count, type, 0, team);
       break;
     case kAllgatherv:
-      code = MPI_Allgatherv(send, count, type, receive, counts, places, type, world);
+      code = MPI_Allgatherv(send, count, type, receive, counts, places, type, team);
       break;
     case kAlltoallv:
-      code = MPI_Alltoallv(send, counts, places, type, receive, counts, places, type, world);
+      code = MPI_Alltoallv(send, counts, places, type, receive, counts, places, type, team);
       break;
     case kReduceScatterv:
-      code = MPI_Reduce_scatter(send, receive, counts, type, op, world);
+      code = MPI_Reduce_scatter(send, receive, counts, type, op, team);
       break;
     default:
       break;
@@ -128,59 +134,60 @@ void rank_post(rank_call* call) {
   const void* send = call->send;
   void* receive = call->receive;
   const int count = (int)call->count;
-  const int *counts = call->state, *places = counts == NULL ? NULL : counts + size;
+  const prepared* made = call->state;
+  const int *counts = made->counts_and_places, *places = counts + size;
   const MPI_Datatype type = type_of(call);
   const MPI_Op op = call->op == kMax ? MPI_MAX : MPI_SUM;
-  const MPI_Comm world = MPI_COMM_WORLD;
+  const MPI_Comm team = made->team;
   int code = MPI_SUCCESS;
   switch (call->collective) {
     case kBarrier:
-      code = MPI_Ibarrier(world, &request);
+      code = MPI_Ibarrier(team, &request);
       break;
     case kBcast:
-      code = MPI_Ibcast(receive, count, type, 0, world, &request);
+      code = MPI_Ibcast(receive, count, type, 0, team, &request);
       break;
     case kReduce:
-      code = MPI_Ireduce(send, receive, count, type, op, 0, world, &request);
+      code = MPI_Ireduce(send, receive, count, type, op, 0, team, &request);
       break;
     case kAllreduce:
-      code = MPI_Iallreduce(send, receive, count, type, op, world, &request);
+      code = MPI_Iallreduce(send, receive, count, type, op, team, &request);
       break;
     case kGather:
-      code = MPI_Igather(send, count, type, receive, count, type, 0, world, &request);
+      code = MPI_Igather(send, count, type, receive, count, type, 0, team, &request);
       break;
     case kScatter:
-      code = MPI_Iscatter(send, count, type, receive, count, type, 0, world, &request);
+      code = MPI_Iscatter(send, count, type, receive, count, type, 0, team, &request);
       break;
     case kAllgather:
-      code = MPI_Iallgather(send, count, type, receive, count, type, world, &request);
+      code = MPI_Iallgather(send, count, type, receive, count, type, team, &request);
       break;
     case kAlltoall:
-      code = MPI_Ialltoall(send, count, type, receive, count, type, world, &request);
+      code = MPI_Ialltoall(send, count, type, receive, count, type, team, &request);
       break;
     case kReduceScatter:
-      code = MPI_Ireduce_scatter_block(send, receive, count, type, op, world, &request);
+      code = MPI_Ireduce_scatter_block(send, receive, count, type, op, team, &request);
       break;
     case kScan:
-      code = MPI_Iscan(send, receive, count, type, op, world, &request);
+      code = MPI_Iscan(send, receive, count, type, op, team, &request);
       break;
     case kExscan:
-      code = MPI_Iexscan(send, receive, count, type, op, world, &request);
+      code = MPI_Iexscan(send, receive, count, type, op, team, &request);
       break;
     case kGatherv:
-      code = MPI_Igatherv(send, count, type, receive, counts, places, type, 0, world, &request);
+      code = MPI_Igatherv(send, count, type, receive, counts, places, type, 0, team, &request);
       break;
     case kScatterv:
-      code = MPI_Iscatterv(send, counts, places, type, receive, count, type, 0, world, &request);
+      code = MPI_Iscatterv(send, counts, places, type, receive, count, type, 0, team, &request);
       break;
     case kAllgatherv:
-      code = MPI_Iallgatherv(send, count, type, receive, counts, places, type, world, &request);
+      code = MPI_Iallgatherv(send, count, type, receive, counts, places, type, team, &request);
       break;
     case kAlltoallv:
-      code = MPI_Ialltoallv(send, counts, places, type, receive, counts, places, type, world, &request);
+      code = MPI_Ialltoallv(send, counts, places, type, receive, counts, places, type, team, &request);
       break;
     case kReduceScatterv:
-      code = MPI_Ireduce_scatter(send, receive, counts, type, op, world, &request);
+      code = MPI_Ireduce_scatter(send, receive, counts, type, op, team, &request);
       break;
     default:
       break;
@@ -191,6 +198,12 @@ void rank_post(rank_call* call) {
 void rank_wait(rank_call* call) {
   (void)call;
   check(MPI_Wait(&request, MPI_STATUS_IGNORE), "wait");
+}
+
+void rank_enter_team(void) { check(MPI_Comm_dup(MPI_COMM_WORLD, &current), "comm_dup"); }
+void rank_leave_team(void) {
+  check(MPI_Comm_free(&current), "comm_free");
+  current = MPI_COMM_WORLD;
 }
 
 void* rank_allocate(size_t bytes) {

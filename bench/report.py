@@ -11,6 +11,8 @@ is bench/report_template.md; what stands there in double braces is filled in:
     {{provenance BENCH}}    when, from which commit, how and where its rows were measured
     {{rows BENCH}}          a table, one row a line
     {{compare BENCH}}       a table, one cell a line, the systems beside each other
+    {{figures BENCH}}       a table, a system's cell a line, metrics beside each other
+    {{ratios BENCH}}        a table, a cell a line, Copse's ratios to each peer beside each other
     {{means CASE}}          a table of mgo-table's mean times, an algorithm a line, numbers of nodes beside each other
     {{improvements}}        a table of what mgo-table's MGO is beside the others, a case a column
     {{matrix CASE}}         a table of collectives' ratios to the faster MPI library, a collective a line, sizes beside
@@ -163,6 +165,50 @@ def compare(rows):
         lines.append(line + [notes.get(cell, "")])
     return table(["case", "nodes x ranks", "algorithm", "unit", *systems, *[f"copse / {peer}" for peer in peers], "note"],
                  lines)
+
+
+def figures(rows):
+    """What was measured of each system in each cell; ratios are another table's."""
+    lines = {}  # (cell, system) -> metric -> text
+    metrics = []
+    algorithms = {}
+    for row in rows:
+        if "peer" in row:
+            continue
+        metric = f"{row['metric']}, {row['unit']}"
+        key = (cell_of(row), row["system"])
+        if row["metric"] == "unfinished":
+            lines.setdefault(key, {})[None] = "unfinished"
+        else:
+            if metric not in metrics:
+                metrics.append(metric)
+            lines.setdefault(key, {})[metric] = spread(row) + (f" (at most {figure(row['target'])}: {verdict(row)})"
+                                                               if "target" in row else "")
+        algorithms.setdefault(key, (size(row), row["algorithm"]))
+    made = []
+    for (cell, system), by_metric in lines.items():
+        ranks, algorithm = algorithms[(cell, system)]
+        values = [by_metric.get(metric, "") for metric in metrics]
+        if None in by_metric and metrics and not any(values):
+            values[0] = by_metric[None]
+        made.append([cell[0], ranks, system, algorithm] + values)
+    return table(["case", "nodes x ranks", "system", "algorithm", *metrics], made)
+
+
+def ratios(rows):
+    """Of Copse: other systems' ratios to others say nothing."""
+    by_cell = {}
+    peers = []
+    for row in rows:
+        if row.get("peer") is None or row["system"] != "copse":
+            continue
+        if row["peer"] not in peers:
+            peers.append(row["peer"])
+        text = spread(row) + (f" (at most {figure(row['target'])}: {verdict(row)})" if "target" in row else "")
+        notes = [row["note"]] if row["note"].startswith("at most") or row["peer"] in ("link", "computation and costs") else []
+        by_cell.setdefault((row["case"], size(row)), {})[row["peer"]] = "; ".join([text] + notes)
+    lines = [[case, ranks] + [by_peer.get(peer, "") for peer in peers] for (case, ranks), by_peer in by_cell.items()]
+    return table(["case", "nodes x ranks", *[f"copse / {peer}" for peer in peers]], lines)
 
 
 def matrix(rows, case):
@@ -521,7 +567,7 @@ def generate(rows, template):
             return means(rows, " ".join(words[1:]))
         if len(words) == 2 and words[0] == "plot":
             return f"![{words[1]}](plots/{words[1]}.svg)" if words[1] in plots else NOT_MEASURED
-        makers = {"provenance": provenance, "rows": rows_table, "compare": compare}
+        makers = {"provenance": provenance, "rows": rows_table, "compare": compare, "figures": figures, "ratios": ratios}
         if len(words) == 2 and words[0] in makers:
             return makers[words[0]](of_bench(words[1]))
         raise BadInput(f"{TEMPLATE}: nothing of that name (name={match.group(1)})")

@@ -94,6 +94,23 @@ class ReportTest(unittest.TestCase):
             "| collective | 8 B | 1 MiB |", "| --- | --- | --- |", "| barrier | 0.5 openmpi | 0.5 openmpi |",
             "| bcast | 0.5 openmpi | unfinished |", "| scan | 1.25 openmpi |  |"])
 
+    def test_figures_of_a_cell_stand_in_a_line(self):
+        rows = [
+            row(bench="gatherv", runs=1), row(bench="gatherv", metric="p99", runs=1, median=300, target=400, met=True),
+            row(bench="gatherv", system="copse-linear", runs=1, median=7), row(bench="gatherv", system="mpich", metric="unfinished"),
+            ratio(bench="gatherv", peer="copse-linear", target=0.333, met=False),
+            ratio(bench="gatherv", peer="link", note="16 MiB", runs=1),
+            ratio(bench="gatherv", system="copse-linear", peer="link")
+        ]
+        self.assertEqual(self.page(rows, "{{figures gatherv}}").strip().split("\n"), [
+            "| case | nodes x ranks | system | algorithm | latency, us | p99, us |", "| --- | --- | --- | --- | --- | --- |",
+            "| allreduce 48 B, idle | 8 x 1 | copse | flat | 100 | 300 (at most 400: met) |",
+            "| allreduce 48 B, idle | 8 x 1 | copse-linear | flat | 7 |  |",
+            "| allreduce 48 B, idle | 8 x 1 | mpich | flat | unfinished |  |"])
+        self.assertEqual(self.page(rows, "{{ratios gatherv}}").strip().split("\n"), [
+            "| case | nodes x ranks | copse / copse-linear | copse / link |", "| --- | --- | --- | --- |",
+            "| allreduce 48 B, idle | 8 x 1 | 0.5 (0.4 to 0.6) (at most 0.333: **missed**) | 0.5; 16 MiB |"])
+
     def test_rates_stand_in_a_matrix(self):
 
         def rate(case, median, **more):

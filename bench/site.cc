@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -91,7 +93,8 @@ Site::~Site() {
 
 absl::Status Site::Start() {
   procs::ProcessClusterOptions cluster = {.parent = options_.parent};
-  cluster.copsed_settings["client_memory_limit"] = kClientMemory;
+  cluster.copsed_settings = options_.daemon_settings;
+  cluster.copsed_settings.try_emplace("client_memory_limit", kClientMemory);
   if (!options_.loopback) {
     const bool delays = options_.latency > absl::ZeroDuration() || !options_.fabric.empty();
     RETURN_IF_ERROR(netns::CheckNamespaces(delays));
@@ -154,9 +157,11 @@ absl::StatusOr<RankProcesses> Site::StartCopse(uint32_t ppn, std::vector<std::st
   arguments.insert(arguments.begin(), program);
   RankProcesses ranks;
   for (uint32_t rank = 0; rank < nodes() * ppn; ++rank) {
-    ASSIGN_OR_RETURN(auto process, cluster_->StartApplication(rank / ppn, arguments,
-                                                              {{"BENCH_RANK", absl::StrCat(rank)},
-                                                               {"BENCH_SIZE", absl::StrCat(nodes() * ppn)}}));
+    ASSIGN_OR_RETURN(auto process,
+                     cluster_->StartApplication(rank / ppn, arguments,
+                                                {{"BENCH_RANK", absl::StrCat(rank)},
+                                                 {"BENCH_SIZE", absl::StrCat(nodes() * ppn)},
+                                                 {"BENCH_DAEMON", absl::StrCat(cluster_->DaemonPid(rank / ppn))}}));
     ranks.processes.push_back(std::move(process));
   }
   return ranks;
@@ -211,6 +216,14 @@ absl::StatusOr<Site::Plan> Site::PlanOf(const std::string& collective, uint64_t 
   }
   if (found == nullptr) return absl::NotFoundError(absl::StrCat("no plan for ", collective));
   Plan plan = {.algorithm = found->algorithm()};
+  std::map<std::string, std::set<std::string>> neighbours;
+  for (const v1::PlanEdge& edge : found->edges()) {
+    neighbours[edge.from()].insert(edge.to());
+    neighbours[edge.to()].insert(edge.from());
+  }
+  for (uint32_t node = 0; node < nodes(); ++node) {
+    plan.neighbours.push_back(static_cast<uint32_t>(neighbours[cluster_->NodeName(node)].size()));
+  }
   ASSIGN_OR_RETURN(const v1::ExplainPlanReply explained, cluster_->admin().ExplainPlan(found->id(), kCallTimeout));
   // Where nodes share cores the path also goes over them: only what crosses the network is a hop.
   const nlohmann::json explanation = nlohmann::json::parse(explained.json());

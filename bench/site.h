@@ -5,6 +5,7 @@
 #define COPSE_BENCH_SITE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,8 +46,9 @@ struct SiteOptions {
   std::string fabric;
   // Of every node's link, in each direction; 0: as fast as it goes. Not on a fabric.
   int64_t rate_bits_per_s = 0;
-  // Of all plans of all teams; empty: the planner's choice.
+  // Of all plans of all teams that it can carry; empty: the planner's choice.
   std::string algorithm;
+  std::map<std::string, std::string> daemon_settings;  // keys of copsed's configuration
 };
 
 // A Site has Copse's daemons running; they sleep while others are measured. Each node is a network namespace, and the
@@ -64,7 +66,8 @@ class Site {
                                            const std::vector<std::string>& arguments);
   struct Plan {
     std::string algorithm;
-    uint32_t hops = 0;  // between nodes, on its critical path
+    uint32_t hops = 0;                 // between nodes, on its critical path
+    std::vector<uint32_t> neighbours;  // by node: with how many others it exchanges messages
   };
   // The plan that serves the call, in the team that exists now; calls longer than all plans are for are run by that of
   // the longest, irregular ones by those of their regular form.
