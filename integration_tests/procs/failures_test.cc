@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the scenarios in which something goes wrong on real processes.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,18 @@ COPSE_PROCS_SCENARIO(ExhaustionAtAdmission)
 COPSE_PROCS_SCENARIO(PlannerRestartUnderLoad)
 COPSE_PROCS_SCENARIO(EpochSwitchUnderLoad)
 COPSE_PROCS_SCENARIO(PlannerKilledBetweenDecisionAndCommit)
+COPSE_PROCS_SCENARIO(LeftWithCallsInFlight)
+COPSE_PROCS_SCENARIO(CountsThatDiffer)
+
+TEST_F(FailuresTest, CompanionsFormUnderLoad) { scenario::CompanionsFormUnderLoad(&cluster_, 1); }
+
+// In the middle of an allreduce, an allgatherv, an alltoallv.
+class LongCallTest : public ClusterFixture, public testing::WithParamInterface<uint64_t> {};
+TEST_P(LongCallTest, EpochSwitches) { scenario::EpochSwitchesInLongCalls(&cluster_, GetParam(), uint64_t{8} << 20); }
+TEST_P(LongCallTest, SomebodyDies) {
+  scenario::KilledInLongCall(&cluster_, GetParam(), uint64_t{8} << 20, absl::Milliseconds(10 * GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, LongCallTest, testing::Values(uint64_t{0}, uint64_t{4}, uint64_t{6}));
 
 // Two scenarios count on an order of arrival that only a simulated cluster has: a barrier that has ended on all nodes
 // before any makes the next call, and a process that joins before two others have claimed one rank. Their cores,
