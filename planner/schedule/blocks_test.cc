@@ -251,6 +251,36 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Collective::kAlltoall, "doubling"}),
     [](const auto& info) { return std::string(CollectiveName(info.param.collective)) + "_" + info.param.algorithm; });
 
+// Of one operand nothing is combined, so a logical operation leaves it as it is.
+TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
+  Prng prng(9);
+  for (const Collective c : {Collective::kScan, Collective::kExscan}) {
+    for (const char* algorithm : {"tree", "ring", "doubling"}) {
+      constexpr uint32_t kNodes = 5;
+      const Plan plan = std::string(algorithm) == "tree"
+                            ? RandomTreePlan(c, kNodes, 3)
+                            : CirculantPlan(c, kNodes, Distances(algorithm, kNodes), nullptr);
+      PlainCluster cluster(plan, BlockShape(kNodes, 1));
+      cluster.op = emu::AluOp::kLor;
+      cluster.type = emu::AluType::kUint8;
+      cluster.ranks.resize(kNodes);
+      for (auto& rank : cluster.ranks) {
+        rank.send = Bytes(8, 7);
+        rank.receive = Bytes(8, 0);
+      }
+      const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
+      std::vector<NodeSequence> sequences;
+      for (uint32_t v = 0; v < kNodes; ++v) {
+        sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, c, 0, 8, false), {0, 8}));
+      }
+      cluster.Run(std::move(sequences));
+      const uint32_t first = c == Collective::kScan ? 0 : 1;
+      EXPECT_EQ(cluster.ranks[first].receive, Bytes(8, 7)) << algorithm;
+      EXPECT_EQ(cluster.ranks[first + 1].receive, Bytes(8, 1)) << algorithm;
+    }
+  }
+}
+
 TEST(BlocksTest, TheRootsNotesReachAllNodes) {
   for (uint32_t root = 0; root < 5; ++root) {
     const Plan plan = RandomTreePlan(Collective::kGather, 5, 3);

@@ -50,6 +50,7 @@ absl::Status CheckSizes(const Plan& plan, const TeamShape& shape, const VerifyLi
 }
 
 absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
+  if (plan.collective == Collective::kAlltoall) return Bad(plan, "a tree cannot carry it");
   const uint32_t n = plan.node_count;
   if (!plan.steps.empty()) return Bad(plan, "a tree with exchange steps (nodes=", plan.steps.size(), ")");
   if (plan.neighbours.size() != n)
@@ -103,7 +104,7 @@ absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
 
 // Whether the distances are what the collective is carried by.
 bool CarriesBy(Collective collective, absl::Span<const uint32_t> distances, uint32_t n) {
-  const bool ring = distances.size() == 1 && distances[0] == 1;
+  const bool ring = n == 1 ? distances.empty() : distances.size() == 1 && distances[0] == 1;
   bool everybody = distances.size() == n - 1;
   bool doubling = true;
   uint32_t next = 1;
@@ -153,7 +154,7 @@ absl::Status CheckCirculant(const Plan& plan, const VerifyLimits& limits) {
       return Bad(plan, "distances must ascend from 1 (distance=", distances[i], ", limit=", n - 1, ")");
     }
   }
-  if (n > 1 && !CarriesBy(plan.collective, distances, n)) {
+  if (!CarriesBy(plan.collective, distances, n)) {
     return Bad(plan, "the distances do not carry it (distances=", distances.size(), ", nodes=", n, ")");
   }
   if (PassesOn(plan) && (n > kPassingNodesMax || plan.bytes_max >= kMessageBytesMax)) {

@@ -285,6 +285,23 @@ TEST(VerifyTest, WhatPassesExecutesAmongThousandsOfMutations) {
   EXPECT_GT(passed, 100) << "harmless ones: a moved root, another order";
 }
 
+// Also for one node, which sends nothing: its sequences are those of its plan's kind all the same.
+TEST(VerifyTest, KindsThatDoNotCarryACollectiveAreRefused) {
+  for (const uint32_t n : {1u, 4u}) {
+    Plan cycle = RandomTreePlan(Collective::kGather, n, 1);
+    cycle.kind = PlanKind::kCirculant;
+    cycle.neighbours = {{}, {}};
+    for (uint32_t v = 0; v < n; ++v) cycle.neighbours[0].push_back(v);
+    if (n > 1) cycle.neighbours[1] = {1};
+    EXPECT_NE(VerifyPlan(cycle, BlockShape(n, 1)).message().find("do not carry it"), absl::string_view::npos) << n;
+    cycle.collective = Collective::kAllgather;
+    EXPECT_TRUE(VerifyPlan(cycle, BlockShape(n, 1)).ok()) << n;
+    EXPECT_NE(VerifyPlan(RandomTreePlan(Collective::kAlltoall, n, 1), BlockShape(n, 1)).message().find("cannot carry"),
+              absl::string_view::npos)
+        << n;
+  }
+}
+
 TEST(VerifyPlansTest, EverySizeOfEveryCollectiveHasAPlan) {
   std::vector<Plan> plans;
   for (int c = 0; c < kCommonCollectiveCount; ++c) plans.push_back(RandomTreePlan(static_cast<Collective>(c), 4, c));
