@@ -23,9 +23,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/element_reference.h"
 #include "base/element_types.h"
 #include "client/copse.h"
+#include "client/plain_collectives.h"
 
 namespace copse::client {
 namespace {
@@ -51,67 +51,7 @@ FileDescriptor Memory(uint64_t bytes) {
   return fd;
 }
 
-void Reduce(uint8_t type, uint8_t op, std::vector<uint8_t>* target, const std::vector<uint8_t>& operand) {
-  WithElementType(static_cast<ElementType>(type), [&](auto zero) {
-    using T = decltype(zero);
-    for (size_t i = 0; i + sizeof(T) <= target->size(); i += sizeof(T)) {
-      const T a = GetElement<T>(target->data() + i), b = GetElement<T>(operand.data() + i);
-      PutElement(CombineElements<T>(static_cast<ElementOp>(op), a, b), target->data() + i);
-    }
-  });
-}
-
-enum class Kind { kNone, kOne, kBlocks };
-
-Kind Sends(copse_collective_t collective, uint32_t rank, uint32_t root) {
-  switch (collective) {
-    case COPSE_COLL_BARRIER:
-      return Kind::kNone;
-    case COPSE_COLL_BCAST:
-      return rank == root ? Kind::kOne : Kind::kNone;
-    case COPSE_COLL_SCATTER:
-    case COPSE_COLL_SCATTERV:
-      return rank == root ? Kind::kBlocks : Kind::kNone;
-    case COPSE_COLL_ALLTOALL:
-    case COPSE_COLL_ALLTOALLV:
-    case COPSE_COLL_REDUCE_SCATTER:
-    case COPSE_COLL_REDUCE_SCATTERV:
-      return Kind::kBlocks;
-    default:
-      return Kind::kOne;
-  }
-}
-
-Kind Receives(copse_collective_t collective, uint32_t rank, uint32_t root) {
-  switch (collective) {
-    case COPSE_COLL_BARRIER:
-      return Kind::kNone;
-    case COPSE_COLL_BCAST:
-      return rank != root ? Kind::kOne : Kind::kNone;
-    case COPSE_COLL_REDUCE:
-      return rank == root ? Kind::kOne : Kind::kNone;
-    case COPSE_COLL_GATHER:
-    case COPSE_COLL_GATHERV:
-      return rank == root ? Kind::kBlocks : Kind::kNone;
-    case COPSE_COLL_ALLGATHER:
-    case COPSE_COLL_ALLGATHERV:
-    case COPSE_COLL_ALLTOALL:
-    case COPSE_COLL_ALLTOALLV:
-      return Kind::kBlocks;
-    case COPSE_COLL_EXSCAN:
-      return rank != 0 ? Kind::kOne : Kind::kNone;
-    default:
-      return Kind::kOne;
-  }
-}
-
 bool HasLists(copse_collective_t collective) { return collective >= COPSE_COLL_GATHERV; }
-bool Combines(copse_collective_t collective) {
-  return collective == COPSE_COLL_REDUCE || collective == COPSE_COLL_ALLREDUCE ||
-         collective == COPSE_COLL_REDUCE_SCATTER || collective == COPSE_COLL_REDUCE_SCATTERV ||
-         collective == COPSE_COLL_SCAN || collective == COPSE_COLL_EXSCAN;
-}
-
 uint64_t TypeBytes(uint8_t type) { return type < kElementTypeCount ? kElementTypes[type].bytes : 0; }
 
 }  // namespace
@@ -492,7 +432,7 @@ void FakeDaemon::ReadContribution(Client* client, uint32_t rank, uint32_t size, 
   const ring::DqEntry& posted = entry->slot.entry;
   const auto collective = static_cast<copse_collective_t>(posted.collective);
   const uint64_t bytes = posted.count * TypeBytes(posted.type);
-  const Kind sends = Sends(collective, rank, posted.root);
+  const PlainBuffer sends = PlainSends(collective, rank, posted.root);
   std::vector<ring::Block> list;
   if (HasLists(collective)) {
     const auto places = As<ring::ListPlaces>(posted.payload);
@@ -502,15 +442,16 @@ void FakeDaemon::ReadContribution(Client* client, uint32_t rank, uint32_t size, 
       return blocks;
     };
     const bool known = (posted.flags & ring::kCountsKnown) != 0;
-    if (sends == Kind::kBlocks || (known && collective == COPSE_COLL_SCATTERV)) list = read(places.send);
-    if (Receives(collective, rank, posted.root) == Kind::kBlocks || (known && collective == COPSE_COLL_GATHERV)) {
+    if (sends == PlainBuffer::kBlocks || (known && collective == COPSE_COLL_SCATTERV)) list = read(places.send);
+    if (PlainReceives(collective, rank, posted.root) == PlainBuffer::kBlocks ||
+        (known && collective == COPSE_COLL_GATHERV)) {
       entry->receive_list = read(places.receive);
     }
-  } else if (sends == Kind::kBlocks) {
+  } else if (sends == PlainBuffer::kBlocks) {
     for (uint32_t i = 0; i < size; ++i) list.push_back({i * bytes, bytes});
   }
-  if (sends == Kind::kOne) list.assign(1, {0, bytes});
-  if (sends == Kind::kNone) return;
+  if (sends == PlainBuffer::kOne) list.assign(1, {0, bytes});
+  if (sends == PlainBuffer::kNone) return;
   for (const ring::Block& block : list) {
     std::vector<uint8_t> part;
     if (block.bytes > 0) {
@@ -571,33 +512,23 @@ void FakeDaemon::Complete(Team* team, uint64_t sequence) {
 bool FakeDaemon::Deliver(Client* client, const std::vector<Entry>& ranks, uint32_t rank) {
   const Entry& self = ranks[rank];
   const ring::DqEntry& posted = self.slot.entry;
-  const auto collective = static_cast<copse_collective_t>(posted.collective);
-  const Kind kind = Receives(collective, rank, posted.root);
-  if (kind == Kind::kNone) return true;
+  const PlainCall call{static_cast<copse_collective_t>(posted.collective), static_cast<copse_datatype_t>(posted.type),
+                       static_cast<copse_op_t>(posted.op), posted.root};
+  PlainParts parts;
+  for (const Entry& entry : ranks) parts.push_back(entry.parts);
+  const PlainBuffer kind = PlainReceives(call.collective, rank, call.root);
+  if (kind == PlainBuffer::kNone) return true;
+  const std::vector<PlainBlock> result = PlainResult(call, parts, rank);
   const uint64_t bytes = posted.count * TypeBytes(posted.type);
-  // What `from` sends to this rank.
-  const auto part = [&](uint32_t from) -> const std::vector<uint8_t>& {
-    return ranks[from].parts[Sends(collective, from, posted.root) == Kind::kBlocks ? rank : 0];
-  };
-  if (kind == Kind::kOne) {
-    const bool is_prefix = collective == COPSE_COLL_SCAN || collective == COPSE_COLL_EXSCAN;
-    const auto end = static_cast<uint32_t>(!is_prefix ? ranks.size() : collective == COPSE_COLL_SCAN ? rank + 1 : rank);
-    std::vector<uint8_t> result = part(Combines(collective) ? 0 : posted.root);
-    for (uint32_t from = 1; Combines(collective) && from < end; ++from) {
-      if (part(from).size() != result.size()) return false;
-      Reduce(posted.type, posted.op, &result, part(from));
-    }
-    if (result.size() != bytes) return false;
-    if (bytes > 0) memcpy(At(client, self.slot.receive, bytes), result.data(), bytes);
-    return true;
-  }
-  for (uint32_t from = 0; from < ranks.size(); ++from) {
-    const ring::Block block = HasLists(collective) ? self.receive_list[from] : ring::Block{from * bytes, bytes};
-    if (part(from).size() != block.bytes) return false;
+  if (result.empty()) return false;
+  for (uint32_t i = 0; i < result.size(); ++i) {
+    const bool listed = kind == PlainBuffer::kBlocks && HasLists(call.collective);
+    const ring::Block block = listed ? self.receive_list[i] : ring::Block{i * bytes, bytes};
+    if (result[i].size() != block.bytes) return false;
     if (block.bytes == 0) continue;
     ring::Place place = self.slot.receive;
     place.offset += block.offset;
-    memcpy(At(client, place, block.bytes), part(from).data(), block.bytes);
+    memcpy(At(client, place, block.bytes), result[i].data(), block.bytes);
   }
   return true;
 }
