@@ -16,6 +16,8 @@
 
 #include "base/check.h"
 #include "base/fake_clock.h"
+#include "base/ids.h"
+#include "base/log.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/peer_messages.h"
 #include "offload_emu/fake_transport.h"
@@ -99,6 +101,7 @@ TeamId TeamOf(schedule::Family family) { return TeamId(kTeam.value() + static_ca
 class Target : public daemon::PlannerLink, public daemon::ClientSink {
  public:
   Target() : core_(&clock_, &transport_, this, {.node = {.name = "n0", .incarnation = Incarnation(kSelf)}}) {
+    SetLogLevel(LogLevel::kError);
     core_.OnPlannerUp();
     core_.OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = true});
     const auto attached = core_.Attach({.uid = 1, .pid = 1}, this);

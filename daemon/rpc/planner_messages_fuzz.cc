@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/fake_clock.h"
 #include "base/ids.h"
+#include "base/log.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "offload_emu/fake_transport.h"
@@ -61,6 +62,7 @@ std::string Encoded(const schedule::ToDaemon& message) {
 class Target : public daemon::PlannerLink, public daemon::ClientSink {
  public:
   Target() : core_(&clock_, &transport_, this, {.node = {.name = "n0", .incarnation = Incarnation(kSelf)}}) {
+    SetLogLevel(LogLevel::kError);
     core_.OnPlannerUp();
     const auto attached = core_.Attach({.uid = 1, .pid = 1}, this);
     CHECK(attached.ok());
