@@ -41,6 +41,8 @@ constexpr uint64_t kOwnDescriptors = 128;
 constexpr uint64_t kDescriptorsPerClient = 4;
 // What the last messages (broken teams) may take to leave.
 constexpr absl::Duration kFarewell = absl::Milliseconds(300);
+// What the planner's word of a team that is not formed in time may take to come.
+constexpr absl::Duration kPlannersAnswer = absl::Seconds(5);
 
 // Different at every start, also of two daemons that start at the same moment or with a clock set back.
 Incarnation NewIncarnation() {
@@ -176,6 +178,7 @@ absl::Status Daemon::OpenControl() {
   options.node_timeout = settings_.live.node_timeout;
   options.clients_max = ClientsMax(settings_.clients_max);
   options.memory_limit_bytes = settings_.memory_limit_bytes;
+  options.formation_timeout = settings_.team_formation_timeout;
   instruments_ = std::make_unique<Instruments>(&clock_, settings_.trace_records);
   options.instruments = instruments_.get();
   core_ = std::make_unique<DaemonCore>(&clock_, transport_.get(), this, options);
@@ -194,6 +197,7 @@ absl::Status Daemon::OpenClients() {
   options.incarnation = incarnation_;
   options.clients_max = ClientsMax(settings_.clients_max);
   options.ports_bytes_max = settings_.client_memory_limit_bytes;
+  options.formation_timeout = settings_.team_formation_timeout + kPlannersAnswer;
   options.instruments = instruments_.get();
   attach_server_ = std::make_unique<AttachServer>(&clock_, poller_.get(), core_.get(), page_.get(), options);
   ASSIGN_OR_RETURN(std::vector<UniqueFd> passed, SocketsFromSystemd());

@@ -101,6 +101,12 @@ config::Config NewConfig() {
            .default_text = "10s",
            .comment = "A neighbour that was silent for so long is declared dead. May change while running.",
            .lowest = "10ms"},
+          {.name = "team_formation_timeout",
+           .type = Type::kDuration,
+           .default_text = "30s",
+           .comment = "How long teams, and calls whose plans have to be made first, wait for a planner that is away. "
+                      "Clients wait 5 s longer for a team; as long as the planner's key of this name, or longer.",
+           .lowest = "10ms"},
           {.name = "drain_timeout",
            .type = Type::kDuration,
            .default_text = "10s",
@@ -164,6 +170,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.memory_limit_bytes = config.Bytes("memory_limit");
   settings.client_memory_limit_bytes = config.Bytes("client_memory_limit");
   settings.trace_records = static_cast<uint32_t>(config.Integer("trace_records"));
+  settings.team_formation_timeout = config.Duration("team_formation_timeout");
   settings.clients_max = static_cast<uint32_t>(config.Integer("clients_max"));
   ASSIGN_OR_RETURN(settings.join_token, ReadJoinToken(config.Text("join_token_file")));
   return settings;

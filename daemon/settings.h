@@ -40,6 +40,7 @@ struct Settings {
   uint64_t client_memory_limit_bytes = 0;
   uint32_t trace_records = 0;
   uint32_t clients_max = 0;
+  absl::Duration team_formation_timeout;
   std::string join_token;
   bool insecure = false;
   LiveSettings live;

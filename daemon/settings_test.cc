@@ -45,6 +45,8 @@ TEST(SettingsTest, DefaultsAreClosed) {
   EXPECT_EQ(settings->live.heartbeat, absl::Milliseconds(500));
   EXPECT_EQ(settings->live.node_timeout, absl::Seconds(10));
   EXPECT_EQ(settings->live.spin, absl::Microseconds(200));
+  EXPECT_EQ(settings->team_formation_timeout, absl::Seconds(30));
+  EXPECT_EQ(Read({"team_formation_timeout=2s"})->team_formation_timeout, absl::Seconds(2));
 }
 
 TEST(SettingsTest, SocketsAreTheNamedOneOrTheDefaults) {
@@ -71,6 +73,7 @@ TEST(SettingsTest, RefusesWhatMakesNoSense) {
   ExpectRefused({"data_listen=203.0.113.7", "insecure=true"}, "no interface has this address");
   ExpectRefused({"join_token_file=/nowhere/token"}, "join_token_file: ");
   ExpectRefused({"clients_max=0"}, "clients_max");
+  ExpectRefused({"team_formation_timeout=1ms"}, "team_formation_timeout");
   ExpectRefused({"trace_records=4194305"}, "trace_records");
   ExpectRefused({"spin_us=-1"}, "spin_us");
   ExpectRefused({"log_level=loud"}, "log_level");

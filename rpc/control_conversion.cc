@@ -161,6 +161,7 @@ void Put(const schedule::StatusReply& from, v1::StatusReply* to) {
     c->set_age_s(call.age_s);
     for (const Rank rank : call.joined) c->add_joined(rank.value());
     for (const Rank rank : call.missing) c->add_missing(rank.value());
+    c->set_waits_for(static_cast<uint32_t>(call.waits_for));
   }
   for (const schedule::RankProgress& progress : status.progress) {
     v1::RankProgress* p = out->add_progress();
@@ -429,6 +430,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
   for (const v1::CallStatus& call : status.calls()) {
     schedule::CallStatus c;
     if (!Take(call.arguments(), &c.arguments)) continue;  // a newer daemon's
+    if (call.waits_for() >= schedule::kFamilyCount) continue;
+    c.waits_for = static_cast<schedule::Family>(call.waits_for());
     c.team = TeamId{call.team()};
     c.sequence = CallSeq{call.sequence()};
     c.age_s = call.age_s();

@@ -58,6 +58,7 @@ schedule::StatusReply Status() {
   call.age_s = 1.5;
   call.joined = {Rank{0}, Rank{2}};
   call.missing = {Rank{1}};
+  call.waits_for = schedule::Family::kSpread;
   message.status = {"n1",
                     Incarnation{5},
                     "ready",
@@ -223,6 +224,7 @@ TEST(ControlConversionTest, EveryFieldComesBack) {
   const auto status = std::get<schedule::StatusReply>(*FromProto(proto));
   EXPECT_EQ(status.status.calls[0].arguments, Status().status.calls[0].arguments);
   EXPECT_EQ(status.status.calls[0].joined, Status().status.calls[0].joined);
+  EXPECT_EQ(status.status.calls[0].waits_for, schedule::Family::kSpread);
   EXPECT_EQ(status.status.progress[0].calls, CallSeq{76});
   EXPECT_EQ(status.status.counters, Status().status.counters);
 

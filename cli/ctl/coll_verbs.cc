@@ -41,7 +41,8 @@ Json ToJson(const v1::CollectiveRow& call) {
           {"age_s", call.age_s()},
           {"joined", VectorOf(call.joined())},
           {"missing", VectorOf(call.missing())},
-          {"missing_nodes", VectorOf(call.missing_nodes())}};
+          {"missing_nodes", VectorOf(call.missing_nodes())},
+          {"waits_for", call.waits_for()}};
 }
 
 std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const Style& style) {
@@ -54,7 +55,8 @@ std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::Colle
   Table table(
       {{"TEAM", kRight}, {"CALL", kRight}, {"COLLECTIVE"}, {"AGE", kRight}, {"JOINED"}, {"MISSING"}, {"MISSING ON"}});
   for (const v1::CollectiveRow& call : calls) {
-    const std::string what = call.arguments().empty() ? call.collective() : call.arguments();
+    std::string what = call.arguments().empty() ? call.collective() : call.arguments();
+    if (!call.waits_for().empty()) absl::StrAppend(&what, " (waits for plans)");
     const auto nodes = VectorOf(call.missing_nodes());
     table.AddRow({absl::StrCat(call.team()), absl::StrCat(call.sequence()), what, FormatSeconds(call.age_s()),
                   FormatRanges(VectorOf(call.joined())), FormatRanges(VectorOf(call.missing())),

@@ -276,6 +276,16 @@ TEST(RenderCollectivesTest, TableAndJson) {
   EXPECT_EQ(json[0]["age_s"], 12.5);
   EXPECT_EQ(json[0]["joined"], Json::array({0, 1, 2}));
   EXPECT_EQ(json[0]["missing"], Json::array({3}));
+  EXPECT_EQ(json[0]["waits_for"], "");
+}
+
+TEST(RenderCollectivesTest, CallsThatWaitForPlansSaySo) {
+  const auto reply = Parse<v1::ListCollectivesReply>(R"(
+    collectives { team: 3 collective: "gather" arguments: "gather int32 count 4 root 0" age_s: 2 joined: 0
+                  waits_for: "rooted" })");
+  EXPECT_NE(RenderCollectives(reply.collectives(), kTable).find("gather int32 count 4 root 0 (waits for plans)"),
+            std::string::npos);
+  EXPECT_EQ(Json::parse(RenderCollectives(reply.collectives(), kJson))[0]["waits_for"], "rooted");
 }
 
 TEST(RenderStatsTest, TableHasNoZerosJsonHasAll) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -41,7 +43,7 @@ void Companions::Post(Team* team, Rank rank, const CallPost& post, uint32_t pend
                                                     member.waiting.size() + 1, ", limit=", pending_max, ")")});
   }
   if (!companion.HasWaiting()) companion.waits_since = host_->Now();
-  Held& held = member.waiting.emplace_back(Held{.post = post});
+  Held& held = member.waiting.emplace_back(Held{.post = post, .posted = host_->Now()});
   if (post.send_is_inline && post.send != nullptr) {
     CHECK(post.send_bytes <= kInlineBytesMax);
     std::memcpy(held.inline_data.data(), post.send, post.send_bytes);
@@ -228,6 +230,28 @@ void Companions::FailWaiting(TeamId team, const FailureReport& why) {
     for (auto& [rank, member] : it->second.members) {
       for (const Held& held : std::exchange(member.waiting, {})) Tell(it->first, rank, held.post.value, why);
     }
+  }
+}
+
+void Companions::AppendStatus(schedule::DaemonStatus* status) const {
+  for (const auto& [key, companion] : companions_) {
+    // The calls of a rank are those of the others, in order: by their places.
+    std::vector<schedule::CallStatus> calls;
+    for (const auto& [rank, member] : companion.members) {
+      size_t place = 0;
+      for (const Held& held : member.waiting) {
+        if (place == calls.size()) {
+          calls.push_back({.team = key.first,
+                           .sequence = CallSeq(place),
+                           .arguments = held.post.arguments,
+                           .waits_for = key.second});
+        }
+        schedule::CallStatus& call = calls[place++];
+        call.age_s = std::max(call.age_s, absl::ToDoubleSeconds(host_->Now() - held.posted));
+        call.joined.push_back(rank);
+      }
+    }
+    for (schedule::CallStatus& call : calls) status->calls.push_back(std::move(call));
   }
 }
 

@@ -75,6 +75,8 @@ class Companions {
   std::vector<TeamId> Of(TeamId team) const;  // prepared or committed, here
   // The team is broken: what waits ends.
   void FailWaiting(TeamId team, const schedule::FailureReport& why);
+  // The calls that wait, as far as they are known here.
+  void AppendStatus(schedule::DaemonStatus* status) const;
   void MemberLeft(TeamId team, Rank rank);  // its waiting calls are told nothing
   void Forget(TeamId team);
 
@@ -82,6 +84,7 @@ class Companions {
   struct Held {
     CallPost post;
     std::array<uint8_t, kInlineBytesMax> inline_data{};
+    absl::Time posted;
   };
   struct Member {
     std::list<Held> waiting;

@@ -310,6 +310,31 @@ TEST_F(CompanionsTest, WaitingCallsAreBounded) {
                            "team 't' of user 1: rank 0 has too many calls waiting (calls=4, limit=3)"}));
 }
 
+TEST_F(CompanionsTest, WaitingCallsAreInTheStatus) {
+  Post(0);
+  clock_.Advance(absl::Seconds(2));
+  Post(1);
+  Post(1, Collective::kScatter);
+  Post(1, Collective::kAllgather);
+  const schedule::DaemonStatus status = core_.Status();
+  ASSERT_EQ(status.calls.size(), 3u);
+  EXPECT_EQ(status.calls[0].team, kTeam);
+  EXPECT_EQ(status.calls[0].waits_for, Family::kRooted);
+  EXPECT_EQ(status.calls[0].arguments.collective, Collective::kGather);
+  EXPECT_EQ(status.calls[0].joined, (std::vector<Rank>{Rank(0), Rank(1)}));
+  EXPECT_EQ(status.calls[0].age_s, 2);
+  EXPECT_EQ(status.calls[1].sequence, CallSeq(1));
+  EXPECT_EQ(status.calls[1].joined, std::vector<Rank>{Rank(1)});
+  EXPECT_EQ(status.calls[2].waits_for, Family::kSpread);
+  EXPECT_EQ(status.counters.at("calls.in_flight"), 3u);
+
+  sent_.clear();
+  core_.OnPlannerMessage(PrepareCompanion());
+  Take<schedule::PrepareReply>();
+  CommitCompanion();
+  for (const schedule::CallStatus& call : core_.Status().calls) EXPECT_NE(call.waits_for, Family::kRooted);
+}
+
 TEST_F(CompanionsTest, BreaksWithItsTeam) {
   core_.OnPlannerMessage(PrepareCompanion(0, Family::kSpread));
   Take<schedule::PrepareReply>();

@@ -81,6 +81,7 @@ schedule::DaemonStatus DaemonCore::Impl::Status(bool latencies) const {
     ++status.teams;
     status.ranks += static_cast<uint32_t>(status.progress.size() - before);
   }
+  companions_.AppendStatus(&status);
   AppendCounters(engine_.stats(), &status.counters);
   status.counters["daemon.neighbours"] = neighbours_.size();
   status.counters["daemon.heartbeats.sent"] = heartbeats_sent_;

@@ -34,6 +34,9 @@ void FillCollective(const schedule::CallStatus& call, v1::CollectiveRow* row) {
   row->set_collective(std::string(schedule::CollectiveName(call.arguments.collective)));
   row->set_arguments(schedule::DescribeArguments(call.arguments));
   row->set_age_s(call.age_s);
+  if (call.waits_for != schedule::Family::kCommon) {
+    row->set_waits_for(std::string(schedule::FamilyName(call.waits_for)));
+  }
   for (const Rank rank : call.joined) row->add_joined(rank.value());
   for (const Rank rank : call.missing) row->add_missing(rank.value());
 }

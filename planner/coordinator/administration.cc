@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -303,14 +304,14 @@ std::vector<CollectiveInfo> Coordinator::Impl::MergeCalls(const StatusAnswer& an
     CollectiveInfo info;
     std::set<Rank> joined, missing;
   };
-  std::map<std::pair<TeamId, CallSeq>, Merged> calls;
+  std::map<std::tuple<TeamId, schedule::Family, CallSeq>, Merged> calls;
   std::map<std::pair<TeamId, Rank>, CallSeq> progress;
   std::set<std::string> answered;
   for (const schedule::DaemonStatus& node : answer.nodes) {
     answered.insert(node.node);
     for (const schedule::RankProgress& rank : node.progress) progress[{rank.team, rank.rank}] = rank.calls;
     for (const schedule::CallStatus& call : node.calls) {
-      const auto [it, is_new] = calls.try_emplace({call.team, call.sequence});
+      const auto [it, is_new] = calls.try_emplace({call.team, call.waits_for, call.sequence});
       Merged& merged = it->second;
       if (is_new || call.age_s > merged.info.age_s) merged.info.arguments = call.arguments;
       merged.info.age_s = std::max(merged.info.age_s, call.age_s);
@@ -320,18 +321,21 @@ std::vector<CollectiveInfo> Coordinator::Impl::MergeCalls(const StatusAnswer& an
   }
   std::vector<CollectiveInfo> out;
   for (auto& [key, merged] : calls) {
-    const auto [team_id, sequence] = key;
+    const auto [team_id, waits_for, sequence] = key;
     if (const auto team = teams_.find(team_id); team != teams_.end()) {
       const schedule::TeamLayout& layout = team->second.record.layout;
       for (Rank rank{0}; rank.value() < layout.shape.size(); ++rank) {
         const std::string& node = layout.nodes[layout.shape.node_of_rank[rank.value()].value()].name;
         const auto at = progress.find({team_id, rank});
-        const bool behind = at == progress.end() ? answered.count(node) == 0 : at->second <= sequence;
+        // Where plans are missing, only those that wait have come.
+        const bool behind = waits_for != schedule::Family::kCommon ||
+                            (at == progress.end() ? answered.count(node) == 0 : at->second <= sequence);
         if (behind) merged.missing.insert(rank);
       }
     }
     merged.info.team = team_id;
     merged.info.sequence = sequence;
+    merged.info.waits_for = waits_for;
     merged.info.joined.assign(merged.joined.begin(), merged.joined.end());
     std::set_difference(merged.missing.begin(), merged.missing.end(), merged.joined.begin(), merged.joined.end(),
                         std::back_inserter(merged.info.missing));

@@ -95,6 +95,7 @@ struct CollectiveInfo {
   double age_s = 0;  // of the oldest
   std::vector<Rank> joined;
   std::vector<Rank> missing;
+  schedule::Family waits_for = schedule::Family::kCommon;  // as schedule::CallStatus has it
 };
 
 // A Coordinator serves all sessions of one planner. Single-threaded and deterministic: time comes from `*clock`, and
@@ -155,8 +156,8 @@ class Coordinator {
   // cannot reach each other; DEADLINE_EXCEEDED.
   void Measure(const std::string& from, const std::string& to, const MeasureLimits& limits,
                std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done);
-  // Calls in flight by (team, sequence). A rank is missing if no node says that it has joined, and its node says that
-  // it has not come so far or says nothing at all.
+  // Calls in flight by (team, what they wait for, sequence). A rank is missing if no node says that it has joined, and
+  // its node says that it has not come so far or says nothing at all.
   std::vector<CollectiveInfo> MergeCalls(const StatusAnswer& answer) const;
 
  private:

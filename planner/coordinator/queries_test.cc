@@ -171,6 +171,30 @@ TEST_F(CoordinatorTest, CallsAreMergedByTeamAndSequence) {
   EXPECT_EQ(coordinator->MergeCalls(answer)[0].missing, (std::vector<Rank>{Rank{1}}));
 }
 
+TEST_F(CoordinatorTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  StatusAnswer answer;
+  answer.nodes.resize(2);
+  answer.nodes[0].node = "n1";
+  answer.nodes[1].node = "n2";
+  answer.nodes[0].calls = {{.team = team.layout.id, .sequence = CallSeq{0}, .joined = {Rank{0}}},
+                           {.team = team.layout.id,
+                            .sequence = CallSeq{0},
+                            .arguments = {.collective = schedule::Collective::kGather},
+                            .joined = {Rank{0}},
+                            .waits_for = schedule::Family::kRooted}};
+  // However far rank 1 is with the team's other calls.
+  answer.nodes[1].progress = {{team.layout.id, Rank{1}, CallSeq{7}}};
+  const auto merged = coordinator->MergeCalls(answer);
+  ASSERT_EQ(merged.size(), 2u);
+  EXPECT_EQ(merged[0].waits_for, schedule::Family::kCommon);
+  EXPECT_TRUE(merged[0].missing.empty());
+  EXPECT_EQ(merged[1].waits_for, schedule::Family::kRooted);
+  EXPECT_EQ(merged[1].arguments.collective, schedule::Collective::kGather);
+  EXPECT_EQ(merged[1].missing, (std::vector<Rank>{Rank{1}}));
+}
+
 TEST_F(CoordinatorTest, AdministrationErrors) {
   EXPECT_EQ(coordinator->SetDraining("x", true).message(), "node x: not known");
   EXPECT_EQ(coordinator->Node("x").status().message(), "node x: not known");

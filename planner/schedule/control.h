@@ -170,6 +170,9 @@ struct CallStatus {
   double age_s = 0;
   std::vector<Rank> joined;
   std::vector<Rank> missing;
+  // Not kCommon: the call waits until the team's companion of this family is formed, and `sequence` is its place among
+  // those.
+  Family waits_for = Family::kCommon;
 };
 // How far a rank is: it has taken part in all calls below `calls`. Who is not in some node's CallStatus and has `calls`
 // at or below its sequence is missing there.

@@ -111,6 +111,9 @@ void FillCollective(const coordinator::CollectiveInfo& info, const schedule::Tea
   row->set_collective(std::string(schedule::CollectiveName(info.arguments.collective)));
   row->set_arguments(schedule::DescribeArguments(info.arguments));
   row->set_age_s(info.age_s);
+  if (info.waits_for != schedule::Family::kCommon) {
+    row->set_waits_for(std::string(schedule::FamilyName(info.waits_for)));
+  }
   for (const Rank rank : info.joined) row->add_joined(rank.value());
   std::set<std::string> nodes;
   for (const Rank rank : info.missing) {
