@@ -114,9 +114,9 @@ TEST_F(PostTest, RefusesFieldsOutOfRange) {
   Descriptor send = SendOf(0, 0, 0);
   send.bytes = kMpPayloadBytes + 1;
   ExpectRefused({}, send, "bytes 121");
-  ExpectRefused({}, PutOf(0, 0, 0, {0, 0}, kPutBytesMax + 1), "bytes 16313");
+  ExpectRefused({}, PutOf(0, 0, 0, {0, 0}, kPutBytesMax + 1), "bytes 65465");
   ExpectRefused({}, PutOf(0, 0, 0, {kBeyond, 0}, 1), "source region");
-  ExpectRefused({}, GetOf(0, 0, 0, {0, 0}, kPutBytesMax + 1, 0), "bytes 16313");
+  ExpectRefused({}, GetOf(0, 0, 0, {0, 0}, kPutBytesMax + 1, 0), "bytes 65465");
   ExpectRefused({}, GetOf(0, 0, 0, {kBeyond, 0}, 1, 0), "target region");
   ExpectRefused({}, CopyOf({kBeyond, 0}, {0, 0}, 1), "source region");
   ExpectRefused({}, CopyOf({0, 0}, {kBeyond, 0}, 1), "target region");

@@ -35,6 +35,10 @@ class Outbox {
   bool full() const { return frames_.size() >= kFramesMax; }
   size_t frame_count() const { return frames_.size(); }
 
+  // Records share a frame up to here: what is on its way in a frame of many segments cannot be passed on before all of
+  // them are there. A longer record has a frame of its own.
+  static constexpr uint32_t kBatchBytesMax = 16 * 1024;
+
   // Appends a record; returns where its payload of `payload_bytes` <= kPutBytesMax goes, to be
   // written before anything else is done with the outbox.
   uint8_t* Append(const Record& record, uint32_t payload_bytes);

@@ -17,7 +17,7 @@ inline constexpr uint32_t kMpPacketBytes = 128;
 inline constexpr uint32_t kMpPayloadBytes = 120;
 
 // No frame is longer; a longer message travels as segments of at most this, less the headers.
-inline constexpr uint32_t kFrameBytesMax = 16 * 1024;
+inline constexpr uint32_t kFrameBytesMax = 64 * 1024;
 
 // A label names an incoming edge. The receiver issued it when it accepted a plan, and it alone
 // interprets it.

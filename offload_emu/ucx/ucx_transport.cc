@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/ucx/frame_inbox.h"
 #include "offload_emu/ucx/ucx_status.h"
 #include "offload_emu/ucx/ucx_worker.h"
 
@@ -100,9 +101,8 @@ class UcxTransport::Impl {
   std::vector<Incarnation> failed_;  // ReportFailures' own
   SendBuffer* small_ = nullptr;      // free buffers
   SendBuffer* large_ = nullptr;
-  // Received frames, each its length and its bytes, in words so that they are aligned.
-  std::vector<uint64_t> inbox_;
-  std::vector<uint64_t> delivering_;
+  FrameInbox inbox_;
+  FrameInbox delivering_;
 };
 
 UcxTransport::Impl::~Impl() {
@@ -283,23 +283,15 @@ ucs_status_t UcxTransport::Impl::OnMessage(void* argument, const void* /*header*
     ++transport->dropped_messages_;
     return UCS_OK;
   }
-  std::vector<uint64_t>& inbox = transport->inbox_;
-  const size_t at = inbox.size();
-  inbox.resize(at + 1 + (length + 7) / 8);
-  inbox[at] = length;
-  if (length > 0) std::memcpy(&inbox[at + 1], data, length);
+  transport->inbox_.Add(data, length);
   return UCS_OK;
 }
 
 bool UcxTransport::Impl::DeliverFrames(TransportSink* sink) {
   if (inbox_.empty()) return false;
-  delivering_.clear();
-  delivering_.swap(inbox_);
-  for (size_t at = 0; at < delivering_.size();) {
-    const size_t length = delivering_[at];
-    sink->OnFrame(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(delivering_.data() + at + 1), length));
-    at += 1 + (length + 7) / 8;
-  }
+  delivering_.Clear();
+  delivering_.Swap(&inbox_);
+  delivering_.ForEach([sink](absl::Span<const uint8_t> frame) { sink->OnFrame(frame); });
   return true;
 }
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Received frames, kept until they are delivered.
+#ifndef COPSE_OFFLOAD_EMU_UCX_FRAME_INBOX_H_
+#define COPSE_OFFLOAD_EMU_UCX_FRAME_INBOX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/types/span.h"
+
+namespace copse::emu {
+
+// Frames lie one behind the other, each its length and its bytes, in words so that they are aligned. A vector would
+// fill its memory with zeros before the frame is copied there. Thread-compatible.
+class FrameInbox {
+ public:
+  bool empty() const { return used_ == 0; }
+
+  // Copies `bytes` bytes.
+  void Add(const void* data, size_t bytes) {
+    const size_t needed = used_ + 1 + (bytes + kWordBytes - 1) / kWordBytes;
+    if (needed > capacity_) Grow(needed);
+    words_[used_] = bytes;
+    if (bytes > 0) std::memcpy(&words_[used_ + 1], data, bytes);
+    used_ = needed;
+  }
+
+  // Calls `deliver` with each frame, oldest first.
+  template <typename Deliver>
+  void ForEach(Deliver deliver) const {
+    for (size_t at = 0; at < used_;) {
+      const size_t bytes = words_[at];
+      deliver(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&words_[at + 1]), bytes));
+      at += 1 + (bytes + kWordBytes - 1) / kWordBytes;
+    }
+  }
+
+  void Clear() { used_ = 0; }
+  void Swap(FrameInbox* other) {
+    std::swap(words_, other->words_);
+    std::swap(used_, other->used_);
+    std::swap(capacity_, other->capacity_);
+  }
+
+ private:
+  static constexpr size_t kWordBytes = sizeof(uint64_t);
+
+  void Grow(size_t words) {
+    const size_t capacity = words + words / 2;
+    std::unique_ptr<uint64_t[]> grown(new uint64_t[capacity]);  // as it comes
+    if (used_ > 0) std::memcpy(grown.get(), words_.get(), used_ * kWordBytes);
+    words_ = std::move(grown);
+    capacity_ = capacity;
+  }
+
+  std::unique_ptr<uint64_t[]> words_;
+  size_t used_ = 0;
+  size_t capacity_ = 0;
+};
+
+}  // namespace copse::emu
+
+#endif  // COPSE_OFFLOAD_EMU_UCX_FRAME_INBOX_H_
