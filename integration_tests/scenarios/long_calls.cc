@@ -259,18 +259,20 @@ void LeftWithCallsInFlight(Cluster* cluster) {
       TeamPrograms("neighbours", {2, 1, 0}, std::vector<CallArguments>(50, kSum), 1);
   for (const Collective collective : kCarried) {
     const std::string name = absl::StrCat("left-", AbslView(CollectiveName(collective)));
-    std::vector<Program> programs = TeamPrograms(name, {0, 1, 2, 0}, {LongStep(collective, 4, 400'000, 1, 7)});
+    // The first call: that nobody is lost before all have the team.
+    std::vector<Program> programs =
+        TeamPrograms(name, {0, 1, 2, 0}, {StepOf(kSum, 1), LongStep(collective, 4, 400'000, 1, 7)});
     // Rank 2 ends without waiting for anything.
-    programs[2].script[1].kind = StepKind::kPost;
-    programs[2].script.resize(2);
+    programs[2].script[2].kind = StepKind::kPost;
+    programs[2].script.resize(3);
     // Rank 3 comes so late that it does not get there.
-    programs[3].script.insert(programs[3].script.begin() + 1, PauseStep(absl::Milliseconds(50)));
+    programs[3].script.insert(programs[3].script.begin() + 2, PauseStep(absl::Milliseconds(50)));
     const uint32_t first = cluster->Launch(programs);
     const uint32_t first_neighbour = cluster->Launch(neighbours);
     for (const uint32_t r : {0u, 1u, 3u}) {
       ExpectOk(cluster->AwaitEnd(first + r, kPatience));
       const std::vector<Outcome> outcomes = cluster->Outcomes(first + r);
-      ASSERT_EQ(outcomes.size(), 3u);
+      ASSERT_EQ(outcomes.size(), 4u);
       ExpectSuccessThenFailure(outcomes, {Failure::kMemberLost}, {"rank 2 on node n2"},
                                absl::StrCat(name, " rank ", r));
     }

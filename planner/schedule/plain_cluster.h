@@ -4,8 +4,6 @@
 #ifndef COPSE_PLANNER_SCHEDULE_PLAIN_CLUSTER_H_
 #define COPSE_PLANNER_SCHEDULE_PLAIN_CLUSTER_H_
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +13,7 @@
 
 #include "base/ids.h"
 #include "base/prng.h"
+#include "gtest/gtest.h"
 #include "offload_emu/alu.h"
 #include "planner/schedule/block_list.h"
 #include "planner/schedule/blocks.h"
