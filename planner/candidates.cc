@@ -33,10 +33,11 @@ std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<con
 }
 
 std::vector<uint32_t> SegmentSizes(uint64_t bytes_max) {
+  if (bytes_max > schedule::kMessageBytesMax) return {schedule::kSegmentBytesMax, 16384, schedule::kSegmentBytesUsual};
   std::vector<uint32_t> sizes;
-  if (bytes_max <= schedule::kSegmentBytesMax) sizes.push_back(0);
-  for (const uint32_t size :
-       {schedule::kSegmentBytesMax, schedule::kSegmentBytesMax / 2, schedule::kSegmentBytesMax / 4}) {
+  if (bytes_max <= schedule::kSegmentBytesUsual) sizes.push_back(0);
+  // The first one prices all structures: one that pipelines shows what it can only if there are several segments.
+  for (const uint32_t size : {schedule::kSegmentBytesUsual, schedule::kSegmentBytesMax, 16384u, 4096u, 2048u}) {
     if (size < bytes_max && (bytes_max - 1) / size + 1 <= schedule::kSegmentsMax) sizes.push_back(size);
   }
   return sizes;
@@ -81,9 +82,9 @@ bool IsPricedByRunning(const schedule::TeamShape& shape, const schedule::CallArg
              arguments.collective == schedule::Collective::kExscan) {
     // All ranks' contributions are combined at every node if ranks are placed otherwise.
     const bool in_order = std::is_sorted(shape.node_of_rank.begin(), shape.node_of_rank.end());
-    segments = 1 + arguments.bytes() / schedule::kSegmentBytesMax;
-    if (!in_order) segments = ranks * (1 + ranks * arguments.bytes() / schedule::kSegmentBytesMax);
-    if (!in_order && ranks > schedule::kSegmentBytesMax / schedule::kSegmentUnitBytes) return false;
+    segments = 1 + arguments.bytes() / schedule::kScanSegmentBytesMax;
+    if (!in_order) segments = ranks * (1 + ranks * arguments.bytes() / schedule::kScanSegmentBytesMax);
+    if (!in_order && ranks > schedule::kScanSegmentBytesMax / schedule::kSegmentUnitBytes) return false;
   }
   return n * segments <= kRunSegmentsMax;
 }

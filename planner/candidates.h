@@ -18,6 +18,8 @@
 
 namespace copse::planner {
 
+// Up to so many nodes messages beyond schedule::kMessageBytesMax have plans of their own.
+inline constexpr uint32_t kLongNodesMax = 256;
 // Above this many nodes fewer candidates are priced.
 inline constexpr uint32_t kThoroughNodesMax = 1024;
 

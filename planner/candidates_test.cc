@@ -29,7 +29,8 @@ TEST(SegmentSizesTest, KeepWithinTheBounds) {
   EXPECT_THAT(SegmentSizes(120), ElementsAre(0));
   EXPECT_THAT(SegmentSizes(8192), ElementsAre(0, 4096, 2048));
   EXPECT_THAT(SegmentSizes(8193), ElementsAre(8192, 4096, 2048));
-  EXPECT_THAT(SegmentSizes(65'536), ElementsAre(8192, 4096));
+  EXPECT_THAT(SegmentSizes(65'536), ElementsAre(8192, 32768, 16384, 4096));
+  EXPECT_THAT(SegmentSizes(schedule::kCallBytesMax), ElementsAre(32768, 16384, 8192));
   for (uint64_t bytes = 0; bytes <= schedule::kMessageBytesMax; bytes += 97) {
     ASSERT_FALSE(SegmentSizes(bytes).empty());
     for (const uint32_t size : SegmentSizes(bytes)) {
@@ -70,7 +71,7 @@ TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
   const auto best = PriceCandidates(structures, which, {shape, *costs, arguments, bytes, SegmentSizes(bytes)}, &every);
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_EQ(best->size(), structures.size() - 2) << "exchanges carry no bcast";
-  EXPECT_EQ(every.size(), best->size() + kRefined);
+  EXPECT_EQ(every.size(), best->size() + kRefined * (SegmentSizes(bytes).size() - 1));
 
   // By hand: every structure with every size.
   int64_t least = INT64_MAX;

@@ -163,7 +163,7 @@ class Simulation {
     bool data;
   };
   struct NodeState {
-    std::vector<Program> programs;  // one for all segments, or, of blocks, one for each
+    std::vector<Program> programs;  // one a rotation, or, of blocks, one a segment
     bool started = false;
     std::vector<bool> here;  // local ranks that have arrived
     uint32_t here_count = 0;
@@ -179,7 +179,7 @@ class Simulation {
     std::vector<std::pair<uint32_t, uint32_t>> blocked;  // (peer, segment) that wait for the peer's credit
     std::vector<uint32_t> uncredited;                    // nodes that wait for ours
 
-    const Program& ProgramOf(uint32_t segment) const { return programs[programs.size() == 1 ? 0 : segment]; }
+    const Program& ProgramOf(uint32_t segment) const { return programs[segment % programs.size()]; }
     uint32_t& Pending(uint32_t segment, uint32_t wait_index) { return pending[pending_begin[segment] + wait_index]; }
   };
   // Part of a segment's sequence that goes from one node to another.
@@ -324,9 +324,11 @@ absl::Status Simulation::Prepare() {
         schedule::SegmentsOf(plan_, arguments_.collective == schedule::Collective::kBarrier ? 0 : arguments_.bytes());
     const schedule::TreeIndex index(plan_);
     for (uint32_t v = 0; v < nodes_; ++v) {
-      const schedule::NodeView view = schedule::ViewOf(shape_, plan_, NodeIndex(v), arguments_);
-      ASSIGN_OR_RETURN(const schedule::NodeSequence sequence, schedule::Expand(plan_, index, view, arguments_));
-      states_[v].programs.push_back(Compile(sequence, view.local_ranks));
+      for (uint32_t rotation = 0; rotation < schedule::RotationsOf(plan_); ++rotation) {
+        const schedule::NodeView view = schedule::ViewOf(shape_, plan_, NodeIndex(v), arguments_, rotation);
+        ASSIGN_OR_RETURN(const schedule::NodeSequence sequence, schedule::Expand(plan_, index, view, arguments_));
+        states_[v].programs.push_back(Compile(sequence, view.local_ranks));
+      }
     }
   }
   segment_count_ = static_cast<uint32_t>(blocks_ != nullptr ? chunk_of_.size() : segments_.size());

@@ -68,11 +68,16 @@ struct Wanted {
   std::vector<Candidate> candidates;
 };
 
-std::vector<SizeClass> ClassesOf(const PlannerOptions& options, Collective collective, uint32_t ranks) {
+std::vector<SizeClass> ClassesOf(const PlannerOptions& options, Collective collective, uint32_t ranks, uint32_t nodes) {
   if (collective == Collective::kBarrier) return {{0, 0}};
   const std::vector<SizeClass> of_blocks = {{0, kShortBlockBytes}, {kShortBlockBytes + 1, schedule::kMessageBytesMax}};
-  const bool is_common = schedule::FamilyOf(collective) == schedule::Family::kCommon;
-  return CutBySizes(is_common ? options.size_classes : of_blocks, options.rules, collective, ranks);
+  if (schedule::FamilyOf(collective) != schedule::Family::kCommon) {
+    return CutBySizes(of_blocks, options.rules, collective, ranks);
+  }
+  std::vector<SizeClass> classes = options.size_classes;
+  // Two nodes have one tree.
+  if (nodes > 2 && nodes <= kLongNodesMax) classes.push_back({schedule::kMessageBytesMax + 1, schedule::kCallBytesMax});
+  return CutBySizes(classes, options.rules, collective, ranks);
 }
 
 // Whether each node's ranks follow one another, and the nodes' numbers follow them.
@@ -125,7 +130,7 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
   std::vector<Wanted> wanted;
   for (const Collective collective : schedule::CollectivesOf(family)) {
     const auto forced = options_.forced.find(collective);
-    for (const SizeClass& size_class : ClassesOf(options_, collective, shape.size())) {
+    for (const SizeClass& size_class : ClassesOf(options_, collective, shape.size(), shape.node_count)) {
       Ruling ruling = RulingFor(options_.rules, collective, size_class, shape.size());
       if (forced != options_.forced.end()) ruling = {.algorithm = forced->second, .segment_bytes = {}, .rules = {}};
       Wanted& item = wanted.emplace_back();
@@ -134,7 +139,7 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
       item.forced = !ruling.algorithm.empty();
       item.segment_sizes = SegmentSizes(size_class.bytes_max);
       // Blocks make long messages whatever their size is.
-      if (family != schedule::Family::kCommon) item.segment_sizes = {schedule::kSegmentBytesMax};
+      if (family != schedule::Family::kCommon) item.segment_sizes = {schedule::SegmentBytesMax(collective)};
       if (ruling.segment_bytes.has_value()) item.segment_sizes = {*ruling.segment_bytes};
       // With a forced algorithm nothing else is compared.
       ASSIGN_OR_RETURN(const std::vector<uint32_t> which, item.forced

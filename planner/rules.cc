@@ -27,16 +27,17 @@ absl::Status CheckRange(const char* what, uint64_t least, uint64_t most, uint64_
 
 absl::Status CheckSegments(const Rule& rule) {
   const uint32_t segment = *rule.segment_bytes;
-  if (segment % schedule::kSegmentUnitBytes != 0 || segment > schedule::kSegmentBytesMax) {
+  const uint32_t longest = schedule::SegmentBytesMax(rule.collective);
+  if (segment % schedule::kSegmentUnitBytes != 0 || segment > longest) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "segment_bytes: not a multiple of 16 up to the limit (segment_bytes=", segment, ", limit=", longest, ")"));
+  }
+  if (segment == 0 && rule.bytes_max > longest) {
     return absl::InvalidArgumentError(
-        absl::StrCat("segment_bytes: not a multiple of 16 up to the limit (segment_bytes=", segment,
-                     ", limit=", schedule::kSegmentBytesMax, ")"));
+        absl::StrCat("segment_bytes: such messages must be cut (bytes_max=", rule.bytes_max, ", limit=", longest, ")"));
   }
-  if (segment == 0 && rule.bytes_max > schedule::kSegmentBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("segment_bytes: such messages must be cut (bytes_max=",
-                                                   rule.bytes_max, ", limit=", schedule::kSegmentBytesMax, ")"));
-  }
-  if (segment > 0 && rule.bytes_max > uint64_t{segment} * schedule::kSegmentsMax) {
+  if (segment > 0 &&
+      std::min(rule.bytes_max, schedule::kMessageBytesMax) > uint64_t{segment} * schedule::kSegmentsMax) {
     return absl::InvalidArgumentError(absl::StrCat("segment_bytes: too many segments (bytes_max=", rule.bytes_max,
                                                    ", segment_bytes=", segment, ", limit=", schedule::kSegmentsMax,
                                                    ")"));
@@ -69,10 +70,10 @@ absl::Status CheckRule(const Rule& rule) {
         absl::StrCat("has no plans of its own (collective=", AbslView(schedule::CollectiveName(rule.collective)),
                      ", runs by those of=", AbslView(schedule::CollectiveName(regular)), ")"));
   }
-  RETURN_IF_ERROR(CheckRange("bytes", rule.bytes_min, rule.bytes_max, 0, schedule::kMessageBytesMax));
+  RETURN_IF_ERROR(CheckRange("bytes", rule.bytes_min, rule.bytes_max, 0, schedule::kCallBytesMax));
   RETURN_IF_ERROR(CheckRange("ranks", rule.ranks_min, rule.ranks_max, 1, kRanksMax));
   if (rule.collective == Collective::kBarrier &&
-      (rule.bytes_min > 0 || rule.bytes_max < schedule::kMessageBytesMax || rule.segment_bytes.has_value())) {
+      (rule.bytes_min > 0 || rule.bytes_max < schedule::kCallBytesMax || rule.segment_bytes.has_value())) {
     return absl::InvalidArgumentError("a barrier has neither bytes nor segments (collective=barrier)");
   }
   if (!rule.algorithm.empty()) RETURN_IF_ERROR(CheckAlgorithm(rule.algorithm, rule.collective));

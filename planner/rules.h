@@ -24,7 +24,7 @@ inline constexpr size_t kRulesMax = 128;
 struct Rule {
   schedule::Collective collective = schedule::Collective::kBarrier;
   uint64_t bytes_min = 0;
-  uint64_t bytes_max = schedule::kMessageBytesMax;
+  uint64_t bytes_max = schedule::kCallBytesMax;
   uint32_t ranks_min = 1;
   uint32_t ranks_max = kRanksMax;
   std::string algorithm;                  // names: structure.h; empty: chosen by price

@@ -8,7 +8,17 @@
 
 namespace copse::planner {
 
+namespace {
+
+// By then what a byte costs decides, not what a message costs.
+constexpr uint64_t kTypicalOfLong = 256 * 1024;
+
+}  // namespace
+
 uint64_t TypicalBytes(const SizeClass& size_class) {
+  if (size_class.bytes_min > schedule::kMessageBytesMax) {
+    return std::clamp(kTypicalOfLong, size_class.bytes_min, size_class.bytes_max);
+  }
   if (size_class.bytes_max == 0) return 0;
   const uint64_t product = std::max<uint64_t>(size_class.bytes_min, 1) * size_class.bytes_max;
   CHECK(product < uint64_t{1} << 52);  // the root is exact

@@ -19,7 +19,8 @@ struct SizeClass {
 };
 
 // The message that stands for the class, in bytes: its geometric middle, rounded down; a class that begins at 0 counts
-// from 1. The largest would have most of the class served by a tree that avoids sending twice what is cheap to send.
+// from 1. A class beyond kMessageBytesMax, whose calls take several chunks: 256 KiB. The largest would have most of the
+// class served by a tree that avoids sending twice what is cheap to send.
 uint64_t TypicalBytes(const SizeClass& size_class);
 
 // The call that plans of the class are made for, priced for, compared by and explained by: of TypicalBytes, from rank

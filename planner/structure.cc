@@ -161,7 +161,9 @@ bool CanCarry(const Structure& structure, Collective collective) {
       }
       if (structure.algorithm == "doubling") return scans;
       if (structure.algorithm == "pairwise") return collective == Collective::kAlltoall;
-      return scans || collective == Collective::kAllgather || collective == Collective::kReduceScatter;
+      return scans || collective == Collective::kAllgather || collective == Collective::kReduceScatter ||
+             collective == Collective::kBcast || collective == Collective::kReduce ||
+             collective == Collective::kAllreduce;
   }
   return false;
 }

@@ -23,7 +23,7 @@ using schedule::Collective;
 // Up to so many nodes trees of few children by cost are compared.
 constexpr uint32_t kPipelineNodesMax = 128;
 // What trees by cost are made for in teams of thousands.
-constexpr uint64_t kManyNodesBytes = schedule::kSegmentBytesMax;
+constexpr uint64_t kManyNodesBytes = schedule::kSegmentBytesUsual;
 
 std::vector<std::string> NamesOfAll(uint32_t node_count) {
   if (node_count > kThoroughNodesMax) return {"ft", "bt", "fcef", "mgo", "mgo-jackson", "best"};
@@ -100,7 +100,7 @@ std::vector<StructureTable::Purpose> StructureTable::PurposesOf(Collective colle
   if (costs_->node_count() > kThoroughNodesMax) return {{Collective::kBcast, kManyNodesBytes}};
   const uint64_t typical = TypicalBytes(size_class);
   std::vector<Purpose> purposes = {{collective, typical}};
-  if (typical > schedule::kSegmentBytesMax) purposes.push_back({collective, schedule::kSegmentBytesMax});
+  if (typical > schedule::kSegmentBytesUsual) purposes.push_back({collective, schedule::kSegmentBytesUsual});
   return purposes;
 }
 
@@ -167,7 +167,7 @@ absl::StatusOr<uint32_t> StructureTable::ByCost(std::string_view algorithm, cons
 
 absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective collective, const SizeClass& size_class) {
   const uint32_t n = costs_->node_count();
-  const bool is_cut = TypicalBytes(size_class) > schedule::kSegmentBytesMax;
+  const bool is_cut = TypicalBytes(size_class) > schedule::kSegmentBytesUsual;
   std::vector<uint32_t> found;
   if (collective == Collective::kAlltoall && 2 * (uint64_t{n} - 1) > schedule::kNeighboursMax) {
     return absl::ResourceExhaustedError(
@@ -181,10 +181,13 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
   };
   for (const char* name : kCirculants) {
     if (!CheckAlgorithm(name, collective).ok() || (Scans(collective) && !ranks_in_order_)) continue;
+    // A ring of n nodes takes n steps: that is worth it where the tail of a message is long.
+    const bool is_common = schedule::FamilyOf(collective) == schedule::Family::kCommon;
+    if (is_common && (n < 3 || size_class.bytes_min <= schedule::kMessageBytesMax)) continue;
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
     // Of one or two nodes they are all rings.
     if (collective == Collective::kAlltoall && !MayPassOn(structures_[index], size_class)) continue;
-    if (structures_[index].neighbours[1].size() > 1 || found.empty()) add(index);
+    if (is_common || structures_[index].neighbours[1].size() > 1 || found.empty()) add(index);
   }
   // Trees fold all ranks' contributions of a scan at every node.
   if (!found.empty() && (Scans(collective) || collective == Collective::kAlltoall)) return found;
@@ -202,7 +205,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     if (!Prepare(purpose).ok()) continue;
     std::vector<std::string> names = {"mgo", "best"};
     if (all_) names = NamesOfAll(n);
-    if (is_cut && purpose.bytes == schedule::kSegmentBytesMax && n <= kPipelineNodesMax) {
+    if (is_cut && purpose.bytes == schedule::kSegmentBytesUsual && n <= kPipelineNodesMax) {
       for (const char* name : {"pipeline-1", "pipeline-2", "pipeline-3"}) names.emplace_back(name);
     }
     for (const uint32_t root : RootsFor(purpose)) {

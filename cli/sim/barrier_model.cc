@@ -48,7 +48,7 @@ absl::StatusOr<schedule::Plan> PlanOver(const std::string& algorithm, uint32_t n
   }
   const uint64_t bytes = call.collective == Collective::kBarrier ? 0 : call.bytes();
   schedule::Plan plan = planner::PlanOf(structure, call.collective, 0, bytes,
-                                        bytes > schedule::kSegmentBytesMax ? schedule::kSegmentBytesMax : 0);
+                                        bytes > schedule::kSegmentBytesUsual ? schedule::kSegmentBytesUsual : 0);
   plan.id = PlanId(1);
   return plan;
 }

@@ -117,7 +117,7 @@ absl::Status PricePlan(const Arguments& arguments, Report* report) {
   named.plan.collective = report->call.collective;
   named.plan.bytes_min = 0;
   named.plan.bytes_max = report->call.collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax;
-  named.plan.segment_bytes = report->call.collective == Collective::kBarrier ? 0 : schedule::kSegmentBytesMax;
+  named.plan.segment_bytes = report->call.collective == Collective::kBarrier ? 0 : schedule::kSegmentBytesUsual;
   ASSIGN_OR_RETURN(report->plan, PriceOnTriggers(named.plan, report->call, report->overheads));
   return absl::OkStatus();
 }

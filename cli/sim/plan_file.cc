@@ -70,7 +70,7 @@ class Parser {
     RETURN_IF_ERROR(ReadNumber("id", std::numeric_limits<uint64_t>::max(), &id));
     RETURN_IF_ERROR(ReadNumber("bytes_min", plan.bytes_max, &plan.bytes_min));
     RETURN_IF_ERROR(ReadNumber("bytes_max", plan.bytes_max, &plan.bytes_max));
-    uint64_t segment_bytes = plan.bytes_max > schedule::kSegmentBytesMax ? schedule::kSegmentBytesMax : 0;
+    uint64_t segment_bytes = plan.bytes_max > schedule::kSegmentBytesUsual ? schedule::kSegmentBytesUsual : 0;
     RETURN_IF_ERROR(ReadNumber("segment_bytes", schedule::kSegmentBytesMax, &segment_bytes));
     plan.id = PlanId(id);
     plan.segment_bytes = static_cast<uint32_t>(segment_bytes);

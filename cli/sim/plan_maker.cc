@@ -120,9 +120,11 @@ schedule::CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t r
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team) {
   const schedule::CallArguments& call = request.call;
   ASSIGN_OR_RETURN(const uint64_t bytes, CheckedBytes(call, team));
-  if (request.segment_bytes > schedule::kSegmentBytesMax || request.segment_bytes % schedule::kSegmentUnitBytes != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("segment: not a multiple of 16 in range (bytes=",
-                                                   request.segment_bytes, ", limit=", schedule::kSegmentBytesMax, ")"));
+  if (request.segment_bytes > schedule::SegmentBytesMax(request.call.collective) ||
+      request.segment_bytes % schedule::kSegmentUnitBytes != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("segment: not a multiple of 16 in range (bytes=", request.segment_bytes,
+                     ", limit=", schedule::SegmentBytesMax(request.call.collective), ")"));
   }
   const uint32_t root_node = team.shape.node_of_rank[call.root].value();
   const Collective collective = schedule::PlanCollective(call.collective);
@@ -133,7 +135,7 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
         absl::StrCat("algorithm: does not do this collective (algorithm=", request.algorithm,
                      ", collective=", AbslView(schedule::CollectiveName(call.collective)), ")"));
   }
-  const uint32_t segment_bytes = request.segment_bytes > 0 ? request.segment_bytes : schedule::kSegmentBytesMax;
+  const uint32_t segment_bytes = request.segment_bytes > 0 ? request.segment_bytes : schedule::kSegmentBytesUsual;
   // Blocks are long together, whatever one of them is.
   const bool blocks = schedule::HasBlocks(collective);
   uint64_t bytes_max = bytes;

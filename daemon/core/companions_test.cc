@@ -35,7 +35,7 @@ schedule::Plan PairPlan(Collective collective) {
           .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
           .algorithm = "pair",
           .node_count = kNodes,
-          .segment_bytes = schedule::kSegmentBytesMax,
+          .segment_bytes = schedule::kSegmentBytesUsual,
           .neighbours = {{1}, {0}}};
 }
 

@@ -146,8 +146,12 @@ const schedule::Plan* EpochPort::PlanFor(const schedule::CallArguments& argument
       bytes = has_sum ? bytes / shape_->size() : schedule::kMessageBytesMax;
     }
   }
-  return schedule::SelectPlan(plans_, schedule::PlanCollective(arguments.collective),
-                              std::min(bytes, schedule::kMessageBytesMax));
+  const schedule::Collective regular = schedule::PlanCollective(arguments.collective);
+  if (!schedule::HasBlocks(regular)) {
+    if (const schedule::Plan* plan = schedule::SelectPlan(plans_, regular, bytes); plan != nullptr) return plan;
+  }
+  // Large teams have no plans for long messages.
+  return schedule::SelectPlan(plans_, regular, std::min(bytes, schedule::kMessageBytesMax));
 }
 
 bool EpochPort::HasSlot(CallSeq sequence) const {
@@ -175,23 +179,40 @@ schedule::CallArguments EpochPort::ArgumentsOf(const Call& call) {
 }
 
 absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t plan,
-                                                                      const schedule::CallArguments& arguments) {
+                                                                      const schedule::CallArguments& arguments,
+                                                                      uint32_t rotation) {
   Prepared& prepared = PreparedOf(plan);
-  std::map<uint32_t, schedule::NodeSequence>& cache = prepared.by_root;
-  const uint32_t root = schedule::HasRoot(arguments.collective) ? arguments.root : 0;
+  auto& cache = prepared.by_root;
+  const uint32_t root = schedule::HasRoot(arguments.collective) ? arguments.root : rotation;
   const auto it = cache.find(root);
-  if (it != cache.end()) return &it->second;
+  if (it != cache.end()) return it->second.get();
   // Sequences do not depend on the size within the class, but Expand checks it; the last chunk of a call may be
   // shorter.
-  const schedule::NodeView view = schedule::ViewOf(*shape_, plans_[plan], self_, arguments);
-  schedule::NodeSequence sequence;
+  const schedule::NodeView view = schedule::ViewOf(*shape_, plans_[plan], self_, arguments, rotation);
+  auto sequence = std::make_unique<schedule::NodeSequence>();
   if (LongCall::Needed(arguments)) {
-    sequence = schedule::ExpandAs(arguments.collective, plans_[plan], prepared.index, view);
+    *sequence = schedule::ExpandAs(arguments.collective, plans_[plan], prepared.index, view);
   } else {
-    ASSIGN_OR_RETURN(sequence, schedule::Expand(plans_[plan], prepared.index, view, arguments));
+    ASSIGN_OR_RETURN(*sequence, schedule::Expand(plans_[plan], prepared.index, view, arguments));
   }
-  if (cache.size() >= kExpansionsMax) cache.clear();
-  return &cache.emplace(root, std::move(sequence)).first->second;
+  // Rotations are as many as nodes at most, and in use together.
+  if (cache.size() >= kExpansionsMax && schedule::HasRoot(arguments.collective)) cache.clear();
+  return cache.emplace(root, std::move(sequence)).first->second.get();
+}
+
+absl::StatusOr<schedule::Sequences> EpochPort::SequencesOf(const Call& call, size_t plan) {
+  thread_local std::vector<const schedule::NodeSequence*> sequences;
+  sequences.clear();
+  const uint32_t rotations = schedule::RotationsOf(plans_[plan]);
+  const uint32_t count =
+      rotations == 1 ? 1 : schedule::SegmentCount(plans_[plan], schedule::ChunkBytesMax(plans_[plan]));
+  const uint64_t first = call.long_call == nullptr ? 0 : call.chunk() * count;
+  for (uint32_t s = 0; s < count; ++s) {
+    ASSIGN_OR_RETURN(const schedule::NodeSequence* sequence,
+                     ExpandCached(plan, call.arguments, static_cast<uint32_t>((first + s) % rotations)));
+    sequences.push_back(sequence);
+  }
+  return schedule::Sequences(sequences);
 }
 
 schedule::PortMap EpochPort::MapFor(const Call& call) const {
@@ -224,7 +245,8 @@ absl::Status EpochPort::Post(uint32_t slot, schedule::LoweredCall* lowered) {
 }
 
 absl::Status EpochPort::ArmBlocks(Call* call, size_t plan) {
-  ASSIGN_OR_RETURN(const std::vector<schedule::NodeSequence> sequences, call->long_call->SequencesOf(call->chunk()));
+  ASSIGN_OR_RETURN(const std::vector<schedule::NodeSequence> own, call->long_call->SequencesOf(call->chunk()));
+  const std::vector<const schedule::NodeSequence*> sequences = schedule::PointersTo(own);
   schedule::PortMap map = MapFor(*call);
   RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(Relative(call->sequence)), map.hash));
   std::vector<uint8_t>& notes = call->long_call->notes();
@@ -243,11 +265,11 @@ absl::Status EpochPort::ArmBlocks(Call* call, size_t plan) {
 }
 
 absl::Status EpochPort::ArmNode(Call* call, size_t plan) {
-  ASSIGN_OR_RETURN(const schedule::NodeSequence* sequence, ExpandCached(plan, call->arguments));
+  ASSIGN_OR_RETURN(const schedule::Sequences sequences, SequencesOf(*call, plan));
   const schedule::PortMap map = MapFor(*call);
   RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(Relative(call->sequence)), map.hash));
   schedule::LoweredCall& lowered = Lowered();
-  schedule::LowerNode(plans_[plan], *sequence, ArgumentsOf(*call), map, &lowered);
+  schedule::LowerNode(plans_[plan], sequences, ArgumentsOf(*call), map, &lowered);
   return Post(SlotOf(call->sequence), &lowered);
 }
 
@@ -278,11 +300,11 @@ absl::Status EpochPort::BindRank(const Call& call, uint32_t local, const HeldPos
 }
 
 absl::Status EpochPort::ArmRank(Call* call, size_t plan, uint32_t local) {
-  ASSIGN_OR_RETURN(const schedule::NodeSequence* sequence, ExpandCached(plan, call->arguments));
+  ASSIGN_OR_RETURN(const schedule::Sequences sequences, SequencesOf(*call, plan));
   schedule::PortMap map = MapFor(*call);
   map.rank_event = (uint64_t{local} << kLocalShift) | (Relative(call->sequence) & kCallMask);
   schedule::LoweredCall& lowered = Lowered();
-  schedule::LowerRank(plans_[plan], *sequence, ArgumentsOf(*call), map, local, &lowered);
+  schedule::LowerRank(plans_[plan], sequences, ArgumentsOf(*call), map, local, &lowered);
   RETURN_IF_ERROR(Post(SlotOf(call->sequence), &lowered));
   for (const emu::CounterIndex counter : lowered.arrivals) RETURN_IF_ERROR(engine_->Count(port_, counter, 1, 0));
   return absl::OkStatus();

@@ -130,8 +130,9 @@ class EpochPort : public emu::PortSink {
   struct Prepared {
     explicit Prepared(const schedule::Plan& plan) : index(plan) {}
     schedule::TreeIndex index;
-    std::map<uint32_t, schedule::NodeSequence> by_root;  // expanded before; bounded
-    std::unique_ptr<PlanIndex> blocks;                   // made for the first block collective
+    // Expanded before, by root, or by rotation where there is no root; bounded.
+    std::map<uint32_t, std::unique_ptr<schedule::NodeSequence>> by_root;
+    std::unique_ptr<PlanIndex> blocks;  // made for the first block collective
   };
 
   EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch, uint32_t window,
@@ -141,7 +142,11 @@ class EpochPort : public emu::PortSink {
   uint64_t Relative(CallSeq sequence) const { return sequence.value() - first_call_.value(); }
   uint32_t SlotOf(CallSeq sequence) const { return static_cast<uint32_t>(Relative(sequence) % window_); }
   Call& At(CallSeq sequence) { return *calls_[SlotOf(sequence)]; }
-  absl::StatusOr<const schedule::NodeSequence*> ExpandCached(size_t plan, const schedule::CallArguments& arguments);
+  // `rotation`: as schedule::ViewOf.
+  absl::StatusOr<const schedule::NodeSequence*> ExpandCached(size_t plan, const schedule::CallArguments& arguments,
+                                                             uint32_t rotation);
+  // Those of all segments, as LowerNode takes them. Valid until the next call.
+  absl::StatusOr<schedule::Sequences> SequencesOf(const Call& call, size_t plan);
   schedule::PortMap MapFor(const Call& call) const;
   Prepared& PreparedOf(size_t plan);
   // What is lowered: the call's arguments, or those of its chunk.

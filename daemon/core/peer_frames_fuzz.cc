@@ -83,7 +83,7 @@ schedule::Plan PlanOf(Collective collective) {
                       .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
                       .algorithm = "star",
                       .node_count = kNodes,
-                      .segment_bytes = schedule::kSegmentBytesMax,
+                      .segment_bytes = schedule::kSegmentBytesUsual,
                       .neighbours = {{1, 2}, {0}, {0}}};
   if (collective == Collective::kAlltoall) {
     plan.kind = schedule::PlanKind::kCirculant;

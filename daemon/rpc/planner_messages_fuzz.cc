@@ -164,7 +164,7 @@ schedule::Plan PlanOf(Collective collective, uint32_t nodes) {
                       .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
                       .algorithm = "pair",
                       .node_count = nodes,
-                      .segment_bytes = schedule::kSegmentBytesMax};
+                      .segment_bytes = schedule::kSegmentBytesUsual};
   plan.neighbours.resize(nodes);
   if (nodes == 2) plan.neighbours = {{1}, {0}};
   if (collective == Collective::kAlltoall) {

@@ -138,7 +138,7 @@ class BlockExpansion {
   // --- Prefixes ---
 
   // Sums that lie in scratch behind all segments of a chunk.
-  static constexpr uint64_t kOtherHalf = kScanSegmentsMax * uint64_t{kSegmentBytesMax};
+  static constexpr uint64_t kOtherHalf = kScanSegmentsMax * uint64_t{kScanSegmentBytesMax};
   static constexpr uint64_t kThird = 2 * kOtherHalf;
   bool inclusive() const { return call_.collective == Collective::kScan; }
   // To the own ranks, from what all ranks before this node amount to (kNone: there are none). Leaves the sum of all up

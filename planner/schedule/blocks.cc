@@ -57,10 +57,12 @@ BlockSizes::BlockSizes(const PackedOrder* order, const ShapeIndex* shape, absl::
   std::partial_sum(by_rank_.begin(), by_rank_.end(), rank_begin_.begin() + 1);
 }
 
-uint32_t BlockSegmentBytes(const Plan& plan) { return plan.segment_bytes == 0 ? kSegmentBytesMax : plan.segment_bytes; }
+uint32_t BlockSegmentBytes(const Plan& plan) {
+  return plan.segment_bytes == 0 ? SegmentBytesMax(plan.collective) : plan.segment_bytes;
+}
 
 uint32_t SegmentsPerChunk(const Plan& plan) {
-  const uint32_t count = SegmentCount(plan, plan.bytes_max);
+  const uint32_t count = SegmentCount(plan, ChunkBytesMax(plan));
   const bool scans = plan.collective == Collective::kScan || plan.collective == Collective::kExscan;
   return scans ? std::min(count, kScanSegmentsMax) : count;
 }

@@ -99,7 +99,7 @@ class Cutting {
 // Segments of one chunk: what one call of the port carries. A scan's chunk is shorter, since its sums need as much
 // scratch again, twice: kScanScratchBytes in all.
 inline constexpr uint32_t kScanSegmentsMax = 2;
-inline constexpr uint64_t kScanScratchBytes = 3 * kScanSegmentsMax * uint64_t{kSegmentBytesMax};
+inline constexpr uint64_t kScanScratchBytes = 3 * kScanSegmentsMax * uint64_t{kScanSegmentBytesMax};
 uint32_t SegmentsPerChunk(const Plan& plan);
 // Bytes of its segments; never 0.
 uint32_t BlockSegmentBytes(const Plan& plan);

@@ -97,7 +97,7 @@ void RunOne(const Case& which, uint64_t seed) {
   if (scans && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
   Plan plan = tree ? RandomTreePlan(c, nodes, seed)
                    : CirculantPlan(c, nodes, Distances(which.algorithm, nodes), scans ? nullptr : &prng);
-  plan.segment_bytes = prng.Below(2) == 0 ? kSegmentBytesMax : 64;
+  plan.segment_bytes = prng.Below(2) == 0 ? SegmentBytesMax(c) : 64;
   plan.bytes_max = passes_on ? 1024 : plan.bytes_max;
   PlainCluster cluster(plan, shape);
   const bool equal = prng.Below(2) == 0 || passes_on;

@@ -16,31 +16,53 @@ namespace {
 constexpr uint16_t kUp = 0;
 constexpr uint16_t kDown = 1;
 
-// A tree call at one node: who is the parent, who are the children, in order.
+// A call at one node: whom it hears from and sends to on the way to the root (up) and back (down), children in order.
+// On a tree these are the same.
 struct Directed {
-  uint32_t parent = kNobody;
-  std::vector<uint32_t> children;
+  uint32_t up_parent = kNobody;
+  std::vector<uint32_t> up_children;
+  uint32_t down_parent = kNobody;
+  std::vector<uint32_t> down_children;
 };
 
-Directed Direct(const Plan& plan, const TreeIndex& index, const NodeView& view) {
+// All goes forward: sums begin behind the root and end there, results set out from it and end before it.
+Directed DirectOnCycle(absl::Span<const uint32_t> cycle, const NodeView& view) {
+  const auto n = static_cast<uint32_t>(cycle.size());
+  const auto position = [&](uint32_t node) {
+    return static_cast<uint32_t>(std::find(cycle.begin(), cycle.end(), node) - cycle.begin());
+  };
+  const uint32_t at = position(view.node.value());
+  const uint32_t from_root = (at + n - position(view.root_node)) % n;
+  const uint32_t next = cycle[(at + 1) % n], before = cycle[(at + n - 1) % n];
   Directed directed;
-  directed.parent = index.Towards(view.node.value(), view.root_node);
+  if (from_root != 0) directed.up_parent = next;
+  if (from_root != 1 % n) directed.up_children.push_back(before);
+  if (from_root != 0) directed.down_parent = before;
+  if (from_root != n - 1) directed.down_children.push_back(next);
+  return directed;
+}
+
+Directed Direct(const Plan& plan, const TreeIndex& index, const NodeView& view) {
+  if (plan.kind == PlanKind::kCirculant) return DirectOnCycle(CycleOf(plan), view);
+  Directed directed;
+  directed.up_parent = directed.down_parent = index.Towards(view.node.value(), view.root_node);
   for (const uint32_t v : plan.neighbours[view.node.value()]) {
-    if (v != directed.parent) directed.children.push_back(v);
+    if (v != directed.up_parent) directed.up_children.push_back(v);
   }
+  directed.down_children = directed.up_children;
   return directed;
 }
 
 NodeSequence ExpandBcast(const Plan& plan, const TreeIndex& index, const NodeView& view) {
-  const Directed tree = Direct(plan, index, view);
+  const Directed to = Direct(plan, index, view);
   SequenceBuilder out(plan, view.node);
-  const bool at_root = tree.parent == kNobody;
-  Buffer source{Place::kCell, tree.parent};
+  const bool at_root = to.down_parent == kNobody;
+  Buffer source{Place::kCell, to.down_parent};
   if (at_root) {
     out.RecvLocal(view.root_local_index, kDown);
     source = {Place::kRankSend, view.root_local_index};
   } else {
-    out.RecvFrom(tree.parent, kDown);
+    out.RecvFrom(to.down_parent, kDown);
   }
   out.Wait(kDown);
   if (at_root && view.local_ranks > 1) {
@@ -48,7 +70,7 @@ NodeSequence ExpandBcast(const Plan& plan, const TreeIndex& index, const NodeVie
     out.Copy(source, {Place::kScratch});
     source = {Place::kScratch};
   }
-  for (const uint32_t child : tree.children) out.SendTo(child, kDown, source);
+  for (const uint32_t child : to.down_children) out.SendTo(child, kDown, source);
   for (uint32_t l = 0; l < view.local_ranks; ++l) {
     if (at_root && l == view.root_local_index) {
       out.Release(l);
@@ -61,22 +83,22 @@ NodeSequence ExpandBcast(const Plan& plan, const TreeIndex& index, const NodeVie
 
 // Barrier, reduce and allreduce: up to the root; but for reduce, down again.
 NodeSequence ExpandUpAndDown(const Plan& plan, const TreeIndex& index, const NodeView& view, Collective collective) {
-  const Directed tree = Direct(plan, index, view);
+  const Directed to = Direct(plan, index, view);
   SequenceBuilder out(plan, view.node);
   std::vector<Buffer> operands;
   for (uint32_t l = 0; l < view.local_ranks; ++l) {
     out.RecvLocal(l, kUp);
     operands.push_back({Place::kRankSend, l});
   }
-  for (const uint32_t child : tree.children) {
+  for (const uint32_t child : to.up_children) {
     out.RecvFrom(child, kUp);
     operands.push_back({Place::kCell, child});
   }
   out.Wait(kUp);
   const bool has_data = collective != Collective::kBarrier;
   Buffer result = has_data ? out.Combine(std::move(operands)) : Buffer{};
-  const bool at_root = tree.parent == kNobody;
-  if (!at_root) out.SendTo(tree.parent, kUp, result);
+  const bool at_root = to.up_parent == kNobody;
+  if (!at_root) out.SendTo(to.up_parent, kUp, result);
   if (collective == Collective::kReduce) {
     for (uint32_t l = 0; l < view.local_ranks; ++l) {
       if (at_root && l == view.root_local_index) {
@@ -88,11 +110,11 @@ NodeSequence ExpandUpAndDown(const Plan& plan, const TreeIndex& index, const Nod
     return out.End();
   }
   if (!at_root) {
-    out.RecvFrom(tree.parent, kDown);
+    out.RecvFrom(to.down_parent, kDown);
     out.Wait(kDown);
-    if (has_data) result = {Place::kCell, tree.parent};
+    if (has_data) result = {Place::kCell, to.down_parent};
   }
-  for (const uint32_t child : tree.children) out.SendTo(child, kDown, result);
+  for (const uint32_t child : to.down_children) out.SendTo(child, kDown, result);
   for (uint32_t l = 0; l < view.local_ranks; ++l) out.Deliver(l, result);
   return out.End();
 }
@@ -212,9 +234,11 @@ uint32_t TreeIndex::Towards(uint32_t node, uint32_t root) const {
   return *(after - 1);
 }
 
-NodeView ViewOf(const ShapeIndex& shape, const Plan& plan, NodeIndex node, const CallArguments& arguments) {
+NodeView ViewOf(const ShapeIndex& shape, const Plan& plan, NodeIndex node, const CallArguments& arguments,
+                uint32_t rotation) {
   NodeView view{.node = node, .local_ranks = static_cast<uint32_t>(shape.RanksOf(node).size())};
   view.root_node = plan.root_node.value();
+  if (RotationsOf(plan) > 1) view.root_node = CycleOf(plan)[rotation];
   if (HasRoot(arguments.collective)) {
     CHECK(arguments.root < shape.size());
     view.root_node = shape.NodeOf(Rank(arguments.root)).value();

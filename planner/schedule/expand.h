@@ -75,7 +75,8 @@ struct Segment {
   uint64_t bytes = 0;
 };
 
-// The sequence of one node for one segment; every segment has the same sequence, so it is made once and shared.
+// The sequence of one node for one segment. Every segment has the same, so it is made once and shared (but see
+// RotationsOf).
 struct NodeSequence {
   NodeIndex node{0};
   std::vector<Primitive> primitives;  // kStart ... kEnd
@@ -85,12 +86,14 @@ struct NodeSequence {
 struct NodeView {
   NodeIndex node{0};
   uint32_t local_ranks = 0;
-  uint32_t root_node = 0;         // node of the call's root (collectives without one: plan.root_node)
+  uint32_t root_node = 0;         // node of the call's root, or else of the segment's owner, or else plan.root_node
   uint32_t root_local_index = 0;  // of the root rank, on its own node
 };
-NodeView ViewOf(const ShapeIndex& shape, const Plan& plan, NodeIndex node, const CallArguments& arguments);
+// `rotation`: less than RotationsOf(plan); the segment's number in the whole message, modulo that.
+NodeView ViewOf(const ShapeIndex& shape, const Plan& plan, NodeIndex node, const CallArguments& arguments,
+                uint32_t rotation = 0);
 
-// A tree plan prepared for being directed towards any root: O(n) to build, O(log n) to ask. Empty for exchanges.
+// A tree plan prepared for being directed towards any root: O(n) to build, O(log n) to ask. Empty for other kinds.
 // Precondition: the plan was verified.
 class TreeIndex {
  public:
@@ -117,8 +120,8 @@ class TreeIndex {
 absl::StatusOr<NodeSequence> Expand(const Plan& plan, const TreeIndex& index, const NodeView& view,
                                     const CallArguments& arguments);
 
-// The same without a look at the arguments: as if the plan were made for barrier, bcast, reduce or allreduce. Trees and
-// exchanges only.
+// The same without a look at the arguments: as if the plan were made for barrier, bcast, reduce or allreduce. Trees,
+// exchanges, and rings but for barriers.
 NodeSequence ExpandAs(Collective collective, const Plan& plan, const TreeIndex& index, const NodeView& view);
 
 std::vector<Segment> SegmentsOf(const Plan& plan, uint64_t bytes);

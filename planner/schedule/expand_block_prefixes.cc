@@ -86,10 +86,10 @@ absl::Status BlockExpansion::ScanByFolding() {
     out_.Wait(kUp);
     return absl::OkStatus();
   }
-  if (each * shape_.size() > kSegmentBytesMax) {
+  if (each * shape_.size() > kScanSegmentBytesMax) {
     return absl::UnimplementedError(
         absl::StrCat("scan: ranks' order is not the nodes', and they are too many (ranks=", shape_.size(),
-                     ", bytes=", each, ", limit=", kSegmentBytesMax, " bytes together)"));
+                     ", bytes=", each, ", limit=", kScanSegmentBytesMax, " bytes together)"));
   }
   // The packed slices of all ranks are gathered as equal blocks.
   const BlockSizes equal(&order_, &shape_, each);

@@ -15,9 +15,9 @@ constexpr uint32_t kSequenceDescriptorsMax = 64;
 
 class Lowering {
  public:
-  // One sequence for all segments, or, of a block collective, one for each.
-  Lowering(const Plan& plan, absl::Span<const NodeSequence> sequences, bool blocks, const CallArguments& arguments,
-           const PortMap& map, LoweredCall* call)
+  // Segment s has sequences[s % their number]. Of a block collective there are as many as segments.
+  Lowering(const Plan& plan, absl::Span<const NodeSequence* const> sequences, bool blocks,
+           const CallArguments& arguments, const PortMap& map, LoweredCall* call)
       : plan_(plan),
         sequences_(sequences),
         blocks_(blocks),
@@ -82,7 +82,7 @@ class Lowering {
     length_ =
         static_cast<uint32_t>(segments_ == 1 ? bytes_ : std::min<uint64_t>(plan_.segment_bytes, bytes_ - offset_));
   }
-  const NodeSequence& Sequence() const { return sequences_[blocks_ ? segment_ : 0]; }
+  const NodeSequence& Sequence() const { return *sequences_[segment_ % sequences_.size()]; }
   uint32_t LengthOf(const Primitive& p) const { return p.bytes == kWholeSegment ? length_ : p.bytes; }
 
   // The node's own part of one segment: a block of descriptors after every Wait.
@@ -263,7 +263,7 @@ class Lowering {
   }
 
   const Plan& plan_;
-  const absl::Span<const NodeSequence> sequences_;
+  const absl::Span<const NodeSequence* const> sequences_;
   const bool blocks_;
   const CallArguments& arguments_;
   const PortMap& map_;
@@ -286,16 +286,23 @@ uint32_t FanOut(const Plan& plan) {
 }
 
 // With `descriptors` in the longest block, which are cut.
-uint32_t Sequences(const Plan& plan, uint32_t local_ranks, uint32_t descriptors) {
-  const uint32_t segments = SegmentCount(plan, plan.bytes_max);
+uint32_t SequenceCount(const Plan& plan, uint32_t local_ranks, uint32_t descriptors) {
+  const uint32_t segments = SegmentCount(plan, ChunkBytesMax(plan));
   const uint32_t cuts = descriptors / (kSequenceDescriptorsMax - 1) + 1;
   return segments * PhaseCount(plan) * cuts + 1 + local_ranks * (segments + 1);
 }
 
 }  // namespace
 
+std::vector<const NodeSequence*> PointersTo(absl::Span<const NodeSequence> sequences) {
+  std::vector<const NodeSequence*> pointers;
+  pointers.reserve(sequences.size());
+  for (const NodeSequence& sequence : sequences) pointers.push_back(&sequence);
+  return pointers;
+}
+
 uint32_t CountersPerSlot(const Plan& plan, uint32_t local_ranks) {
-  return SegmentCount(plan, plan.bytes_max) * (PhaseCount(plan) + 2) + 1 + local_ranks;
+  return SegmentCount(plan, ChunkBytesMax(plan)) * (PhaseCount(plan) + 2) + 1 + local_ranks;
 }
 
 uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
@@ -303,32 +310,32 @@ uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
   uint32_t descriptors = fan_out + (fan_out + local_ranks) / 6 + 4;
   if (HasBlocks(plan.collective)) descriptors = 2 * fan_out + 4 * local_ranks + 8;
   // A scan that folds all contributions takes three descriptors for each, of which a segment holds so many.
-  if (FoldsAll(plan)) descriptors += 3 * kSegmentBytesMax / kSegmentUnitBytes;
-  return Sequences(plan, local_ranks, descriptors);
+  if (FoldsAll(plan)) descriptors += 3 * kScanSegmentBytesMax / kSegmentUnitBytes;
+  return SequenceCount(plan, local_ranks, descriptors);
 }
 
 uint32_t SequencesPerFold(const Plan& plan, uint32_t local_ranks, uint32_t ranks) {
   // A reduction takes six operands beside what it has; own ranks may each end one.
-  return Sequences(plan, local_ranks, 2 * FanOut(plan) + ranks / 6 + 4 * local_ranks + 8);
+  return SequenceCount(plan, local_ranks, 2 * FanOut(plan) + ranks / 6 + 4 * local_ranks + 8);
 }
 
-void LowerNode(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
+void LowerNode(const Plan& plan, Sequences sequences, const CallArguments& arguments, const PortMap& map,
                LoweredCall* call) {
-  Lowering(plan, {&sequence, 1}, false, arguments, map, call).Node();
+  Lowering(plan, sequences, false, arguments, map, call).Node();
 }
 
-void LowerRank(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
+void LowerRank(const Plan& plan, Sequences sequences, const CallArguments& arguments, const PortMap& map,
                uint32_t local, LoweredCall* call) {
-  Lowering(plan, {&sequence, 1}, false, arguments, map, call).Rank(local);
+  Lowering(plan, sequences, false, arguments, map, call).Rank(local);
 }
 
-void LowerBlocks(const Plan& plan, absl::Span<const NodeSequence> segments, const CallArguments& arguments,
-                 const PortMap& map, LoweredCall* call) {
+void LowerBlocks(const Plan& plan, Sequences segments, const CallArguments& arguments, const PortMap& map,
+                 LoweredCall* call) {
   Lowering(plan, segments, true, arguments, map, call).Node();
 }
 
-void LowerBlocksRank(const Plan& plan, absl::Span<const NodeSequence> segments, const CallArguments& arguments,
-                     const PortMap& map, uint32_t local, LoweredCall* call) {
+void LowerBlocksRank(const Plan& plan, Sequences segments, const CallArguments& arguments, const PortMap& map,
+                     uint32_t local, LoweredCall* call) {
   Lowering(plan, segments, true, arguments, map, call).Rank(local);
 }
 
@@ -345,7 +352,7 @@ uint32_t SegmentStride(const Plan& plan) {
 }
 
 uint64_t CellBytes(const Plan& plan) {
-  if (!HasBlocks(plan.collective)) return plan.bytes_max;
+  if (!HasBlocks(plan.collective)) return ChunkBytesMax(plan);
   if (plan.collective == Collective::kScan || plan.collective == Collective::kExscan) return kScanScratchBytes;
   return uint64_t{SegmentsPerChunk(plan)} * SegmentStride(plan);
 }

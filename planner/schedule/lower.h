@@ -64,20 +64,25 @@ uint32_t SequencesPerFold(const Plan& plan, uint32_t local_ranks, uint32_t ranks
 //
 // Preconditions: `sequence` came from Expand; `map` has an edge for every peer in it. Cost: O(segments * primitives).
 //
+// Segment s runs sequences[s % their number]: of most calls there is one, of an allreduce on a ring as RotationsOf
+// says, of a block collective one a segment.
+using Sequences = absl::Span<const NodeSequence* const>;
+std::vector<const NodeSequence*> PointersTo(absl::Span<const NodeSequence> sequences);
+
 // The node's part: to be posted when the node's first rank has arrived.
-void LowerNode(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
+void LowerNode(const Plan& plan, Sequences sequences, const CallArguments& arguments, const PortMap& map,
                LoweredCall* call);
 // Local rank `local`'s part: to be posted when that rank has arrived and its buffers are bound.
-void LowerRank(const Plan& plan, const NodeSequence& sequence, const CallArguments& arguments, const PortMap& map,
+void LowerRank(const Plan& plan, Sequences sequences, const CallArguments& arguments, const PortMap& map,
                uint32_t local, LoweredCall* call);
 
-// One chunk of a block collective (blocks.h): a sequence a segment. To be posted when all ranks of the node have
+// One chunk of a block collective (blocks.h). To be posted when all ranks of the node have
 // arrived and their buffers, whole, are bound.
-void LowerBlocks(const Plan& plan, absl::Span<const NodeSequence> segments, const CallArguments& arguments,
-                 const PortMap& map, LoweredCall* call);
-// Tells local rank `local` that the chunk of `segments` segments is over.
-void LowerBlocksRank(const Plan& plan, absl::Span<const NodeSequence> segments, const CallArguments& arguments,
-                     const PortMap& map, uint32_t local, LoweredCall* call);
+void LowerBlocks(const Plan& plan, Sequences segments, const CallArguments& arguments, const PortMap& map,
+                 LoweredCall* call);
+// Tells local rank `local` that the chunk is over.
+void LowerBlocksRank(const Plan& plan, Sequences segments, const CallArguments& arguments, const PortMap& map,
+                     uint32_t local, LoweredCall* call);
 // From one segment to the next in a cell and in scratch.
 uint32_t SegmentStride(const Plan& plan);
 // Of a staging cell, and of scratch, for the largest chunk.

@@ -50,8 +50,8 @@ Lowered LowerRoot(const Plan& plan, uint64_t count) {
               .node_event = 77,
               .rank_event = 88};
   Lowered lowered;
-  LowerNode(plan, sequence, call, map, &lowered.node);
-  LowerRank(plan, sequence, call, map, 0, &lowered.rank);
+  LowerNode(plan, {&sequence}, call, map, &lowered.node);
+  LowerRank(plan, {&sequence}, call, map, 0, &lowered.rank);
   return lowered;
 }
 
@@ -153,7 +153,7 @@ TEST(LowerTest, PhasesFollowOneAnotherThoughPacketsMayNot) {
   const NodeSequence sequence = *Expand(plan, TreeIndex(plan), ViewOf(shape, plan, NodeIndex(0), call), call);
   const std::vector<uint32_t> nodes = {1, 2}, edges = {0, 1}, cells = {101, 102};
   LoweredCall lowered;
-  LowerNode(plan, sequence, call, {.scratch = 50, .neighbours = nodes, .edges = edges, .cells = cells}, &lowered);
+  LowerNode(plan, {&sequence}, call, {.scratch = 50, .neighbours = nodes, .edges = edges, .cells = cells}, &lowered);
   ASSERT_EQ(lowered.sequences.size(), 3u);
   EXPECT_EQ(lowered.sequences[0].trigger.threshold, 1u) << "the rank";
   EXPECT_EQ(lowered.sequences[1].trigger.threshold, 2u) << "the packet, and the end of the phase before";

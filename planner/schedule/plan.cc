@@ -58,6 +58,11 @@ uint32_t SegmentCount(const Plan& plan, uint64_t bytes) {
   return static_cast<uint32_t>((bytes + plan.segment_bytes - 1) / plan.segment_bytes);
 }
 
+uint32_t RotationsOf(const Plan& plan) {
+  const bool rotates = plan.kind == PlanKind::kCirculant && plan.collective == Collective::kAllreduce;
+  return rotates ? plan.node_count : 1;
+}
+
 uint32_t PhaseCount(const Plan& plan) {
   if (plan.kind == PlanKind::kTree) return 2;
   if (plan.kind == PlanKind::kCirculant) {

@@ -5,6 +5,7 @@
 #ifndef COPSE_PLANNER_SCHEDULE_PLAN_H_
 #define COPSE_PLANNER_SCHEDULE_PLAN_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,10 +24,17 @@ namespace copse::schedule {
 inline constexpr uint32_t kNodeCountMax = 1u << 20;
 inline constexpr uint32_t kSegmentsMax = 16;
 inline constexpr uint32_t kPhasesMax = 44;               // 2 * log2(kNodeCountMax) + 4
-inline constexpr uint64_t kMessageBytesMax = 64 * 1024;  // of one chunk: a longer call runs as several (chunks.h)
+inline constexpr uint64_t kMessageBytesMax = 64 * 1024;  // of one chunk: a longer call runs as several
 inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 inline constexpr uint32_t kLocalRanksMax = 256;
-inline constexpr uint32_t kSegmentBytesMax = 8 * 1024;           // a segment fits a frame
+inline constexpr uint32_t kSegmentBytesMax = 32 * 1024;  // a segment fits a frame
+// Where there is no reason for another: long enough to be worth a frame, short enough to follow one another closely.
+inline constexpr uint32_t kSegmentBytesUsual = 8 * 1024;
+// Of a scan: prefixes and sums lie in scratch beside each segment.
+inline constexpr uint32_t kScanSegmentBytesMax = 8 * 1024;
+inline constexpr uint32_t SegmentBytesMax(Collective collective) {
+  return collective == Collective::kScan || collective == Collective::kExscan ? kScanSegmentBytesMax : kSegmentBytesMax;
+}
 inline constexpr uint32_t kSegmentUnitBytes = kElementBytesMax;  // segments end between elements of any type
 inline constexpr uint32_t kExchangeNodesMax = 4096;  // the verifier follows every contribution of an exchange
 // Partners that one node may have in a round in which it sends, too: with its own they are the operands that the ALU
@@ -75,7 +83,7 @@ absl::Status CheckShape(const TeamShape& shape);
 // hears from those that precede it by them. What is sent, the collective and the distances say: {1} is a ring, on which
 // a chunk travels from its owner to all, or to its owner from all; {1, 2, 4, ...} doubles what a node has in each
 // round; {1, 2, 3, ... n - 1} lets everybody send to everybody. As small as the team is large, where steps would grow
-// by its square.
+// by its square. A long message of all (allreduce) has each segment owned by another node: RotationsOf.
 enum class PlanKind : uint8_t { kTree = 0, kExchange = 1, kCirculant = 2 };
 
 // Part of a round of an exchange plan at one node. A node first sends all that it sends in the round, then awaits all
@@ -94,7 +102,7 @@ struct ExchangeStep {
 struct Plan {
   PlanId id{0};
   Collective collective = Collective::kBarrier;
-  uint64_t bytes_min = 0;  // size class, inclusive
+  uint64_t bytes_min = 0;  // size class, inclusive; a class beyond kMessageBytesMax is of calls of several chunks
   uint64_t bytes_max = 0;
   std::string algorithm;  // "flat", "binomial", "knomial-4", "kary-2", "mgo", "best", "dissemination",
                           // "recursive-doubling", ...
@@ -129,8 +137,13 @@ inline bool PassesOn(const Plan& plan) {
 // whose calls go by the plan for the longest blocks; and a part of each message must fit a segment.
 inline constexpr uint32_t kPassingNodesMax = 2048;
 
+// The longest message, or chunk of one, that a call of the port carries by the plan.
+inline uint64_t ChunkBytesMax(const Plan& plan) { return std::min(plan.bytes_max, kMessageBytesMax); }
 // Number of segments of a message: at least 1, also for 0 bytes.
 uint32_t SegmentCount(const Plan& plan, uint64_t bytes);
+// After how many segments a call's sequences repeat: 1, but for an allreduce on a ring, where node i of the cycle owns
+// segment i, i + n, ... of the whole message: there its sum is complete, and sets out to all others.
+uint32_t RotationsOf(const Plan& plan);
 // Phases that its packets may carry: counters per segment.
 uint32_t PhaseCount(const Plan& plan);
 // For a node: every node that it exchanges packets with, ascending. These are the plan's edges there.

@@ -29,6 +29,7 @@ using schedule::Plan;
 constexpr uint32_t kRanksPerNode = 2;
 constexpr uint32_t kNodesLowered = 4;
 constexpr uint64_t kSegmentsLowered = 3;
+constexpr uint32_t kRotationsLowered = 5;
 
 Plan CyclePlan(Collective collective, uint32_t nodes, std::vector<uint32_t> distances) {
   Plan plan{.id = PlanId(9),
@@ -48,7 +49,7 @@ schedule::CallArguments Arguments(const Plan& plan) {
   const bool is_barrier = plan.collective == Collective::kBarrier;
   return {.collective = plan.collective,
           .type = emu::AluType::kInt32,
-          .count = is_barrier ? 0 : std::min<uint64_t>(plan.bytes_max, 2 * schedule::kMessageBytesMax) / 4};
+          .count = is_barrier ? 0 : schedule::ChunkBytesMax(plan) / 4};
 }
 
 // Lowers what `node` does; dies if it names somebody who is no neighbour of it.
@@ -69,17 +70,18 @@ void Lower(const Plan& plan, uint32_t node, const std::vector<NodeSequence>& seq
   map.edges = edges;
   map.cells = cells;
   schedule::LoweredCall lowered;
+  const std::vector<const NodeSequence*> pointers = schedule::PointersTo(sequences);
   if (blocks) {
-    schedule::LowerBlocks(plan, sequences, Arguments(plan), map, &lowered);
+    schedule::LowerBlocks(plan, pointers, Arguments(plan), map, &lowered);
   } else {
-    schedule::LowerNode(plan, sequences[0], Arguments(plan), map, &lowered);
+    schedule::LowerNode(plan, pointers, Arguments(plan), map, &lowered);
   }
   CHECK(!lowered.descriptors.empty());
   for (uint32_t l = 0; l < kRanksPerNode; ++l) {
     if (blocks) {
-      schedule::LowerBlocksRank(plan, sequences, Arguments(plan), map, l, &lowered);
+      schedule::LowerBlocksRank(plan, pointers, Arguments(plan), map, l, &lowered);
     } else {
-      schedule::LowerRank(plan, sequences[0], Arguments(plan), map, l, &lowered);
+      schedule::LowerRank(plan, pointers, Arguments(plan), map, l, &lowered);
     }
   }
 }
@@ -89,13 +91,13 @@ void ExpandAll(const Plan& plan) {
   const schedule::TreeIndex index(plan);
   const uint32_t nodes = std::min(plan.node_count, kNodesLowered);
   if (!schedule::HasBlocks(plan.collective)) {
-    // The four common ones go by trees and exchanges.
-    if (plan.kind == schedule::PlanKind::kCirculant) return;
-    if (Arguments(plan).bytes() < plan.bytes_min) return;
     for (uint32_t v = 0; v < nodes; ++v) {
-      const auto view = schedule::ViewOf(shape, plan, NodeIndex(v), Arguments(plan));
-      const auto sequence = schedule::Expand(plan, index, view, Arguments(plan));
-      if (sequence.ok()) Lower(plan, v, {*sequence}, false);
+      std::vector<NodeSequence> sequences;
+      for (uint32_t r = 0; r < std::min(schedule::RotationsOf(plan), kRotationsLowered); ++r) {
+        const auto view = schedule::ViewOf(shape, plan, NodeIndex(v), Arguments(plan), r);
+        sequences.push_back(schedule::ExpandAs(plan.collective, plan, index, view));
+      }
+      Lower(plan, v, sequences, false);
     }
     return;
   }
@@ -137,7 +139,11 @@ std::vector<std::string> Seeds() {
       const auto collective = static_cast<Collective>(i);
       if (schedule::PlanCollective(collective) != collective) continue;
       seeds.push_back(schedule::EncodePlan(schedule::RandomTreePlan(collective, nodes, nodes + i)));
-      if (!schedule::HasBlocks(collective)) continue;
+      if (!schedule::HasBlocks(collective)) {
+        if (collective != Collective::kBarrier)
+          seeds.push_back(schedule::EncodePlan(CyclePlan(collective, nodes, {1})));
+        continue;
+      }
       std::vector<uint32_t> doubling, all;
       for (uint32_t d = 1; d < nodes; d *= 2) doubling.push_back(d);
       for (uint32_t d = 1; d < nodes; ++d) all.push_back(d);

@@ -26,7 +26,7 @@ inline Plan RandomTreePlan(Collective collective, uint32_t nodes, uint64_t seed)
             .bytes_max = collective == Collective::kBarrier ? 0 : kMessageBytesMax,
             .algorithm = "random",
             .node_count = nodes,
-            .segment_bytes = kSegmentBytesMax};
+            .segment_bytes = SegmentBytesMax(collective)};
   plan.neighbours.resize(nodes);
   for (uint32_t v = 1; v < nodes; ++v) {
     const auto parent = static_cast<uint32_t>(prng.Below(v));

@@ -29,18 +29,19 @@ absl::Status CheckSizes(const Plan& plan, const TeamShape& shape, const VerifyLi
   if (plan.node_count != shape.node_count) {
     return Bad(plan, "made for another team (nodes=", plan.node_count, ", team's nodes=", shape.node_count, ")");
   }
-  if (plan.bytes_min > plan.bytes_max || plan.bytes_max > kMessageBytesMax) {
-    return Bad(plan, "size class (bytes=", plan.bytes_min, "-", plan.bytes_max, ", limit=", kMessageBytesMax, ")");
+  if (plan.bytes_min > plan.bytes_max || plan.bytes_max > kCallBytesMax) {
+    return Bad(plan, "size class (bytes=", plan.bytes_min, "-", plan.bytes_max, ", limit=", kCallBytesMax, ")");
   }
-  if (plan.segment_bytes % kSegmentUnitBytes != 0 || plan.segment_bytes > kSegmentBytesMax) {
-    return Bad(plan, "segment size (bytes=", plan.segment_bytes, ", limit=", kSegmentBytesMax, ", a multiple of ",
+  const uint32_t longest = SegmentBytesMax(plan.collective);
+  if (plan.segment_bytes % kSegmentUnitBytes != 0 || plan.segment_bytes > longest) {
+    return Bad(plan, "segment size (bytes=", plan.segment_bytes, ", limit=", longest, ", a multiple of ",
                kSegmentUnitBytes, ")");
   }
-  if (plan.segment_bytes == 0 && plan.bytes_max > kSegmentBytesMax) {
-    return Bad(plan, "unsegmented message (bytes=", plan.bytes_max, ", limit=", kSegmentBytesMax, ")");
+  if (plan.segment_bytes == 0 && plan.bytes_max > longest) {
+    return Bad(plan, "unsegmented message (bytes=", plan.bytes_max, ", limit=", longest, ")");
   }
-  if (SegmentCount(plan, plan.bytes_max) > limits.segments_max) {
-    return Bad(plan, "segments (segments=", SegmentCount(plan, plan.bytes_max), ", limit=", limits.segments_max, ")");
+  if (const uint32_t count = SegmentCount(plan, ChunkBytesMax(plan)); count > limits.segments_max) {
+    return Bad(plan, "segments (segments=", count, ", limit=", limits.segments_max, ")");
   }
   if (plan.root_node.value() >= plan.node_count) {
     return Bad(plan, "root out of range (node=", plan.root_node.value(), ", limit=", plan.node_count, ")");
@@ -251,11 +252,13 @@ class Contributions {
 // Runs all nodes' sequences against one another, in any order that dependencies allow.
 class SymbolicRun {
  public:
-  SymbolicRun(const Plan& plan, const TeamShape& shape, const CallArguments& arguments)
+  SymbolicRun(const Plan& plan, const TeamShape& shape, const CallArguments& arguments, uint32_t rotation)
       : plan_(plan),
         shape_(shape),
         arguments_(arguments),
+        rotation_(rotation),
         index_(plan),
+        cycle_(plan.kind == PlanKind::kCirculant),
         exact_(plan.kind == PlanKind::kExchange || plan.node_count <= kExactNodesMax) {}
 
   absl::Status Run() {
@@ -263,7 +266,7 @@ class SymbolicRun {
     wanted_ = Wanted();
     nodes_.resize(n);
     for (uint32_t v = 0; v < n; ++v) {
-      const NodeView view = ViewOf(shape_, plan_, NodeIndex(v), arguments_);
+      const NodeView view = ViewOf(shape_, plan_, NodeIndex(v), arguments_, rotation_);
       ASSIGN_OR_RETURN(nodes_[v].sequence, Expand(plan_, index_, view, arguments_));
       runnable_.push_back(v);
     }
@@ -288,7 +291,7 @@ class SymbolicRun {
     NodeSequence sequence;
     size_t next = 0;
     std::vector<std::pair<uint32_t, uint16_t>> awaited;  // since the last Wait
-    std::map<uint32_t, Message> arrived;                 // by sender: a directed edge carries one packet a call
+    std::map<uint32_t, Message> arrived;                 // by sender: the last
     std::map<uint32_t, bool> received;                   // peers of kRecvFrom so far
     Contributions scratch;
     uint32_t ranks_done = 0;
@@ -334,7 +337,7 @@ class SymbolicRun {
         case Step::kRecvLocal:
           break;
         case Step::kRecvFrom:
-          if (!node.received.emplace(p.peer, true).second) {
+          if (!node.received.emplace(p.peer, true).second && !cycle_) {
             return Bad(plan_, "node ", v, " awaits node ", p.peer, " twice in one call");
           }
           node.awaited.emplace_back(p.peer, p.phase);
@@ -342,7 +345,8 @@ class SymbolicRun {
         case Step::kWait: {
           for (const auto& [peer, phase] : node.awaited) {
             const auto it = node.arrived.find(peer);
-            if (it == node.arrived.end()) return absl::OkStatus();  // runs again when something arrives
+            // Runs again when something arrives.
+            if (it == node.arrived.end() || it->second.awaited) return absl::OkStatus();
             if (it->second.phase != phase) {
               return Bad(plan_, "node ", v, " awaits node ", peer, " in phase ", phase, ", it sends in phase ",
                          it->second.phase);
@@ -373,9 +377,12 @@ class SymbolicRun {
         }
         case Step::kSendTo: {
           ASSIGN_OR_RETURN(Contributions data, Read(node, p.operands[0]));
-          if (!nodes_[p.peer].arrived.emplace(v, Message{p.phase, false, std::move(data)}).second) {
+          const auto [it, is_new] = nodes_[p.peer].arrived.try_emplace(v);
+          // On a cycle sums and results go the same way: what came before must have been taken.
+          if (!is_new && !(cycle_ && it->second.awaited)) {
             return Bad(plan_, "node ", v, " sends to node ", p.peer, " twice in one call");
           }
+          it->second = {p.phase, false, std::move(data)};
           runnable_.push_back(p.peer);
           break;
         }
@@ -429,7 +436,9 @@ class SymbolicRun {
   const Plan& plan_;
   const ShapeIndex shape_;
   const CallArguments arguments_;
+  const uint32_t rotation_;
   const TreeIndex index_;
+  const bool cycle_;
   const bool exact_;
   Contributions wanted_;  // at every rank that gets a result
   std::vector<Node> nodes_;
@@ -438,8 +447,9 @@ class SymbolicRun {
 
 }  // namespace
 
-absl::Status VerifyExecution(const Plan& plan, const TeamShape& shape, const CallArguments& arguments) {
-  return SymbolicRun(plan, shape, arguments).Run();
+absl::Status VerifyExecution(const Plan& plan, const TeamShape& shape, const CallArguments& arguments,
+                             uint32_t rotation) {
+  return SymbolicRun(plan, shape, arguments, rotation).Run();
 }
 
 absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLimits& limits) {
@@ -451,7 +461,7 @@ absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLi
   }
   if (plan.kind == PlanKind::kCirculant) return CheckCirculant(plan, limits);
   RETURN_IF_ERROR(CheckExchange(plan, limits));
-  CallArguments arguments{.collective = plan.collective, .count = plan.bytes_max};
+  CallArguments arguments{.collective = plan.collective, .count = std::max(plan.bytes_min, ChunkBytesMax(plan))};
   return VerifyExecution(plan, shape, arguments);
 }
 

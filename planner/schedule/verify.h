@@ -43,7 +43,9 @@ absl::Status VerifyPlans(absl::Span<const Plan> plans, const TeamShape& shape, c
 // Executes the primitive sequences of all nodes for one call symbolically: deadlock, matching and content as above, by
 // the sequences that the engine will run and not by the plan's structure. O(messages), exact for content up to hash
 // collisions.
-absl::Status VerifyExecution(const Plan& plan, const TeamShape& shape, const CallArguments& arguments);
+// `rotation`: as ViewOf.
+absl::Status VerifyExecution(const Plan& plan, const TeamShape& shape, const CallArguments& arguments,
+                             uint32_t rotation = 0);
 
 }  // namespace copse::schedule
 

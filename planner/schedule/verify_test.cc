@@ -74,6 +74,27 @@ TEST(VerifyTest, AlltoallsArePassedOnOnlyWhereAllKnowTheSizes) {
   EXPECT_FALSE(VerifyPlan(gap, BlockShape(9, 1)).ok());
 }
 
+// From every root, or with every node as the owner of the segment.
+TEST(VerifyTest, RingsCarryMessagesOfTheCommonCollectives) {
+  for (uint32_t n = 1; n <= 24; ++n) {
+    for (const Collective collective : {Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
+      Plan plan = RandomTreePlan(collective, n, n);
+      plan.kind = PlanKind::kCirculant;
+      plan.bytes_max = kCallBytesMax;
+      plan.neighbours.assign(2, {});
+      for (uint32_t p = 0; p < n; ++p) plan.neighbours[0].push_back(n % 7 == 0 ? p : (p * 7 + 3) % n);
+      if (n > 1) plan.neighbours[1] = {1};
+      const TeamShape shape = BlockShape(n, 1 + n % 3);
+      ASSERT_TRUE(VerifyPlan(plan, shape).ok()) << VerifyPlan(plan, shape);
+      ExpectExecutes(plan, shape);
+      for (uint32_t rotation = 0; rotation < RotationsOf(plan); ++rotation) {
+        const absl::Status executed = VerifyExecution(plan, shape, {.collective = collective, .count = 8}, rotation);
+        EXPECT_TRUE(executed.ok()) << executed;
+      }
+    }
+  }
+}
+
 // One way each to be broken, and the word that the refusal must say.
 struct Broken {
   const char* name;
@@ -99,7 +120,7 @@ const Broken kBroken[] = {
     {"AnotherTeam", "another team", [](Plan* p) { p->node_count = 7; }},
     {"TooManyNodes", "limit", [](Plan* p) { p->node_count = kNodeCountMax + 1; }},
     {"SizeClassUpsideDown", "size class", [](Plan* p) { p->bytes_min = p->bytes_max + 1; }},
-    {"MessageTooLong", "size class", [](Plan* p) { p->bytes_max = kMessageBytesMax + 1; }},
+    {"MessageTooLong", "size class", [](Plan* p) { p->bytes_max = kCallBytesMax + 1; }},
     {"OddSegments", "segment size", [](Plan* p) { p->segment_bytes = 1001; }},
     {"SegmentsThatCutAnElement", "multiple of 16", [](Plan* p) { p->segment_bytes = kSegmentBytesMax - 8; }},
     {"SegmentBeyondAFrame", "segment size", [](Plan* p) { p->segment_bytes = kSegmentBytesMax + 8; }},

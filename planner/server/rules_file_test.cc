@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, bytes_min: 9, bytes_max: 8}\n",
                  "an empty range (bytes_min=9, bytes_max=8)"},
         BadRules{"version: 1\nrules:\n - {collective: bcast, segment_bytes: 1024}\n",
-                 "too many segments (bytes_max=65536, segment_bytes=1024, limit=16)"},
+                 "too many segments (bytes_max=70368744177664, segment_bytes=1024, limit=16)"},
         BadRules{
             "version: 1\nrules:\n - {collective: bcast, bytes_max: 9000, algorithm: flat}\n"
             " - {collective: reduce, algorithm: bt}\n - {collective: bcast, bytes_min: 9000, algorithm: bt}\n",

@@ -113,8 +113,8 @@ Call MakeCall(const Case& which, const Team& team, uint64_t bytes) {
   // What is passed on is not of the longest class.
   const bool passes_on = regular == Collective::kAlltoall && which.algorithm == "bruck";
   const bool is_short = schedule::PlanBytesOf(call.arguments, ranks) <= 1024 || passes_on;
-  call.plan =
-      planner::PlanOf(*structure, regular, 0, is_short ? 1024 : schedule::kMessageBytesMax, schedule::kSegmentBytesMax);
+  call.plan = planner::PlanOf(*structure, regular, 0, is_short ? 1024 : schedule::kMessageBytesMax,
+                              schedule::kSegmentBytesUsual);
   call.text = absl::StrCat(std::string(schedule::CollectiveName(which.collective)), " by ", which.algorithm, ", ",
                            which.counts, ", ", bytes, " B, nodes ", team.shape.node_count, ", ranks ", ranks);
   return call;

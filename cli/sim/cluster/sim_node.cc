@@ -60,8 +60,11 @@ absl::Status SimNode::Open(uint32_t sequences_max) {
     chunks_.resize(window);
     told_chunks_.assign(local_ranks, 0);
   } else {
-    const schedule::NodeView view = schedule::ViewOf(*call_->shape, plan, NodeIndex(node_), call_->arguments);
-    ASSIGN_OR_RETURN(sequence_, schedule::Expand(plan, *call_->index, view, call_->arguments));
+    for (uint32_t rotation = 0; rotation < schedule::RotationsOf(plan); ++rotation) {
+      const schedule::NodeView view =
+          schedule::ViewOf(*call_->shape, plan, NodeIndex(node_), call_->arguments, rotation);
+      ASSIGN_OR_RETURN(sequences_.emplace_back(), schedule::Expand(plan, *call_->index, view, call_->arguments));
+    }
   }
   for (const NodeIndex neighbour : schedule::NeighboursOf(plan, NodeIndex(node_))) {
     neighbours_.push_back(neighbour.value());
@@ -129,7 +132,7 @@ int64_t SimNode::Turn() {
     } else {
       if (arrived_ == 1) failure_.Update(StartCall());
       failure_.Update(ArmRank(item.local));
-      if (arrived_ == ranks_.size()) sequence_ = {};
+      if (arrived_ == ranks_.size()) sequences_ = {};
     }
   } else {
     cursor_ns_ += call_->costs->node(node_).receive_overhead_ns;
@@ -157,12 +160,12 @@ void SimNode::TakeDone(std::vector<uint32_t>* done) {
 absl::Status SimNode::StartCall() {
   const schedule::Plan& plan = *call_->plan;
   if (call_->charging == Charging::kCostModel) {
-    cursor_ns_ += call_->costs->parameters().arm_ns * static_cast<int64_t>(sequence_.primitives.size()) *
+    cursor_ns_ += call_->costs->parameters().arm_ns * static_cast<int64_t>(sequences_[0].primitives.size()) *
                   static_cast<int64_t>(schedule::SegmentCount(plan, message_bytes()));
   }
   const schedule::PortMap map = Map();
   RETURN_IF_ERROR(engine_->ExpectHash(port_, CallSeq(0), map.hash));
-  schedule::LowerNode(plan, sequence_, call_->arguments, map, &Lowered());
+  schedule::LowerNode(plan, schedule::PointersTo(sequences_), call_->arguments, map, &Lowered());
   return Post();
 }
 
@@ -184,7 +187,7 @@ absl::Status SimNode::ArmRank(uint32_t local) {
                                       memory.send.size(), /*writable=*/false));
   RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_receive_base + local, receives ? memory.receive.data() : nullptr,
                                       receives ? message_bytes() : 0, /*writable=*/true));
-  schedule::LowerRank(*call_->plan, sequence_, arguments, map, local, &Lowered());
+  schedule::LowerRank(*call_->plan, schedule::PointersTo(sequences_), arguments, map, local, &Lowered());
   RETURN_IF_ERROR(Post());
   for (const emu::CounterIndex counter : Lowered().arrivals) RETURN_IF_ERROR(engine_->Count(port_, counter, 1, 0));
   return absl::OkStatus();
@@ -265,7 +268,7 @@ absl::Status SimNode::StartChunk(uint64_t number) {
     RETURN_IF_ERROR(engine_->BindRegion(port_, map.rank_receive_base + l,
                                         receives > 0 ? memory.receive.data() : nullptr, receives, /*writable=*/true));
   }
-  schedule::LowerBlocks(plan, sequences, call_->arguments, map, &Lowered());
+  schedule::LowerBlocks(plan, schedule::PointersTo(sequences), call_->arguments, map, &Lowered());
   schedule::KeepRuns(&Lowered(), &chunk.runs);
   chunk.list_bytes = chunk.runs.size() * sizeof(emu::CopyRun);
   list_bytes_ += chunk.list_bytes;
@@ -273,7 +276,7 @@ absl::Status SimNode::StartChunk(uint64_t number) {
   RETURN_IF_ERROR(Post());
   for (uint32_t l = 0; l < ranks_.size(); ++l) {
     map.rank_event = (uint64_t{l} << kLocalShift) | number;
-    schedule::LowerBlocksRank(plan, sequences, call_->arguments, map, l, &Lowered());
+    schedule::LowerBlocksRank(plan, schedule::PointersTo(sequences), call_->arguments, map, l, &Lowered());
     RETURN_IF_ERROR(Post());
   }
   return absl::OkStatus();

@@ -149,7 +149,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   const Cores* const cores_;
   std::unique_ptr<emu::Engine> engine_;
   emu::PortId port_;
-  schedule::NodeSequence sequence_;  // until all ranks have come
+  std::vector<schedule::NodeSequence> sequences_;  // one a rotation, until all ranks have come
   std::vector<uint32_t> neighbours_;
   std::vector<uint32_t> edges_;          // beside neighbours_
   std::vector<emu::Label> labels_;       // beside neighbours_
