@@ -36,6 +36,7 @@
 #include "bench/plan_time.h"
 #include "bench/probe.h"
 #include "bench/replan.h"
+#include "bench/scale.h"
 #include "bench/targets.h"
 
 namespace copse::bench {
@@ -61,6 +62,7 @@ const Bench kBenches[] = {
     {"plan-time", "what making a tree for up to 1,000,000 nodes takes, on one core", RunPlanTime},
     {"probe", "a measured topology beside what the emulated network was told", RunProbe},
     {"replan", "a network that changes under running calls: what is lost, and what replanning brings", RunReplan},
+    {"scale", "every collective with up to 65,536 ranks, simulated: time, connections, memory of daemons", RunScale},
 };
 
 constexpr char kUsage[] =

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/scale.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/ids.h"
+#include "base/status_macros.h"
+#include "cli/sim/cluster/block_data.h"
+#include "cli/sim/cluster/plan_run.h"
+#include "offload_emu/alu.h"
+#include "planner/candidates.h"
+#include "planner/node_order.h"
+#include "planner/planner.h"
+#include "planner/schedule/block_program.h"
+#include "planner/structure.h"
+#include "planner/team_costs.h"
+#include "planner/topology/generate.h"
+
+namespace copse::bench {
+namespace {
+
+using schedule::Collective;
+
+constexpr char kCluster[] = "racks";
+constexpr uint64_t kSeed = 1;
+
+struct Cell {
+  Collective collective;
+  std::string algorithm;
+  uint32_t nodes;
+  uint32_t ppn;
+  uint64_t bytes;
+  std::string counts = {};  // of irregular collectives
+  bool counts_known = false;
+};
+
+// What a cell's process tells.
+struct Told {
+  bool ok = false;
+  char error[256] = {};
+  int64_t total_ns = 0;
+  uint64_t packets = 0;
+  sim::DaemonUse root, most;
+  double seconds = 0;
+  int64_t memory_bytes = 0;
+};
+
+std::string NameOf(Collective collective) { return std::string(schedule::CollectiveName(collective)); }
+
+absl::StatusOr<sim::PlanRunResult> Simulate(const Cell& cell) {
+  ASSIGN_OR_RETURN(const auto topology, topology::GenerateTopology(kCluster, cell.nodes, kSeed));
+  std::vector<std::string> names;
+  schedule::TeamShape shape{.node_of_rank = {}, .node_count = cell.nodes};
+  for (uint32_t v = 0; v < cell.nodes; ++v) {
+    names.push_back(topology.nodes()[v].name);
+    shape.node_of_rank.insert(shape.node_of_rank.end(), cell.ppn, NodeIndex(v));
+  }
+  ASSIGN_OR_RETURN(const auto costs, planner::TeamCosts::Create(names, topology, topology.costs()));
+  const Collective regular = schedule::PlanCollective(cell.collective);
+  planner::NodeOrder order = planner::OrderByTopology(costs, 0);
+  // Scans go in the order of ranks.
+  if (regular == Collective::kScan || regular == Collective::kExscan) std::iota(order.begin(), order.end(), 0);
+  ASSIGN_OR_RETURN(const planner::Structure structure, planner::BuildStructure(cell.algorithm, order));
+  const bool blocks = schedule::HasBlocks(regular);
+  schedule::CallArguments call = {
+      .collective = cell.collective, .type = emu::AluType::kUint64, .count = cell.bytes / 8};
+  sim::PlanRunOptions options;
+  if (schedule::IsIrregular(cell.collective)) {
+    if (cell.counts_known) call.options |= schedule::kCountsKnown;
+    ASSIGN_OR_RETURN(options.counts,
+                     sim::MakeBlockCounts(cell.counts, cell.collective, shape.size(), cell.bytes, 8, kSeed));
+    call = sim::WithCounts(call, options.counts);
+  }
+  // The size classes of planner.h.
+  uint64_t bytes_max = cell.bytes;
+  if (blocks) {
+    const bool is_short = schedule::PlanBytesOf(call, shape.size()) <= planner::kShortBlockBytes;
+    bytes_max = is_short ? planner::kShortBlockBytes : schedule::kMessageBytesMax;
+  }
+  schedule::Plan plan = planner::PlanOf(structure, regular, 0, bytes_max, blocks ? schedule::kSegmentBytesMax : 0);
+  plan.id = PlanId(1);
+  return sim::RunPlan(plan, shape, costs, call, options);
+}
+
+// In a process of its own, so that its memory is its own, and is gone afterwards.
+absl::StatusOr<Told> SimulateApart(const Cell& cell) {
+  int ends[2];
+  if (pipe(ends) != 0) return absl::InternalError(absl::StrCat("scale: no pipe: ", std::strerror(errno)));
+  const pid_t child = fork();
+  if (child < 0) return absl::InternalError(absl::StrCat("scale: no process: ", std::strerror(errno)));
+  if (child == 0) {
+    Told told;
+    const absl::StatusOr<sim::PlanRunResult> run = Simulate(cell);
+    told.ok = run.ok();
+    if (run.ok()) {
+      told.total_ns = run->total_ns;
+      told.packets = run->packets;
+      told.root = run->root;
+      told.most = run->most;
+      told.seconds = run->setup_seconds + run->run_seconds;
+    } else {
+      std::strncpy(told.error, std::string(run.status().message()).c_str(), sizeof(told.error) - 1);
+    }
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    told.memory_bytes = int64_t{usage.ru_maxrss} * 1024;
+    _exit(write(ends[1], &told, sizeof(told)) == sizeof(told) ? 0 : 1);
+  }
+  close(ends[1]);
+  Told told;
+  const ssize_t got = read(ends[0], &told, sizeof(told));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (got != sizeof(told))
+    return absl::InternalError(absl::StrCat("scale: a simulation ended early (status=", status, ")"));
+  if (!told.ok) return absl::InternalError(told.error);
+  return told;
+}
+
+std::vector<Cell> CellsOf(bool quick) {
+  std::vector<Cell> cells;
+  // Gatherv, doubling from 1,024 ranks, one a node.
+  for (uint32_t n = 1024; n <= (quick ? 4096u : 65'536u); n *= 2) {
+    cells.push_back({Collective::kGatherv, "binomial", n, 1, 8, "random"});
+    cells.push_back({Collective::kGatherv, "binomial", n, 1, 8, "random", true});
+    cells.push_back({Collective::kGather, "binomial", n, 1, 8});
+  }
+  const uint32_t many = quick ? 512 : 8192;
+  for (const uint32_t ppn : {1u, 8u}) {
+    const uint32_t nodes = ppn == 1 ? 8 * many : many;
+    for (const Collective c : {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
+      cells.push_back({c, "knomial-4", nodes, ppn, c == Collective::kBarrier ? 0u : 8u});
+    }
+    cells.push_back({Collective::kScatter, "binomial", nodes, ppn, 8});
+    cells.push_back({Collective::kScatterv, "binomial", nodes, ppn, 8, "random"});
+    cells.push_back({Collective::kScan, "doubling", nodes, ppn, 8});
+    if (ppn == 1) continue;
+    for (const char* counts : {"equal", "heavy", "random", "sparse"}) {
+      cells.push_back({Collective::kGatherv, "binomial", nodes, ppn, 8, counts});
+    }
+    cells.push_back({Collective::kGather, "binomial", nodes, ppn, 8});
+  }
+  const uint32_t some = quick ? 32 : 256;
+  for (const uint64_t bytes : {8u, 1024u}) {
+    for (const char* algorithm : {"binomial", "ring", "bruck"}) {
+      cells.push_back({Collective::kAllgather, algorithm, some, 8, bytes});
+    }
+    cells.push_back({Collective::kAllgatherv, "ring", some, 8, bytes, "random"});
+    cells.push_back({Collective::kReduceScatter, "binomial", some, 8, bytes});
+    cells.push_back({Collective::kReduceScatter, "ring", some, 8, bytes});
+    cells.push_back({Collective::kReduceScatterv, "ring", some, 8, bytes, "random"});
+    cells.push_back({Collective::kAlltoall, "pairwise", some, 8, bytes});
+    if (bytes == 8) cells.push_back({Collective::kAlltoall, "bruck", some, 8, bytes});
+    cells.push_back({Collective::kAlltoallv, "pairwise", some, 8, bytes, "random"});
+    cells.push_back({Collective::kScan, "ring", some, 8, bytes});
+    cells.push_back({Collective::kExscan, "doubling", some, 8, bytes});
+  }
+  return cells;
+}
+
+Row RowOf(const Cell& cell) {
+  Row row;
+  row.bench = "scale";
+  row.what = absl::StrCat(NameOf(cell.collective), " by ", cell.algorithm);
+  if (!cell.counts.empty()) absl::StrAppend(&row.what, ", counts ", cell.counts, cell.counts_known ? ", known" : "");
+  row.system = "copse";
+  row.collective = NameOf(cell.collective);
+  row.algorithm = cell.algorithm;
+  row.nodes = cell.nodes;
+  row.ppn = cell.ppn;
+  row.bytes = cell.bytes;
+  row.metric = "time";
+  row.unit = "us";
+  row.seed = kSeed;
+  return row;
+}
+
+void Report(Row row, const std::string& metric, const std::string& unit, double value,
+            const std::function<void(const Row&)>& report) {
+  row.metric = metric;
+  row.unit = unit;
+  Summarize({value}, &row);
+  report(row);
+}
+
+double KilobytesOf(const sim::DaemonUse& use) {
+  return static_cast<double>(use.staging_bytes + use.notes_bytes + use.list_bytes) / 1024;
+}
+
+}  // namespace
+
+absl::Status RunScale(const Options& options, const std::function<void(const Row&)>& report) {
+  std::map<std::string, double> last_us;  // of half the ranks
+  for (const Cell& cell : CellsOf(options.quick)) {
+    Row row = RowOf(cell);
+    if (!Wanted(options, row)) continue;
+    ASSIGN_OR_RETURN(const Told told, SimulateApart(cell));
+    const double time_us = static_cast<double>(told.total_ns) / 1000;
+    row.note = absl::StrFormat("%d messages; simulated in %.1f s and %d MiB", told.packets, told.seconds,
+                               told.memory_bytes >> 20);
+    Report(row, "time", "us", time_us, report);
+    row.note = schedule::HasRoot(cell.collective) ? "of the root's daemon" : "of node 0's daemon";
+    Report(row, "connections", "nodes", told.root.connections, report);
+    row.note =
+        absl::StrFormat("the most of any daemon: staging %d KiB of %d KiB reserved, counts %d KiB, copy lists %d KiB",
+                        told.most.staging_bytes >> 10, told.most.reserved_bytes >> 10, told.most.notes_bytes >> 10,
+                        told.most.list_bytes >> 10);
+    Report(row, "memory", "KiB", KilobytesOf(told.most), report);
+    row.note.clear();
+    if (last_us.count(row.what) > 0 && cell.ppn == 1) {
+      row.note = "beside half the ranks";
+      Report(row, "growth", "times", time_us / last_us[row.what], report);
+    }
+    if (cell.ppn == 1) last_us[row.what] = time_us;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench
