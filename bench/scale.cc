@@ -90,7 +90,8 @@ absl::StatusOr<sim::PlanRunResult> Simulate(const Cell& cell) {
     const bool is_short = schedule::PlanBytesOf(call, shape.size()) <= planner::kShortBlockBytes;
     bytes_max = is_short ? planner::kShortBlockBytes : schedule::kMessageBytesMax;
   }
-  schedule::Plan plan = planner::PlanOf(structure, regular, 0, bytes_max, blocks ? schedule::kSegmentBytesMax : 0);
+  schedule::Plan plan =
+      planner::PlanOf(structure, regular, 0, bytes_max, blocks ? schedule::SegmentBytesMax(regular) : 0);
   plan.id = PlanId(1);
   return sim::RunPlan(plan, shape, costs, call, options);
 }
