@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/fake_clock.h"
 #include "base/ids.h"
-#include "base/log.h"
+#include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
+#include "daemon/core/fuzzed_core.h"
 #include "daemon/core/peer_messages.h"
 #include "offload_emu/fake_transport.h"
 #include "offload_emu/packet.h"
@@ -31,34 +31,23 @@
 namespace copse::fuzzing {
 namespace {
 
+using daemon::EncodeStep;
+using daemon::FuzzedCore;
 using daemon::PeerMessage;
+using daemon::StepHead;
 using schedule::Collective;
 
 constexpr uint32_t kNodes = 3;
-constexpr uint64_t kSelf = 100;  // incarnation of node 0; the others' follow
 constexpr TeamId kTeam(7);
 constexpr EpochId kEpoch(1);
 constexpr uint32_t kRemoteLabel = 9000;
 constexpr uint32_t kElements = 300;      // several packets
 constexpr uint32_t kBlockElements = 10;  // of irregular collectives: a packet
 constexpr uint16_t kInOrder = 16;        // of a call: reproducibly
-constexpr int kStepsMax = 64;
-constexpr int kTurnsMax = 1000;
 
+// Its `number`, modulo kNodes, is the neighbour who sends; its `count` the records of a data frame, a control message's
+// type, milliseconds, or a collective and kInOrder.
 enum Step : uint8_t { kData, kControl, kTime, kCall, kStepCount };
-
-// Ahead of each step's bytes.
-struct StepHead {
-  uint8_t step;       // modulo kStepCount
-  uint8_t neighbour;  // modulo kNodes: who sends
-  uint16_t count;     // records of a data frame, a control message's type, milliseconds, a collective and kInOrder
-  uint16_t bytes;     // that follow; beyond the input's end: what is left
-};
-
-std::string Encoded(StepHead head, std::string_view body) {
-  head.bytes = static_cast<uint16_t>(body.size());
-  return std::string(reinterpret_cast<const char*>(&head), sizeof(head)) + std::string(body);
-}
 
 schedule::CallArguments Arguments(Collective collective, bool in_order = false) {
   schedule::CallArguments arguments{.collective = collective,
@@ -98,19 +87,15 @@ schedule::Plan PlanOf(Collective collective) {
 TeamId TeamOf(schedule::Family family) { return TeamId(kTeam.value() + static_cast<uint64_t>(family)); }
 
 // A core whose team is committed, and one client of it.
-class Target : public daemon::PlannerLink, public daemon::ClientSink {
+class Target : public FuzzedCore {
  public:
-  Target() : core_(&clock_, &transport_, this, {.node = {.name = "n0", .incarnation = Incarnation(kSelf)}}) {
-    SetLogLevel(LogLevel::kError);
-    core_.OnPlannerUp();
-    core_.OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = true});
-    const auto attached = core_.Attach({.uid = 1, .pid = 1}, this);
-    CHECK(attached.ok());
-    client_ = *attached;
-    core_.CreateTeam(client_, {.request = 1, .name = "fuzz", .rank = Rank(0), .size = kNodes});
+  Target() {
+    core().OnPlannerUp();
+    core().OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = true});
+    core().CreateTeam(client(), {.request = 1, .name = "fuzz", .rank = Rank(0), .size = kNodes});
     for (int f = 0; f < schedule::kFamilyCount; ++f) Form(static_cast<schedule::Family>(f));
-    CHECK(handle_ != 0);
-    Post(Collective::kAllreduce, false);
+    CHECK(handle() != 0);
+    Call(Collective::kAllreduce, false);
   }
 
   uint32_t LabelFor(uint32_t neighbour, schedule::Family family) const {
@@ -120,44 +105,25 @@ class Target : public daemon::PlannerLink, public daemon::ClientSink {
     return 0;
   }
 
-  void Run(std::string_view input) {
-    for (int i = 0; i < kStepsMax && input.size() >= sizeof(StepHead); ++i) {
-      StepHead head;
-      std::memcpy(&head, input.data(), sizeof(head));
-      input.remove_prefix(sizeof(head));
-      const std::string_view body = input.substr(0, head.bytes);
-      input.remove_prefix(body.size());
-      Take(head, body);
-      Turn();
-    }
-    // Whatever they sent: the team can be broken, and then every call has been answered, once.
-    core_.OnPlannerMessage(schedule::BreakTeam{kTeam, {schedule::Failure::kMemberLost, "the end"}});
+  void RunToEnd(std::string_view input) {
+    Run(input);
+    // Whatever they sent: the team can be broken, and then every call has been answered.
+    core().OnPlannerMessage(schedule::BreakTeam{kTeam, {schedule::Failure::kMemberLost, "the end"}});
     Turn();
-    for (const auto& [value, answers] : answers_) CHECK(answers == 1);
-    CHECK(core_.Idle());
-    core_.Detach(client_, /*died=*/true, "the end");
-    Turn();
+    CHECK(unanswered() == 0);
+    CHECK(core().Idle());
+    End();
   }
 
-  // --- daemon::PlannerLink ---
   void Send(const schedule::FromDaemon& message) override {
     if (const auto* join = std::get_if<schedule::JoinTeam>(&message)) join_ = join->request;
     if (const auto* reply = std::get_if<schedule::PrepareReply>(&message)) prepared_[reply->team] = *reply;
   }
-
-  // --- daemon::ClientSink ---
-  void OnEvent(const daemon::ClientEvent& event) override {
-    const auto it = answers_.find(event.value);
-    CHECK(it != answers_.end());
-    ++it->second;
-  }
-  void OnTeamReady(uint64_t, uint32_t handle, const schedule::TeamLayout&) override { handle_ = handle; }
   void OnTeamFailed(uint64_t, const schedule::FailureReport&) override { CHECK(false); }
   void OnTeamDestroyed(uint64_t, const schedule::FailureReport&) override { CHECK(false); }
-  void OnClosing(const std::string&) override {}
 
  private:
-  void Take(const StepHead& head, std::string_view body) {
+  void Take(const StepHead& head, std::string_view body) override {
     switch (head.step % kStepCount) {
       case kData:
       case kControl: {
@@ -167,19 +133,19 @@ class Target : public daemon::PlannerLink, public daemon::ClientSink {
                                                                            : emu::FrameKind::kControl);
         header.count = head.count;
         header.bytes = static_cast<uint32_t>(body.size());
-        header.source_incarnation = kSelf + head.neighbour % kNodes;
-        header.destination_incarnation = kSelf;
+        header.source_incarnation = FuzzedCore::kIncarnation + head.number % kNodes;
+        header.destination_incarnation = FuzzedCore::kIncarnation;
         emu::Bytes frame(sizeof(header) + body.size());
         std::memcpy(frame.data(), &header, sizeof(header));
         if (!body.empty()) std::memcpy(frame.data() + sizeof(header), body.data(), body.size());
-        transport_.to_deliver.push_back(std::move(frame));
+        transport().to_deliver.push_back(std::move(frame));
         return;
       }
       case kTime:
-        clock_.Advance(absl::Milliseconds(head.count));
+        clock().Advance(absl::Milliseconds(head.count));
         return;
       case kCall:
-        Post(static_cast<Collective>(head.count % schedule::kCollectiveCount), (head.count & kInOrder) != 0);
+        Call(static_cast<Collective>(head.count % schedule::kCollectiveCount), (head.count & kInOrder) != 0);
         return;
     }
   }
@@ -195,33 +161,28 @@ class Target : public daemon::PlannerLink, public daemon::ClientSink {
     }
     for (uint32_t n = 0; n < kNodes; ++n) {
       prepare.layout.shape.node_of_rank.push_back(NodeIndex(n));
-      prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(kSelf + n), "fake"});
+      prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(FuzzedCore::kIncarnation + n), "fake"});
     }
     for (const Collective collective : schedule::CollectivesOf(family)) {
       prepare.plans.push_back(schedule::EncodePlan(PlanOf(collective)));
     }
-    core_.OnPlannerMessage(prepare);
+    core().OnPlannerMessage(prepare);
     CHECK(prepared_.at(TeamOf(family)).accepted);
     schedule::Commit commit{.team = TeamOf(family), .epoch = kEpoch};
     for (uint32_t n = 1; n < kNodes; ++n) {
       if (LabelFor(n, family) != 0) commit.outgoing.push_back({NodeIndex(n), kRemoteLabel + n});
     }
-    core_.OnPlannerMessage(commit);
+    core().OnPlannerMessage(commit);
   }
 
-  void Post(Collective collective, bool in_order) {
-    // Calls may wait for each other, so each has memory of its own.
-    memory_.emplace_back(2 * kNodes * kElements);
-    int32_t* const buffer = memory_.back().data();
-    daemon::CallPost post{.team = handle_, .arguments = Arguments(collective, in_order), .value = memory_.size()};
+  void Call(Collective collective, bool in_order) {
+    daemon::CallPost post{.arguments = Arguments(collective, in_order)};
     const uint64_t block = (schedule::IsIrregular(collective) ? kBlockElements : kElements) * sizeof(int32_t);
     schedule::BlockList list;
     for (uint32_t n = 0; n < kNodes; ++n) list.push_back({n * block, block});
     const auto bytes = [&](schedule::Buffer kind) {
       return kind == schedule::Buffer::kNone ? 0 : kind == schedule::Buffer::kOne ? block : kNodes * block;
     };
-    post.send = reinterpret_cast<const uint8_t*>(buffer);
-    post.receive = reinterpret_cast<uint8_t*>(buffer + kNodes * kElements);
     post.send_bytes = bytes(schedule::SendBuffer(collective, 0, 0));
     post.receive_bytes = bytes(schedule::ReceiveBuffer(collective, 0, 0));
     const uint8_t options = post.arguments.options;
@@ -231,29 +192,16 @@ class Target : public daemon::PlannerLink, public daemon::ClientSink {
     if (schedule::GivesReceiveBlocks(collective, options, 0, 0)) {
       post.receive_blocks = std::make_shared<const schedule::BlockList>(list);
     }
-    answers_[post.value] = 0;
-    core_.Post(client_, post);
+    Post(post);
   }
 
-  void Turn() {
-    for (int i = 0; core_.Progress(); ++i) CHECK(i < kTurnsMax);
-    transport_.sent.clear();
-  }
-
-  FakeClock clock_;
-  emu::FakeTransport transport_;
-  std::map<uint64_t, int> answers_;
-  std::vector<std::vector<int32_t>> memory_;
   uint64_t join_ = 0;
-  uint32_t handle_ = 0;
   std::map<TeamId, schedule::PrepareReply> prepared_;
-  daemon::ClientId client_ = 0;
-  daemon::DaemonCore core_;
 };
 
 std::string Control(uint8_t neighbour, const PeerMessage& message) {
   const daemon::EncodedPeerMessage encoded = daemon::EncodePeerMessage(message);
-  return Encoded({kControl, neighbour, encoded.type, 0}, encoded.body);
+  return EncodeStep({kControl, neighbour, encoded.type}, encoded.body);
 }
 
 // A neighbour's part in a first call, a packet.
@@ -270,7 +218,7 @@ std::string PacketTo(const Target& target, uint8_t neighbour, const schedule::Ca
   record.bytes = static_cast<uint32_t>(payload.size());
   record.counter = counter;
   std::string body(reinterpret_cast<const char*>(&record), sizeof(record));
-  return Encoded({kData, neighbour, 1, 0}, body + payload);
+  return EncodeStep({kData, neighbour, 1}, body + payload);
 }
 
 std::string Contribution(const Target& target, uint8_t neighbour, uint32_t counter) {
@@ -279,7 +227,7 @@ std::string Contribution(const Target& target, uint8_t neighbour, uint32_t count
 }
 
 std::string CallOf(Collective collective, bool in_order = false) {
-  return Encoded({kCall, 0, static_cast<uint16_t>(static_cast<int>(collective) + (in_order ? kInOrder : 0)), 0}, "");
+  return EncodeStep({kCall, 0, static_cast<uint16_t>(static_cast<int>(collective) + (in_order ? kInOrder : 0))});
 }
 
 // A call of every collective with what both neighbours may send first.
@@ -315,7 +263,7 @@ std::vector<std::string> Calls(const Target& target) {
 std::vector<std::string> Seeds() {
   const Target target;
   const std::string call = CallOf(Collective::kBarrier);
-  const std::string second = Encoded({kTime, 0, 1000, 0}, "");
+  const std::string second = EncodeStep({kTime, 0, 1000});
   std::vector<std::string> seeds = {
       Contribution(target, 1, 0) + Contribution(target, 2, 0) + call,
       Contribution(target, 1, 0) + Contribution(target, 1, 1) + second + Contribution(target, 2, 1),
@@ -338,7 +286,7 @@ std::vector<std::string> Seeds() {
 
 void OneInput(std::string_view bytes) {
   Target target;
-  target.Run(bytes);
+  target.RunToEnd(bytes);
 }
 
 }  // namespace copse::fuzzing

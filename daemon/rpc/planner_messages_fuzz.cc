@@ -4,21 +4,16 @@
 // and of their companions. The input is a list of steps: a message, time that passes, or something that the client
 // does. Whatever the core answers, the planner's side must be able to read.
 #include <cstdint>
-#include <cstring>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/check.h"
-#include "base/fake_clock.h"
 #include "base/ids.h"
-#include "base/log.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
-#include "offload_emu/fake_transport.h"
+#include "daemon/core/fuzzed_core.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/control.h"
 #include "planner/schedule/plan.h"
@@ -29,28 +24,21 @@
 namespace copse::fuzzing {
 namespace {
 
+using daemon::EncodeStep;
+using daemon::FuzzedCore;
+using daemon::StepHead;
 using schedule::Collective;
 using schedule::Family;
 
-constexpr uint64_t kSelf = 100;  // incarnation of this node
 constexpr TeamId kTeam(7);
 constexpr uint32_t kNodes = 2;
 constexpr uint64_t kElements = 10;
-constexpr int kStepsMax = 32;
-constexpr int kTurnsMax = 1000;
 
 enum Step : uint8_t { kMessage, kTime, kCreate, kCall, kDestroy, kStepCount };
 
-// Ahead of each step's bytes.
-struct StepHead {
-  uint8_t step;    // modulo kStepCount
-  uint8_t number;  // of a collective, of a rank; seconds
-  uint16_t bytes;  // that follow; beyond the input's end: what is left
-};
-
+// `number`: of a collective, of a rank; seconds.
 std::string Encoded(Step step, uint8_t number, std::string_view body = "") {
-  const StepHead head{step, number, static_cast<uint16_t>(body.size())};
-  return std::string(reinterpret_cast<const char*>(&head), sizeof(head)) + std::string(body);
+  return EncodeStep({.step = step, .number = number}, body);
 }
 
 std::string Encoded(const schedule::ToDaemon& message) {
@@ -59,103 +47,58 @@ std::string Encoded(const schedule::ToDaemon& message) {
   return Encoded(kMessage, 0, proto.SerializeAsString());
 }
 
-class Target : public daemon::PlannerLink, public daemon::ClientSink {
+class Target : public FuzzedCore {
  public:
-  Target() : core_(&clock_, &transport_, this, {.node = {.name = "n0", .incarnation = Incarnation(kSelf)}}) {
-    SetLogLevel(LogLevel::kError);
-    core_.OnPlannerUp();
-    const auto attached = core_.Attach({.uid = 1, .pid = 1}, this);
-    CHECK(attached.ok());
-    client_ = *attached;
+  Target() { core().OnPlannerUp(); }
+
+  void RunToEnd(std::string_view input) {
+    Run(input);
+    (void)core().Status(/*latencies=*/true);
+    End();
   }
 
-  void Run(std::string_view input) {
-    for (int i = 0; i < kStepsMax && input.size() >= sizeof(StepHead); ++i) {
-      StepHead head;
-      std::memcpy(&head, input.data(), sizeof(head));
-      input.remove_prefix(sizeof(head));
-      const std::string_view body = input.substr(0, head.bytes);
-      input.remove_prefix(body.size());
-      Take(head, body);
-      Turn();
-    }
-    (void)core_.Status(/*latencies=*/true);
-    core_.Detach(client_, /*died=*/true, "the end");
-    Turn();
-    for (const auto& [value, answers] : answers_) CHECK(answers <= 1);
-  }
-
-  // --- daemon::PlannerLink ---
   void Send(const schedule::FromDaemon& message) override {
     v1::FromDaemon proto;
     rpc::ToProto(message, &proto);
     CHECK(rpc::FromProto(proto).ok());
   }
 
-  // --- daemon::ClientSink ---
-  void OnEvent(const daemon::ClientEvent& event) override {
-    const auto it = answers_.find(event.value);
-    CHECK(it != answers_.end());
-    ++it->second;
-  }
-  void OnTeamReady(uint64_t, uint32_t handle, const schedule::TeamLayout&) override { handle_ = handle; }
-  void OnTeamFailed(uint64_t, const schedule::FailureReport&) override {}
-  void OnTeamDestroyed(uint64_t, const schedule::FailureReport&) override {}
-  void OnClosing(const std::string&) override {}
-
  private:
-  void Take(const StepHead& head, std::string_view body) {
+  void Take(const StepHead& head, std::string_view body) override {
     switch (head.step % kStepCount) {
       case kMessage: {
         v1::ToDaemon proto;
         if (!proto.ParseFromArray(body.data(), static_cast<int>(body.size()))) return;
         const auto message = rpc::FromProto(proto);
-        if (message.ok()) core_.OnPlannerMessage(*message);
+        if (message.ok()) core().OnPlannerMessage(*message);
         return;
       }
       case kTime:
-        clock_.Advance(absl::Seconds(head.number));
+        clock().Advance(absl::Seconds(head.number));
         return;
       case kCreate:
-        core_.CreateTeam(client_, {.request = ++requests_, .name = "fuzz", .rank = Rank(head.number), .size = kNodes});
+        core().CreateTeam(client(),
+                          {.request = ++requests_, .name = "fuzz", .rank = Rank(head.number), .size = kNodes});
         return;
       case kCall:
-        return Post(static_cast<Collective>(head.number % schedule::kCollectiveCount));
+        return Call(static_cast<Collective>(head.number % schedule::kCollectiveCount));
       case kDestroy:
-        core_.DestroyTeam(client_, ++requests_, handle_);
+        core().DestroyTeam(client(), ++requests_, handle());
         return;
     }
   }
 
-  void Post(Collective collective) {
-    // Calls may wait for each other, so each has memory of its own.
-    memory_.emplace_back(2 * kNodes * kElements);
-    int32_t* const buffer = memory_.back().data();
+  void Call(Collective collective) {
     constexpr uint64_t kBytes = kNodes * kElements * sizeof(int32_t);
-    daemon::CallPost post{.team = handle_, .value = memory_.size()};
+    daemon::CallPost post;
     post.arguments = {.collective = collective,
                       .type = emu::AluType::kInt32,
                       .count = collective == Collective::kBarrier ? 0 : kElements};
-    post.send = reinterpret_cast<const uint8_t*>(buffer);
-    post.receive = reinterpret_cast<uint8_t*>(buffer + kNodes * kElements);
     post.send_bytes = post.receive_bytes = kBytes;
-    answers_[post.value] = 0;
-    core_.Post(client_, post);
+    Post(post);
   }
 
-  void Turn() {
-    for (int i = 0; core_.Progress(); ++i) CHECK(i < kTurnsMax);
-    transport_.sent.clear();
-  }
-
-  FakeClock clock_;
-  emu::FakeTransport transport_;
-  std::map<uint64_t, int> answers_;
-  std::vector<std::vector<int32_t>> memory_;
   uint64_t requests_ = 0;
-  uint32_t handle_ = 0;
-  daemon::ClientId client_ = 0;
-  daemon::DaemonCore core_;
 };
 
 schedule::Plan PlanOf(Collective collective, uint32_t nodes) {
@@ -183,7 +126,7 @@ schedule::Prepare PrepareOf(Family family, uint32_t nodes) {
                     .shape = {.node_of_rank = {NodeIndex(0), NodeIndex(nodes - 1)}, .node_count = nodes}};
   if (family != Family::kCommon) prepare.layout.parent = kTeam;
   for (uint32_t n = 0; n < nodes; ++n) {
-    prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(kSelf + n), "fake"});
+    prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(FuzzedCore::kIncarnation + n), "fake"});
   }
   std::string all;
   for (const Collective collective : schedule::CollectivesOf(family)) {
@@ -233,7 +176,8 @@ std::vector<std::string> Seeds() {
   seeds.push_back(up + Encoded(schedule::StatusQuery{.query = 1, .latencies = true}) +
                   Encoded(schedule::TraceQuery{.query = 2, .records = 9}) + Encoded(schedule::Drain{true}) +
                   Encoded(kCreate, 0));
-  schedule::MeasureQuery measure{.query = 3, .peer = {"n1", Incarnation(kSelf + 1), "fake"}, .active = true};
+  schedule::MeasureQuery measure{
+      .query = 3, .peer = {"n1", Incarnation(FuzzedCore::kIncarnation + 1), "fake"}, .active = true};
   measure.pings = 3;
   measure.ping_ns_max = measure.bulk_ns_max = measure.timeout_ns = 1'000'000'000;
   measure.bulk_bytes_max = 1 << 20;
@@ -246,7 +190,7 @@ std::vector<std::string> Seeds() {
 
 void OneInput(std::string_view bytes) {
   Target target;
-  target.Run(bytes);
+  target.RunToEnd(bytes);
 }
 
 }  // namespace copse::fuzzing
