@@ -55,7 +55,8 @@ class LongCall {
   // Whether a call has to go this way.
   static bool Needed(const schedule::CallArguments& arguments);
 
-  // `*shape`, `*plan` and `*index` outlive it. `first`: number of its first chunk.
+  // `*shape`, `*plan` and `*index` outlive it. `*plan`: EpochPort::PlanFor's for the call. `first`: number of its first
+  // chunk.
   LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan, const PlanIndex* index, NodeIndex self,
            CallSeq first, const schedule::CallArguments& arguments);
 
