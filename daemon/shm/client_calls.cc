@@ -36,8 +36,16 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
   const uint32_t room = std::min(event_room - outstanding_, core_->PostRoom(client_));
   const uint32_t count = std::min({posted, room, kPostsPerTurn});
   uint32_t taken = 0;
-  for (; taken < count && list_bytes_ < kListBytesMax; ++taken) PostSlot(port_->Take(), teams);
+  for (; taken < count && list_bytes_ < kListBytesMax; ++taken) {
+    PostSlot(port_->Take(), teams);
+    regions_.CountPost();
+  }
   return taken;
+}
+
+absl::Status ClientCalls::Deregister(uint32_t region) {
+  ASSIGN_OR_RETURN(const uint32_t waiting, port_->Posted());
+  return regions_.Deregister(region, regions_.posts() + waiting);
 }
 
 void ClientCalls::PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams) {

@@ -45,6 +45,10 @@ class ClientCalls {
   // has written an impossible index and cannot be served any more.
   absl::StatusOr<uint32_t> Read(const MemberOfTeam& teams);
 
+  // The client takes back a region: what it has not posted yet cannot name it any more. INVALID_ARGUMENT as Read, or
+  // if there is no such region.
+  absl::Status Deregister(uint32_t region);
+
   // An event of the core for one of these calls. Wakes nobody: WakeIfWaiting.
   void OnEvent(const ClientEvent& event);
 

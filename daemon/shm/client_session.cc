@@ -369,7 +369,7 @@ void ClientSession::OnRegisterMemory(const attach::RegisterMemory& message, cons
 }
 
 void ClientSession::OnDeregisterMemory(const attach::DeregisterMemory& message) {
-  const absl::Status status = calls_->regions().Deregister(message.region);
+  const absl::Status status = calls_->Deregister(message.region);
   if (!status.ok()) return AnswerDone(message.head.request, ReportOf(status));
   deregistrations_[message.region] = message.head.request;  // answered by Read, once no call uses it
 }

@@ -312,6 +312,35 @@ TEST_F(MemoryTest, CallsUseItAndADeregistrationWaitsForThem) {
   EXPECT_EQ(done->status, 0);
 }
 
+TEST_F(MemoryTest, ADeregistrationLeavesItToCallsThatWerePostedBefore) {
+  const auto other = Attached();
+  const auto [first, second] = Team(client_.get(), other.get());
+  const UniqueFd memory = *CreateMemoryFile("buffer", 1 << 20);
+  const Mapping mine = *Mapping::Map(memory.get(), 1 << 20);
+  const attach::MemoryRegistered answer = Register(memory, 1 << 20);
+  ASSERT_EQ(answer.status, 0) << answer.text;
+  reinterpret_cast<uint64_t*>(mine.data())[0] = 40;
+  ring::DqSlot slot = AllreduceSlot(first, 1, 1);
+  slot.entry.send = {answer.region, 0, 0};
+  slot.receive = {answer.region, 0, 4096};
+  // All is there before the daemon looks, which reads the socket first.
+  client_->Post(slot);
+  Deregister(answer.region, 6);
+  *reinterpret_cast<uint64_t*>(other->data()) = 2;
+  other->Post(AllreduceSlot(second, 1, 1));
+  const auto event = client_->AwaitEvent();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->status, 0) << client_->Text(*event);
+  EXPECT_EQ(*reinterpret_cast<uint64_t*>(mine.data() + 4096), 42u);
+  const auto done = client_->Receive<attach::Done>(MessageType::kDone);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status, 0);
+  client_->Post(slot);
+  const auto refused = client_->AwaitEvent();
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->status, kInvalidArgument);
+}
+
 TEST_F(MemoryTest, HolesPunchedIntoItHarmNobody) {
   const auto other = Attached();
   const auto [first, second] = Team(client_.get(), other.get());

@@ -31,14 +31,28 @@ absl::StatusOr<uint32_t> RegionTable::Register(const UniqueFd& memory, uint64_t 
   return next_++;
 }
 
-absl::Status RegionTable::Deregister(uint32_t region) {
+absl::Status RegionTable::Deregister(uint32_t region, uint64_t posts) {
   const auto it = regions_.find(region);
-  if (it == regions_.end() || it->second.retired) {
+  if (it == regions_.end() || it->second.posts.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat("memory: no such region (region=", region, ")"));
   }
-  it->second.retired = true;
-  sweep_needed_ = true;
+  it->second.posts = posts;
+  if (posts > posts_) {
+    ++returning_;
+  } else {
+    it->second.retired = sweep_needed_ = true;
+  }
   return absl::OkStatus();
+}
+
+void RegionTable::CountPost() {
+  ++posts_;
+  if (returning_ == 0) return;
+  for (auto& [number, region] : regions_) {
+    if (region.retired || !region.posts.has_value() || *region.posts > posts_) continue;
+    region.retired = sweep_needed_ = true;
+    --returning_;
+  }
 }
 
 absl::StatusOr<uint8_t*> RegionTable::Resolve(const char* what, const ring::Place& place, uint64_t bytes) const {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct RegionLimits {
   uint64_t bytes_max = 16ull << 30;  // of all registered regions together: addresses, not memory
 };
 
-// A region stays mapped while calls use it, also after it was deregistered. Thread-compatible.
+// A region stays mapped while calls use it, also after it was deregistered. Messages and posts come on two ways, so
+// posts are numbered: what a client posted before it deregistered a region may still name it. Thread-compatible.
 class RegionTable {
  public:
   // `data` outlives the table.
@@ -32,8 +34,12 @@ class RegionTable {
   // Maps the first `bytes` of a client's memfd. INVALID_ARGUMENT: not memory that is safe to map;
   // RESOURCE_EXHAUSTED: a limit. On success returns the region's number, never 0.
   absl::StatusOr<uint32_t> Register(const UniqueFd& memory, uint64_t bytes);
-  // No call can name it from now on. INVALID_ARGUMENT if there is no such region.
-  absl::Status Deregister(uint32_t region);
+  // The client takes the region back: of its posts only the first `posts` can name it. INVALID_ARGUMENT if there is no
+  // such region, or it was taken back before.
+  absl::Status Deregister(uint32_t region, uint64_t posts);
+  // One more of the client's posts has been taken: what it names is in use.
+  void CountPost();
+  uint64_t posts() const { return posts_; }
 
   // The `bytes` at `place`. INVALID_ARGUMENT, with `what` ("send") in the text, if they do not all
   // lie in a region.
@@ -50,7 +56,8 @@ class RegionTable {
   struct Region {
     Mapping mapping;
     uint32_t uses = 0;
-    bool retired = false;
+    std::optional<uint64_t> posts;  // it was taken back: which posts can name it
+    bool retired = false;           // they have all been taken
   };
 
   uint8_t* const data_;
@@ -59,6 +66,8 @@ class RegionTable {
   std::map<uint32_t, Region> regions_;
   uint64_t bytes_ = 0;
   uint32_t next_ = 1;
+  uint64_t posts_ = 0;      // that have been taken
+  uint32_t returning_ = 0;  // regions that were taken back and are not retired
   bool sweep_needed_ = false;
 };
 

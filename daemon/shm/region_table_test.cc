@@ -60,9 +60,9 @@ TEST_F(RegionTableTest, ADeregisteredRegionLastsUntilItsLastCall) {
   const uint32_t region = *table_.Register(memory_, 8192);
   table_.Use(region);
   table_.Use(0);
-  ASSERT_TRUE(table_.Deregister(region).ok());
+  ASSERT_TRUE(table_.Deregister(region, 0).ok());
   EXPECT_FALSE(table_.Resolve("send", At(region, 0), 1).ok());
-  EXPECT_FALSE(table_.Deregister(region).ok());
+  EXPECT_FALSE(table_.Deregister(region, 0).ok());
   EXPECT_TRUE(table_.Sweep().empty());
   table_.Unuse(region);
   table_.Unuse(0);
@@ -71,9 +71,26 @@ TEST_F(RegionTableTest, ADeregisteredRegionLastsUntilItsLastCall) {
   EXPECT_TRUE(table_.Register(memory_, 8192).ok());  // its bytes are free again
 }
 
+TEST_F(RegionTableTest, WhatWasPostedBeforeADeregistrationMayNameTheRegion) {
+  const uint32_t region = *table_.Register(memory_, 8192);
+  table_.CountPost();
+  ASSERT_TRUE(table_.Deregister(region, 3).ok());  // two posts are in the queue
+  EXPECT_FALSE(table_.Deregister(region, 3).ok());
+  EXPECT_TRUE(table_.Resolve("send", At(region, 0), 1).ok());
+  table_.Use(region);
+  table_.CountPost();
+  EXPECT_TRUE(table_.Resolve("send", At(region, 0), 1).ok());
+  EXPECT_TRUE(table_.Sweep().empty());
+  table_.CountPost();
+  EXPECT_FALSE(table_.Resolve("send", At(region, 0), 1).ok());
+  EXPECT_TRUE(table_.Sweep().empty());
+  table_.Unuse(region);
+  EXPECT_EQ(table_.Sweep(), std::vector<uint32_t>{region});
+}
+
 TEST_F(RegionTableTest, CannotDeregisterWhatIsNotThere) {
-  EXPECT_TRUE(absl::IsInvalidArgument(table_.Deregister(0)));
-  EXPECT_TRUE(absl::IsInvalidArgument(table_.Deregister(7)));
+  EXPECT_TRUE(absl::IsInvalidArgument(table_.Deregister(0, 0)));
+  EXPECT_TRUE(absl::IsInvalidArgument(table_.Deregister(7, 9)));
 }
 
 }  // namespace

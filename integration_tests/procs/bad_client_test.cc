@@ -85,6 +85,7 @@ TEST_F(BadClientTest, ScribblesOnItsMemory) { ExpectNoFailure(Run("scribble")); 
 TEST_F(BadClientTest, PunchesHolesInItsMemory) { ExpectNoFailure(Run("punch")); }
 TEST_F(BadClientTest, UnmapsItsMemory) { ExpectNoFailure(Run("unmap")); }
 TEST_F(BadClientTest, TakesItsMemoryBack) { ExpectNoFailure(Run("deregister")); }
+TEST_F(BadClientTest, TakesItsMemoryBackInHaste) { ExpectNoFailure(Run("hasty")); }
 TEST_F(BadClientTest, PostsWhatIsRefused) { ExpectNoFailure(Run("refused")); }
 TEST_F(BadClientTest, ScribblesOnItsQueues) {
   // A call that it did not mean may come first.
