@@ -119,6 +119,8 @@ class Engine::Impl final : public TransportSink {
   void WakeWaiting(Edge* edge);
   Record RecordFor(Edge* edge, RecordKind kind, MpHeader header);
   uint8_t* AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes);
+  // Gives a long record to the transport at once, from where its payload lies: false if it has to go by the outbox.
+  bool SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload);
   void SendDue(Peer* peer);
   void SendDue(Edge* edge);
   void Answer(Edge* edge, const GetRequest& request);

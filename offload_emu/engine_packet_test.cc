@@ -290,15 +290,19 @@ TEST(OutboxTest, RecordsToOnePeerShareFrames) {
   for (const RecordAndPayload& each : records) EXPECT_EQ(each.payload, Bytes(4000 - each.record.counter, 5));
 }
 
-TEST(OutboxTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait) {
+// Short records are batched, long ones go at once.
+class FullTransportTest : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(FullTransportTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait) {
+  const uint32_t bytes = GetParam();
   SingleEngine one({.sequences = 200, .slots = 4, .regions = 1, .edges = 1});
-  Bytes memory(16'000, 5);
-  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 16'000, false).ok());
+  Bytes memory(bytes, 5);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), bytes, false).ok());
   one.transport.answer = absl::ResourceExhaustedError("full");
   for (uint32_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(one.engine.Post(one.port, {}, {PutOf(0, i, 0, {0, 0}, 16'000)}).ok());
+    ASSERT_TRUE(one.engine.Post(one.port, {}, {PutOf(0, i, 0, {0, 0}, bytes)}).ok());
   }
-  one.Run();
+  one.Run(1 << 30);
   EXPECT_FALSE(one.engine.Progress(1 << 20));  // no reason to spin
   EXPECT_EQ(one.engine.stats().puts_sent, Outbox::kFramesMax);
   EXPECT_LE(one.engine.stats().memory_used_bytes, (Outbox::kFramesMax + 1) * kFrameBytesMax);
@@ -306,8 +310,28 @@ TEST(OutboxTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait) {
   one.Run(1 << 30);
   const auto records = one.transport.TakeRecords();
   ASSERT_EQ(records.size(), 100u);
-  for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(records[i].record.counter, i);
+  for (uint32_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(records[i].record.counter, i);
+    EXPECT_EQ(records[i].payload, memory);
+  }
   EXPECT_EQ(one.engine.stats().memory_used_bytes, 0u);
+}
+INSTANTIATE_TEST_SUITE_P(OutboxTest, FullTransportTest, testing::Values(16'000, 32'768, 32'763));
+
+TEST(OutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
+  SingleEngine one({.slots = 4, .regions = 1, .edges = 1});
+  Bytes memory(32'768, 5);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), memory.size(), false).ok());
+  ASSERT_TRUE(one.engine
+                  .Post(one.port, {},
+                        {PutOf(0, 0, 0, {0, 0}, 32'768), PutOf(0, 1, 0, {0, 0}, 100), PutOf(0, 2, 0, {0, 0}, 32'768)})
+                  .ok());
+  one.Run();
+  EXPECT_EQ(one.engine.stats().frames_sent, 3u);
+  const auto records = one.transport.TakeRecords();
+  ASSERT_EQ(records.size(), 3u);
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(records[i].record.counter, i);
+  EXPECT_EQ(records[2].payload, memory);
 }
 
 TEST(OutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {

@@ -173,8 +173,10 @@ Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descri
   } else {
     record.bytes = descriptor.bytes;
   }
-  uint8_t* payload = AppendRecord(edge, record, record.bytes);
-  if (record.bytes > 0) std::memcpy(payload, source, record.bytes);
+  if (!SendAtOnce(edge, record, source)) {
+    uint8_t* payload = AppendRecord(edge, record, record.bytes);
+    if (record.bytes > 0) std::memcpy(payload, source, record.bytes);
+  }
   if (record.bytes > 0 && port->IsCell(descriptor.source.region)) {
     ++stats_.packets_forwarded;
     stats_.bytes_forwarded += record.bytes;

@@ -71,6 +71,36 @@ uint8_t* Engine::Impl::AppendRecord(Edge* edge, const Record& record, uint32_t p
   return edge->peer->outbox.Append(record, payload_bytes);
 }
 
+bool Engine::Impl::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload) {
+  Peer* peer = edge->peer;
+  const uint32_t bytes = static_cast<uint32_t>(sizeof(Record)) + record.bytes;
+  // What waits is older. A frame ends where a padded record does.
+  if (bytes + sizeof(FrameHeader) <= Outbox::kBatchBytesMax || record.bytes != PaddedBytes(record.bytes) ||
+      !peer->outbox.empty()) {
+    return false;
+  }
+  struct {
+    FrameHeader frame;
+    Record record;
+  } head{MakeFrameHeader(FrameKind::kData, 1, bytes, options_.incarnation, peer->incarnation), record};
+  static_assert(sizeof(head) == sizeof(FrameHeader) + sizeof(Record));
+  const absl::Status status =
+      transport_->Send(peer->incarnation, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&head), sizeof(head)),
+                       absl::MakeConstSpan(payload, record.bytes));
+  // Flush tries again, and tells of a peer that is gone.
+  if (!status.ok()) return false;
+  peer->lost = false;
+  ++stats_.frames_sent;
+  stats_.bytes_sent += sizeof(head) + record.bytes;
+  if (trace_ != nullptr) {
+    trace_->Record({.kind = TraceKind::kFramesSent,
+                    .subject = 1,
+                    .peer = TraceTag(peer->incarnation),
+                    .bytes = static_cast<uint32_t>(sizeof(head) + record.bytes)});
+  }
+  return true;
+}
+
 void Engine::Impl::Answer(Edge* edge, const GetRequest& request) {
   Record record = RecordFor(edge, RecordKind::kPut, request.header);
   record.header.label = request.reply_label;
