@@ -23,8 +23,9 @@
 #include "offload_emu/alu.h"
 #include "planner/candidates.h"
 #include "planner/node_order.h"
-#include "planner/planner.h"
 #include "planner/schedule/block_program.h"
+#include "planner/schedule/select_plan.h"
+#include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
 #include "planner/topology/generate.h"
@@ -84,12 +85,8 @@ absl::StatusOr<sim::PlanRunResult> Simulate(const Cell& cell) {
                      sim::MakeBlockCounts(cell.counts, cell.collective, shape.size(), cell.bytes, 8, kSeed));
     call = sim::WithCounts(call, options.counts);
   }
-  // The size classes of planner.h.
-  uint64_t bytes_max = cell.bytes;
-  if (blocks) {
-    const bool is_short = schedule::PlanBytesOf(call, shape.size()) <= planner::kShortBlockBytes;
-    bytes_max = is_short ? planner::kShortBlockBytes : schedule::kMessageBytesMax;
-  }
+  const uint64_t bytes_max =
+      blocks ? planner::BlockClassOf(regular, schedule::PlanBytesOf(call, shape.size())).bytes_max : cell.bytes;
   schedule::Plan plan =
       planner::PlanOf(structure, regular, 0, bytes_max, blocks ? schedule::SegmentBytesMax(regular) : 0);
   plan.id = PlanId(1);

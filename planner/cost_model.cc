@@ -11,80 +11,21 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "planner/cost_program.h"
 #include "planner/schedule/block_program.h"
 #include "planner/schedule/expand.h"
 
 namespace copse::planner {
 namespace {
 
-using schedule::Primitive;
 using schedule::Step;
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr uint64_t kWholeMessage = ~uint64_t{0};
-// How the engine packs what goes to one node: offload_emu/packet.h.
+// How the engine packs what goes to one node: Outbox::kBatchBytesMax (offload_emu/outbox.h), and packet.h.
 constexpr uint64_t kFrameBytes = 16 * 1024;
 constexpr uint64_t kFrameHeaderBytes = 32;
 constexpr uint64_t kRecordBytes = 40;
 int64_t PerByteNs(uint64_t bytes, int64_t ps_per_byte) { return static_cast<int64_t>(bytes) * ps_per_byte / 1000; }
-
-// A node's sequence as the simulation reads it.
-struct Op {
-  Step step;
-  uint16_t phase;
-  uint32_t peer;
-  uint32_t operands;
-  uint64_t bytes;  // kWholeMessage: the segment's
-};
-// Which Wait of a node a packet counts for.
-struct Awaited {
-  uint64_t key;  // phase, peer
-  uint32_t wait;
-  friend bool operator<(const Awaited& a, const Awaited& b) { return a.key < b.key; }
-};
-uint64_t AwaitedKey(uint32_t phase, uint32_t peer) { return uint64_t{phase} << 32 | peer; }
-
-struct Program {
-  std::vector<Op> ops;
-  std::vector<Awaited> packets;        // sorted
-  std::vector<uint32_t> wait_of_rank;  // by local index; kNone: no Wait is for it
-  std::vector<uint32_t> wait_counts;   // how many each Wait awaits
-  uint64_t runs = 0;                   // in all copy lists
-};
-
-Program Compile(const schedule::NodeSequence& sequence, uint32_t local_ranks) {
-  Program program;
-  program.wait_of_rank.assign(local_ranks, kNone);
-  uint32_t wait = 0, count = 0;
-  for (const Primitive& p : sequence.primitives) {
-    switch (p.step) {
-      case Step::kRecvFrom:
-        program.packets.push_back({AwaitedKey(p.phase, p.peer), wait});
-        ++count;
-        break;
-      case Step::kRecvLocal:
-        program.wait_of_rank[p.peer] = wait;
-        ++count;
-        break;
-      case Step::kWait:
-        program.wait_counts.push_back(count);
-        ++wait;
-        count = 0;
-        break;
-      default:
-        break;
-    }
-    uint64_t bytes = p.bytes == schedule::kWholeSegment ? kWholeMessage : p.bytes;
-    if (p.step == Step::kCopyRuns) {
-      bytes = 0;
-      for (const schedule::CopyRun& run : p.runs) bytes += run.bytes;
-      program.runs += p.runs.size();
-    }
-    program.ops.push_back({p.step, p.phase, p.peer, static_cast<uint32_t>(p.operands.size()), bytes});
-  }
-  std::sort(program.packets.begin(), program.packets.end());
-  return program;
-}
 
 // A stretch of time in which somebody was busy, kept to find the critical path.
 enum class Doing : uint8_t {
@@ -163,7 +104,7 @@ class Simulation {
     bool data;
   };
   struct NodeState {
-    std::vector<Program> programs;  // one a rotation, or, of blocks, one a segment
+    std::vector<CostProgram> programs;  // one a rotation, or, of blocks, one a segment
     bool started = false;
     std::vector<bool> here;  // local ranks that have arrived
     uint32_t here_count = 0;
@@ -179,7 +120,7 @@ class Simulation {
     std::vector<std::pair<uint32_t, uint32_t>> blocked;  // (peer, segment) that wait for the peer's credit
     std::vector<uint32_t> uncredited;                    // nodes that wait for ours
 
-    const Program& ProgramOf(uint32_t segment) const { return programs[segment % programs.size()]; }
+    const CostProgram& ProgramOf(uint32_t segment) const { return programs[segment % programs.size()]; }
     uint32_t& Pending(uint32_t segment, uint32_t wait_index) { return pending[pending_begin[segment] + wait_index]; }
   };
   // Part of a segment's sequence that goes from one node to another.
@@ -245,8 +186,8 @@ class Simulation {
   // Appends the links of the path to links_.
   void FindLinks(uint32_t from, uint32_t to);
   absl::Status PrepareBlocks();
-  uint64_t BytesOf(const Op& op, uint32_t segment) const {
-    if (op.bytes != kWholeMessage) return op.bytes;
+  uint64_t BytesOf(const CostProgram::Op& op, uint32_t segment) const {
+    if (op.bytes != CostProgram::kWholeSegment) return op.bytes;
     return blocks_ != nullptr ? 0 : segments_[segment].bytes;
   }
 
@@ -308,7 +249,8 @@ absl::Status Simulation::PrepareBlocks() {
     const auto local_ranks = static_cast<uint32_t>(shape_.RanksOf(NodeIndex(v)).size());
     for (uint64_t c = 0; c < blocks_->chunk_count(); ++c) {
       ASSIGN_OR_RETURN(const std::vector<schedule::NodeSequence> sequences, blocks_->SequencesOf(c, NodeIndex(v)));
-      for (const schedule::NodeSequence& sequence : sequences) state.programs.push_back(Compile(sequence, local_ranks));
+      for (const schedule::NodeSequence& sequence : sequences)
+        state.programs.push_back(CompileForCost(sequence, local_ranks));
       state.segments_left.push_back(static_cast<uint32_t>(sequences.size()));
     }
   }
@@ -327,7 +269,7 @@ absl::Status Simulation::Prepare() {
       for (uint32_t rotation = 0; rotation < schedule::RotationsOf(plan_); ++rotation) {
         const schedule::NodeView view = schedule::ViewOf(shape_, plan_, NodeIndex(v), arguments_, rotation);
         ASSIGN_OR_RETURN(const schedule::NodeSequence sequence, schedule::Expand(plan_, index, view, arguments_));
-        states_[v].programs.push_back(Compile(sequence, view.local_ranks));
+        states_[v].programs.push_back(CompileForCost(sequence, view.local_ranks));
       }
     }
   }
@@ -562,9 +504,9 @@ void Simulation::StartChunks(uint32_t node) {
     const uint32_t chunk = state.chunks_started++;
     int64_t arm_ns = 0;
     for (uint32_t s = chunk_begin_[chunk]; s < chunk_begin_[chunk + 1]; ++s) {
-      const Program& program = state.programs[s];
+      const CostProgram& program = state.programs[s];
       arm_ns += parameters_.arm_ns * static_cast<int64_t>(program.ops.size()) +
-                kCopyRunNs * static_cast<int64_t>(program.runs);
+                kCopyRunNs * static_cast<int64_t>(program.copy_runs);
     }
     Work(node, Doing::kArm, 0, arm_ns);
     for (uint32_t s = chunk_begin_[chunk]; s < chunk_begin_[chunk + 1]; ++s) Advance(node, s);
@@ -603,14 +545,14 @@ void Simulation::TakeRank(uint32_t node, uint32_t local) {
     return StartChunks(node);
   }
   const uint32_t wait = state.programs[0].wait_of_rank[local];
-  if (wait != kNone) {
+  if (wait != CostProgram::kNoWait) {
     for (uint32_t s = 0; s < segment_count_; ++s) --state.Pending(s, wait);
   }
   if (!state.started) return StartCall(node);
   for (const Deferred& result : state.deferred) {
     if (result.local == local) Deliver(node, local, result.segment, result.data);
   }
-  if (wait == kNone) return;
+  if (wait == CostProgram::kNoWait) return;
   for (uint32_t s = 0; s < segment_count_; ++s) Advance(node, s);
 }
 
@@ -620,16 +562,14 @@ void Simulation::TakePacket(uint32_t node, const Item& item) {
        costs_.node(node).receive_overhead_ns + PerByteNs(packet.bytes, parameters_.receive_ps_per_byte));
   for (uint32_t m = packet.messages_begin; m < packet.messages_end && failure_.ok(); ++m) {
     const Message message = messages_[m];
-    const std::vector<Awaited>& awaits = states_[node].ProgramOf(message.segment).packets;
-    const Awaited key{AwaitedKey(message.phase, item.peer), 0};
-    const auto awaited = std::lower_bound(awaits.begin(), awaits.end(), key);
-    if (awaited == awaits.end() || awaited->key != key.key) {
+    const uint32_t wait = states_[node].ProgramOf(message.segment).WaitFor(message.phase, item.peer);
+    if (wait == CostProgram::kNoWait) {
       failure_ = absl::FailedPreconditionError(absl::StrCat("plan ", plan_.id.value(), ": node ", node,
                                                             " awaits no such packet (from=", item.peer,
                                                             ", phase=", message.phase, ")"));
       return;
     }
-    Count(node, message.segment, awaited->wait);
+    Count(node, message.segment, wait);
   }
 }
 
@@ -649,10 +589,10 @@ void Simulation::Count(uint32_t node, uint32_t segment, uint32_t wait) {
 // Runs a segment's sequence up to the next Wait that is not over.
 void Simulation::Advance(uint32_t node, uint32_t segment) {
   NodeState& state = states_[node];
-  const Program& program = state.ProgramOf(segment);
+  const CostProgram& program = state.ProgramOf(segment);
   if (state.op[segment] == program.ops.size()) return;
   for (uint32_t& at = state.op[segment]; at < program.ops.size(); ++at) {
-    const Op& op = program.ops[at];
+    const CostProgram::Op& op = program.ops[at];
     const uint64_t bytes = BytesOf(op, segment);
     switch (op.step) {
       case Step::kWait:

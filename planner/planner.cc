@@ -70,9 +70,8 @@ struct Wanted {
 
 std::vector<SizeClass> ClassesOf(const PlannerOptions& options, Collective collective, uint32_t ranks, uint32_t nodes) {
   if (collective == Collective::kBarrier) return {{0, 0}};
-  const std::vector<SizeClass> of_blocks = {{0, kShortBlockBytes}, {kShortBlockBytes + 1, schedule::kMessageBytesMax}};
-  if (schedule::FamilyOf(collective) != schedule::Family::kCommon) {
-    return CutBySizes(of_blocks, options.rules, collective, ranks);
+  if (schedule::HasBlocks(collective)) {
+    return CutBySizes(BlockClasses(collective), options.rules, collective, ranks);
   }
   std::vector<SizeClass> classes = options.size_classes;
   // Two nodes have one tree.

@@ -20,10 +20,6 @@
 
 namespace copse::planner {
 
-// Of collectives other than the common ones blocks up to this are one size class, longer ones another. Whole messages
-// are longer with the team.
-inline constexpr uint64_t kShortBlockBytes = 1024;
-
 struct PlannerOptions {
   // Algorithm by collective (names: structure.h), for all its size classes; before rules.
   std::map<schedule::Collective, std::string> forced;

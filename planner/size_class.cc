@@ -12,12 +12,35 @@ namespace {
 
 // By then what a byte costs decides, not what a message costs.
 constexpr uint64_t kTypicalOfLong = 256 * 1024;
+// Latencies decide below the first, bytes above the second.
+constexpr uint64_t kShortBlockBytes = 1024;
+constexpr uint64_t kLongBlockBytes = 8 * 1024;
+constexpr SizeClass kBlockClasses[] = {
+    {0, kShortBlockBytes},
+    {kShortBlockBytes + 1, kLongBlockBytes},
+    {kLongBlockBytes + 1, schedule::kMessageBytesMax},
+};
+constexpr SizeClass kAlltoallClasses[] = {{0, kShortBlockBytes}, {kShortBlockBytes + 1, schedule::kMessageBytesMax}};
 
 }  // namespace
 
-uint64_t TypicalBytes(const SizeClass& size_class) {
+absl::Span<const SizeClass> BlockClasses(schedule::Collective collective) {
+  if (schedule::FamilyOf(collective) == schedule::Family::kAlltoall) return kAlltoallClasses;
+  return kBlockClasses;
+}
+
+SizeClass BlockClassOf(schedule::Collective collective, uint64_t bytes) {
+  const absl::Span<const SizeClass> classes = BlockClasses(collective);
+  return *std::find_if(classes.begin(), classes.end() - 1, [&](const SizeClass& c) { return bytes <= c.bytes_max; });
+}
+
+uint64_t TypicalBytes(schedule::Collective collective, const SizeClass& size_class) {
   if (size_class.bytes_min > schedule::kMessageBytesMax) {
     return std::clamp(kTypicalOfLong, size_class.bytes_min, size_class.bytes_max);
+  }
+  if (schedule::HasBlocks(collective) && size_class.bytes_min > kLongBlockBytes &&
+      size_class.bytes_max == schedule::kMessageBytesMax) {
+    return size_class.bytes_max;
   }
   if (size_class.bytes_max == 0) return 0;
   const uint64_t product = std::max<uint64_t>(size_class.bytes_min, 1) * size_class.bytes_max;
@@ -26,7 +49,7 @@ uint64_t TypicalBytes(const SizeClass& size_class) {
 }
 
 schedule::CallArguments TypicalCall(schedule::Collective collective, const SizeClass& size_class) {
-  return {.collective = collective, .count = TypicalBytes(size_class)};
+  return {.collective = collective, .count = TypicalBytes(collective, size_class)};
 }
 
 schedule::CallArguments TypicalCall(const schedule::Plan& plan) {

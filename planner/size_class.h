@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
 
@@ -18,10 +19,17 @@ struct SizeClass {
   friend bool operator==(const SizeClass&, const SizeClass&) = default;
 };
 
-// The message that stands for the class, in bytes: its geometric middle, rounded down; a class that begins at 0 counts
-// from 1. A class beyond kMessageBytesMax, whose calls take several chunks: 256 KiB. The largest would have most of the
-// class served by a tree that avoids sending twice what is cheap to send.
-uint64_t TypicalBytes(const SizeClass& size_class);
+// The classes of collectives of blocks (schedule::HasBlocks), by one block (schedule::PlanBytesOf), ascending; the last
+// one serves longer blocks, too. An alltoall passes on what is short, and sends the rest from everybody to everybody.
+absl::Span<const SizeClass> BlockClasses(schedule::Collective collective);
+// The one that such a call belongs to. `bytes`: PlanBytesOf.
+SizeClass BlockClassOf(schedule::Collective collective, uint64_t bytes);
+
+// What stands for the class, in bytes: its geometric middle, rounded down; a class that begins at 0 counts from 1.
+//  - Of messages beyond kMessageBytesMax, whose calls take several chunks: 256 KiB. The largest would have most of the
+//    class served by a tree that avoids sending twice what is cheap to send.
+//  - Of the longest blocks: its largest, since there are longer ones, which decide by what a byte costs.
+uint64_t TypicalBytes(schedule::Collective collective, const SizeClass& size_class);
 
 // The call that plans of the class are made for, priced for, compared by and explained by: of TypicalBytes, from rank
 // 0.

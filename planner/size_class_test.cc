@@ -9,21 +9,42 @@ namespace {
 using schedule::Collective;
 
 TEST(TypicalBytesTest, IsTheGeometricMiddle) {
-  EXPECT_EQ(TypicalBytes({0, 0}), 0u);
-  EXPECT_EQ(TypicalBytes({0, 1}), 1u);
-  EXPECT_EQ(TypicalBytes({0, 120}), 10u);
-  EXPECT_EQ(TypicalBytes({100, 400}), 200u);
-  EXPECT_EQ(TypicalBytes({7, 7}), 7u);
-  EXPECT_EQ(TypicalBytes({schedule::kMessageBytesMax, schedule::kMessageBytesMax}), schedule::kMessageBytesMax);
+  EXPECT_EQ(TypicalBytes(Collective::kBcast, {0, 0}), 0u);
+  EXPECT_EQ(TypicalBytes(Collective::kBcast, {0, 1}), 1u);
+  EXPECT_EQ(TypicalBytes(Collective::kBcast, {0, 120}), 10u);
+  EXPECT_EQ(TypicalBytes(Collective::kBcast, {100, 400}), 200u);
+  EXPECT_EQ(TypicalBytes(Collective::kBcast, {7, 7}), 7u);
+  EXPECT_EQ(TypicalBytes(Collective::kBcast, {schedule::kMessageBytesMax, schedule::kMessageBytesMax}),
+            schedule::kMessageBytesMax);
 }
 
 TEST(TypicalBytesTest, IsOfItsClass) {
   for (uint64_t least = 0; least < 300; ++least) {
     for (uint64_t most = least; most < 300; ++most) {
-      const uint64_t typical = TypicalBytes({least, most});
+      const uint64_t typical = TypicalBytes(Collective::kBcast, {least, most});
       EXPECT_LE(least, typical);
       EXPECT_LE(typical, most);
     }
+  }
+}
+
+TEST(TypicalBytesTest, OfTheLongestIsWhatBytesDecide) {
+  EXPECT_EQ(TypicalBytes(Collective::kBcast, {schedule::kMessageBytesMax + 1, schedule::kCallBytesMax}), 256u * 1024);
+  EXPECT_EQ(TypicalBytes(Collective::kBcast, {8193, schedule::kMessageBytesMax}), 23'171u);
+  EXPECT_EQ(TypicalBytes(Collective::kAllgather, {8193, schedule::kMessageBytesMax}), schedule::kMessageBytesMax);
+}
+
+TEST(BlockClassesTest, FollowOneAnotherToTheLongest) {
+  for (const Collective collective : {Collective::kGather, Collective::kAllgather, Collective::kAlltoall}) {
+    uint64_t next = 0;
+    for (const SizeClass& c : BlockClasses(collective)) {
+      EXPECT_EQ(c.bytes_min, next);
+      EXPECT_EQ(BlockClassOf(collective, c.bytes_min), c);
+      EXPECT_EQ(BlockClassOf(collective, c.bytes_max), c);
+      next = c.bytes_max + 1;
+    }
+    EXPECT_EQ(next, schedule::kMessageBytesMax + 1);
+    EXPECT_EQ(BlockClassOf(collective, schedule::kCallBytesMax).bytes_max, schedule::kMessageBytesMax);
   }
 }
 

@@ -98,7 +98,7 @@ StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, std:
 std::vector<StructureTable::Purpose> StructureTable::PurposesOf(Collective collective,
                                                                 const SizeClass& size_class) const {
   if (costs_->node_count() > kThoroughNodesMax) return {{Collective::kBcast, kManyNodesBytes}};
-  const uint64_t typical = TypicalBytes(size_class);
+  const uint64_t typical = TypicalBytes(collective, size_class);
   std::vector<Purpose> purposes = {{collective, typical}};
   if (typical > schedule::kSegmentBytesUsual) purposes.push_back({collective, schedule::kSegmentBytesUsual});
   return purposes;
@@ -167,7 +167,7 @@ absl::StatusOr<uint32_t> StructureTable::ByCost(std::string_view algorithm, cons
 
 absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective collective, const SizeClass& size_class) {
   const uint32_t n = costs_->node_count();
-  const bool is_cut = TypicalBytes(size_class) > schedule::kSegmentBytesUsual;
+  const bool is_cut = TypicalBytes(collective, size_class) > schedule::kSegmentBytesUsual;
   std::vector<uint32_t> found;
   if (collective == Collective::kAlltoall && 2 * (uint64_t{n} - 1) > schedule::kNeighboursMax) {
     return absl::ResourceExhaustedError(

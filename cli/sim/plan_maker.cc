@@ -14,7 +14,8 @@
 #include "planner/candidates.h"
 #include "planner/node_order.h"
 #include "planner/planner.h"
-#include "planner/schedule/block_program.h"
+#include "planner/schedule/select_plan.h"
+#include "planner/size_class.h"
 #include "planner/structure.h"
 
 namespace copse::simcli {
@@ -140,9 +141,8 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
   const bool blocks = schedule::HasBlocks(collective);
   uint64_t bytes_max = bytes;
   if (blocks) {
-    const bool is_short =
-        schedule::PlanBytesOf(CountedCall(call, team), team.shape.size()) <= planner::kShortBlockBytes;
-    bytes_max = is_short ? planner::kShortBlockBytes : schedule::kMessageBytesMax;
+    const uint64_t of_block = schedule::PlanBytesOf(CountedCall(call, team), team.shape.size());
+    bytes_max = planner::BlockClassOf(collective, of_block).bytes_max;
   }
   schedule::Plan plan =
       planner::PlanOf(structure, collective, 0, bytes_max, blocks || bytes > segment_bytes ? segment_bytes : 0);
@@ -152,16 +152,14 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
 
 absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const SimTeam& team,
                                       absl::Span<const std::string> node_names) {
-  ASSIGN_OR_RETURN(const uint64_t bytes, CheckedBytes(call, team));
+  RETURN_IF_ERROR(CheckedBytes(call, team).status());
   const topology::Topology& topology = team.costs.topology();
   const planner::Planner planner(&topology, topology.costs());
   ASSIGN_OR_RETURN(const std::vector<schedule::Plan> plans,
                    planner.MakePlans(team.shape, node_names, schedule::FamilyOf(call.collective)));
   schedule::CallArguments regular = call;
   regular.collective = schedule::PlanCollective(call.collective);
-  const uint64_t plan_bytes =
-      schedule::HasBlocks(call.collective) ? schedule::PlanBytesOf(CountedCall(call, team), team.shape.size()) : bytes;
-  const schedule::Plan* const plan = schedule::SelectPlan(plans, regular.collective, plan_bytes);
+  const schedule::Plan* const plan = schedule::PlanFor(plans, CountedCall(call, team), team.shape.size());
   CHECK(plan != nullptr);
   if (team.shape.node_count > kExplainedNodesMax) return ChosenPlan{*plan, "by price"};
   ASSIGN_OR_RETURN(planner::Explanation explanation, planner.Explain(*plan, team.shape, node_names, regular, plans));

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "planner/schedule/folds.h"
+#include "planner/schedule/select_plan.h"
 
 namespace copse::daemon {
 namespace {
@@ -134,24 +134,7 @@ bool EpochPort::HasAllRemoteLabels() const {
 }
 
 const schedule::Plan* EpochPort::PlanFor(const schedule::CallArguments& arguments) const {
-  if (schedule::FoldsInOrder(arguments)) {
-    return schedule::SelectPlan(plans_, schedule::PlanCollectiveOf(arguments), schedule::kMessageBytesMax);
-  }
-  uint64_t bytes = arguments.collective == schedule::Collective::kBarrier ? 0 : arguments.bytes();
-  if (schedule::HasBlocks(arguments.collective)) {
-    // By one block, as the planner's classes are: the mean one; where not all ranks know that, as if it were long.
-    if (schedule::IsIrregular(arguments.collective)) {
-      const bool has_sum = arguments.collective == schedule::Collective::kAllgatherv ||
-                           arguments.collective == schedule::Collective::kReduceScatterv;
-      bytes = has_sum ? bytes / shape_->size() : schedule::kMessageBytesMax;
-    }
-  }
-  const schedule::Collective regular = schedule::PlanCollective(arguments.collective);
-  if (!schedule::HasBlocks(regular)) {
-    if (const schedule::Plan* plan = schedule::SelectPlan(plans_, regular, bytes); plan != nullptr) return plan;
-  }
-  // Large teams have no plans for long messages.
-  return schedule::SelectPlan(plans_, regular, std::min(bytes, schedule::kMessageBytesMax));
+  return schedule::PlanFor(plans_, arguments, shape_->size());
 }
 
 bool EpochPort::HasSlot(CallSeq sequence) const {

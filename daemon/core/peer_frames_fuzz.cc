@@ -180,8 +180,8 @@ class Target : public FuzzedCore {
     const uint64_t block = (schedule::IsIrregular(collective) ? kBlockElements : kElements) * sizeof(int32_t);
     schedule::BlockList list;
     for (uint32_t n = 0; n < kNodes; ++n) list.push_back({n * block, block});
-    const auto bytes = [&](schedule::Buffer kind) {
-      return kind == schedule::Buffer::kNone ? 0 : kind == schedule::Buffer::kOne ? block : kNodes * block;
+    const auto bytes = [&](schedule::BufferKind kind) {
+      return kind == schedule::BufferKind::kNone ? 0 : kind == schedule::BufferKind::kOne ? block : kNodes * block;
     };
     post.send_bytes = bytes(schedule::SendBuffer(collective, 0, 0));
     post.receive_bytes = bytes(schedule::ReceiveBuffer(collective, 0, 0));

@@ -8,7 +8,7 @@
 namespace copse::daemon {
 namespace {
 
-using schedule::Buffer;
+using schedule::BufferKind;
 using schedule::CallArguments;
 using schedule::Collective;
 using schedule::Failure;
@@ -30,7 +30,7 @@ FailureReport TooLong(const CallArguments& arguments, uint64_t limit) {
 // One of the two buffers of a post.
 struct Side {
   const char* name;
-  Buffer buffer;
+  BufferKind buffer;
   const uint8_t* address;
   uint64_t bytes;  // mapped
   const schedule::BlockList* blocks;
@@ -69,7 +69,7 @@ FailureReport TooSmall(const CallArguments& a, const Side& side, uint64_t needed
 
 // `own_block`: what the other side's list says of this rank's own block, if there is one.
 FailureReport CheckIrregular(const CallArguments& a, const Side& side, const schedule::Block* own_block) {
-  if (side.buffer == Buffer::kOne) {
+  if (side.buffer == BufferKind::kOne) {
     if (side.bytes > schedule::kCallBytesMax) return TooLong(a, schedule::kCallBytesMax / emu::AluTypeBytes(a.type));
     if (side.bytes > 0 && side.address == nullptr) return TooSmall(a, side, side.bytes);
     if (side.bytes % emu::AluTypeBytes(a.type) != 0) {
@@ -82,7 +82,7 @@ FailureReport CheckIrregular(const CallArguments& a, const Side& side, const sch
     }
     return {};
   }
-  if (side.buffer == Buffer::kNone) return {};
+  if (side.buffer == BufferKind::kNone) return {};
   for (const schedule::Block& block : *side.blocks) {
     if (block.bytes == 0) continue;
     const bool fits = side.address != nullptr && block.offset <= side.bytes && block.bytes <= side.bytes - block.offset;
@@ -113,7 +113,8 @@ FailureReport CheckIrregular(const CallPost& post, const Side& send, const Side&
 }
 
 FailureReport CheckRegular(const CallArguments& a, const Side& side, uint32_t size) {
-  const uint64_t needed = side.buffer == Buffer::kNone ? 0 : a.bytes() * (side.buffer == Buffer::kBlocks ? size : 1);
+  const uint64_t needed =
+      side.buffer == BufferKind::kNone ? 0 : a.bytes() * (side.buffer == BufferKind::kBlocks ? size : 1);
   if (needed == 0 || (side.address != nullptr && side.bytes >= needed)) return {};
   return TooSmall(a, side, needed);
 }

@@ -20,7 +20,7 @@ namespace copse::daemon {
 namespace {
 
 using schedule::BlockList;
-using schedule::Buffer;
+using schedule::BufferKind;
 using schedule::CallArguments;
 using schedule::Collective;
 
@@ -143,7 +143,7 @@ absl::Status CheckSend(const ring::DqEntry& entry, const TeamMember& member, uin
                        CheckedCall* call) {
   CallPost& post = call->post;
   post.send_bytes = bytes;
-  const bool is_one = SendBuffer(post.arguments.collective, member.rank, post.arguments.root) == Buffer::kOne;
+  const bool is_one = SendBuffer(post.arguments.collective, member.rank, post.arguments.root) == BufferKind::kOne;
   if ((entry.flags & ring::kInPlace) != 0 && post.arguments.collective != Collective::kBcast) {
     if (!is_one || HoldsBlocks(post.arguments.collective) || post.receive == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -180,9 +180,9 @@ absl::StatusOr<CheckedCall> CheckCall(const ring::DqSlot& slot, const TeamMember
     RETURN_IF_ERROR(CheckLists(entry, member, regions, &call, &send, &receive));
   }
   const uint64_t one_bytes = entry.count * emu::AluTypeBytes(arguments.type);
-  const auto bytes_of = [&](Buffer buffer, const CheckedList& list) -> uint64_t {
-    if (buffer == Buffer::kNone) return 0;
-    if (buffer == Buffer::kOne) return one_bytes;
+  const auto bytes_of = [&](BufferKind buffer, const CheckedList& list) -> uint64_t {
+    if (buffer == BufferKind::kNone) return 0;
+    if (buffer == BufferKind::kOne) return one_bytes;
     return list.blocks != nullptr ? list.span : one_bytes * member.size;
   };
   const uint64_t receive_bytes = bytes_of(ReceiveBuffer(arguments.collective, member.rank, arguments.root), receive);

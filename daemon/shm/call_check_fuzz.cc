@@ -22,7 +22,7 @@ namespace copse::fuzzing {
 namespace {
 
 using daemon::CallPost;
-using schedule::Buffer;
+using schedule::BufferKind;
 using schedule::Collective;
 
 constexpr uint64_t kDataBytes = 8192;
@@ -61,10 +61,10 @@ void CheckInside(const uint8_t* data, const uint8_t* begin, uint64_t bytes) {
 }
 
 // What the core may touch of a buffer.
-void CheckBuffer(const uint8_t* data, Buffer buffer, const uint8_t* address, uint64_t bytes, uint64_t block_bytes,
+void CheckBuffer(const uint8_t* data, BufferKind buffer, const uint8_t* address, uint64_t bytes, uint64_t block_bytes,
                  const schedule::BlockList* blocks) {
-  if (buffer == Buffer::kNone) return;
-  if (buffer == Buffer::kOne) return CheckInside(data, address, bytes);
+  if (buffer == BufferKind::kNone) return;
+  if (buffer == BufferKind::kOne) return CheckInside(data, address, bytes);
   if (blocks == nullptr) return CheckInside(data, address, block_bytes * kSize);
   CHECK_EQ(blocks->size(), kSize);
   for (const schedule::Block& block : *blocks) {

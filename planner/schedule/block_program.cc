@@ -12,6 +12,7 @@
 #include "base/string_view.h"
 #include "offload_emu/packet.h"
 #include "planner/schedule/lower.h"
+#include "planner/schedule/select_plan.h"
 
 namespace copse::schedule {
 namespace {
@@ -44,13 +45,6 @@ absl::Status CheckCounts(const CallArguments& arguments, uint64_t ranks, const B
 }
 
 }  // namespace
-
-uint64_t PlanBytesOf(const CallArguments& arguments, uint64_t ranks) {
-  const Collective c = arguments.collective;
-  const bool has_sum = c == Collective::kAllgatherv || c == Collective::kReduceScatterv;
-  if (IsIrregular(c) && !has_sum) return kMessageBytesMax;
-  return std::min(has_sum ? arguments.bytes() / ranks : arguments.bytes(), kMessageBytesMax);
-}
 
 absl::StatusOr<std::unique_ptr<BlockProgram>> BlockProgram::Create(const Plan* plan, const ShapeIndex* shape,
                                                                    const CallArguments& arguments, BlockCounts counts) {

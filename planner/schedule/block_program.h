@@ -26,10 +26,6 @@ struct BlockCounts {
   std::vector<uint64_t> by_pair;  // alltoallv: of what rank s gives to rank r, at s * ranks + r
 };
 
-// The size by which a daemon selects the plan of such a call of `ranks` ranks: of the mean block, and where not all
-// ranks know that, the greatest, as if blocks were long.
-uint64_t PlanBytesOf(const CallArguments& arguments, uint64_t ranks);
-
 // What one chunk takes of a node's staging memory: cells and scratch until it is over, frames until they have left.
 struct StagingBytes {
   uint64_t cells = 0;    // what comes from neighbours

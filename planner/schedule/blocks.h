@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block collectives: those in which ranks' data lies side by side instead of being equal everywhere. How their messages
+// Block collectives: those in which ranks' data lies side by side (HasBlocks). How their messages
 // are cut, and what one node does for one piece.
 #ifndef COPSE_PLANNER_SCHEDULE_BLOCKS_H_
 #define COPSE_PLANNER_SCHEDULE_BLOCKS_H_
@@ -17,9 +17,6 @@
 #include "planner/schedule/plan.h"
 
 namespace copse::schedule {
-
-// The collectives of which this file is about: all but barrier, bcast, reduce and allreduce.
-inline constexpr bool HasBlocks(Collective c) { return c > Collective::kAllreduce; }
 
 // The order in which a plan's nodes lie in packed messages: a tree's preorder from its root node, so that what is below
 // a link is an interval of the cycle of positions for whatever root the tree is directed to; or the plan's cycle. Ranks

@@ -11,7 +11,7 @@
 namespace copse::schedule {
 
 // What one rank's send or receive buffer holds.
-enum class Buffer : uint8_t {
+enum class BufferKind : uint8_t {
   kNone,    // not used
   kOne,     // one block
   kBlocks,  // a block for each rank, or from each rank
@@ -34,45 +34,45 @@ enum class Buffer : uint8_t {
 //
 // In place: where both are `one`, or one of them is `one` and the other has a block of this rank's own, the one may lie
 // exactly there. Then there is nothing to copy. reduce_scatter and alltoall are never in place.
-inline constexpr Buffer SendBuffer(Collective collective, uint32_t rank, uint32_t root) {
+inline constexpr BufferKind SendBuffer(Collective collective, uint32_t rank, uint32_t root) {
   switch (PlanCollective(collective)) {
     case Collective::kBarrier:
-      return Buffer::kNone;
+      return BufferKind::kNone;
     case Collective::kBcast:
-      return rank == root ? Buffer::kOne : Buffer::kNone;
+      return rank == root ? BufferKind::kOne : BufferKind::kNone;
     case Collective::kScatter:
-      return rank == root ? Buffer::kBlocks : Buffer::kNone;
+      return rank == root ? BufferKind::kBlocks : BufferKind::kNone;
     case Collective::kAlltoall:
     case Collective::kReduceScatter:
-      return Buffer::kBlocks;
+      return BufferKind::kBlocks;
     default:
-      return Buffer::kOne;
+      return BufferKind::kOne;
   }
 }
 
-inline constexpr Buffer ReceiveBuffer(Collective collective, uint32_t rank, uint32_t root) {
+inline constexpr BufferKind ReceiveBuffer(Collective collective, uint32_t rank, uint32_t root) {
   switch (PlanCollective(collective)) {
     case Collective::kBarrier:
-      return Buffer::kNone;
+      return BufferKind::kNone;
     case Collective::kBcast:
-      return rank != root ? Buffer::kOne : Buffer::kNone;
+      return rank != root ? BufferKind::kOne : BufferKind::kNone;
     case Collective::kReduce:
-      return rank == root ? Buffer::kOne : Buffer::kNone;
+      return rank == root ? BufferKind::kOne : BufferKind::kNone;
     case Collective::kGather:
-      return rank == root ? Buffer::kBlocks : Buffer::kNone;
+      return rank == root ? BufferKind::kBlocks : BufferKind::kNone;
     case Collective::kAllgather:
     case Collective::kAlltoall:
-      return Buffer::kBlocks;
+      return BufferKind::kBlocks;
     case Collective::kExscan:
-      return rank != 0 ? Buffer::kOne : Buffer::kNone;
+      return rank != 0 ? BufferKind::kOne : BufferKind::kNone;
     default:
-      return Buffer::kOne;
+      return BufferKind::kOne;
   }
 }
 
 // Whether any rank's buffer has a block for each rank.
 inline constexpr bool HoldsBlocks(Collective collective) {
-  return SendBuffer(collective, 0, 0) == Buffer::kBlocks || ReceiveBuffer(collective, 0, 0) == Buffer::kBlocks;
+  return SendBuffer(collective, 0, 0) == BufferKind::kBlocks || ReceiveBuffer(collective, 0, 0) == BufferKind::kBlocks;
 }
 
 // Whether a rank gives the sizes of all blocks: because it has a buffer with them, or because every rank has to know.

@@ -38,7 +38,8 @@ inline constexpr int kCollectiveCount = 16;
 std::string_view CollectiveName(Collective collective);
 std::optional<Collective> CollectiveFromName(std::string_view name);
 
-// Whether the collective has a root rank, whether it combines values, and whether ranks' blocks differ in size.
+// Whether the collective has a root rank, whether it combines values, and (IsIrregular) whether ranks' blocks differ in
+// size.
 inline constexpr bool HasRoot(Collective c) {
   return c == Collective::kBcast || c == Collective::kReduce || c == Collective::kGather || c == Collective::kScatter ||
          c == Collective::kGatherv || c == Collective::kScatterv;
@@ -47,6 +48,8 @@ inline constexpr bool Reduces(Collective c) {
   return c == Collective::kReduce || c == Collective::kAllreduce || c == Collective::kReduceScatter ||
          c == Collective::kScan || c == Collective::kExscan || c == Collective::kReduceScatterv;
 }
+// Whether ranks' data lies side by side, in blocks, instead of being equal everywhere.
+inline constexpr bool HasBlocks(Collective c) { return c > Collective::kAllreduce; }
 inline constexpr bool IsIrregular(Collective c) { return c >= Collective::kGatherv; }
 // Whose plans it runs by: its own, or those of its regular form.
 inline constexpr Collective PlanCollective(Collective c) {

@@ -73,10 +73,10 @@ class Maker {
     const BlockList receive = Place(SizesOf(false), displaced, unit_, &prng);
     if (GivesSendBlocks(a_.collective, a_.options, rank_, a_.root)) data_.send_blocks = send;
     if (GivesReceiveBlocks(a_.collective, a_.options, rank_, a_.root)) data_.receive_blocks = receive;
-    if (sends_ == Buffer::kOne) data_.contribution_bytes = BlockCount(call_, rank_, rank_, size_) * unit_;
-    if (receives_ == Buffer::kOne) data_.result_bytes = ResultCount() * unit_;
-    if (receives_ == Buffer::kBlocks) data_.receive.assign(SpanOf(receive), kUntouched);
-    if (receives_ == Buffer::kOne) data_.receive.assign(data_.result_bytes, kUntouched);
+    if (sends_ == BufferKind::kOne) data_.contribution_bytes = BlockCount(call_, rank_, rank_, size_) * unit_;
+    if (receives_ == BufferKind::kOne) data_.result_bytes = ResultCount() * unit_;
+    if (receives_ == BufferKind::kBlocks) data_.receive.assign(SpanOf(receive), kUntouched);
+    if (receives_ == BufferKind::kOne) data_.receive.assign(data_.result_bytes, kUntouched);
     PutContribution(send, receive);
     data_.expected = data_.receive;
     PutResult(send, receive);
@@ -94,30 +94,30 @@ class Maker {
   }
   uint64_t ResultCount() const { return BlockCount(call_, HasRoot(a_.collective) ? a_.root : rank_, rank_, size_); }
   std::vector<uint8_t> BlockOf(uint32_t from, uint32_t to) const {
-    const bool sends_blocks = SendBuffer(a_.collective, from, a_.root) == Buffer::kBlocks;
+    const bool sends_blocks = SendBuffer(a_.collective, from, a_.root) == BufferKind::kBlocks;
     return ContributionRange(a_, from, call_.seed, sends_blocks ? BlockBegin(call_, from, to, size_) : 0,
                              BlockCount(call_, from, to, size_));
   }
 
   void PutContribution(const BlockList& send, const BlockList& receive) {
-    if (sends_ == Buffer::kBlocks) {
+    if (sends_ == BufferKind::kBlocks) {
       data_.send.assign(SpanOf(send), kUntouched);
       for (uint32_t to = 0; to < size_; ++to) Put(BlockOf(rank_, to), send[to].offset, &data_.send);
     }
-    if (sends_ != Buffer::kOne) return;
-    if (call_.in_place && receives_ != Buffer::kNone) {
-      data_.contribution_at = receives_ == Buffer::kBlocks ? receive[rank_].offset : 0;
+    if (sends_ != BufferKind::kOne) return;
+    if (call_.in_place && receives_ != BufferKind::kNone) {
+      data_.contribution_at = receives_ == BufferKind::kBlocks ? receive[rank_].offset : 0;
       return Put(BlockOf(rank_, rank_), *data_.contribution_at, &data_.receive);
     }
     data_.send = BlockOf(rank_, rank_);
   }
 
   void PutResult(const BlockList& send, const BlockList& receive) {
-    if (receives_ == Buffer::kBlocks) {
+    if (receives_ == BufferKind::kBlocks) {
       for (uint32_t from = 0; from < size_; ++from) Put(BlockOf(from, rank_), receive[from].offset, &data_.expected);
     }
-    if (receives_ != Buffer::kOne) return;
-    if (call_.in_place && sends_ == Buffer::kBlocks && HasRoot(a_.collective)) {
+    if (receives_ != BufferKind::kOne) return;
+    if (call_.in_place && sends_ == BufferKind::kBlocks && HasRoot(a_.collective)) {
       data_.result_at = send[rank_].offset;
       data_.receive.clear();
       data_.expected.clear();
@@ -147,8 +147,8 @@ class Maker {
   const uint32_t rank_;
   const uint32_t size_;
   const uint64_t unit_;
-  const Buffer sends_;
-  const Buffer receives_;
+  const BufferKind sends_;
+  const BufferKind receives_;
   RankData data_;
 };
 

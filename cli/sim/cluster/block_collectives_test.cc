@@ -19,6 +19,8 @@
 #include "planner/node_order.h"
 #include "planner/schedule/block_program.h"
 #include "planner/schedule/blocks.h"
+#include "planner/schedule/select_plan.h"
+#include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/topology/generate.h"
 
@@ -112,9 +114,9 @@ Call MakeCall(const Case& which, const Team& team, uint64_t bytes) {
   call.arguments = WithCounts(call.arguments, call.counts);
   // What is passed on is not of the longest class.
   const bool passes_on = regular == Collective::kAlltoall && which.algorithm == "bruck";
-  const bool is_short = schedule::PlanBytesOf(call.arguments, ranks) <= 1024 || passes_on;
-  call.plan = planner::PlanOf(*structure, regular, 0, is_short ? 1024 : schedule::kMessageBytesMax,
-                              schedule::kSegmentBytesUsual);
+  const uint64_t of_block = passes_on ? 0 : schedule::PlanBytesOf(call.arguments, ranks);
+  const uint64_t bytes_max = planner::BlockClassOf(regular, of_block).bytes_max;
+  call.plan = planner::PlanOf(*structure, regular, 0, bytes_max, schedule::kSegmentBytesUsual);
   call.text = absl::StrCat(std::string(schedule::CollectiveName(which.collective)), " by ", which.algorithm, ", ",
                            which.counts, ", ", bytes, " B, nodes ", team.shape.node_count, ", ranks ", ranks);
   return call;
