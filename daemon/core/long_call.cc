@@ -174,9 +174,9 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
     // What each node gets from here, and how long the longest of all is.
     const uint32_t n = shape_->node_count();
     std::vector<schedule::PairNote> notes(n);
-    for (uint32_t p = 0; p < n; ++p) notes[p] = schedule::NoteOf(view, p);
     for (uint32_t p = 0; p < n; ++p) {
-      if (index_->order.NodeAt(p) != self_.value()) pair_bytes_max_ = std::max(pair_bytes_max_, notes[p].bytes);
+      notes[p] = schedule::NoteOf(view, p);
+      pair_bytes_max_ = std::max(pair_bytes_max_, notes[p].bytes);
     }
     for (schedule::PairNote& note : notes) note.bytes_max = pair_bytes_max_;
     std::memcpy(notes_.data(), notes.data(), n * sizeof(schedule::PairNote));

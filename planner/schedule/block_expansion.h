@@ -164,7 +164,7 @@ class BlockExpansion {
   uint64_t ReceivedFrom(uint32_t from, RunList* runs, Buffer lies) const;
   // What the own ranks have for the node's, in the slice, to `target`. Returns its bytes.
   uint64_t PackFor(uint32_t to, Buffer target, RunList* runs) const;
-  // Among the own ranks.
+  // Among the own ranks, in the slice.
   void CopyLocally(RunList* runs) const;
   // Bytes of the slice from one position to another, of equal blocks.
   uint64_t StreamBytes(uint32_t from, uint32_t to) const;

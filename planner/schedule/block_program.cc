@@ -92,7 +92,7 @@ BlockProgram::BlockProgram(const Plan* plan, const ShapeIndex* shape, const Call
       const uint32_t from = shape->NodeOf(Rank(static_cast<uint32_t>(r))).value();
       for (uint32_t to = 0; to < ranks; ++to) {
         const uint32_t node = shape->NodeOf(Rank(to)).value();
-        if (node != from) pair_bytes_max_ = std::max(pair_bytes_max_, pairs[{from, node}] += send_.back()[to].bytes);
+        pair_bytes_max_ = std::max(pair_bytes_max_, pairs[{from, node}] += send_.back()[to].bytes);
       }
     }
   } else if (regular_ == Collective::kAlltoall) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "base/check.h"
 
@@ -68,18 +67,9 @@ uint32_t SegmentsPerChunk(const Plan& plan) {
 }
 
 uint64_t PairBytesMax(const ShapeIndex& shape, uint64_t block_bytes) {
-  // Of the two nodes with most ranks: a node sends itself nothing.
   uint64_t most = 0;
-  uint64_t next = 0;
-  for (uint32_t v = 0; v < shape.node_count(); ++v) {
-    const uint64_t ranks = shape.RanksOf(NodeIndex(v)).size();
-    if (ranks > most) {
-      next = std::exchange(most, ranks);
-    } else {
-      next = std::max(next, ranks);
-    }
-  }
-  return most * next * block_bytes;
+  for (uint32_t v = 0; v < shape.node_count(); ++v) most = std::max<uint64_t>(most, shape.RanksOf(NodeIndex(v)).size());
+  return most * most * block_bytes;
 }
 
 Cutting::Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_bytes, uint64_t pair_bytes_max) {

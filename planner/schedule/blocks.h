@@ -76,8 +76,9 @@ struct Slice {
 //  - reduce_scatter: the blocks by rank; on a ring, no segment has blocks of two nodes;
 //  - scan, exscan: the message; where ranks' order is not the nodes' (FoldsAll), so finely that all ranks' fit a
 //  segment;
-//  - alltoall: for each pair of nodes, all that goes from the one to the other; `pair_bytes_max`: of any two of them.
-//    Where nodes pass it on, so finely that what a node sends in a round fits a segment.
+//  - alltoall: for each pair of nodes, and of a node with itself, all that goes from the one to the other;
+//    `pair_bytes_max`: of any of them. Where nodes pass it on, so finely that what a node sends in a round fits a
+//    segment.
 class Cutting {
  public:
   Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_bytes, uint64_t pair_bytes_max);
@@ -105,7 +106,7 @@ inline bool FoldsAll(const Plan& plan) {
   return plan.kind == PlanKind::kTree &&
          (plan.collective == Collective::kScan || plan.collective == Collective::kExscan);
 }
-// The longest stream of one node to another in an alltoall of equal blocks.
+// The longest stream of one node to another, or to itself, in an alltoall of equal blocks.
 uint64_t PairBytesMax(const ShapeIndex& shape, uint64_t block_bytes);
 
 // Where one rank's blocks lie in its buffers. Null lists: equal blocks by rank.
@@ -133,7 +134,7 @@ struct BlockCall {
 struct PairNote {
   uint64_t bytes = 0;        // of the pair's stream, without the note
   uint64_t counts_hash = 0;  // HashCounts of its blocks
-  uint64_t bytes_max = 0;    // of any stream of the sender
+  uint64_t bytes_max = 0;    // of any stream of the sender, that to itself among them
 };
 
 // The sequence for one segment; begins when all ranks of the node have posted. Operands are combined in order of ranks

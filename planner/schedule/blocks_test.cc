@@ -151,7 +151,7 @@ void RunOne(const Case& which, uint64_t seed) {
       for (uint32_t r = 0; r < size; ++r) {
         const auto from = shape.node_of_rank[s].value();
         const auto to = shape.node_of_rank[r].value();
-        if (from != to) pairs[{from, to}] += matrix[s][r];
+        pairs[{from, to}] += matrix[s][r];
       }
     }
     pair_bytes_max = 0;
@@ -322,6 +322,43 @@ TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
     cluster.Run(std::move(sequences));
     EXPECT_EQ(cluster.messages, nodes * DistancesOf(plan).size());
     for (const auto& rank : cluster.ranks) EXPECT_EQ(rank.receive, rank.send);
+  }
+}
+
+// A daemon is not to be busy with its own ranks for longer than with a segment of others.
+TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
+  constexpr uint64_t kBlockBytes = 1000;
+  TeamShape uneven = BlockShape(3, 2);
+  uneven.node_of_rank.insert(uneven.node_of_rank.end(), 6, NodeIndex(1));
+  for (const TeamShape& shape : {BlockShape(1, 5), BlockShape(4, 3), uneven}) {
+    for (const char* algorithm : {"everybody", "doubling"}) {
+      const uint32_t nodes = shape.node_count;
+      Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances(algorithm, nodes), nullptr);
+      plan.segment_bytes = 2048;
+      plan.bytes_max = 1024;
+      PlainCluster cluster(plan, shape);
+      cluster.ranks.resize(shape.size());
+      const BlockSizes sizes(&cluster.order(), &cluster.shape(), kBlockBytes);
+      const Cutting cutting(plan, sizes, kBlockBytes, PairBytesMax(cluster.shape(), kBlockBytes));
+      for (uint32_t v = 0; v < nodes; ++v) {
+        const uint64_t ranks = cluster.shape().RanksOf(NodeIndex(v)).size();
+        uint64_t total = 0;
+        for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
+          uint64_t copied = 0;
+          const BlockCall call = cluster.CallAt(v, sizes, Collective::kAlltoall, 0, kBlockBytes, false);
+          const NodeSequence sequence = *ExpandBlocks(call, cutting.At(k));
+          for (const Primitive& p : sequence.primitives) {
+            for (const CopyRun& run : p.runs) {
+              const bool is_local = run.from.place == Place::kRankSend && run.to.place == Place::kRankRecv;
+              copied += is_local ? run.bytes : 0;
+            }
+          }
+          EXPECT_LE(copied, 2048) << "node " << v << " of " << nodes << ", segment " << k << ", " << algorithm;
+          total += copied;
+        }
+        EXPECT_EQ(total, ranks * ranks * kBlockBytes) << "node " << v << " of " << nodes << ", " << algorithm;
+      }
+    }
   }
 }
 

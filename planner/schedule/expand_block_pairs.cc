@@ -62,18 +62,23 @@ uint64_t BlockExpansion::ReceivedFrom(uint32_t from, RunList* runs, Buffer lies)
 }
 
 void BlockExpansion::CopyLocally(RunList* runs) const {
-  // Local blocks have no stream; they go with the first segment.
-  if (slice_.begin > 0) return;
-  for (uint32_t l = 0; l < own_ranks_.size(); ++l) {
+  uint64_t stream = 0;
+  for (uint32_t l = 0; l < own_ranks_.size() && stream < slice_.end; ++l) {
+    const uint32_t from = own_ranks_[l].value();
     for (uint32_t m = 0; m < own_ranks_.size(); ++m) {
       const uint32_t to = own_ranks_[m].value();
-      const uint64_t bytes = std::min(BlockTo(l, to), BlockFrom(m, own_ranks_[l].value()));
-      runs->Add(PlaceTo(l, to, 0), PlaceFrom(m, own_ranks_[l].value(), 0), bytes);
+      // Lists that differ are found when the first segment is over.
+      const uint64_t bytes = std::min(BlockTo(l, to), BlockFrom(m, from));
+      InSlice(stream, bytes, [&](uint64_t offset, uint64_t length) {
+        runs->Add(PlaceTo(l, to, offset), PlaceFrom(m, from, offset), length);
+      });
+      stream += bytes;
     }
   }
 }
 
 // A stream is the blocks of the one node's ranks for the other's, by sender and then by receiver; a note before them.
+// What a node's ranks have for one another is a stream, too, so that no segment copies more of it than of others.
 void BlockExpansion::AlltoallByPairs() {
   const uint64_t note_bytes = call_.has_notes && slice_.begin == 0 ? sizeof(PairNote) : 0;
   std::vector<uint32_t> awaited;
