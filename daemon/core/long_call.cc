@@ -33,7 +33,7 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
   ranks.resize(local_ranks);
   posts_.resize(local_ranks);
   buffers_.resize(local_ranks);
-  // What a chunk of bytes, and not of the plan's own segments, takes: EpochPort::PlanFor chooses a plan of long
+  // What a chunk of bytes, and not of the plan's own segments, takes: schedule::PlanFor chooses a plan of long
   // messages for long calls, and the one of the longest blocks where not all ranks know the counts.
   if (!blocks() || RootTells()) CHECK_EQ(schedule::ChunkBytesMax(*plan), schedule::kMessageBytesMax);
   if (!blocks()) {

@@ -114,6 +114,12 @@ class PlainCluster {
       EXPECT_LE(b.offset + bytes, memory->size()) << "node " << v << " place " << static_cast<int>(b.place);
       return b.offset + bytes <= memory->size() ? memory->data() + b.offset : states[v].scratch.data();
     };
+    // What lies in a receive buffer may be anything, whatever was written there: blocks that a rank receives may
+    // overlap.
+    const auto read = [&](uint32_t v, const Buffer& b, uint64_t bytes) -> const uint8_t* {
+      EXPECT_NE(static_cast<int>(b.place), static_cast<int>(Place::kRankRecv)) << "node " << v;
+      return at(v, b, bytes);
+    };
     bool moved = true;
     while (moved) {
       moved = false;
@@ -134,22 +140,22 @@ class PlainCluster {
             EXPECT_LE(p.bytes, kSegmentBytesMax + sizeof(PairNote));
             ++messages;
             message_bytes += p.bytes;
-            const uint8_t* from = p.bytes == 0 ? nullptr : at(v, p.operands[0], p.bytes);
+            const uint8_t* from = p.bytes == 0 ? nullptr : read(v, p.operands[0], p.bytes);
             const bool first =
                 states[p.peer].arrived.emplace(v, std::pair(p.phase, Bytes(from, from + p.bytes))).second;
             EXPECT_TRUE(first) << v << " to " << p.peer << " twice";
           }
           for (const CopyRun& run : p.runs) {
-            const uint8_t* from = at(v, run.from, run.bytes);
+            const uint8_t* from = read(v, run.from, run.bytes);
             std::memmove(at(v, run.to, run.bytes), from, run.bytes);
           }
-          if (p.step == Step::kCopy) std::memmove(at(v, p.target, p.bytes), at(v, p.operands[0], p.bytes), p.bytes);
+          if (p.step == Step::kCopy) std::memmove(at(v, p.target, p.bytes), read(v, p.operands[0], p.bytes), p.bytes);
           if (p.step == Step::kReduce) {
             Bytes sum(p.bytes, 0);
             const uint32_t type_bytes = emu::AluTypeBytes(type);
             bool is_first = true;
             for (const Buffer& operand : p.operands) {
-              const uint8_t* from = at(v, operand, p.bytes);
+              const uint8_t* from = read(v, operand, p.bytes);
               if (is_first) {
                 std::memcpy(sum.data(), from, p.bytes);
               } else {
