@@ -323,9 +323,11 @@ TEST_F(MemoryTest, ADeregistrationLeavesItToCallsThatWerePostedBefore) {
   ring::DqSlot slot = AllreduceSlot(first, 1, 1);
   slot.entry.send = {answer.region, 0, 0};
   slot.receive = {answer.region, 0, 4096};
-  // All is there before the daemon looks, which reads the socket first.
   client_->Post(slot);
   Deregister(answer.region, 6);
+  // The message comes before the queue is read.
+  while (daemon_->poller().Wait(absl::ZeroDuration())) {
+  }
   *reinterpret_cast<uint64_t*>(other->data()) = 2;
   other->Post(AllreduceSlot(second, 1, 1));
   const auto event = client_->AwaitEvent();
