@@ -9,7 +9,7 @@ namespace {
 constexpr double kFrameBytes = 1514, kFramePayload = 1448;
 
 bool IsCycle(const std::string& algorithm) {
-  return algorithm == "ring" || algorithm == "bruck" || algorithm == "doubling";
+  return algorithm == "ring" || algorithm == "bruck" || algorithm == "doubling" || algorithm == "rotated-binomial";
 }
 
 // Of all nodes; all but the root have a parent among their neighbours.

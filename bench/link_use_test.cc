@@ -22,6 +22,7 @@ TEST(LinkUseTest, ATreeIsAsFastAsWhoHasMostChildren) {
 TEST(LinkUseTest, ARingCarriesNothingTwice) {
   EXPECT_EQ(BusiestLinkBytes({"bcast", "ring", kRing, 100}), 100);
   EXPECT_EQ(BusiestLinkBytes({"allreduce", "ring", kRing, 100}), 150);
+  EXPECT_EQ(BusiestLinkBytes({"allreduce", "rotated-binomial", kRing, 100}), 150);
   EXPECT_EQ(BusiestLinkBytes({"allgather", "ring", kRing, 100}), 300);
   EXPECT_EQ(BusiestLinkBytes({"allgather", "bruck", kFlat, 100}), 300);
 }

@@ -59,6 +59,25 @@ int64_t PairwisePrice(absl::Span<const uint32_t> cycle, const BlockCosts& costs)
   return longest;
 }
 
+// Each node has every place in one of the owners' trees: over a distance it sends for those places that give it up.
+int64_t RotatedPrice(const schedule::Plan& plan, const BlockCosts& costs) {
+  const absl::Span<const uint32_t> cycle = schedule::CycleOf(plan);
+  const auto n = static_cast<uint32_t>(cycle.size());
+  int64_t total = 0;
+  for (const uint32_t distance : schedule::DistancesOf(plan)) {
+    const int64_t sent = (n - 1 + distance) / (2 * distance);
+    int64_t latency = 0, busy = 0;
+    for (uint32_t p = 0; p < n; ++p) {
+      const uint32_t from = cycle[p], to = cycle[(p + distance) % n];
+      const BroadcastCosts::Pair pair = costs.Between(from, to, 1);
+      latency = std::max(latency, pair.latency_ns);
+      busy = std::max(busy, costs.Send(from) + pair.stream_ns + costs.Receive(to));
+    }
+    total += latency + sent * busy;
+  }
+  return total;
+}
+
 int64_t CirculantPrice(const schedule::Plan& plan, const BlockCosts& costs) {
   const absl::Span<const uint32_t> cycle = schedule::CycleOf(plan);
   const auto n = static_cast<uint32_t>(cycle.size());
@@ -67,6 +86,7 @@ int64_t CirculantPrice(const schedule::Plan& plan, const BlockCosts& costs) {
   const bool scans = plan.collective == Collective::kScan || plan.collective == Collective::kExscan;
   const absl::Span<const uint32_t> distances = schedule::DistancesOf(plan);
   const bool ring = distances.size() == 1;
+  if (plan.collective == Collective::kReduceScatter && !ring) return RotatedPrice(plan, costs);
   int64_t total = 0;
   for (const uint32_t distance : distances) {
     uint32_t blocks = scans ? 1 : std::min(distance, n - distance);

@@ -103,7 +103,8 @@ TEST(MakePlansTest, AllgathersDoubleWhatIsShortAndPassOnWhatIsLong) {
       Planner(&topology, {}, {.edge_bias = 0}).MakePlans(team.shape, team.names, schedule::Family::kSpread);
   ASSERT_TRUE(plans.ok()) << plans.status();
   EXPECT_EQ(PlanFor(*plans, Collective::kAllgather, 8).algorithm, "bruck");
-  EXPECT_EQ(PlanFor(*plans, Collective::kReduceScatter, 60'000).algorithm, "ring");
+  EXPECT_EQ(PlanFor(*plans, Collective::kAllgather, 60'000).algorithm, "ring");
+  EXPECT_EQ(PlanFor(*plans, Collective::kReduceScatter, 60'000).algorithm, "rotated-binomial");
   EXPECT_EQ(PlanFor(*plans, Collective::kScan, 8).algorithm, "doubling");
 }
 

@@ -48,8 +48,7 @@ bool IsOneOf(std::string_view name, absl::Span<const std::string_view> names) {
 absl::Status UnknownAlgorithm(std::string_view algorithm) {
   std::string known =
       "flat chain binomial knomial-K kary-K dissemination recursive-doubling hierarchical pipeline-K ring bruck "
-      "doubling "
-      "pairwise";
+      "doubling rotated-binomial pairwise";
   for (const std::string_view name : kByCost) absl::StrAppend(&known, " ", AbslView(name));
   return absl::InvalidArgumentError(
       absl::StrCat("algorithm: unknown (name=", AbslView(algorithm), ", known=", known, ")"));
@@ -160,6 +159,9 @@ bool CanCarry(const Structure& structure, Collective collective) {
         return collective == Collective::kAllgather || collective == Collective::kAlltoall;
       }
       if (structure.algorithm == "doubling") return scans;
+      if (structure.algorithm == "rotated-binomial") {
+        return collective == Collective::kAllreduce || collective == Collective::kReduceScatter;
+      }
       if (structure.algorithm == "pairwise") return collective == Collective::kAlltoall;
       return scans || collective == Collective::kAllgather || collective == Collective::kReduceScatter ||
              collective == Collective::kBcast || collective == Collective::kReduce ||

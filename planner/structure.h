@@ -31,8 +31,8 @@ struct Structure {
 };
 
 // By position. Names are "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling", and
-// those of algorithms/circulant.h: "ring", "bruck", "doubling", "pairwise". Errors: INVALID_ARGUMENT for another name,
-// or as the algorithm's builder.
+// those of algorithms/circulant.h: "ring", "bruck", "doubling", "rotated-binomial", "pairwise". Errors:
+// INVALID_ARGUMENT for another name, or as the algorithm's builder.
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order);
 
 // Whether the name is one of BuildByCost's.

@@ -47,7 +47,7 @@ bool GoesBothWays(Collective collective) {
 bool Scans(Collective collective) { return collective == Collective::kScan || collective == Collective::kExscan; }
 
 // By position; those that can carry the collective are worth comparing.
-constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "pairwise"};
+constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
 
 // Whether the structure is the one that everybody uses to everybody, or may carry an alltoall of the class otherwise;
 // of up to three nodes they are the same.
@@ -181,9 +181,11 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
   };
   for (const char* name : kCirculants) {
     if (!CheckAlgorithm(name, collective).ok() || (Scans(collective) && !ranks_in_order_)) continue;
-    // A ring of n nodes takes n steps: that is worth it where the tail of a message is long.
     const bool is_common = schedule::FamilyOf(collective) == schedule::Family::kCommon;
-    if (is_common && (n < 3 || size_class.bytes_min <= schedule::kMessageBytesMax)) continue;
+    if (is_common && (n < 3 || n > kLongNodesMax)) continue;
+    // A ring of n nodes takes n steps: that is worth it where the tail of a message is long.
+    const bool is_short_way = std::string_view(name) == "rotated-binomial" && is_cut;
+    if (is_common && !is_short_way && size_class.bytes_min <= schedule::kMessageBytesMax) continue;
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
     // Of one or two nodes they are all rings.
     if (collective == Collective::kAlltoall && !MayPassOn(structures_[index], size_class)) continue;

@@ -66,6 +66,7 @@ TEST(BuildStructureTest, CyclesCarryWhatTheyAreFor) {
               ElementsAre("bcast", "reduce", "allreduce", "allgather", "reduce_scatter", "scan", "exscan"));
   EXPECT_THAT(carried("bruck"), ElementsAre("allgather", "alltoall"));
   EXPECT_THAT(carried("doubling"), ElementsAre("scan", "exscan"));
+  EXPECT_THAT(carried("rotated-binomial"), ElementsAre("allreduce", "reduce_scatter"));
   EXPECT_THAT(carried("pairwise"), ElementsAre("alltoall"));
   const auto ring = BuildStructure("ring", {3, 1, 0, 2});
   EXPECT_EQ(ring->root_node, 3u);

@@ -52,8 +52,8 @@ schedule::CallArguments CountedCall(const schedule::CallArguments& call, const S
 
 // Whether structure.h has the algorithm.
 bool IsStructure(const std::string& algorithm) {
-  for (const char* name :
-       {"flat", "chain", "binomial", "dissemination", "recursive-doubling", "ring", "bruck", "doubling", "pairwise"}) {
+  for (const char* name : {"flat", "chain", "binomial", "dissemination", "recursive-doubling", "ring", "bruck",
+                           "doubling", "rotated-binomial", "pairwise"}) {
     if (algorithm == name) return true;
   }
   return absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");

@@ -198,7 +198,7 @@ void EpochSwitchesInLongCalls(Cluster* cluster, uint64_t seed, uint64_t bytes) {
       {Collective::kGatherv, {"flat", "binomial", "kary-3"}},
       {Collective::kScatterv, {"binomial", "flat", "chain"}},
       {Collective::kAllgatherv, {"ring", "binomial", "bruck"}},
-      {Collective::kReduceScatterv, {"ring", "flat", "ring"}},
+      {Collective::kReduceScatterv, {"ring", "flat", "rotated-binomial"}},
       {Collective::kAlltoallv, {"pairwise", "pairwise", "pairwise"}},
   };
   const Switched& switched = kSwitched[seed % std::size(kSwitched)];

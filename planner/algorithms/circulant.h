@@ -17,6 +17,10 @@ namespace copse::planner {
 // block
 //   goes its way bit by bit: log n messages of half of all blocks each.
 // - "doubling": the same distances for a scan: in each step a node adds what the nodes before its own window amount to.
+// - "rotated-binomial": the same distances for an allreduce or reduce_scatter: each segment comes to its owner, and
+//   goes from it, along the owner's binomial tree (schedule/cycle_tree.h). Owners take turns, so that every link
+//   carries as little as by recursive halving and doubling, 2 (n - 1) / n of an allreduce's message, in 2 log n steps;
+//   for any n.
 // - "pairwise": 1, 2, 3, ... n - 1. Every node sends to every other one.
 //
 // Output:  ascending; nothing if there is no such name; empty for one node.

@@ -13,8 +13,9 @@ TEST(CirculantDistancesTest, AreThoseOfTheName) {
   EXPECT_EQ(CirculantDistances("bruck", 8), (Distances{1, 2, 4}));
   EXPECT_EQ(CirculantDistances("bruck", 9), (Distances{1, 2, 4, 8}));
   EXPECT_EQ(CirculantDistances("doubling", 5), (Distances{1, 2, 4}));
+  EXPECT_EQ(CirculantDistances("rotated-binomial", 9), (Distances{1, 2, 4, 8}));
   EXPECT_EQ(CirculantDistances("pairwise", 4), (Distances{1, 2, 3}));
-  for (const char* name : {"ring", "bruck", "doubling", "pairwise"}) {
+  for (const char* name : {"ring", "bruck", "doubling", "rotated-binomial", "pairwise"}) {
     EXPECT_EQ(CirculantDistances(name, 1), Distances()) << name;
     EXPECT_EQ(CirculantDistances(name, 2), Distances{1}) << name;
   }

@@ -133,7 +133,7 @@ class BlockExpansion {
   Interval Preceding(uint32_t from, uint32_t count) const { return {(from + n_ - count + 1) % n_, count}; }
   void AllgatherByRing();
   void AllgatherByDoubling();
-  void ReduceScatterByRing();
+  void ReduceScatterOnCycle();
 
   // --- Prefixes ---
 

@@ -9,8 +9,11 @@
 namespace copse::schedule {
 namespace {
 
-bool IsRing(const Plan& plan) {
-  return plan.kind == PlanKind::kCirculant && DistancesOf(plan).size() <= 1 && plan.collective != Collective::kAlltoall;
+// Whether each segment has an owner, from whom it goes to all others, or to whom it comes from them.
+bool HasOwners(const Plan& plan) {
+  if (plan.kind != PlanKind::kCirculant) return false;
+  return plan.collective == Collective::kReduceScatter ||
+         (plan.collective == Collective::kAllgather && DistancesOf(plan).size() <= 1);
 }
 
 // Of the distances below `n`, how many have any one bit at most.
@@ -90,10 +93,10 @@ Cutting::Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_byt
       total_ = sizes.total();
       break;
   }
-  if (IsRing(plan) && plan.collective == Collective::kAllgather) {
+  if (HasOwners(plan) && plan.collective == Collective::kAllgather) {
     for (uint32_t p = 0; p <= plan.node_count; ++p) part_begin_.push_back(sizes.PackedBegin(p));
   }
-  if (IsRing(plan) && plan.collective == Collective::kReduceScatter) {
+  if (HasOwners(plan) && plan.collective == Collective::kReduceScatter) {
     const ShapeIndex& shape = sizes.shape();
     for (uint32_t r = 0; r < shape.size(); ++r) {
       if (r == 0 || shape.NodeOf(Rank(r)) != shape.NodeOf(Rank(r - 1))) part_begin_.push_back(sizes.RankBegin(r));
@@ -104,11 +107,24 @@ Cutting::Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_byt
     count_ = std::max<uint64_t>(1, (total_ + step_ - 1) / step_);
     return;
   }
-  part_count_.push_back(0);
-  for (size_t i = 0; i + 1 < part_begin_.size(); ++i) {
-    part_count_.push_back(part_count_.back() + (part_begin_[i + 1] - part_begin_[i] + step_ - 1) / step_);
+  // In each round one segment of every part that still has one, those with most first.
+  const size_t parts = part_begin_.size() - 1;
+  const auto rounds_of = [&](uint32_t p) { return (part_begin_[p + 1] - part_begin_[p] + step_ - 1) / step_; };
+  by_length_.resize(parts);
+  std::iota(by_length_.begin(), by_length_.end(), 0);
+  std::stable_sort(by_length_.begin(), by_length_.end(),
+                   [&](uint32_t a, uint32_t b) { return rounds_of(a) > rounds_of(b); });
+  count_ = 0;
+  uint64_t round = 0;
+  for (size_t left = parts; left > 0; --left) {
+    const uint64_t end = rounds_of(by_length_[left - 1]);
+    if (end == round) continue;
+    stages_.push_back({.first_segment = count_, .first_round = round, .parts = left});
+    count_ += (end - round) * left;
+    round = end;
   }
-  count_ = std::max<uint64_t>(1, part_count_.back());
+  data_segments_ = count_;
+  count_ = std::max<uint64_t>(1, count_);
 }
 
 Slice Cutting::At(uint64_t segment) const {
@@ -116,9 +132,13 @@ Slice Cutting::At(uint64_t segment) const {
     const uint64_t begin = std::min(total_, segment * step_);
     return {begin, std::min(total_, begin + step_)};
   }
-  if (segment >= part_count_.back()) return {total_, total_};
-  const auto part = std::upper_bound(part_count_.begin(), part_count_.end(), segment) - part_count_.begin() - 1;
-  const uint64_t begin = part_begin_[part] + (segment - part_count_[part]) * step_;
+  if (segment >= data_segments_) return {total_, total_};
+  const auto after = std::upper_bound(stages_.begin(), stages_.end(), segment,
+                                      [](uint64_t s, const Stage& stage) { return s < stage.first_segment; });
+  const Stage& stage = *(after - 1);
+  const uint64_t in_stage = segment - stage.first_segment;
+  const uint32_t part = by_length_[in_stage % stage.parts];
+  const uint64_t begin = part_begin_[part] + (stage.first_round + in_stage / stage.parts) * step_;
   return {begin, std::min(part_begin_[part + 1], begin + step_)};
 }
 

@@ -72,8 +72,10 @@ struct Slice {
 };
 
 // How a call is cut into segments, the same on all nodes:
-//  - gather, scatter, allgather: the blocks, packed; on a ring, no segment has blocks of two nodes;
-//  - reduce_scatter: the blocks by rank; on a ring, no segment has blocks of two nodes;
+//  - gather, scatter, allgather: the blocks, packed;
+//  - reduce_scatter: the blocks by rank;
+//  - both along a cycle on which each segment has an owner: no segment has blocks of two nodes, and owners take turns,
+//    since the link into an owner (or from one) has nothing to carry;
 //  - scan, exscan: the message; where ranks' order is not the nodes' (FoldsAll), so finely that all ranks' fit a
 //  segment;
 //  - alltoall: for each pair of nodes, and of a node with itself, all that goes from the one to the other;
@@ -90,8 +92,16 @@ class Cutting {
   uint64_t step_ = 0;
   uint64_t total_ = 0;
   uint64_t count_ = 1;
-  std::vector<uint64_t> part_begin_;  // on a ring: where parts begin, and the total
-  std::vector<uint64_t> part_count_;  // segments of the parts before
+  // Of parts with owners.
+  struct Stage {
+    uint64_t first_segment;
+    uint64_t first_round;
+    size_t parts;  // that have segments in these rounds: the first of by_length_
+  };
+  std::vector<uint64_t> part_begin_;  // where parts begin, and the total
+  std::vector<uint32_t> by_length_;   // parts, the longest first
+  std::vector<Stage> stages_;         // until some part has no more segments
+  uint64_t data_segments_ = 0;
 };
 
 // Segments of one chunk: what one call of the port carries. A scan's chunk is shorter, since its sums need as much

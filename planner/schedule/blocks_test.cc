@@ -244,11 +244,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{Collective::kGather, "tree"}, Case{Collective::kScatter, "tree"},
                     Case{Collective::kAllgather, "tree"}, Case{Collective::kAllgather, "ring"},
                     Case{Collective::kAllgather, "doubling"}, Case{Collective::kReduceScatter, "tree"},
-                    Case{Collective::kReduceScatter, "ring"}, Case{Collective::kScan, "tree"},
-                    Case{Collective::kScan, "ring"}, Case{Collective::kScan, "doubling"},
-                    Case{Collective::kExscan, "tree"}, Case{Collective::kExscan, "ring"},
-                    Case{Collective::kExscan, "doubling"}, Case{Collective::kAlltoall, "everybody"},
-                    Case{Collective::kAlltoall, "doubling"}),
+                    Case{Collective::kReduceScatter, "ring"}, Case{Collective::kReduceScatter, "doubling"},
+                    Case{Collective::kScan, "tree"}, Case{Collective::kScan, "ring"},
+                    Case{Collective::kScan, "doubling"}, Case{Collective::kExscan, "tree"},
+                    Case{Collective::kExscan, "ring"}, Case{Collective::kExscan, "doubling"},
+                    Case{Collective::kAlltoall, "everybody"}, Case{Collective::kAlltoall, "doubling"}),
     [](const auto& info) { return std::string(CollectiveName(info.param.collective)) + "_" + info.param.algorithm; });
 
 // Of one operand nothing is combined, so a logical operation leaves it as it is.
@@ -278,6 +278,49 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
       EXPECT_EQ(cluster.ranks[first].receive, Bytes(8, 7)) << algorithm;
       EXPECT_EQ(cluster.ranks[first + 1].receive, Bytes(8, 1)) << algorithm;
     }
+  }
+}
+
+// By rank: what each gets of a reduce_scatter along a ring of one rank a node.
+std::vector<Slice> CutAlongARing(const std::vector<uint64_t>& bytes) {
+  const auto nodes = static_cast<uint32_t>(bytes.size());
+  const Plan plan = CirculantPlan(Collective::kReduceScatter, nodes, Distances("ring", nodes), nullptr);
+  const PlainCluster cluster(plan, BlockShape(nodes, 1));
+  const Cutting cutting(plan, BlockSizes(&cluster.order(), &cluster.shape(), bytes), 0, 0);
+  std::vector<Slice> slices;
+  for (uint64_t s = 0; s < cutting.segment_count(); ++s) slices.push_back(cutting.At(s));
+  return slices;
+}
+
+TEST(CuttingTest, OwnersTakeTurns) {
+  constexpr uint64_t kStep = kSegmentBytesMax;
+  EXPECT_EQ(CutAlongARing({2 * kStep, 2 * kStep}),
+            (std::vector<Slice>{{0, kStep}, {2 * kStep, 3 * kStep}, {kStep, 2 * kStep}, {3 * kStep, 4 * kStep}}));
+  EXPECT_EQ(
+      CutAlongARing({0, 10, 2 * kStep + 1, 0}),
+      (std::vector<Slice>{{10, 10 + kStep}, {0, 10}, {10 + kStep, 10 + 2 * kStep}, {10 + 2 * kStep, 11 + 2 * kStep}}));
+  EXPECT_EQ(CutAlongARing({0, 0}), (std::vector<Slice>{{0, 0}}));
+}
+
+TEST(CuttingTest, EveryByteIsInOneSegmentOfOneOwner) {
+  Prng prng(5);
+  for (int i = 0; i < 100; ++i) {
+    std::vector<uint64_t> bytes(1 + prng.Below(9));
+    for (uint64_t& b : bytes) b = prng.Below(3) == 0 ? 0 : prng.Below(200'000);
+    std::vector<Slice> slices = CutAlongARing(bytes);
+    const uint64_t total = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+    if (total == 0) continue;
+    std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+    uint64_t next = 0, owner = 0, owner_end = bytes[0];
+    for (const Slice& slice : slices) {
+      EXPECT_EQ(slice.begin, next);
+      EXPECT_GT(slice.end, slice.begin);
+      EXPECT_LE(slice.bytes(), kSegmentBytesMax);
+      while (slice.begin >= owner_end) owner_end += bytes[++owner];
+      EXPECT_LE(slice.end, owner_end);
+      next = slice.end;
+    }
+    EXPECT_EQ(next, total);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "planner/schedule/cycle_tree.h"
 #include "planner/schedule/sequence_builder.h"
 
 namespace copse::schedule {
@@ -26,24 +27,30 @@ struct Directed {
 };
 
 // All goes forward: sums begin behind the root and end there, results set out from it and end before it.
-Directed DirectOnCycle(absl::Span<const uint32_t> cycle, const NodeView& view) {
+Directed DirectOnCycle(const Plan& plan, const NodeView& view) {
+  const absl::Span<const uint32_t> cycle = CycleOf(plan);
   const auto n = static_cast<uint32_t>(cycle.size());
   const auto position = [&](uint32_t node) {
     return static_cast<uint32_t>(std::find(cycle.begin(), cycle.end(), node) - cycle.begin());
   };
   const uint32_t at = position(view.node.value());
-  const uint32_t from_root = (at + n - position(view.root_node)) % n;
-  const uint32_t next = cycle[(at + 1) % n], before = cycle[(at + n - 1) % n];
+  const uint32_t root = position(view.root_node);
+  const auto forward = [&](uint32_t steps) { return cycle[(at + steps) % n]; };
+  const auto back = [&](uint32_t steps) { return cycle[(at + n - steps) % n]; };
   Directed directed;
-  if (from_root != 0) directed.up_parent = next;
-  if (from_root != 1 % n) directed.up_children.push_back(before);
-  if (from_root != 0) directed.down_parent = before;
-  if (from_root != n - 1) directed.down_children.push_back(next);
+  const CycleTree up = CycleTreeAt(DistancesOf(plan), n, (root + n - at) % n);
+  if (up.parent != 0) directed.up_parent = forward(up.parent);
+  for (const uint32_t step : up.children) directed.up_children.push_back(back(step));
+  const CycleTree down = CycleTreeAt(DistancesOf(plan), n, (at + n - root) % n);
+  if (down.parent != 0) directed.down_parent = back(down.parent);
+  for (const uint32_t step : down.children) directed.down_children.push_back(forward(step));
+  // Who has most below it hears first.
+  std::reverse(directed.down_children.begin(), directed.down_children.end());
   return directed;
 }
 
 Directed Direct(const Plan& plan, const TreeIndex& index, const NodeView& view) {
-  if (plan.kind == PlanKind::kCirculant) return DirectOnCycle(CycleOf(plan), view);
+  if (plan.kind == PlanKind::kCirculant) return DirectOnCycle(plan, view);
   Directed directed;
   directed.up_parent = directed.down_parent = index.Towards(view.node.value(), view.root_node);
   for (const uint32_t v : plan.neighbours[view.node.value()]) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "planner/schedule/block_expansion.h"
+#include "planner/schedule/cycle_tree.h"
 
 namespace copse::schedule {
 
@@ -64,8 +65,8 @@ void BlockExpansion::AllgatherByDoubling() {
   out_.CopyRuns(runs.Take());
 }
 
-// The segment travels round the ring to its owner, and everybody adds its own on the way.
-void BlockExpansion::ReduceScatterByRing() {
+// The segment travels to its owner, and everybody adds its own on the way.
+void BlockExpansion::ReduceScatterOnCycle() {
   if (slice_.bytes() == 0) return out_.Wait(kUp);
   uint32_t owner_rank = 0;
   uint32_t high = shape_.size();
@@ -74,19 +75,21 @@ void BlockExpansion::ReduceScatterByRing() {
     (sizes_.RankBegin(middle) <= slice_.begin ? owner_rank : high) = middle;
   }
   const uint32_t owner = order_.PositionOf(shape_.NodeOf(Rank(owner_rank)).value());
-  const uint32_t distance = (position_ + n_ - owner) % n_;  // 1 begins, n - 1 is last but the owner
-  std::vector<Buffer> operands = OwnOperands();
-  if (n_ > 1 && distance != 1) {
-    out_.RecvFrom(Before(1), kUp);
-    operands.insert(operands.begin(), Buffer{Place::kCell, Before(1)});
+  const CycleTree tree = CycleTreeAt(DistancesOf(plan_), n_, (owner + n_ - position_) % n_);
+  std::vector<Buffer> operands;
+  for (const uint32_t step : tree.children) {
+    out_.RecvFrom(Before(step), kUp);
+    operands.push_back({Place::kCell, Before(step)});
   }
+  const std::vector<Buffer> own = OwnOperands();
+  operands.insert(operands.end(), own.begin(), own.end());
   out_.Wait(kUp);
   Buffer result = operands[0];
   if (operands.size() > 1) {
     result = {Place::kScratch};
     out_.Reduce(std::move(operands), result, SliceBytes());
   }
-  if (distance != 0) return out_.SendTo(At(1), kUp, result, SliceBytes());
+  if (tree.parent != 0) return out_.SendTo(At(tree.parent), kUp, result, SliceBytes());
   DeliverReduced(result);
 }
 

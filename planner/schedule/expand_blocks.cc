@@ -48,7 +48,7 @@ absl::StatusOr<NodeSequence> BlockExpansion::Run() {
       break;
     case Collective::kReduceScatter:
       if (plan_.kind == PlanKind::kCirculant) {
-        ReduceScatterByRing();
+        ReduceScatterOnCycle();
       } else {
         ReduceScatterByPlan();
       }

@@ -82,8 +82,9 @@ absl::Status CheckShape(const TeamShape& shape);
 // kCirculant: the nodes in a cycle, and distances along it: a node sends to those that follow it by the distances, and
 // hears from those that precede it by them. What is sent, the collective and the distances say: {1} is a ring, on which
 // a chunk travels from its owner to all, or to its owner from all; {1, 2, 4, ...} doubles what a node has in each
-// round; {1, 2, 3, ... n - 1} lets everybody send to everybody. As small as the team is large, where steps would grow
-// by its square. A long message of all (allreduce) has each segment owned by another node: RotationsOf.
+// round, or is the owner's binomial tree (allreduce, reduce_scatter: cycle_tree.h); {1, 2, 3, ... n - 1} lets everybody
+// send to everybody. As small as the team is large, where steps would grow by its square. A long message of all
+// (allreduce) has each segment owned by another node: RotationsOf.
 enum class PlanKind : uint8_t { kTree = 0, kExchange = 1, kCirculant = 2 };
 
 // Part of a round of an exchange plan at one node. A node first sends all that it sends in the round, then awaits all

@@ -118,9 +118,9 @@ bool CarriesBy(Collective collective, absl::Span<const uint32_t> distances, uint
   switch (collective) {
     case Collective::kBcast:
     case Collective::kReduce:
+      return ring;
     case Collective::kAllreduce:
     case Collective::kReduceScatter:
-      return ring;
     case Collective::kAllgather:
     case Collective::kScan:
     case Collective::kExscan:

@@ -75,15 +75,18 @@ TEST(VerifyTest, AlltoallsArePassedOnOnlyWhereAllKnowTheSizes) {
 }
 
 // From every root, or with every node as the owner of the segment.
-TEST(VerifyTest, RingsCarryMessagesOfTheCommonCollectives) {
+TEST(VerifyTest, CyclesCarryMessagesOfTheCommonCollectives) {
   for (uint32_t n = 1; n <= 24; ++n) {
-    for (const Collective collective : {Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
+    for (const auto& [collective, doubles] : {std::pair{Collective::kBcast, false},
+                                              {Collective::kReduce, false},
+                                              {Collective::kAllreduce, false},
+                                              {Collective::kAllreduce, true}}) {
       Plan plan = RandomTreePlan(collective, n, n);
       plan.kind = PlanKind::kCirculant;
       plan.bytes_max = kCallBytesMax;
       plan.neighbours.assign(2, {});
       for (uint32_t p = 0; p < n; ++p) plan.neighbours[0].push_back(n % 7 == 0 ? p : (p * 7 + 3) % n);
-      if (n > 1) plan.neighbours[1] = {1};
+      for (uint32_t d = 1; d < n && (doubles || d == 1); d *= 2) plan.neighbours[1].push_back(d);
       const TeamShape shape = BlockShape(n, 1 + n % 3);
       ASSERT_TRUE(VerifyPlan(plan, shape).ok()) << VerifyPlan(plan, shape);
       ExpectExecutes(plan, shape);

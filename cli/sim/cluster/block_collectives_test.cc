@@ -80,8 +80,8 @@ std::vector<Case> AllCases() {
   cases.push_back({Collective::kScatterv, "binomial", "heavy", schedule::kCountsKnown});
   add(Collective::kAllgather, {"flat", "binomial", "kary-2", "ring", "bruck"});
   add(Collective::kAllgatherv, {"binomial", "ring", "bruck"});
-  add(Collective::kReduceScatter, {"flat", "binomial", "kary-2", "ring"});
-  add(Collective::kReduceScatterv, {"binomial", "ring"});
+  add(Collective::kReduceScatter, {"flat", "binomial", "kary-2", "ring", "rotated-binomial"});
+  add(Collective::kReduceScatterv, {"binomial", "ring", "rotated-binomial"});
   add(Collective::kScan, {"binomial", "ring", "doubling"});
   add(Collective::kExscan, {"kary-2", "ring", "doubling"});
   add(Collective::kAlltoall, {"pairwise", "bruck"});
