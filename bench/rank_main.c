@@ -19,9 +19,10 @@
  *     cold     microseconds of the first call of a new team of the same ranks, after a barrier of the old one
  *     held     what rank 0 holds after the call, with its daemon if it has one (BENCH_DAEMON): KiB of PSS; and how many
  *              TCP connections to other nodes
- *     overlap  by the method of the OSU benchmarks: microseconds, means over ranks, of a call without computation; of a
- *              computation that takes as long; of post, computation and wait; of the post in that; and of processors
- *              beyond the ranks' computations and posts, a rank. So five samples for each of a few batches
+ *     overlap  by the method of the OSU benchmarks: microseconds of a call without computation, and of post, a
+ *              computation that takes as long, and wait, both of the slowest rank; means over ranks of the computation
+ *              and of the post, and of processors beyond these, a rank. So five samples for each of a few batches, in
+ *              the order call, computation, all, post, processors
  *
  * A cell makes as many calls as fit in BUDGET_MS, at most CALLS_MAX, and one of a call that takes a second. The first
  * call's result is looked at, and the last one's; neither is timed. Exit code 1 if a call fails or a result is wrong.
@@ -352,7 +353,8 @@ typedef struct {
   double total_us, post_us, compute_us;
 } split;
 
-/* Means of `calls` calls; `rounds` of computation in each. */
+/* Means of `calls` calls; `rounds` of computation in each. The whole is the slowest rank's: a root may be done when
+ * what it sends is on its way, and others compute until it has come. */
 static split time_split(uint32_t calls, uint32_t rounds, rank_call* call, rank_call* barrier) {
   split mean = {0, 0, 0};
   for (uint32_t i = 0; i < calls; i++) {
@@ -366,7 +368,7 @@ static split time_split(uint32_t calls, uint32_t rounds, rank_call* call, rank_c
     mean.total_us += (wall_us() - start) / calls;
     mean.post_us += (posted - start) / calls;
   }
-  mean.total_us = agree_on_mean(mean.total_us);
+  mean.total_us = agree_on_slowest(mean.total_us);
   mean.post_us = agree_on_mean(mean.post_us);
   mean.compute_us = agree_on_mean(mean.compute_us);
   return mean;

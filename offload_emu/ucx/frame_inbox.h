@@ -14,8 +14,8 @@
 
 namespace copse::emu {
 
-// Frames lie one behind the other, each its length and its bytes, or, of one that is lent, its address; in words so
-// that they are aligned. A vector would fill its memory with zeros before the frame is copied there. Thread-compatible.
+// Frames lie one behind the other, each its length and its bytes, in words so that they are aligned. A vector would
+// fill its memory with zeros before the frame is copied there. Thread-compatible.
 class FrameInbox {
  public:
   bool empty() const { return used_ == 0; }
@@ -29,26 +29,11 @@ class FrameInbox {
     used_ = needed;
   }
 
-  // Keeps the address alone. `data` is aligned like a word and stays until it is given back.
-  void AddLent(void* data, size_t bytes) {
-    if (used_ + 2 > capacity_) Grow(used_ + 2);
-    words_[used_] = bytes | kLent;
-    words_[used_ + 1] = reinterpret_cast<uintptr_t>(data);
-    used_ += 2;
-  }
-
-  // Calls `deliver` with each frame, oldest first, and `give_back` with what was lent, after it.
-  template <typename Deliver, typename GiveBack>
-  void ForEach(Deliver deliver, GiveBack give_back) const {
+  // Calls `deliver` with each frame, oldest first.
+  template <typename Deliver>
+  void ForEach(Deliver deliver) const {
     for (size_t at = 0; at < used_;) {
-      const size_t bytes = words_[at] & ~kLent;
-      if ((words_[at] & kLent) != 0) {
-        void* const data = reinterpret_cast<void*>(words_[at + 1]);
-        deliver(absl::MakeConstSpan(static_cast<const uint8_t*>(data), bytes));
-        give_back(data);
-        at += 2;
-        continue;
-      }
+      const size_t bytes = words_[at];
       deliver(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&words_[at + 1]), bytes));
       at += 1 + (bytes + kWordBytes - 1) / kWordBytes;
     }
@@ -63,7 +48,6 @@ class FrameInbox {
 
  private:
   static constexpr size_t kWordBytes = sizeof(uint64_t);
-  static constexpr uint64_t kLent = uint64_t{1} << 63;
 
   void Grow(size_t words) {
     const size_t capacity = words + words / 2;

@@ -114,7 +114,6 @@ UcxTransport::Impl::~Impl() {
     ucp_worker_progress(worker_->get());
     ReapClosed();
   }
-  inbox_.ForEach([](absl::Span<const uint8_t>) {}, [this](void* lent) { ucp_am_data_release(worker_->get(), lent); });
   for (SendBuffer* head : {small_, large_}) {
     while (head != nullptr) {
       SendBuffer* next = head->next;
@@ -284,12 +283,6 @@ ucs_status_t UcxTransport::Impl::OnMessage(void* argument, const void* /*header*
     ++transport->dropped_messages_;
     return UCS_OK;
   }
-  // What UCX can leave to us need not be copied. Short ones are few cache lines, and its buffers are larger.
-  const bool aligned = reinterpret_cast<uintptr_t>(data) % alignof(uint64_t) == 0;
-  if (length > kSmallFrameBytesMax && aligned && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0) {
-    transport->inbox_.AddLent(data, length);
-    return UCS_INPROGRESS;
-  }
   transport->inbox_.Add(data, length);
   return UCS_OK;
 }
@@ -298,8 +291,7 @@ bool UcxTransport::Impl::DeliverFrames(TransportSink* sink) {
   if (inbox_.empty()) return false;
   delivering_.Clear();
   delivering_.Swap(&inbox_);
-  delivering_.ForEach([sink](absl::Span<const uint8_t> frame) { sink->OnFrame(frame); },
-                      [this](void* lent) { ucp_am_data_release(worker_->get(), lent); });
+  delivering_.ForEach([sink](absl::Span<const uint8_t> frame) { sink->OnFrame(frame); });
   return true;
 }
 
