@@ -71,23 +71,23 @@ Row RowOf(const Row& cell, const Score& score, size_t index) {
   return row;
 }
 
-Row RatioOf(const Row& cell, const Score& first, const Score& other, size_t index) {
+Row RatioOf(const Row& cell, const Score& above, const Score& below, size_t index) {
   Row row = cell;
-  row.system = first.contender->system_name();
-  row.peer = other.contender->system_name();
-  row.algorithm = first.contender->algorithm(index);
+  row.system = above.contender->system_name();
+  row.peer = below.contender->system_name();
+  row.algorithm = above.contender->algorithm(index);
   row.unit = "1";
   Samples ratios;
-  for (size_t run = 0; run < std::min(first.runs[index].size(), other.runs[index].size()); ++run) {
-    const double divisor = Median(other.runs[index][run]);
-    if (divisor > 0) ratios.push_back(Median(first.runs[index][run]) / divisor);
+  for (size_t run = 0; run < std::min(above.runs[index].size(), below.runs[index].size()); ++run) {
+    const double divisor = Median(below.runs[index][run]);
+    if (divisor > 0) ratios.push_back(Median(above.runs[index][run]) / divisor);
   }
-  for (const Score* score : {&first, &other}) {
+  for (const Score* score : {&above, &below}) {
     if (score->unfinished.contains(index)) ratios.clear();
   }
   if (ratios.empty()) {
     row.metric = "unfinished";
-    row.note = first.unfinished.contains(index) || other.unfinished.contains(index)
+    row.note = above.unfinished.contains(index) || below.unfinished.contains(index)
                    ? "no ratio: a side has not finished"
                    : "no ratio: the peer's is not above 0";
     return row;
@@ -123,7 +123,11 @@ void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& co
   }
   for (size_t cell = 0; cell < cells.size(); ++cell) {
     for (const Score& score : scores) report(RowOf(cells[cell], score, cell));
-    for (size_t i = 1; i < scores.size(); ++i) report(RatioOf(cells[cell], scores[0], scores[i], cell));
+    for (size_t i = 1; i < scores.size(); ++i) {
+      const Score& above = options.ratios_to_first ? scores[i] : scores[0];
+      const Score& below = options.ratios_to_first ? scores[0] : scores[i];
+      report(RatioOf(cells[cell], above, below, cell));
+    }
   }
 }
 

@@ -106,6 +106,18 @@ TEST(ContestTest, FiguresAreOverAllSamplesAndRatiosOverRuns) {
   EXPECT_DOUBLE_EQ(rows[2].p90, 2.8);
 }
 
+TEST(ContestTest, OthersMayBeMeasuredByTheFirst) {
+  std::vector<std::string> log;
+  Scripted a("now", &log, [](size_t, uint32_t) { return std::vector<double>{10}; });
+  Scripted b("instead", &log, [](size_t, uint32_t) { return std::vector<double>{30}; });
+  const std::vector<Row> rows = RowsOf(1, {&a, &b}, {.ratios_to_first = true});
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2].system, "instead");
+  EXPECT_EQ(rows[2].peer, "now");
+  EXPECT_EQ(rows[2].algorithm, "instead-0");
+  EXPECT_DOUBLE_EQ(rows[2].median, 3);
+}
+
 TEST(ContestTest, AnUnfinishedCellIsARowAndTheRestGoesOn) {
   std::vector<std::string> log;
   Scripted a("copse", &log, [](size_t, uint32_t) { return std::vector<double>{1}; });

@@ -38,6 +38,7 @@
 #include "bench/replan.h"
 #include "bench/scale.h"
 #include "bench/targets.h"
+#include "bench/transfer.h"
 
 namespace copse::bench {
 namespace {
@@ -63,6 +64,7 @@ const Bench kBenches[] = {
     {"probe", "a measured topology beside what the emulated network was told", RunProbe},
     {"replan", "a network that changes under running calls: what is lost, and what replanning brings", RunReplan},
     {"scale", "every collective with up to 65,536 ranks, simulated: time, connections, memory of daemons", RunScale},
+    {"transfer", "long data from process to process by UCX: eager, rendezvous, put; rate and processor", RunTransfer},
 };
 
 constexpr char kUsage[] =

@@ -81,6 +81,7 @@ class TidyRulesTest(unittest.TestCase):
         self.one("include", "planner/a.cc", "#include <ucp/api/ucp.h>\n")
         self.none("include", "offload_emu/ucx/a.cc", "#include <ucp/api/ucp.h>\n")
         self.none("include", "bench/hop_ucx.cc", "#include <ucp/api/ucp.h>\n")
+        self.none("include", "bench/transfer_ucx.cc", "#include <ucp/api/ucp.h>\n")
         self.one("include", "bench/latency.cc", "#include <ucp/api/ucp.h>\n")
         self.one("include", "integration_tests/a_test.cc", "#include <ucp/api/ucp.h>\n")
         self.one("include", "daemon/core/a.cc", "#include <grpcpp/grpcpp.h>\n")
