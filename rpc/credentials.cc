@@ -2,7 +2,10 @@
 #include "rpc/credentials.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -44,11 +47,23 @@ std::optional<std::string> HostOf(std::string_view address) {
   return std::string(host);
 }
 
-absl::Status CheckAllowed(const std::string& address, bool insecure, const char* what) {
+absl::Status CheckAllowed(const std::string& address, const CredentialsOptions& options, const char* what) {
   RETURN_IF_ERROR(CheckAddress(address));
-  if (insecure || IsLoopback(address)) return absl::OkStatus();
+  if (options.insecure || IsLoopback(address)) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(what, " beyond loopback needs insecure: true (address=", address, ")"));
+      absl::StrCat(what, " beyond loopback needs ", options.insecure_by, " (address=", address, ")"));
+}
+
+// 0, or the errno of what a server would do.
+int TryToListen(const addrinfo& where) {
+  const int fd = socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  const int on = 1;  // as gRPC: connections of an earlier server that still linger are no hindrance
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  const bool listens = bind(fd, where.ai_addr, where.ai_addrlen) == 0 && listen(fd, 1) == 0;
+  const int error = listens ? 0 : errno;
+  close(fd);
+  return error;
 }
 
 class TokenAuthorizer final : public Authorizer {
@@ -86,14 +101,35 @@ bool IsLoopback(std::string_view address) {
   return *host == "localhost";
 }
 
+absl::Status CheckListen(std::string_view key, const std::string& address) {
+  RETURN_IF_ERROR(CheckAddress(address));
+  if (absl::StartsWith(address, AbslView(kUnixPrefix))) return absl::OkStatus();
+  const std::string port = address.substr(address.rfind(':') + 1);
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  const int looked_up = getaddrinfo(HostOf(address)->c_str(), port.c_str(), &hints, &found);
+  std::string why = looked_up == 0 ? "" : gai_strerror(looked_up);
+  // One of several is enough, as it is for gRPC.
+  for (const addrinfo* where = found; where != nullptr; where = where->ai_next) {
+    const int error = TryToListen(*where);
+    why = error == 0 ? "" : std::strerror(error);
+    if (error == 0) break;
+  }
+  if (found != nullptr) freeaddrinfo(found);
+  if (why.empty()) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat(AbslView(key), ": cannot listen there: ", why, " (", AbslView(key), "=", address, ")"));
+}
+
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFactory::Server(const std::string& address) const {
-  RETURN_IF_ERROR(CheckAllowed(address, options_.insecure, "listening"));
+  RETURN_IF_ERROR(CheckAllowed(address, options_, "listening"));
   return grpc::InsecureServerCredentials();
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsFactory::Channel(
     const std::string& address) const {
-  RETURN_IF_ERROR(CheckAllowed(address, options_.insecure, "connecting"));
+  RETURN_IF_ERROR(CheckAllowed(address, options_, "connecting"));
   return grpc::InsecureChannelCredentials();
 }
 
@@ -120,7 +156,7 @@ absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
   }
   std::ifstream in(path);
   std::string line;
-  if (!in) return absl::NotFoundError(absl::StrCat("token file: cannot open (file=", path, ")"));
+  if (!in) return absl::NotFoundError(absl::StrCat("token file: ", std::strerror(errno), " (file=", path, ")"));
   std::getline(in, line);
   std::string token(absl::StripAsciiWhitespace(line));
   if (token.empty() || token.size() > kTokenBytesMax) {

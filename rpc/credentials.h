@@ -18,7 +18,8 @@
 namespace copse::rpc {
 
 struct CredentialsOptions {
-  bool insecure = false;  // plain text beyond loopback is allowed
+  bool insecure = false;                       // plain text beyond loopback is allowed
+  const char* insecure_by = "insecure: true";  // how the program's user says so
 };
 
 // Makes all credentials of a program. Thread-safe.
@@ -42,6 +43,11 @@ bool IsLoopback(std::string_view address);
 
 // INVALID_ARGUMENT unless `address` is HOST:PORT with a port in 0..65535, or unix:PATH.
 absl::Status CheckAddress(std::string_view address);
+
+// UNAVAILABLE unless a server can listen on `address`: "listen: cannot listen there: Address already in use
+// (listen=127.0.0.1:7470)" for `key` "listen". Asked before gRPC is, which says so in several lines of its own, and not
+// to us. Binds the address for a moment; of a unix: socket nothing is said. Looks up host names.
+absl::Status CheckListen(std::string_view key, const std::string& address);
 
 // The caller of an RPC, as far as it is known.
 struct Caller {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -58,10 +61,37 @@ TEST(CredentialsTest, BeyondLoopbackOnlyIfInsecureIsSaid) {
             "listening beyond loopback needs insecure: true (address=0.0.0.0:7470)");
   EXPECT_EQ(closed.Channel("n1:7470").status().message(),
             "connecting beyond loopback needs insecure: true (address=n1:7470)");
+  const CredentialsFactory flagged({.insecure_by = "--insecure"});
+  EXPECT_EQ(flagged.Channel("n1:7470").status().message(),
+            "connecting beyond loopback needs --insecure (address=n1:7470)");
   EXPECT_EQ(closed.Server("x").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(open.Server("0.0.0.0:7470").ok());
   EXPECT_TRUE(open.Channel("n1:7470").ok());
   EXPECT_FALSE(open.Channel("n1").ok());
+}
+
+TEST(CheckListenTest, SaysWhyAServerCannotListen) {
+  EXPECT_TRUE(CheckListen("listen", "127.0.0.1:0").ok());
+  EXPECT_TRUE(CheckListen("listen", "localhost:0").ok());
+  EXPECT_TRUE(CheckListen("listen", "unix:/nonexistent/folder/s").ok());
+  EXPECT_EQ(CheckListen("listen", "n1").message(), "not HOST:PORT (address=n1)");
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(where);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&where), length), 0);
+  ASSERT_EQ(listen(fd, 1), 0);
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&where), &length), 0);
+  const std::string taken = absl::StrCat("127.0.0.1:", ntohs(where.sin_port));
+  EXPECT_EQ(CheckListen("listen", taken).message(),
+            absl::StrCat("listen: cannot listen there: Address already in use (listen=", taken, ")"));
+  close(fd);
+  EXPECT_TRUE(CheckListen("listen", taken).ok());
+  // An address that no interface has (TEST-NET-1).
+  EXPECT_EQ(CheckListen("admin_listen", "192.0.2.1:0").message(),
+            "admin_listen: cannot listen there: Cannot assign requested address (admin_listen=192.0.2.1:0)");
+  EXPECT_EQ(CheckListen("listen", "192.0.2.1:0").code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(AuthorizerTest, AllowsWithTheTokenOrWithoutAny) {

@@ -65,6 +65,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   absl::Status Listen(const AdminServerOptions& options) {
     RETURN_IF_ERROR(rpc::CheckAddress(options.listen));
     ASSIGN_OR_RETURN(const auto credentials, rpc::CredentialsFactory({options.insecure}).Server(options.listen));
+    RETURN_IF_ERROR(rpc::CheckListen("admin_listen", options.listen));
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort(options.listen, credentials, &port);

@@ -78,7 +78,10 @@ absl::StatusOr<UniqueFd> ListenOn(const std::string& name) {
   }
   if (error == EADDRINUSE)
     return absl::AlreadyExistsError(absl::StrCat("socket: a daemon listens there already (socket=", name, ")"));
-  if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("socket: cannot bind (socket=", name, ")"));
+  if (error != 0) {
+    return absl::Status(absl::ErrnoToStatus(error, "").code(),
+                        absl::StrCat("socket: cannot bind: ", strerror(error), " (socket=", name, ")"));
+  }
   // Everybody may connect: who the client is, the kernel says.
   if (is_path && chmod(name.c_str(), 0666) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("chmod ", name));
   if (listen(socket.get(), kBacklog) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("listen ", name));

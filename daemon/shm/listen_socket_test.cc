@@ -51,6 +51,11 @@ TEST(ListenOnTest, ReplacesWhatADeadDaemonLeft) {
   rmdir(folder.c_str());
 }
 
+TEST(ListenOnTest, SaysWhyAPathCannotBe) {
+  EXPECT_EQ(ListenOn("/nonexistent/s").status().message(),
+            "socket: cannot bind: No such file or directory (socket=/nonexistent/s)");
+}
+
 TEST(ListenOnTest, DoesNotReplaceAFile) {
   const std::string folder = Folder();
   const std::string path = folder + "/file";

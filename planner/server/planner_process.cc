@@ -130,6 +130,7 @@ absl::Status PlannerProcess::Open() {
 absl::Status PlannerProcess::Listen() {
   const std::string& listen = start_.settings.listen;
   ASSIGN_OR_RETURN(const auto credentials, rpc::CredentialsFactory({start_.settings.insecure}).Server(listen));
+  RETURN_IF_ERROR(rpc::CheckListen("listen", listen));
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(listen, credentials, &port);
