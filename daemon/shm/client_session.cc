@@ -288,7 +288,8 @@ void ClientSession::OnTeamCreate(const attach::TeamCreate& message) {
   request.request = next_request_++;
   const absl::Duration timeout =
       message.timeout_s > 0 ? absl::Seconds(message.timeout_s) : context_->options->formation_timeout;
-  creates_[request.request] = {message.head.request, {message.rank, message.size}, context_->clock->Now() + timeout};
+  creates_[request.request] = {
+      message.head.request, {message.rank, message.size}, timeout, context_->clock->Now() + timeout};
   UpdateDeadline();
   context_->core->CreateTeam(client_, request);
 }
@@ -422,7 +423,10 @@ void ClientSession::Tick(absl::Time now) {
     if (now >= create.deadline) late.push_back(request);
   }
   for (const uint64_t request : late) {
-    const std::string why = "team: not formed in time";
+    const PendingCreate& create = creates_.at(request);
+    const std::string why = absl::StrCat(
+        "not formed in time", context_->core->registered() ? "" : ", as this node's daemon is without a planner",
+        " (size=", create.member.size, ", timeout=", absl::FormatDuration(create.timeout), ")");
     context_->core->CancelCreateTeam(client_, request, why);
     // The core has the better reason if it knows one; if it says nothing, this is it.
     if (creates_.contains(request)) OnTeamFailed(request, {Failure::kTimedOut, why});

@@ -103,6 +103,7 @@ class ClientSession final : public ClientSink {
   struct PendingCreate {
     uint64_t client_request;
     TeamMember member;
+    absl::Duration timeout;
     absl::Time deadline;
   };
 

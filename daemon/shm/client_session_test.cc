@@ -99,7 +99,7 @@ TEST_F(ClientSessionTest, ATeamThatIsNotFormedInTimeFails) {
   const attach::TeamReady ready = client->AwaitTeam();
   EXPECT_EQ(ready.status, kTimedOut);
   EXPECT_EQ(ready.head.request, 3u);
-  EXPECT_STRNE(ready.text, "");
+  EXPECT_STREQ(ready.text, "not formed in time (size=2, timeout=10ms)");
 }
 
 TEST_F(ClientSessionTest, ATeamThatNobodyFormsFailsToo) {
