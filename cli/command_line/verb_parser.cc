@@ -3,6 +3,7 @@
 
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command_line/parse.h"
 
@@ -36,9 +37,9 @@ void VerbParser::AddVerb(const VerbSyntax& verb) {
   app->callback([this, number] { given_ = number; });
   for (const ParameterSyntax& parameter : verb.positionals) {
     Value* const value = &values_[{number, parameter.name}];
-    value->option = parameter.repeated
-                        ? app->add_option(parameter.name, value->all, parameter.help)->expected(1, kRepeatedMax)
-                        : app->add_option(parameter.name, value->one, parameter.help);
+    const std::string shown = absl::AsciiStrToUpper(parameter.name);
+    value->option = parameter.repeated ? app->add_option(shown, value->all, parameter.help)->expected(1, kRepeatedMax)
+                                       : app->add_option(shown, value->one, parameter.help);
     value->option->required(!parameter.optional)->option_text(" ");
   }
   for (const ParameterSyntax& parameter : verb.options) {

@@ -62,7 +62,7 @@ TEST(VerbParserTest, MistakesAreOneLineThatNamesThem) {
   EXPECT_EQ(Mistake({"node", "lst"}), "usage: no such verb (argument=lst); try --help");
   EXPECT_EQ(Mistake({"--loud"}), "usage: no such option (argument=--loud); try --help");
   EXPECT_THAT(Mistake({}), HasSubstr("a VERB"));
-  EXPECT_THAT(Mistake({"run"}), HasSubstr("file"));
+  EXPECT_THAT(Mistake({"run"}), HasSubstr("FILE is required"));
   EXPECT_THAT(Mistake({"run", "a", "--size"}), HasSubstr("--size"));
   EXPECT_EQ(Mistake({"node", "show", "n1", "cores", "extra"}),
             "usage: unexpected argument (argument=extra); try --help");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sim/cluster_source.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
@@ -58,6 +60,11 @@ absl::StatusOr<topology::Topology> Generate(const GeneratedCluster& cluster) {
     names.reserve(cluster.nodes);
     for (uint32_t v = 0; v < cluster.nodes; ++v) names.push_back(absl::StrCat("n", v));
     return topology::FlatTopology(names);
+  }
+  const std::vector<std::string> kinds = topology::GeneratedKinds();
+  if (std::find(kinds.begin(), kinds.end(), cluster.name) == kinds.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("generate: no such kind of cluster (name=", cluster.name,
+                                                   ", known=flat ", absl::StrJoin(kinds, " "), ")"));
   }
   return topology::GenerateTopology(cluster.name, cluster.nodes, cluster.seed);
 }

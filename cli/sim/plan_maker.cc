@@ -6,6 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
@@ -50,13 +52,26 @@ schedule::CallArguments CountedCall(const schedule::CallArguments& call, const S
   return counted;
 }
 
+// What structure.h has, and broadcast_algorithms.h has not.
+constexpr const char* kStructures[] = {"flat", "chain", "binomial", "dissemination", "recursive-doubling",
+                                       "ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
+
 // Whether structure.h has the algorithm.
 bool IsStructure(const std::string& algorithm) {
-  for (const char* name : {"flat", "chain", "binomial", "dissemination", "recursive-doubling", "ring", "bruck",
-                           "doubling", "rotated-binomial", "pairwise"}) {
+  for (const char* name : kStructures) {
     if (algorithm == name) return true;
   }
   return absl::StartsWith(algorithm, "knomial-") || absl::StartsWith(algorithm, "kary-");
+}
+
+// BuildBroadcast of what is no structure; of a name that nobody knows the error has all that are known here.
+absl::StatusOr<planner::BroadcastTree> BuildTree(const std::string& algorithm, const planner::BroadcastCosts& costs,
+                                                 uint32_t root_node) {
+  absl::StatusOr<planner::BroadcastTree> tree = planner::BuildBroadcast(algorithm, costs, root_node);
+  if (tree.ok()) return tree;
+  const std::string known = absl::StrCat("known=", absl::StrJoin(kStructures, " "), " hierarchical ");
+  return absl::Status(tree.status().code(),
+                      absl::StrReplaceAll(tree.status().message(), {{"known=", absl::string_view(known)}}));
 }
 
 // In the topology, by node of the team.
@@ -78,7 +93,7 @@ absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, c
   }
   ASSIGN_OR_RETURN(const planner::BroadcastCosts costs, BroadcastCostsOf(team, bytes));
   if (algorithm == "hierarchical") return planner::BuildByCost(algorithm, costs, root_node);
-  ASSIGN_OR_RETURN(const planner::BroadcastTree tree, planner::BuildBroadcast(algorithm, costs, root_node));
+  ASSIGN_OR_RETURN(const planner::BroadcastTree tree, BuildTree(algorithm, costs, root_node));
   planner::Structure structure;
   structure.algorithm = algorithm;
   structure.root_node = root_node;
@@ -184,7 +199,7 @@ absl::StatusOr<planner::BlockTrees> MakeBlockTrees(const std::string& algorithm,
 
 absl::StatusOr<planner::BroadcastTree> MakeBroadcast(const std::string& algorithm, const SimTeam& team,
                                                      const planner::BroadcastCosts& costs, uint32_t root_node) {
-  if (!IsStructure(algorithm)) return planner::BuildBroadcast(algorithm, costs, root_node);
+  if (!IsStructure(algorithm)) return BuildTree(algorithm, costs, root_node);
   ASSIGN_OR_RETURN(const planner::Structure structure,
                    planner::BuildStructure(algorithm, planner::OrderByTopology(team.costs, root_node)));
   if (!planner::CanCarry(structure, Collective::kBcast)) {

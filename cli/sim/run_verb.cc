@@ -291,16 +291,16 @@ Verb RunVerb() {
        "alone"},
       {"bytes", "B", "of the message, or of a rank's block; default 1 KiB"},
       {"algorithm", "NAME",
-       "of the plan: flat, binomial, knomial-K, kary-K, dissemination, recursive-doubling, hierarchical, FT, BT, FNF, "
-       "FEF_latency, "
-       "FEF_cost, FCEF, LA, MGO, best and others, chain, ring, bruck, doubling, pairwise; default: what the planner "
-       "chooses, and why"},
+       "of the plan: flat, chain, binomial, knomial-K, kary-K, dissemination, recursive-doubling, ring, bruck, "
+       "doubling, pairwise, hierarchical, FT, BT, FNF, FEF_latency, FEF_cost, FCEF, FCEF_bhat, LA, LA_bhat, MGO, "
+       "MGO_jackson, OPTIMAL, best; default: what the planner chooses, and why"},
       {"plan", "FILE", "the plan, as `copsectl plan show -w json` prints it"},
       {"root", "R", "rank; default 0"},
       {"ppn", "N", "ranks on each node; default 1"},
       {"counts", "HOW", "of irregular collectives: equal (default), heavy, random or sparse, --bytes in the mean"},
       {"counts-known", "", "gatherv, scatterv: all ranks know all counts"},
-      {"segment", "B", "with --algorithm: longer messages are cut into segments of this; default 8 KiB, the most"},
+      {"segment", "B",
+       "with --algorithm: longer messages are cut into segments of this; default 8 KiB, at most 32 KiB (scans: 8 KiB)"},
       {"charge", "HOW", "costs (default): as the cost model; mgo: as the MGO paper's section 3.1"},
       {"headers", "", "links and ends are charged for packets' headers, too"},
       {"write-plan", "FILE", "writes the plan there, for --plan and `copsectl plan diff`"}};
