@@ -50,10 +50,16 @@ class ListTest(unittest.TestCase):
         bench = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/bench")
         for words, said in ((["hopp"], "no such benchmark; try --list (name=hopp)"),
                             (["hop", "--qiuck"], "no such option; try --help (argument=--qiuck)"),
-                            (["--only", "x", "plan"], "no such benchmark; try --list (name=plan)")):
+                            (["--only", "x", "plan"], "no such benchmark; try --list (name=plan)"),
+                            (["hop", "--only"], "value missing (flag=--only)"),
+                            (["--json", "", "hop"], "value missing (flag=--json)")):
             ended = subprocess.run([bench, *words], capture_output=True, text=True, check=False, timeout=20)
             self.assertEqual(ended.returncode, 2, words)
             self.assertEqual(ended.stderr, f"tools/bench: usage: {said}\n")
+        ended = subprocess.run([bench, "--json", "/nonexistent/rows", "hop"], capture_output=True, text=True,
+                               check=False, timeout=20)
+        self.assertEqual((ended.returncode, ended.stderr),
+                         (2, "tools/bench: --json: cannot be written (file=/nonexistent/rows)\n"))
 
 
 class ReportTest(unittest.TestCase):

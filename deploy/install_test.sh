@@ -20,7 +20,7 @@ fail() {
 
 # fails CODE COMMAND...: with one line on standard error.
 fails() {
-  local code=$1 said status=0
+  local code=$1 status=0
   shift
   said=$("$@" 2>&1 >/dev/null) || status=$?
   [ "$status" = "$code" ] || fail "$*: exit code $status, not $code"
@@ -34,6 +34,7 @@ fails 2 "$install" --prefix relative
 fails 2 "$install" --prefix '/a b'
 fails 2 "$install" --prefix '/a|b'
 fails 2 "$install" --built /nonexistent
+[ "$said" = "tools/install: --built: no such folder (value=/nonexistent)" ] || fail "--built: $said"
 fails 2 env DESTDIR=relative "$install"
 "$install" --help | grep -q -- --prefix || fail "no help"
 
