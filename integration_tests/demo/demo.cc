@@ -115,18 +115,27 @@ std::string DescribeTree(const v1::PlanRow& plan) {
   return tree ? absl::StrCat("depth ", depth, ", fan-out ", fanout) : absl::StrCat("exchange, ", most, " partners");
 }
 
+// Irregular collectives run by the plans of regular ones; if not all ranks know the mean length, by that for the
+// longest.
 const v1::PlanRow* PlanOf(const v1::ListPlansReply& plans, const Result& result) {
+  std::string collective = result.collective;
+  const bool irregular = collective.back() == 'v';
+  if (irregular) collective.pop_back();
+  const bool all_know = collective == "allgather" || collective == "reduce_scatter";
+  const v1::PlanRow* found = nullptr;
   for (const v1::PlanRow& plan : plans.plans()) {
-    if (plan.collective() == result.collective && plan.bytes_min() <= result.bytes &&
-        result.bytes <= plan.bytes_max()) {
-      return &plan;
+    if (plan.collective() != collective) continue;
+    if (irregular && !all_know) {
+      if (found == nullptr || plan.bytes_max() > found->bytes_max()) found = &plan;
+    } else if (plan.bytes_min() <= result.bytes && result.bytes <= plan.bytes_max()) {
+      found = &plan;
     }
   }
-  return nullptr;
+  return found;
 }
 
 void PrintRow(const std::vector<std::string>& cells) {
-  static constexpr int kWidths[] = {10, 12, 9, 22, 24, 12, 12};  // of all cells but the last
+  static constexpr int kWidths[] = {15, 12, 9, 22, 24, 12, 12};  // of all cells but the last
   for (size_t i = 0; i + 1 < cells.size(); ++i) {
     const bool number = i == 2 || i == 5 || i == 6;
     std::printf(number ? "%*s  " : "%-*s  ", kWidths[i], cells[i].c_str());

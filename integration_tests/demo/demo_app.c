@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The demo's application: one rank of a team that makes every collective at a few sizes and types, checks each result
- * against its own computation, and measures. It uses libcopse as any program would.
+ * The demo's application: one rank of a team that makes every collective, some at several sizes and types, checks each
+ * result against its own computation, and measures. It uses libcopse as any program would.
  *
  *     demo_app RANK SIZE
  *
@@ -19,9 +19,10 @@
 
 #include "client/copse.h"
 
-enum { kCheckedRounds = 4, kTimedRounds = 51, kWords = 8192 };
+enum { kCheckedRounds = 4, kTimedRounds = 51, kWords = 8192, kRanksMax = 512, kUntouched = 77 };
 
-/* One case: what is called, and how its values are made and checked. */
+/* One case: what is called, and how its values are made and checked. `count` is that of the buffer or of a block, and
+ * of irregular collectives of the mean block. */
 struct demo_case {
   copse_collective_t collective;
   copse_datatype_t type;
@@ -43,9 +44,17 @@ static const struct demo_case kCases[] = {
     {COPSE_COLL_ALLREDUCE, COPSE_DT_UINT32, COPSE_OP_BXOR, 1024},
     {COPSE_COLL_ALLREDUCE, COPSE_DT_INT64, COPSE_OP_SUM, 8192},
     {COPSE_COLL_GATHER, COPSE_DT_INT64, COPSE_OP_SUM, 8},
+    {COPSE_COLL_SCATTER, COPSE_DT_INT64, COPSE_OP_SUM, 8},
     {COPSE_COLL_ALLGATHER, COPSE_DT_INT64, COPSE_OP_SUM, 8},
     {COPSE_COLL_ALLTOALL, COPSE_DT_INT64, COPSE_OP_SUM, 8},
+    {COPSE_COLL_REDUCE_SCATTER, COPSE_DT_INT64, COPSE_OP_SUM, 8},
     {COPSE_COLL_SCAN, COPSE_DT_DOUBLE, COPSE_OP_SUM, 8},
+    {COPSE_COLL_EXSCAN, COPSE_DT_DOUBLE, COPSE_OP_SUM, 8},
+    {COPSE_COLL_GATHERV, COPSE_DT_INT64, COPSE_OP_SUM, 8},
+    {COPSE_COLL_SCATTERV, COPSE_DT_INT64, COPSE_OP_SUM, 8},
+    {COPSE_COLL_ALLGATHERV, COPSE_DT_INT64, COPSE_OP_SUM, 8},
+    {COPSE_COLL_ALLTOALLV, COPSE_DT_INT64, COPSE_OP_SUM, 8},
+    {COPSE_COLL_REDUCE_SCATTERV, COPSE_DT_INT64, COPSE_OP_MAX, 8},
 };
 
 static uint32_t rank, size;
@@ -112,28 +121,45 @@ static void set(void* buffer, copse_datatype_t type, uint64_t i, int64_t value) 
 /* What rank `r` contributes: small whole numbers, exact in every type. */
 static int64_t value_of(uint32_t r, uint64_t i, int round) { return (int64_t)(r + 1) * (int64_t)(i % 7 + 1) + round; }
 
-static int has_blocks(const struct demo_case* c) {
-  return c->collective == COPSE_COLL_GATHER || c->collective == COPSE_COLL_ALLGATHER ||
-         c->collective == COPSE_COLL_ALLTOALL;
+static int is_one_of(copse_collective_t collective, copse_collective_t a, copse_collective_t b) {
+  return collective == a || collective == b;
+}
+static int gathers(copse_collective_t c) { return is_one_of(c, COPSE_COLL_GATHER, COPSE_COLL_GATHERV); }
+static int scatters(copse_collective_t c) { return is_one_of(c, COPSE_COLL_SCATTER, COPSE_COLL_SCATTERV); }
+static int exchanges(copse_collective_t c) { return is_one_of(c, COPSE_COLL_ALLTOALL, COPSE_COLL_ALLTOALLV); }
+static int scans(copse_collective_t c) { return is_one_of(c, COPSE_COLL_SCAN, COPSE_COLL_EXSCAN); }
+static int reduces_blocks(copse_collective_t c) {
+  return is_one_of(c, COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_REDUCE_SCATTERV);
+}
+static int sends_blocks(copse_collective_t c) { return scatters(c) || exchanges(c) || reduces_blocks(c); }
+static int receives_blocks(copse_collective_t c) {
+  return gathers(c) || exchanges(c) || is_one_of(c, COPSE_COLL_ALLGATHER, COPSE_COLL_ALLGATHERV);
+}
+
+/* Elements of the block of rank `r`; in alltoallv, of what goes between two ranks whose numbers add up to `r`. */
+static uint64_t length_of(const struct demo_case* c, uint32_t r) {
+  if (c->collective < COPSE_COLL_GATHERV) return c->count;
+  return r % 2 == 0 ? c->count / 2 : c->count + c->count / 2;
+}
+
+/* Where the block of or for rank `r` begins, in a buffer of rank `owner` that has all of them; r = size: its end. */
+static uint64_t offset_of(const struct demo_case* c, uint32_t owner, uint32_t r) {
+  const uint32_t first = c->collective == COPSE_COLL_ALLTOALLV ? owner : 0;
+  uint64_t offset = 0;
+  for (uint32_t q = 0; q < r; q++) offset += length_of(c, first + q);
+  return offset;
 }
 static uint64_t send_count(const struct demo_case* c) {
-  return c->collective == COPSE_COLL_ALLTOALL ? c->count * size : c->count;
+  return sends_blocks(c->collective) ? offset_of(c, rank, size) : length_of(c, rank);
 }
-static uint64_t receive_count(const struct demo_case* c) { return has_blocks(c) ? c->count * size : c->count; }
+static uint64_t receive_count(const struct demo_case* c) {
+  return receives_blocks(c->collective) ? offset_of(c, rank, size) : length_of(c, rank);
+}
 
-/* What element i of the result must be. */
-static int64_t expected(const struct demo_case* c, uint32_t root, uint64_t i, int round) {
-  if (c->collective == COPSE_COLL_ALLTOALL) {
-    return value_of((uint32_t)(i / c->count), rank * c->count + i % c->count, round);
-  }
-  if (has_blocks(c)) return value_of((uint32_t)(i / c->count), i % c->count, round);
-  if (c->collective == COPSE_COLL_SCAN) {
-    int64_t sum = 0;
-    for (uint32_t r = 0; r <= rank; r++) sum += value_of(r, i, round);
-    return sum;
-  }
-  int64_t result = value_of(c->collective == COPSE_COLL_BCAST ? root : 0, i, round);
-  for (uint32_t r = 1; c->collective != COPSE_COLL_BCAST && r < size; r++) {
+/* Element i of all contributions of the ranks below `end` together. */
+static int64_t combined(const struct demo_case* c, uint32_t end, uint64_t i, int round) {
+  int64_t result = value_of(0, i, round);
+  for (uint32_t r = 1; r < end; r++) {
     const int64_t value = value_of(r, i, round);
     if (c->op == COPSE_OP_SUM) result += value;
     if (c->op == COPSE_OP_BXOR) result ^= value;
@@ -143,7 +169,26 @@ static int64_t expected(const struct demo_case* c, uint32_t root, uint64_t i, in
   return result;
 }
 
+/* What element i of the result must be. Of rank r's contribution, element j is value_of(r, j, round). */
+static int64_t expected(const struct demo_case* c, uint32_t root, uint64_t i, int round) {
+  if (receives_blocks(c->collective)) {
+    const uint32_t first = c->collective == COPSE_COLL_ALLTOALLV ? rank : 0;
+    uint32_t from = 0;
+    for (; i >= length_of(c, first + from); from++) i -= length_of(c, first + from);
+    return value_of(from, i + (exchanges(c->collective) ? offset_of(c, from, rank) : 0), round);
+  }
+  if (c->collective == COPSE_COLL_BCAST) return value_of(root, i, round);
+  if (scatters(c->collective)) return value_of(root, offset_of(c, root, rank) + i, round);
+  if (reduces_blocks(c->collective)) return combined(c, size, offset_of(c, rank, rank) + i, round);
+  if (c->collective == COPSE_COLL_SCAN) return combined(c, rank + 1, i, round);
+  if (c->collective == COPSE_COLL_EXSCAN) return rank == 0 ? kUntouched : combined(c, rank, i, round);
+  return combined(c, size, i, round);
+}
+
 static copse_status_t call(const struct demo_case* c, uint32_t root) {
+  static uint64_t lengths[kRanksMax]; /* of blocks; what alltoallv sends and receives is equally long */
+  const uint32_t first = c->collective == COPSE_COLL_ALLTOALLV ? rank : 0;
+  for (uint32_t r = 0; r < size; r++) lengths[r] = length_of(c, first + r);
   switch (c->collective) {
     case COPSE_COLL_BARRIER:
       return copse_barrier(team);
@@ -155,14 +200,28 @@ static copse_status_t call(const struct demo_case* c, uint32_t root) {
       return copse_allreduce(team, send, recv, c->count, c->type, c->op);
     case COPSE_COLL_GATHER:
       return copse_gather(team, send, recv, c->count, c->type, root);
+    case COPSE_COLL_SCATTER:
+      return copse_scatter(team, send, recv, c->count, c->type, root);
     case COPSE_COLL_ALLGATHER:
       return copse_allgather(team, send, recv, c->count, c->type);
     case COPSE_COLL_ALLTOALL:
       return copse_alltoall(team, send, recv, c->count, c->type);
+    case COPSE_COLL_REDUCE_SCATTER:
+      return copse_reduce_scatter_block(team, send, recv, c->count, c->type, c->op);
     case COPSE_COLL_SCAN:
       return copse_scan(team, send, recv, c->count, c->type, c->op);
-    default:
-      break;
+    case COPSE_COLL_EXSCAN:
+      return copse_exscan(team, send, recv, c->count, c->type, c->op);
+    case COPSE_COLL_GATHERV:
+      return copse_gatherv(team, send, lengths[rank], recv, lengths, NULL, c->type, root);
+    case COPSE_COLL_SCATTERV:
+      return copse_scatterv(team, send, lengths, NULL, recv, lengths[rank], c->type, root);
+    case COPSE_COLL_ALLGATHERV:
+      return copse_allgatherv(team, send, lengths[rank], recv, lengths, NULL, c->type);
+    case COPSE_COLL_ALLTOALLV:
+      return copse_alltoallv(team, send, lengths, NULL, recv, lengths, NULL, c->type);
+    case COPSE_COLL_REDUCE_SCATTERV:
+      return copse_reduce_scatter(team, send, recv, lengths, c->type, c->op);
   }
   return COPSE_ERR_INVALID_ARGUMENT;
 }
@@ -172,10 +231,10 @@ static int round_is_wrong(const struct demo_case* c, int round) {
   const uint32_t root = (uint32_t)round * 5 % size;
   for (uint64_t i = 0; i < send_count(c); i++) set(send, c->type, i, value_of(rank, i, round));
   for (uint64_t i = 0; i < receive_count(c); i++) {
-    set(recv, c->type, i, c->collective == COPSE_COLL_BCAST && rank == root ? value_of(root, i, round) : 77);
+    set(recv, c->type, i, c->collective == COPSE_COLL_BCAST && rank == root ? value_of(root, i, round) : kUntouched);
   }
   check(call(c, root), "call");
-  if ((c->collective == COPSE_COLL_REDUCE || c->collective == COPSE_COLL_GATHER) && rank != root) return 0;
+  if ((c->collective == COPSE_COLL_REDUCE || gathers(c->collective)) && rank != root) return 0;
   for (uint64_t i = 0; i < receive_count(c); i++) {
     if (get(recv, c->type, i) != expected(c, root, i, round)) return 1;
   }
@@ -201,14 +260,15 @@ static uint64_t run_case(const struct demo_case* c) {
   }
   check(copse_allreduce(team, times, slowest, kTimedRounds, COPSE_DT_DOUBLE, COPSE_OP_MAX), "allreduce");
   if (rank == 0) {
-    static const char* const collectives[] = {"barrier", "bcast",     "reduce",   "allreduce",      "gather",
-                                              "scatter", "allgather", "alltoall", "reduce_scatter", "scan"};
+    static const char* const collectives[] = {
+        "barrier",        "bcast", "reduce", "allreduce", "gather",   "scatter",    "allgather", "alltoall",
+        "reduce_scatter", "scan",  "exscan", "gatherv",   "scatterv", "allgatherv", "alltoallv", "reduce_scatterv"};
     static const char* const types[] = {"int8",   "int16",  "int32",  "int64", "uint8",
                                         "uint16", "uint32", "uint64", "float", "double"};
     static const char* const ops[] = {"sum", "prod", "min", "max", "land", "lor", "lxor", "band", "bor", "bxor"};
     static const int bytes[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
-    const int reduces =
-        c->collective == COPSE_COLL_REDUCE || c->collective == COPSE_COLL_ALLREDUCE || c->collective == COPSE_COLL_SCAN;
+    const int reduces = is_one_of(c->collective, COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE) ||
+                        reduces_blocks(c->collective) || scans(c->collective);
     qsort(slowest, kTimedRounds, sizeof(slowest[0]), compare);
     printf("%s\t%s\t%s\t%llu\t%.1f\t%d\t%llu\n", collectives[c->collective], reduces ? ops[c->op] : "-",
            c->count > 0 ? types[c->type] : "-", (unsigned long long)c->count * (unsigned)bytes[c->type],
@@ -228,6 +288,10 @@ int main(int argc, char** argv) {
   }
   rank = (uint32_t)strtoul(argv[1], NULL, 10);
   size = (uint32_t)strtoul(argv[2], NULL, 10);
+  if (size > kRanksMax) {
+    fprintf(stderr, "demo_app: too many ranks (size=%u, limit=%d)\n", size, kRanksMax);
+    return 2;
+  }
 
   check(copse_init(NULL, &context), "init");
   memset(&params, 0, sizeof(params));

@@ -101,9 +101,27 @@ TEST_F(DemoTest, ShowsResultsAndAdministrationAndLeavesNothing) {
   Start({"--nodes", "3", "--ppn", "2"});
   const std::string text = ReadUntil("");
   EXPECT_EQ(ExitCode(), 0) << text;
-  for (const char* wanted : {"barrier", "bcast", "reduce", "allreduce", "gather", "alltoall", "scan",
-                             "$ copsectl node list", "$ copsectl team list", "$ copsectl plan list",
-                             "$ copsectl plan explain", "results were right on all 6 processes"}) {
+  for (const char* wanted : {"barrier ",
+                             "bcast ",
+                             "reduce ",
+                             "allreduce ",
+                             "gather ",
+                             "scatter ",
+                             "allgather ",
+                             "alltoall ",
+                             "reduce_scatter ",
+                             "scan ",
+                             "exscan ",
+                             "gatherv ",
+                             "scatterv ",
+                             "allgatherv ",
+                             "alltoallv ",
+                             "reduce_scatterv ",
+                             "$ copsectl node list",
+                             "$ copsectl team list",
+                             "$ copsectl plan list",
+                             "$ copsectl plan explain",
+                             "results were right on all 6 processes"}) {
     EXPECT_TRUE(absl::StrContains(text, wanted)) << wanted << "\n" << text;
   }
   EXPECT_FALSE(absl::StrContains(text, "WRONG")) << text;
