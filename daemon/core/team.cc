@@ -263,13 +263,13 @@ bool Team::MayStart(uint32_t local) const {
   return run.call->ranks[local].next < run.call->chunk_count() && run.port->HasSlot(sequence);
 }
 
-bool Team::Remember(CallSeq sequence, const schedule::CallArguments& arguments, Rank rank) {
+bool Team::Remember(CallSeq sequence, const schedule::CallArguments& arguments, Rank rank, uint64_t chunk) {
   // A neighbour is at most a window behind or ahead. It grows with the calls: many teams make few.
   const size_t place = sequence.value() % (size_t{layout_.window} * 2);
   if (place >= history_.size()) history_.resize(place + 1);
   Remembered& remembered = history_[place];
   if (remembered.known && remembered.sequence == sequence) return false;
-  remembered = {sequence, arguments, rank, true};
+  remembered = {sequence, arguments, rank, static_cast<uint32_t>(chunk), 1};
   return true;
 }
 
@@ -294,7 +294,7 @@ void Team::Start(uint32_t local, const HeldPost& held, absl::Time now) {
 void Team::RefuseStart(uint32_t local, const HeldPost& held, CallSeq sequence, const absl::Status& why) {
   const Remembered remembered = history_[sequence.value() % (size_t{layout_.window} * 2)];
   if (!(remembered.arguments == held.post.arguments)) {
-    BreakMismatch(sequence, remembered.rank, layout_.nodes[self_.value()].name, remembered.arguments,
+    BreakMismatch(remembered.Call(), remembered.rank, layout_.nodes[self_.value()].name, remembered.arguments,
                   members_[local].rank, layout_.nodes[self_.value()].name, held.post.arguments);
   } else {
     Break(ReportOf(why, absl::StrCat("call ", sequence.value(), " of team ", DescribeTeam(layout_.identity), " at ",
@@ -561,7 +561,7 @@ void Team::OnBreak(Incarnation from, const BreakMessage& message) { Break(messag
 void Team::OnArguments(const ArgumentsMessage& message) {
   const Remembered* ours = Recall(message.sequence);
   if (ours == nullptr || ours->arguments == message.arguments || broken_) return;
-  BreakMismatch(message.sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments, message.rank,
+  BreakMismatch(ours->Call(), ours->rank, layout_.nodes[self_.value()].name, ours->arguments, message.rank,
                 message.node, message.arguments);
 }
 

@@ -122,7 +122,12 @@ class Team {
     CallSeq sequence{0};
     schedule::CallArguments arguments;
     Rank rank{0};
-    bool known = false;  // last: there are two windows of these a team
+    // In one word: there are two windows of these a team.
+    uint32_t chunk : 31 = 0;  // of a long call
+    uint32_t known : 1 = 0;
+
+    // The call's number, which its ranks know, not its chunk's.
+    CallSeq Call() const { return CallSeq(sequence.value() - chunk); }
   };
 
   // A call of several chunks, and where all of them run.
@@ -142,7 +147,7 @@ class Team {
   // The member joins that call. False if it cannot: the team is broken then.
   bool BeginLong(uint32_t local);
   // True if this is the first rank here that comes to this number.
-  bool Remember(CallSeq sequence, const schedule::CallArguments& arguments, Rank rank);
+  bool Remember(CallSeq sequence, const schedule::CallArguments& arguments, Rank rank, uint64_t chunk = 0);
   void RefuseStart(uint32_t local, const HeldPost& held, CallSeq sequence, const absl::Status& why);
   void OnChunkDone(LongCall* call, uint32_t local, bool failed);
   void OnChunkOver(CallSeq first, uint64_t chunk);

@@ -48,7 +48,7 @@ void Team::StartChunk(uint32_t local, absl::Time now) {
   LongCall::Progress& rank = run.call->ranks[local];
   const CallSeq sequence = member.next++;
   const HeldPost& held = member.pending.front();
-  const bool first_here = Remember(sequence, held.post.arguments, member.rank);
+  const bool first_here = Remember(sequence, held.post.arguments, member.rank, rank.next);
   CheckLeavers();
   if (broken_) return;
   // A chunk beyond an epoch's end still runs where its call began; the next epoch does without its number.

@@ -27,6 +27,12 @@ const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluT
 
 Step StepOf(const CallArguments& arguments, uint64_t seed) { return CallStep(0, arguments, seed); }
 
+// "7" of "...call 7: ...", as far as that is in the text.
+std::string CallNumberIn(const std::string& text) {
+  const size_t call = text.find("call ");
+  return call == std::string::npos ? "" : text.substr(call + 5, text.find(':', call) - call - 5);
+}
+
 // Equal blocks for irregular collectives, else the plain call; `bytes` of each rank's buffer, about.
 Step LongStep(Collective collective, uint32_t ranks, uint64_t bytes, uint32_t root, uint64_t seed) {
   Step step = StepOf({.collective = collective, .type = emu::AluType::kInt32, .op = emu::AluOp::kSum}, seed);
@@ -324,6 +330,8 @@ void CountsThatDiffer(Cluster* cluster) {
       for (uint32_t r = 0; r < kRanks; ++r) {
         const std::string what = absl::StrCat(name, " of ", bytes, " bytes, rank ", r);
         ASSERT_EQ(all[r].size(), 6u) << what;
+        // It is the call's number, not that of the chunk in which it was found.
+        EXPECT_EQ(CallNumberIn(all[r][4].text), CallNumberIn(all[0][4].text)) << what << ": " << all[r][4].text;
         // Who has given all that it had to may be through with the call; with what needs everybody nobody is.
         ExpectSuccessThenFailure(all[r], {Failure::kMismatch}, {c.word}, what);
         ExpectOutcome(all[r][4], Failure::kMismatch, {c.word}, what);
