@@ -2,6 +2,7 @@
 #include "cli/perftest/caller.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -17,6 +18,11 @@ namespace {
 
 // Of one buffer: beyond it sizes in bytes could not be added up.
 constexpr uint64_t kBufferBytesMax = uint64_t{1} << 62;
+
+// What the ranks of a node may fill of its memory: beyond, the kernel would end them, or something else.
+uint64_t NodeBytesMax() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) / 4 * 3 * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 }  // namespace
 
@@ -109,6 +115,13 @@ absl::Status Caller::Allocate() {
   copse_request_t* request;
   RETURN_IF_ERROR(Initialise(&request));
   RETURN_IF_ERROR(ToStatus(copse_finalize(request)));
+  const uint64_t elements = (collective_->is_bcast() ? 0 : sent) + received + (options_->check ? received : 0);
+  const uint64_t ranks = session_->ranks_per_node(), most = NodeBytesMax();
+  if (elements > most / ranks / options_->type->bytes) {
+    return absl::AbortedError(absl::StrCat("more memory than this machine has to give (elements=", elements,
+                                           ", type_bytes=", options_->type->bytes, ", ranks_on_node=", ranks,
+                                           ", limit=", most, " bytes)"));
+  }
   for (const Allocation& allocation : {send_, recv_}) {
     if (allocation.data == nullptr) continue;
     pattern_.Contribution(0, session_->rank(), allocation.count, allocation.data);

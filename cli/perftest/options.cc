@@ -111,7 +111,9 @@ class Parser {
     Add("-e,--end", &end_, "SIZE", absl::StrCat("largest message; default ", kDefaultEnd));
     AddNumber("-f,--factor", &factor_, "from one size to the next; default 2");
     Add("-d,--datatype", &type_, "NAME",
-        absl::StrCat(Names(AllDatatypes()), ", or float, double, half, char, short, int, long; default float32"));
+        absl::StrCat(
+            Names(AllDatatypes()),
+            ", or float, double, half, complex_float, complex_double, char, short, int, long; default float32"));
     Add("-o,--op", &operation_, "NAME", absl::StrCat(Names(AllOperations()), "; default sum"));
     Add("-m,--memory", &memory_, "KIND", "host, or copse for memory of copse_alloc; default host");
     app_.add_flag("-i,--in-place", options_.in_place, "the contribution is in the receive buffer")->option_text(" ");

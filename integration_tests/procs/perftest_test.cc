@@ -283,6 +283,20 @@ TEST_F(PerftestTest, MessagesOfSeveralChunks) {
   for (const auto& row : JsonOf(ended)) EXPECT_EQ(row["errors"], 0) << row;
 }
 
+TEST_F(PerftestTest, ASizeBeyondTheMemoryIsRefusedBeforeItIsFilled) {
+  for (const std::string memory : {"host", "copse"}) {
+    const Ended ended =
+        Run({absl::StrCat("--local 2 -c bcast,barrier -b 1TiB -e 1TiB -n 1 -w 0 --format json -m ", memory)});
+    EXPECT_EQ(ended.exit_codes, std::vector<int>{1}) << ended.errors;
+    const auto rows = JsonOf(ended);
+    ASSERT_EQ(rows.size(), 2u) << ended.errors;
+    EXPECT_EQ(rows[0]["metric"], "refused");
+    EXPECT_NE(rows[0]["note"].get<std::string>().find("more memory than this machine has"), std::string::npos)
+        << rows[0];
+    EXPECT_EQ(rows[1]["metric"], "latency");
+  }
+}
+
 TEST_F(PerftestTest, LocalStartsItsOwnRanks) {
   const Ended ended = Run({"--local 3 -c all -C -e 4 -n 5 -w 1 --format json"});
   ASSERT_EQ(ended.exit_codes, std::vector<int>{0}) << ended.errors;
