@@ -65,7 +65,7 @@ typedef enum copse_status COPSE_ENUM_INT {
   COPSE_ERR_NO_RESOURCE = -4,      /* a queue, a pool or a quota is exhausted; may succeed later */
   COPSE_ERR_TIMED_OUT = -5,        /* the caller's time is over */
   COPSE_ERR_MEMBER_LOST = -6,      /* a member of the team died; the team is broken for good */
-  COPSE_ERR_MISMATCH = -7,         /* the ranks' arguments differ */
+  COPSE_ERR_MISMATCH = -7,         /* the ranks' arguments differ; the team is broken for good */
   COPSE_ERR_CANCELED = -8,         /* by copse_cancel, or as the team was destroyed */
   COPSE_ERR_NOT_SUPPORTED = -9,    /* legal, but not offered by this version: for example a message too long */
   COPSE_ERR_NO_MEMORY = -10,       /* the process is out of memory */
@@ -324,9 +324,9 @@ enum copse_coll_flag {
  *   reduce_scatter    blocks                one                    the result           yes   yes  -     -
  *   scan              one                   one                    the buffer           yes   yes  -     -
  *   exscan            one                   one, but at rank 0     the buffer           yes   yes  -     -
- *   gatherv           one                   blocks, at the root    what it sends        yes   -    yes   recv, at the
- * root scatterv          blocks, at the root   one                    what it receives     yes   -    yes   send, at
- * the root allgatherv        one                   blocks                 what it sends        yes   -    -     recv
+ *   gatherv           one                   blocks, at the root    what it sends        yes   -    yes   recv (root)
+ *   scatterv          blocks, at the root   one                    what it receives     yes   -    yes   send (root)
+ *   allgatherv        one                   blocks                 what it sends        yes   -    -     recv
  *   alltoallv         blocks                blocks                 -                    yes   -    -     send, recv
  *   reduce_scatterv   blocks, by rank       one                    -                    yes   yes  -     recv
  *
