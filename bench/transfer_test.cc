@@ -16,7 +16,8 @@ TEST(TransferTest, EveryWayBringsEveryPiece) {
     EXPECT_NE(row.metric, "unfinished") << row.system << ": " << row.what << ": " << row.note;
     EXPECT_GT(row.p10, 0) << row.system << ": " << row.what;
     ++(row.peer.empty() ? values : ratios)[row.system];
-    if (!row.peer.empty()) EXPECT_EQ(row.peer, "ucx-eager");
+    if (row.peer.empty()) return;
+    EXPECT_EQ(row.peer, "ucx-eager");
   });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(values, (std::map<std::string, int>{

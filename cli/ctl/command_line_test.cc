@@ -116,7 +116,7 @@ TEST(CommandLineTest, MistakesAreUsageErrors) {
   ExpectUsageError({"node"}, "VERB");
   ExpectUsageError({"nodes", "list"}, "nodes");
   ExpectUsageError({"node", "list", "extra"}, "extra");
-  ExpectUsageError({"node", "show"}, "node");
+  ExpectUsageError({"node", "show"}, "NODE is required");
   ExpectUsageError({"node", "show", ""}, "node");
   ExpectUsageError({"node", "list", "--frobnicate"}, "frobnicate");
   ExpectUsageError({"-w", "xml", "node", "list"}, "xml");

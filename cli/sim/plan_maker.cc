@@ -53,7 +53,7 @@ schedule::CallArguments CountedCall(const schedule::CallArguments& call, const S
 }
 
 // What structure.h has, and broadcast_algorithms.h has not.
-constexpr const char* kStructures[] = {"flat", "chain", "binomial", "dissemination", "recursive-doubling",
+constexpr const char* kStructures[] = {"flat", "chain", "binomial", "dissemination",    "recursive-doubling",
                                        "ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
 
 // Whether structure.h has the algorithm.

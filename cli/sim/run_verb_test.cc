@@ -161,7 +161,7 @@ TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
       {{"--generate", "flat:4:1", "--algorithm", "dissemination"}, "does not do this collective"},
       {{"--generate", "flat:4:1", "--algorithm", "bush"},
        "algorithm: unknown (name=bush, known=flat chain binomial dissemination recursive-doubling ring bruck doubling "
-       "pairwise hierarchical FT BT knomial-K"},
+       "rotated-binomial pairwise hierarchical FT BT knomial-K"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--charge", "much"}, "charge: unknown"},
       {{"--topology", "/nonexistent.yaml", "--algorithm", "flat"}, "cannot be read (file=/nonexistent.yaml)"},
       {{"--topology", cluster, "--plan", stranger}, "node z9: is not in the topology (nodes=8)"},
