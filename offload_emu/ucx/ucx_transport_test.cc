@@ -4,16 +4,23 @@
 // loopback.
 #include "offload_emu/ucx/ucx_transport.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -252,6 +259,121 @@ TEST(UcxTransportTest, ConnectingToADeadPeerIsReportedLater) {
   ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return !sink.downs.empty(); }));
   EXPECT_EQ(sink.downs[0].first, kB);
   EXPECT_TRUE(sink.frames.empty());
+}
+
+sockaddr_in Loopback(uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return address;
+}
+
+// The ports of 127.0.0.1 on which this process listens.
+std::set<uint16_t> ListeningPorts() {
+  std::set<uint16_t> ports;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::atoi(entry.path().filename().c_str());
+    int listening = 0;
+    socklen_t length = sizeof(listening);
+    sockaddr_in address{};
+    socklen_t address_length = sizeof(address);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) == 0 && listening != 0 &&
+        getsockname(fd, reinterpret_cast<sockaddr*>(&address), &address_length) == 0) {
+      ports.insert(ntohs(address.sin_port));
+    }
+  }
+  return ports;
+}
+
+// A bare socket that listens where a transport has been, so that a test decides what becomes of
+// those who connect to that transport's address.
+class Impostor {
+ public:
+  explicit Impostor(int backlog) {
+    const std::set<uint16_t> before = ListeningPorts();
+    auto gone = NewTransport();
+    address_ = gone->LocalAddress();
+    for (const uint16_t port : ListeningPorts()) {
+      if (before.count(port) == 0) port_ = port;
+    }
+    gone.reset();
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    const sockaddr_in name = Loopback(port_);
+    EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0) << strerror(errno);
+    EXPECT_EQ(listen(listener_, backlog), 0) << strerror(errno);
+  }
+  ~Impostor() {
+    Close();
+    for (const int fd : callers_) close(fd);
+  }
+  const std::string& address() const { return address_; }
+  // Resets all connections and refuses those to come.
+  void Close() {
+    if (listener_ >= 0) close(listener_);
+    listener_ = -1;
+  }
+  bool has_caller() const {
+    pollfd fd{listener_, POLLIN, 0};
+    return poll(&fd, 1, 0) > 0;
+  }
+  // From here on, who connects gets no answer, as from a node that lost its power.
+  void FallSilent() {
+    const sockaddr_in name = Loopback(port_);
+    for (bool answered = true; answered;) {
+      const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      callers_.push_back(fd);
+      connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name));
+      pollfd connected{fd, POLLOUT, 0};
+      answered = poll(&connected, 1, 200) > 0;
+    }
+  }
+
+ private:
+  std::string address_;
+  uint16_t port_ = 0;
+  int listener_ = -1;
+  std::vector<int> callers_;
+};
+
+// A connection may be reset between any two steps of making it.
+TEST(UcxTransportTest, APeerThatDiesWhileItIsConnectedToIsReported) {
+  auto a = NewTransport();
+  for (int round = 0; round < 200; ++round) {
+    Impostor peer(/*backlog=*/8);
+    RecordingSink sink;
+    std::atomic<bool> stop = false;
+    std::thread death([&] {
+      while (!stop && !peer.has_caller()) {
+      }
+      peer.Close();
+    });
+    ASSERT_TRUE(a->Connect({kB, peer.address()}).ok());
+    const bool told = RunTill(a.get(), &sink, nullptr, nullptr, [&] { return !sink.downs.empty(); });
+    stop = true;
+    death.join();
+    ASSERT_TRUE(told) << round;
+    EXPECT_EQ(sink.downs[0].first, kB);
+  }
+}
+
+TEST(UcxTransportTest, ASilentPeerKeepsNobodyElseWaiting) {
+  auto a = NewTransport();
+  auto b = NewTransport();
+  Impostor silent(/*backlog=*/0);
+  silent.FallSilent();
+  const Incarnation none(33);
+  RecordingSink at_a;
+  RecordingSink at_b;
+  const absl::Time began = absl::Now();
+  ASSERT_TRUE(a->Connect({none, silent.address()}).ok());
+  ASSERT_TRUE(a->Send(none, FrameOf(1, 64), {}).ok());
+  ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
+  ASSERT_TRUE(a->Send(kB, FrameOf(2, 64), {}).ok());
+  ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] { return !at_b.frames.empty(); }));
+  EXPECT_LT(absl::Now() - began, absl::Seconds(1)) << "the kernel tries to connect for two minutes";
 }
 
 }  // namespace

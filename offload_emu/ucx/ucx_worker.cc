@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/ucx/ucx_worker.h"
 
+#include <cstdlib>
+
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "offload_emu/ucx/ucx_status.h"
 
@@ -24,9 +27,18 @@ class Config {
   ucp_config_t* config_ = nullptr;
 };
 
+// By default UCX waits within connect(), for two minutes if the peer's node is silent, and aborts
+// the process if the peer resets the connection right after it (tcp_ep.c of 1.13: an endpoint that
+// fails before it may send is told that it may). ucp_config_modify does not reach this option.
+void ConnectWithoutWaiting() {
+  static const int set = setenv("UCX_TCP_CONN_NB", "y", /*overwrite=*/0);
+  CHECK_EQ(set, 0);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Open(const std::string& tls, const std::string& net_devices) {
+  ConnectWithoutWaiting();
   Config config;
   RETURN_IF_ERROR(config.Read());
   RETURN_IF_ERROR(config.Set("TLS", tls));
