@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long data by UCX as a program without Copse would move it. Like hop_ucx.cc it shares no code with offload_emu/ucx.
-#include <sys/epoll.h>
-#include <ucp/api/ucp.h>
-
+// Long data by UCX alone.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -13,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "bench/raw_ucx.h"
 #include "bench/transfer_side.h"
-#include "daemon/loop/unique_fd.h"
 
 namespace copse::bench {
 namespace {
@@ -23,14 +20,8 @@ constexpr unsigned kPieceId = 1;    // header: number of the piece; with its dat
 constexpr unsigned kArrivedId = 2;  // the same, of a piece that was put
 constexpr unsigned kTakenId = 3;    // header: how many pieces the receiver has got, from the first on
 constexpr uint32_t kPiecesPerTaken = kPiecesUnderWay / 4;
-constexpr int kSleepMs = 100;  // as the daemon's: what a lost wake-up costs at most
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kMemoryBytes = size_t{kPiecesUnderWay} * kPieceBytesMax;
-
-absl::Status Check(ucs_status_t status, const char* what) {
-  if (status == UCS_OK) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(what, ": ", ucs_status_string(status)));
-}
 
 // Word i of what a piece holds.
 uint64_t WordOf(uint32_t stream, uint32_t piece, uint64_t i) {
@@ -55,46 +46,20 @@ class UcxSide final : public TransferSide {
   explicit UcxSide(TransferWay way) : way_(way), memory_(NewMemory()) {}
   ~UcxSide() override {
     if (remote_key_ != nullptr) ucp_rkey_destroy(remote_key_);
-    if (endpoint_ != nullptr) {
-      ucp_request_param_t force{};
-      force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-      force.flags = UCP_EP_CLOSE_FLAG_FORCE;
-      void* request = ucp_ep_close_nbx(endpoint_, &force);
-      while (!Done(&request)) ucp_worker_progress(worker_);
-    }
-    if (exported_ != nullptr) ucp_mem_unmap(context_, exported_);
-    if (worker_ != nullptr) ucp_worker_destroy(worker_);
-    if (context_ != nullptr) ucp_cleanup(context_);
+    ucx_.Disconnect();
+    if (exported_ != nullptr) ucp_mem_unmap(ucx_.context(), exported_);
   }
 
   absl::Status Open() {
-    ucp_config_t* config = nullptr;
-    RETURN_IF_ERROR(Check(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read"));
-    ucp_config_modify(config, "TLS", "tcp");
-    ucp_config_modify(config, "NET_DEVICES", "lo");
-    ucp_config_modify(config, "RNDV_THRESH", way_ == TransferWay::kRendezvous ? "0" : "inf");
-    ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES;
-    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
-    if (way_ == TransferWay::kPut) params.features |= UCP_FEATURE_RMA;
-    const ucs_status_t opened = ucp_init(&params, config, &context_);
-    ucp_config_release(config);
-    RETURN_IF_ERROR(Check(opened, "ucp_init"));
-    ucp_worker_params_t worker_params{};
-    worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
-    RETURN_IF_ERROR(Check(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create"));
-    RETURN_IF_ERROR(SetHandler(kPieceId, OnPiece));
-    RETURN_IF_ERROR(SetHandler(kArrivedId, OnArrived));
-    RETURN_IF_ERROR(SetHandler(kTakenId, OnTaken));
+    RawUcxOptions options;
+    if (way_ == TransferWay::kRendezvous) options.rendezvous_from = "0";
+    if (way_ == TransferWay::kPut) options.features = UCP_FEATURE_RMA;
+    RETURN_IF_ERROR(ucx_.Open(options));
+    RETURN_IF_ERROR(ucx_.SetHandler(kPieceId, OnPiece, this));
+    RETURN_IF_ERROR(ucx_.SetHandler(kArrivedId, OnArrived, this));
+    RETURN_IF_ERROR(ucx_.SetHandler(kTakenId, OnTaken, this));
     if (way_ == TransferWay::kPut) RETURN_IF_ERROR(Export());
     if (way_ == TransferWay::kEager) aside_ = NewMemory();
-    int event_fd = -1;
-    RETURN_IF_ERROR(Check(ucp_worker_get_efd(worker_, &event_fd), "ucp_worker_get_efd"));
-    epoll_ = daemon::UniqueFd(epoll_create1(EPOLL_CLOEXEC));
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event_fd, &event) != 0) return absl::ErrnoToStatus(errno, "epoll_ctl");
     return absl::OkStatus();
   }
 
@@ -104,18 +69,14 @@ class UcxSide final : public TransferSide {
     std::string text(reinterpret_cast<const char*>(&base), sizeof(base));
     void* key = nullptr;
     size_t key_bytes = 0;
-    if (exported_ != nullptr && ucp_rkey_pack(context_, exported_, &key, &key_bytes) != UCS_OK) return "";
+    if (exported_ != nullptr && ucp_rkey_pack(ucx_.context(), exported_, &key, &key_bytes) != UCS_OK) return "";
     text.append(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
     if (key != nullptr) {
       text.append(static_cast<const char*>(key), key_bytes);
       ucp_rkey_buffer_release(key);
     }
-    ucp_address_t* address = nullptr;
-    size_t bytes = 0;
-    if (ucp_worker_get_address(worker_, &address, &bytes) != UCS_OK) return "";
-    text.append(reinterpret_cast<const char*>(address), bytes);
-    ucp_worker_release_address(worker_, address);
-    return text;
+    const std::string address = ucx_.Address();
+    return address.empty() ? "" : text + address;
   }
 
   absl::Status Connect(const std::string& peer_address) override {
@@ -127,16 +88,9 @@ class UcxSide final : public TransferSide {
     std::memcpy(&peer_memory_, at, sizeof(peer_memory_));
     std::memcpy(&key_bytes, at + sizeof(peer_memory_), sizeof(key_bytes));
     at += sizeof(peer_memory_) + sizeof(key_bytes);
-    ucp_ep_params_t params{};
-    params.field_mask =
-        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    params.address = reinterpret_cast<const ucp_address_t*>(at + key_bytes);
-    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-    params.err_handler.cb = OnError;
-    params.err_handler.arg = this;
-    RETURN_IF_ERROR(Check(ucp_ep_create(worker_, &params, &endpoint_), "ucp_ep_create"));
+    RETURN_IF_ERROR(ucx_.Connect(at + key_bytes));
     if (key_bytes == 0) return absl::OkStatus();
-    return Check(ucp_ep_rkey_unpack(endpoint_, at, &remote_key_), "ucp_ep_rkey_unpack");
+    return CheckUcx(ucp_ep_rkey_unpack(ucx_.endpoint(), at, &remote_key_), "ucp_ep_rkey_unpack");
   }
 
   void Fill(const TransferStream& stream) override {
@@ -149,7 +103,7 @@ class UcxSide final : public TransferSide {
     taken_ = 0;
     for (uint32_t i = 0; i < stream.pieces; ++i) {
       std::array<void*, 2>& requests = requests_[i % kPiecesUnderWay];
-      while (i >= taken_ + kPiecesUnderWay || !Done(&requests[0]) || !Done(&requests[1])) RETURN_IF_ERROR(Wait());
+      while (i >= taken_ + kPiecesUnderWay || !UcxDone(&requests[0]) || !UcxDone(&requests[1])) RETURN_IF_ERROR(Wait());
       if (stream.checks_each != 0) FillPiece(stream, i);
       RETURN_IF_ERROR(SendPiece(stream, i));
     }
@@ -172,8 +126,8 @@ class UcxSide final : public TransferSide {
     RETURN_IF_ERROR(FinishRequests());
     // The last message leaves the process only if somebody moves the network on.
     ucp_request_param_t param{};
-    void* flush = ucp_worker_flush_nbx(worker_, &param);
-    while (!Done(&flush)) RETURN_IF_ERROR(Wait());
+    void* flush = ucp_worker_flush_nbx(ucx_.worker(), &param);
+    while (!UcxDone(&flush)) RETURN_IF_ERROR(Wait());
     return absl::OkStatus();
   }
 
@@ -213,90 +167,59 @@ class UcxSide final : public TransferSide {
     return absl::OkStatus();
   }
 
-  absl::Status SetHandler(unsigned id, ucp_am_recv_callback_t handler) {
-    ucp_am_handler_param_t param{};
-    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-    param.id = id;
-    param.cb = handler;
-    param.arg = this;
-    return Check(ucp_worker_set_am_recv_handler(worker_, &param), "ucp_worker_set_am_recv_handler");
-  }
-
   absl::Status Export() {
     ucp_mem_map_params_t params{};
     params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
     params.address = memory_.get();
     params.length = kMemoryBytes;
-    return Check(ucp_mem_map(context_, &params, &exported_), "ucp_mem_map");
-  }
-
-  // Whether UCX has finished with it; then it is null.
-  static bool Done(void** request) {
-    if (UCS_PTR_IS_PTR(*request) && ucp_request_check_status(*request) == UCS_INPROGRESS) return false;
-    if (UCS_PTR_IS_PTR(*request)) ucp_request_free(*request);
-    *request = nullptr;
-    return true;
+    return CheckUcx(ucp_mem_map(ucx_.context(), &params, &exported_), "ucp_mem_map");
   }
 
   absl::Status FinishRequests() {
     for (std::array<void*, 2>& requests : requests_) {
-      while (!Done(&requests[0]) || !Done(&requests[1])) RETURN_IF_ERROR(Wait());
+      while (!UcxDone(&requests[0]) || !UcxDone(&requests[1])) RETURN_IF_ERROR(Wait());
     }
     return absl::OkStatus();
   }
 
   // Moves the network on; sleeps if there is nothing to move.
   absl::Status Wait() {
-    RETURN_IF_ERROR(Check(down_, "peer"));
-    if (ucp_worker_progress(worker_) > 0) return absl::OkStatus();
-    const ucs_status_t armed = ucp_worker_arm(worker_);
-    if (armed == UCS_ERR_BUSY) return absl::OkStatus();
-    RETURN_IF_ERROR(Check(armed, "ucp_worker_arm"));
-    epoll_event event;
-    epoll_wait(epoll_.get(), &event, 1, kSleepMs);
-    return absl::OkStatus();
-  }
-
-  absl::Status SendMessage(unsigned id, const uint64_t* header, const void* data, size_t bytes, bool rendezvous,
-                           void** request) {
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-    param.flags = rendezvous ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
-    param.memory_type = UCS_MEMORY_TYPE_HOST;
-    *request = ucp_am_send_nbx(endpoint_, id, header, sizeof(*header), data, bytes, &param);
-    return UCS_PTR_IS_ERR(*request) ? Check(UCS_PTR_STATUS(*request), "ucp_am_send_nbx") : absl::OkStatus();
+    RETURN_IF_ERROR(ucx_.PeerStatus());
+    return ucx_.Progress() ? absl::OkStatus() : ucx_.Sleep();
   }
 
   absl::Status SendPiece(const TransferStream& stream, uint32_t piece) {
     const uint32_t slot = piece % kPiecesUnderWay;
     headers_[slot] = piece;
     if (way_ != TransferWay::kPut) {
-      return SendMessage(kPieceId, &headers_[slot], SlotOf(piece), stream.bytes, way_ == TransferWay::kRendezvous,
-                         &requests_[slot][0]);
+      return ucx_.Send(kPieceId, &headers_[slot], sizeof(headers_[slot]), SlotOf(piece), stream.bytes,
+                       way_ == TransferWay::kRendezvous, &requests_[slot][0]);
     }
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE;
     param.memory_type = UCS_MEMORY_TYPE_HOST;
     const uint64_t to = peer_memory_ + OffsetOf(piece);
-    requests_[slot][0] = ucp_put_nbx(endpoint_, SlotOf(piece), stream.bytes, to, remote_key_, &param);
-    if (UCS_PTR_IS_ERR(requests_[slot][0])) return Check(UCS_PTR_STATUS(requests_[slot][0]), "ucp_put_nbx");
+    requests_[slot][0] = ucp_put_nbx(ucx_.endpoint(), SlotOf(piece), stream.bytes, to, remote_key_, &param);
+    if (UCS_PTR_IS_ERR(requests_[slot][0])) return CheckUcx(UCS_PTR_STATUS(requests_[slot][0]), "ucp_put_nbx");
     // The message must not be there before the piece.
-    RETURN_IF_ERROR(Check(ucp_worker_fence(worker_), "ucp_worker_fence"));
-    return SendMessage(kArrivedId, &headers_[slot], nullptr, 0, /*rendezvous=*/false, &requests_[slot][1]);
+    RETURN_IF_ERROR(CheckUcx(ucp_worker_fence(ucx_.worker()), "ucp_worker_fence"));
+    return ucx_.Send(kArrivedId, &headers_[slot], sizeof(headers_[slot]), nullptr, 0, /*rendezvous=*/false,
+                     &requests_[slot][1]);
   }
 
   absl::Status SendTaken(uint32_t count) {
     // The sender has not gone on to this slot's next use unless it has had this one's message.
     const uint32_t slot = (count - 1) % kPiecesUnderWay;
-    while (!Done(&requests_[slot][0])) RETURN_IF_ERROR(Wait());
+    while (!UcxDone(&requests_[slot][0])) RETURN_IF_ERROR(Wait());
     headers_[slot] = count;
-    return SendMessage(kTakenId, &headers_[slot], nullptr, 0, /*rendezvous=*/false, &requests_[slot][0]);
+    return ucx_.Send(kTakenId, &headers_[slot], sizeof(headers_[slot]), nullptr, 0, /*rendezvous=*/false,
+                     &requests_[slot][0]);
   }
 
   void CopyKept() {
     for (const Kept& kept : kept_) {
       std::memcpy(SlotOf(kept.piece), kept.data, kept.bytes);
-      if (kept.lent != nullptr) ucp_am_data_release(worker_, kept.lent);
+      if (kept.lent != nullptr) ucp_am_data_release(ucx_.worker(), kept.lent);
       arrived_[kept.piece % kPiecesUnderWay] = true;
     }
     kept_.clear();
@@ -336,8 +259,8 @@ class UcxSide final : public TransferSide {
     param.cb.recv_am = OnFetched;
     param.user_data = &arrived_[slot];
     param.memory_type = UCS_MEMORY_TYPE_HOST;
-    void* request = ucp_am_recv_data_nbx(worker_, announced, SlotOf(slot), piece_bytes_, &param);
-    if (UCS_PTR_IS_ERR(request)) down_ = UCS_PTR_STATUS(request);
+    void* request = ucp_am_recv_data_nbx(ucx_.worker(), announced, SlotOf(slot), piece_bytes_, &param);
+    if (UCS_PTR_IS_ERR(request)) ucx_.Fail(UCS_PTR_STATUS(request));
     return UCS_INPROGRESS;
   }
   static void OnFetched(void* request, ucs_status_t status, size_t /*bytes*/, void* arrived) {
@@ -361,27 +284,19 @@ class UcxSide final : public TransferSide {
     return UCS_OK;
   }
 
-  static void OnError(void* argument, ucp_ep_h, ucs_status_t status) {
-    static_cast<UcxSide*>(argument)->down_ = status;
-  }
-
   const TransferWay way_;
   const Memory memory_;
   Memory aside_;  // for what UCX does not lend
-  ucp_context_h context_ = nullptr;
-  ucp_worker_h worker_ = nullptr;
-  ucp_ep_h endpoint_ = nullptr;
   ucp_mem_h exported_ = nullptr;
   ucp_rkey_h remote_key_ = nullptr;
   uint64_t peer_memory_ = 0;
-  daemon::UniqueFd epoll_;
   std::array<std::array<void*, 2>, kPiecesUnderWay> requests_ = {};
   std::array<uint64_t, kPiecesUnderWay> headers_ = {};  // UCX may read one until its request is done
   std::array<bool, kPiecesUnderWay> arrived_ = {};
   std::vector<Kept> kept_;
   size_t piece_bytes_ = 0;  // of the stream
   uint64_t taken_ = 0;
-  ucs_status_t down_ = UCS_OK;
+  RawUcx ucx_;
 };
 
 }  // namespace
