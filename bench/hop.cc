@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -13,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "bench/contest.h"
+#include "bench/pair_start.h"
 #include "bench/rank_contender.h"
 #include "bench/rank_contest.h"
 #include "bench/site.h"
@@ -26,6 +26,7 @@ using procs::ChildProcess;
 using Reporter = std::function<void(const Row&)>;
 
 constexpr char kValgrind[] = "/usr/bin/valgrind";
+constexpr char kPair[] = "bench/hop_pair";
 
 Row RowOf(const std::string& what, uint32_t nodes, const std::string& metric, const std::string& unit) {
   Row row;
@@ -97,17 +98,6 @@ void RunInstructions(const Options& options, const std::string& name, const std:
   report(row);
 }
 
-absl::StatusOr<RankProcesses> StartPair(const std::string& system, const std::vector<std::string>& arguments) {
-  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/hop_pair"));
-  std::vector<std::string> all = {program, system};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  RankProcesses pair;
-  ASSIGN_OR_RETURN(auto process,
-                   ChildProcess::Start({.arguments = std::move(all), .stdin_pipe = true, .stdout_pipe = true}));
-  pair.processes.push_back(std::move(process));
-  return pair;
-}
-
 void RunPairs(const Options& options, const Reporter& report) {
   std::vector<Row> rows;
   std::vector<RankCell> cells;
@@ -124,11 +114,8 @@ void RunPairs(const Options& options, const Reporter& report) {
   const RankOptions rank_options = {.budget = absl::Milliseconds(options.quick ? 50 : 300),
                                     .calls_max = options.quick ? 1000u : 4000u,
                                     .cell_timeout = options.cell_timeout};
-  const auto start = [](const std::string& system) {
-    return [system](const std::vector<std::string>& arguments) { return StartPair(system, arguments); };
-  };
-  RankContender copse("copse", start("copse"), nullptr, cells, rank_options, nullptr);
-  RankContender ucx("ucx", start("ucx"), nullptr, cells, rank_options, nullptr);
+  RankContender copse("copse", PairStart(kPair, "copse"), nullptr, cells, rank_options, nullptr);
+  RankContender ucx("ucx", PairStart(kPair, "ucx"), nullptr, cells, rank_options, nullptr);
   RunContest(rows, {&copse, &ucx}, {.runs = options.quick ? 2u : 9u}, report);
 }
 

@@ -6,11 +6,6 @@
 //
 // Speaks as rank_main.c does: `ready`, then for each cell a line with its number and, for each round trip, half of its
 // microseconds.
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -23,33 +18,17 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "bench/hop_side.h"
+#include "bench/pair_end.h"
 
 namespace copse::bench {
 namespace {
 
 constexpr uint32_t kWarmUpCalls = 100;
-constexpr uint32_t kAddressBytesMax = 4096;
 
 // Of a cell, the same in both processes.
 struct Cell {
   bool sleep = false;
 };
-
-absl::Status Exchange(int socket, HopSide* side) {
-  const std::string address = side->Address();
-  char peer[kAddressBytesMax];
-  if (send(socket, address.data(), address.size(), 0) < 0) return absl::ErrnoToStatus(errno, "send");
-  const ssize_t bytes = recv(socket, peer, sizeof(peer), 0);
-  if (bytes <= 0) return absl::UnavailableError("the other process has gone");
-  return side->Connect(std::string(peer, static_cast<size_t>(bytes)));
-}
-
-// The number of calls of a cell; the process that pings decides.
-absl::Status Agree(int socket, bool pings, uint32_t* calls) {
-  const ssize_t bytes = pings ? send(socket, calls, sizeof(*calls), 0) : recv(socket, calls, sizeof(*calls), 0);
-  if (bytes != sizeof(*calls)) return absl::UnavailableError("the other process has gone");
-  return absl::OkStatus();
-}
 
 absl::Status Ping(HopSide* side, bool sleep, uint32_t calls, std::vector<double>* samples) {
   for (uint32_t i = 0; i < calls; ++i) {
@@ -69,27 +48,27 @@ absl::Status Echo(HopSide* side, bool sleep, uint32_t calls) {
   return absl::OkStatus();
 }
 
-absl::Status RunEcho(int socket, HopSide* side, const std::vector<Cell>& cells) {
+absl::Status RunEcho(const PairEnd& pair, HopSide* side, const std::vector<Cell>& cells) {
   for (const Cell& cell : cells) {
     RETURN_IF_ERROR(Echo(side, cell.sleep, kWarmUpCalls));
     uint32_t calls = 0;
-    RETURN_IF_ERROR(Agree(socket, /*pings=*/false, &calls));
+    RETURN_IF_ERROR(pair.Hear(&calls));
     RETURN_IF_ERROR(Echo(side, cell.sleep, calls));
   }
   // The last answer leaves the process only if somebody moves the network on.
-  uint32_t end = 0;
-  while (recv(socket, &end, sizeof(end), MSG_DONTWAIT) < 0) RETURN_IF_ERROR(side->Flush());
+  while (pair.IsQuiet()) RETURN_IF_ERROR(side->Flush());
   return absl::OkStatus();
 }
 
-absl::Status RunPing(int socket, HopSide* side, const std::vector<Cell>& cells, double budget_us, uint32_t calls_max) {
+absl::Status RunPing(const PairEnd& pair, HopSide* side, const std::vector<Cell>& cells, double budget_us,
+                     uint32_t calls_max) {
   for (size_t i = 0; i < cells.size(); ++i) {
     std::vector<double> samples;
     RETURN_IF_ERROR(Ping(side, cells[i].sleep, kWarmUpCalls, &samples));
     std::sort(samples.begin(), samples.end());
     const double fit = budget_us / (2 * samples[samples.size() / 2] + 0.1);
-    auto calls = static_cast<uint32_t>(std::clamp<double>(fit, 10, calls_max));
-    RETURN_IF_ERROR(Agree(socket, /*pings=*/true, &calls));
+    const auto calls = static_cast<uint32_t>(std::clamp<double>(fit, 10, calls_max));
+    RETURN_IF_ERROR(pair.Tell(calls));
     samples.clear();
     RETURN_IF_ERROR(Ping(side, cells[i].sleep, calls, &samples));
     std::printf("%zu", i);
@@ -97,32 +76,22 @@ absl::Status RunPing(int socket, HopSide* side, const std::vector<Cell>& cells, 
     std::printf("\n");
     std::fflush(stdout);
   }
-  uint32_t end = 0;
-  return Agree(socket, /*pings=*/true, &end);
+  return pair.Tell(uint32_t{0});
 }
 
 absl::Status Main(const std::string& system, double budget_us, uint32_t calls_max, const std::vector<Cell>& cells) {
-  int sockets[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) != 0) return absl::ErrnoToStatus(errno, "socketpair");
-  const pid_t child = fork();
-  if (child < 0) return absl::ErrnoToStatus(errno, "fork");
-  const uint32_t number = child == 0 ? 1 : 0;
-  if (child == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
-  close(sockets[1 - number]);
+  ASSIGN_OR_RETURN(const PairEnd pair, PairEnd::Fork());
   std::unique_ptr<HopSide> side;
   if (system == "ucx") {
     ASSIGN_OR_RETURN(side, NewUcxSide());
   } else {
-    ASSIGN_OR_RETURN(side, NewEngineSide(number));
+    ASSIGN_OR_RETURN(side, NewEngineSide(pair.is_first() ? 0 : 1));
   }
-  RETURN_IF_ERROR(Exchange(sockets[number], side.get()));
-  if (child == 0) return RunEcho(sockets[1], side.get(), cells);
-  std::printf("ready\n");
-  std::fflush(stdout);
-  char ignored[64];
-  while (read(0, ignored, sizeof(ignored)) > 0) {
-  }
-  return RunPing(sockets[0], side.get(), cells, budget_us, calls_max);
+  ASSIGN_OR_RETURN(const std::string peer, pair.Exchange(side->Address()));
+  RETURN_IF_ERROR(side->Connect(peer));
+  if (!pair.is_first()) return RunEcho(pair, side.get(), cells);
+  pair.AwaitStart();
+  return RunPing(pair, side.get(), cells, budget_us, calls_max);
 }
 
 int Usage() {

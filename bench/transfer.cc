@@ -3,35 +3,19 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "bench/contest.h"
+#include "bench/pair_start.h"
 #include "bench/rank_contender.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
 
 namespace copse::bench {
 namespace {
 
-using procs::ChildProcess;
-
 // The first is what the transport does, to which the others' ratios are.
 constexpr const char* kSystems[] = {"ucx-eager", "ucx-eager-copied", "ucx-rendezvous", "ucx-put"};
 constexpr uint32_t kPiecesMax = 65'536;
-
-absl::StatusOr<RankProcesses> StartPair(const std::string& system, const std::vector<std::string>& arguments) {
-  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/transfer_pair"));
-  std::vector<std::string> all = {program, system};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  RankProcesses pair;
-  ASSIGN_OR_RETURN(auto process,
-                   ChildProcess::Start({.arguments = std::move(all), .stdin_pipe = true, .stdout_pipe = true}));
-  pair.processes.push_back(std::move(process));
-  return pair;
-}
 
 Row RowOf(uint64_t bytes, const std::string& metric, const std::string& unit) {
   Row row;
@@ -69,8 +53,8 @@ absl::Status RunTransfer(const Options& options, const std::function<void(const 
   std::vector<Contender*> contenders;
   for (const std::string system : kSystems) {
     if (!WantedSystem(options, system)) continue;
-    const auto start = [system](const std::vector<std::string>& arguments) { return StartPair(system, arguments); };
-    pairs.push_back(std::make_unique<RankContender>(system, start, nullptr, cells, rank_options, nullptr));
+    pairs.push_back(std::make_unique<RankContender>(system, PairStart("bench/transfer_pair", system), nullptr, cells,
+                                                    rank_options, nullptr));
     contenders.push_back(pairs.back().get());
   }
   if (contenders.empty()) return absl::OkStatus();

@@ -7,11 +7,7 @@
 // SYSTEM: ucx-eager-copied, ucx-eager, ucx-rendezvous, ucx-put. METRIC: throughput (MB/s), processor (microseconds of
 // both processes for each MiB). Speaks as rank_main.c does: `ready`, then for each cell a line with its number and a
 // value for each stream of pieces.
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -25,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "bench/pair_end.h"
 #include "bench/transfer_side.h"
 
 namespace copse::bench {
@@ -45,27 +42,6 @@ struct Received {
   bool ok = false;
 };
 
-absl::Status Gone() { return absl::UnavailableError("the other process has gone"); }
-
-template <typename Message>
-absl::Status Tell(int socket, const Message& message) {
-  return send(socket, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message) ? absl::OkStatus() : Gone();
-}
-
-template <typename Message>
-absl::Status Hear(int socket, Message* message) {
-  return recv(socket, message, sizeof(*message), 0) == sizeof(*message) ? absl::OkStatus() : Gone();
-}
-
-absl::Status Exchange(int socket, TransferSide* side) {
-  const std::string address = side->Address();
-  std::string peer(kTransferAddressBytesMax, '\0');
-  if (send(socket, address.data(), address.size(), MSG_NOSIGNAL) < 0) return absl::ErrnoToStatus(errno, "send");
-  const ssize_t bytes = recv(socket, peer.data(), peer.size(), 0);
-  if (bytes <= 0) return Gone();
-  return side->Connect(peer.substr(0, static_cast<size_t>(bytes)));
-}
-
 int64_t ProcessorNs() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -73,17 +49,17 @@ int64_t ProcessorNs() {
 }
 
 // A stream of no pieces ends it.
-absl::Status RunReceiver(int socket, TransferSide* side) {
+absl::Status RunReceiver(const PairEnd& pair, TransferSide* side) {
   for (;;) {
     TransferStream stream;
-    RETURN_IF_ERROR(Hear(socket, &stream));
+    RETURN_IF_ERROR(pair.Hear(&stream));
     if (stream.pieces == 0) return absl::OkStatus();
-    RETURN_IF_ERROR(Tell(socket, true));
+    RETURN_IF_ERROR(pair.Tell(true));
     const int64_t start = ProcessorNs();
     absl::Status status = side->Receive(stream);
     const int64_t took = ProcessorNs() - start;
     if (status.ok()) status = side->Verify(stream);
-    RETURN_IF_ERROR(Tell(socket, Received{.processor_ns = took, .ok = status.ok()}));
+    RETURN_IF_ERROR(pair.Tell(Received{.processor_ns = took, .ok = status.ok()}));
     RETURN_IF_ERROR(status);
   }
 }
@@ -93,38 +69,38 @@ struct Took {
   int64_t processor_ns = 0;
 };
 
-absl::StatusOr<Took> RunStream(int socket, TransferSide* side, const TransferStream& stream) {
+absl::StatusOr<Took> RunStream(const PairEnd& pair, TransferSide* side, const TransferStream& stream) {
   if (stream.checks_each == 0) side->Fill(stream);
-  RETURN_IF_ERROR(Tell(socket, stream));
+  RETURN_IF_ERROR(pair.Tell(stream));
   bool ready = false;
-  RETURN_IF_ERROR(Hear(socket, &ready));
+  RETURN_IF_ERROR(pair.Hear(&ready));
   const int64_t start = absl::GetCurrentTimeNanos();
   const int64_t processor_start = ProcessorNs();
   RETURN_IF_ERROR(side->Send(stream));
   Took took = {.ns = absl::GetCurrentTimeNanos() - start, .processor_ns = ProcessorNs() - processor_start};
   Received received;
-  RETURN_IF_ERROR(Hear(socket, &received));
+  RETURN_IF_ERROR(pair.Hear(&received));
   if (!received.ok) return absl::DataLossError("the receiver has got something else than was sent");
   took.processor_ns += received.processor_ns;
   return took;
 }
 
-absl::Status RunSender(int socket, TransferSide* side, const std::vector<Cell>& cells, double budget_ns,
+absl::Status RunSender(const PairEnd& pair, TransferSide* side, const std::vector<Cell>& cells, double budget_ns,
                        uint32_t pieces_max) {
   TransferStream stream;
   for (size_t i = 0; i < cells.size(); ++i) {
     stream = {.number = stream.number + 1, .pieces = kPiecesChecked, .bytes = cells[i].bytes, .checks_each = 1};
-    RETURN_IF_ERROR(RunStream(socket, side, stream).status());
+    RETURN_IF_ERROR(RunStream(pair, side, stream).status());
     stream.checks_each = 0;
     ++stream.number;
-    ASSIGN_OR_RETURN(const Took trial, RunStream(socket, side, stream));
+    ASSIGN_OR_RETURN(const Took trial, RunStream(pair, side, stream));
     const double fit = budget_ns / kStreamsPerCell / static_cast<double>(trial.ns) * kPiecesChecked;
     stream.pieces = static_cast<uint32_t>(std::clamp<double>(fit, kPiecesUnderWay, pieces_max));
     stream.pieces -= stream.pieces % kPiecesUnderWay;
     std::printf("%zu", i);
     for (uint32_t run = 0; run < kStreamsPerCell; ++run) {
       ++stream.number;
-      ASSIGN_OR_RETURN(const Took took, RunStream(socket, side, stream));
+      ASSIGN_OR_RETURN(const Took took, RunStream(pair, side, stream));
       const double bytes = static_cast<double>(stream.pieces) * stream.bytes;
       std::printf(" %.3f", cells[i].processor ? static_cast<double>(took.processor_ns) / 1000 / (bytes / (1 << 20))
                                               : bytes * 1000 / static_cast<double>(took.ns));
@@ -132,26 +108,17 @@ absl::Status RunSender(int socket, TransferSide* side, const std::vector<Cell>& 
     std::printf("\n");
     std::fflush(stdout);
   }
-  return Tell(socket, TransferStream());
+  return pair.Tell(TransferStream());
 }
 
 absl::Status Main(TransferWay way, double budget_ns, uint32_t pieces_max, const std::vector<Cell>& cells) {
-  int sockets[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) != 0) return absl::ErrnoToStatus(errno, "socketpair");
-  const pid_t child = fork();
-  if (child < 0) return absl::ErrnoToStatus(errno, "fork");
-  const uint32_t number = child == 0 ? 1 : 0;
-  if (child == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
-  close(sockets[1 - number]);
+  ASSIGN_OR_RETURN(const PairEnd pair, PairEnd::Fork());
   ASSIGN_OR_RETURN(const std::unique_ptr<TransferSide> side, NewTransferSide(way));
-  RETURN_IF_ERROR(Exchange(sockets[number], side.get()));
-  if (child == 0) return RunReceiver(sockets[1], side.get());
-  std::printf("ready\n");
-  std::fflush(stdout);
-  char ignored[64];
-  while (read(0, ignored, sizeof(ignored)) > 0) {
-  }
-  return RunSender(sockets[0], side.get(), cells, budget_ns, pieces_max);
+  ASSIGN_OR_RETURN(const std::string peer, pair.Exchange(side->Address()));
+  RETURN_IF_ERROR(side->Connect(peer));
+  if (!pair.is_first()) return RunReceiver(pair, side.get());
+  pair.AwaitStart();
+  return RunSender(pair, side.get(), cells, budget_ns, pieces_max);
 }
 
 int Usage() {

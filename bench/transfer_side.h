@@ -15,7 +15,6 @@ namespace copse::bench {
 
 inline constexpr uint32_t kPiecesUnderWay = 16;
 inline constexpr uint32_t kPieceBytesMax = 1 << 20;
-inline constexpr uint32_t kTransferAddressBytesMax = 8192;
 
 enum class TransferWay {
   kEagerCopied,  // active messages with the data; their handler copies to where it belongs
