@@ -41,18 +41,16 @@ const Case kCases[] = {
     {4, 1, "gather", 4 * kMiB, "flat"}, {8, 1, "gather", 4 * kMiB, "flat"}};
 
 Row RowOf(const Case& each) {
-  Row row;
-  row.bench = "memory";
-  row.what = absl::StrCat(each.collective, " ", SizeName(each.bytes));
-  row.system = "copse";
-  row.collective = each.collective;
-  row.algorithm = each.algorithm;
-  row.nodes = each.nodes;
-  row.ppn = each.ppn;
-  row.bytes = each.bytes;
-  row.metric = "memory";
-  row.unit = "MB";
-  return row;
+  return {.bench = "memory",
+          .what = absl::StrCat(each.collective, " ", SizeName(each.bytes)),
+          .system = "copse",
+          .collective = each.collective,
+          .algorithm = each.algorithm,
+          .nodes = each.nodes,
+          .ppn = each.ppn,
+          .bytes = each.bytes,
+          .metric = "memory",
+          .unit = "MB"};
 }
 
 // Looks at all daemons again and again, until it goes.

@@ -171,20 +171,19 @@ std::vector<Cell> CellsOf(bool quick) {
 }
 
 Row RowOf(const Cell& cell) {
-  Row row;
-  row.bench = "scale";
-  row.what = absl::StrCat(NameOf(cell.collective), " by ", cell.algorithm);
-  if (!cell.counts.empty()) absl::StrAppend(&row.what, ", counts ", cell.counts, cell.counts_known ? ", known" : "");
-  row.system = "copse";
-  row.collective = NameOf(cell.collective);
-  row.algorithm = cell.algorithm;
-  row.nodes = cell.nodes;
-  row.ppn = cell.ppn;
-  row.bytes = cell.bytes;
-  row.metric = "time";
-  row.unit = "us";
-  row.seed = kSeed;
-  return row;
+  std::string what = absl::StrCat(NameOf(cell.collective), " by ", cell.algorithm);
+  if (!cell.counts.empty()) absl::StrAppend(&what, ", counts ", cell.counts, cell.counts_known ? ", known" : "");
+  return {.bench = "scale",
+          .what = what,
+          .system = "copse",
+          .collective = NameOf(cell.collective),
+          .algorithm = cell.algorithm,
+          .nodes = cell.nodes,
+          .ppn = cell.ppn,
+          .bytes = cell.bytes,
+          .metric = "time",
+          .unit = "us",
+          .seed = kSeed};
 }
 
 void Report(Row row, const std::string& metric, const std::string& unit, double value,
