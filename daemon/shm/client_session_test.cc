@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -256,6 +257,47 @@ class MemoryTest : public AttachFixture {
     EXPECT_TRUE(client_->Send(message));
   }
 
+  // A call of the client and another one, which the client has not posted: the sum of 40, in memory that it registers,
+  // and 2. The result goes to byte 4096 of that memory.
+  struct Call {
+    std::unique_ptr<RawClient> other;
+    UniqueFd memory;
+    Mapping mapping;
+    uint32_t region;
+    ring::DqSlot slot, others_slot;
+  };
+  Call NewCall() {
+    auto other = Attached();
+    const auto [first, second] = Team(client_.get(), other.get());
+    UniqueFd memory = *CreateMemoryFile("buffer", 1 << 20);
+    Mapping mapping = *Mapping::Map(memory.get(), 1 << 20);
+    const attach::MemoryRegistered answer = Register(memory, 1 << 20);
+    EXPECT_EQ(answer.status, 0) << answer.text;
+    reinterpret_cast<uint64_t*>(mapping.data())[0] = 40;
+    ring::DqSlot slot = AllreduceSlot(first, 1, 1);
+    slot.entry.send = {answer.region, 0, 0};
+    slot.receive = {answer.region, 0, 4096};
+    *reinterpret_cast<uint64_t*>(other->data()) = 2;
+    return {std::move(other), std::move(memory), std::move(mapping), answer.region, slot, AllreduceSlot(second, 1, 1)};
+  }
+  // Once both have posted it: what comes is its result, then the answer to a deregistration.
+  void ExpectResultAndDeregistration(const Call& call, uint64_t request) {
+    const auto event = client_->AwaitEvent();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->status, 0) << client_->Text(*event);
+    EXPECT_EQ(*reinterpret_cast<uint64_t*>(call.mapping.data() + 4096), 42u);
+    const auto done = client_->Receive<attach::Done>(MessageType::kDone);
+    ASSERT_TRUE(done.has_value());
+    EXPECT_EQ(done->head.request, request);
+    EXPECT_EQ(done->status, 0);
+  }
+  void ExpectRefused(uint64_t value) {
+    const auto event = client_->AwaitEvent();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->value, value);
+    EXPECT_EQ(event->status, kInvalidArgument);
+  }
+
   std::unique_ptr<RawClient> client_;
 };
 
@@ -279,68 +321,29 @@ TEST_F(MemoryTest, WrongKindsAreRefusedAndTheClientGoesOn) {
 }
 
 TEST_F(MemoryTest, CallsUseItAndADeregistrationWaitsForThem) {
-  const auto other = Attached();
-  const auto [first, second] = Team(client_.get(), other.get());
-  const UniqueFd memory = *CreateMemoryFile("buffer", 1 << 20);
-  const Mapping mine = *Mapping::Map(memory.get(), 1 << 20);
-  const attach::MemoryRegistered answer = Register(memory, 1 << 20);
-  ASSERT_EQ(answer.status, 0) << answer.text;
-  reinterpret_cast<uint64_t*>(mine.data())[0] = 40;
-  ring::DqSlot slot = AllreduceSlot(first, 1, 1);
-  slot.entry.send = {answer.region, 0, 0};
-  slot.receive = {answer.region, 0, 4096};
-  client_->Post(slot);
+  Call call = NewCall();
+  client_->Post(call.slot);
   daemon_->Turn();
-  Deregister(answer.region, 6);
+  Deregister(call.region, 6);
   for (int i = 0; i < 100; ++i) daemon_->Turn();
-  slot.entry.value = 2;
-  client_->Post(slot);  // too late to name it
-  const auto refused = client_->AwaitEvent();
-  ASSERT_TRUE(refused.has_value());
-  EXPECT_EQ(refused->value, 2u);
-  EXPECT_EQ(refused->status, kInvalidArgument);
-
-  *reinterpret_cast<uint64_t*>(other->data()) = 2;
-  other->Post(AllreduceSlot(second, 1, 1));
-  const auto event = client_->AwaitEvent();
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->status, 0);
-  EXPECT_EQ(*reinterpret_cast<uint64_t*>(mine.data() + 4096), 42u);
-  const auto done = client_->Receive<attach::Done>(MessageType::kDone);
-  ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->head.request, 6u);
-  EXPECT_EQ(done->status, 0);
+  call.slot.entry.value = 2;
+  client_->Post(call.slot);  // too late to name it
+  ExpectRefused(2);
+  call.other->Post(call.others_slot);
+  ExpectResultAndDeregistration(call, 6);
 }
 
 TEST_F(MemoryTest, ADeregistrationLeavesItToCallsThatWerePostedBefore) {
-  const auto other = Attached();
-  const auto [first, second] = Team(client_.get(), other.get());
-  const UniqueFd memory = *CreateMemoryFile("buffer", 1 << 20);
-  const Mapping mine = *Mapping::Map(memory.get(), 1 << 20);
-  const attach::MemoryRegistered answer = Register(memory, 1 << 20);
-  ASSERT_EQ(answer.status, 0) << answer.text;
-  reinterpret_cast<uint64_t*>(mine.data())[0] = 40;
-  ring::DqSlot slot = AllreduceSlot(first, 1, 1);
-  slot.entry.send = {answer.region, 0, 0};
-  slot.receive = {answer.region, 0, 4096};
-  client_->Post(slot);
-  Deregister(answer.region, 6);
+  Call call = NewCall();
+  client_->Post(call.slot);
+  Deregister(call.region, 6);
   // The message comes before the queue is read.
   while (daemon_->poller().Wait(absl::ZeroDuration())) {
   }
-  *reinterpret_cast<uint64_t*>(other->data()) = 2;
-  other->Post(AllreduceSlot(second, 1, 1));
-  const auto event = client_->AwaitEvent();
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->status, 0) << client_->Text(*event);
-  EXPECT_EQ(*reinterpret_cast<uint64_t*>(mine.data() + 4096), 42u);
-  const auto done = client_->Receive<attach::Done>(MessageType::kDone);
-  ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->status, 0);
-  client_->Post(slot);
-  const auto refused = client_->AwaitEvent();
-  ASSERT_TRUE(refused.has_value());
-  EXPECT_EQ(refused->status, kInvalidArgument);
+  call.other->Post(call.others_slot);
+  ExpectResultAndDeregistration(call, 6);
+  client_->Post(call.slot);
+  ExpectRefused(1);
 }
 
 TEST_F(MemoryTest, HolesPunchedIntoItHarmNobody) {
