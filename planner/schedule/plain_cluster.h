@@ -157,7 +157,7 @@ class PlainCluster {
             for (const Buffer& operand : p.operands) {
               const uint8_t* from = read(v, operand, p.bytes);
               if (is_first) {
-                std::memcpy(sum.data(), from, p.bytes);
+                std::copy(from, from + p.bytes, sum.begin());  // memcpy may not be given an empty vector's data
               } else {
                 const uint8_t* operands[] = {sum.data(), from};
                 EXPECT_TRUE(emu::AluReduce(op, type, operands, p.bytes / type_bytes, sum.data()).ok());

@@ -17,7 +17,8 @@ using Numbers = std::vector<uint32_t>;
 Numbers NumbersOf(const std::vector<uint8_t>& bytes, uint64_t at, uint64_t count) {
   Numbers numbers(count);
   EXPECT_LE(at + count * 4, bytes.size());
-  std::memcpy(numbers.data(), bytes.data() + at, count * 4);
+  // memcpy may not be given an empty vector's data.
+  if (count > 0) std::memcpy(numbers.data(), bytes.data() + at, count * 4);
   return numbers;
 }
 
