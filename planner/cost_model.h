@@ -5,43 +5,16 @@
 #define COPSE_PLANNER_COST_MODEL_H_
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/ids.h"
+#include "planner/prediction.h"
 #include "planner/schedule/block_program.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
 #include "planner/team_costs.h"
 
 namespace copse::planner {
-
-// Predictions beyond this are refused.
-inline constexpr int64_t kPredictionNsMax = int64_t{1} << 60;
-
-// One stretch of the critical path.
-struct PathStep {
-  NodeIndex node{0};
-  std::optional<Rank> rank;  // if the rank itself was busy, not its node's daemon
-  // "post", "pick up", "wake", "take rank 3", "arm", "receive", "reduce", "copy", "send", "transfer", "deliver to
-  // rank 3".
-  std::string what;
-  std::optional<NodeIndex> peer;  // of "send", "transfer" (which the sender's node has) and "receive"
-  int64_t start_ns = 0;
-  int64_t end_ns = 0;
-  friend bool operator==(const PathStep&, const PathStep&) = default;
-};
-
-struct Prediction {
-  std::vector<int64_t> completion_ns;  // by rank: when it has its result, or may go on
-  int64_t total_ns = 0;                // of the slowest
-  // From a rank that posted to the slowest (the lowest of them), in order. What lies between two steps is waiting for
-  // a core.
-  std::vector<PathStep> critical_path;
-  std::vector<PathStep> timeline;  // all that everybody did, by start, if asked for
-};
 
 struct PriceOptions {
   bool critical_path = true;  // needs memory for every step; off while candidates are compared
@@ -52,14 +25,6 @@ struct PriceOptions {
   // Of an irregular call; outlives the question.
   const schedule::BlockCounts* counts = nullptr;
 };
-
-// Calls of a team's port that are under way at once at a node: the window that teams have unless configured otherwise.
-inline constexpr uint32_t kTeamWindow = 8;
-// What a daemon needs for each run of a list of copies: it makes the list when it arms the call. Ours; see
-// docs/reference/cost-model.md.
-inline constexpr int64_t kCopyRunNs = 15;
-// Block collectives of more segments are not priced.
-inline constexpr uint64_t kBlockSegmentsMax = uint64_t{1} << 22;
 
 // Predicts one call in which all ranks post at time 0, or as the options say.
 //
@@ -78,9 +43,9 @@ inline constexpr uint64_t kBlockSegmentsMax = uint64_t{1} << 22;
 //            their heads, for StreamNs at its bandwidth; the tail follows by StreamNs at the path's least bandwidth:
 //            without contention a packet of m bytes is there L + (m-1)/b after SendTo (MGO, section 3.1).
 //          - Collectives of blocks start when all ranks of the node have posted. Their segments are in chunks,
-//          kTeamWindow
-//            of which are under way at a node at once: the next is armed when the first ends, and nothing is sent to
-//            a node for a chunk that does not fit into its window: it tells, by a message without bytes, when it does.
+//            kTeamWindow of which are under way at a node at once: the next is armed when the first ends, and nothing
+//            is sent to a node for a chunk that does not fit into its window: it tells, by a message without bytes,
+//            when it does.
 //            What a node has for another when nothing is ready any more leaves in one packet, as far as a frame holds
 //            it; ranks are told then, too.
 //            A copy list costs copy_ps_per_byte for its bytes, and kCopyRunNs for each of its runs when it is armed.
@@ -89,9 +54,8 @@ inline constexpr uint64_t kBlockSegmentsMax = uint64_t{1} << 22;
 // Input:   a verified plan; shape.node_count == costs.node_count(). Units: ns and bytes.
 // Output:  deterministic, to the nanosecond.
 // Errors:  INVALID_ARGUMENT if shape, plan, costs and options do not fit each other, or as schedule::Expand;
-// OUT_OF_RANGE
-//          beyond kPredictionNsMax; FAILED_PRECONDITION if the plan deadlocks or a packet is not awaited (the
-//          verifier refuses such).
+//          OUT_OF_RANGE beyond kPredictionNsMax; FAILED_PRECONDITION if the plan deadlocks or a packet is not awaited
+//          (the verifier refuses such).
 // Cost:    O(s log s) for s primitives times segments, and O(depth) a packet and link.
 // Source:  CN104360936A (papers: barrier model), whose formulas are lost: the recurrence is ours. Differs: data,
 //          segments, ranks that share a node, links that are busy, and hosts that run out of cores.
