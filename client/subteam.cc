@@ -120,6 +120,17 @@ copse_status_t CheckSameList(const std::vector<SubteamRecord>& records, const st
   return COPSE_OK;
 }
 
+copse_status_t CheckAllListed(const copse_subteam_params_t& params, const std::vector<uint32_t>& members) {
+  if ((params.mask & COPSE_SUBTEAM_PARAM_FIELD_RANKS) == 0) return COPSE_OK;
+  // Members gave the same list, and come in its order.
+  for (uint32_t i = 0; i < params.rank_count; ++i) {
+    if (i < members.size() && members[i] == params.ranks[i]) continue;
+    return Fail(COPSE_ERR_MISMATCH, "members gave different lists of ranks (rank=%u, members=%zu, rank_count=%u)",
+                params.ranks[i], members.size(), params.rank_count);
+  }
+  return COPSE_OK;
+}
+
 std::string SubteamName(const std::string& parent, uint64_t number) {
   const std::string suffix = "/" + std::to_string(number);
   if (parent.size() + suffix.size() < attach::kNameBytes) return parent + suffix;
@@ -142,6 +153,7 @@ copse_status_t CreateSubteam(copse_team_t* parent, const copse_subteam_params_t&
   const std::vector<uint32_t> members = MembersOf(records, parent->rank);
   if (members.empty()) return COPSE_OK;
   if (const auto status = CheckSameList(records, members); status != COPSE_OK) return status;
+  if (const auto status = CheckAllListed(params, members); status != COPSE_OK) return status;
   TeamSpec spec;
   spec.name = SubteamName(parent->name, number);
   spec.rank = static_cast<uint32_t>(std::find(members.begin(), members.end(), parent->rank) - members.begin());

@@ -29,6 +29,9 @@ std::vector<uint32_t> MembersOf(const std::vector<SubteamRecord>& records, uint3
 // Error: MISMATCH, for all of them alike, if members gave different lists.
 copse_status_t CheckSameList(const std::vector<SubteamRecord>& records, const std::vector<uint32_t>& members);
 
+// Error: MISMATCH, if somebody whom this rank's list has is not among the members, since it gave another list or none.
+copse_status_t CheckAllListed(const copse_subteam_params_t& params, const std::vector<uint32_t>& members);
+
 // "parent/3", or a shorter name that is as unique if that is longer than a name may be.
 std::string SubteamName(const std::string& parent, uint64_t number);
 

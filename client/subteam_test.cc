@@ -28,6 +28,18 @@ TEST(CheckSameListTest, OnlyMembersCount) {
   EXPECT_EQ(CheckSameList(records, {0, 2}), COPSE_ERR_MISMATCH);
 }
 
+TEST(CheckAllListedTest, WhoIsListedIsAMember) {
+  const std::vector<uint32_t> list{3, 1};
+  copse_subteam_params_t params{};
+  params.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS;
+  params.ranks = list.data();
+  params.rank_count = 2;
+  EXPECT_EQ(CheckAllListed(params, {3, 1}), COPSE_OK);
+  EXPECT_EQ(CheckAllListed(params, {3}), COPSE_ERR_MISMATCH);
+  params.mask = COPSE_SUBTEAM_PARAM_FIELD_COLOR;
+  EXPECT_EQ(CheckAllListed(params, {0}), COPSE_OK);
+}
+
 TEST(SubteamNameTest, FitsAndStaysUnique) {
   EXPECT_EQ(SubteamName("world", 3), "world/3");
   std::set<std::string> names;

@@ -362,6 +362,29 @@ TEST(SubteamTest, DifferentListsAreAMismatchForAllOfThem) {
   });
 }
 
+TEST(SubteamTest, WhoIsListedButGaveAnotherListIsAMismatch) {
+  FakeDaemon daemon;
+  OnRanks(daemon, 4, [](FakeRank& self) {
+    // Lists that begin with different ranks name different sub-teams; rank 3 gives none.
+    const std::vector<uint32_t> lists[] = {{0, 1}, {1, 0}, {2, 3}, {}};
+    const std::vector<uint32_t>& mine = lists[self.rank];
+    copse_subteam_params_t params{};
+    params.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS;
+    params.ranks = mine.data();
+    params.rank_count = static_cast<uint32_t>(mine.size());
+    copse_team_t* team = nullptr;
+    const copse_status_t status = copse_team_create_from_parent(self.team, &params, &team);
+    EXPECT_EQ(team, nullptr);
+    if (self.rank == 3) {
+      EXPECT_EQ(status, COPSE_OK) << copse_last_error();
+    } else {
+      EXPECT_EQ(status, COPSE_ERR_MISMATCH);
+      EXPECT_TRUE(LastErrorHas("members gave different lists of ranks")) << copse_last_error();
+    }
+    EXPECT_EQ(copse_barrier(self.team), COPSE_OK) << copse_last_error();
+  });
+}
+
 TEST(SubteamTest, SubteamsOfSubteamsAndALongName) {
   FakeDaemon daemon;
   OnRanks(daemon, 2, [](FakeRank& self) {
