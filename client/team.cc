@@ -52,12 +52,14 @@ copse_status_t Allgather(const copse_oob_coll_t& oob, void* mine, void* all, siz
   void* request = nullptr;
   copse_status_t status = oob.allgather(mine, all, bytes, oob.coll_info, &request);
   if (status < 0) {
-    return Fail(status, "the out-of-band allgather failed to start (status=%d)", static_cast<int>(status));
+    return Fail(StatusFromWire(status), "the out-of-band allgather failed to start (status=%d)",
+                static_cast<int>(status));
   }
   while ((status = oob.req_test(request)) == COPSE_INPROGRESS) sched_yield();
   oob.req_free(request);
   if (status == COPSE_OK) return COPSE_OK;
-  return Fail(status, "the out-of-band allgather failed (status=%d)", static_cast<int>(status));
+  // A callback may return anything, but what is no status of ours must not look like success to a caller.
+  return Fail(StatusFromWire(status), "the out-of-band allgather failed (status=%d)", static_cast<int>(status));
 }
 
 // What the members tell each other out of band.

@@ -280,6 +280,12 @@ TEST(OutOfBandTest, FailingCallbacksAreTheResult) {
   EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INTERNAL);
   EXPECT_TRUE(LastErrorHas("the out-of-band allgather failed (status=-12)")) << copse_last_error();
   EXPECT_EQ(board.freed(), 1);
+  // What is no status of Copse is a failure all the same.
+  info = {&board, 0, COPSE_OK, static_cast<copse_status_t>(5)};
+  EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INTERNAL);
+  EXPECT_TRUE(LastErrorHas("the out-of-band allgather failed (status=5)")) << copse_last_error();
+  info = {&board, 0, static_cast<copse_status_t>(-99), COPSE_OK};
+  EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INTERNAL);
   EXPECT_EQ(copse_fini(context), COPSE_OK);
 }
 
