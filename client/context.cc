@@ -3,6 +3,7 @@
 #include "client/context.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -108,6 +109,10 @@ copse_status_t CheckReply(const ControlChannel::Answer& answer, const attach::At
 copse_status_t copse_context::Attach(const copse_init_params_t& params) {
   const Environment environment = copse::client::ReadEnvironment();
   copse::client::ConfigureLog(environment.log_level, environment.log_file);
+  if (!environment.timeout_is_number) {
+    return Fail(COPSE_ERR_INVALID_ARGUMENT, "COPSE_TIMEOUT is not a number of seconds (value=%s)",
+                getenv("COPSE_TIMEOUT"));
+  }
   timeout_s_ = environment.timeout_s;
 
   attach::AttachRequest request{};

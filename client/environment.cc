@@ -56,7 +56,8 @@ Environment ReadEnvironment() {
   if (const char* timeout = Get("COPSE_TIMEOUT")) {
     char* end = nullptr;
     const double seconds = strtod(timeout, &end);
-    if (*end == '\0' && std::isfinite(seconds) && seconds > 0) environment.timeout_s = seconds;
+    environment.timeout_is_number = *end == '\0' && !std::isnan(seconds);
+    if (environment.timeout_is_number && std::isfinite(seconds) && seconds > 0) environment.timeout_s = seconds;
   }
   environment.log_level = ParseLogLevel(getenv("COPSE_LOG_LEVEL"));
   if (const char* file = Get("COPSE_LOG_FILE")) environment.log_file = Expand(file);

@@ -455,6 +455,16 @@ TEST(SubteamTest, WrongParametersAreRefusedBeforeAnybodyWaits) {
 
 // --- Time ---
 
+TEST(TimeoutTest, OneThatIsNoNumberIsRefused) {
+  FakeDaemon daemon;
+  setenv("COPSE_TIMEOUT", "5s", 1);
+  copse_context_t* context = nullptr;
+  EXPECT_EQ(InitOn(daemon, &context), COPSE_ERR_INVALID_ARGUMENT);
+  unsetenv("COPSE_TIMEOUT");
+  EXPECT_STREQ(copse_last_error(), "copse: init: COPSE_TIMEOUT is not a number of seconds (value=5s)");
+  EXPECT_EQ(context, nullptr);
+}
+
 TEST(TimeoutTest, EndsBlockingCallsWhichAreThenCancelled) {
   FakeDaemon daemon;
   setenv("COPSE_TIMEOUT", "0.1", 1);
