@@ -290,7 +290,11 @@ typedef enum copse_op COPSE_ENUM_INT {
  * - alltoall(v): the receive buffer's blocks are sent and replaced; the receive counts are those of sending, too;
  * - reduce_scatter(v): all blocks are in the receive buffer, which begins with the result afterwards.
  * As the receive buffer of scatter(v) at the root: its own block stays where it is. */
+#ifdef __cplusplus
+#define COPSE_IN_PLACE (reinterpret_cast<void*>(1))
+#else
 #define COPSE_IN_PLACE ((void*)1)
+#endif
 
 enum copse_coll_args_field {
   COPSE_COLL_ARGS_FIELD_FLAGS = 1 << 0,

@@ -18,6 +18,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -137,6 +138,14 @@ class Handle {
   T* handle_;
 };
 
+// For arguments that must not decide what T is: where the rank does not use a buffer, nullptr will do.
+template <typename T>
+struct Identity {
+  using type = T;
+};
+template <typename T>
+using Given = typename Identity<T>::type;
+
 inline void DestroyContext(copse_context_t* context) { copse_fini(context); }
 inline void DestroyTeam(copse_team_t* team) { copse_team_destroy(team); }
 inline void DestroyRequest(copse_request_t* request) {
@@ -221,6 +230,9 @@ class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
     return FromParent(params);
   }
 
+  // Else `subteam({1})` would mean `subteam(true)`.
+  Team subteam(std::initializer_list<uint32_t> ranks) { return subteam(std::vector<uint32_t>(ranks)); }
+
   uint32_t rank() const {
     uint32_t rank = 0;
     Check(copse_team_rank(get(), &rank));
@@ -232,13 +244,15 @@ class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
     return size;
   }
 
+  // A buffer that this rank does not use, such as `recv` of a gather off its root, may be nullptr. In place, other than
+  // an allreduce, is for collective_init.
   void barrier() { Check(copse_barrier(get())); }
   template <typename T>
   void bcast(T* buffer, uint64_t count, uint32_t root) {
     Check(copse_bcast(get(), buffer, count, Datatype<T>::value, root));
   }
   template <typename T>
-  void reduce(const T* send, T* recv, uint64_t count, copse_op_t op, uint32_t root) {
+  void reduce(const T* send, internal::Given<T*> recv, uint64_t count, copse_op_t op, uint32_t root) {
     Check(copse_reduce(get(), send, recv, count, Datatype<T>::value, op, root));
   }
   template <typename T>
@@ -259,7 +273,7 @@ class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
     Check(copse_scan(get(), send, recv, count, Datatype<T>::value, op));
   }
   template <typename T>
-  void exscan(const T* send, T* recv, uint64_t count, copse_op_t op) {
+  void exscan(const T* send, internal::Given<T*> recv, uint64_t count, copse_op_t op) {
     Check(copse_exscan(get(), send, recv, count, Datatype<T>::value, op));
   }
   template <typename T>
@@ -271,11 +285,11 @@ class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
     Check(copse_reduce_scatter(get(), send, recv, counts.data(), Datatype<T>::value, op));
   }
   template <typename T>
-  void gather(const T* send, T* recv, uint64_t count, uint32_t root) {
+  void gather(const T* send, internal::Given<T*> recv, uint64_t count, uint32_t root) {
     Check(copse_gather(get(), send, recv, count, Datatype<T>::value, root));
   }
   template <typename T>
-  void scatter(const T* send, T* recv, uint64_t count, uint32_t root) {
+  void scatter(internal::Given<const T*> send, T* recv, uint64_t count, uint32_t root) {
     Check(copse_scatter(get(), send, recv, count, Datatype<T>::value, root));
   }
   template <typename T>
@@ -289,11 +303,13 @@ class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
   // Irregular ones, blocks one after another; for displacements there is collective_init. Counts are needed where
   // copse.h says so.
   template <typename T>
-  void gatherv(const T* send, uint64_t count, T* recv, const std::vector<uint64_t>& counts, uint32_t root) {
+  void gatherv(const T* send, uint64_t count, internal::Given<T*> recv, const std::vector<uint64_t>& counts,
+               uint32_t root) {
     Check(copse_gatherv(get(), send, count, recv, counts.data(), nullptr, Datatype<T>::value, root));
   }
   template <typename T>
-  void scatterv(const T* send, const std::vector<uint64_t>& counts, T* recv, uint64_t count, uint32_t root) {
+  void scatterv(internal::Given<const T*> send, const std::vector<uint64_t>& counts, T* recv, uint64_t count,
+                uint32_t root) {
     Check(copse_scatterv(get(), send, counts.data(), nullptr, recv, count, Datatype<T>::value, root));
   }
   template <typename T>
@@ -324,7 +340,7 @@ class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
     return collective_init(args);
   }
   template <typename T>
-  Request reduce_init(const T* send, T* recv, uint64_t count, copse_op_t op, uint32_t root) {
+  Request reduce_init(const T* send, internal::Given<T*> recv, uint64_t count, copse_op_t op, uint32_t root) {
     copse_coll_args_t args = Reduction<T>(COPSE_COLL_REDUCE, send, recv, count, op);
     args.root = root;
     return collective_init(args);

@@ -96,6 +96,30 @@ TEST(CppTest, EverythingOfATeam) {
       EXPECT_EQ(all.size(), 3u);
       Team two = team.subteam(std::vector<uint32_t>{2, 1});
       EXPECT_EQ(static_cast<bool>(two), rank != 0);
+      Team one = team.subteam({1});  // the list, not `true`
+      EXPECT_EQ(static_cast<bool>(one), rank == 1);
+      // Who does not use a buffer gives none.
+      double value = 1 + rank, result = 0;
+      team.reduce(&value, rank == 1 ? &result : nullptr, 1, COPSE_OP_SUM, 1);
+      EXPECT_EQ(result, rank == 1 ? 6 : 0);
+      if (rank == 1) {
+        team.gather(mine, gathered, 3, 1);
+        team.scatter(gathered, mine, 3, 1);
+        team.gatherv(mine, counts[rank], gathered, counts, 1);
+        team.scatterv(gathered, counts, mine, counts[rank], 1);
+      } else {
+        team.gather(mine, nullptr, 3, 1);
+        team.scatter(nullptr, mine, 3, 1);
+        team.gatherv(mine, counts[rank], nullptr, counts, 1);
+        team.scatterv(nullptr, counts, mine, counts[rank], 1);
+      }
+      if (rank == 0) {
+        team.exscan(&value, nullptr, 1, COPSE_OP_SUM);
+      } else {
+        team.exscan(&value, &result, 1, COPSE_OP_SUM);
+        EXPECT_EQ(result, rank == 1 ? 1 : 3);
+      }
+      team.reduce_init(&value, nullptr, 0, COPSE_OP_SUM, 1);
       Team moved = std::move(all);
       EXPECT_FALSE(all);  // NOLINT(bugprone-use-after-move)
       moved.barrier();
