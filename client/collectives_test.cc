@@ -142,6 +142,21 @@ TEST(BlockingTest, WhatIsTooLongForTheDataAreaGetsMemoryOfItsOwn) {
     EXPECT_EQ(copse_bcast(self.team, longest.get(), kTooMany, COPSE_DT_UINT8, 0), COPSE_ERR_NO_RESOURCE);
     EXPECT_TRUE(LastErrorHas("the call copies more than a context may")) << copse_last_error();
     EXPECT_TRUE(LastErrorHas("(bytes=1073741825, limit=1073741824)")) << copse_last_error();
+    // A request that could never be posted is not made.
+    copse_coll_args_t args{};
+    args.collective = COPSE_COLL_BCAST;
+    args.recv = longest.get();
+    args.type = COPSE_DT_UINT8;
+    args.count = kTooMany;
+    copse_request_t* request = nullptr;
+    EXPECT_EQ(copse_collective_init(self.team, &args, &request), COPSE_ERR_NO_RESOURCE);
+    EXPECT_EQ(request, nullptr);
+    EXPECT_TRUE(LastErrorHas("the call copies more than a context may")) << copse_last_error();
+    void* reached = nullptr;
+    ASSERT_EQ(copse_alloc(self.context, kTooMany, &reached), COPSE_OK) << copse_last_error();
+    args.recv = reached;
+    EXPECT_EQ(copse_collective_init(self.team, &args, &request), COPSE_OK) << copse_last_error();
+    EXPECT_EQ(copse_finalize(request), COPSE_OK);
   });
 }
 
