@@ -154,7 +154,13 @@ void Drawing::AppendCriticalPath(std::string& text) const {
 
 std::string Drawing::Text() const {
   std::string text = absl::StrCat("plan ", plan_.id.value(), ": ", AbslView(schedule::CollectiveName(plan_.collective)),
-                                  ", ", plan_.bytes_min, " to ", plan_.bytes_max, " B, ", plan_.algorithm);
+                                  ", ", plan_.bytes_min);
+  // The last class has no upper end that means anything.
+  if (plan_.bytes_max >= schedule::kCallBytesMax) {
+    absl::StrAppend(&text, " B and more, ", plan_.algorithm);
+  } else {
+    absl::StrAppend(&text, " to ", plan_.bytes_max, " B, ", plan_.algorithm);
+  }
   if (plan_.segment_bytes > 0) absl::StrAppend(&text, ", segments of ", plan_.segment_bytes, " B");
   absl::StrAppend(&text, "\ncall: ", schedule::DescribeArguments(arguments_), "; predicted ",
                   FormatMicroseconds(prediction_.total_ns), "\n");

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "cli/ctl/plan_size.h"
 #include "cli/ctl/table.h"
 
 namespace copse::ctl {
@@ -135,8 +136,8 @@ PlanDifference ComparePlans(const v1::PlanRow& before, const v1::PlanRow& after)
     if (a != b) difference.fields.push_back({key, a, b});
   };
   compare("collective", before.collective(), after.collective());
-  compare("bytes", absl::StrCat(before.bytes_min(), "-", before.bytes_max()),
-          absl::StrCat(after.bytes_min(), "-", after.bytes_max()));
+  compare("bytes", SizeClassOf(before.bytes_min(), before.bytes_max()),
+          SizeClassOf(after.bytes_min(), after.bytes_max()));
   compare("algorithm", before.algorithm(), after.algorithm());
   compare("segment", absl::StrCat(before.segment_bytes()), absl::StrCat(after.segment_bytes()));
   difference.predicted_us_before = before.predicted_us();

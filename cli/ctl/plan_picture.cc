@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/svg.h"
+#include "cli/ctl/plan_size.h"
 #include "cli/ctl/style.h"
 
 namespace copse::ctl {
@@ -156,8 +157,9 @@ class Picture {
   }
 
   std::string Title() const {
-    std::string title = absl::StrFormat("plan %d: %s, %s, %d to %d bytes, %.1f us", plan_.id(), plan_.collective(),
-                                        plan_.algorithm(), plan_.bytes_min(), plan_.bytes_max(), plan_.predicted_us());
+    std::string title =
+        absl::StrFormat("plan %d: %s, %s, %s bytes, %.1f us", plan_.id(), plan_.collective(), plan_.algorithm(),
+                        SizeClassOf(plan_.bytes_min(), plan_.bytes_max()), plan_.predicted_us());
     if (left_out_ > 0) absl::StrAppend(&title, "; ", left_out_, " nodes are left out");
     return title;
   }

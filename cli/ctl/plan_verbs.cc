@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "cli/ctl/plan_diff.h"
 #include "cli/ctl/plan_picture.h"
+#include "cli/ctl/plan_size.h"
 #include "cli/ctl/table.h"
 
 namespace copse::ctl {
@@ -38,7 +39,7 @@ Json ToJson(const v1::PlanRow& plan) {
           {"critical_path", std::move(path)}};
 }
 
-std::string SizeClass(const v1::PlanRow& plan) { return absl::StrCat(plan.bytes_min(), "-", plan.bytes_max()); }
+std::string SizeClass(const v1::PlanRow& plan) { return SizeClassOf(plan.bytes_min(), plan.bytes_max()); }
 
 std::string Predicted(const v1::PlanRow& plan) { return absl::StrFormat("%.1f us", plan.predicted_us()); }
 

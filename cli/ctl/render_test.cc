@@ -172,6 +172,16 @@ TEST(RenderPlansTest, Table) {
             " 5     3      2  allreduce   121-8192  knomial-4     4KiB    48.2 us\n");
 }
 
+TEST(RenderPlansTest, TheLastSizeClassHasNoUpperEnd) {
+  v1::ListPlansReply reply;
+  *reply.add_plans() = Tree();
+  reply.mutable_plans(0)->set_bytes_min(65537);
+  reply.mutable_plans(0)->set_bytes_max(uint64_t{1} << 46);
+  EXPECT_NE(RenderPlans(reply, kTable).find("65537 and more  knomial-4"), std::string::npos)
+      << RenderPlans(reply, kTable);
+  EXPECT_EQ(Json::parse(RenderPlans(reply, kJson))[0]["bytes_max"], uint64_t{1} << 46);
+}
+
 TEST(RenderPlanTest, TableAndJson) {
   const std::string text = RenderPlan(Tree(), kTable);
   EXPECT_NE(text.find("critical path:  n3 > n1\n"), std::string::npos) << text;
