@@ -383,8 +383,7 @@ TEST(PlannerProcessTest, ADryRunAndABadTextChangeNothing) {
                  "the file:2: switch a: is its own ancestor (parent=a)");
   expect_refusal(Import(life, "x", "json"), StatusCode::INVALID_ARGUMENT,
                  "format: not known (format=json, known=yaml slurm)");
-  expect_refusal(Import(life, "", "", false, 7), StatusCode::NOT_FOUND,
-                 "topology: no such version (version=7, kept=0-0)");
+  expect_refusal(Import(life, "", "", false, 7), StatusCode::NOT_FOUND, "topology: no version is kept (version=7)");
   EXPECT_EQ(Versions(life).size(), 0u);
   EXPECT_EQ(Export(life, "xml"), "format: not one to export (format=xml, known=yaml slurm)");
 }

@@ -94,9 +94,11 @@ absl::StatusOr<std::optional<topology::Topology>> TopologyHistory::Version(uint6
   for (const TopologyVersion& candidate : versions_) {
     if (candidate.version == version) return Parse(candidate);
   }
+  if (versions_.empty()) {
+    return absl::NotFoundError(absl::StrCat("topology: no version is kept (version=", version, ")"));
+  }
   return absl::NotFoundError(absl::StrCat("topology: no such version (version=", version,
-                                          ", kept=", versions_.empty() ? 0 : versions_.front().version, "-",
-                                          versions_.empty() ? 0 : versions_.back().version, ")"));
+                                          ", kept=", versions_.front().version, "-", versions_.back().version, ")"));
 }
 
 std::vector<TeamId> TopologyHistory::Concerned(const ClusterModel& before, const ClusterModel& after) const {
