@@ -375,6 +375,8 @@ void Team::Handle(EpochPort* port, const PortEvent& event) {
       host_->SendToPeer(
           layout_.nodes[event.neighbour.value()].incarnation,
           ArgumentsMessage{id(), event.sequence, ours->rank, layout_.nodes[self_.value()].name, ours->arguments});
+      unlike_.emplace(event.neighbour.value(), event.sequence);
+      CheckLeavers();
       break;
     }
   }
@@ -537,6 +539,16 @@ void Team::BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_
 // A call that needs a node which has left the team cannot end: better an error that says so than waiting for ever.
 void Team::CheckLeavers() {
   for (const auto& [node, calls] : left_) {
+    // It cannot say any more what its arguments were; that they differ, its packet has said.
+    if (const auto unlike = unlike_.find(node); unlike != unlike_.end()) {
+      const Remembered* ours = Recall(unlike->second);
+      if (ours == nullptr) continue;
+      return Break(
+          {Failure::kMismatch,
+           absl::StrCat("call ", ours->Call().value(), ": arguments differ: rank ", ours->rank.value(), " on node ",
+                        layout_.nodes[self_.value()].name, " gave ", schedule::DescribeArguments(ours->arguments), "; ",
+                        DescribeNode(NodeIndex(node)), ", which has left the team, gave others")});
+    }
     if (Started() > calls) {
       return Break({Failure::kMemberLost,
                     absl::StrCat(DescribeNode(NodeIndex(node)), " left the team after ", calls.value(),

@@ -185,6 +185,7 @@ class Team {
   CallSeq hold_from_{0};                       // while prepared_: nothing of the old epoch starts from here on
   std::optional<CallSeq> decided_first_call_;  // told by a neighbour, while labels are still missing
   std::map<uint32_t, CallSeq> left_;           // nodes that have left, after how many calls
+  std::map<uint32_t, CallSeq> unlike_;         // nodes whose packets for a call have other arguments than this node's
   std::map<uint32_t, uint32_t> acquired_;      // by node: edges of committed epochs
   std::optional<schedule::FailureReport> broken_;
   std::vector<Remembered> history_;

@@ -59,6 +59,7 @@ void StoppedProcessDelaysAndCompletes(Cluster* cluster);
 void StoppedDaemonDelaysAndCompletes(Cluster* cluster);
 void ArgumentsThatDiffer(Cluster* cluster);
 void CollectivesThatDiffer(Cluster* cluster);
+void RootsThatDifferInTheLastCall(Cluster* cluster);
 void TwoProcessesClaimOneRank(Cluster* cluster);
 void SizesThatDiffer(Cluster* cluster);
 void TeamOfMissingRanksTimesOut(Cluster* cluster);
