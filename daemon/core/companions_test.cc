@@ -43,7 +43,7 @@ schedule::Plan PairPlan(Collective collective) {
 struct Process : public ClientSink {
   void OnEvent(const ClientEvent& event) override { ends[event.value] = event.failure; }
   void OnTeamReady(uint64_t, uint32_t ready, const schedule::TeamLayout&) override { handle = ready; }
-  void OnTeamFailed(uint64_t, const FailureReport& why) override { ADD_FAILURE() << why.text; }
+  void OnTeamFailed(uint64_t, const FailureReport& why) override { refused = why; }
   void OnTeamDestroyed(uint64_t, const FailureReport& why) override { destroyed = why; }
   void OnClosing(const std::string&) override {}
 
@@ -51,6 +51,7 @@ struct Process : public ClientSink {
   uint32_t handle = 0;
   std::map<uint64_t, FailureReport> ends;  // of calls, by value
   FailureReport destroyed{Failure::kInternal, "not yet"};
+  FailureReport refused;
 };
 
 class CompanionsTest : public testing::Test, public PlannerLink {
@@ -394,6 +395,22 @@ TEST_F(CompanionsTest, DrainingDaemonsServeTheirTeams) {
   core_.StartDrain("it stops");
   core_.OnPlannerMessage(PrepareCompanion());
   EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+}
+
+TEST_F(CompanionsTest, WhoMayNotJoinADrainingDaemonIsCalledOffForAll) {
+  core_.StartDrain("it stops");
+  core_.CreateTeam(processes_[1].id, {.request = 2, .name = "late", .rank = Rank(1), .size = 3});
+  EXPECT_EQ(processes_[1].refused,
+            (FailureReport{Failure::kNoDaemon, "team 'late' of user 1: node n0 takes no new teams: it stops"}));
+  const auto join = Take<schedule::JoinTeam>();
+  EXPECT_EQ(join.rank, Rank(1));
+  const auto canceled = Take<schedule::CancelJoin>();
+  EXPECT_EQ(canceled.request, join.request);
+  EXPECT_EQ(canceled.why, (FailureReport{Failure::kNoResource, "node n0 takes no new teams: it stops"}));
+  // The planner's answer to the join that is over.
+  processes_[1].refused = {};
+  Fail(join.request, kNoRoom);
+  EXPECT_EQ(processes_[1].refused, FailureReport{});
 }
 
 }  // namespace

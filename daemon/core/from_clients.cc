@@ -58,10 +58,14 @@ void DaemonCore::Impl::CreateTeam(ClientId id, const TeamRequest& request) {
                                                                   request.rank.value(), ", size=", request.size, ")")});
   }
   if (draining_) {
+    const std::string why = absl::StrCat("node ", options_.node.name, " takes no new teams: ", drain_reason_);
+    if (registered_) {
+      // So that the other members hear of it, and need not wait until the formation's time is over.
+      SendJoinOf(next_join_, join);
+      SendToPlanner(schedule::CancelJoin{.request = next_join_++, .why = {Failure::kNoResource, why}});
+    }
     return client->sink->OnTeamFailed(
-        request.request,
-        {Failure::kNoDaemon, absl::StrCat("team ", DescribeTeam(join.identity), ": node ", options_.node.name,
-                                          " takes no new teams: ", drain_reason_)});
+        request.request, {Failure::kNoDaemon, absl::StrCat("team ", DescribeTeam(join.identity), ": ", why)});
   }
   if (teams_.size() + joins_.size() >= options_.teams_max) {
     return client->sink->OnTeamFailed(
