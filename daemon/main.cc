@@ -33,7 +33,7 @@ int Main(int argc, char** argv) {
   absl::StatusOr<Settings> settings = absl::UnknownError("not read");
   description.read = [&settings](const config::Config& loaded) {
     settings = ReadSettings(loaded);
-    return settings.status();
+    return settings.ok() ? CheckPlaces(loaded, *settings) : settings.status();
   };
   config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) return *started.exit_code;

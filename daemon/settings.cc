@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/config/places.h"
 #include "base/status_macros.h"
 #include "daemon/net_devices.h"
 #include "daemon/rpc/endpoints.h"
@@ -174,6 +176,14 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.clients_max = static_cast<uint32_t>(config.Integer("clients_max"));
   ASSIGN_OR_RETURN(settings.join_token, ReadJoinToken(config.Text("join_token_file")));
   return settings;
+}
+
+absl::Status CheckPlaces(const config::Config& config, const Settings& settings) {
+  RETURN_IF_ERROR(config::CheckWritable("log_file", settings.live.log_file));
+  // systemd's socket is used in place of a path; run_dir's may be missing.
+  const std::string& socket = settings.sockets.front();
+  if (config.Text("socket").empty() || socket[0] == '@' || getenv("LISTEN_FDS") != nullptr) return absl::OkStatus();
+  return config::CheckFolder("socket", socket);
 }
 
 }  // namespace copse::daemon

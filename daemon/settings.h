@@ -50,6 +50,9 @@ struct Settings {
 absl::StatusOr<Settings> ReadSettings(const config::Config& config);
 absl::StatusOr<LiveSettings> ReadLiveSettings(const config::Config& config);
 
+// Whether what the daemon will make (the socket, the log) can be made. Errors name the key.
+absl::Status CheckPlaces(const config::Config& config, const Settings& settings);
+
 }  // namespace copse::daemon
 
 #endif  // COPSE_DAEMON_SETTINGS_H_

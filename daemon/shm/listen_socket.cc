@@ -48,10 +48,14 @@ absl::StatusOr<Address> AddressOf(const std::string& name) {
 
 UniqueFd NewSocket() { return UniqueFd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
+bool IsSocket(const std::string& path) {
+  struct stat file;
+  return lstat(path.c_str(), &file) == 0 && S_ISSOCK(file.st_mode);
+}
+
 // True if a socket lies at the path and nobody listens on it.
 bool IsLeftOver(const std::string& path, const Address& address) {
-  struct stat file;
-  if (lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
+  if (!IsSocket(path)) return false;
   const UniqueFd probe = NewSocket();
   return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes) != 0 &&
          errno == ECONNREFUSED;
@@ -76,6 +80,8 @@ absl::StatusOr<UniqueFd> ListenOn(const std::string& name) {
     unlink(name.c_str());
     error = try_bind() == 0 ? 0 : errno;
   }
+  if (error == EADDRINUSE && is_path && !IsSocket(name))
+    return absl::AlreadyExistsError(absl::StrCat("socket: something else is there (socket=", name, ")"));
   if (error == EADDRINUSE)
     return absl::AlreadyExistsError(absl::StrCat("socket: a daemon listens there already (socket=", name, ")"));
   if (error != 0) {

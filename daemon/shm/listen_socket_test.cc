@@ -60,7 +60,9 @@ TEST(ListenOnTest, DoesNotReplaceAFile) {
   const std::string folder = Folder();
   const std::string path = folder + "/file";
   const UniqueFd file(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-  EXPECT_TRUE(absl::IsAlreadyExists(ListenOn(path).status()));
+  const absl::Status refused = ListenOn(path).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_EQ(refused.message(), absl::StrCat("socket: something else is there (socket=", path, ")"));
   EXPECT_EQ(access(path.c_str(), F_OK), 0);
   unlink(path.c_str());
   rmdir(folder.c_str());

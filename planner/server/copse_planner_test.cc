@@ -110,6 +110,8 @@ TEST_F(CopsePlannerTest, BadUsageIsTwoAndNamesTheValue) {
       {"--set topology=" + topology, "t.yaml:"},
       {"--set rules=" + rules, "r.yaml:3:"},
       {"--set join_token_file=/nowhere/token", "join_token_file"},
+      {"--set state=/nowhere/state.db", "state: its folder: No such file or directory (state=/nowhere/state.db)"},
+      {"--set log_file=/nowhere/log", "log_file: its folder: No such file or directory (log_file=/nowhere/log)"},
       {"--config /nowhere/planner.yaml", "/nowhere/planner.yaml"},
   };
   for (const auto& c : cases) {

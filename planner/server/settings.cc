@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/config/places.h"
 #include "base/status_macros.h"
 #include "planner/server/rules_file.h"
 #include "planner/topology/topology_yaml.h"
@@ -133,6 +134,11 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   RETURN_IF_ERROR(rpc::CredentialsFactory({settings.insecure}).Server(settings.listen).status());
   ASSIGN_OR_RETURN(settings.live, ReadLive(config));
   return settings;
+}
+
+absl::Status CheckPlaces(const Settings& settings) {
+  RETURN_IF_ERROR(config::CheckWritable("state", settings.state));
+  return config::CheckWritable("log_file", settings.live.log_file);
 }
 
 }  // namespace copse::planner

@@ -33,6 +33,9 @@ config::Config NewConfig();
 // Errors name key, value and limit; those of topology and rules file and line.
 absl::StatusOr<Settings> ReadSettings(const config::Config& config);
 
+// Whether the files that the planner will write (its state, its log) can be. Errors name the key.
+absl::Status CheckPlaces(const Settings& settings);
+
 }  // namespace copse::planner
 
 #endif  // COPSE_PLANNER_SERVER_SETTINGS_H_

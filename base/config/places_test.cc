@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/config/places.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+namespace copse::config {
+namespace {
+
+class PlacesTest : public testing::Test {
+ protected:
+  const std::string folder_ = testing::TempDir();  // ends with a slash
+};
+
+TEST_F(PlacesTest, AFileThatIsThereOrCanBeMadeIsFine) {
+  EXPECT_TRUE(CheckWritable("log_file", "").ok());
+  EXPECT_TRUE(CheckWritable("log_file", folder_ + "new").ok());
+  std::ofstream(folder_ + "old") << "x";
+  EXPECT_TRUE(CheckWritable("log_file", folder_ + "old").ok());
+  EXPECT_TRUE(CheckWritable("log_file", "/dev/null").ok());
+  EXPECT_TRUE(CheckFolder("socket", folder_ + "x.sock").ok());
+  EXPECT_NE(access((folder_ + "new").c_str(), F_OK), 0) << "it was made";
+}
+
+TEST_F(PlacesTest, WhatIsWrongIsSaidWithKeyAndPath) {
+  EXPECT_EQ(CheckWritable("log_file", "/nowhere/log").message(),
+            "log_file: its folder: No such file or directory (log_file=/nowhere/log)");
+  EXPECT_EQ(CheckFolder("socket", "/nowhere/x.sock").message(),
+            "socket: its folder: No such file or directory (socket=/nowhere/x.sock)");
+  EXPECT_EQ(CheckWritable("state", "/tmp").message(), "state: a folder, not a file (state=/tmp)");
+  EXPECT_EQ(CheckFolder("socket", "/dev/null/x").message(), "socket: its folder is none (socket=/dev/null/x)");
+  EXPECT_EQ(CheckWritable("state", "/dev/null/x").message(), "state: Not a directory (state=/dev/null/x)");
+}
+
+TEST_F(PlacesTest, PermissionsCount) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  const std::string closed = folder_ + "closed";
+  ASSERT_EQ(mkdir(closed.c_str(), 0500), 0);
+  EXPECT_FALSE(CheckFolder("socket", closed + "/x").ok());
+  EXPECT_FALSE(CheckWritable("log_file", closed + "/x").ok());
+}
+
+}  // namespace
+}  // namespace copse::config
