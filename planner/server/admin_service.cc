@@ -135,6 +135,8 @@ grpc::ServerUnaryReactor* AdminService::ShowNode(grpc::CallbackServerContext* co
                               [reply, done](const coordinator::StatusAnswer& answer) {
                                 reply->set_answered(!answer.nodes.empty());
                                 for (const schedule::DaemonStatus& status : answer.nodes) {
+                                  // Of a signal that drains it only the daemon knows.
+                                  if (status.state == "draining") reply->mutable_node()->set_state(status.state);
                                   reply->set_clients(status.clients);
                                   reply->set_teams(status.teams);
                                   for (const auto& [name, count] : status.counters)
