@@ -111,6 +111,19 @@ std::string ToText(const sim::DaemonUse& use) {
   return text;
 }
 
+// Of an irregular collective no count says how long its blocks are.
+std::string DescribeCall(const Outcome& outcome) {
+  const schedule::CallArguments& call = outcome.call;
+  if (outcome.counts.empty()) return schedule::DescribeArguments(call);
+  std::string text = absl::StrCat(AbslView(schedule::CollectiveName(call.collective)));
+  if (schedule::Reduces(call.collective)) absl::StrAppend(&text, " ", AbslView(emu::AluOpName(call.op)));
+  absl::StrAppend(&text, " ", AbslView(emu::AluTypeName(call.type)), ", ", outcome.counts, " counts of ",
+                  FormatBytes(static_cast<int64_t>(outcome.bytes)), " in the mean");
+  if ((call.options & schedule::kCountsKnown) != 0) absl::StrAppend(&text, ", known to all");
+  if (schedule::HasRoot(call.collective)) absl::StrAppend(&text, ", root ", call.root);
+  return text;
+}
+
 // What all ranks' buffers take.
 absl::Status CheckBuffers(Collective collective, uint64_t bytes, uint64_t ranks) {
   uint64_t blocks = 2 * ranks;
@@ -172,7 +185,7 @@ std::string ToText(const Outcome& outcome) {
   const std::string chosen = outcome.why.empty() ? "" : absl::StrCat("; the planner's choice, ", AbslView(outcome.why));
   return RenderDetails(
       {{"plan", absl::StrCat(outcome.plan.algorithm, ", ", outcome.plan.node_count, " nodes", chosen)},
-       {"call", absl::StrCat(schedule::DescribeArguments(outcome.call), ", ", outcome.ranks, " ranks")},
+       {"call", absl::StrCat(DescribeCall(outcome), ", ", outcome.ranks, " ranks")},
        {"simulated", absl::StrCat(run.total_ns, " ns = ", FormatNs(static_cast<double>(run.total_ns)))},
        {"predicted", predicted},
        {"packets",

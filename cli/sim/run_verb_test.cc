@@ -211,6 +211,8 @@ TEST(RunVerbTest, AllCollectivesOfBlocksAndTheirCounts) {
   EXPECT_GT(JsonOf(gatherv)["simulated_ns"], JsonOf(known)["simulated_ns"]);
   const Answer text = Call(gatherv);
   EXPECT_THAT(text.out, HasSubstr("at root:    3 connections, staging "));
+  EXPECT_THAT(text.out, HasSubstr("call:       gatherv uint64, random counts of 8B in the mean, root 0, 8 ranks"));
+  EXPECT_THAT(Call(known).out, HasSubstr("random counts of 8B in the mean, known to all, root 0"));
   for (const auto& [more, part] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"--collective", "gatherv", "--counts", "odd"}, "counts: unknown (value=odd"},
            {{"--collective", "gather", "--counts", "heavy"}, "counts: of irregular collectives (collective=gather)"},
