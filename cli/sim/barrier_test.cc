@@ -139,6 +139,7 @@ TEST(BarrierVerbTest, SaysWhereItFails) {
 TEST(BarrierVerbTest, BadUsageIsOneLineAndTwo) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--send", "0ns"}, "send: a packet's sending takes time"},
+      {{"--send", "1us"}, "transfer: a packet's way takes time (ns=0, least=2)"},
       {{"--send", "-1us"}, "send: "},
       {{"--send", "2s"}, "send: out of range (ns=2000000000"},
       {{"--fanouts", "1"}, "fanouts: out of range (value=1"},

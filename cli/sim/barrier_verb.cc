@@ -84,6 +84,10 @@ absl::StatusOr<TriggerOverheads> ReadOverheads(const Arguments& arguments) {
   if (overheads.send_ns <= 0) {
     return absl::InvalidArgumentError("send: a packet's sending takes time (ns=0, least=1)");
   }
+  if (overheads.transfer_ns < 2) {  // half of it on each of two links
+    return absl::InvalidArgumentError(
+        absl::StrCat("transfer: a packet's way takes time (ns=", overheads.transfer_ns, ", least=2)"));
+  }
   return overheads;
 }
 
