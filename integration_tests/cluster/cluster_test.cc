@@ -255,8 +255,8 @@ TEST_F(ClusterTest, OnAFabric) {
 }
 
 TEST_F(ClusterTest, BadInputIsNamed) {
-  Expect(2, "usage: A subcommand is required", {});
-  Expect(2, "usage: ", {"sideways"});
+  Expect(2, "usage: a VERB is required", {});
+  Expect(2, "usage: no such verb (argument=sideways); try --help", {"sideways"});
   Expect(2, "usage: --nodes", {"up", "--nodes", "0"});
   Expect(2, "usage: --nodes", {"up", "--nodes", "many"});
   Expect(2, "rate: not a rate", {"up", "--rate", "fast"});

@@ -348,6 +348,14 @@ int Main(std::vector<std::string> arguments) {
     app.parse(arguments);
   } catch (const CLI::Success& answer) {
     return app.exit(answer);
+  } catch (const CLI::RequiredError& error) {
+    // CLI11 would only say that a subcommand is missing.
+    const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+    return Fail(absl::InvalidArgumentError(
+        rest.empty()
+            ? absl::StrCat("usage: ", absl::StrReplaceAll(error.what(), {{"A subcommand", "a VERB"}, {"\n", "; "}}),
+                           "; try --help")
+            : absl::StrCat("usage: no such verb (argument=", rest.front(), "); try --help")));
   } catch (const CLI::ParseError& error) {
     return Fail(absl::InvalidArgumentError(
         absl::StrCat("usage: ", absl::StrReplaceAll(error.what(), {{"\n", "; "}}), "; try --help")));
