@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/error.h"
+#include "client/staging.h"
 
 namespace copse::client {
 namespace {
@@ -113,6 +114,14 @@ copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_
                 "limit=%llu bytes)",
                 static_cast<unsigned long long>(outer.count), DatatypeBytes(args.type), size,
                 static_cast<unsigned long long>(message_bytes_max));
+  }
+  if (bytes * size > Staging::kBounceBytesMax) {
+    return Fail(
+        COPSE_ERR_NO_RESOURCE,
+        "an operation of the application's copies all ranks' contributions, more than a context may (count=%llu, "
+        "type_bytes=%u, ranks=%u, limit=%llu bytes)",
+        static_cast<unsigned long long>(outer.count), DatatypeBytes(args.type), size,
+        static_cast<unsigned long long>(Staging::kBounceBytesMax));
   }
   const bool receives = args.collective != COPSE_COLL_REDUCE || rank == outer.root;
   auto fold = std::make_shared<Fold>(std::move(op), args.collective, args.type, bytes, receives ? size : 0,

@@ -112,6 +112,23 @@ TEST_F(UserOpTest, ARequestCombinesOnceARound) {
   });
 }
 
+TEST(UserOpMemoryTest, WhatCouldNeverBeCopiedTakesNoMemory) {
+  FakeDaemon::Options options;
+  options.message_bytes_max = uint64_t{1} << 46;
+  FakeDaemon daemon(options);
+  OnRanks(daemon, 2, [](FakeRank& self) {
+    copse_op_t op = COPSE_OP_SUM;
+    uint64_t calls = 0;
+    ASSERT_EQ(copse_op_create(&Append, &calls, 0, &op), COPSE_OK);
+    uint8_t nobody_looks_at_it = 0;
+    EXPECT_EQ(copse_allreduce(self.team, COPSE_IN_PLACE, &nobody_looks_at_it, uint64_t{1} << 40, COPSE_DT_BYTE, op),
+              COPSE_ERR_NO_RESOURCE);
+    EXPECT_TRUE(LastErrorHas("copies all ranks' contributions, more than a context may (count=1099511627776"))
+        << copse_last_error();
+    EXPECT_EQ(copse_op_free(op), COPSE_OK);
+  });
+}
+
 TEST_F(UserOpTest, MistakesAreNamed) {
   OnRanks(daemon_, 1, [](FakeRank& self) {
     int64_t value = 1;
