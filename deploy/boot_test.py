@@ -19,7 +19,8 @@ import unittest
 
 RELEASE = "bookworm"
 # What Debian's minimal system lacks: init, and libraries that our programs link.
-PACKAGES = ("systemd", "systemd-sysv", "dbus", "procps", "libgrpc++1.51", "libucx0", "libyaml-cpp0.7", "libsqlite3-0")
+PACKAGES = ("systemd", "systemd-sysv", "dbus", "procps", "libgrpc++1.51", "libucx0", "libyaml-cpp0.7", "libsqlite3-0",
+            "libhwloc15")
 CACHE = "/var/cache/copse"
 CGROUPS = "/sys/fs/cgroup"
 MACHINES = {"alpha": "10.99.0.1", "beta": "10.99.0.2"}
