@@ -256,6 +256,7 @@ bool Engine::Impl::Progress(uint64_t budget_bytes) {
   in_progress_ = true;
   if (trace_ != nullptr) trace_->NewTurn();
   bool did = transport_->Progress(this);
+  if (!mismatches_.empty()) ReportMismatches();
   do {
     did |= RunReady(&budget_bytes);
     Flush();

@@ -160,6 +160,16 @@ TEST_F(CallTest, TheSinkMayFinishTheCallThatMismatches) {
   EXPECT_EQ(one_.engine.Finished(one_.port), CallSeq(1));
 }
 
+TEST_F(CallTest, MismatchesOfFramesTakenInTheNetworkAreReportedAfterIt) {
+  one_.transport.offers_frames = true;
+  Expect(0, 0x1111);
+  one_.sink.on_mismatch = [&](PortId port) { one_.engine.ClosePort(port); };
+  one_.Deliver(0, {Packet(0, 0, 0), Packet(0, 1, 0)});
+  EXPECT_EQ(one_.sink.mismatches.size(), 1u);
+  EXPECT_EQ(stats().packets_received, 2u);
+  EXPECT_EQ(stats().frames_received, 1u);
+}
+
 TEST_F(CallTest, DuplicatesCountOnce) {
   one_.Deliver(0, {Packet(0, 0, 0), Packet(0, 0, 0)});
   Expect(0);

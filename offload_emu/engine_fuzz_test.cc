@@ -84,6 +84,7 @@ class Target {
   }
 
   void Deliver(Bytes frame) {
+    one_.transport.offers_frames = !one_.transport.offers_frames;
     one_.transport.to_deliver.push_back(std::move(frame));
     one_.Run();
     one_.transport.sent.clear();

@@ -69,6 +69,7 @@ class Engine::Impl final : public TransportSink {
 
   // TransportSink
   void OnFrame(absl::Span<const uint8_t> frame) override;
+  bool TakeFrame(absl::Span<const uint8_t> frame) override;
   void OnPeerDown(Incarnation peer, const absl::Status& why) override;
 
  private:
@@ -90,7 +91,19 @@ class Engine::Impl final : public TransportSink {
   void DropSequences(Port* port, uint32_t slot);
   void DropSequence(Sequence* sequence);
 
+  // What PortSink::OnMismatch is told.
+  struct Mismatch {
+    PortId port;
+    uint32_t edge;
+    uint16_t sequence;
+    uint16_t hash;
+  };
+
   // engine_receive.cc
+  void OnHeard(Incarnation from);
+  void OnRecords(Incarnation from, uint32_t count, absl::Span<const uint8_t> frame);
+  void Report(Port* port, const Mismatch& mismatch);
+  void ReportMismatches();
   void OnRecord(Incarnation from, const Record& record, const uint8_t* payload);
   void OnRequest(Edge* edge, const Record& record);
   void OnReply(Edge* edge, const Record& record, const uint8_t* payload);
@@ -161,7 +174,9 @@ class Engine::Impl final : public TransportSink {
   std::vector<std::pair<Incarnation, absl::Status>> lost_;         // noticed by Flush, not yet reported
   std::vector<Incarnation> idle_peers_;                            // that may be forgotten
   std::vector<std::unique_ptr<Port>> closed_ports_;                // closed inside Progress
+  std::vector<Mismatch> mismatches_;                               // noticed in the network, not yet reported
   bool in_progress_ = false;
+  bool is_in_network_ = false;  // in TakeFrame
 };
 
 }  // namespace copse::emu

@@ -3,6 +3,7 @@
 // The engine's receiving side. Nothing in a frame is trusted: what does not fit is dropped and
 // counted.
 #include <cstring>
+#include <utility>
 
 #include "base/version.h"
 #include "offload_emu/engine_impl.h"
@@ -77,14 +78,43 @@ void Engine::Impl::OnFrame(absl::Span<const uint8_t> frame) {
     return;
   }
   const Incarnation from(header.source_incarnation);
+  OnHeard(from);
+  if (data) {
+    OnRecords(from, header.count, frame);
+  } else {
+    control_->OnControl(from, header.count, frame);
+  }
+}
+
+// Records make work, and call nobody but OnMismatch, which waits.
+bool Engine::Impl::TakeFrame(absl::Span<const uint8_t> frame) {
+  FrameHeader header;
+  if (frame.size() < sizeof(header)) return false;
+  std::memcpy(&header, frame.data(), sizeof(header));
+  const absl::Span<const uint8_t> records = frame.subspan(sizeof(header));
+  if (static_cast<FrameKind>(header.kind) != FrameKind::kData || !Compatible(kPacketVersion, header.version) ||
+      header.destination_incarnation != options_.incarnation.value() || header.bytes != records.size() ||
+      !WellFormed(records, header.count)) {
+    return false;
+  }
+  ++stats_.frames_received;
+  stats_.bytes_received += frame.size();
+  const Incarnation from(header.source_incarnation);
+  OnHeard(from);
+  is_in_network_ = true;
+  OnRecords(from, header.count, records);
+  is_in_network_ = false;
+  return true;
+}
+
+void Engine::Impl::OnHeard(Incarnation from) {
   const auto peer = peers_.find(from);
   if (peer != peers_.end()) peer->second->lost = false;
   control_->OnPeerHeard(from);
-  if (!data) {
-    control_->OnControl(from, header.count, frame);
-    return;
-  }
-  for (uint32_t i = 0; i < header.count; ++i) {
+}
+
+void Engine::Impl::OnRecords(Incarnation from, uint32_t count, absl::Span<const uint8_t> frame) {
+  for (uint32_t i = 0; i < count; ++i) {
     Record record;
     std::memcpy(&record, frame.data(), sizeof(record));
     OnRecord(from, record, frame.data() + sizeof(record));
@@ -227,6 +257,16 @@ bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const u
   return true;
 }
 
+void Engine::Impl::Report(Port* port, const Mismatch& mismatch) {
+  port->sink()->OnMismatch(mismatch.port, mismatch.edge, mismatch.sequence, mismatch.hash);
+}
+
+void Engine::Impl::ReportMismatches() {
+  for (const Mismatch& mismatch : std::exchange(mismatches_, {})) {
+    if (Port* port = Find(mismatch.port); port != nullptr) Report(port, mismatch);
+  }
+}
+
 void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
   uint64_t call = 0;
@@ -248,7 +288,12 @@ void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t*
     ++stats_.dropped_mismatch;
     if (state.mismatch_reported) return;
     state.mismatch_reported = true;
-    port->sink()->OnMismatch(port->id(), edge->index, record.header.sequence, record.header.hash);
+    const Mismatch mismatch{port->id(), edge->index, record.header.sequence, record.header.hash};
+    if (is_in_network_) {
+      mismatches_.push_back(mismatch);
+    } else {
+      Report(port, mismatch);
+    }
     return;  // the sink may have closed the port
   }
   if (!expected && state.hash_seen && state.hash != record.header.hash) {

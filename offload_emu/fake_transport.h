@@ -80,10 +80,14 @@ class FakeTransport final : public Transport {
     sent.emplace_back(peer, std::move(frame));
     return absl::OkStatus();
   }
+  bool offers_frames = false;  // as a network does from within its callbacks
   bool Progress(TransportSink* sink) override {
     const std::vector<Bytes> frames = std::exchange(to_deliver, {});
     const std::vector<Incarnation> down = std::exchange(to_lose, {});
-    for (const Bytes& frame : frames) sink->OnFrame(frame);
+    for (const Bytes& frame : frames) {
+      if (offers_frames && sink->TakeFrame(frame)) continue;
+      sink->OnFrame(frame);
+    }
     for (const Incarnation peer : down) sink->OnPeerDown(peer, absl::UnavailableError("lost"));
     return !frames.empty() || !down.empty();
   }

@@ -28,6 +28,9 @@ class TransportSink {
   // One whole frame, FrameHeader first. `frame` is only valid during the call and 8-byte aligned.
   // Nothing is known of its origin but what the frame says; nothing relies on frames' order.
   virtual void OnFrame(absl::Span<const uint8_t> frame) = 0;
+  // The same from within the network's own callback, where the transport must not be called; `frame` need not be
+  // aligned. Saves the copy that delivering it later takes. False: not taken; OnFrame follows.
+  virtual bool TakeFrame(absl::Span<const uint8_t> /*frame*/) { return false; }
   // The connection is gone (reset, refused, timed out). Nothing arrives from this peer after it
   // unless connected anew.
   virtual void OnPeerDown(Incarnation peer, const absl::Status& why) = 0;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "planner/block_price.h"
+#include "planner/size_class.h"
 
 namespace copse::planner {
 
@@ -33,14 +34,23 @@ std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<con
 }
 
 std::vector<uint32_t> SegmentSizes(uint64_t bytes_max) {
-  if (bytes_max > schedule::kMessageBytesMax) return {schedule::kSegmentBytesMax, 16384, schedule::kSegmentBytesUsual};
+  // Of the longest, the longest: each costs the daemons processor time, and the first one's way is a small part of all.
+  if (bytes_max > kLongMessages.bytes_max) return {schedule::kSegmentBytesMax, 32768};
+  if (bytes_max > schedule::kMessageBytesMax) {
+    return {32768, schedule::kSegmentBytesMax, 16384, schedule::kSegmentBytesUsual};
+  }
   std::vector<uint32_t> sizes;
   if (bytes_max <= schedule::kSegmentBytesUsual) sizes.push_back(0);
   // The first one prices all structures: one that pipelines shows what it can only if there are several segments.
-  for (const uint32_t size : {schedule::kSegmentBytesUsual, schedule::kSegmentBytesMax, 16384u, 4096u, 2048u}) {
+  for (const uint32_t size : {schedule::kSegmentBytesUsual, 32768u, 16384u, 4096u, 2048u}) {
     if (size < bytes_max && (bytes_max - 1) / size + 1 <= schedule::kSegmentsMax) sizes.push_back(size);
   }
   return sizes;
+}
+
+std::vector<uint32_t> BlockSegmentSizes(schedule::Collective collective, uint64_t bytes_max) {
+  const uint32_t longest = schedule::SegmentBytesMax(collective);
+  return {bytes_max > schedule::kMessageBytesMax ? longest : std::min(longest, 32768u)};
 }
 
 schedule::Plan PlanOf(const Structure& structure, schedule::Collective collective, uint64_t bytes_min,

@@ -32,6 +32,10 @@ std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<con
 // each. The first is the one to compare algorithms with.
 std::vector<uint32_t> SegmentSizes(uint64_t bytes_max);
 
+// Likewise for collectives of blocks, which make long messages whatever their size is: of short ones there is little to
+// put into a longer segment, but a daemon would hold memory for it.
+std::vector<uint32_t> BlockSegmentSizes(schedule::Collective collective, uint64_t bytes_max);
+
 // A plan from a structure, without id and prediction.
 schedule::Plan PlanOf(const Structure& structure, schedule::Collective collective, uint64_t bytes_min,
                       uint64_t bytes_max, uint32_t segment_bytes);

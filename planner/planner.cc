@@ -74,8 +74,17 @@ std::vector<SizeClass> ClassesOf(const PlannerOptions& options, Collective colle
     return CutBySizes(BlockClasses(collective), options.rules, collective, ranks);
   }
   std::vector<SizeClass> classes = options.size_classes;
-  // Two nodes have one tree.
-  if (nodes > 2 && nodes <= kLongNodesMax) classes.push_back({schedule::kMessageBytesMax + 1, schedule::kCallBytesMax});
+  if (nodes == 2) {
+    // There is one tree, no segment waits to be passed on, and what is no longer than a segment is not cut: so some
+    // classes are alike, and each costs every small team's nodes memory.
+    if (classes.size() > 1 && classes.back().bytes_min == schedule::kSegmentBytesUsual + 1) {
+      classes[classes.size() - 2].bytes_max = classes.back().bytes_max;
+      classes.pop_back();
+    }
+    classes.push_back({kLongMessages.bytes_min, kLongestMessages.bytes_max});
+  } else if (nodes > 2 && nodes <= kLongNodesMax) {
+    classes.insert(classes.end(), {kLongMessages, kLongestMessages});
+  }
   return CutBySizes(classes, options.rules, collective, ranks);
 }
 
@@ -137,8 +146,7 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
       item.size_class = size_class;
       item.forced = !ruling.algorithm.empty();
       item.segment_sizes = SegmentSizes(size_class.bytes_max);
-      // Blocks make long messages whatever their size is.
-      if (family != schedule::Family::kCommon) item.segment_sizes = {schedule::SegmentBytesMax(collective)};
+      if (family != schedule::Family::kCommon) item.segment_sizes = BlockSegmentSizes(collective, size_class.bytes_max);
       if (ruling.segment_bytes.has_value()) item.segment_sizes = {*ruling.segment_bytes};
       // With a forced algorithm nothing else is compared.
       ASSIGN_OR_RETURN(const std::vector<uint32_t> which, item.forced

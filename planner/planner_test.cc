@@ -60,7 +60,7 @@ TEST(MakePlansTest, EveryTeamGetsPlansThatVerify) {
       const topology::Topology topology = Flat(team);
       const auto plans = Planner(&topology).MakePlans(team.shape, team.names);
       ASSERT_TRUE(plans.ok()) << plans.status();
-      ASSERT_EQ(plans->size(), 1u + 3 * (nodes > 2 ? 4 : 3));
+      ASSERT_EQ(plans->size(), 1u + 3 * (nodes > 2 ? 5 : 3));
       const absl::Status verified = schedule::VerifyPlans(*plans, team.shape);
       EXPECT_TRUE(verified.ok()) << verified;
       for (size_t i = 0; i < plans->size(); ++i) {
@@ -383,7 +383,7 @@ TEST(MakePlansTest, RulesCutClassesAndDecideWithinThem) {
   EXPECT_EQ(schedule::SelectPlan(*plans, Collective::kBcast, 65'536)->segment_bytes, 4'096u);
   EXPECT_EQ(std::count_if(plans->begin(), plans->end(),
                           [](const schedule::Plan& p) { return p.collective == Collective::kReduce; }),
-            4)
+            5)
       << "the rule is for larger teams";
 }
 

@@ -43,7 +43,7 @@ TEST(CheckRuleTest, RefusesWhatCannotBe) {
   EXPECT_THAT(error(cut), HasSubstr("not a multiple of 16"));
   cut.segment_bytes = 496;
   EXPECT_THAT(error(cut), HasSubstr("too many segments"));
-  cut.bytes_max = 32'769;
+  cut.bytes_max = schedule::kSegmentBytesMax + 1;
   cut.segment_bytes = 0;
   EXPECT_THAT(error(cut), HasSubstr("must be cut"));
 }

@@ -12,6 +12,7 @@ namespace {
 
 // By then what a byte costs decides, not what a message costs.
 constexpr uint64_t kTypicalOfLong = 256 * 1024;
+constexpr uint64_t kTypicalOfLongest = 4 * 1024 * 1024;
 // Latencies decide below the first, bytes above the second.
 constexpr uint64_t kShortBlockBytes = 1024;
 constexpr uint64_t kLongBlockBytes = 8 * 1024;
@@ -19,8 +20,13 @@ constexpr SizeClass kBlockClasses[] = {
     {0, kShortBlockBytes},
     {kShortBlockBytes + 1, kLongBlockBytes},
     {kLongBlockBytes + 1, schedule::kMessageBytesMax},
+    {schedule::kMessageBytesMax + 1, schedule::kCallBytesMax},
 };
-constexpr SizeClass kAlltoallClasses[] = {{0, kShortBlockBytes}, {kShortBlockBytes + 1, schedule::kMessageBytesMax}};
+constexpr SizeClass kAlltoallClasses[] = {
+    {0, kShortBlockBytes},
+    {kShortBlockBytes + 1, schedule::kMessageBytesMax},
+    {schedule::kMessageBytesMax + 1, schedule::kCallBytesMax},
+};
 
 }  // namespace
 
@@ -36,12 +42,10 @@ SizeClass BlockClassOf(schedule::Collective collective, uint64_t bytes) {
 
 uint64_t TypicalBytes(schedule::Collective collective, const SizeClass& size_class) {
   if (size_class.bytes_min > schedule::kMessageBytesMax) {
-    return std::clamp(kTypicalOfLong, size_class.bytes_min, size_class.bytes_max);
+    const bool is_longest = !schedule::HasBlocks(collective) && size_class.bytes_max > kLongMessages.bytes_max;
+    return std::clamp(is_longest ? kTypicalOfLongest : kTypicalOfLong, size_class.bytes_min, size_class.bytes_max);
   }
-  if (schedule::HasBlocks(collective) && size_class.bytes_min > kLongBlockBytes &&
-      size_class.bytes_max == schedule::kMessageBytesMax) {
-    return size_class.bytes_max;
-  }
+  if (schedule::HasBlocks(collective) && size_class.bytes_min > kLongBlockBytes) return size_class.bytes_max;
   if (size_class.bytes_max == 0) return 0;
   const uint64_t product = std::max<uint64_t>(size_class.bytes_min, 1) * size_class.bytes_max;
   CHECK(product < uint64_t{1} << 52);  // the root is exact

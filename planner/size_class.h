@@ -19,16 +19,21 @@ struct SizeClass {
   friend bool operator==(const SizeClass&, const SizeClass&) = default;
 };
 
-// The classes of collectives of blocks (schedule::HasBlocks), by one block (schedule::PlanBytesOf), ascending; the last
-// one serves longer blocks, too. An alltoall passes on what is short, and sends the rest from everybody to everybody.
+// Of messages whose calls take several chunks. How soon the first segment comes through still matters to the first; to
+// the second only what a byte costs, and what a segment costs the daemons.
+inline constexpr SizeClass kLongMessages = {schedule::kMessageBytesMax + 1, 1024 * 1024};
+inline constexpr SizeClass kLongestMessages = {kLongMessages.bytes_max + 1, schedule::kCallBytesMax};
+
+// The classes of collectives of blocks (schedule::HasBlocks), by one block (schedule::PlanBytesOf), ascending. An
+// alltoall passes on what is short, and sends the rest from everybody to everybody.
 absl::Span<const SizeClass> BlockClasses(schedule::Collective collective);
 // The one that such a call belongs to. `bytes`: PlanBytesOf.
 SizeClass BlockClassOf(schedule::Collective collective, uint64_t bytes);
 
 // What stands for the class, in bytes: its geometric middle, rounded down; a class that begins at 0 counts from 1.
-//  - Of messages beyond kMessageBytesMax, whose calls take several chunks: 256 KiB. The largest would have most of the
-//    class served by a tree that avoids sending twice what is cheap to send.
-//  - Of the longest blocks: its largest, since there are longer ones, which decide by what a byte costs.
+//  - Of blocks of up to kMessageBytesMax the largest: with those of all ranks it is what bytes decide.
+//  - Of messages beyond kMessageBytesMax 256 KiB, of kLongestMessages 4 MiB, of blocks 256 KiB: the largest would have
+//    most of the class served by a tree that avoids sending twice what is cheap to send.
 uint64_t TypicalBytes(schedule::Collective collective, const SizeClass& size_class);
 
 // The call that plans of the class are made for, priced for, compared by and explained by: of TypicalBytes, from rank

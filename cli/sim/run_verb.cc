@@ -313,7 +313,7 @@ Verb RunVerb() {
       {"counts", "HOW", "of irregular collectives: equal (default), heavy, random or sparse, --bytes in the mean"},
       {"counts-known", "", "gatherv, scatterv: all ranks know all counts"},
       {"segment", "B",
-       "with --algorithm: longer messages are cut into segments of this; default 8 KiB, at most 32 KiB (scans: 8 KiB)"},
+       "with --algorithm: longer messages are cut into segments of this; default 8 KiB, at most 60 KiB (scans: 8 KiB)"},
       {"charge", "HOW", "costs (default): as the cost model; mgo: as the MGO paper's section 3.1"},
       {"headers", "", "links and ends are charged for packets' headers, too"},
       {"write-plan", "FILE", "writes the plan there, for --plan and `copsectl plan diff`"}};

@@ -143,10 +143,13 @@ bool Connections::Progress(emu::TransportSink* sink) {
 }
 
 void Connections::OnFrame(absl::Span<const uint8_t> frame) {
-  if (!TakeFrame(frame)) sink_->OnFrame(frame);
+  if (!TakeMessage(frame)) sink_->OnFrame(frame);
 }
 
-bool Connections::TakeFrame(absl::Span<const uint8_t> frame) {
+// What is taken here is a control message, which no sink takes at once.
+bool Connections::TakeFrame(absl::Span<const uint8_t> frame) { return sink_->TakeFrame(frame); }
+
+bool Connections::TakeMessage(absl::Span<const uint8_t> frame) {
   emu::FrameHeader header;
   if (frame.size() < sizeof(header)) return false;
   std::memcpy(&header, frame.data(), sizeof(header));

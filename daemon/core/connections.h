@@ -61,10 +61,11 @@ class Connections final : public emu::Transport, private emu::TransportSink {
 
   // --- emu::TransportSink ---
   void OnFrame(absl::Span<const uint8_t> frame) override;
+  bool TakeFrame(absl::Span<const uint8_t> frame) override;
   void OnPeerDown(Incarnation peer, const absl::Status& why) override;
 
   // Whether the frame is one of ours, and handled.
-  bool TakeFrame(absl::Span<const uint8_t> frame);
+  bool TakeMessage(absl::Span<const uint8_t> frame);
   void OnAsk(Incarnation peer, const PartAskMessage& message);
   void OnAnswer(Incarnation peer, const PartAnswerMessage& message);
   void Ask(Incarnation peer, Connection* connection);

@@ -33,17 +33,18 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
   ranks.resize(local_ranks);
   posts_.resize(local_ranks);
   buffers_.resize(local_ranks);
-  // What a chunk of bytes, and not of the plan's own segments, takes: schedule::PlanFor chooses a plan of long
-  // messages for long calls, and the one of the longest blocks where not all ranks know the counts.
-  if (!blocks() || RootTells()) CHECK_EQ(schedule::ChunkBytesMax(*plan), schedule::kMessageBytesMax);
+  // schedule::PlanFor chooses a plan of long messages for long calls, and the one of the longest blocks where not all
+  // ranks know the counts.
+  if (!blocks() || RootTells()) CHECK_GE(plan->bytes_max, schedule::kMessageBytesMax);
+  chunk_bytes_ = schedule::ChunkBytesMax(*plan);
   if (!blocks()) {
-    data_chunks_ = (arguments.bytes() + schedule::kMessageBytesMax - 1) / schedule::kMessageBytesMax;
+    data_chunks_ = (arguments.bytes() + chunk_bytes_ - 1) / chunk_bytes_;
     complete_ = true;
     return;
   }
   if (RootTells()) {
     notes_.assign(uint64_t{shape->size()} * sizeof(uint64_t), 0);
-    notes_chunks_ = (notes_.size() + schedule::kMessageBytesMax - 1) / schedule::kMessageBytesMax;
+    notes_chunks_ = (notes_.size() + chunk_bytes_ - 1) / chunk_bytes_;
     return;
   }
   if (arguments.collective == Collective::kAlltoallv) {
@@ -106,15 +107,13 @@ Chunk LongCall::ChunkAt(uint64_t index) const {
             .segments = chunk.segments};
   }
   if (index < notes_chunks_) {
-    const uint64_t offset = index * schedule::kMessageBytesMax;
-    return {.notes = true,
-            .offset = offset,
-            .bytes = std::min<uint64_t>(schedule::kMessageBytesMax, notes_.size() - offset)};
+    const uint64_t offset = index * chunk_bytes_;
+    return {.notes = true, .offset = offset, .bytes = std::min<uint64_t>(chunk_bytes_, notes_.size() - offset)};
   }
   index -= notes_chunks_;
   if (!blocks()) {
-    const uint64_t offset = index * schedule::kMessageBytesMax;
-    return {.offset = offset, .bytes = std::min<uint64_t>(schedule::kMessageBytesMax, arguments_.bytes() - offset)};
+    const uint64_t offset = index * chunk_bytes_;
+    return {.offset = offset, .bytes = std::min(chunk_bytes_, arguments_.bytes() - offset)};
   }
   // An alltoallv's first chunk is one segment, with the notes that tell how many follow.
   const bool alone = arguments_.collective == Collective::kAlltoallv;

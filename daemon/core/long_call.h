@@ -117,6 +117,7 @@ class LongCall {
   std::optional<schedule::Cutting> cutting_;
   std::optional<schedule::FoldSchedule> fold_;
   std::vector<uint8_t> notes_;
+  uint64_t chunk_bytes_ = 0;  // of what is cut into bytes: messages and counts
   uint64_t pair_bytes_max_ = 0;
   uint64_t notes_chunks_ = 0;
   uint64_t data_chunks_ = 0;

@@ -122,7 +122,7 @@ class VirtualNetwork::SimTransport final : public emu::Transport {
     lost.swap(self.lost_peers);
     for (const Frame& frame : frames) {
       network_->Consumed(frame);
-      sink->OnFrame(frame.bytes);
+      if (!sink->TakeFrame(frame.bytes)) sink->OnFrame(frame.bytes);
     }
     for (const auto& [peer, why] : lost) sink->OnPeerDown(peer, why);
     return !frames.empty() || !lost.empty();

@@ -101,6 +101,7 @@ class UcxTransport::Impl {
   std::vector<Incarnation> failed_;  // ReportFailures' own
   SendBuffer* small_ = nullptr;      // free buffers
   SendBuffer* large_ = nullptr;
+  TransportSink* progressing_ = nullptr;  // who is asked for frames: set while UCX runs
   FrameInbox inbox_;
   FrameInbox delivering_;
 };
@@ -274,8 +275,8 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
   return absl::UnavailableError(endpoint->why.message());
 }
 
-// Only keeps the frame: whoever takes it may send, connect and disconnect, which UCX does not allow
-// in here.
+// Whoever takes frames may send, connect and disconnect, which UCX does not allow in here: so what the sink does not
+// take under these terms is kept.
 ucs_status_t UcxTransport::Impl::OnMessage(void* argument, const void* /*header*/, size_t header_length, void* data,
                                            size_t length, const ucp_am_recv_param_t* param) {
   Impl* transport = static_cast<Impl*>(argument);
@@ -283,7 +284,10 @@ ucs_status_t UcxTransport::Impl::OnMessage(void* argument, const void* /*header*
     ++transport->dropped_messages_;
     return UCS_OK;
   }
-  transport->inbox_.Add(data, length);
+  const auto frame = absl::MakeConstSpan(static_cast<const uint8_t*>(data), length);
+  if (transport->progressing_ == nullptr || !transport->progressing_->TakeFrame(frame)) {
+    transport->inbox_.Add(data, length);
+  }
   return UCS_OK;
 }
 
@@ -317,7 +321,9 @@ bool UcxTransport::Impl::ReportFailures(TransportSink* sink) {
 
 bool UcxTransport::Impl::Progress(TransportSink* sink) {
   bool any = false;
+  progressing_ = sink;
   for (uint32_t i = 0; i < options_.polls && !any; ++i) any = ucp_worker_progress(worker_->get()) > 0;
+  progressing_ = nullptr;
   any |= DeliverFrames(sink);
   any |= ReportFailures(sink);
   if (!closing_.empty()) any |= ReapClosed();

@@ -54,7 +54,15 @@ class RecordingSink : public TransportSink {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.data()) % 8, 0u);
     frames.emplace_back(frame.begin(), frame.end());
   }
+  bool TakeFrame(absl::Span<const uint8_t> frame) override {
+    if (!takes_odd || frame.size() % 2 == 0) return false;
+    taken.emplace_back(frame.begin(), frame.end());
+    return true;
+  }
   void OnPeerDown(Incarnation peer, const absl::Status& why) override { downs.emplace_back(peer, why); }
+
+  bool takes_odd = false;  // frames of odd length, from within the network
+  std::vector<std::vector<uint8_t>> taken;
 
   std::vector<std::vector<uint8_t>> frames;
   std::vector<std::pair<Incarnation, absl::Status>> downs;
@@ -126,6 +134,24 @@ TEST(UcxTransportTest, ExchangesFramesOfAllSizesBothWays) {
     EXPECT_TRUE(sink->downs.empty());
   }
   EXPECT_EQ(a->dropped_messages(), 0u);
+}
+
+TEST(UcxTransportTest, OffersFramesAndDeliversWhatIsNotTaken) {
+  auto a = NewTransport();
+  auto b = NewTransport();
+  ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
+  RecordingSink at_a;
+  RecordingSink at_b;
+  at_b.takes_odd = true;
+  const size_t sizes[] = {64, 65, 8'000, 8'001, 61'000, 61'001};
+  for (const size_t bytes : sizes) ASSERT_TRUE(a->Send(kB, FrameOf(static_cast<uint32_t>(bytes), bytes), {}).ok());
+  ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] { return at_b.frames.size() + at_b.taken.size() == 6; }));
+  for (const auto* frames : {&at_b.frames, &at_b.taken}) {
+    ASSERT_EQ(frames->size(), 3u);
+    for (const std::vector<uint8_t>& frame : *frames) {
+      EXPECT_EQ(frame, FrameOf(static_cast<uint32_t>(frame.size()), frame.size()));
+    }
+  }
 }
 
 TEST(UcxTransportTest, SendsNowhereUnlessConnected) {

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<BlockProgram>> BlockProgram::Create(const Plan* p
   RETURN_IF_ERROR(CheckCounts(arguments, shape->size(), counts));
   // What is told of the counts needs room.
   const bool tells =
-      (!counts.by_rank.empty() || !counts.by_pair.empty()) && PlanBytesOf(arguments, shape->size()) == kMessageBytesMax;
+      (!counts.by_rank.empty() || !counts.by_pair.empty()) && PlanBytesOf(arguments, shape->size()) == kCallBytesMax;
   if (tells && plan->bytes_max < kMessageBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("plan ", plan->id.value(), ": of short blocks, for a call of long ones (",
@@ -103,7 +103,8 @@ BlockProgram::BlockProgram(const Plan* plan, const ShapeIndex* shape, const Call
   const uint64_t segments = cutting_->segment_count();
   const bool has_notes = arguments.collective == Collective::kAlltoallv;
   data_chunks_ = has_notes ? 1 + (segments - 1 + each - 1) / each : (segments + each - 1) / each;
-  if (RootTells()) notes_chunks_ = (ranks * sizeof(uint64_t) + kMessageBytesMax - 1) / kMessageBytesMax;
+  const uint64_t chunk_bytes = ChunkBytesMax(*plan);
+  if (RootTells()) notes_chunks_ = (ranks * sizeof(uint64_t) + chunk_bytes - 1) / chunk_bytes;
 }
 
 bool BlockProgram::RootTells() const {
@@ -146,9 +147,10 @@ uint64_t BlockProgram::ReceiveBytes(uint32_t rank) const {
 
 uint32_t BlockProgram::SegmentsOf(uint64_t chunk) const {
   if (chunk < notes_chunks_) {
-    const uint64_t left = NotesBytes() - chunk * kMessageBytesMax;
+    const uint64_t chunk_bytes = ChunkBytesMax(*plan_);
+    const uint64_t left = NotesBytes() - chunk * chunk_bytes;
     const uint64_t step = BlockSegmentBytes(*plan_);
-    return static_cast<uint32_t>((std::min(left, kMessageBytesMax) + step - 1) / step);
+    return static_cast<uint32_t>((std::min(left, chunk_bytes) + step - 1) / step);
   }
   chunk -= notes_chunks_;
   const bool has_notes = arguments_.collective == Collective::kAlltoallv;
@@ -189,9 +191,10 @@ absl::StatusOr<std::vector<NodeSequence>> BlockProgram::SequencesOf(uint64_t chu
     const uint32_t root_node = shape_->NodeOf(Rank(arguments_.root)).value();
     const auto local_ranks = static_cast<uint32_t>(shape_->RanksOf(node).size());
     const uint64_t step = BlockSegmentBytes(*plan_);
-    const uint64_t end = std::min(NotesBytes(), (chunk + 1) * kMessageBytesMax);
+    const uint64_t chunk_bytes = ChunkBytesMax(*plan_);
+    const uint64_t end = std::min(NotesBytes(), (chunk + 1) * chunk_bytes);
     for (uint32_t s = 0; s < segments; ++s) {
-      const uint64_t at = chunk * kMessageBytesMax + s * step;
+      const uint64_t at = chunk * chunk_bytes + s * step;
       sequences.push_back(ExpandNotes(*plan_, index_, node, root_node, local_ranks, {at, std::min(end, at + step)}));
     }
     return sequences;

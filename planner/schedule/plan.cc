@@ -53,6 +53,13 @@ absl::Span<const Rank> ShapeIndex::RanksOf(NodeIndex node) const {
   return absl::MakeConstSpan(by_node_).subspan(begin, first_[node.value() + 1] - begin);
 }
 
+uint64_t ChunkBytesMax(const Plan& plan) {
+  const uint64_t most = std::min(plan.bytes_max, kMessageBytesMax);
+  const bool has_one_message = plan.bytes_max <= kMessageBytesMax && !HasBlocks(plan.collective);
+  if (has_one_message || plan.segment_bytes == 0 || plan.segment_bytes > most) return most;
+  return most / plan.segment_bytes * plan.segment_bytes;
+}
+
 uint32_t SegmentCount(const Plan& plan, uint64_t bytes) {
   if (plan.segment_bytes == 0 || bytes <= plan.segment_bytes) return 1;
   return static_cast<uint32_t>((bytes + plan.segment_bytes - 1) / plan.segment_bytes);

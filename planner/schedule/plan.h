@@ -24,10 +24,11 @@ namespace copse::schedule {
 inline constexpr uint32_t kNodeCountMax = 1u << 20;
 inline constexpr uint32_t kSegmentsMax = 16;
 inline constexpr uint32_t kPhasesMax = 44;               // 2 * log2(kNodeCountMax) + 4
-inline constexpr uint64_t kMessageBytesMax = 64 * 1024;  // of one chunk: a longer call runs as several
+inline constexpr uint64_t kMessageBytesMax = 64 * 1024;  // of one call of the port: a longer one runs as several
 inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 inline constexpr uint32_t kLocalRanksMax = 256;
-inline constexpr uint32_t kSegmentBytesMax = 32 * 1024;  // a segment fits a frame
+// A segment fits a frame, and the frame one fragment of UCX's TCP: two cost twice as much.
+inline constexpr uint32_t kSegmentBytesMax = 60 * 1024;
 // Where there is no reason for another: long enough to be worth a frame, short enough to follow one another closely.
 inline constexpr uint32_t kSegmentBytesUsual = 8 * 1024;
 // Of a scan: prefixes and sums lie in scratch beside each segment.
@@ -138,8 +139,9 @@ inline bool PassesOn(const Plan& plan) {
 // whose calls go by the plan for the longest blocks; and a part of each message must fit a segment.
 inline constexpr uint32_t kPassingNodesMax = 2048;
 
-// The longest message, or chunk of one, that a call of the port carries by the plan.
-inline uint64_t ChunkBytesMax(const Plan& plan) { return std::min(plan.bytes_max, kMessageBytesMax); }
+// The longest message, or chunk of one, that a call of the port carries by the plan. Where all messages are cut into
+// chunks, whole segments.
+uint64_t ChunkBytesMax(const Plan& plan);
 // Number of segments of a message: at least 1, also for 0 bytes.
 uint32_t SegmentCount(const Plan& plan, uint64_t bytes);
 // After how many segments a call's sequences repeat: 1, but for an allreduce on a ring, where node i of the cycle owns

@@ -37,6 +37,20 @@ TEST(PlanTest, SegmentsAreCountedUp) {
   EXPECT_EQ(SegmentCount(plan, 1 << 20), 1u) << "0: never cut";
 }
 
+TEST(PlanTest, ChunksOfLongCallsAreWholeSegments) {
+  const auto chunk = [](Collective collective, uint64_t bytes_max, uint32_t segment_bytes) {
+    return ChunkBytesMax({.collective = collective, .bytes_max = bytes_max, .segment_bytes = segment_bytes});
+  };
+  EXPECT_EQ(chunk(Collective::kBcast, 120, 0), 120u);
+  EXPECT_EQ(chunk(Collective::kBcast, kMessageBytesMax, 12'288), kMessageBytesMax) << "one call";
+  EXPECT_EQ(chunk(Collective::kBcast, kCallBytesMax, 12'288), 5u * 12'288);
+  EXPECT_EQ(chunk(Collective::kBcast, kCallBytesMax, 16'384), kMessageBytesMax);
+  EXPECT_EQ(chunk(Collective::kAllreduce, kCallBytesMax, kSegmentBytesMax), kSegmentBytesMax);
+  EXPECT_EQ(chunk(Collective::kGather, 8'192, 32'768), 8'192u) << "of one block; segments hold several";
+  EXPECT_EQ(chunk(Collective::kGather, kMessageBytesMax, 32'768), kMessageBytesMax);
+  EXPECT_EQ(chunk(Collective::kGather, kCallBytesMax, kSegmentBytesMax), kSegmentBytesMax);
+}
+
 TEST(PlanTest, SelectsBySizeClass) {
   const std::vector<Plan> plans = {
       {.id = PlanId(1), .collective = Collective::kBcast, .bytes_min = 0, .bytes_max = 120},

@@ -10,11 +10,11 @@ namespace copse::schedule {
 uint64_t PlanBytesOf(const CallArguments& arguments, uint64_t ranks) {
   const Collective c = arguments.collective;
   if (c == Collective::kBarrier) return 0;
-  if (FoldsInOrder(arguments)) return kMessageBytesMax;
+  if (FoldsInOrder(arguments)) return kCallBytesMax;
   if (!HasBlocks(c)) return arguments.bytes();
   const bool has_sum = c == Collective::kAllgatherv || c == Collective::kReduceScatterv;
-  if (IsIrregular(c) && !has_sum) return kMessageBytesMax;
-  return std::min(has_sum ? arguments.bytes() / ranks : arguments.bytes(), kMessageBytesMax);
+  if (IsIrregular(c) && !has_sum) return kCallBytesMax;
+  return has_sum ? arguments.bytes() / ranks : arguments.bytes();
 }
 
 const Plan* PlanFor(absl::Span<const Plan> plans, const CallArguments& arguments, uint64_t ranks) {

@@ -12,8 +12,8 @@
 
 namespace copse::schedule {
 
-// The size in whose class such a call of `ranks` ranks is, in bytes: of its message; of one block, at most
-// kMessageBytesMax: the mean one, and where not all ranks know that, the greatest, as if blocks were long.
+// The size in whose class such a call of `ranks` ranks is, in bytes: of its message; of one block:
+// the mean one, and where not all ranks know that, kCallBytesMax, as if blocks were long.
 uint64_t PlanBytesOf(const CallArguments& arguments, uint64_t ranks);
 
 // Null if the plans are of another family. Messages beyond all classes (large teams have none for them) run by the

@@ -24,11 +24,11 @@ TEST(PlanBytesTest, IsOfTheMessage) {
 
 TEST(PlanBytesTest, IsOfOneBlock) {
   EXPECT_EQ(PlanBytesOf(CallOf(Collective::kAllgather, 100), 7), 100u);
-  EXPECT_EQ(PlanBytesOf(CallOf(Collective::kAllgather, 1 << 20), 7), kMessageBytesMax);
+  EXPECT_EQ(PlanBytesOf(CallOf(Collective::kAllgather, 1 << 20), 7), 1u << 20);
   EXPECT_EQ(PlanBytesOf(CallOf(Collective::kAllgatherv, 705), 7), 100u) << "the mean";
   EXPECT_EQ(PlanBytesOf(CallOf(Collective::kReduceScatterv, 700), 7), 100u);
   for (const Collective unknown : {Collective::kGatherv, Collective::kScatterv, Collective::kAlltoallv}) {
-    EXPECT_EQ(PlanBytesOf(CallOf(unknown, 0), 7), kMessageBytesMax);
+    EXPECT_EQ(PlanBytesOf(CallOf(unknown, 0), 7), kCallBytesMax);
   }
 }
 

@@ -331,7 +331,7 @@ bool SimNode::Progress(emu::TransportSink* sink) {
   if (!has_frame_) return false;
   has_frame_ = false;
   const WireFrame frame = std::move(inbox_);
-  sink->OnFrame(frame.bytes);
+  if (!sink->TakeFrame(frame.bytes)) sink->OnFrame(frame.bytes);
   return true;
 }
 
