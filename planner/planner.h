@@ -26,8 +26,9 @@ struct PlannerOptions {
   // What they say nothing of is chosen by price. Checked, and without contradictions.
   Rules rules;
   // Cut further where rules begin and end. Ascending, without gaps, from 0 to schedule::kMessageBytesMax; longer calls
-  // are a class of their own in teams of 3 to kLongNodesMax nodes, else they run as the last one. A barrier has
-  // one class, of 0 bytes. The defaults: one MP packet; one frame; segments.
+  // have kLongMessages and kLongestMessages in teams of up to kLongNodesMax nodes, else they run as the last one. Two
+  // nodes have fewer, for which the last two defaults are one, and longer calls another. A barrier has one class, of 0
+  // bytes. The defaults: one MP packet; one frame; segments.
   std::vector<SizeClass> size_classes = {{0, 120}, {121, 8 * 1024}, {8 * 1024 + 1, schedule::kMessageBytesMax}};
   // Of the k-nomial and k-ary candidates; what exceeds the team is the flat tree and left out.
   std::vector<uint32_t> fanouts = {2, 3, 4, 8, 16, 32};
