@@ -111,10 +111,6 @@ absl::Status Caller::Allocate() {
   if (options_->in_place && !collective_->is_scatter()) received = std::max(received, sent);
   if (!collective_->is_bcast()) RETURN_IF_ERROR(AllocateBuffer(sent, &send_));
   RETURN_IF_ERROR(AllocateBuffer(received, &recv_));
-  SetArguments(0);
-  copse_request_t* request;
-  RETURN_IF_ERROR(Initialise(&request));
-  RETURN_IF_ERROR(ToStatus(copse_finalize(request)));
   const uint64_t elements = (collective_->is_bcast() ? 0 : sent) + received + (options_->check ? received : 0);
   const uint64_t ranks = session_->ranks_per_node(), most = NodeBytesMax();
   if (elements > most / ranks / options_->type->bytes) {
@@ -122,6 +118,10 @@ absl::Status Caller::Allocate() {
                                            ", type_bytes=", options_->type->bytes, ", ranks_on_node=", ranks,
                                            ", limit=", most, " bytes)"));
   }
+  SetArguments(0);
+  copse_request_t* request;
+  RETURN_IF_ERROR(Initialise(&request));
+  RETURN_IF_ERROR(ToStatus(copse_finalize(request)));
   for (const Allocation& allocation : {send_, recv_}) {
     if (allocation.data == nullptr) continue;
     pattern_.Contribution(0, session_->rank(), allocation.count, allocation.data);
