@@ -540,9 +540,8 @@ void Team::BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_
 void Team::CheckLeavers() {
   for (const auto& [node, calls] : left_) {
     // It cannot say any more what its arguments were; that they differ, its packet has said.
-    if (const auto unlike = unlike_.find(node); unlike != unlike_.end()) {
-      const Remembered* ours = Recall(unlike->second);
-      if (ours == nullptr) continue;
+    const auto unlike = unlike_.find(node);
+    if (const Remembered* ours = unlike == unlike_.end() ? nullptr : Recall(unlike->second); ours != nullptr) {
       return Break(
           {Failure::kMismatch,
            absl::StrCat("call ", ours->Call().value(), ": arguments differ: rank ", ours->rank.value(), " on node ",

@@ -5,7 +5,6 @@
 #include "offload_emu/ucx/ucx_transport.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
