@@ -35,7 +35,7 @@ std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<con
 
 std::vector<uint32_t> SegmentSizes(uint64_t bytes_max) {
   // Of the longest, the longest: each costs the daemons processor time, and the first one's way is a small part of all.
-  if (bytes_max > kLongMessages.bytes_max) return {schedule::kSegmentBytesMax, 32768};
+  if (bytes_max > kLongMessages.bytes_max) return {schedule::kSegmentBytesMax};
   if (bytes_max > schedule::kMessageBytesMax) {
     return {32768, schedule::kSegmentBytesMax, 16384, schedule::kSegmentBytesUsual};
   }

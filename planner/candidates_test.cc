@@ -31,7 +31,7 @@ TEST(SegmentSizesTest, KeepWithinTheBounds) {
   EXPECT_THAT(SegmentSizes(8192), ElementsAre(0, 4096, 2048));
   EXPECT_THAT(SegmentSizes(8193), ElementsAre(8192, 4096, 2048));
   EXPECT_THAT(SegmentSizes(65'536), ElementsAre(8192, 32768, 16384, 4096));
-  EXPECT_THAT(SegmentSizes(schedule::kCallBytesMax), ElementsAre(61440, 32768));
+  EXPECT_THAT(SegmentSizes(schedule::kCallBytesMax), ElementsAre(61440));
   EXPECT_THAT(SegmentSizes(kLongMessages.bytes_max), ElementsAre(32768, 61440, 16384, 8192));
   for (uint64_t bytes = 0; bytes <= schedule::kMessageBytesMax; bytes += 97) {
     ASSERT_FALSE(SegmentSizes(bytes).empty());

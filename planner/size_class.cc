@@ -12,7 +12,7 @@ namespace {
 
 // By then what a byte costs decides, not what a message costs.
 constexpr uint64_t kTypicalOfLong = 256 * 1024;
-constexpr uint64_t kTypicalOfLongest = 4 * 1024 * 1024;
+constexpr uint64_t kTypicalOfLongest = kLongestMessages.bytes_min;  // the longer, the longer it takes to price
 // Latencies decide below the first, bytes above the second.
 constexpr uint64_t kShortBlockBytes = 1024;
 constexpr uint64_t kLongBlockBytes = 8 * 1024;

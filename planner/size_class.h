@@ -32,7 +32,7 @@ SizeClass BlockClassOf(schedule::Collective collective, uint64_t bytes);
 
 // What stands for the class, in bytes: its geometric middle, rounded down; a class that begins at 0 counts from 1.
 //  - Of blocks of up to kMessageBytesMax the largest: with those of all ranks it is what bytes decide.
-//  - Of messages beyond kMessageBytesMax 256 KiB, of kLongestMessages 4 MiB, of blocks 256 KiB: the largest would have
+//  - Of messages beyond kMessageBytesMax 256 KiB, of kLongestMessages 1 MiB, of blocks 256 KiB: the largest would have
 //    most of the class served by a tree that avoids sending twice what is cheap to send.
 uint64_t TypicalBytes(schedule::Collective collective, const SizeClass& size_class);
 
