@@ -455,22 +455,25 @@ TEST(SubteamTest, WrongParametersAreRefusedBeforeAnybodyWaits) {
 
 // --- Time ---
 
+copse_status_t InitWithTimeout(const FakeDaemon& daemon, const char* timeout, copse_context_t** context) {
+  setenv("COPSE_TIMEOUT", timeout, 1);
+  const copse_status_t status = InitOn(daemon, context);
+  unsetenv("COPSE_TIMEOUT");
+  return status;
+}
+
 TEST(TimeoutTest, OneThatIsNoNumberIsRefused) {
   FakeDaemon daemon;
-  setenv("COPSE_TIMEOUT", "5s", 1);
   copse_context_t* context = nullptr;
-  EXPECT_EQ(InitOn(daemon, &context), COPSE_ERR_INVALID_ARGUMENT);
-  unsetenv("COPSE_TIMEOUT");
+  EXPECT_EQ(InitWithTimeout(daemon, "5s", &context), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_STREQ(copse_last_error(), "copse: init: COPSE_TIMEOUT is not a number of seconds (value=5s)");
   EXPECT_EQ(context, nullptr);
 }
 
 TEST(TimeoutTest, EndsBlockingCallsWhichAreThenCancelled) {
   FakeDaemon daemon;
-  setenv("COPSE_TIMEOUT", "0.1", 1);
   copse_context_t* context = nullptr;
-  ASSERT_EQ(InitOn(daemon, &context), COPSE_OK);
-  unsetenv("COPSE_TIMEOUT");
+  ASSERT_EQ(InitWithTimeout(daemon, "0.1", &context), COPSE_OK);
   copse_team_t* team = nullptr;
   ASSERT_EQ(CreateNamed(context, "solo", 0, 1, &team), COPSE_OK);
   daemon.HoldCalls(true);
