@@ -2,6 +2,9 @@
 #include "planner/candidates.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -9,6 +12,12 @@
 #include "planner/size_class.h"
 
 namespace copse::planner {
+namespace {
+
+// Between what is usual and the longest that there is.
+constexpr uint32_t kSegmentBytesLong = 32 * 1024;
+
+}  // namespace
 
 std::vector<std::string> CandidateAlgorithms(uint32_t node_count, absl::Span<const uint32_t> fanouts) {
   std::vector<std::string> names = {"flat"};
@@ -37,12 +46,12 @@ std::vector<uint32_t> SegmentSizes(uint64_t bytes_max) {
   // Of the longest, the longest: each costs the daemons processor time, and the first one's way is a small part of all.
   if (bytes_max > kLongMessages.bytes_max) return {schedule::kSegmentBytesMax};
   if (bytes_max > schedule::kMessageBytesMax) {
-    return {32768, schedule::kSegmentBytesMax, 16384, schedule::kSegmentBytesUsual};
+    return {kSegmentBytesLong, schedule::kSegmentBytesMax, 16384, schedule::kSegmentBytesUsual};
   }
   std::vector<uint32_t> sizes;
   if (bytes_max <= schedule::kSegmentBytesUsual) sizes.push_back(0);
   // The first one prices all structures: one that pipelines shows what it can only if there are several segments.
-  for (const uint32_t size : {schedule::kSegmentBytesUsual, 32768u, 16384u, 4096u, 2048u}) {
+  for (const uint32_t size : {schedule::kSegmentBytesUsual, kSegmentBytesLong, 16384u, 4096u, 2048u}) {
     if (size < bytes_max && (bytes_max - 1) / size + 1 <= schedule::kSegmentsMax) sizes.push_back(size);
   }
   return sizes;
@@ -50,7 +59,7 @@ std::vector<uint32_t> SegmentSizes(uint64_t bytes_max) {
 
 std::vector<uint32_t> BlockSegmentSizes(schedule::Collective collective, uint64_t bytes_max) {
   const uint32_t longest = schedule::SegmentBytesMax(collective);
-  return {bytes_max > schedule::kMessageBytesMax ? longest : std::min(longest, 32768u)};
+  return {bytes_max > schedule::kMessageBytesMax ? longest : std::min(longest, kSegmentBytesLong)};
 }
 
 schedule::Plan PlanOf(const Structure& structure, schedule::Collective collective, uint64_t bytes_min,
@@ -139,6 +148,26 @@ absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structur
     }
   }
   return best;
+}
+
+std::vector<uint32_t> StillWorthPricing(absl::Span<const Structure> structures, absl::Span<const uint32_t> which,
+                                        absl::Span<const Candidate> shorter) {
+  std::vector<Candidate> by_price(shorter.begin(), shorter.end());
+  std::stable_sort(by_price.begin(), by_price.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.total_ns < b.total_ns; });
+  std::set<uint32_t> hopeless;
+  uint32_t fewest = std::numeric_limits<uint32_t>::max();
+  for (const Candidate& candidate : by_price) {
+    const Structure& structure = structures[candidate.structure];
+    const bool is_exchange = structure.kind == schedule::PlanKind::kExchange;
+    const bool is_dear = candidate.total_ns / kHopeful > by_price[0].total_ns;
+    if (is_dear && (is_exchange || MostNeighbours(structure) >= fewest)) hopeless.insert(candidate.structure);
+    if (!is_exchange) fewest = std::min(fewest, MostNeighbours(structure));
+  }
+  std::vector<uint32_t> worth;
+  std::copy_if(which.begin(), which.end(), std::back_inserter(worth),
+               [&](uint32_t structure) { return !hopeless.contains(structure); });
+  return worth;
 }
 
 }  // namespace copse::planner

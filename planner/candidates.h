@@ -74,6 +74,13 @@ absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structur
                                                        absl::Span<const uint32_t> which, const PricedCall& call,
                                                        std::vector<Candidate>* every);
 
+// Which of `which` may be worth their price for messages of the next class, longer than those that `shorter` was priced
+// for: what was within kHopeful times the cheapest, what has fewer neighbours than all that was cheaper (there may be a
+// limit), and what was not priced. In the order of `which`.
+inline constexpr int64_t kHopeful = 2;
+std::vector<uint32_t> StillWorthPricing(absl::Span<const Structure> structures, absl::Span<const uint32_t> which,
+                                        absl::Span<const Candidate> shorter);
+
 }  // namespace copse::planner
 
 #endif  // COPSE_PLANNER_CANDIDATES_H_

@@ -90,6 +90,20 @@ TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
   EXPECT_EQ(found, least);
 }
 
+TEST(StillWorthPricingTest, LeavesOutWhatIsHopelessForShorterMessages) {
+  const std::vector<uint32_t> order = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::vector<Structure> structures;
+  for (const char* name : {"flat", "binomial", "kary-2", "chain", "recursive-doubling", "ring"}) {
+    structures.push_back(*BuildStructure(name, order));
+  }
+  // By price: binomial, recursive-doubling, flat, chain, kary-2; nobody has priced the ring.
+  const std::vector<Candidate> shorter = {{0, 0, 300}, {1, 0, 100}, {2, 0, 900}, {3, 0, 800}, {4, 0, 150}};
+  EXPECT_THAT(StillWorthPricing(structures, {0, 1, 2, 3, 4, 5}, shorter), ElementsAre(1, 3, 4, 5))
+      << "a chain has fewer neighbours than all that is cheaper";
+  EXPECT_THAT(StillWorthPricing(structures, {5, 0}, shorter), ElementsAre(5));
+  EXPECT_THAT(StillWorthPricing(structures, {0, 2}, {}), ElementsAre(0, 2));
+}
+
 TEST(PriceCandidatesTest, PassesErrorsOn) {
   const auto topology = topology::FlatTopology({"a"});
   const auto costs = TeamCosts::Create({"a"}, *topology, {});

@@ -149,9 +149,12 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
       if (family != schedule::Family::kCommon) item.segment_sizes = BlockSegmentSizes(collective, size_class.bytes_max);
       if (ruling.segment_bytes.has_value()) item.segment_sizes = {*ruling.segment_bytes};
       // With a forced algorithm nothing else is compared.
-      ASSIGN_OR_RETURN(const std::vector<uint32_t> which, item.forced
-                                                              ? table.Named(ruling.algorithm, collective, size_class)
-                                                              : table.Candidates(collective, size_class));
+      ASSIGN_OR_RETURN(std::vector<uint32_t> which, item.forced ? table.Named(ruling.algorithm, collective, size_class)
+                                                                : table.Candidates(collective, size_class));
+      if (size_class == kLongestMessages && !item.forced && wanted.size() > 1) {
+        // Their many segments take longest to price.
+        which = StillWorthPricing(table.structures(), which, wanted[wanted.size() - 2].candidates);
+      }
       const schedule::CallArguments arguments = TypicalCall(collective, size_class);
       ASSIGN_OR_RETURN(item.candidates,
                        PriceCandidates(table.structures(), which,
