@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "offload_emu/sequence.h"
@@ -34,8 +35,8 @@ class CounterBlock {
   // A counting record of `edge` for counter `index` arrived. False if one was there before: a
   // duplicate.
   bool Arrive(uint32_t edge, uint32_t index, bool failed);
-  bool Arrived(uint32_t edge, uint32_t index) const { return Bit(arrived_, edge, index); }
-  bool ArrivedFailed(uint32_t edge, uint32_t index) const { return Bit(failed_, edge, index); }
+  bool Arrived(uint32_t edge, uint32_t index) const { return Has(kArrived, edge, index); }
+  bool ArrivedFailed(uint32_t edge, uint32_t index) const { return Has(kFailed, edge, index); }
 
   // What an edge's packets said before ExpectHash, and whether their disagreement was reported.
   struct EdgeState {
@@ -45,20 +46,34 @@ class CounterBlock {
   };
   EdgeState& edge(uint32_t index) { return edges_[index]; }
 
+  // --- Landings: at most one armed sequence a counter has copies whose source may go to their targets on arrival ---
+  // Null: none has.
+  Sequence* Landing(uint32_t index) const;
+  // False if there is one already.
+  bool AddLanding(uint32_t index, Sequence* sequence);
+  void RemoveLanding(const Sequence* sequence);
+
   void ForgetEdge(uint32_t edge);
   // As new. No sequence may be armed.
   void Clear();
 
  private:
-  bool Bit(const std::vector<uint64_t>& bits, uint32_t edge, uint32_t index) const {
-    const uint64_t at = uint64_t{edge} * counters_.size() + index;
-    return (bits[at / 64] >> (at % 64) & 1) != 0;
+  // Two bits a pair of edge and counter: kArrived, and of those, error records.
+  static constexpr uint64_t kArrived = 1;
+  static constexpr uint64_t kFailed = 2;
+  uint64_t& WordOf(uint64_t pair) { return arrivals_[pair / 32]; }
+  static uint64_t Mask(uint64_t bits, uint64_t pair) { return bits << (pair % 32 * 2); }
+  uint64_t Pair(uint32_t edge, uint32_t index) const { return uint64_t{edge} * counters_.size() + index; }
+  bool Has(uint64_t bit, uint32_t edge, uint32_t index) const {
+    const uint64_t pair = Pair(edge, index);
+    return (arrivals_[pair / 32] & Mask(bit, pair)) != 0;
   }
 
   std::vector<Counter> counters_;
   std::vector<EdgeState> edges_;
-  std::vector<uint64_t> arrived_;  // a bit for (edge, counter)
-  std::vector<uint64_t> failed_;   // of those, error records
+  std::vector<uint64_t> arrivals_;
+  // A few, one a segment at most: a list a counter would cost idle teams more.
+  std::vector<std::pair<uint32_t, Sequence*>> landings_;
 };
 
 }  // namespace copse::emu

@@ -58,6 +58,10 @@ std::string_view OpCodeName(OpCode op);
 enum DescriptorOptions : uint8_t {
   kOptionTrigger = 1,       // kSend, kPut: the record counts at the receiver
   kOptionEventOnError = 2,  // kEvent: only if the trigger saw a failure
+  // kCopy, kCopyList: all of the source is what one put of `edge` to its cell brings, which counts on `remote_counter`
+  // of this slot, and nothing else reads it. If it comes while the sequence is armed it goes to the target at once
+  // (never into the cell), and the copy has been done. One sequence names one counter.
+  kOptionLand = 4,
 };
 
 // One operation. Meaning of the fields by OpCode above; what an op does not use is ignored.
@@ -72,7 +76,7 @@ struct Descriptor {
   MemoryRef target;
   std::array<MemoryRef, kAluOperandsMax> operands;
   uint32_t edge = 0;            // kSend, kPut, kGet: index in the port's table of outgoing edges
-  uint32_t remote_counter = 0;  // kSend, kPut: counter within the slot at the receiver
+  uint32_t remote_counter = 0;  // kSend, kPut: counter within the slot at the receiver; kOptionLand: here
   uint32_t remote_region = kCellOfEdge;
   uint64_t remote_offset = 0;
   uint16_t sequence = 0;  // kSend, kPut: goes into the packet's header

@@ -99,6 +99,7 @@ struct EngineStats {
   // Sequences that wait to send, for a label, credit or room in the outbox; and frames that the transport did not take.
   uint64_t sends_waiting = 0, sends_waiting_max = 0, frames_waiting = 0;
   uint64_t events = 0;
+  uint64_t puts_landed = 0;  // of those received: straight to where a copy would have taken them
   uint64_t dropped_malformed = 0, dropped_label = 0, dropped_window = 0, dropped_incarnation = 0, dropped_mpq_full = 0;
   uint64_t dropped_version = 0, dropped_duplicate = 0, dropped_mismatch = 0;
   uint64_t memory_reserved_bytes = 0, memory_used_bytes = 0, memory_used_bytes_max = 0;

@@ -88,6 +88,8 @@ class Engine::Impl final : public TransportSink {
   absl::Status CheckCounter(const Port& port, CounterIndex counter) const;
   absl::Status CheckDescriptor(const Port& port, const Descriptor& descriptor) const;
   uint32_t SlotOf(const Port& port, const Trigger& trigger, absl::Span<const Descriptor> descriptors) const;
+  void ArmLanding(Sequence* sequence);
+  void DropLanding(Sequence* sequence);
   void DropSequences(Port* port, uint32_t slot);
   void DropSequence(Sequence* sequence);
 
@@ -100,8 +102,6 @@ class Engine::Impl final : public TransportSink {
   };
 
   // engine_receive.cc
-  void OnHeard(Incarnation from);
-  void OnRecords(Incarnation from, uint32_t count, absl::Span<const uint8_t> frame);
   void Report(Port* port, const Mismatch& mismatch);
   void ReportMismatches();
   void OnRecord(Incarnation from, const Record& record, const uint8_t* payload);
@@ -110,6 +110,8 @@ class Engine::Impl final : public TransportSink {
   void OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload);
   void OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload);
   bool Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload);
+  // To where the sequence's copy would take it, which is done by that. False, as before: it does not fit.
+  bool LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload);
 
   // engine_run.cc
   void AddCount(Port* port, CounterIndex counter, uint64_t success, uint64_t failure);

@@ -108,6 +108,121 @@ TEST_F(LandingTest, WhatIsOutOfBoundsIsDropped) {
   EXPECT_EQ(memory_, Bytes(64));
 }
 
+// A copy of the cell's bytes [8, 24) to region 0, fired by what `edge` sends for counter 2.
+Descriptor LandingCopy(RegionIndex cell, uint32_t edge = 0) {
+  Descriptor copy = CopyOf({cell, 8}, {0, 4}, 16);
+  copy.options = kOptionLand;
+  copy.edge = edge;
+  copy.remote_counter = 2;
+  return copy;
+}
+
+class LandAtTargetTest : public LandingTest {
+ protected:
+  absl::Status Arm(const std::vector<Descriptor>& descriptors, uint64_t threshold = 1) {
+    return one_.engine.Post(one_.port, {.counter = 1 * 4 + 2, .threshold = threshold}, descriptors);
+  }
+  RegionIndex CellOf(uint32_t edge) const { return one_.engine.CellRegion(one_.port, edge, 1); }
+  uint64_t landed() const { return one_.engine.stats().puts_landed; }
+  uint64_t copied() const { return one_.engine.stats().copy_bytes; }
+};
+
+TEST_F(LandAtTargetTest, WhatComesOnceTheCopyIsArmedSkipsTheCell) {
+  ASSERT_TRUE(Arm({LandingCopy(CellOf(0)), EventOf(5)}).ok());
+  one_.Deliver(0, {Put(kCellOfEdge, 8, Bytes(16, 7))});
+  EXPECT_EQ(one_.sink.events, (Events{{5, false}}));
+  EXPECT_EQ(Bytes(memory_.begin() + 4, memory_.begin() + 20), Bytes(16, 7));
+  EXPECT_EQ(memory_[3] | memory_[20], 0);
+  EXPECT_EQ(copied(), 0u);
+  EXPECT_EQ(landed(), 1u);
+  EXPECT_EQ(Cell(0, 8, 16), Bytes(16, 0));
+}
+
+TEST_F(LandAtTargetTest, WhatCameBeforeIsCopied) {
+  one_.Deliver(0, {Put(kCellOfEdge, 8, Bytes(16, 7))});
+  ASSERT_TRUE(Arm({LandingCopy(CellOf(0)), EventOf(5)}).ok());
+  one_.Run();
+  EXPECT_EQ(one_.sink.events, (Events{{5, false}}));
+  EXPECT_EQ(Bytes(memory_.begin() + 4, memory_.begin() + 20), Bytes(16, 7));
+  EXPECT_EQ(copied(), 16u);
+  EXPECT_EQ(landed(), 0u);
+}
+
+TEST_F(LandAtTargetTest, RunsOfAListLandWhereEachBelongs) {
+  const CopyRun runs[] = {{{CellOf(0), 12}, {0, 0}, 4}, {{CellOf(0), 8}, {0, 40}, 4}};
+  Descriptor list = LandingCopy(CellOf(0));
+  list.op = OpCode::kCopyList;
+  list.bytes = 2;
+  list.runs = runs;
+  ASSERT_TRUE(Arm({list, EventOf(5)}).ok());
+  one_.Deliver(0, {Put(kCellOfEdge, 8, {1, 2, 3, 4, 5, 6, 7, 8})});
+  EXPECT_EQ(Bytes(memory_.begin(), memory_.begin() + 4), (Bytes{5, 6, 7, 8}));
+  EXPECT_EQ(Bytes(memory_.begin() + 40, memory_.begin() + 44), (Bytes{1, 2, 3, 4}));
+  EXPECT_EQ(one_.sink.events, (Events{{5, false}}));
+  EXPECT_EQ(landed(), 1u);
+}
+
+TEST_F(LandAtTargetTest, EachEdgeHasItsOwnCopyAndTheSequenceItsThreshold) {
+  Descriptor other = LandingCopy(CellOf(1), 1);
+  other.target.offset = 40;
+  ASSERT_TRUE(Arm({LandingCopy(CellOf(0)), other, EventOf(5)}, 2).ok());
+  RecordAndPayload put = one_.From(1, RecordKind::kPut, 1, 2, Bytes(16, 9));
+  put.record.offset = 8;
+  one_.Deliver(1, {put});
+  EXPECT_EQ(memory_[40], 9);
+  EXPECT_EQ(memory_[4], 0);
+  EXPECT_TRUE(one_.sink.events.empty());
+  one_.Deliver(0, {Put(kCellOfEdge, 8, Bytes(16, 7))});
+  EXPECT_EQ(memory_[4], 7);
+  EXPECT_EQ(landed(), 2u);
+  EXPECT_EQ(one_.sink.events, (Events{{5, false}}));
+}
+
+// A neighbour that puts elsewhere than agreed writes to its own cell, as ever.
+TEST_F(LandAtTargetTest, WhatDoesNotFitTheCopyGoesToTheCell) {
+  ASSERT_TRUE(Arm({LandingCopy(CellOf(0)), EventOf(5)}).ok());
+  one_.Deliver(0, {Put(kCellOfEdge, 12, Bytes(16, 7))});
+  EXPECT_EQ(landed(), 0u);
+  EXPECT_EQ(one_.sink.events, (Events{{5, false}}));
+  EXPECT_EQ(memory_[4], 0);
+  EXPECT_EQ(memory_[8], 7);
+  EXPECT_EQ(Cell(0, 12, 16), Bytes(16, 7));
+}
+
+TEST_F(LandAtTargetTest, ATargetThatMayNotBeWrittenFailsTheCopy) {
+  Descriptor copy = LandingCopy(CellOf(0));
+  copy.target.region = 1;
+  ASSERT_TRUE(Arm({copy, EventOf(5)}).ok());
+  one_.Deliver(0, {Put(kCellOfEdge, 8, Bytes(16, 7))});
+  EXPECT_EQ(one_.sink.events, (Events{{5, true}}));
+  EXPECT_EQ(locked_, Bytes(64));
+}
+
+// The sequence that a failure fires is gone when the data comes.
+TEST_F(LandAtTargetTest, NothingLandsForASequenceThatHasFired) {
+  ASSERT_TRUE(Arm({LandingCopy(CellOf(0)), EventOf(5)}).ok());
+  ASSERT_TRUE(one_.engine.Count(one_.port, 1 * 4 + 2, 0, 1).ok());
+  one_.Run();
+  EXPECT_EQ(one_.sink.events, (Events{{5, true}}));
+  one_.Deliver(0, {Put(kCellOfEdge, 8, Bytes(16, 7))});
+  EXPECT_EQ(landed(), 0u);
+  EXPECT_EQ(memory_, Bytes(64));
+}
+
+TEST_F(LandAtTargetTest, NothingLandsForACallThatIsOver) {
+  ASSERT_TRUE(Arm({LandingCopy(CellOf(0)), EventOf(5)}).ok());
+  ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(1)).ok());
+  one_.Deliver(0, {Put(kCellOfEdge, 8, Bytes(16, 7))});
+  EXPECT_EQ(landed(), 0u);
+  EXPECT_EQ(memory_, Bytes(64));
+}
+
+TEST_F(LandAtTargetTest, ItsCounterHasToExist) {
+  Descriptor copy = LandingCopy(CellOf(0));
+  copy.remote_counter = 4;
+  EXPECT_EQ(Arm({copy}).message(), "landing counter 4 (limit 3)");
+}
+
 // --- Get ---
 
 class GetTest : public testing::Test {

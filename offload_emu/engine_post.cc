@@ -34,6 +34,9 @@ absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& d
     if (descriptor.bytes == 0 || ref.region < port.region_count()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(what, " region ", ref.region, " (limit ", port.region_count(), ")"));
   };
+  if ((descriptor.options & kOptionLand) != 0) {
+    RETURN_IF_ERROR(CheckAtMost("landing counter", descriptor.remote_counter, port.options().counters_per_slot - 1));
+  }
   switch (descriptor.op) {
     case OpCode::kSend:
     case OpCode::kPut:
@@ -144,8 +147,25 @@ absl::Status Engine::Impl::Post(PortId id, const Trigger& trigger, absl::Span<co
   Sequence* place = armed.back();
   while (place != nullptr && place->threshold > trigger.threshold) place = place->previous;
   armed.InsertAfter(place, sequence);
+  if (port->has_calls()) ArmLanding(sequence);
   AddCount(port, trigger.counter, 0, 0);  // it may have been reached already
   return absl::OkStatus();
+}
+
+void Engine::Impl::ArmLanding(Sequence* sequence) {
+  const auto descriptors = absl::MakeConstSpan(sequence->descriptors(), sequence->count);
+  const auto first = std::find_if(descriptors.begin(), descriptors.end(),
+                                  [](const Descriptor& descriptor) { return (descriptor.options & kOptionLand) != 0; });
+  if (first == descriptors.end()) return;
+  Port* port = sequence->port;
+  sequence->lands = port->Block(sequence->slot).AddLanding(first->remote_counter, sequence);
+}
+
+// Nothing lands for it from now on.
+void Engine::Impl::DropLanding(Sequence* sequence) {
+  if (!sequence->lands) return;
+  sequence->port->Block(sequence->slot).RemoveLanding(sequence);
+  sequence->lands = false;
 }
 
 absl::Status Engine::Impl::Count(PortId id, CounterIndex counter, uint64_t success, uint64_t failure) {
@@ -175,6 +195,7 @@ void Engine::Impl::DropSequence(Sequence* sequence) {
   port->events_armed -= sequence->events;
   switch (sequence->state) {
     case SequenceState::kArmed:
+      DropLanding(sequence);
       port->counter(sequence->counter).armed.Remove(sequence);
       break;
     case SequenceState::kReady:

@@ -78,48 +78,28 @@ void Engine::Impl::OnFrame(absl::Span<const uint8_t> frame) {
     return;
   }
   const Incarnation from(header.source_incarnation);
-  OnHeard(from);
-  if (data) {
-    OnRecords(from, header.count, frame);
-  } else {
-    control_->OnControl(from, header.count, frame);
-  }
-}
-
-// Records make work, and call nobody but OnMismatch, which waits.
-bool Engine::Impl::TakeFrame(absl::Span<const uint8_t> frame) {
-  FrameHeader header;
-  if (frame.size() < sizeof(header)) return false;
-  std::memcpy(&header, frame.data(), sizeof(header));
-  const absl::Span<const uint8_t> records = frame.subspan(sizeof(header));
-  if (static_cast<FrameKind>(header.kind) != FrameKind::kData || !Compatible(kPacketVersion, header.version) ||
-      header.destination_incarnation != options_.incarnation.value() || header.bytes != records.size() ||
-      !WellFormed(records, header.count)) {
-    return false;
-  }
-  ++stats_.frames_received;
-  stats_.bytes_received += frame.size();
-  const Incarnation from(header.source_incarnation);
-  OnHeard(from);
-  is_in_network_ = true;
-  OnRecords(from, header.count, records);
-  is_in_network_ = false;
-  return true;
-}
-
-void Engine::Impl::OnHeard(Incarnation from) {
   const auto peer = peers_.find(from);
   if (peer != peers_.end()) peer->second->lost = false;
   control_->OnPeerHeard(from);
-}
-
-void Engine::Impl::OnRecords(Incarnation from, uint32_t count, absl::Span<const uint8_t> frame) {
-  for (uint32_t i = 0; i < count; ++i) {
+  if (!data) return control_->OnControl(from, header.count, frame);
+  for (uint32_t i = 0; i < header.count; ++i) {
     Record record;
     std::memcpy(&record, frame.data(), sizeof(record));
     OnRecord(from, record, frame.data() + sizeof(record));
     frame.remove_prefix(sizeof(record) + PaddedBytes(PayloadBytes(record)));
   }
+}
+
+// Records make work, and call nobody but OnMismatch, which waits. Control messages call out.
+bool Engine::Impl::TakeFrame(absl::Span<const uint8_t> frame) {
+  FrameHeader header;
+  if (frame.size() < sizeof(header)) return false;
+  std::memcpy(&header, frame.data(), sizeof(header));
+  if (static_cast<FrameKind>(header.kind) != FrameKind::kData) return false;
+  is_in_network_ = true;
+  OnFrame(frame);
+  is_in_network_ = false;
+  return true;
 }
 
 void Engine::Impl::OnPeerDown(Incarnation peer, const absl::Status& why) {
@@ -257,6 +237,40 @@ bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const u
   return true;
 }
 
+bool Engine::Impl::LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload) {
+  Port* port = sequence->port;
+  const RegionIndex cell = port->CellRegion(edge.index, sequence->slot);
+  // Nothing is lost if a later run does not fit: the copy takes them all once more, from the cell.
+  const auto take = [&](const MemoryRef& from, const MemoryRef& to, uint64_t bytes) {
+    if (from.region != cell || from.offset < record.offset || bytes > record.bytes ||
+        from.offset - record.offset > record.bytes - bytes) {
+      return false;
+    }
+    uint8_t* target = port->Resolve(to, bytes, /*write=*/true);
+    if (target != nullptr) std::memcpy(target, payload + (from.offset - record.offset), bytes);
+    return target != nullptr;
+  };
+  for (uint32_t i = 0; i < sequence->count; ++i) {
+    Descriptor& descriptor = sequence->descriptors()[i];
+    if ((descriptor.options & kOptionLand) == 0 || descriptor.edge != edge.index ||
+        descriptor.remote_counter != record.counter) {
+      continue;
+    }
+    if (descriptor.op == OpCode::kCopy) {
+      if (!take(descriptor.source, descriptor.target, descriptor.bytes)) return false;
+    } else if (descriptor.op == OpCode::kCopyList) {
+      for (uint32_t r = 0; r < descriptor.bytes; ++r) {
+        const CopyRun& run = descriptor.runs[r];
+        if (!take(run.source, run.target, run.bytes)) return false;
+      }
+    }
+    descriptor.bytes = 0;  // nothing is left to copy
+    ++stats_.puts_landed;
+    return true;
+  }
+  return false;
+}
+
 void Engine::Impl::Report(Port* port, const Mismatch& mismatch) {
   port->sink()->OnMismatch(mismatch.port, mismatch.edge, mismatch.sequence, mismatch.hash);
 }
@@ -311,7 +325,11 @@ void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t*
     ++stats_.dropped_window;
     failed = true;
   }
-  if (!failed && !Land(edge, record, slot, payload)) return;
+  Sequence* const landing = expected && trigger ? block.Landing(record.counter) : nullptr;
+  const bool may_land = landing != nullptr && !failed && record.bytes > 0 && record.region == kCellOfEdge &&
+                        static_cast<RecordKind>(record.kind) == RecordKind::kPut;
+  const bool has_landed = may_land && LandAtTarget(landing, *edge, record, payload);
+  if (!failed && !has_landed && !Land(edge, record, slot, payload)) return;
   edge->credit.DataArrived();
   if (!expected) {
     state.hash = record.header.hash;

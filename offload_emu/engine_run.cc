@@ -26,6 +26,7 @@ void Engine::Impl::AddCount(Port* port, CounterIndex index, uint64_t success, ui
   while (Sequence* sequence = counter.armed.front()) {
     if (counter.success + counter.failure < sequence->threshold) break;
     counter.armed.Remove(sequence);
+    DropLanding(sequence);
     sequence->failed = counter.failure > 0;
     if (trace_ != nullptr) {
       const uint32_t slot = index / port->options().counters_per_slot;

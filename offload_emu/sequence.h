@@ -42,8 +42,9 @@ struct Sequence {
   uint8_t events = 0;  // kEvent descriptors among them
   uint8_t size_class = 0;
   SequenceState state = SequenceState::kArmed;
-  bool failed = false;
-  bool dropped = false;  // kRunning: freed when its descriptor returns
+  bool failed : 1 = false;
+  bool lands : 1 = false;    // kArmed: it is its block's landing for some counter
+  bool dropped : 1 = false;  // kRunning: freed when its descriptor returns
 
   Descriptor* descriptors() { return reinterpret_cast<Descriptor*>(this + 1); }
 };

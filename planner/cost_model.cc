@@ -252,7 +252,7 @@ void Simulation::Advance(uint32_t node, uint32_t segment) {
         break;
       case Step::kCopy:
       case Step::kCopyRuns:
-        Work(node, Doing::kCopy, 0, PerByteNs(bytes, parameters_.copy_ps_per_byte));
+        if (!op.lands) Work(node, Doing::kCopy, 0, PerByteNs(bytes, parameters_.copy_ps_per_byte));
         break;
       case Step::kSendTo:
         if (op.peer >= shape_.node_count() || op.peer == node) {
@@ -270,7 +270,8 @@ void Simulation::Advance(uint32_t node, uint32_t segment) {
       case Step::kDeliver:
       case Step::kRelease:
         if (state.here[op.peer]) {
-          Deliver(node, op.peer, segment, op.step == Step::kDeliver);
+          const bool has_landed = op.lands && schedule::IsPut(call_.BytesOf(segment));
+          Deliver(node, op.peer, segment, op.step == Step::kDeliver && !has_landed);
         } else {
           state.deferred.push_back({op.peer, segment, op.step == Step::kDeliver});
         }

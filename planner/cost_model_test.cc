@@ -166,8 +166,24 @@ TEST(PriceTest, BytesCostAtBothEndsAndOnTheLink) {
   const int64_t sent = 10 + 1000 + 1 + 6 + 100 + 1001;
   EXPECT_EQ(prediction.completion_ns[0], sent + 1010);
   const int64_t arrived = sent + 60 + 1000;  // (1001 - 1) bytes at 1 GB/s
-  EXPECT_EQ(prediction.completion_ns[1], arrived + 1000 + 70 + 1001 + /*deliver*/ 1001 + 1010);
-  EXPECT_EQ(prediction.total_ns, 7260);
+  EXPECT_EQ(prediction.completion_ns[1], arrived + 1000 + 70 + 1001 + /*it has landed*/ 0 + 1010);
+  EXPECT_EQ(prediction.total_ns, 6259);
+}
+
+TEST(PriceTest, OnlyALeafsLoneRankNeedsNoCopy) {
+  CostParameters free = OneNsPerByte();
+  free.copy_ps_per_byte = 0;
+  const auto copies_ns = [&](uint32_t ranks_per_node) {
+    const auto total_ns = [&](const CostParameters& parameters) {
+      const Team team = MakeTeam(2, parameters, PlainFlat(), ranks_per_node);
+      return PriceOrDie(MakePlan(team, "flat", Collective::kBcast, 1001), team,
+                        {.collective = Collective::kBcast, .count = 1001})
+          .total_ns;
+    };
+    return total_ns(OneNsPerByte()) - total_ns(free);
+  };
+  EXPECT_EQ(copies_ns(1), 0);
+  EXPECT_EQ(copies_ns(2), 3 * 1001);  // from the root's buffer, and to each rank of node 1
 }
 
 TEST(PriceTest, SegmentsShareTheNode) {
@@ -177,10 +193,10 @@ TEST(PriceTest, SegmentsShareTheNode) {
   const int64_t sent_0 = 10 + 1000 + 1 + 2 * 6 + 100 + 1000, sent_1 = sent_0 + 1100;
   EXPECT_EQ(prediction.completion_ns[0], sent_1 + 1010);
   const int64_t arrived_0 = sent_0 + 60 + 999;
-  const int64_t delivered_0 = arrived_0 + 1000 + 1070 + 1000;
-  EXPECT_GT(delivered_0, sent_1 + 60 + 999);  // segment 1 is there already: no wake
-  EXPECT_EQ(prediction.completion_ns[1], delivered_0 + 1070 + 1000 + 1010);
-  EXPECT_EQ(prediction.total_ns, 9332);
+  const int64_t landed_0 = arrived_0 + 1000 + 1070;
+  EXPECT_GT(landed_0, sent_1 + 60 + 999);  // segment 1 is there already: no wake
+  EXPECT_EQ(prediction.completion_ns[1], landed_0 + 1070 + 1010);
+  EXPECT_EQ(prediction.total_ns, 7332);
 }
 
 TEST(PriceTest, ALinkCarriesOnePacketAtATime) {
@@ -417,11 +433,14 @@ TEST(PriceTest, MoreCostIsNeverFaster) {
     EXPECT_LT(price(algorithm, spins, {}), price(algorithm, {}, {}));
     for (int64_t CostParameters::*field :
          {&CostParameters::client_hop_ns, &CostParameters::arm_ns, &CostParameters::send_ps_per_byte,
-          &CostParameters::receive_ps_per_byte, &CostParameters::copy_ps_per_byte, &CostParameters::alu_ps_per_byte}) {
+          &CostParameters::receive_ps_per_byte, &CostParameters::alu_ps_per_byte}) {
       CostParameters more = awake;
       more.*field *= 3;
       EXPECT_GT(price(algorithm, more, {}), base) << algorithm;
     }
+    CostParameters copies = awake;
+    copies.copy_ps_per_byte *= 3;
+    EXPECT_GE(price(algorithm, copies, {}), base) << "leaves have no copies to make";
     for (int64_t topology::FlatCosts::*field : {&topology::FlatCosts::overhead_ns, &topology::FlatCosts::latency_ns}) {
       topology::FlatCosts more;
       more.*field *= 3;

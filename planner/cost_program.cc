@@ -44,7 +44,7 @@ CostProgram CompileForCost(const schedule::NodeSequence& sequence, uint32_t loca
       for (const schedule::CopyRun& run : p.runs) bytes += run.bytes;
       program.copy_runs += p.runs.size();
     }
-    program.ops.push_back({p.step, p.phase, p.peer, static_cast<uint32_t>(p.operands.size()), bytes});
+    program.ops.push_back({p.step, p.phase, p.peer, static_cast<uint32_t>(p.operands.size()), bytes, p.lands});
   }
   std::sort(program.packets.begin(), program.packets.end(),
             [](const auto& a, const auto& b) { return std::tuple(a.phase, a.peer) < std::tuple(b.phase, b.peer); });

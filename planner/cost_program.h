@@ -21,6 +21,7 @@ struct CostProgram {
     uint32_t peer;
     uint32_t operands;
     uint64_t bytes;  // kWholeSegment: the segment's
+    bool lands;      // a copy that arrival saves, if the message is no packet
   };
   // Which Wait a packet counts for.
   struct Awaited {

@@ -18,6 +18,7 @@ void AppendCounters(const emu::EngineStats& s, std::map<std::string, uint64_t>* 
       {"engine.packets.forwarded", s.packets_forwarded},
       {"engine.puts.sent", s.puts_sent},
       {"engine.puts.received", s.puts_received},
+      {"engine.puts.landed", s.puts_landed},
       {"engine.gets.sent", s.gets_sent},
       {"engine.gets.received", s.gets_received},
       {"engine.sequences.posted", s.sequences_posted},

@@ -98,6 +98,8 @@ class BlockExpansion {
   // To local rank `local`'s receive buffer: the pieces of the interval, which lie in `from` one after another.
   void Deliver(uint32_t local, const Interval& interval, Buffer from, RunList* runs) const;
   void DeliverToAll(const Interval& interval, Buffer from);
+  // The same of what came in `phase`, if nothing else reads it.
+  void LandAtAll(const Interval& interval, Buffer from, uint16_t phase);
   // What of the slice, by rank, is the blocks of the own ranks, from `from`, where the slice begins.
   void DeliverReduced(Buffer from);
   // The contributions of the own ranks to `to`, one after another.

@@ -20,6 +20,8 @@ namespace {
 // Of the engine's buffers, which are powers of two (offload_emu/pool.h).
 constexpr uint64_t kLeastStaging = 64;
 
+uint64_t RoundedStaging(uint64_t bytes) { return bytes == 0 ? 0 : std::max(kLeastStaging, std::bit_ceil(bytes)); }
+
 // One after another.
 BlockList ListOf(const std::vector<uint64_t>& bytes) {
   BlockList list;
@@ -243,24 +245,28 @@ std::vector<uint8_t> BlockProgram::NotesOf(NodeIndex node) const {
 
 StagingBytes StagingOf(const Plan& plan, const std::vector<NodeSequence>& segments) {
   std::map<uint32_t, uint64_t> cells;  // by peer: how far they are used
+  std::map<uint32_t, uint64_t> held;   // by peer: the same, but for what lands
   std::map<uint32_t, uint64_t> sends;  // by peer
   uint64_t scratch = 0;
   for (size_t s = 0; s < segments.size(); ++s) {
     const uint64_t base = s * SegmentStride(plan);
-    const auto uses = [&](const Buffer& buffer, uint64_t bytes) {
+    const auto uses = [&](const Buffer& buffer, uint64_t bytes, bool lands = false) {
       if (bytes == 0) return;
       const uint64_t end = base + buffer.offset + bytes;
       if (buffer.place == Place::kScratch) scratch = std::max(scratch, end);
       if (buffer.place != Place::kCell) return;
-      uint64_t& used = cells[buffer.index];
-      used = std::max(used, end);
+      for (auto* list : {&cells, lands ? nullptr : &held}) {
+        if (list == nullptr) continue;
+        uint64_t& used = (*list)[buffer.index];
+        used = std::max(used, end);
+      }
     };
     for (const Primitive& p : segments[s].primitives) {
       for (const Buffer& operand : p.operands) uses(operand, p.bytes);
       if (p.step == Step::kSendTo) sends[p.peer] += sizeof(emu::Record) + emu::PaddedBytes(p.bytes);
       if (p.step == Step::kReduce || p.step == Step::kCopy) uses(p.target, p.bytes);
       for (const CopyRun& run : p.runs) {
-        uses(run.from, run.bytes);
+        uses(run.from, run.bytes, p.lands);
         uses(run.to, run.bytes);
       }
     }
@@ -268,13 +274,15 @@ StagingBytes StagingOf(const Plan& plan, const std::vector<NodeSequence>& segmen
   StagingBytes staging;
   const auto add = [&](uint64_t used, uint64_t* to) {
     if (used == 0) return;
-    const uint64_t rounded = std::max(kLeastStaging, std::bit_ceil(used));
+    const uint64_t rounded = RoundedStaging(used);
     *to += rounded;
     ++staging.buffers;
     staging.largest = std::max(staging.largest, rounded);
   };
   add(scratch, &staging.scratch);
   for (const auto& [peer, used] : cells) add(used, &staging.cells);
+  staging.landing = staging.cells;
+  for (const auto& [peer, used] : held) staging.landing -= RoundedStaging(used);
   for (const auto& [peer, bytes] : sends) {
     staging.frames += std::max(kLeastStaging, std::bit_ceil(bytes + sizeof(emu::FrameHeader)));
   }

@@ -29,6 +29,7 @@ struct BlockCounts {
 // What one chunk takes of a node's staging memory: cells and scratch until it is over, frames until they have left.
 struct StagingBytes {
   uint64_t cells = 0;    // what comes from neighbours
+  uint64_t landing = 0;  // of that: not held if it comes once its copy is armed
   uint64_t scratch = 0;  // what is put together, or combined
   uint64_t frames = 0;   // what is sent, at most
   // Of cells and scratch: in later chunks of a call the engine makes each as large as one was before.

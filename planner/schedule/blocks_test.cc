@@ -415,22 +415,23 @@ TEST(BlocksTest, SizesThatNobodyKnowsAreNotPassedOn) {
             "alltoallv: who passes on others' blocks does not know how long they are");
 }
 
-TEST(BlocksTest, GatherTakesOneMessageALink) {
+TEST(BlocksTest, GatherTakesOneMessageALinkWhichLandsAtTheRoot) {
   const Plan plan = RandomTreePlan(Collective::kGather, 9, 4);
   PlainCluster cluster(plan, BlockShape(9, 4));
   cluster.ranks.resize(36);
-  for (auto& rank : cluster.ranks) rank.send = Bytes(8, 1);
-  cluster.ranks[17].receive = Bytes(36 * 8);
-  const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
-  const Cutting cutting(plan, sizes, 8, 0);
+  for (auto& rank : cluster.ranks) rank.send = Bytes(64, 1);
+  cluster.ranks[17].receive = Bytes(36 * 64);
+  const BlockSizes sizes(&cluster.order(), &cluster.shape(), 64);
+  const Cutting cutting(plan, sizes, 64, 0);
   ASSERT_EQ(cutting.segment_count(), 1);
   std::vector<NodeSequence> sequences;
   for (uint32_t v = 0; v < 9; ++v) {
-    sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kGather, 17, 8, false), cutting.At(0)));
+    sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kGather, 17, 64, false), cutting.At(0)));
   }
   cluster.Run(std::move(sequences));
   EXPECT_EQ(cluster.messages, 8);
-  EXPECT_EQ(cluster.ranks[17].receive, Bytes(36 * 8, 1));
+  EXPECT_EQ(cluster.landed, plan.neighbours[4].size());
+  EXPECT_EQ(cluster.ranks[17].receive, Bytes(36 * 64, 1));
 }
 
 }  // namespace

@@ -78,6 +78,10 @@ NodeSequence ExpandBcast(const Plan& plan, const TreeIndex& index, const NodeVie
     source = {Place::kScratch};
   }
   for (const uint32_t child : to.down_children) out.SendTo(child, kDown, source);
+  if (!at_root && view.local_ranks == 1 && to.down_children.empty()) {
+    out.DeliverAlone(0, source, kDown);
+    return out.End();
+  }
   for (uint32_t l = 0; l < view.local_ranks; ++l) {
     if (at_root && l == view.root_local_index) {
       out.Release(l);
@@ -122,6 +126,10 @@ NodeSequence ExpandUpAndDown(const Plan& plan, const TreeIndex& index, const Nod
     if (has_data) result = {Place::kCell, to.down_parent};
   }
   for (const uint32_t child : to.down_children) out.SendTo(child, kDown, result);
+  if (has_data && !at_root && view.local_ranks == 1 && to.down_children.empty()) {
+    out.DeliverAlone(0, result, kDown);
+    return out.End();
+  }
   for (uint32_t l = 0; l < view.local_ranks; ++l) out.Deliver(l, result);
   return out.End();
 }
@@ -313,11 +321,11 @@ std::string DescribePrimitive(const Primitive& p) {
     case Step::kCopy:
       return absl::StrCat("Copy(", BufferName(p.target), " = ", operands, ")");
     case Step::kCopyRuns:
-      return absl::StrCat("CopyRuns(", p.runs.size(), ")");
+      return absl::StrCat("CopyRuns(", p.runs.size(), ")", p.lands ? " on arrival" : "");
     case Step::kSendTo:
       return absl::StrCat("SendTo(", p.peer, ") phase ", p.phase, " from ", operands);
     case Step::kDeliver:
-      return absl::StrCat("Deliver(", p.peer, ") from ", operands);
+      return absl::StrCat("Deliver(", p.peer, ") from ", operands, p.lands ? " on arrival" : "");
     case Step::kRelease:
       return absl::StrCat("Release(", p.peer, ")");
     case Step::kEnd:

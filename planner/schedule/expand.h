@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "offload_emu/packet.h"
 #include "planner/schedule/plan.h"
 
 namespace copse::schedule {
@@ -61,12 +62,18 @@ struct Primitive {
   uint32_t peer = 0;
   uint16_t phase = 0;
   uint8_t priority = 0;
+  // kCopyRuns, kDeliver: all of it is what comes in `phase` from one neighbour, and nothing else reads that. If it
+  // comes by a put it may go from the network to its targets, without lying in the neighbour's cell first.
+  bool lands = false;
   std::vector<Buffer> operands;
   Buffer target;
   uint32_t bytes = kWholeSegment;
   std::vector<CopyRun> runs;  // kCopyRuns
   friend bool operator==(const Primitive&, const Primitive&) = default;
 };
+
+// Whether a message of so many bytes travels by a put, not in a packet.
+inline bool IsPut(uint64_t bytes) { return bytes > emu::kMpPayloadBytes; }
 
 // One segment's byte range of the message.
 struct Segment {

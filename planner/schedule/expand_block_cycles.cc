@@ -32,6 +32,7 @@ void BlockExpansion::AllgatherByRing() {
     out_.Wait(kDown);
   }
   if (distance + 1 < n_) out_.SendTo(At(1), kDown, from, bytes);
+  if (distance + 1 == n_ && distance > 0 && IsPut(bytes)) return LandAtAll({owner, 1}, from, kDown);
   DeliverToAll({owner, 1}, from);
 }
 
@@ -54,7 +55,7 @@ void BlockExpansion::AllgatherByDoubling() {
     out_.RecvFrom(Before(s), round);
     out_.Wait(round);
     runs.Add({Place::kCell, Before(s)}, {Place::kScratch, 0, Bytes(Preceding(position_, s))}, receives);
-    out_.CopyRuns(runs.Take());
+    IsPut(receives) ? out_.Land(round, runs.Take()) : out_.CopyRuns(runs.Take());
   }
   uint64_t at = 0;
   for (uint32_t d = 0; d < n_; ++d) {

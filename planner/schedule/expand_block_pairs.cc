@@ -101,12 +101,15 @@ void BlockExpansion::AlltoallByPairs() {
   if (awaited.empty()) return;
   for (const uint32_t d : awaited) out_.RecvFrom(Before(d), kDown);
   out_.Wait(kDown);
+  RunList landing;
   for (const uint32_t d : awaited) {
     const uint32_t from = Before(d);
     if (note_bytes > 0) {
       runs.Add({Place::kCell, from}, {Place::kNotes, 0, (n_ + order_.PositionOf(from)) * sizeof(PairNote)}, note_bytes);
     }
-    ReceivedFrom(from, &runs, note_bytes);
+    const bool lands = note_bytes == 0 && IsPut(ReceivedFrom(from, nullptr));
+    ReceivedFrom(from, lands ? &landing : &runs, note_bytes);
+    out_.Land(kDown, landing.Take());
   }
   out_.CopyRuns(runs.Take());
 }

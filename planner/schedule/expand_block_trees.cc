@@ -51,13 +51,16 @@ void BlockExpansion::Gather() {
     return SendRuns(parent, kUp, &runs, Bytes(interval));
   }
   const uint32_t root = shape_.LocalIndexOf(Rank(call_.root));
+  RunList landing;
   ForEachPiece(Interval{position_, 1}, [&](const Piece& piece) {
     const uint32_t l = shape_.LocalIndexOf(Rank(piece.rank));
     if (l == root && !call_.ranks[l].sends) return;
     runs.Add(Sends(l, piece.offset), ReceivesFrom(root, piece), piece.bytes);
   });
   for (const Link& child : children) {
-    if (child.bytes > 0) Deliver(root, child.interval, {Place::kCell, child.node}, &runs);
+    if (child.bytes == 0) continue;
+    Deliver(root, child.interval, {Place::kCell, child.node}, IsPut(child.bytes) ? &landing : &runs);
+    out_.Land(kUp, landing.Take());
   }
   out_.CopyRuns(runs.Take());
 }
@@ -98,6 +101,7 @@ void BlockExpansion::Scatter() {
     runs.Add(from, {Place::kRankRecv, shape_.LocalIndexOf(Rank(piece.rank)), piece.offset}, piece.bytes);
     from.offset += piece.bytes;
   });
+  if (children.empty() && IsPut(Bytes(interval))) return out_.Land(kDown, runs.Take());
   out_.CopyRuns(runs.Take());
 }
 
@@ -127,7 +131,12 @@ Buffer BlockExpansion::GatherEverywhere() {
   return whole;
 }
 
-void BlockExpansion::AllgatherByTree() { DeliverToAll({0, n_}, GatherEverywhere()); }
+void BlockExpansion::AllgatherByTree() {
+  const bool is_leaf = plan_.neighbours[node_].size() == 1 && plan_.root_node.value() != node_;
+  const Buffer whole = GatherEverywhere();
+  if (is_leaf && IsPut(slice_.bytes())) return LandAtAll({0, n_}, whole, kDown);
+  DeliverToAll({0, n_}, whole);
+}
 
 // As an allreduce of the slice, of which each rank gets its block.
 void BlockExpansion::ReduceScatterByPlan() {

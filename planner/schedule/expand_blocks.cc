@@ -123,6 +123,12 @@ void BlockExpansion::DeliverToAll(const Interval& interval, Buffer from) {
   out_.CopyRuns(runs.Take());
 }
 
+void BlockExpansion::LandAtAll(const Interval& interval, Buffer from, uint16_t phase) {
+  RunList runs;
+  for (uint32_t l = 0; l < own_ranks_.size(); ++l) Deliver(l, interval, from, &runs);
+  out_.Land(phase, runs.Take());
+}
+
 void BlockExpansion::DeliverReduced(Buffer from) {
   RunList runs;
   for (uint32_t l = 0; l < own_ranks_.size(); ++l) {

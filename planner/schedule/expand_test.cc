@@ -32,9 +32,10 @@ std::vector<std::string> Lines(const Plan& plan, const TeamShape& shape, uint32_
 const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kInt32, .count = 2};
 
 TEST(ExpandTest, LeafOfAnAllreduce) {
-  EXPECT_EQ(Lines(SmallTree(Collective::kAllreduce), BlockShape(4, 1), 1, kSum),
-            (std::vector<std::string>{"Start", "RecvLocal(0) phase 0", "Wait phase 0", "SendTo(0) phase 0 from send0",
-                                      "RecvFrom(0) phase 1", "Wait phase 1", "Deliver(0) from cell0", "End"}));
+  EXPECT_EQ(
+      Lines(SmallTree(Collective::kAllreduce), BlockShape(4, 1), 1, kSum),
+      (std::vector<std::string>{"Start", "RecvLocal(0) phase 0", "Wait phase 0", "SendTo(0) phase 0 from send0",
+                                "RecvFrom(0) phase 1", "Wait phase 1", "Deliver(0) from cell0 on arrival", "End"}));
 }
 
 TEST(ExpandTest, RootOfAnAllreduceCombinesOwnRanksFirst) {

@@ -49,7 +49,7 @@ class Lowering {
       for (const Primitive& p : Sequence().primitives) {
         if (p.peer != l) continue;
         if (p.step == Step::kRecvLocal) call_.arrivals.push_back(Counter(s, p.phase));
-        if (p.step == Step::kDeliver) Copy(Ref(p.operands[0]), Ref({Place::kRankRecv, l}), length_);
+        if (p.step == Step::kDeliver) Deliver(p, l);
       }
       if (segments_ == 1) {
         Event(map_.rank_event);
@@ -207,7 +207,25 @@ class Lowering {
     }
   }
 
+  void Deliver(const Primitive& p, uint32_t local) {
+    Copy(Ref(p.operands[0]), Ref({Place::kRankRecv, local}), length_);
+    if (p.lands && IsPut(length_)) MayLand(p.operands[0].index, p.phase);
+  }
+
+  // The last descriptor, a copy of what comes from `node` in `phase`.
+  void MayLand(uint32_t node, uint16_t phase) {
+    emu::Descriptor& d = call_.descriptors.back();
+    d.options = emu::kOptionLand;
+    d.edge = map_.edges[NeighbourIndex(node)];
+    d.remote_counter = InSlot(segment_, phase);
+  }
+
   void CopyRuns(const Primitive& p) {
+    CopyAllRuns(p);
+    if (p.lands) MayLand(p.runs[0].from.index, p.phase);
+  }
+
+  void CopyAllRuns(const Primitive& p) {
     if (p.runs.size() == 1) return Copy(Ref(p.runs[0].from), Ref(p.runs[0].to), static_cast<uint32_t>(p.runs[0].bytes));
     emu::Descriptor d;
     d.op = emu::OpCode::kCopyList;

@@ -163,6 +163,29 @@ TEST(LowerTest, PhasesFollowOneAnotherThoughPacketsMayNot) {
   EXPECT_EQ(last_of_first.counter, lowered.sequences[1].trigger.counter);
 }
 
+// The last step of a leaf's rank copies what only it reads.
+TEST(LowerTest, WhatALeafsOnlyRankGetsMayLandOnArrival) {
+  const Plan plan = Star(1, 4096, 1024);
+  const ShapeIndex shape(BlockShape(2, 1));
+  const std::vector<uint32_t> nodes = {0}, edges = {6}, cells = {100};
+  const PortMap map{.rank_receive_base = 20, .neighbours = nodes, .edges = edges, .cells = cells};
+  for (const uint64_t count : {uint64_t{3000}, uint64_t{120}}) {
+    const CallArguments call{.collective = Collective::kAllreduce, .count = count};
+    const NodeSequence sequence = *Expand(plan, TreeIndex(plan), ViewOf(shape, plan, NodeIndex(1), call), call);
+    LoweredCall rank;
+    LowerRank(plan, {&sequence}, call, map, 0, &rank);
+    std::vector<uint32_t> counters;
+    for (const emu::Descriptor& d : rank.descriptors) {
+      if (d.op != OpCode::kCopy || d.options != emu::kOptionLand) continue;
+      EXPECT_EQ(d.edge, 6u);
+      EXPECT_EQ(d.source.region, 100u);
+      counters.push_back(d.remote_counter);
+    }
+    // Phase 1 of each segment, of four counters each; a packet never lands.
+    EXPECT_EQ(counters, count == 3000 ? (std::vector<uint32_t>{1, 5, 9}) : std::vector<uint32_t>{});
+  }
+}
+
 TEST(LowerTest, BoundsHoldForTheLargestCall) {
   for (uint32_t children : {1u, 2u, 9u, 80u}) {
     const Plan plan = Star(children, 4096, 1024);

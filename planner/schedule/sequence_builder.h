@@ -30,12 +30,28 @@ class SequenceBuilder {
   void CopyRuns(std::vector<CopyRun> runs) {
     if (!runs.empty()) Add({.step = Step::kCopyRuns, .operands = {}, .target = {}, .runs = std::move(runs)});
   }
+  // Of what came in `phase` from one neighbour, which nothing else reads. (Short messages had better be copied with all
+  // else, in one list.)
+  void Land(uint16_t phase, std::vector<CopyRun> runs) {
+    if (!runs.empty()) {
+      Add({.step = Step::kCopyRuns,
+           .phase = phase,
+           .lands = true,
+           .operands = {},
+           .target = {},
+           .runs = std::move(runs)});
+    }
+  }
   void Reduce(std::vector<Buffer> operands, Buffer to, uint32_t bytes = kWholeSegment) {
     Add({.step = Step::kReduce, .operands = std::move(operands), .target = to, .bytes = bytes});
   }
   void Deliver(uint32_t local, Buffer from) {
     if (from.place == Place::kNone) return Release(local);
     Add({.step = Step::kDeliver, .peer = local, .operands = {from}});
+  }
+  // What came in `phase`, which only this rank gets and the node does not pass on.
+  void DeliverAlone(uint32_t local, Buffer from, uint16_t phase) {
+    Add({.step = Step::kDeliver, .peer = local, .phase = phase, .lands = true, .operands = {from}});
   }
   void Release(uint32_t local) { Add({.step = Step::kRelease, .peer = local}); }
   void Append(Primitive primitive) { sequence_.primitives.push_back(std::move(primitive)); }

@@ -196,7 +196,7 @@ TEST(BlockCollectivesTest, DaemonsHoldWhatTheExpansionSays) {
           largest = std::max(largest, chunks.back().largest);
         }
         for (size_t first = 0; first < chunks.size(); ++first) {
-          least = std::max(least, chunks[first].cells + chunks[first].scratch);
+          least = std::max(least, chunks[first].cells - chunks[first].landing + chunks[first].scratch);
           uint64_t window = 0;
           for (size_t c = first; c < std::min(chunks.size(), first + planner::kTeamWindow); ++c) {
             const uint64_t held =
