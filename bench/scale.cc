@@ -11,6 +11,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -37,6 +38,8 @@ using schedule::Collective;
 
 constexpr char kCluster[] = "racks";
 constexpr uint64_t kSeed = 1;
+// How many a root may hear itself, as in the gathervs of libraries, for a comparison.
+constexpr uint32_t kLinearNodes = 256;
 
 struct Cell {
   Collective collective;
@@ -131,6 +134,11 @@ absl::StatusOr<Told> SimulateApart(const Cell& cell) {
 
 std::vector<Cell> CellsOf(bool quick) {
   std::vector<Cell> cells;
+  // Gatherv to a root that hears every node itself, as libraries do it.
+  for (const char* counts : {"equal", "heavy", "random", "sparse"}) {
+    cells.push_back({Collective::kGatherv, "flat", kLinearNodes, 1, 8, counts});
+    cells.push_back({Collective::kGatherv, "binomial", kLinearNodes, 1, 8, counts});
+  }
   // Gatherv, doubling from 1,024 ranks, one a node.
   for (uint32_t n = 1024; n <= (quick ? 4096u : 65'536u); n *= 2) {
     cells.push_back({Collective::kGatherv, "binomial", n, 1, 8, "random"});
@@ -201,7 +209,8 @@ double KilobytesOf(const sim::DaemonUse& use) {
 }  // namespace
 
 absl::Status RunScale(const Options& options, const std::function<void(const Row&)>& report) {
-  std::map<std::string, double> last_us;  // of half the ranks
+  std::map<std::string, std::pair<uint32_t, double>> last;  // nodes, us
+  std::map<std::string, double> linear_us;                  // by counts
   for (const Cell& cell : CellsOf(options.quick)) {
     Row row = RowOf(cell);
     if (!Wanted(options, row)) continue;
@@ -218,11 +227,20 @@ absl::Status RunScale(const Options& options, const std::function<void(const Row
                         told.most.list_bytes >> 10);
     Report(row, "memory", "KiB", KilobytesOf(told.most), report);
     row.note.clear();
-    if (last_us.count(row.what) > 0 && cell.ppn == 1) {
+    if (cell.ppn > 1) continue;
+    const auto [last_nodes, last_us] = last[row.what];
+    if (2 * last_nodes == cell.nodes) {
       row.note = "beside half the ranks";
-      Report(row, "growth", "times", time_us / last_us[row.what], report);
+      Report(row, "growth", "times", time_us / last_us, report);
     }
-    if (cell.ppn == 1) last_us[row.what] = time_us;
+    last[row.what] = {cell.nodes, time_us};
+    if (cell.nodes != kLinearNodes) continue;
+    if (cell.algorithm == "flat") {
+      linear_us[cell.counts] = time_us;
+    } else if (linear_us.count(cell.counts) > 0) {
+      row.note = "beside the same call by flat";
+      Report(row, "beside linear", "times", time_us / linear_us[cell.counts], report);
+    }
   }
   return absl::OkStatus();
 }
