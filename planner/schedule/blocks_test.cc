@@ -18,22 +18,6 @@
 namespace copse::schedule {
 namespace {
 
-Plan CirculantPlan(Collective collective, uint32_t nodes, std::vector<uint32_t> distances, Prng* prng) {
-  Plan plan{.id = PlanId(5),
-            .collective = collective,
-            .bytes_max = kMessageBytesMax,
-            .algorithm = "cycle",
-            .kind = PlanKind::kCirculant,
-            .node_count = nodes};
-  std::vector<uint32_t> cycle(nodes);
-  std::iota(cycle.begin(), cycle.end(), 0);
-  if (prng != nullptr) {
-    for (uint32_t i = nodes; i > 1; --i) std::swap(cycle[i - 1], cycle[prng->Below(i)]);
-  }
-  plan.neighbours = {cycle, std::move(distances)};
-  return plan;
-}
-
 std::vector<uint32_t> Distances(const std::string& kind, uint32_t n) {
   std::vector<uint32_t> distances;
   if (kind == "ring" && n > 1) distances = {1};

@@ -297,6 +297,7 @@ class Lowering {
 
 // The longest block of descriptors comes from many children or operands.
 uint32_t FanOut(const Plan& plan) {
+  if (plan.kind == PlanKind::kCirculant) return static_cast<uint32_t>(DistancesOf(plan).size());
   uint32_t fan_out = 0;
   for (const auto& list : plan.neighbours) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));
   for (const auto& list : plan.steps) fan_out = std::max(fan_out, static_cast<uint32_t>(list.size()));

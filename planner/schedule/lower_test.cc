@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/schedule/lower.h"
 
+#include <numeric>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "planner/schedule/sample_plans.h"
 
@@ -197,6 +200,18 @@ TEST(LowerTest, BoundsHoldForTheLargestCall) {
       }
     }
   }
+}
+
+// What a cycle's nodes do in a round does not grow with the cycle, unless everybody hears from all.
+TEST(LowerTest, BoundsOfCyclesGrowWithTheirDistances) {
+  const auto bound = [](Collective collective, uint32_t nodes, const std::vector<uint32_t>& distances) {
+    return SequencesPerCall(CirculantPlan(collective, nodes, distances), 1);
+  };
+  EXPECT_EQ(bound(Collective::kAllgather, 2000, {1}), bound(Collective::kAllgather, 20, {1}));
+  EXPECT_LT(bound(Collective::kScan, 2048, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}), 200u);
+  std::vector<uint32_t> all(1999);
+  std::iota(all.begin(), all.end(), 1);
+  EXPECT_GT(bound(Collective::kAlltoall, 2000, all), 2000u / 64);
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 #define COPSE_PLANNER_SCHEDULE_SAMPLE_PLANS_H_
 
 #include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "base/prng.h"
 #include "planner/schedule/plan.h"
@@ -62,6 +65,22 @@ inline Plan DoublingPlan(uint32_t nodes, uint64_t bytes_max) {
   for (uint32_t distance = 1; distance < nodes; distance *= 2, ++round) {
     for (uint32_t v = 0; v < nodes; ++v) plan.steps[v].push_back({round, v ^ distance, v ^ distance});
   }
+  return plan;
+}
+
+// A cycle of the nodes in order, or in random order.
+inline Plan CirculantPlan(Collective collective, uint32_t nodes, std::vector<uint32_t> distances,
+                          Prng* prng = nullptr) {
+  Plan plan{.id = PlanId(5),
+            .collective = collective,
+            .bytes_max = kMessageBytesMax,
+            .algorithm = "cycle",
+            .kind = PlanKind::kCirculant,
+            .node_count = nodes};
+  std::vector<uint32_t> cycle(nodes);
+  std::iota(cycle.begin(), cycle.end(), 0);
+  for (uint32_t i = nodes; prng != nullptr && i > 1; --i) std::swap(cycle[i - 1], cycle[prng->Below(i)]);
+  plan.neighbours = {std::move(cycle), std::move(distances)};
   return plan;
 }
 
