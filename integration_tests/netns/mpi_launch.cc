@@ -121,7 +121,7 @@ absl::StatusOr<MpiCommand> MakeMpiCommand(const MpiPlace& place, const MpiJob& j
            launcher.variable("LD_PRELOAD", own == job.environment.end() ? mend : absl::StrCat(own->second, ":", mend)));
   }
   for (const auto& [name, value] : job.environment) {
-    if (everywhere.empty() || name != "LD_PRELOAD") Append(&everywhere, launcher.variable(name, value));
+    if (job.library != MpiLibrary::kMpich || name != "LD_PRELOAD") Append(&everywhere, launcher.variable(name, value));
   }
   const bool by_node = job.copse && !place.sockets.empty();
   for (uint32_t node = 0, left = job.ranks; left > 0; ++node) {
