@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pages say what the programs say. Arguments: copsed, copse-planner, copsectl, copse-perftest, copse-sim."""
+"""Pages say what the programs say. Arguments: copsed, copse-planner, copsectl, copse-perftest, copse-sim, copse-run."""
 
 import os
 import re
@@ -74,6 +74,13 @@ class DocsTest(unittest.TestCase):
         options = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", program_help, flags=re.M)) - {"--help", "--version"}
         self.assertGreater(len(options), 20)
         rows = set(re.findall(r"^\| (?:`-\w`, )?`(--[a-z-]+)", page, flags=re.M))
+        self.assertEqual(options, rows)
+
+    def test_every_option_of_copse_run_has_a_row(self):
+        program_help = output(PROGRAMS[5], "--help").split("Options:")[1].split("Exit codes")[0]
+        options = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", program_help, flags=re.M)) - {"--help", "--version"}
+        self.assertGreater(len(options), 4)
+        rows = set(re.findall(r"^\| `(--[a-z-]+)", read("mpi.md"), flags=re.M))
         self.assertEqual(options, rows)
 
     def test_every_verb_and_option_of_copse_sim_is_described(self):

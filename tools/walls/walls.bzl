@@ -19,6 +19,8 @@ _ROOMS = {
     "//cli/perftest": "perftest",
     "//cli/sim": "copse-sim",
     "//client": "client",
+    "//client/mpi": "mpi-library",
+    "//client/run": "copse-run",
     "//daemon": "daemon",
     "//daemon/core": "daemon-core",
     "//integration_tests": "integration-tests",
@@ -54,7 +56,7 @@ _UCX = ["ucx", "ucx-transport"]
 _DAEMON = ["daemon", "daemon-core"]
 _ENGINE = ["engine", "sim-transport", "ucx-transport"]
 _PLANNER = ["planner", "algorithms", "coordinator", "planner-server", "topology"]  # All of it but what planner and engine share.
-_CLIENT = ["client"]
+_CLIENT = ["client", "mpi-library", "copse-run"]
 _PROGRAMS = ["ctl", "copse-sim", "perftest"]
 _TESTS = ["testing", "bench", "integration-tests"]
 _OURS = _DAEMON + _ENGINE + _PLANNER + _CLIENT + _PROGRAMS + ["schedule"]
@@ -77,12 +79,15 @@ _WALLS = {
     "daemon-core": _GRPC + _UCX + _PLANNER + ["daemon"] + _PROGRAMS + _TESTS,
     "daemon": _PLANNER + _PROGRAMS + _TESTS,
     # Loaded into users' processes: no library that it can do without either.
-    "client": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite"] + _TESTS,
+    "client": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "mpi-library", "copse-run"] + _TESTS,
+    # Preloaded into every process of a job: libcopse and the C++ library, and of the preload not even these.
+    "mpi-library": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "absl", "command-line", "copse-run"] + _TESTS,
+    "copse-run": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "client", "mpi-library"] + _TESTS,
     "command-line": _OURS + _GRPC + _UCX + _TESTS,
     "ctl": _DAEMON + _PLANNER + _ENGINE + _CLIENT + _UCX + ["schedule", "copse-sim", "perftest"] + _TESTS,
     "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "perftest", "planner-server"] + _CLIENT + _TESTS,
     # A user of libcopse's C API like any other.
-    "perftest": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + ["schedule", "yaml", "sqlite", "ctl", "copse-sim"] + _TESTS,
+    "perftest": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + ["schedule", "yaml", "sqlite", "ctl", "copse-sim", "mpi-library", "copse-run"] + _TESTS,
     "fixture-inner": ["fixture-outer"],
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a program's arguments can be described to Copse. What is wrong with others MPI says, so they go there.
+#ifndef COPSE_CLIENT_MPI_ARGUMENT_CHECKS_H_
+#define COPSE_CLIENT_MPI_ARGUMENT_CHECKS_H_
+
+#include <cstdint>
+
+#include "client/mpi/communicator.h"
+#include "client/mpi/element_types.h"
+#include "client/mpi/mpi_api.h"
+#include "client/mpi/offload.h"
+#include "client/mpi/session.h"
+
+namespace copse::mpi {
+
+// `count` elements at `buffer`; describes their type.
+inline bool IsRun(const void* buffer, int64_t count, MPI_Datatype handle, Type* type) {
+  if (count < 0 || !Describe(handle, type)) return false;
+  // MPI_BOTTOM, which is NULL, is for types that have addresses in them.
+  return buffer != nullptr || !type->plain || count == 0 || type->bytes == 0;
+}
+
+// Blocks, one a rank; MPI_BOTTOM may stand where displacements are addresses.
+inline bool AreBlocks(const MpiBlocks& blocks, MPI_Datatype handle, Type* type) {
+  if (blocks.counts == nullptr || blocks.displacements == nullptr || !Describe(handle, type)) return false;
+  for (int i = 0; i < blocks.count; ++i) {
+    if (blocks.counts[i] < 0) return false;
+  }
+  return true;
+}
+
+inline bool IsRank(const Communicator& communicator, int root) { return root >= 0 && root < communicator.size(); }
+
+// A length that all ranks know.
+inline bool IsTooLong(uint64_t bytes) {
+  const Session* session = TheSession();
+  return session == nullptr || bytes > session->message_bytes_max;
+}
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_ARGUMENT_CHECKS_H_

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/communicator.h"
+
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "client/mpi/say.h"
+#include "client/mpi/team_formation.h"
+
+namespace copse::mpi {
+namespace {
+
+int keyval = MPI_KEYVAL_INVALID;
+
+std::mutex* mutex = nullptr;
+std::set<Communicator*>* with_teams = nullptr;  // guarded by `mutex`
+
+// A new communicator starts without: it has calls and a team of its own.
+int OnCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+int ErrorClass(copse_status_t status) {
+  switch (status) {
+    case COPSE_ERR_INVALID_ARGUMENT:
+    case COPSE_ERR_MISMATCH:
+      return MPI_ERR_ARG;
+    case COPSE_ERR_NO_RESOURCE:
+    case COPSE_ERR_NO_MEMORY:
+      return MPI_ERR_NO_MEM;
+    case COPSE_ERR_NOT_SUPPORTED:
+      return MPI_ERR_UNSUPPORTED_OPERATION;
+    case COPSE_ERR_INTERNAL:
+      return MPI_ERR_INTERN;
+    default:
+      return MPI_ERR_OTHER;
+  }
+}
+
+}  // namespace
+
+int Communicator::OnDelete(MPI_Comm, int, void* attribute, void*) {
+  auto* communicator = static_cast<Communicator*>(attribute);
+  // Without a session its teams have gone before, or are another process's.
+  if (communicator->team_ != nullptr && TheSession() != nullptr) {
+    const std::lock_guard lock(*mutex);
+    with_teams->erase(communicator);
+    copse_team_destroy(communicator->team_);
+  }
+  delete communicator;
+  return MPI_SUCCESS;
+}
+
+void StartCommunicators() {
+  mutex = new std::mutex();
+  with_teams = new std::set<Communicator*>();
+  Mpi().Comm_create_keyval(OnCopy, &Communicator::OnDelete, &keyval, nullptr);
+}
+
+void DestroyTeams() {
+  if (mutex == nullptr) return;
+  const std::lock_guard lock(*mutex);
+  for (Communicator* communicator : *with_teams) {
+    copse_team_destroy(communicator->team_);
+    communicator->team_ = nullptr;
+  }
+  with_teams->clear();
+}
+
+Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
+  int inter = 0;
+  Mpi().Comm_test_inter(comm, &inter);
+  Mpi().Comm_rank(comm, &rank_);
+  Mpi().Comm_size(comm, &size_);
+  if (inter != 0) {
+    by_mpi_ = Reason::kInterCommunicator;
+  } else if (size_ == 1) {
+    by_mpi_ = Reason::kOneRank;
+  }
+}
+
+Communicator* Communicator::Of(MPI_Comm comm) {
+  void* attribute = nullptr;
+  int found = 0;
+  if (Mpi().Comm_get_attr(comm, keyval, &attribute, &found) != MPI_SUCCESS) return nullptr;
+  if (found != 0) return static_cast<Communicator*>(attribute);
+  auto* made = new Communicator(comm);
+  if (Mpi().Comm_set_attr(comm, keyval, made) == MPI_SUCCESS) return made;
+  delete made;
+  return nullptr;
+}
+
+Reason Communicator::Enter(Session* session) {
+  if (by_mpi_ != Reason::kNone || team_ != nullptr) return by_mpi_;
+  if (calls_++ < session->calls_before) return Reason::kFirstCalls;
+  FormTeam(session);
+  return by_mpi_;
+}
+
+// Whether all members were started with this process: of others nobody knows whether they have daemons.
+bool Communicator::IsOfThisJob() const {
+  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  Mpi().Comm_group(comm_, &group);
+  Mpi().Comm_group(MPI_COMM_WORLD, &world);
+  std::vector<int> ranks(size_), world_ranks(size_, MPI_UNDEFINED);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  Mpi().Group_translate_ranks(group, size_, ranks.data(), world, world_ranks.data());
+  Mpi().Group_free(&group);
+  Mpi().Group_free(&world);
+  for (const int rank : world_ranks) {
+    if (rank == MPI_UNDEFINED) return false;
+  }
+  return true;
+}
+
+void Communicator::FormTeam(Session* session) {
+  if (!IsOfThisJob()) {
+    by_mpi_ = Reason::kOtherJob;
+    return;
+  }
+  const TeamMember member = {
+      .comm = comm_, .rank = rank_, .size = size_, .name = comm_ == MPI_COMM_WORLD ? "mpi-world" : "mpi-communicator"};
+  team_ = FormTeamTogether(session, member);
+  if (team_ == nullptr) {
+    by_mpi_ = Reason::kNoTeam;
+    return;
+  }
+  const std::lock_guard lock(*mutex);
+  with_teams->insert(this);
+}
+
+int Communicator::Fail(const char* function, copse_status_t status, const char* text) {
+  const int error = ErrorClass(status);
+  if (!has_failed_) Say("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
+  has_failed_ = true;
+  Mpi().Comm_call_errhandler(comm_, error);
+  return error;
+}
+
+}  // namespace copse::mpi

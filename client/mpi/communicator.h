@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Copse keeps of a communicator: how many collective calls it has seen, and its team.
+#ifndef COPSE_CLIENT_MPI_COMMUNICATOR_H_
+#define COPSE_CLIENT_MPI_COMMUNICATOR_H_
+
+#include <cstdint>
+
+#include "client/copse.h"
+#include "client/mpi/mpi_api.h"
+#include "client/mpi/session.h"
+#include "client/mpi/statistics.h"
+
+namespace copse::mpi {
+
+// A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with
+// the communicator, whoever frees that. Calls follow Enter (Fail)? for each collective call of the communicator, in the
+// program's order, which is the same on all ranks.
+class Communicator {
+ public:
+  // That of `comm`, which is not MPI_COMM_NULL. Null if MPI refuses attributes.
+  static Communicator* Of(MPI_Comm comm);
+
+  // Counts a call, the same one on all ranks. When it has seen as many as make a team worth its while, all ranks form
+  // it, together. Returns kNone if the call goes to the team, else why it goes to MPI.
+  Reason Enter(Session* session);
+
+  // Reports a failure of the team's to the program: the text on standard error, the first time, and the class through
+  // the communicator's error handler. Returns what the call returns, if the handler lets it.
+  int Fail(const char* function, copse_status_t status, const char* text);
+
+  copse_team_t* team() const { return team_; }
+  MPI_Comm comm() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+ private:
+  friend void StartCommunicators();
+
+  explicit Communicator(MPI_Comm comm);
+  ~Communicator() = default;
+  void FormTeam(Session* session);
+  bool IsOfThisJob() const;
+
+  const MPI_Comm comm_;
+  int rank_ = 0;
+  int size_ = 1;
+  Reason by_mpi_ = Reason::kNone;  // why it never gets a team
+  uint64_t calls_ = 0;
+  copse_team_t* team_ = nullptr;
+  bool has_failed_ = false;
+
+  static int OnDelete(MPI_Comm comm, int keyval, void* attribute, void* extra);
+  friend void DestroyTeams();
+};
+
+// After StartSession, if it has a context.
+void StartCommunicators();
+
+// Before EndSession: leaves all teams.
+void DestroyTeams();
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_COMMUNICATOR_H_

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What the preload and its back ends show to the programs that load them, and what they need. Arguments: the list of
+# entries, the preload, the back ends.
+set -euo pipefail
+list=$1 preload=$2
+shift 2
+failed=0
+fail() { echo "$*" >&2; failed=1; }
+
+exports() { nm -D --defined-only --extern-only "$1" | awk '$2 != "A" {print $3}' | sort; }
+needs() { readelf -dW "$1" | sed -n 's/.*Shared library: \[\(.*\)\]/\1/p'; }
+
+entries=$(sed -n 's/^ *ENTRY(\([A-Z][A-Za-z_]*\)).*/\1/p' "$list")
+[ "$(wc -l <<<"$entries")" -ge 19 ] || fail "no list of entries in $list"
+expected=$(sed 's/.*/MPI_&\nPMPI_&/' <<<"$entries" | sort)
+[ "$(exports "$preload")" = "$expected" ] || fail "the preload's exports: $(diff <(exports "$preload") <(echo "$expected"))"
+
+# It is in every process of a job, so it needs what every process has.
+while read -r library; do
+  [[ $library =~ ^(libc|ld-linux.*)\.so\.[0-9]+$ ]] || fail "the preload needs a library more: $library"
+done < <(needs "$preload")
+
+for back_end in "$@"; do
+  [ "$(exports "$back_end")" = copse_mpi_start ] || fail "$back_end exports more: $(exports "$back_end")"
+  while read -r library; do
+    [[ $library =~ ^(libstdc\+\+|libgcc_s|libc|libm|ld-linux.*)\.so\.[0-9]+$ ]] ||
+      fail "$back_end needs a library more: $library"
+  done < <(needs "$back_end")
+  # Of an MPI only what is looked up at run time.
+  ! nm -D --undefined-only "$back_end" | grep -iE '(P?MPI_|ompi_|MPIR_)' || fail "$back_end wants an MPI"
+done
+for library in "$preload" "$@"; do
+  while read -r symbol; do
+    [[ ! $symbol =~ ^(abort|exit|_exit|signal|sigaction|printf|puts|putchar|perror)@ ]] || fail "$library uses $symbol"
+  done < <(nm -D --undefined-only "$library" | awk '{print $2}')
+  ! readelf -dW "$library" | grep -q TEXTREL || fail "$library has text relocations"
+done
+exit $failed

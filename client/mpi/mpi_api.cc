@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/mpi_api.h"
+
+namespace copse::mpi {
+namespace {
+
+MpiApi api;
+FindSymbol find_symbol = nullptr;
+
+}  // namespace
+
+const MpiApi& Mpi() { return api; }
+
+const char* LoadMpiApi(FindSymbol find) {
+  find_symbol = find;
+#define COPSE_MPI_FIND(name)                                       \
+  if (void* function = find("PMPI_" #name); function != nullptr) { \
+    api.name = reinterpret_cast<decltype(api.name)>(function);     \
+  } else {                                                         \
+    return "PMPI_" #name;                                          \
+  }
+  COPSE_MPI_ENTRIES(COPSE_MPI_FIND)
+  COPSE_MPI_CALLED(COPSE_MPI_FIND)
+#undef COPSE_MPI_FIND
+  return nullptr;
+}
+
+void* FindInProgramsMpi(const char* name) { return find_symbol(name); }
+
+}  // namespace copse::mpi

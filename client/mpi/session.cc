@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/session.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "client/mpi/element_types.h"
+#include "client/mpi/say.h"
+
+namespace copse::mpi {
+namespace {
+
+constexpr uint64_t kCallsBeforeDefault = 4;
+// The library copies what is sent and received through memory of which a process has 1 GiB.
+constexpr uint64_t kMessageBytesMax = uint64_t{256} << 20;
+// Each turn of an MPI moves a fragment or so of a long message.
+constexpr int kTurnsOfProgress = 4;
+constexpr int kReasonBytes = 512;
+
+std::atomic<Session*> the_session{nullptr};
+
+void ForgetInChild() { the_session = nullptr; }
+
+// What is not a number is said once and ignored.
+uint64_t CallsBefore() {
+  const char* text = getenv("COPSE_MPI_CALLS_BEFORE");
+  if (text == nullptr || *text == '\0') return kCallsBeforeDefault;
+  char* end = nullptr;
+  const unsigned long long value = strtoull(text, &end, 10);
+  if (*end == '\0' && text[0] != '-') return value;
+  Say("COPSE_MPI_CALLS_BEFORE: not a number of calls (value=%s); %llu is taken", text,
+      static_cast<unsigned long long>(kCallsBeforeDefault));
+  return kCallsBeforeDefault;
+}
+
+bool Flag(const char* name) {
+  const char* text = getenv(name);
+  return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
+}
+
+// As copse_init reads it, which has refused what is not a number.
+double Timeout() {
+  const char* text = getenv("COPSE_TIMEOUT");
+  const double seconds = text == nullptr ? 0 : strtod(text, nullptr);
+  return seconds > 0 ? seconds : -1;
+}
+
+// Rank 0 says what the first rank without a daemon was told.
+void WarnOfMissingDaemons(const Session& session, int first, int missing, char reason[kReasonBytes]) {
+  char text[kReasonBytes + 64] = "";
+  if (session.rank == first) {
+    char host[256] = "?";
+    gethostname(host, sizeof(host) - 1);
+    snprintf(text, sizeof(text), "%s: %s", host, reason);
+  }
+  Mpi().Bcast(text, sizeof(text), MPI_CHAR, first, MPI_COMM_WORLD);
+  if (session.rank != 0) return;
+  Say("nothing is offloaded: %d of %d ranks have no daemon; the first, rank %d on %s", missing, session.size, first,
+      text);
+}
+
+// All ranks take the smallest of the limits that any was given, so that they agree on calls.
+bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
+  const bool attached = session->context != nullptr;
+  const long long mine[] = {attached ? session->size : session->rank, static_cast<long long>(session->calls_before),
+                            static_cast<long long>(session->message_bytes_max)};
+  long long least[3] = {};
+  if (Mpi().Allreduce(mine, least, 3, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) return false;
+  session->calls_before = static_cast<uint64_t>(least[1]);
+  session->message_bytes_max = static_cast<uint64_t>(least[2]);
+  if (least[0] == session->size) return true;
+  int without = attached ? 0 : 1, missing = 0;
+  Mpi().Allreduce(&without, &missing, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  WarnOfMissingDaemons(*session, static_cast<int>(least[0]), missing, reason);
+  return false;
+}
+
+}  // namespace
+
+// Looking at a request that is not complete drives all there is, in both MPIs; a probe does not drive MPICH's sends. It
+// changes nothing, so several threads may look at one request.
+void Session::Progress() {
+  int flag = 0;
+  for (int turn = 0; turn < kTurnsOfProgress; ++turn) Mpi().Request_get_status(never, &flag, MPI_STATUS_IGNORE);
+}
+
+Session* TheSession() { return the_session.load(std::memory_order_acquire); }
+
+void StartSession() {
+  auto* session = new Session();
+  Mpi().Comm_rank(MPI_COMM_WORLD, &session->rank);
+  Mpi().Comm_size(MPI_COMM_WORLD, &session->size);
+  session->calls_before = std::min<uint64_t>(CallsBefore(), INT64_MAX);
+  session->keeps_times = Flag("COPSE_MPI_STATS");
+  session->message_bytes_max = kMessageBytesMax;
+  char reason[kReasonBytes] = "";
+  if (copse_init(nullptr, &session->context) == COPSE_OK) {
+    copse_context_attr_t attr{};
+    attr.mask = COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX;
+    if (copse_context_get_attr(session->context, &attr) == COPSE_OK) {
+      session->message_bytes_max = std::min(kMessageBytesMax, attr.message_bytes_max);
+    }
+    session->timeout_s = Timeout();
+  } else {
+    session->context = nullptr;
+    snprintf(reason, sizeof(reason), "%s", copse_last_error());
+  }
+  if (!AgreeOnDaemons(session, reason) && session->context != nullptr) {
+    copse_fini(session->context);
+    session->context = nullptr;
+  }
+  LoadElementTypes();
+  if (session->context != nullptr) {
+    Mpi().Comm_dup(MPI_COMM_SELF, &session->own);
+    Mpi().Irecv(nullptr, 0, MPI_BYTE, 0, 0, session->own, &session->never);
+  }
+  pthread_atfork(nullptr, nullptr, ForgetInChild);
+  the_session.store(session, std::memory_order_release);
+}
+
+void EndSession() {
+  Session* session = the_session.exchange(nullptr);
+  if (session == nullptr) return;
+  if (session->keeps_times && session->rank == 0) session->statistics.Print(session->rank, session->size);
+  if (session->context == nullptr) return;
+  copse_fini(session->context);
+  Mpi().Cancel(&session->never);
+  Mpi().Wait(&session->never, MPI_STATUS_IGNORE);
+  Mpi().Comm_free(&session->own);
+}
+
+}  // namespace copse::mpi

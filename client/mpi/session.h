@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a process has of Copse between MPI_Init and MPI_Finalize.
+#ifndef COPSE_CLIENT_MPI_SESSION_H_
+#define COPSE_CLIENT_MPI_SESSION_H_
+
+#include <cstdint>
+
+#include "client/copse.h"
+#include "client/mpi/mpi_api.h"
+#include "client/mpi/statistics.h"
+
+namespace copse::mpi {
+
+// The session of this process: one, made by the first MPI_Init. Never destroyed, so that no order of exits matters.
+// After StartSession its fields are only read; calls are thread-safe.
+struct Session {
+  copse_context_t* context = nullptr;  // null: everything goes to MPI
+  uint64_t calls_before = 0;           // COPSE_MPI_CALLS_BEFORE, the same on all ranks
+  uint64_t message_bytes_max = 0;      // of one call's longest buffer
+  double timeout_s = -1;               // COPSE_TIMEOUT; < 0: none
+  bool keeps_times = false;            // COPSE_MPI_STATS
+  int rank = 0;                        // in MPI_COMM_WORLD
+  int size = 0;
+  MPI_Comm own = MPI_COMM_NULL;          // of this process alone
+  MPI_Request never = MPI_REQUEST_NULL;  // a receive on it that nobody sends to
+  Statistics statistics;
+
+  // Lets the program's MPI go on with what it has under way: a rank that waits for Copse is in an MPI call, and others
+  // may wait for what it has started before.
+  void Progress();
+};
+
+// Null before MPI_Init, after MPI_Finalize, and in a forked child.
+Session* TheSession();
+
+// Collective over MPI_COMM_WORLD, after MPI_Init. Attaches to the daemon; all ranks agree whether all could, else one
+// warning, and everything goes to MPI.
+void StartSession();
+
+// Before MPI_Finalize: prints the statistics, if asked for, and leaves the daemon. Teams are destroyed before.
+void EndSession();
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_SESSION_H_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What became of a process's collective calls, for copse-run --stats.
+#ifndef COPSE_CLIENT_MPI_STATISTICS_H_
+#define COPSE_CLIENT_MPI_STATISTICS_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "client/mpi/back_end.h"
+
+namespace copse::mpi {
+
+// Why a call went to the program's MPI. All but kBadArguments depends only on what is equal on all ranks of a call.
+enum class Reason : uint8_t {
+  kNone,       // it did not
+  kNoDaemons,  // not all ranks of the job have a daemon
+  kOneRank,    // nobody to talk to
+  kInterCommunicator,
+  kOtherJob,    // a communicator with processes that another launch or a spawn started
+  kFirstCalls,  // its communicator has not seen enough calls to be worth a team
+  kNoTeam,      // none could be formed
+  kUserOperation,
+  kType,  // a reduction that Copse does not have: an operation on a type
+  kTooLong,
+  kBadArguments,  // MPI says what is wrong with them
+  kCount
+};
+const char* NameOf(Reason reason);
+
+// Counts of one process. Thread-safe.
+class Statistics {
+ public:
+  // `nanoseconds` counts if times are kept.
+  void CountOffloaded(Entry entry, uint64_t nanoseconds);
+  void CountPassed(Entry entry, Reason reason, uint64_t nanoseconds);
+
+  // One line on standard error for each collective that was called.
+  void Print(int rank, int size) const;
+
+ private:
+  struct Row {
+    std::atomic<uint64_t> offloaded, offloaded_ns, passed_ns;
+    std::atomic<uint64_t> passed[static_cast<int>(Reason::kCount)];
+  };
+  Row rows_[kEntryCount] = {};
+};
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_STATISTICS_H_

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/team_formation.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/random.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "client/mpi/say.h"
+
+namespace copse::mpi {
+namespace {
+
+constexpr std::chrono::milliseconds kProgressEvery{1};
+
+// Tells teams of one name apart; 0 would be none.
+uint64_t RandomNonce() {
+  uint64_t nonce = 0;
+  while (nonce == 0) {
+    if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce)) nonce = 0;
+  }
+  return nonce;
+}
+
+struct Formation {
+  std::mutex mutex;
+  std::condition_variable done_or_not;
+  bool done = false;
+  copse_team_t* team = nullptr;
+  std::string error;
+};
+
+void Form(copse_context_t* context, const copse_team_params_t& params, Formation* formation) {
+  copse_team_t* team = nullptr;
+  const bool formed = copse_team_create(context, &params, &team) == COPSE_OK;
+  const std::lock_guard lock(formation->mutex);
+  formation->team = formed ? team : nullptr;
+  if (!formed) formation->error = copse_last_error();  // of this thread
+  formation->done = true;
+  formation->done_or_not.notify_one();
+}
+
+// Waits in another thread, as the MPI's last messages of what the ranks have just agreed on may still need this one.
+void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formation* formation) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
+  std::thread thread;
+  try {
+    thread = std::thread(Form, session->context, std::cref(params), formation);
+  } catch (const std::system_error& error) {
+    formation->error = std::string("no thread: ") + error.what();
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!thread.joinable()) return;
+  std::unique_lock lock(formation->mutex);
+  while (!formation->done_or_not.wait_for(lock, kProgressEvery, [&] { return formation->done; })) {
+    lock.unlock();
+    session->Progress();
+    lock.lock();
+  }
+  lock.unlock();
+  thread.join();
+}
+
+}  // namespace
+
+copse_team_t* FormTeamTogether(Session* session, const TeamMember& member) {
+  uint64_t nonce = member.rank == 0 ? RandomNonce() : 0;
+  Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);
+  copse_team_params_t params{};
+  params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
+                COPSE_TEAM_PARAM_FIELD_NONCE;
+  params.name = member.name;
+  params.rank = static_cast<uint32_t>(member.rank);
+  params.size = static_cast<uint32_t>(member.size);
+  params.nonce = nonce;
+  Formation formation;
+  FormDrivingMpi(session, params, &formation);
+  const int mine = formation.team != nullptr ? 1 : 0;
+  int all = 0;
+  Mpi().Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, member.comm);
+  if (all != 0) return formation.team;
+  if (formation.team != nullptr) copse_team_destroy(formation.team);
+  static std::atomic<bool> said = false;
+  if (member.rank == 0 && !said.exchange(true)) {
+    Say("a communicator stays with MPI: %s (ranks=%d)",
+        mine != 0 ? "its team could not be formed on another rank" : formation.error.c_str(), member.size);
+  }
+  return nullptr;
+}
+
+}  // namespace copse::mpi

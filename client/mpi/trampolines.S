@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MPI_X and PMPI_X for every entry: a jump through a slot of copse_mpi_slots. No signature is known here, so arguments
+ * are left where they are, in registers and on the stack. A slot first leads to `resolve`, which has the slots filled
+ * and goes on to what its own slot stands for. Slots lie in the list's order, MPI_X before PMPI_X. */
+#include "client/mpi/entries.h"
+
+#if defined(__x86_64__)
+
+/* slot: x86-64's r11 is free between functions. */
+.macro intercept name
+  .text
+  .p2align 4
+  .globl \name
+  .type \name, @function
+\name:
+  endbr64
+  jmp *.Lslot_\name(%rip)
+  .size \name, . - \name
+.Lfirst_\name:
+  leaq .Lslot_\name(%rip), %r11
+  jmp .Lresolve
+  .data
+.Lslot_\name:
+  .quad .Lfirst_\name
+.endm
+
+  .text
+  .p2align 4
+  .type .Lresolve, @function
+.Lresolve:
+  .cfi_startproc
+  pushq %rbp
+  .cfi_def_cfa_offset 16
+  .cfi_offset %rbp, -16
+  movq %rsp, %rbp
+  .cfi_def_cfa_register %rbp
+  /* The registers of integer and pointer arguments; no MPI function has others. */
+  pushq %rdi
+  pushq %rsi
+  pushq %rdx
+  pushq %rcx
+  pushq %r8
+  pushq %r9
+  pushq %rax
+  pushq %r11
+  movq %r11, %rdi
+  call copse_mpi_resolve
+  movq %rax, %r10
+  popq %r11
+  popq %rax
+  popq %r9
+  popq %r8
+  popq %rcx
+  popq %rdx
+  popq %rsi
+  popq %rdi
+  popq %rbp
+  .cfi_def_cfa %rsp, 8
+  jmp *%r10
+  .cfi_endproc
+
+#elif defined(__aarch64__)
+
+/* x16 and x17 are free between functions. */
+.macro intercept name
+  .text
+  .p2align 4
+  .globl \name
+  .type \name, %function
+\name:
+  hint #34 /* bti c */
+  adrp x16, .Lslot_\name
+  ldr x16, [x16, :lo12:.Lslot_\name]
+  br x16
+  .size \name, . - \name
+.Lfirst_\name:
+  hint #36 /* bti j */
+  adrp x17, .Lslot_\name
+  add x17, x17, :lo12:.Lslot_\name
+  b .Lresolve
+  .data
+.Lslot_\name:
+  .quad .Lfirst_\name
+.endm
+
+  .text
+  .p2align 4
+  .type .Lresolve, %function
+.Lresolve:
+  .cfi_startproc
+  stp x29, x30, [sp, #-96]!
+  .cfi_def_cfa_offset 96
+  .cfi_offset x29, -96
+  .cfi_offset x30, -88
+  mov x29, sp
+  stp x0, x1, [sp, #16]
+  stp x2, x3, [sp, #32]
+  stp x4, x5, [sp, #48]
+  stp x6, x7, [sp, #64]
+  str x8, [sp, #80]
+  mov x0, x17
+  bl copse_mpi_resolve
+  mov x16, x0
+  ldp x0, x1, [sp, #16]
+  ldp x2, x3, [sp, #32]
+  ldp x4, x5, [sp, #48]
+  ldp x6, x7, [sp, #64]
+  ldr x8, [sp, #80]
+  ldp x29, x30, [sp], #96
+  .cfi_restore x29
+  .cfi_restore x30
+  .cfi_def_cfa_offset 0
+  br x16
+  .cfi_endproc
+
+#else
+#error "libcopse-mpi has no trampolines for this architecture (it has them for x86-64 and aarch64)"
+#endif
+
+  .data
+  .p2align 3
+  .globl copse_mpi_slots
+  .hidden copse_mpi_slots
+  .type copse_mpi_slots, %object
+copse_mpi_slots:
+
+  .hidden copse_mpi_resolve
+
+#define ENTRY(name) intercept MPI_##name; intercept PMPI_##name;
+COPSE_MPI_ENTRIES(ENTRY)
+
+  .section .note.GNU-stack, "", %progbits

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/run/launch.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/string_view.h"
+
+namespace copse::run {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr char kPreload[] = "LD_PRELOAD";
+
+bool Contains(std::string_view text, const char* part) { return absl::StrContains(AbslView(text), part); }
+
+std::string Behind(const std::string& first, const std::string& library) {
+  return first.empty() ? library : absl::StrCat(first, ":", library);
+}
+
+void Append(Words* words, const Words& more) { words->insert(words->end(), more.begin(), more.end()); }
+
+// Hydra hands on its own environment; -genv is for all ranks, and -env for those of one program goes before it.
+Words AddToHydra(const Words& command, const Additions& additions) {
+  Words result = {command[0], "-genv", kPreload, Behind(additions.preload, additions.library)};
+  for (const auto& [name, value] : additions.variables) Append(&result, {"-genv", name, value});
+  for (size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    const bool sets = word == "-env" || word == "--env" || word == "-genv" || word == "--genv";
+    if (sets && i + 2 < command.size() && command[i + 1] == kPreload) {
+      Append(&result, {word, kPreload, Behind(command[i + 2], additions.library)});
+      i += 2;
+    } else {
+      result.push_back(word);
+    }
+  }
+  return result;
+}
+
+// Open MPI hands on nothing but what -x names, for each of the programs that ":" parts.
+Words AddToOpenMpiProgram(const Words& words, const Additions& additions) {
+  Words own;
+  std::map<std::string, std::string> missing = additions.variables;
+  missing[kPreload] = Behind(additions.preload, additions.library);
+  for (size_t i = 0; i < words.size(); ++i) {
+    own.push_back(words[i]);
+    if (words[i] != "-x" || i + 1 == words.size()) continue;
+    std::string setting = words[++i];
+    const std::string name = setting.substr(0, setting.find('='));
+    if (name == kPreload) {
+      const std::string value = setting == name ? additions.preload : setting.substr(name.size() + 1);
+      setting = absl::StrCat(name, "=", Behind(value, additions.library));
+    }
+    missing.erase(name);
+    own.push_back(setting);
+  }
+  Words result;
+  for (const auto& [name, value] : missing) Append(&result, {"-x", absl::StrCat(name, "=", value)});
+  Append(&result, own);
+  return result;
+}
+
+Words AddToOpenMpi(const Words& command, const Additions& additions) {
+  Words result = {command[0]}, program;
+  for (size_t i = 1; i <= command.size(); ++i) {
+    if (i < command.size() && command[i] != ":") {
+      program.push_back(command[i]);
+      continue;
+    }
+    Append(&result, AddToOpenMpiProgram(program, additions));
+    if (i < command.size()) result.push_back(":");
+    program.clear();
+  }
+  return result;
+}
+
+// srun hands on what --export names, by default all. A later --export would replace an earlier one.
+absl::StatusOr<Words> AddToSrun(const Words& command, const Additions& additions) {
+  std::string exported = additions.slurm_export.empty() ? "ALL" : additions.slurm_export;
+  Words rest;
+  bool in_options = true;
+  for (size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    in_options = in_options && absl::StartsWith(word, "-");
+    if (in_options && absl::StartsWith(word, "--export=")) {
+      exported = word.substr(sizeof("--export=") - 1);
+    } else {
+      rest.push_back(word);
+    }
+  }
+  if (exported == "NONE" || exported == "NIL") exported.clear();
+  const auto add = [&](const std::string& name, const std::string& value) {
+    absl::StrAppend(&exported, exported.empty() ? "" : ",", name, "=", value);
+    return !absl::StrContains(value, ",");
+  };
+  bool possible = add(kPreload, Behind(additions.preload, additions.library));
+  for (const auto& [name, value] : additions.variables) possible = add(name, value) && possible;
+  if (!possible) return absl::InvalidArgumentError(absl::StrCat("srun: a value has a comma (export=", exported, ")"));
+  Words result = {command[0], absl::StrCat("--export=", exported)};
+  Append(&result, rest);
+  return result;
+}
+
+}  // namespace
+
+std::optional<Launcher> LauncherNamed(std::string_view name) {
+  if (name == "hydra") return Launcher::kHydra;
+  if (name == "openmpi") return Launcher::kOpenMpi;
+  if (name == "srun") return Launcher::kSrun;
+  return std::nullopt;
+}
+
+std::optional<Launcher> LauncherOfFile(std::string_view file_name) {
+  if (file_name == "srun") return Launcher::kSrun;
+  if (Contains(file_name, "hydra") || Contains(file_name, "mpich")) return Launcher::kHydra;
+  for (const char* part : {"openmpi", "orterun", "prterun"}) {
+    if (Contains(file_name, part)) return Launcher::kOpenMpi;
+  }
+  return std::nullopt;
+}
+
+std::optional<Launcher> LauncherOfVersion(std::string_view output) {
+  if (Contains(output, "HYDRA")) return Launcher::kHydra;
+  if (Contains(output, "Open MPI") || Contains(output, "OpenRTE")) return Launcher::kOpenMpi;
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<std::string>> AddToCommand(Launcher launcher, const std::vector<std::string>& command,
+                                                      const Additions& additions) {
+  if (additions.library.find_first_of(": ") != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("library: LD_PRELOAD has no paths with colons or spaces (value=", additions.library, ")"));
+  }
+  switch (launcher) {
+    case Launcher::kHydra:
+      return AddToHydra(command, additions);
+    case Launcher::kOpenMpi:
+      return AddToOpenMpi(command, additions);
+    case Launcher::kSrun:
+      return AddToSrun(command, additions);
+  }
+  return absl::InternalError("no such launcher");
+}
+
+std::string Quoted(const std::vector<std::string>& command) {
+  constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  std::string line;
+  for (const std::string& word : command) {
+    const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
+    absl::StrAppend(&line, line.empty() ? "" : " ",
+                    plain ? word : absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'"));
+  }
+  return line;
+}
+
+}  // namespace copse::run

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/run/launch.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+
+namespace copse::run {
+namespace {
+
+std::vector<std::string> Split(const std::string& line) { return absl::StrSplit(line, ' '); }
+
+std::string Added(Launcher launcher, const std::string& command, const Additions& additions) {
+  const auto result = AddToCommand(launcher, Split(command), additions);
+  return result.ok() ? absl::StrJoin(*result, " ") : std::string(result.status().message());
+}
+
+const Additions kLibrary = {.library = "/l.so"};
+const Additions kAll = {.library = "/l.so", .preload = "/a.so:/b.so", .variables = {{"COPSE_MPI_STATS", "1"}}};
+
+TEST(LaunchTest, LaunchersAreKnownByNameFileAndVersion) {
+  EXPECT_EQ(LauncherNamed("hydra"), Launcher::kHydra);
+  EXPECT_EQ(LauncherNamed("mpirun"), std::nullopt);
+  EXPECT_EQ(LauncherOfFile("mpiexec.hydra"), Launcher::kHydra);
+  EXPECT_EQ(LauncherOfFile("mpirun.mpich"), Launcher::kHydra);
+  EXPECT_EQ(LauncherOfFile("orterun"), Launcher::kOpenMpi);
+  EXPECT_EQ(LauncherOfFile("srun"), Launcher::kSrun);
+  EXPECT_EQ(LauncherOfFile("mpirun"), std::nullopt);
+  EXPECT_EQ(LauncherOfVersion("HYDRA build details:\n    Version: 4.0.2\n"), Launcher::kHydra);
+  EXPECT_EQ(LauncherOfVersion("mpiexec (OpenRTE) 4.1.4\n"), Launcher::kOpenMpi);
+  EXPECT_EQ(LauncherOfVersion("sh 5.2\n"), std::nullopt);
+}
+
+TEST(LaunchTest, HydraGetsVariablesForAllRanks) {
+  EXPECT_EQ(Added(Launcher::kHydra, "mpiexec -n 2 ./a -n", kLibrary), "mpiexec -genv LD_PRELOAD /l.so -n 2 ./a -n");
+  EXPECT_EQ(Added(Launcher::kHydra, "mpiexec -n 2 ./a", kAll),
+            "mpiexec -genv LD_PRELOAD /a.so:/b.so:/l.so -genv COPSE_MPI_STATS 1 -n 2 ./a");
+}
+
+TEST(LaunchTest, HydraKeepsAPreloadOfTheCommand) {
+  EXPECT_EQ(Added(Launcher::kHydra, "mpiexec -env LD_PRELOAD /x.so -n 1 ./a : -env FOO /y -n 1 ./b", kLibrary),
+            "mpiexec -genv LD_PRELOAD /l.so -env LD_PRELOAD /x.so:/l.so -n 1 ./a : -env FOO /y -n 1 ./b");
+  EXPECT_EQ(Added(Launcher::kHydra, "mpiexec ./a -env LD_PRELOAD", kLibrary),
+            "mpiexec -genv LD_PRELOAD /l.so ./a -env LD_PRELOAD");
+}
+
+TEST(LaunchTest, OpenMpiGetsVariablesForEachProgram) {
+  EXPECT_EQ(Added(Launcher::kOpenMpi, "mpirun -n 1 ./a : -n 2 ./b", kAll),
+            "mpirun -x COPSE_MPI_STATS=1 -x LD_PRELOAD=/a.so:/b.so:/l.so -n 1 ./a : "
+            "-x COPSE_MPI_STATS=1 -x LD_PRELOAD=/a.so:/b.so:/l.so -n 2 ./b");
+}
+
+TEST(LaunchTest, OpenMpiKeepsWhatTheCommandSets) {
+  EXPECT_EQ(Added(Launcher::kOpenMpi, "mpirun -x LD_PRELOAD=/x.so ./a : -x LD_PRELOAD -x COPSE_MPI_STATS=0 ./b", kAll),
+            "mpirun -x COPSE_MPI_STATS=1 -x LD_PRELOAD=/x.so:/l.so ./a : "
+            "-x LD_PRELOAD=/a.so:/b.so:/l.so -x COPSE_MPI_STATS=0 ./b");
+  EXPECT_EQ(Added(Launcher::kOpenMpi, "mpirun ./a -x", kLibrary), "mpirun -x LD_PRELOAD=/l.so ./a -x");
+}
+
+TEST(LaunchTest, SrunExportsMore) {
+  EXPECT_EQ(Added(Launcher::kSrun, "srun -n 2 ./a --export=X", kLibrary),
+            "srun --export=ALL,LD_PRELOAD=/l.so -n 2 ./a --export=X");
+  EXPECT_EQ(Added(Launcher::kSrun, "srun --export=FOO=1 ./a", kAll),
+            "srun --export=FOO=1,LD_PRELOAD=/a.so:/b.so:/l.so,COPSE_MPI_STATS=1 ./a");
+  EXPECT_EQ(Added(Launcher::kSrun, "srun --export=NONE ./a", kLibrary), "srun --export=LD_PRELOAD=/l.so ./a");
+  EXPECT_EQ(Added(Launcher::kSrun, "srun ./a", {.library = "/l.so", .slurm_export = "PATH"}),
+            "srun --export=PATH,LD_PRELOAD=/l.so ./a");
+}
+
+TEST(LaunchTest, ValuesThatCannotBeGivenAreNamed) {
+  EXPECT_EQ(Added(Launcher::kSrun, "srun ./a", {.library = "/l,1.so"}),
+            "srun: a value has a comma (export=ALL,LD_PRELOAD=/l,1.so)");
+  EXPECT_EQ(Added(Launcher::kHydra, "mpiexec ./a", {.library = "/a b.so"}),
+            "library: LD_PRELOAD has no paths with colons or spaces (value=/a b.so)");
+}
+
+TEST(LaunchTest, WordsAreQuotedForAShell) {
+  EXPECT_EQ(Quoted({"mpirun", "-x", "A=b:c", "two words", "it's", ""}), "mpirun -x A=b:c 'two words' 'it'\\''s' ''");
+}
+
+}  // namespace
+}  // namespace copse::run

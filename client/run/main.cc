@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copse-run: a launcher's command, with libcopse-mpi.so in front of the MPI of every rank.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/App.hpp"
+#include "CLI/Config.hpp"
+#include "CLI/Formatter.hpp"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "cli/command_line/parse.h"
+#include "client/run/launch.h"
+
+extern char** environ;
+
+namespace copse::run {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr int kFailed = 1;
+constexpr int kBadUsage = 2;
+constexpr size_t kHelpColumn = 26;
+constexpr char kLibraryName[] = "libcopse-mpi.so";
+constexpr char kFooter[] =
+    "LAUNCHER is mpiexec or mpirun of MPICH or Open MPI, or srun, with its own arguments.\n"
+    "Exit codes: the launcher's; 1 it cannot be run, 2 bad usage. Page: docs/mpi.md";
+
+struct Options {
+  bool dry_run = false;
+  bool stats = false;
+  std::optional<uint64_t> calls_before;
+  std::string launcher;
+  std::string library;
+  Words command;
+};
+
+std::string Environment(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Cuts the launcher and its arguments off ours: from the first word that is neither an option nor an option's value.
+Words CutCommand(Words* arguments) {
+  size_t i = 0;
+  for (; i < arguments->size(); ++i) {
+    const std::string& word = (*arguments)[i];
+    if (word == "--" || !absl::StartsWith(word, "-")) break;
+    if (word == "--calls-before" || word == "--launcher" || word == "--library") ++i;
+  }
+  if (i >= arguments->size()) return {};
+  Words command(arguments->begin() + static_cast<std::ptrdiff_t>(i), arguments->end());
+  arguments->resize(i);
+  if (command[0] == "--") command.erase(command.begin());
+  return command;
+}
+
+// What is to be printed if help or version were asked for.
+absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Options* options) {
+  options->command = CutCommand(&arguments);
+  CLI::App app("Runs an MPI program, not compiled again, with its collectives on Copse.");
+  cli::SetUp(&app, "copse-run", kFooter, kHelpColumn);
+  std::string for_help;
+  app.add_option("LAUNCHER", for_help, "mpiexec, mpirun or srun, and its arguments")->option_text("[ARGUMENT]...");
+  app.add_flag("--dry-run", options->dry_run, "print the command instead of running it");
+  app.add_flag("--stats", options->stats, "at its end rank 0 prints what was offloaded, what not and why, and times");
+  app.add_option("--calls-before", options->calls_before, "collective calls of a communicator before it gets a team")
+      ->option_text("N");
+  app.add_option("--launcher", options->launcher, "hydra, openmpi or srun, where its name does not tell")
+      ->option_text("KIND");
+  app.add_option("--library", options->library, "the library to preload")->option_text("FILE");
+  ASSIGN_OR_RETURN(const std::optional<std::string> answer, cli::Parse(&app, std::move(arguments)));
+  if (!answer.has_value() && options->command.empty()) return cli::UsageError("no launcher");
+  return answer;
+}
+
+// Beside us as installed (bin, lib/copse) or as built.
+absl::StatusOr<std::string> FindLibrary(const std::string& given) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const Words places = !given.empty() ? Words{given}
+                                      : Words{here.parent_path() / "lib/copse" / kLibraryName,
+                                              here.parent_path() / "mpi" / kLibraryName};
+  for (const std::string& place : places) {
+    if (std::filesystem::is_regular_file(place, error)) return std::string(std::filesystem::absolute(place));
+  }
+  return absl::NotFoundError(absl::StrCat("library: no such file (value=", places[0], ")"));
+}
+
+// The program as a shell would find it; empty if there is none.
+std::string FindInPath(const std::string& name) {
+  if (absl::StrContains(name, "/")) return name;
+  for (const auto folder : absl::StrSplit(Environment("PATH"), ':')) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return "";
+}
+
+std::string VersionOf(const std::string& path) {
+  const std::string command = absl::StrCat(Quoted({path, "--version"}), " 2>&1 </dev/null");
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
+  if (pipe == nullptr) return "";
+  char buffer[4096];
+  const size_t bytes = std::fread(buffer, 1, sizeof(buffer), pipe.get());
+  return std::string(buffer, bytes);
+}
+
+absl::StatusOr<Launcher> FindLauncher(const Options& options) {
+  if (!options.launcher.empty()) {
+    const std::optional<Launcher> named = LauncherNamed(options.launcher);
+    if (named.has_value()) return *named;
+    return cli::UsageError(
+        absl::StrCat("--launcher: no such kind (value=", options.launcher, ", limit=hydra, openmpi or srun)"));
+  }
+  const std::string path = FindInPath(options.command[0]);
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (path.empty() || error) {
+    return absl::NotFoundError(absl::StrCat("launcher: no such program (command=", options.command[0], ")"));
+  }
+  // The name that was given says more than a link's end, where that is a wrapper of several.
+  std::optional<Launcher> launcher = LauncherOfFile(std::filesystem::path(path).filename().string());
+  if (!launcher.has_value()) launcher = LauncherOfFile(real.filename().string());
+  if (!launcher.has_value()) launcher = LauncherOfVersion(VersionOf(path));
+  if (launcher.has_value()) return *launcher;
+  return cli::UsageError(
+      absl::StrCat("this is no launcher that is known; --launcher tells its kind (command=", options.command[0], ")"));
+}
+
+Additions AdditionsOf(const Options& options, const std::string& library) {
+  Additions additions = {
+      .library = library, .preload = Environment("LD_PRELOAD"), .slurm_export = Environment("SLURM_EXPORT_ENV")};
+  // Not every launcher hands these on.
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const size_t equals = text.find('=');
+    if (absl::StartsWith(text, "COPSE_") && equals != std::string::npos) {
+      additions.variables[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+  }
+  if (options.stats) additions.variables["COPSE_MPI_STATS"] = "1";
+  if (options.calls_before.has_value()) {
+    additions.variables["COPSE_MPI_CALLS_BEFORE"] = absl::StrCat(*options.calls_before);
+  }
+  return additions;
+}
+
+// Returns only with an error, or after an answer.
+absl::Status Run(const Words& arguments) {
+  Options options;
+  ASSIGN_OR_RETURN(const std::optional<std::string> answer, ParseCommandLine(arguments, &options));
+  if (answer.has_value()) {
+    std::fputs(answer->c_str(), stdout);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Launcher launcher, FindLauncher(options));
+  ASSIGN_OR_RETURN(const std::string library, FindLibrary(options.library));
+  ASSIGN_OR_RETURN(Words command, AddToCommand(launcher, options.command, AdditionsOf(options, library)));
+  if (options.dry_run) {
+    std::printf("%s\n", Quoted(command).c_str());
+    return absl::OkStatus();
+  }
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  execvp(words[0], words.data());
+  return absl::NotFoundError(absl::StrCat("launcher: ", std::strerror(errno), " (command=", command[0], ")"));
+}
+
+}  // namespace
+}  // namespace copse::run
+
+int main(int argc, char** argv) {
+  const absl::Status status = copse::run::Run(std::vector<std::string>(argv + 1, argv + argc));
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "copse-run: %s\n", std::string(status.message()).c_str());
+  return absl::IsInvalidArgument(status) ? copse::run::kBadUsage : copse::run::kFailed;
+}

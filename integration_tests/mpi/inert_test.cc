@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// libcopse-mpi.so in programs that are none of its business.
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_job.h"
+#include "integration_tests/procs/child_process.h"
+
+namespace copse::mpi_test {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Minutes(1);
+
+// Standard output and error together, and the exit code as the last line.
+Words RunPreloaded(const Words& command, const std::map<std::string, std::string>& environment = {}) {
+  std::map<std::string, std::string> all = environment;
+  all["LD_PRELOAD"] = PathOf("client/mpi/libcopse-mpi.so");
+  Words words = {"/bin/sh", "-c", "exec \"$@\" 2>&1", "sh"};
+  words.insert(words.end(), command.begin(), command.end());
+  const auto child = procs::ChildProcess::Start({.arguments = words, .environment = all, .stdout_pipe = true});
+  if (!child.ok()) return {child.status().ToString()};
+  Words lines;
+  absl::StatusOr<std::string> line;
+  while ((line = (*child)->ReadLine(kPatience)).ok()) lines.push_back(*line);
+  if (!(*child)->AwaitEnd(kPatience).ok()) return {"does not end"};
+  lines.push_back(absl::StrCat((*child)->exit_code()));
+  return lines;
+}
+
+TEST(InertTest, AProgramWithoutMpiLoadsNothingAndPrintsNothing) {
+  EXPECT_EQ(RunPreloaded({"/bin/echo", "hello"}), (Words{"hello", "0"}));
+  const std::string maps = absl::StrJoin(RunPreloaded({"/bin/cat", "/proc/self/maps"}), "\n");
+  EXPECT_TRUE(absl::StrContains(maps, "libcopse-mpi.so")) << maps;
+  for (const char* library : {"libcopse-mpi-", "libstdc++", "libmpi", "libgcc_s", "libm.so"}) {
+    EXPECT_FALSE(absl::StrContains(maps, library)) << library << "\n" << maps;
+  }
+}
+
+TEST(InertTest, AnUnknownMpiGetsOneWarningAndItsCalls) {
+  const std::string program = PathOf("integration_tests/mpi/third_mpi_user");
+  const std::string warning =
+      "copse-mpi: the MPI is neither MPICH nor Open MPI, so nothing is offloaded (version=Example MPI 1.0)";
+  EXPECT_EQ(RunPreloaded({program}), (Words{warning, "right", "0"}));
+  EXPECT_EQ(RunPreloaded({program}, {{"PMIX_RANK", "0"}}), (Words{warning, "right", "0"}));
+  EXPECT_EQ(RunPreloaded({program}, {{"PMIX_RANK", "1"}}), (Words{"right", "0"}));
+}
+
+TEST(InertTest, ACallWithoutAnMpiIsAnError) {
+  const Words lines = RunPreloaded({PathOf("integration_tests/mpi/weak_user")});
+  EXPECT_EQ(lines, (Words{"copse-mpi: an MPI function was called, but no MPI library is loaded", "result 16", "0"}));
+}
+
+}  // namespace
+}  // namespace copse::mpi_test

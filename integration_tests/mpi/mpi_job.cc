@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integration_tests/mpi/mpi_job.h"
+
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/string_view.h"
+#include "gtest/gtest.h"
+#include "integration_tests/procs/child_process.h"
+#include "integration_tests/procs/programs.h"
+
+namespace copse::mpi_test {
+namespace {
+
+using procs::ChildProcess;
+
+constexpr char kPreload[] = "client/mpi/libcopse-mpi.so";
+
+}  // namespace
+
+Words MpiResult::ErrorsWith(std::string_view words) const {
+  Words found;
+  for (const std::string& line : error) {
+    if (absl::StrContains(line, AbslView(words))) found.push_back(line);
+  }
+  return found;
+}
+
+std::string MpiResult::Text() const {
+  return absl::StrCat("exit code ", code, "\n", absl::StrJoin(out, "\n"), "\n--- standard error\n",
+                      absl::StrJoin(error, "\n"));
+}
+
+std::string PathOf(const std::string& label) {
+  const absl::StatusOr<std::string> path = procs::FindProgram(label);
+  EXPECT_TRUE(path.ok()) << path.status();
+  return path.value_or("no program");
+}
+
+MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration timeout) {
+  MpiResult result;
+  netns::MpiJob job = {.library = *netns::ParseMpiLibrary(run.library),
+                       .ranks = run.ranks,
+                       .copse = true,
+                       .environment = run.environment,
+                       .command = run.command};
+  if (run.preload) job.environment["LD_PRELOAD"] = PathOf(kPreload);
+  netns::MpiPlace place = {.folder = folder, .sockets = run.sockets};
+  for (size_t node = 0; node < run.sockets.size(); ++node) place.hosts.push_back(absl::StrCat("n", node));
+  absl::StatusOr<netns::MpiCommand> command = netns::MakeMpiCommand(place, job);
+  EXPECT_TRUE(command.ok()) << command.status();
+  if (!command.ok()) return result;
+  Words& words = command->arguments;
+  words.insert(words.begin() + 1, run.launcher_options.begin(), run.launcher_options.end());
+  words.insert(words.begin(), run.before_launcher.begin(), run.before_launcher.end());
+  const std::string log = absl::StrCat(folder, "/mpi.log");
+  std::ofstream(log, std::ios::trunc);
+  const auto child = ChildProcess::Start(
+      {.arguments = words, .environment = command->environment, .stdout_pipe = true, .log_file = log});
+  EXPECT_TRUE(child.ok()) << child.status();
+  if (!child.ok()) return result;
+  const absl::Time deadline = absl::Now() + timeout;
+  absl::StatusOr<std::string> line;
+  while ((line = (*child)->ReadLine(deadline - absl::Now())).ok()) result.out.push_back(*line);
+  if ((*child)->AwaitEnd(deadline - absl::Now()).ok()) result.code = (*child)->exit_code();
+  std::ifstream file(log);
+  for (std::string text; std::getline(file, text);) result.error.push_back(text);
+  return result;
+}
+
+std::map<std::string, CollectiveCounts> ParseStatistics(const MpiResult& result) {
+  std::map<std::string, CollectiveCounts> all;
+  for (const std::string& line : result.ErrorsWith(": offloaded ")) {
+    // copse-mpi: MPI_Bcast: offloaded 3 in 0.1 s, by MPI 5 in 0.1 s (first calls: 4, too long: 1)
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(": ", 2));
+    if (parts.size() != 3) continue;
+    CollectiveCounts counts;
+    const std::vector<std::string> words = absl::StrSplit(parts[2], ' ');
+    if (words.size() < 10 || !absl::SimpleAtoi(words[1], &counts.offloaded) ||
+        !absl::SimpleAtoi(words[7], &counts.by_mpi)) {
+      ADD_FAILURE() << line;
+      continue;
+    }
+    const size_t open = parts[2].find('(');
+    if (open != std::string::npos) {
+      const std::string reasons = parts[2].substr(open + 1, parts[2].size() - open - 2);
+      for (const auto reason : absl::StrSplit(reasons, ", ")) {
+        const std::pair<std::string, std::string> pair = absl::StrSplit(reason, ": ");
+        EXPECT_TRUE(absl::SimpleAtoi(pair.second, &counts.reasons[pair.first])) << line;
+      }
+    }
+    all[parts[1]] = counts;
+  }
+  return all;
+}
+
+}  // namespace copse::mpi_test

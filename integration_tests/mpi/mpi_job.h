@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs of unmodified MPI programs with libcopse-mpi.so in front of the MPI.
+#ifndef COPSE_INTEGRATION_TESTS_MPI_MPI_JOB_H_
+#define COPSE_INTEGRATION_TESTS_MPI_MPI_JOB_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "integration_tests/netns/mpi_launch.h"
+
+namespace copse::mpi_test {
+
+using Words = std::vector<std::string>;
+
+// What a job wrote, line by line, and how it ended.
+struct MpiResult {
+  int code = -1;  // of the launcher, or 128 plus a signal's number; -1: it did not end in time
+  Words out;
+  Words error;
+
+  // Lines of standard error that have `words` in them.
+  Words ErrorsWith(std::string_view words) const;
+  std::string Text() const;  // all of it, for a test that failed
+};
+
+// The path of a program or library of this tree by Bazel's name; what was not found is a test's failure.
+std::string PathOf(const std::string& label);
+
+struct MpiRun {
+  std::string library;  // "mpich", "openmpi"
+  uint32_t ranks = 2;
+  Words sockets;                                   // of the nodes' daemons; ranks are dealt to them
+  bool preload = true;                             // of libcopse-mpi.so, in the ranks
+  std::map<std::string, std::string> environment;  // of the ranks
+  Words launcher_options;
+  Words before_launcher;  // what runs the launcher
+  Words command;
+};
+
+// Runs it to its end, but not longer than `timeout`. `folder` is for files of its own.
+MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration timeout);
+
+// What --stats says of one collective: "MPI_Bcast: offloaded 3 in ...".
+struct CollectiveCounts {
+  uint64_t offloaded = 0;
+  uint64_t by_mpi = 0;
+  std::map<std::string, uint64_t> reasons;
+};
+// By MPI's name of the collective.
+std::map<std::string, CollectiveCounts> ParseStatistics(const MpiResult& result);
+
+}  // namespace copse::mpi_test
+
+#endif  // COPSE_INTEGRATION_TESTS_MPI_MPI_JOB_H_

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copse-run with the launchers of both MPIs.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_job.h"
+#include "integration_tests/procs/process_cluster.h"
+
+namespace copse::mpi_test {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Minutes(2);
+
+class RunTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok()); }
+
+  MpiRun JobUnder(Words copse_run) {
+    MpiRun run = {.library = GetParam(),
+                  .ranks = 3,
+                  .sockets = {cluster_.SocketOf(0), cluster_.SocketOf(1)},
+                  .preload = false,
+                  .before_launcher = {PathOf("client/run/copse-run")},
+                  .command = {PathOf(absl::StrCat("integration_tests/mpi/situations_", GetParam())), "pending_send"}};
+    run.before_launcher.insert(run.before_launcher.end(), copse_run.begin(), copse_run.end());
+    return run;
+  }
+  MpiResult Run(const MpiRun& run) { return RunMpi(run, cluster_.folder(), kPatience); }
+
+  procs::ProcessCluster cluster_;
+};
+
+TEST_P(RunTest, ItsProgramsAreOffloaded) {
+  const MpiResult result = Run(JobUnder({"--stats", "--calls-before", "2"}));
+  EXPECT_EQ(result.code, 0) << result.Text();
+  EXPECT_EQ(result.out, Words{"done"}) << result.Text();
+  const CollectiveCounts barriers = ParseStatistics(result)["MPI_Barrier"];
+  EXPECT_EQ(barriers.offloaded, 7u) << result.Text();
+  EXPECT_EQ(barriers.by_mpi, 2u) << result.Text();
+}
+
+TEST_P(RunTest, WithoutStatsNothingIsPrinted) {
+  const MpiResult result = Run(JobUnder({}));
+  EXPECT_EQ(result.code, 0) << result.Text();
+  EXPECT_TRUE(result.ErrorsWith("copse").empty()) << result.Text();
+}
+
+TEST_P(RunTest, APreloadThatIsThereStays) {
+  MpiRun run = JobUnder({"--stats"});
+  run.environment["LD_PRELOAD"] = PathOf("integration_tests/mpi/libfirst_preload.so");
+  const MpiResult result = Run(run);
+  EXPECT_EQ(result.code, 0) << result.Text();
+  EXPECT_EQ(result.ErrorsWith("the first preload is here").size(), 3u) << result.Text();
+  EXPECT_GT(ParseStatistics(result)["MPI_Barrier"].offloaded, 0u) << result.Text();
+}
+
+TEST_P(RunTest, TheExitCodeIsTheLaunchers) {
+  MpiRun run = JobUnder({});
+  run.command.back() = "nothing of that name";
+  const MpiResult result = Run(run);
+  EXPECT_EQ(result.code, 2) << result.Text();
+}
+
+TEST_P(RunTest, DryRunPrintsTheCommand) {
+  const MpiResult result = Run(JobUnder({"--dry-run"}));
+  EXPECT_EQ(result.code, 0) << result.Text();
+  ASSERT_EQ(result.out.size(), 1u) << result.Text();
+  EXPECT_TRUE(absl::StartsWith(result.out[0], absl::StrCat("/usr/bin/mpiexec.", GetParam(), " "))) << result.out[0];
+  EXPECT_TRUE(absl::StrContains(result.out[0], "/libcopse-mpi.so ")) << result.out[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, RunTest, testing::Values("mpich", "openmpi"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace copse::mpi_test

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Unmodified MPI programs on real daemons, under both MPIs.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_job.h"
+#include "integration_tests/procs/process_cluster.h"
+
+namespace copse::mpi_test {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Minutes(4);
+// A member's death has to be told within this.
+constexpr absl::Duration kDeathPatience = absl::Seconds(20);
+constexpr uint32_t kNodes = 2;
+
+const std::set<std::string> kCollectives = {"MPI_Barrier",        "MPI_Bcast",
+                                            "MPI_Reduce",         "MPI_Allreduce",
+                                            "MPI_Gather",         "MPI_Gatherv",
+                                            "MPI_Scatter",        "MPI_Scatterv",
+                                            "MPI_Allgather",      "MPI_Allgatherv",
+                                            "MPI_Alltoall",       "MPI_Alltoallv",
+                                            "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
+                                            "MPI_Scan",           "MPI_Exscan"};
+
+class ShimTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { ASSERT_TRUE(cluster_.Start({.nodes = kNodes}).ok()); }
+  void TearDown() override {
+    const absl::Status alive = cluster_.CheckAlive();
+    EXPECT_TRUE(alive.ok()) << alive;
+    if (HasFailure()) cluster_.DumpLogs(stderr);
+  }
+
+  MpiRun JobOf(uint32_t ranks, const std::string& program, Words arguments) {
+    MpiRun run = {.library = GetParam(), .ranks = ranks};
+    for (uint32_t node = 0; node < kNodes; ++node) run.sockets.push_back(cluster_.SocketOf(node));
+    run.environment["COPSE_MPI_STATS"] = "1";
+    run.command = {PathOf(absl::StrCat("integration_tests/mpi/", program, "_", GetParam()))};
+    run.command.insert(run.command.end(), arguments.begin(), arguments.end());
+    return run;
+  }
+  MpiResult Run(const MpiRun& run, absl::Duration timeout = kPatience) {
+    return RunMpi(run, cluster_.folder(), timeout);
+  }
+  MpiResult RunSituation(const std::string& name, uint32_t ranks = 4) {
+    return Run(JobOf(ranks, "situations", {name}));
+  }
+  void ExpectDone(const MpiResult& result) {
+    EXPECT_EQ(result.code, 0) << result.Text();
+    EXPECT_EQ(result.out, Words{"done"}) << result.Text();
+  }
+
+  procs::ProcessCluster cluster_;
+};
+
+void ExpectConformance(const MpiResult& result) {
+  EXPECT_EQ(result.code, 0) << result.Text();
+  ASSERT_EQ(result.out.size(), 1u) << result.Text();
+  EXPECT_TRUE(absl::EndsWith(result.out[0], " cases, 0 wrong")) << result.Text();
+}
+
+TEST_P(ShimTest, EveryCollectiveIsOffloadedAndGivesWhatMpiGives) {
+  for (const auto& [ranks, how] : std::map<uint32_t, std::string>{{2, "quick"}, {4, "all"}, {5, "quick"}}) {
+    const MpiResult result = Run(JobOf(ranks, "conformance", {how}));
+    ExpectConformance(result);
+    const auto statistics = ParseStatistics(result);
+    for (const std::string& collective : kCollectives) {
+      ASSERT_EQ(statistics.count(collective), 1u) << collective << "\n" << result.Text();
+      const CollectiveCounts& counts = statistics.at(collective);
+      EXPECT_GT(counts.offloaded, 0u) << collective;
+      // Only what is documented goes by MPI.
+      for (const auto& [reason, count] : counts.reasons) {
+        const bool expected =
+            reason == "first calls" || reason == "one rank" ||
+            (collective == "MPI_Allreduce" && (reason == "operation of the program" || reason == "operation and type"));
+        EXPECT_TRUE(expected) << collective << ": " << reason << ": " << count;
+      }
+    }
+  }
+}
+
+TEST_P(ShimTest, WithoutADaemonEverywhereOneWarningAndPlainMpi) {
+  const std::string nobody = absl::StrCat(cluster_.folder(), "/nobody");
+  for (const Words& sockets : {Words{nobody, nobody}, Words{cluster_.SocketOf(0), nobody}}) {
+    MpiRun run = JobOf(4, "conformance", {"by-mpi"});
+    run.sockets = sockets;
+    const MpiResult result = Run(run);
+    ExpectConformance(result);
+    const Words warnings = result.ErrorsWith("copse-mpi: nothing is offloaded: ");
+    ASSERT_EQ(warnings.size(), 1u) << result.Text();
+    EXPECT_TRUE(absl::StrContains(warnings[0], sockets[0] == nobody ? "4 of 4 ranks have no daemon; the first, rank 0"
+                                                                    : "2 of 4 ranks have no daemon; the first, rank 2"))
+        << warnings[0];
+    EXPECT_TRUE(absl::StrContains(warnings[0], nobody)) << warnings[0];
+    for (const auto& [collective, counts] : ParseStatistics(result)) {
+      EXPECT_EQ(counts.offloaded, 0u) << collective;
+      EXPECT_EQ(counts.reasons.count("not all ranks have a daemon"), 1u) << collective;
+    }
+  }
+}
+
+TEST_P(ShimTest, ATeamIsFormedAtTheCallThatWasAskedFor) {
+  MpiRun run = JobOf(2, "situations", {"pending_send"});  // 9 barriers
+  run.environment["COPSE_MPI_CALLS_BEFORE"] = "7";
+  const MpiResult result = Run(run);
+  ExpectDone(result);
+  const CollectiveCounts barriers = ParseStatistics(result)["MPI_Barrier"];
+  EXPECT_EQ(barriers.offloaded, 2u) << result.Text();
+  EXPECT_EQ(barriers.reasons, (std::map<std::string, uint64_t>{{"first calls", 7}}));
+}
+
+TEST_P(ShimTest, AMessageUnderWayArrivesWhileItsSenderWaits) { ExpectDone(RunSituation("pending_send")); }
+TEST_P(ShimTest, CommunicatorsComeAndGo) { ExpectDone(RunSituation("many_communicators")); }
+TEST_P(ShimTest, AForkedChildIsLeftAlone) { ExpectDone(RunSituation("forks")); }
+TEST_P(ShimTest, BadArgumentsAreRefusedByMpi) { ExpectDone(RunSituation("bad_arguments", 2)); }
+
+TEST_P(ShimTest, InterCommunicatorsGoByMpi) {
+  const MpiResult result = RunSituation("inter_communicator");
+  ExpectDone(result);
+  auto statistics = ParseStatistics(result);
+  EXPECT_EQ(statistics["MPI_Allreduce"].reasons.count("inter-communicator"), 1u) << result.Text();
+  EXPECT_GT(statistics["MPI_Barrier"].offloaded, 0u) << "of what they were merged to";
+}
+
+TEST_P(ShimTest, RanksThatDisagreeAreToldThroughTheErrorHandler) {
+  const MpiResult result = RunSituation("mismatch", 3);
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string told = absl::StrCat("rank ", rank, " was told");
+    EXPECT_EQ(std::count(result.out.begin(), result.out.end(), told), 1) << result.Text();
+    // Once for each, with what copse_last_error() says.
+    EXPECT_EQ(result.ErrorsWith(absl::StrCat("(rank=", rank, ", size=3)")).size(), 1u) << result.Text();
+  }
+  EXPECT_EQ(result.ErrorsWith("copse-mpi: MPI_Allreduce: copse: ").size(), 3u) << result.Text();
+  EXPECT_EQ(result.code, 0) << result.Text();
+}
+
+TEST_P(ShimTest, AFailureConcernsOneCommunicator) { ExpectDone(RunSituation("mismatch_on_dup", 3)); }
+
+TEST_P(ShimTest, TheDefaultErrorHandlerEndsTheJob) {
+  const MpiResult result = RunSituation("fatal", 3);
+  EXPECT_GT(result.code, 0) << result.Text();
+  EXPECT_FALSE(result.ErrorsWith("copse-mpi: MPI_Bcast: copse: ").empty()) << result.Text();
+  EXPECT_EQ(result.out, Words()) << result.Text();
+}
+
+TEST_P(ShimTest, ARankThatDiesEndsTheOthersCallsWithItsName) {
+  // Hydra does not get over a rank's death, whatever it is told: it ends the others at some time of its own.
+  if (std::string(GetParam()) == "mpich") GTEST_SKIP() << "ranks do not survive under Hydra";
+  const std::string file = absl::StrCat(cluster_.folder(), "/survivors"),
+                    pipe = absl::StrCat(cluster_.folder(), "/pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  MpiRun run = JobOf(4, "situations", {"dies", file, pipe});
+  // The launcher does not see the death before all is over: a shell stands in for the rank.
+  const Words shell = {"/bin/sh", "-c", "\"$@\" || read line <\"$0\"", pipe};
+  run.command.insert(run.command.begin(), shell.begin(), shell.end());
+  run.launcher_options = {"--enable-recovery"};
+  const absl::Time start = absl::Now();
+  const MpiResult result = Run(run, 3 * kDeathPatience);
+  EXPECT_LT(absl::Now() - start, kDeathPatience);
+  MpiResult survivors;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) survivors.error.push_back(line);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(survivors.ErrorsWith(absl::StrCat("rank ", rank, " survives")).size(), 1u) << survivors.Text();
+  }
+  EXPECT_EQ(survivors.ErrorsWith("copse-mpi: MPI_Barrier: copse: ").size(), 3u) << survivors.Text();
+  EXPECT_EQ(survivors.ErrorsWith("rank 3 on node n1 lost").size(), 3u) << survivors.Text() << result.Text();
+}
+
+TEST_P(ShimTest, ARankThatDiesEndsTheJob) {
+  const absl::Time start = absl::Now();
+  const MpiResult result = Run(JobOf(4, "situations", {"dies_fatally"}), 3 * kDeathPatience);
+  EXPECT_LT(absl::Now() - start, kDeathPatience);
+  EXPECT_GT(result.code, 0) << result.Text();
+  for (const std::string& line : result.out) EXPECT_FALSE(absl::StrContains(line, "went on")) << result.Text();
+}
+
+// As a Python interpreter loads MPI.
+TEST_P(ShimTest, AnMpiThatIsLoadedLaterIsFound) {
+  MpiRun run = JobOf(2, "situations", {});
+  // Not by RunMpi, which preloads for MPICH what looks for UCX among what everybody sees.
+  run.preload = false;
+  run.command = {"/usr/bin/env", absl::StrCat("LD_PRELOAD=", PathOf("client/mpi/libcopse-mpi.so")),
+                 PathOf("integration_tests/mpi/late_host"),
+                 PathOf(absl::StrCat("integration_tests/mpi/liblate_module_", GetParam(), ".so"))};
+  const MpiResult result = Run(run);
+  EXPECT_EQ(result.code, 0) << result.Text();
+  EXPECT_EQ(result.out, Words{"sum 2 of 2"}) << result.Text();
+  EXPECT_EQ(ParseStatistics(result)["MPI_Allreduce"].offloaded, 16u) << result.Text();
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, ShimTest, testing::Values("mpich", "openmpi"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace copse::mpi_test

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What programs do besides collectives with right arguments. The first argument says which; each prints lines of its
+ * own, to the file that the second one names, and ends with exit code 0 if all was as it should be. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FIRST_CALLS = 8, LONG_MESSAGE = 4 << 20, COMMUNICATORS = 100 };
+
+static int rank, size;
+static const char* pipe_name = "";
+
+#define EXPECT(condition)                                           \
+  do {                                                              \
+    if (!(condition)) {                                             \
+      printf("rank %d, line %d: " #condition "\n", rank, __LINE__); \
+      fflush(stdout);                                               \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                 \
+    }                                                               \
+  } while (0)
+
+/* Enough calls for the communicator to have a team. */
+static void warm_up(MPI_Comm comm) {
+  for (int i = 0; i < FIRST_CALLS; ++i) MPI_Barrier(comm);
+}
+
+static int error_class(int code) {
+  int class = MPI_SUCCESS;
+  MPI_Error_class(code, &class);
+  return class;
+}
+
+/* A message that was started before a collective has to arrive while its sender waits in it. */
+static void pending_send(void) {
+  warm_up(MPI_COMM_WORLD);
+  char* message = calloc(LONG_MESSAGE, 1);
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (rank == 0) {
+    memset(message, 7, LONG_MESSAGE);
+    MPI_Isend(message, LONG_MESSAGE, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &request);
+  } else if (rank == 1) {
+    MPI_Recv(message, LONG_MESSAGE, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT(message[LONG_MESSAGE - 1] == 7);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  free(message);
+}
+
+/* Ranks that disagree are told so, in place of the collective's result. */
+static void mismatch(void) {
+  warm_up(MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int in[2] = {1, 1}, out[2];
+  const int code = MPI_Allreduce(in, out, rank == 0 ? 1 : 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  EXPECT(error_class(code) == MPI_ERR_ARG);
+  /* And from then on: nothing goes back to MPI. */
+  EXPECT(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS);
+  printf("rank %d was told\n", rank);
+}
+
+/* Other communicators than the one that failed go on. */
+static void mismatch_on_dup(void) {
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  warm_up(dup);
+  warm_up(MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+  int in[2] = {1, 1}, out[2], sum = 0;
+  EXPECT(MPI_Allreduce(in, out, rank == 0 ? 1 : 2, MPI_INT, MPI_SUM, dup) != MPI_SUCCESS);
+  EXPECT(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
+  EXPECT(sum == size * (size - 1) / 2);
+  MPI_Comm_free(&dup);
+}
+
+/* Rank 0, which leaves last, tells whoever waits at the pipe. */
+static void leave_together(void) {
+  int other = 0;
+  printf("rank %d survives\n", rank);
+  fflush(stdout);
+  for (int peer = 1; peer < size - 1; ++peer) {
+    if (rank == 0) MPI_Recv(&other, 1, MPI_INT, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  if (rank > 0) {
+    MPI_Send(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+  } else {
+    FILE* pipe = fopen(pipe_name, "w");
+    EXPECT(pipe != NULL && fputs("all survive\n", pipe) >= 0 && fclose(pipe) == 0);
+  }
+  _exit(0);
+}
+
+/* The last rank is killed in mid-call; the others get an error instead of waiting. */
+static void dies(void) {
+  warm_up(MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (rank == size - 1) kill(getpid(), SIGKILL);
+  const int code = MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT(error_class(code) == MPI_ERR_OTHER);
+  leave_together();
+}
+
+/* The same with the default handler: whoever notices first, launcher or library, the job ends. */
+static void dies_fatally(void) {
+  warm_up(MPI_COMM_WORLD);
+  if (rank == size - 1) kill(getpid(), SIGKILL);
+  MPI_Barrier(MPI_COMM_WORLD);
+  printf("rank %d went on\n", rank);
+}
+
+/* The default handler ends the job. */
+static void fatal(void) {
+  warm_up(MPI_COMM_WORLD);
+  int value = 0;
+  MPI_Bcast(&value, rank == 0 ? 1 : 2, MPI_INT, 0, MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);
+  printf("rank %d went on\n", rank);
+}
+
+/* Communicators come and go, with and without a team. */
+static void many_communicators(void) {
+  for (int i = 0; i < COMMUNICATORS; ++i) {
+    MPI_Comm made;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, i % 3 == 0 ? -rank : rank, &made);
+    int ranks, sum = 0, one = 1;
+    MPI_Comm_size(made, &ranks);
+    for (int call = 0; call < i % 10; ++call) {
+      MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, made);
+      EXPECT(sum == ranks);
+    }
+    MPI_Comm_free(&made);
+  }
+  /* Some are left for MPI_Finalize. */
+  MPI_Comm left;
+  MPI_Comm_dup(MPI_COMM_WORLD, &left);
+  warm_up(left);
+}
+
+/* A child that forgets to exec is none of the job's. */
+static void forks(void) {
+  warm_up(MPI_COMM_WORLD);
+  const pid_t child = fork();
+  if (child == 0) {
+    int is_initialized = 0;
+    MPI_Initialized(&is_initialized);
+    /* By MPI, in the child: of itself alone, which needs no messages. */
+    int sum = 0;
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+    _exit(sum == rank && is_initialized ? 0 : 1);
+  }
+  int status = 1;
+  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+  int sum = 0;
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  EXPECT(sum == size * (size - 1) / 2);
+}
+
+/* Bad arguments are MPI's to refuse, as without Copse. */
+static void bad_arguments(void) {
+  warm_up(MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int value = 0;
+  EXPECT(error_class(MPI_Bcast(&value, -1, MPI_INT, 0, MPI_COMM_WORLD)) == MPI_ERR_COUNT);
+  EXPECT(error_class(MPI_Bcast(&value, 1, MPI_INT, size, MPI_COMM_WORLD)) == MPI_ERR_ROOT);
+  EXPECT(error_class(MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD)) == MPI_ERR_TYPE);
+  EXPECT(error_class(MPI_Allreduce(&rank, &value, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD)) == MPI_ERR_OP);
+  EXPECT(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
+}
+
+/* An inter-communicator's collectives are others than those of Copse. */
+static void inter_communicator(void) {
+  MPI_Comm half, inter;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &inter);
+  for (int i = 0; i < FIRST_CALLS; ++i) {
+    int ranks, sum = 0, one = 1;
+    MPI_Comm_remote_size(inter, &ranks);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter);
+    EXPECT(sum == ranks);
+  }
+  MPI_Comm merged;
+  MPI_Intercomm_merge(inter, rank % 2, &merged);
+  warm_up(merged);
+  MPI_Comm_free(&merged);
+  MPI_Comm_free(&inter);
+  MPI_Comm_free(&half);
+}
+
+int main(int argc, char** argv) {
+  const struct {
+    const char* name;
+    void (*run)(void);
+  } situations[] = {{"pending_send", pending_send},
+                    {"mismatch", mismatch},
+                    {"mismatch_on_dup", mismatch_on_dup},
+                    {"dies", dies},
+                    {"dies_fatally", dies_fatally},
+                    {"fatal", fatal},
+                    {"many_communicators", many_communicators},
+                    {"forks", forks},
+                    {"bad_arguments", bad_arguments},
+                    {"inter_communicator", inter_communicator}};
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (argc > 2 && (freopen(argv[2], "a", stdout) == NULL || dup2(fileno(stdout), STDERR_FILENO) < 0)) return 3;
+  if (argc > 3) pipe_name = argv[3];
+  for (size_t i = 0; i < sizeof(situations) / sizeof(situations[0]); ++i) {
+    if (argc < 2 || strcmp(argv[1], situations[i].name) != 0) continue;
+    situations[i].run();
+    if (rank == 0) printf("done\n");
+    return MPI_Finalize() != MPI_SUCCESS;
+  }
+  MPI_Abort(MPI_COMM_WORLD, 2);
+}
