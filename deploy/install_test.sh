@@ -40,13 +40,13 @@ fails 2 env DESTDIR=relative "$install"
 
 echo "== files"
 env -u DESTDIR "$install" --prefix "$prefix" --built "$built"
-expected="bin/copse-perftest bin/copse-planner bin/copse-sim bin/copsectl bin/copsed include/copse.h include/copse.hpp lib/libcopse.so lib/libcopse.so.0
+expected="bin/copse-perftest bin/copse-planner bin/copse-run bin/copse-sim bin/copsectl bin/copsed include/copse.h include/copse.hpp lib/copse/libcopse-mpi.so lib/copse/libcopse-mpi-mpich.so lib/copse/libcopse-mpi-openmpi.so lib/libcopse.so lib/libcopse.so.0
 lib/pkgconfig/copse.pc lib/systemd/system/copse-planner.service lib/systemd/system/copsed.service
 lib/systemd/system/copsed.socket lib/sysusers.d/copse.conf lib/tmpfiles.d/copse.conf share/copse/LICENSE
 share/copse/README.md share/copse/copsed.yaml share/copse/example/Makefile share/copse/example/allreduce.c
 share/copse/planner.yaml share/copse/rules.schema.json"
 diff <(tr -s ' ' '\n' <<<"$expected" | sort) <(cd "$prefix" && find . ! -type d | cut -c3- | sort) || fail "other files"
-for program in copsed copse-planner copsectl copse-perftest copse-sim; do
+for program in copsed copse-planner copsectl copse-perftest copse-run copse-sim; do
   "$prefix/bin/$program" --version | grep -Eq "^$program [0-9]+\.[0-9]+\.[0-9]+$" || fail "$program --version"
   "$prefix/bin/$program" --help | grep -qi "usage" || fail "$program --help"
 done
@@ -74,6 +74,13 @@ fi
 echo "== exports"
 foreign=$(nm -D --defined-only "$prefix/lib/libcopse.so" | awk '$2 != "A" && $3 !~ /^copse_[a-z_]+@@COPSE_0$/')
 [ -z "$foreign" ] || fail "the library exports more than copse_*: $foreign"
+
+echo "== copse-run"
+said=$("$prefix/bin/copse-run" --dry-run --launcher hydra mpiexec -n 2 ./a)
+[ "$said" = "mpiexec -genv LD_PRELOAD $prefix/lib/copse/libcopse-mpi.so -n 2 ./a" ] || fail "copse-run: $said"
+fails 2 "$prefix/bin/copse-run"
+fails 1 "$prefix/bin/copse-run" /no/such/launcher
+fails 1 "$prefix/bin/copse-run" --library /no/such/library --launcher srun srun ./a
 
 echo "== example"
 cp -r "$prefix/share/copse/example" "$TEST_TMPDIR/example"
