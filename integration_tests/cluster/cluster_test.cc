@@ -200,6 +200,8 @@ TEST_F(ClusterTest, OnLoopback) {
     EXPECT_TRUE(absl::StrContains(mpi.out, "/n0.sock\n") && absl::StrContains(mpi.out, " 2 /") &&
                 absl::StrContains(mpi.out, "/n1.sock\nsum 6\n"))
         << mpi.out;
+    const Result shim = Run({"mpirun", library, "-n", "2", "--copse", "env", "COPSE_MPI_STATS=1", Hello(library)});
+    EXPECT_TRUE(absl::StrContains(shim.error, "copse-mpi: collectives of rank 0 of 2\n")) << shim.error;
   }
   Expect(2, "more ranks than places (ranks=5, limit=4", {"mpirun", "mpich", "-n", "5", "true"});
   const Result down = Run({"down"});

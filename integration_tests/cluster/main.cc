@@ -260,6 +260,9 @@ absl::StatusOr<int> MpiRun(const CommandLine& line, const StateFolder& folder) {
   ASSIGN_OR_RETURN(job.library, netns::ParseMpiLibrary(line.library));
   ASSIGN_OR_RETURN(const ClusterState state, StateOf(folder));
   job.command = line.command;
+  if (job.copse) {
+    ASSIGN_OR_RETURN(job.environment["LD_PRELOAD"], procs::FindProgram("client/mpi/libcopse-mpi.so"));
+  }
   if (job.ppn == 0) job.ppn = state.ppn;
   netns::MpiPlace place = {
       .hosts = NamesOf(state), .enter = state.enter_switch, .remote_shell = state.remote_shell, .folder = state.folder};
@@ -336,8 +339,7 @@ int Main(std::vector<std::string> arguments) {
       ->check(CLI::Range(1u, 1024u))
       ->option_text("P");
   mpirun->add_flag("--copse", line.job.copse,
-                   "ranks find their node's daemon. For programs that use libcopse: there is no library yet that takes "
-                   "the collectives of unmodified MPI programs");
+                   "ranks find their node's daemon, and an MPI program's collectives go there");
   mpirun->footer("CMD...: the program and its arguments");
 
   CLI::App* down = app.add_subcommand("down", "ends it, and removes what a crash left");
