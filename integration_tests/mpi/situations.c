@@ -78,19 +78,22 @@ static void mismatch_on_dup(void) {
   MPI_Comm_free(&dup);
 }
 
-/* Rank 0, which leaves last, tells whoever waits at the pipe. */
+/* None leaves before all have got there: a launcher may kill the others when one does. Rank 0 tells whoever waits at
+ * the pipe. */
 static void leave_together(void) {
   int other = 0;
   printf("rank %d survives\n", rank);
   fflush(stdout);
-  for (int peer = 1; peer < size - 1; ++peer) {
-    if (rank == 0) MPI_Recv(&other, 1, MPI_INT, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  }
-  if (rank > 0) {
-    MPI_Send(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
-  } else {
+  if (rank == 0) {
+    for (int peer = 1; peer < size - 1; ++peer) {
+      MPI_Recv(&other, 1, MPI_INT, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
     FILE* pipe = fopen(pipe_name, "w");
     EXPECT(pipe != NULL && fputs("all survive\n", pipe) >= 0 && fclose(pipe) == 0);
+    for (int peer = 1; peer < size - 1; ++peer) MPI_Send(&rank, 1, MPI_INT, peer, 0, MPI_COMM_WORLD);
+  } else {
+    MPI_Send(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    MPI_Recv(&other, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   _exit(0);
 }
