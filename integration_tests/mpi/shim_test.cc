@@ -183,6 +183,25 @@ TEST_P(ShimTest, ARankThatDiesEndsTheJob) {
   for (const std::string& line : result.out) EXPECT_FALSE(absl::StrContains(line, "went on")) << result.Text();
 }
 
+TEST_P(ShimTest, FortranProgramsAreOffloaded) {
+  for (const std::string module : {"mpi", "mpi_f08"}) {
+    MpiRun run = JobOf(3, "situations", {});
+    run.command = {PathOf(absl::StrCat("integration_tests/mpi/fortran_", module, "_", GetParam(), ".bin"))};
+    const MpiResult result = Run(run);
+    EXPECT_EQ(result.code, 0) << result.Text();
+    EXPECT_EQ(result.out, Words{"wrong: 0"}) << result.Text();
+    auto statistics = ParseStatistics(result);
+    EXPECT_EQ(statistics["MPI_Allreduce"].offloaded, 27u) << module << "\n" << result.Text();
+    EXPECT_EQ(statistics["MPI_Bcast"].offloaded, 10u) << module << "\n" << result.Text();
+  }
+}
+
+TEST_P(ShimTest, ThreadsCallOnCommunicatorsOfTheirOwn) {
+  const MpiResult result = RunSituation("threads");
+  ExpectDone(result);
+  EXPECT_GT(ParseStatistics(result)["MPI_Allreduce"].offloaded, 100u) << result.Text();
+}
+
 // As a Python interpreter loads MPI.
 TEST_P(ShimTest, AnMpiThatIsLoadedLaterIsFound) {
   MpiRun run = JobOf(2, "situations", {});

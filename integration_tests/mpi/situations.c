@@ -3,6 +3,7 @@
  * What programs do besides collectives with right arguments. The first argument says which; each prints lines of its
  * own, to the file that the second one names, and ends with exit code 0 if all was as it should be. */
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIRST_CALLS = 8, LONG_MESSAGE = 4 << 20, COMMUNICATORS = 100 };
+enum { FIRST_CALLS = 8, LONG_MESSAGE = 4 << 20, COMMUNICATORS = 100, THREADS = 3, THREAD_CALLS = 50 };
 
 static int rank, size;
 static const char* pipe_name = "";
@@ -194,6 +195,25 @@ static void inter_communicator(void) {
   MPI_Comm_free(&half);
 }
 
+/* Threads, each on a communicator of its own. */
+static void* call_in_thread(void* argument) {
+  const MPI_Comm comm = *(MPI_Comm*)argument;
+  for (int i = 0; i < THREAD_CALLS; ++i) {
+    int mine = rank + i, sum = 0;
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+    EXPECT(sum == size * (size - 1) / 2 + size * i);
+  }
+  return NULL;
+}
+static void threads(void) {
+  MPI_Comm comms[THREADS];
+  pthread_t running[THREADS];
+  for (int i = 0; i < THREADS; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  for (int i = 0; i < THREADS; ++i) EXPECT(pthread_create(&running[i], NULL, call_in_thread, &comms[i]) == 0);
+  for (int i = 0; i < THREADS; ++i) pthread_join(running[i], NULL);
+  for (int i = 0; i < THREADS; ++i) MPI_Comm_free(&comms[i]);
+}
+
 int main(int argc, char** argv) {
   const struct {
     const char* name;
@@ -207,8 +227,15 @@ int main(int argc, char** argv) {
                     {"many_communicators", many_communicators},
                     {"forks", forks},
                     {"bad_arguments", bad_arguments},
-                    {"inter_communicator", inter_communicator}};
-  MPI_Init(&argc, &argv);
+                    {"inter_communicator", inter_communicator},
+                    {"threads", threads}};
+  if (argc > 1 && strcmp(argv[1], "threads") == 0) {
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    EXPECT(provided == MPI_THREAD_MULTIPLE);
+  } else {
+    MPI_Init(&argc, &argv);
+  }
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (argc > 2 && (freopen(argv[2], "a", stdout) == NULL || dup2(fileno(stdout), STDERR_FILENO) < 0)) return 3;
