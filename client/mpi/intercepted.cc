@@ -24,7 +24,7 @@ uint64_t NowNanoseconds() {
 
 void Enter(MPI_Comm comm, CallState* call) {
   if (call->session->context == nullptr) {
-    call->reason = Reason::kNoDaemons;
+    call->reason = call->session->size == 1 ? Reason::kOneRank : Reason::kNoDaemons;
   } else if (comm == MPI_COMM_NULL || (call->communicator = Communicator::Of(comm)) == nullptr) {
     call->reason = Reason::kBadArguments;
   } else {

@@ -27,6 +27,11 @@ std::atomic<Session*> the_session{nullptr};
 
 void ForgetInChild() { the_session = nullptr; }
 
+void Publish(Session* session) {
+  pthread_atfork(nullptr, nullptr, ForgetInChild);
+  the_session.store(session, std::memory_order_release);
+}
+
 // What is not a number is said once and ignored.
 uint64_t CallsBefore() {
   const char* text = getenv("COPSE_MPI_CALLS_BEFORE");
@@ -100,6 +105,11 @@ void StartSession() {
   session->keeps_times = Flag("COPSE_MPI_STATS");
   session->message_bytes_max = kMessageBytesMax;
   char reason[kReasonBytes] = "";
+  // A program that runs alone, perhaps without a launcher, has nobody to talk to, and hears of no missing daemon.
+  if (session->size == 1) {
+    Publish(session);
+    return;
+  }
   if (copse_init(nullptr, &session->context) == COPSE_OK) {
     copse_context_attr_t attr{};
     attr.mask = COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX;
@@ -120,8 +130,7 @@ void StartSession() {
     Mpi().Comm_dup(MPI_COMM_SELF, &session->own);
     Mpi().Irecv(nullptr, 0, MPI_BYTE, 0, 0, session->own, &session->never);
   }
-  pthread_atfork(nullptr, nullptr, ForgetInChild);
-  the_session.store(session, std::memory_order_release);
+  Publish(session);
 }
 
 void EndSession() {

@@ -35,7 +35,7 @@ struct Session {
 Session* TheSession();
 
 // Collective over MPI_COMM_WORLD, after MPI_Init. Attaches to the daemon; all ranks agree whether all could, else one
-// warning, and everything goes to MPI.
+// warning, and everything goes to MPI, as it does where there is one rank.
 void StartSession();
 
 // Before MPI_Finalize: prints the statistics, if asked for, and leaves the daemon. Teams are destroyed before.

@@ -109,6 +109,15 @@ TEST_P(ShimTest, WithoutADaemonEverywhereOneWarningAndPlainMpi) {
   }
 }
 
+TEST_P(ShimTest, AProgramThatRunsAloneHearsOfNoMissingDaemon) {
+  MpiRun run = JobOf(1, "conformance", {"by-mpi"});
+  run.sockets = {absl::StrCat(cluster_.folder(), "/nobody")};
+  const MpiResult result = Run(run);
+  ExpectConformance(result);
+  EXPECT_TRUE(result.ErrorsWith("nothing is offloaded").empty()) << result.Text();
+  EXPECT_EQ(ParseStatistics(result)["MPI_Barrier"].reasons.count("one rank"), 1u) << result.Text();
+}
+
 TEST_P(ShimTest, ATeamIsFormedAtTheCallThatWasAskedFor) {
   MpiRun run = JobOf(2, "situations", {"pending_send"});  // 9 barriers
   run.environment["COPSE_MPI_CALLS_BEFORE"] = "7";
