@@ -69,6 +69,11 @@ void ExpectConformance(const MpiResult& result) {
   EXPECT_TRUE(absl::EndsWith(result.out[0], " cases, 0 wrong")) << result.Text();
 }
 
+// A launcher may have something to say on standard output, too.
+void ExpectNobodyWentOn(const MpiResult& result) {
+  for (const std::string& line : result.out) EXPECT_FALSE(absl::StrContains(line, "went on")) << result.Text();
+}
+
 TEST_P(ShimTest, EveryCollectiveIsOffloadedAndGivesWhatMpiGives) {
   for (const auto& [ranks, how] : std::map<uint32_t, std::string>{{2, "quick"}, {4, "all"}, {5, "quick"}}) {
     const MpiResult result = Run(JobOf(ranks, "conformance", {how}));
@@ -159,7 +164,7 @@ TEST_P(ShimTest, TheDefaultErrorHandlerEndsTheJob) {
   const MpiResult result = RunSituation("fatal", 3);
   EXPECT_GT(result.code, 0) << result.Text();
   EXPECT_FALSE(result.ErrorsWith("copse-mpi: MPI_Bcast: copse: ").empty()) << result.Text();
-  EXPECT_EQ(result.out, Words()) << result.Text();
+  ExpectNobodyWentOn(result);
 }
 
 TEST_P(ShimTest, ARankThatDiesEndsTheOthersCallsWithItsName) {
@@ -189,7 +194,7 @@ TEST_P(ShimTest, ARankThatDiesEndsTheJob) {
   const MpiResult result = Run(JobOf(4, "situations", {"dies_fatally"}), 3 * kDeathPatience);
   EXPECT_LT(absl::Now() - start, kDeathPatience);
   EXPECT_GT(result.code, 0) << result.Text();
-  for (const std::string& line : result.out) EXPECT_FALSE(absl::StrContains(line, "went on")) << result.Text();
+  ExpectNobodyWentOn(result);
 }
 
 TEST_P(ShimTest, FortranProgramsAreOffloaded) {
