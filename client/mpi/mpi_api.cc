@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/mpi_api.h"
 
+#include <dlfcn.h>
+
 namespace copse::mpi {
 namespace {
 
@@ -25,6 +27,11 @@ const char* LoadMpiApi(FindSymbol find) {
   return nullptr;
 }
 
-void* FindInProgramsMpi(const char* name) { return find_symbol(name); }
+// A program that is linked with its MPI may have a copy of the variable in itself, made by the linker, which MPI then
+// uses too. What everybody sees comes before what the library has.
+void* FindInProgramsMpi(const char* name) {
+  void* variable = dlsym(RTLD_DEFAULT, name);
+  return variable != nullptr ? variable : find_symbol(name);
+}
 
 }  // namespace copse::mpi

@@ -197,6 +197,15 @@ TEST_P(ShimTest, ARankThatDiesEndsTheJob) {
   ExpectNobodyWentOn(result);
 }
 
+// Its variables of the MPI are copies in the program, unlike those of position-independent code.
+TEST_P(ShimTest, WhatTheLibrarysOwnCompilerMakesIsOffloaded) {
+  MpiRun run = JobOf(2, "conformance", {});
+  run.command = {PathOf(absl::StrCat("integration_tests/mpi/conformance_by_mpicc_", GetParam(), ".bin")), "quick"};
+  const MpiResult result = Run(run);
+  ExpectConformance(result);
+  EXPECT_GT(ParseStatistics(result)["MPI_Allreduce"].offloaded, 0u) << result.Text();
+}
+
 TEST_P(ShimTest, FortranProgramsAreOffloaded) {
   for (const std::string module : {"mpi", "mpi_f08"}) {
     MpiRun run = JobOf(3, "situations", {});
