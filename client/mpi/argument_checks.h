@@ -9,7 +9,6 @@
 #include "client/mpi/communicator.h"
 #include "client/mpi/element_types.h"
 #include "client/mpi/mpi_api.h"
-#include "client/mpi/offload.h"
 #include "client/mpi/session.h"
 
 namespace copse::mpi {
@@ -21,21 +20,19 @@ inline bool IsRun(const void* buffer, int64_t count, MPI_Datatype handle, Type* 
   return buffer != nullptr || !type->plain || count == 0 || type->bytes == 0;
 }
 
-// Blocks, one a rank; MPI_BOTTOM may stand where displacements are addresses.
-inline bool AreBlocks(const MpiBlocks& blocks, MPI_Datatype handle, Type* type) {
-  if (blocks.counts == nullptr || blocks.displacements == nullptr || !Describe(handle, type)) return false;
-  for (int i = 0; i < blocks.count; ++i) {
-    if (blocks.counts[i] < 0) return false;
-  }
-  return true;
-}
-
 inline bool IsRank(const Communicator& communicator, int root) { return root >= 0 && root < communicator.size(); }
 
 // A length that all ranks know.
 inline bool IsTooLong(uint64_t bytes) {
   const Session* session = TheSession();
   return session == nullptr || bytes > session->message_bytes_max;
+}
+
+inline uint64_t Bytes(int64_t count, const Type& type) { return static_cast<uint64_t>(count) * type.bytes; }
+
+// The `index`-th element of a buffer.
+inline void* ElementAt(void* buffer, int64_t index, const Type& type) {
+  return static_cast<char*>(buffer) + index * type.extent;
 }
 
 }  // namespace copse::mpi

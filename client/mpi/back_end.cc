@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcopse-mpi-mpich.so and libcopse-mpi-openmpi.so: one source, compiled with the header of each.
+// libcopse-mpi-mpich.so and libcopse-mpi-openmpi.so: one source, compiled with the header of each. What each of the
+// program's functions becomes, by the arguments that the header gives it.
 #include "client/mpi/back_end.h"
 
-#include "client/mpi/collectives.h"
+#include <tuple>
+#include <utility>
+
+#include "client/mpi/collective_calls.h"
 #include "client/mpi/communicator.h"
+#include "client/mpi/completions.h"
+#include "client/mpi/inside_mpi.h"
 #include "client/mpi/intercepted.h"
 #include "client/mpi/mpi_api.h"
+#include "client/mpi/requests.h"
 #include "client/mpi/session.h"
 
 namespace copse::mpi {
@@ -16,7 +23,9 @@ int Started(int result) {
   if (result != MPI_SUCCESS || TheSession() != nullptr) return result;
   const InsideMpi inside;
   StartSession();
-  if (TheSession()->context != nullptr) StartCommunicators();
+  if (TheSession()->context == nullptr) return result;
+  StartCommunicators();
+  StartRequests(TheSession());
   return result;
 }
 
@@ -34,10 +43,67 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int Finalize() {
   const InsideMpi inside;
+  if (TheRequests() != nullptr) TheRequests()->Stop();
   if (TheSession() != nullptr) DestroyTeams();
   EndSession();
   return Mpi().Finalize();
 }
+
+// A function's arguments but the last `kExtra`.
+template <typename Call, size_t kExtra, typename... Arguments>
+Call CallOf(const Arguments&... arguments) {
+  const auto all = std::tie(arguments...);
+  return [&]<size_t... kIndices>(std::index_sequence<kIndices...>) {
+    return Call{std::get<kIndices>(all)...};
+  }(std::make_index_sequence<sizeof...(arguments) - kExtra>());
+}
+
+template <typename... Arguments>
+MPI_Request* RequestOf(const Arguments&... arguments) {
+  return std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
+}
+
+// A collective, by mode; `kFunction` is a member of MpiApi.
+template <Entry kEntry, typename Call, auto kFunction>
+struct Blocking;
+template <Entry kEntry, typename Call, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
+struct Blocking<kEntry, Call, kFunction> {
+  static int Run(Arguments... arguments) {
+    return RunBlocking(kEntry, CallOf<Call, 0>(arguments...), [&] { return (Mpi().*kFunction)(arguments...); });
+  }
+};
+
+template <Entry kEntry, typename Call, auto kFunction>
+struct Nonblocking;
+template <Entry kEntry, typename Call, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
+struct Nonblocking<kEntry, Call, kFunction> {
+  static int Run(Arguments... arguments) {
+    return RunNonblocking(kEntry, CallOf<Call, 1>(arguments...), RequestOf(arguments...),
+                          [&] { return (Mpi().*kFunction)(arguments...); });
+  }
+};
+
+// Behind the call's own arguments: info, request.
+template <Entry kEntry, typename Call, auto kFunction>
+struct Persistent;
+template <Entry kEntry, typename Call, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
+struct Persistent<kEntry, Call, kFunction> {
+  static int Run(Arguments... arguments) {
+    return RunPersistent(kEntry, CallOf<Call, 2>(arguments...), RequestOf(arguments...),
+                         [&] { return (Mpi().*kFunction)(arguments...); });
+  }
+};
+
+// What the MPI calls in it is its own.
+template <auto kFunction>
+struct Shielded;
+template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
+struct Shielded<kFunction> {
+  static int Run(Arguments... arguments) {
+    const InsideMpi inside;
+    return (Mpi().*kFunction)(arguments...);
+  }
+};
 
 template <typename Function>
 AnyFunction Any(Function* function) {
@@ -51,8 +117,28 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
     copse::mpi::FindSymbol find, copse::mpi::AnyFunction entries[copse::mpi::kEntryCount]) {
   using namespace copse::mpi;  // NOLINT: the entries' names
   if (const char* missing = LoadMpiApi(find); missing != nullptr) return missing;
-#define COPSE_MPI_ENTRY(name) entries[kEntry##name] = Any(&name);
-  COPSE_MPI_ENTRIES(COPSE_MPI_ENTRY)
-#undef COPSE_MPI_ENTRY
+#define SET(name, function) entries[kEntry##name] = Any(function);
+#define SET_PLAIN(name) SET(name, &name)
+#define SET_COLLECTIVE(unused, name, iname)                                   \
+  SET(name, (&Blocking<kEntry##name, name##Call, &MpiApi::name>::Run))        \
+  SET(iname, (&Nonblocking<kEntry##iname, name##Call, &MpiApi::iname>::Run))
+#define SET_SHIELDED(name) SET(name, (&Shielded<&MpiApi::name>::Run))
+  SET_PLAIN(Init)
+  SET_PLAIN(Init_thread)
+  SET_PLAIN(Finalize)
+  COPSE_MPI_COMPLETIONS(SET_PLAIN)
+  COPSE_MPI_COLLECTIVES(SET_COLLECTIVE, )
+  COPSE_MPI_FILE_CALLS(SET_SHIELDED)
+#if MPI_VERSION >= 4
+#define SET_PERSISTENT(unused, name, iname) \
+  SET(name##_init, (&Persistent<kEntry##name##_init, name##Call, &MpiApi::name##_init>::Run))
+#define SET_LARGE(unused, name, iname)                                              \
+  SET(name##_c, (&Blocking<kEntry##name##_c, name##Call, &MpiApi::name##_c>::Run))  \
+  SET(iname##_c, (&Nonblocking<kEntry##iname##_c, name##Call, &MpiApi::iname##_c>::Run)) \
+  SET(name##_init_c, (&Persistent<kEntry##name##_init_c, name##Call, &MpiApi::name##_init_c>::Run))
+  COPSE_MPI_COLLECTIVES(SET_PERSISTENT, )
+  COPSE_MPI_COLLECTIVES_WITH_COUNTS(SET_LARGE, )
+  COPSE_MPI_LARGE_FILE_CALLS(SET_SHIELDED)
+#endif
   return nullptr;
 }

@@ -12,6 +12,9 @@
 namespace copse::mpi {
 namespace {
 
+// Each has a team, of which daemons have only so many.
+constexpr uint64_t kPersistentCallsMax = 32;
+
 int keyval = MPI_KEYVAL_INVALID;
 
 std::mutex* mutex = nullptr;
@@ -23,7 +26,9 @@ int OnCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
   return MPI_SUCCESS;
 }
 
-int ErrorClass(copse_status_t status) {
+}  // namespace
+
+int Communicator::ErrorClass(copse_status_t status) {
   switch (status) {
     case COPSE_ERR_INVALID_ARGUMENT:
     case COPSE_ERR_MISMATCH:
@@ -40,18 +45,22 @@ int ErrorClass(copse_status_t status) {
   }
 }
 
-}  // namespace
-
 int Communicator::OnDelete(MPI_Comm, int, void* attribute, void*) {
   auto* communicator = static_cast<Communicator*>(attribute);
-  // Without a session its teams have gone before, or are another process's.
-  if (communicator->team_ != nullptr && TheSession() != nullptr) {
-    const std::lock_guard lock(*mutex);
-    with_teams->erase(communicator);
-    copse_team_destroy(communicator->team_);
-  }
-  delete communicator;
+  communicator->freed_ = true;
+  communicator->Release();
   return MPI_SUCCESS;
+}
+
+void Communicator::Release() {
+  if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // Without a session its teams have gone before, or are another process's.
+  if (team_ != nullptr && TheSession() != nullptr) {
+    const std::lock_guard lock(*mutex);
+    with_teams->erase(this);
+    copse_team_destroy(team_);
+  }
+  delete this;
 }
 
 void StartCommunicators() {
@@ -93,9 +102,9 @@ Communicator* Communicator::Of(MPI_Comm comm) {
   return nullptr;
 }
 
-Reason Communicator::Enter(Session* session) {
+Reason Communicator::Enter(Session* session, bool may_wait) {
   if (by_mpi_ != Reason::kNone || team_ != nullptr) return by_mpi_;
-  if (calls_++ < session->calls_before) return Reason::kFirstCalls;
+  if (calls_++ < session->calls_before || !may_wait) return Reason::kFirstCalls;
   FormTeam(session);
   return by_mpi_;
 }
@@ -121,9 +130,8 @@ void Communicator::FormTeam(Session* session) {
     by_mpi_ = Reason::kOtherJob;
     return;
   }
-  const TeamMember member = {
-      .comm = comm_, .rank = rank_, .size = size_, .name = comm_ == MPI_COMM_WORLD ? "mpi-world" : "mpi-communicator"};
-  team_ = FormTeamTogether(session, member);
+  const char* name = comm_ == MPI_COMM_WORLD ? "mpi-world" : "mpi-communicator";
+  team_ = FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = name});
   if (team_ == nullptr) {
     by_mpi_ = Reason::kNoTeam;
     return;
@@ -132,11 +140,26 @@ void Communicator::FormTeam(Session* session) {
   with_teams->insert(this);
 }
 
+copse_team_t* Communicator::FormPersistentTeam(Session* session) {
+  if (persistent_calls_ == kPersistentCallsMax) return nullptr;
+  ++persistent_calls_;
+  return FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-persistent"});
+}
+
 int Communicator::Fail(const char* function, copse_status_t status, const char* text) {
   const int error = ErrorClass(status);
   if (!has_failed_) Say("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
   has_failed_ = true;
-  Mpi().Comm_call_errhandler(comm_, error);
+  return CallErrorHandler(error);
+}
+
+int Communicator::Refuse(const char* function, int error, const char* why) {
+  Say("%s: %s (rank=%d, size=%d)", function, why, rank_, size_);
+  return CallErrorHandler(error);
+}
+
+int Communicator::CallErrorHandler(int error) {
+  Mpi().Comm_call_errhandler(freed_ ? MPI_COMM_WORLD : comm_, error);
   return error;
 }
 

@@ -4,6 +4,7 @@
 #ifndef COPSE_CLIENT_MPI_COMMUNICATOR_H_
 #define COPSE_CLIENT_MPI_COMMUNICATOR_H_
 
+#include <atomic>
 #include <cstdint>
 
 #include "client/copse.h"
@@ -14,20 +15,34 @@
 namespace copse::mpi {
 
 // A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with
-// the communicator, whoever frees that. Calls follow Enter (Fail)? for each collective call of the communicator, in the
-// program's order, which is the same on all ranks.
+// the communicator, whoever frees that; then it lasts until the calls that go on are over. Calls follow Enter (Fail)? for
+// each collective call of the communicator, in the program's order, which is the same on all ranks.
 class Communicator {
  public:
   // That of `comm`, which is not MPI_COMM_NULL. Null if MPI refuses attributes.
   static Communicator* Of(MPI_Comm comm);
 
   // Counts a call, the same one on all ranks. When it has seen as many as make a team worth its while, all ranks form
-  // it, together. Returns kNone if the call goes to the team, else why it goes to MPI.
-  Reason Enter(Session* session);
+  // it, together, at the next call that may wait for others. Returns kNone if the call goes to the team, else why it
+  // goes to MPI.
+  Reason Enter(Session* session, bool may_wait);
+
+  // A team for one persistent call, which all ranks form together. Null if there is none, on all ranks.
+  copse_team_t* FormPersistentTeam(Session* session);
+
+  // Of calls that go on after the program's call. Thread-safe.
+  void Retain() { uses_.fetch_add(1, std::memory_order_relaxed); }
+  void Release();
 
   // Reports a failure of the team's to the program: the text on standard error, the first time, and the class through
-  // the communicator's error handler. Returns what the call returns, if the handler lets it.
+  // the communicator's error handler, or MPI_COMM_WORLD's if it was freed. Returns what the call returns, if the handler
+  // lets it.
   int Fail(const char* function, copse_status_t status, const char* text);
+
+  // Reports what the program may not do, as MPI would.
+  int Refuse(const char* function, int error, const char* why);
+  // The MPI error class that stands for a failure.
+  static int ErrorClass(copse_status_t status);
 
   copse_team_t* team() const { return team_; }
   MPI_Comm comm() const { return comm_; }
@@ -40,6 +55,7 @@ class Communicator {
   explicit Communicator(MPI_Comm comm);
   ~Communicator() = default;
   void FormTeam(Session* session);
+  int CallErrorHandler(int error);
   bool IsOfThisJob() const;
 
   const MPI_Comm comm_;
@@ -48,7 +64,10 @@ class Communicator {
   Reason by_mpi_ = Reason::kNone;  // why it never gets a team
   uint64_t calls_ = 0;
   copse_team_t* team_ = nullptr;
+  uint64_t persistent_calls_ = 0;
   bool has_failed_ = false;
+  bool freed_ = false;
+  std::atomic<int> uses_{1};
 
   static int OnDelete(MPI_Comm comm, int keyval, void* attribute, void* extra);
   friend void DestroyTeams();

@@ -7,12 +7,6 @@
 namespace copse::mpi {
 namespace {
 
-// Handles are numbers in MPICH and addresses in Open MPI.
-template <typename Handle>
-uintptr_t Key(Handle handle) {
-  return (uintptr_t)(handle);  // NOLINT: one cast for both
-}
-
 struct PredefinedType {
   MPI_Datatype handle;
   Elements elements;
@@ -91,6 +85,19 @@ std::vector<PredefinedType> PredefinedTypes() {
 // Filled in once, then only read.
 std::unordered_map<uintptr_t, Type>* predefined_types = nullptr;
 std::unordered_map<uintptr_t, copse_op_t>* operations = nullptr;
+
+// Descriptions of types that the program made are attributes of these, which MPI deletes with them.
+int description_keyval = MPI_KEYVAL_INVALID;
+
+int OnTypeCopy(MPI_Datatype, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+int OnTypeDelete(MPI_Datatype, int, void* description, void*) {
+  delete static_cast<Type*>(description);
+  return MPI_SUCCESS;
+}
 
 // Contents are new handles, unless they are predefined, as Fortran's parametrised types are too.
 void FreeContent(MPI_Datatype type) {
@@ -212,6 +219,7 @@ bool IsFor(copse_op_t op, Elements elements) {
 }  // namespace
 
 void LoadElementTypes() {
+  Mpi().Type_create_keyval(OnTypeCopy, OnTypeDelete, &description_keyval, nullptr);
   predefined_types = new std::unordered_map<uintptr_t, Type>();
   for (const PredefinedType& row : PredefinedTypes()) {
     if (Key(row.handle) == 0 || row.handle == MPI_DATATYPE_NULL) continue;
@@ -233,16 +241,32 @@ bool Describe(MPI_Datatype handle, Type* type) {
     *type = found->second;
     return true;
   }
-  return Measure(handle, type);
+  void* description = nullptr;
+  int found = 0;
+  if (Mpi().Type_get_attr(handle, description_keyval, &description, &found) != MPI_SUCCESS) return false;
+  if (found != 0) {
+    *type = *static_cast<const Type*>(description);
+    return true;
+  }
+  if (!Measure(handle, type)) return false;
+  auto* kept = new Type(*type);
+  if (Mpi().Type_set_attr(handle, description_keyval, kept) != MPI_SUCCESS) delete kept;
+  return true;
 }
 
 bool ReductionFor(const Type& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op) {
-  const auto found = operations->find(Key(op));
-  if (found == operations->end() || !IsFor(found->second, type.elements)) return false;
-  *copse_op = found->second;
+  if (!IsDefinedOn(op, type)) return false;
+  *copse_op = operations->at(Key(op));
   return CanonicalType(type, copse_type);
 }
 
-bool IsPredefined(MPI_Op op) { return operations->count(Key(op)) != 0; }
+bool IsPredefined(MPI_Op op) {
+  return op == MPI_REPLACE || op == MPI_NO_OP || operations->count(Key(op)) != 0;
+}
+
+bool IsDefinedOn(MPI_Op op, const Type& type) {
+  const auto found = operations->find(Key(op));
+  return found != operations->end() && IsFor(found->second, type.elements);
+}
 
 }  // namespace copse::mpi

@@ -51,6 +51,9 @@ bool ReductionFor(const Type& type, MPI_Op op, copse_datatype_t* copse_type, cop
 // Whether it is one of MPI's own.
 bool IsPredefined(MPI_Op op);
 
+// Whether one of MPI's own is defined on a type, as far as it is known here: not on types of Fortran's pairs.
+bool IsDefinedOn(MPI_Op op, const Type& type);
+
 }  // namespace copse::mpi
 
 #endif  // COPSE_CLIENT_MPI_ELEMENT_TYPES_H_

@@ -1,45 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/intercepted.h"
 
-#include <time.h>
+#include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
 namespace {
 
-constexpr const char* kEntryNames[] = {
-#define COPSE_MPI_NAME(name) "MPI_" #name,
-    COPSE_MPI_ENTRIES(COPSE_MPI_NAME)
-#undef COPSE_MPI_NAME
-};
+copse_status_t Await(Session* session, Offload* offload, double since) {
+  Slices slices;
+  for (;;) {
+    offload->Wait(slices.Next());
+    const copse_status_t status = offload->Test();
+    if (status != COPSE_INPROGRESS) return status;
+    if (session->IsOver(since)) return offload->GiveUp(kTimeIsOver);
+    Drive(session);
+  }
+}
+
+// A full queue has room again once calls that are under way have ended. Those of the team that wait for room themselves
+// come first.
+copse_status_t Post(Session* session, copse_team_t* team, Offload* offload, double since) {
+  while (TheRequests()->HasAny() && TheRequests()->HasQueued(team)) Drive(session);
+  for (;;) {
+    const copse_status_t status = offload->Post();
+    if (status != COPSE_ERR_NO_RESOURCE || session->IsOver(since)) return status;
+    Drive(session);
+  }
+}
 
 }  // namespace
 
 constinit thread_local int InsideMpi::depth = 0;
 
-uint64_t NowNanoseconds() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
+CallState::CallState(Session* session, Entry entry)
+    : session(session), entry(entry), start_(session->keeps_times ? NowNanoseconds() : 0) {}
 
-void Enter(MPI_Comm comm, CallState* call) {
-  if (call->session->context == nullptr) {
-    call->reason = call->session->size == 1 ? Reason::kOneRank : Reason::kNoDaemons;
-  } else if (comm == MPI_COMM_NULL || (call->communicator = Communicator::Of(comm)) == nullptr) {
-    call->reason = Reason::kBadArguments;
+void CallState::Enter(MPI_Comm comm, bool may_wait) {
+  if (session->context == nullptr) {
+    reason = session->size == 1 ? Reason::kOneRank : Reason::kNoDaemons;
+  } else if (comm == MPI_COMM_NULL || (communicator = Communicator::Of(comm)) == nullptr) {
+    reason = Reason::kBadArguments;
   } else {
-    call->reason = call->communicator->Enter(call->session);
+    reason = communicator->Enter(session, may_wait);
   }
 }
 
-void RunOffload(Offload* offload, CallState* call) {
-  call->status = offload->Run();
-  if (call->status != COPSE_OK) call->error = offload->error();
+void CallState::Note(copse_status_t noted, const Offload& offload) {
+  status = noted;
+  if (status != COPSE_OK) error_ = offload.error();
 }
 
-int Fail(Entry entry, const CallState& call) {
-  const char* text = call.error.empty() ? copse_status_string(call.status) : call.error.c_str();
-  return call.communicator->Fail(kEntryNames[entry], call.status, text);
+void CallState::Run(Offload* offload) {
+  copse_team_t* const team = communicator->team();
+  const double since = session->timeout_s < 0 ? 0 : NowSeconds();
+  copse_status_t now = offload->Init(team);
+  if (now == COPSE_OK) now = offload->Pack();
+  if (now == COPSE_OK) now = Post(session, team, offload, since);
+  if (now == COPSE_OK) now = Await(session, offload, since);
+  if (now == COPSE_OK) now = offload->Unpack();
+  Note(now, *offload);
+}
+
+void CallState::Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {
+  call->team = communicator->team();
+  Note(call->offload.Init(call->team), call->offload);
+  if (status == COPSE_OK) result = TheRequests()->Start(call, request);
+}
+
+void CallState::MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {
+  call->persistent = true;
+  call->team = communicator->FormPersistentTeam(session);
+  if (call->team == nullptr) {
+    reason = Reason::kNoTeam;
+    return;
+  }
+  Note(call->offload.Init(call->team), call->offload);
+  if (status == COPSE_OK) result = TheRequests()->MakePersistent(call, request);
+}
+
+void CallState::Count() const {
+  const uint64_t taken = session->keeps_times ? NowNanoseconds() - start_ : 0;
+  if (is_offloaded()) {
+    session->statistics.CountOffloaded(entry, taken);
+  } else {
+    session->statistics.CountPassed(entry, reason, taken);
+  }
+}
+
+int CallState::Finish() const {
+  if (status == COPSE_OK) return result;
+  return communicator->Fail(NameOf(entry), status, error_.empty() ? copse_status_string(status) : error_.c_str());
 }
 
 }  // namespace copse::mpi

@@ -5,81 +5,109 @@
 #define COPSE_CLIENT_MPI_INTERCEPTED_H_
 
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <string>
 
 #include "client/mpi/back_end.h"
 #include "client/mpi/communicator.h"
+#include "client/mpi/inside_mpi.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
+#include "client/mpi/requests.h"
 #include "client/mpi/session.h"
 #include "client/mpi/statistics.h"
 
 namespace copse::mpi {
 
-// While one exists, what this thread calls is MPI's own doing, or ours, and goes straight to MPI.
-class InsideMpi {
- public:
-  InsideMpi() { ++depth; }
-  ~InsideMpi() { --depth; }
-  InsideMpi(const InsideMpi&) = delete;
-  InsideMpi& operator=(const InsideMpi&) = delete;
-
-  static bool IsNested() { return depth > 0; }
-
- private:
-  // Not inline: that would be one variable for all libraries of a process.
-  static constinit thread_local int depth;
-};
-
-// Nanoseconds of a clock that only goes forward.
-uint64_t NowNanoseconds();
-
 // A call on its way: what it goes to, and what came of it.
-struct CallState {
-  Session* session;
+class CallState {
+ public:
+  CallState(Session* session, Entry entry);
+
+  // Finds the communicator, counts the call, and decides as far as arguments have no part in it.
+  void Enter(MPI_Comm comm, bool may_wait);
+  bool is_offloaded() const { return reason == Reason::kNone; }
+  // Runs an offload to its end.
+  void Run(Offload* offload);
+  // Starts one that goes on.
+  void Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
+  // Makes one that is to be started later. The ranks agree whether it can be.
+  void MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
+  void Count() const;
+  // What the program's call returns; lets the communicator's error handler know of failures. It is the program's, which
+  // may go on with MPI from there.
+  int Finish() const;
+
+  Session* const session;
+  const Entry entry;
   Communicator* communicator = nullptr;
   Reason reason = Reason::kNone;
   copse_status_t status = COPSE_OK;  // of the offload
-  std::string error;
-  int result = MPI_SUCCESS;  // of MPI
+  int result = MPI_SUCCESS;          // of MPI
+
+ private:
+  void Note(copse_status_t status, const Offload& offload);
+
+  const uint64_t start_;  // ns
+  std::string error_;
 };
 
-// Finds the communicator, counts the call, and decides as far as arguments have no part in it.
-void Enter(MPI_Comm comm, CallState* call);
-void RunOffload(Offload* offload, CallState* call);
-// Lets the communicator's error handler know. It is the program's, which may go on with MPI from there.
-int Fail(Entry entry, const CallState& call);
-
-// One collective call of the program on `comm`. `prepare(const Communicator&, Offload*)` fills in the offload and
-// returns kNone, or says why the call goes to MPI, which `pass()` calls. Returns what the program's call returns.
-template <typename Prepare, typename Pass>
-int Collective(Entry entry, MPI_Comm comm, Prepare prepare, Pass pass) {
-  CallState call = {.session = TheSession()};
-  if (call.session == nullptr || InsideMpi::IsNested()) return pass();
+// `go(CallState*)` is called if the call may be offloaded, and says by the state's reason whether it was; `pass()` calls
+// MPI. Returns what the program's call returns.
+template <typename Go, typename Pass>
+int RunCall(Entry entry, MPI_Comm comm, bool may_wait, Go go, Pass pass) {
+  Session* const session = TheSession();
+  if (session == nullptr || InsideMpi::IsNested()) return pass();
+  CallState state(session, entry);
   {
     const InsideMpi inside;
-    Statistics* statistics = &call.session->statistics;
-    const uint64_t start = call.session->keeps_times ? NowNanoseconds() : 0;
-    const auto taken = [&] { return call.session->keeps_times ? NowNanoseconds() - start : 0; };
-    Enter(comm, &call);
-    if (call.reason == Reason::kNone) {
-      try {
-        Offload offload(call.session, call.communicator->team(), comm);
-        call.reason = prepare(static_cast<const Communicator&>(*call.communicator), &offload);
-        if (call.reason == Reason::kNone) RunOffload(&offload, &call);
-      } catch (const std::bad_alloc&) {  // nothing else fails so
-        call.status = COPSE_ERR_NO_MEMORY;
-      }
+    state.Enter(comm, may_wait);
+    try {
+      if (state.is_offloaded()) go(&state);
+    } catch (const std::bad_alloc&) {  // nothing else fails so
+      state.status = COPSE_ERR_NO_MEMORY;
     }
-    if (call.reason == Reason::kNone) {
-      statistics->CountOffloaded(entry, taken());
-    } else {
-      call.result = pass();
-      statistics->CountPassed(entry, call.reason, taken());
-    }
+    if (!state.is_offloaded()) state.result = pass();
+    state.Count();
   }
-  return call.status == COPSE_OK ? call.result : Fail(entry, call);
+  return state.Finish();
+}
+
+// The modes of a call, whose arguments `call` has.
+
+template <typename Call, typename Pass>
+int RunBlocking(Entry entry, const Call& call, Pass pass) {
+  const auto go = [&](CallState* state) {
+    Offload offload(state->session, /*outlives_call=*/false);
+    state->reason = call.Prepare(*state->communicator, &offload);
+    if (state->is_offloaded()) state->Run(&offload);
+  };
+  return RunCall(entry, call.comm, /*may_wait=*/true, go, pass);
+}
+
+// A null `request` is for MPI to refuse.
+template <typename Call, typename Pass>
+int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pass) {
+  if (request == nullptr) return pass();
+  const auto go = [&](CallState* state) {
+    const auto pending = std::make_shared<PendingCall>(state->session, entry, state->communicator);
+    state->reason = call.Prepare(*state->communicator, &pending->offload);
+    if (state->is_offloaded()) state->Start(pending, request);
+  };
+  return RunCall(entry, call.comm, /*may_wait=*/false, go, pass);
+}
+
+// Makes a request, which MPI_Start starts.
+template <typename Call, typename Pass>
+int RunPersistent(Entry entry, const Call& call, MPI_Request* request, Pass pass) {
+  if (request == nullptr) return pass();
+  const auto go = [&](CallState* state) {
+    const auto pending = std::make_shared<PendingCall>(state->session, entry, state->communicator);
+    state->reason = call.Prepare(*state->communicator, &pending->offload);
+    if (state->is_offloaded()) state->MakePersistent(pending, request);
+  };
+  return RunCall(entry, call.comm, /*may_wait=*/true, go, pass);
 }
 
 }  // namespace copse::mpi

@@ -21,7 +21,7 @@ const char* LoadMpiApi(FindSymbol find) {
   } else {                                                         \
     return "PMPI_" #name;                                          \
   }
-  COPSE_MPI_ENTRIES(COPSE_MPI_FIND)
+  COPSE_MPI_HEADERS_ENTRIES(COPSE_MPI_FIND)
   COPSE_MPI_CALLED(COPSE_MPI_FIND)
 #undef COPSE_MPI_FIND
   return nullptr;

@@ -10,6 +10,8 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <cstdint>
+
 #include "client/mpi/back_end.h"
 
 #ifdef OPEN_MPI
@@ -24,9 +26,15 @@
 
 namespace copse::mpi {
 
+// What this MPI's header has.
+#if MPI_VERSION >= 4
+#define COPSE_MPI_HEADERS_ENTRIES(ENTRY) COPSE_MPI_ENTRIES(ENTRY)
+#else
+#define COPSE_MPI_HEADERS_ENTRIES(ENTRY) COPSE_MPI_3_ENTRIES(ENTRY)
+#endif
+
 // What a back end calls, besides the entries.
 #define COPSE_MPI_CALLED(CALLED) \
-  CALLED(Cancel)                 \
   CALLED(Comm_call_errhandler)   \
   CALLED(Comm_create_keyval)     \
   CALLED(Comm_dup)               \
@@ -34,6 +42,7 @@ namespace copse::mpi {
   CALLED(Comm_get_attr)          \
   CALLED(Comm_group)             \
   CALLED(Comm_rank)              \
+  CALLED(Comm_set_errhandler)    \
   CALLED(Comm_set_attr)          \
   CALLED(Comm_size)              \
   CALLED(Comm_test_inter)        \
@@ -41,23 +50,34 @@ namespace copse::mpi {
   CALLED(Group_translate_ranks)  \
   CALLED(Irecv)                  \
   CALLED(Pack)                   \
-  CALLED(Request_get_status)     \
+  CALLED(Recv_init)              \
+  CALLED(Reduce_local)           \
+  CALLED(Send)                   \
+  CALLED(Type_create_keyval)     \
+  CALLED(Type_dup)               \
   CALLED(Type_free)              \
+  CALLED(Type_get_attr)          \
   CALLED(Type_get_contents)      \
   CALLED(Type_get_envelope)      \
   CALLED(Type_get_extent)        \
   CALLED(Type_get_true_extent)   \
+  CALLED(Type_set_attr)          \
   CALLED(Type_size)              \
   CALLED(Type_size_x)            \
-  CALLED(Unpack)                 \
-  CALLED(Wait)
+  CALLED(Unpack)
 
 struct MpiApi {
 #define COPSE_MPI_POINTER(name) decltype(&PMPI_##name) name;
-  COPSE_MPI_ENTRIES(COPSE_MPI_POINTER)
+  COPSE_MPI_HEADERS_ENTRIES(COPSE_MPI_POINTER)
   COPSE_MPI_CALLED(COPSE_MPI_POINTER)
 #undef COPSE_MPI_POINTER
 };
+
+// Handles are numbers in MPICH and addresses in Open MPI.
+template <typename Handle>
+uintptr_t Key(Handle handle) {
+  return (uintptr_t)(handle);  // NOLINT: one cast for both
+}
 
 // Valid after LoadMpiApi.
 const MpiApi& Mpi();

@@ -1,131 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/offload.h"
 
-#include <time.h>
-
 #include <algorithm>
-#include <climits>
+#include <utility>
+
+#include "client/mpi/packing.h"
 
 namespace copse::mpi {
 namespace {
 
-// How long a call waits before it first gives MPI a turn, and how seldom at least it does.
-constexpr double kFirstSlice = 100e-6;
-constexpr double kLongestSlice = 1e-3;
-
-double Now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+bool ArePlain(std::span<const ElementRun> blocks) {
+  return std::all_of(blocks.begin(), blocks.end(), [](const ElementRun& run) { return run.type.plain; });
 }
 
-// The element nearest to the front: Copse's displacements are not negative.
-int64_t FirstElement(const MpiBlocks& blocks) {
-  int64_t first = INT64_MAX;
-  for (int i = 0; i < blocks.count; ++i) {
-    if (blocks.counts[i] > 0) first = std::min<int64_t>(first, blocks.displacements[i]);
+// Copse's displacements are not negative, so they count from the block nearest to the front.
+char* FrontOf(std::span<const ElementRun> blocks) {
+  char* front = nullptr;
+  for (const ElementRun& run : blocks) {
+    if (run.bytes() > 0 && (front == nullptr || run.address < front)) front = run.address;
   }
-  return first == INT64_MAX ? 0 : first;
+  return front;
 }
-
-uint64_t CountBytes(const MpiBlocks& blocks, const Type& type, std::vector<uint64_t>* counts) {
-  uint64_t total = 0;
-  for (int i = 0; i < blocks.count; ++i) {
-    counts->push_back(static_cast<uint64_t>(blocks.counts[i]) * type.bytes);
-    total += counts->back();
-  }
-  return total;
-}
-
-// Where each block of a plain type begins, from the one at `first` on.
-void PlaceBlocks(const MpiBlocks& blocks, const Type& type, int64_t first, std::vector<uint64_t>* displacements) {
-  for (int i = 0; i < blocks.count; ++i) {
-    const int64_t element = blocks.counts[i] > 0 ? blocks.displacements[i] - first : 0;
-    displacements->push_back(static_cast<uint64_t>(element) * type.bytes);
-  }
-}
-
-// Elements that MPI_Pack, which counts bytes by int, takes at once.
-int64_t PieceMax(const Type& type) { return std::max<int64_t>(1, INT_MAX / 2 / static_cast<int64_t>(type.bytes)); }
 
 }  // namespace
 
-char* Offload::Allocate(uint64_t bytes) {
-  staging_.push_back(std::make_unique_for_overwrite<char[]>(std::max<uint64_t>(bytes, 1)));
+Offload::~Offload() {
+  if (request_ != nullptr) copse_finalize(request_);
+  for (MPI_Datatype& type : kept_types_) Mpi().Type_free(&type);
+}
+
+copse_status_t Offload::Note(copse_status_t status) {
+  if (status < 0) error_ = copse_last_error();
+  return status;
+}
+
+char* Offload::Stage(const ElementRun& run, std::vector<Copy>* copies) {
+  staging_.push_back(std::make_unique_for_overwrite<char[]>(std::max<uint64_t>(run.bytes(), 1)));
+  copies->push_back({run, staging_.back().get()});
   return staging_.back().get();
 }
 
-void Offload::Pack(const char* buffer, ElementRun run, const Type& type, char* bytes) {
-  if (type.bytes == 0) return;
-  while (run.count > 0) {
-    const int64_t piece = std::min(run.count, PieceMax(type));
-    const auto piece_bytes = static_cast<int>(piece * static_cast<int64_t>(type.bytes));
-    int position = 0;
-    if (Mpi().Pack(buffer + run.first * type.extent, static_cast<int>(piece), type.handle, bytes, piece_bytes,
-                   &position, comm_) != MPI_SUCCESS) {
-      packing_failed_ = true;
-    }
-    bytes += piece_bytes;
-    run = {run.first + piece, run.count - piece};
-  }
-}
-
 void Offload::Send(const void* buffer, int64_t count, const Type& type) {
-  args.send = buffer;
-  if (type.plain) return;
-  char* bytes = Allocate(static_cast<uint64_t>(count) * type.bytes);
-  Pack(static_cast<const char*>(buffer), {0, count}, type, bytes);
-  args.send = bytes;
+  char* address = const_cast<char*>(static_cast<const char*>(buffer));
+  args.send = type.plain ? address : Stage({address, count, type}, &packings_);
 }
 
 void Offload::Receive(void* buffer, int64_t count, const Type& type) {
-  args.recv = buffer;
-  if (type.plain) return;
-  char* bytes = Allocate(static_cast<uint64_t>(count) * type.bytes);
-  unpackings_.push_back({bytes, static_cast<char*>(buffer), {0, count}, type});
-  args.recv = bytes;
+  args.recv = type.plain ? buffer : Stage({static_cast<char*>(buffer), count, type}, &unpackings_);
 }
 
-void Offload::SendBlocks(const void* buffer, const MpiBlocks& blocks, const Type& type) {
-  const uint64_t total = CountBytes(blocks, type, &send_counts_);
-  args.mask |= COPSE_COLL_ARGS_FIELD_SEND_COUNTS;
-  args.send_counts = send_counts_.data();
-  const char* begin = static_cast<const char*>(buffer);
-  if (type.plain) {
-    const int64_t first = FirstElement(blocks);
-    PlaceBlocks(blocks, type, first, &send_displacements_);
-    args.mask |= COPSE_COLL_ARGS_FIELD_SEND_DISPLACEMENTS;
-    args.send_displacements = send_displacements_.data();
-    args.send = begin + first * type.extent;
-    return;
+char* Offload::List(std::span<const ElementRun> blocks, Blocks* lists, std::vector<Copy>* copies) {
+  const bool plain = ArePlain(blocks);
+  char* const front = plain ? FrontOf(blocks) : nullptr;
+  uint64_t total = 0;
+  for (const ElementRun& run : blocks) {
+    lists->counts.push_back(run.bytes());
+    lists->displacements.push_back(!plain ? total : run.bytes() == 0 ? 0 : static_cast<uint64_t>(run.address - front));
+    total += run.bytes();
   }
-  char* bytes = Allocate(total);
-  args.send = bytes;
-  for (int i = 0; i < blocks.count; ++i) {
-    Pack(begin, {blocks.displacements[i], blocks.counts[i]}, type, bytes);
-    bytes += send_counts_[i];
-  }
+  if (plain) return front;
+  staging_.push_back(std::make_unique_for_overwrite<char[]>(std::max<uint64_t>(total, 1)));
+  char* const bytes = staging_.back().get();
+  for (size_t i = 0; i < blocks.size(); ++i) copies->push_back({blocks[i], bytes + lists->displacements[i]});
+  return bytes;
 }
 
-void Offload::ReceiveBlocks(void* buffer, const MpiBlocks& blocks, const Type& type) {
-  const uint64_t total = CountBytes(blocks, type, &recv_counts_);
-  args.mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS;
-  args.recv_counts = recv_counts_.data();
-  char* begin = static_cast<char*>(buffer);
-  if (type.plain) {
-    const int64_t first = FirstElement(blocks);
-    PlaceBlocks(blocks, type, first, &recv_displacements_);
-    args.mask |= COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS;
-    args.recv_displacements = recv_displacements_.data();
-    args.recv = begin + first * type.extent;
-    return;
-  }
-  char* bytes = Allocate(total);
-  args.recv = bytes;
-  for (int i = 0; i < blocks.count; ++i) {
-    unpackings_.push_back({bytes, begin, {blocks.displacements[i], blocks.counts[i]}, type});
-    bytes += recv_counts_[i];
-  }
+void Offload::SendBlocks(std::span<const ElementRun> blocks) {
+  args.send = List(blocks, &send_blocks_, &packings_);
+  args.mask |= COPSE_COLL_ARGS_FIELD_SEND_COUNTS | COPSE_COLL_ARGS_FIELD_SEND_DISPLACEMENTS;
+  args.send_counts = send_blocks_.counts.data();
+  args.send_displacements = send_blocks_.displacements.data();
+}
+
+void Offload::ReceiveBlocks(std::span<const ElementRun> blocks) {
+  args.recv = List(blocks, &recv_blocks_, &unpackings_);
+  args.mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS | COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS;
+  args.recv_counts = recv_blocks_.counts.data();
+  args.recv_displacements = recv_blocks_.displacements.data();
 }
 
 void Offload::Broadcast(void* buffer, int64_t count, const Type& type, bool is_root) {
@@ -138,71 +89,67 @@ void Offload::Broadcast(void* buffer, int64_t count, const Type& type, bool is_r
   args.send = nullptr;
 }
 
-bool Offload::IsOver(double since) const { return session_->timeout_s >= 0 && Now() - since > session_->timeout_s; }
+void Offload::SetReceiveCounts(std::vector<uint64_t> counts) {
+  recv_blocks_.counts = std::move(counts);
+  args.mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS;
+  args.recv_counts = recv_blocks_.counts.data();
+}
 
-// A full queue has room again once calls that are under way have ended.
-copse_status_t Offload::Post(copse_request_t* request) {
-  const double since = Now();
-  for (;;) {
-    const copse_status_t status = copse_post(request);
-    if (status != COPSE_ERR_NO_RESOURCE || IsOver(since)) return status;
-    session_->Progress();
+void Offload::CombineLocally(MPI_Op op, const Type& type) {
+  combination_ = std::make_unique<LocalCombination>(op, type, session_->own);
+  args.type = COPSE_DT_BYTE;
+  args.op = combination_->op();
+}
+
+void Offload::KeepTypes(std::vector<Copy>* copies) {
+  MPI_Datatype last = MPI_DATATYPE_NULL, kept = MPI_DATATYPE_NULL;
+  for (Copy& copy : *copies) {  // blocks of one type lie side by side
+    if (copy.run.type.handle != last) {
+      last = copy.run.type.handle;
+      Mpi().Type_dup(last, &kept);
+      kept_types_.push_back(kept);
+    }
+    copy.run.type.handle = kept;
   }
 }
 
-copse_status_t Offload::Await(copse_request_t* request) {
-  const double since = Now();
-  double slice = kFirstSlice;
-  for (;;) {
-    copse_wait(request, slice);
-    const copse_status_t status = copse_test(request);
-    if (status != COPSE_INPROGRESS) return status;
-    if (IsOver(since)) {
-      copse_cancel(request);
-      return COPSE_ERR_TIMED_OUT;
-    }
-    session_->Progress();
-    slice = std::min(2 * slice, kLongestSlice);
+copse_status_t Offload::Init(copse_team_t* team) {
+  if (outlives_call_) {
+    KeepTypes(&packings_);
+    KeepTypes(&unpackings_);
   }
+  return Note(copse_collective_init(team, &args, &request_));
 }
 
-copse_status_t Offload::Unpack() {
-  for (Unpacking& unpacking : unpackings_) {
-    const Type& type = unpacking.type;
-    if (type.bytes == 0) continue;
-    for (ElementRun run = unpacking.run; run.count > 0;) {
-      const int64_t piece = std::min(run.count, PieceMax(type));
-      const auto bytes = static_cast<int>(piece * static_cast<int64_t>(type.bytes));
-      int position = 0;
-      if (Mpi().Unpack(unpacking.bytes, bytes, &position, unpacking.buffer + run.first * type.extent,
-                       static_cast<int>(piece), type.handle, comm_) != MPI_SUCCESS) {
-        error_ = "MPI_Unpack failed";
-        return COPSE_ERR_INVALID_ARGUMENT;
-      }
-      unpacking.bytes += bytes;
-      run = {run.first + piece, run.count - piece};
-    }
+copse_status_t Offload::Pack() {
+  for (const Copy& copy : packings_) {
+    if (mpi::Pack(copy.run.address, copy.run.count, copy.run.type, copy.bytes, session_->own)) continue;
+    error_ = "MPI_Pack failed";
+    return COPSE_ERR_INVALID_ARGUMENT;
   }
   return COPSE_OK;
 }
 
-copse_status_t Offload::Run() {
-  if (packing_failed_) {
-    error_ = "MPI_Pack failed";
-    return COPSE_ERR_INVALID_ARGUMENT;
+copse_status_t Offload::Post() { return Note(copse_post(request_)); }
+
+copse_status_t Offload::Test() { return Note(copse_test(request_)); }
+
+void Offload::Wait(double seconds) { copse_wait(request_, seconds); }
+
+copse_status_t Offload::GiveUp(const char* why) {
+  copse_cancel(request_);
+  error_ = why;
+  return COPSE_ERR_TIMED_OUT;
+}
+
+copse_status_t Offload::Unpack() {
+  bool ok = combination_ == nullptr || !combination_->has_failed();
+  for (const Copy& copy : unpackings_) {
+    ok = ok && mpi::Unpack(copy.bytes, copy.run.address, copy.run.count, copy.run.type, session_->own);
   }
-  copse_request_t* request = nullptr;
-  copse_status_t status = copse_collective_init(team_, &args, &request);
-  if (status == COPSE_OK) {
-    status = Post(request);
-    if (status == COPSE_OK) status = Await(request);
-    if (status != COPSE_OK) error_ = copse_last_error();
-    if (status == COPSE_ERR_TIMED_OUT) error_ = "the time of COPSE_TIMEOUT is over";
-    copse_finalize(request);
-  } else {
-    error_ = copse_last_error();
-  }
-  return status == COPSE_OK ? Unpack() : status;
+  if (ok) return COPSE_OK;
+  error_ = "MPI_Unpack or MPI_Reduce_local failed";
+  return COPSE_ERR_INVALID_ARGUMENT;
 }
 
 }  // namespace copse::mpi

@@ -1,84 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One collective call of a program as one of a team: its buffers as bytes in order, and the wait.
+// One collective call of a program as one of a team: its buffers as bytes in order.
 #ifndef COPSE_CLIENT_MPI_OFFLOAD_H_
 #define COPSE_CLIENT_MPI_OFFLOAD_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "client/copse.h"
 #include "client/mpi/element_types.h"
+#include "client/mpi/local_combination.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/session.h"
 
 namespace copse::mpi {
 
-// Blocks of a program's buffer, one a rank: counts in elements, displacements in extents.
-struct MpiBlocks {
-  const int* counts;
-  const int* displacements;
-  int count;  // of blocks
+// Elements one after another in a program's memory, at an extent's distance.
+struct ElementRun {
+  char* address;
+  int64_t count;
+  Type type;
+
+  uint64_t bytes() const { return static_cast<uint64_t>(count) * type.bytes; }
 };
 
 // An Offload gathers a call's arguments, packs what is to be sent where a type's elements do not lie in memory as they
-// travel, waits, and unpacks. Data travels as bytes, so that ranks may describe it by different types; elements of
-// reductions travel as they are. Calls follow args, Send* and Receive* in any order, Run. Thread-compatible.
+// travel, and unpacks. Data travels as bytes, so that ranks may describe it by different types; elements of reductions
+// travel as they are. Calls follow args, Send* and Receive* in any order, Init, (Pack, Post+, (Wait | Test)+, Unpack)*,
+// where Post is repeated while it returns COPSE_ERR_NO_RESOURCE. Post, Wait, Test and GiveUp never call MPI, and are
+// thread-safe.
 class Offload {
  public:
-  Offload(Session* session, copse_team_t* team, MPI_Comm comm) : session_(session), team_(team), comm_(comm) {}
+  // `outlives_call`: the program may free its types before the end, which then are kept.
+  Offload(Session* session, bool outlives_call) : session_(session), outlives_call_(outlives_call) {}
+  ~Offload();
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
   // What the functions below do not set: collective, root, count in bytes, of a reduction also type and operation.
   copse_coll_args_t args{};
 
-  // `count` elements at `buffer`, one after another.
+  // `count` elements at `buffer`.
   void Send(const void* buffer, int64_t count, const Type& type);
   void Receive(void* buffer, int64_t count, const Type& type);
-  void SendBlocks(const void* buffer, const MpiBlocks& blocks, const Type& type);
-  void ReceiveBlocks(void* buffer, const MpiBlocks& blocks, const Type& type);
+  // One block a rank.
+  void SendBlocks(std::span<const ElementRun> blocks);
+  void ReceiveBlocks(std::span<const ElementRun> blocks);
   // Both ways, of bcast.
   void Broadcast(void* buffer, int64_t count, const Type& type, bool is_root);
   // What it sends is in the receive buffer.
   void SendInPlace() { args.send = COPSE_IN_PLACE; }
+  // Of reduce_scatter, in elements.
+  void SetReceiveCounts(std::vector<uint64_t> counts);
+  // An operation that no daemon has, on elements as they travel: counts are in bytes from here on. Not where the call
+  // outlives the program's, since an operation may be freed before.
+  void CombineLocally(MPI_Op op, const Type& type);
 
-  // Posts, waits and unpacks. An error of MPI_Pack's, which MPI has reported, is COPSE_ERR_INVALID_ARGUMENT.
-  copse_status_t Run();
-  // Why Run failed, one line.
+  bool outlives_call() const { return outlives_call_; }
+
+  copse_status_t Init(copse_team_t* team);
+  copse_status_t Pack();
+  copse_status_t Post();
+  copse_status_t Test();
+  void Wait(double seconds);
+  // Ends a call with an error that says why.
+  copse_status_t GiveUp(const char* why);
+  // Once the call has succeeded.
+  copse_status_t Unpack();
+
+  // Why a function failed, one line.
   const std::string& error() const { return error_; }
 
  private:
-  struct ElementRun {
-    int64_t first;
-    int64_t count;
-  };
-  // Where received bytes go once they are all there.
-  struct Unpacking {
-    const char* bytes;
-    char* buffer;
+  // Between the program's memory and what travels.
+  struct Copy {
     ElementRun run;
-    Type type;
+    char* bytes;
+  };
+  struct Blocks {
+    std::vector<uint64_t> counts, displacements;
   };
 
-  char* Allocate(uint64_t bytes);
-  void Pack(const char* buffer, ElementRun run, const Type& type, char* bytes);
-  copse_status_t Unpack();
-  copse_status_t Post(copse_request_t* request);
-  copse_status_t Await(copse_request_t* request);
-  bool IsOver(double since) const;
+  copse_status_t Note(copse_status_t status);
+  // Memory for what travels, of a run that is not plain.
+  char* Stage(const ElementRun& run, std::vector<Copy>* copies);
+  // Fills in the counts, and returns where the first block lies. Packed blocks lie one after another.
+  char* List(std::span<const ElementRun> blocks, Blocks* lists, std::vector<Copy>* copies);
+  void KeepTypes(std::vector<Copy>* copies);
 
   Session* const session_;
-  copse_team_t* const team_;
-  const MPI_Comm comm_;
-  bool packing_failed_ = false;
+  const bool outlives_call_;
+  copse_request_t* request_ = nullptr;
   std::string error_;
   std::vector<std::unique_ptr<char[]>> staging_;
-  std::vector<Unpacking> unpackings_;
-  std::vector<uint64_t> send_counts_, send_displacements_, recv_counts_, recv_displacements_;
+  std::vector<Copy> packings_, unpackings_;
+  std::vector<MPI_Datatype> kept_types_;
+  Blocks send_blocks_, recv_blocks_;
+  std::unique_ptr<LocalCombination> combination_;
 };
 
 }  // namespace copse::mpi

@@ -134,11 +134,13 @@ int MissingFunction() {
 
 void SetSlot(int slot, void* function) { __atomic_store_n(&copse_mpi_slots[slot], function, __ATOMIC_RELEASE); }
 
+void PassThrough(int slot) {
+  void* function = FindInMpi(kNames[slot]);
+  SetSlot(slot, function != nullptr ? function : reinterpret_cast<void*>(&MissingFunction));
+}
+
 void PassEverythingThrough() {
-  for (int slot = 0; slot < kSlotCount; ++slot) {
-    void* function = FindInMpi(kNames[slot]);
-    SetSlot(slot, function != nullptr ? function : reinterpret_cast<void*>(&MissingFunction));
-  }
+  for (int slot = 0; slot < kSlotCount; ++slot) PassThrough(slot);
 }
 
 // Null, or why there is none.
@@ -169,7 +171,13 @@ void ResolveAll() {
     PassEverythingThrough();
     return;
   }
-  for (int slot = 0; slot < kSlotCount; ++slot) SetSlot(slot, reinterpret_cast<void*>(entries[slot / 2]));
+  for (int slot = 0; slot < kSlotCount; ++slot) {
+    if (entries[slot / 2] != nullptr) {
+      SetSlot(slot, reinterpret_cast<void*>(entries[slot / 2]));
+    } else {
+      PassThrough(slot);  // perhaps the MPI has what the header of its back end has not
+    }
+  }
 }
 
 }  // namespace

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that combine. Whether Copse has a reduction depends on the operation and the canonical basic type alone,
-// which all ranks of a call share. Elements travel as they are: pairs with C's padding.
+// Collectives that combine. What becomes of a call depends on the operation and the canonical basic type alone, which
+// all ranks of a call share. Elements travel as they are, pairs with C's padding, if daemons have the operation; if not
+// and the contributions of all are short, as bytes, to be combined by those who get the result.
+#include <cstdint>
+#include <vector>
+
 #include "client/mpi/argument_checks.h"
-#include "client/mpi/collectives.h"
-#include "client/mpi/intercepted.h"
+#include "client/mpi/collective_calls.h"
 
 namespace copse::mpi {
 namespace {
+
+// Of all ranks' contributions to a call that no daemon combines, together. Beyond, MPI's own trees are better.
+constexpr uint64_t kCombinedBytesMax = 256 << 10;
 
 struct Reduction {
   copse_collective_t collective;
@@ -15,9 +21,12 @@ struct Reduction {
   void* recv;
   int64_t count;     // of args.count
   int64_t elements;  // in the longest buffer
+  int64_t results;   // elements received
   MPI_Datatype type;
   MPI_Op op;
   bool has_result = true;  // on this rank
+  // Of reduce_scatter: elements for each rank.
+  Integers recv_counts = static_cast<const int*>(nullptr);
 };
 
 // One buffer for both, though MPI wants it said by MPI_IN_PLACE, is what some programs give and some MPIs take.
@@ -25,18 +34,54 @@ bool IsInPlace(const Reduction& call) {
   return call.has_result && (call.send == MPI_IN_PLACE || (call.send == call.recv && call.elements > 0));
 }
 
-Reason Prepare(const Reduction& call, Offload* offload) {
-  if (call.op == MPI_OP_NULL || call.count < 0) return Reason::kBadArguments;
-  if (!IsPredefined(call.op)) return Reason::kUserOperation;
+// Counts are in units, of which an element has `units`.
+void SetCounts(const Communicator& communicator, const Reduction& call, uint64_t units, Offload* offload) {
+  offload->args.collective = call.collective;
+  offload->args.count = static_cast<uint64_t>(call.count) * units;
+  if (call.recv_counts.IsNull()) return;
+  std::vector<uint64_t> counts;
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    counts.push_back(static_cast<uint64_t>(call.recv_counts[rank]) * units);
+  }
+  offload->SetReceiveCounts(std::move(counts));
+}
+
+// By those who get the result.
+Reason PrepareLocally(const Communicator& communicator, const Reduction& call, const Type& type, Offload* offload) {
+  const bool predefined = IsPredefined(call.op);
+  if (predefined && !IsDefinedOn(call.op, type)) return Reason::kType;
+  const Reason otherwise = predefined ? Reason::kType : Reason::kUserOperation;
+  const uint64_t bytes = static_cast<uint64_t>(call.elements) * type.bytes;
+  if (bytes == 0 || bytes > kCombinedBytesMax / static_cast<uint64_t>(communicator.size())) return otherwise;
+  // A program may free its operation as soon as its call has returned.
+  if (offload->outlives_call()) return otherwise;
+  SetCounts(communicator, call, type.bytes, offload);
+  offload->CombineLocally(call.op, type);
+  if (!IsInPlace(call)) {
+    offload->Send(call.send, call.elements, type);
+  } else if (type.plain) {
+    offload->SendInPlace();
+  } else {
+    offload->Send(call.recv, call.elements, type);
+  }
+  if (call.has_result) offload->Receive(call.recv, call.results, type);
+  return Reason::kNone;
+}
+
+Reason Prepare(const Communicator& communicator, const Reduction& call, Offload* offload) {
   Type type;
-  if (!Describe(call.type, &type)) return Reason::kBadArguments;
-  copse_coll_args_t& args = offload->args;
-  if (!ReductionFor(type, call.op, &args.type, &args.op)) return Reason::kType;
+  if (call.op == MPI_OP_NULL || call.count < 0 || !Describe(call.type, &type)) return Reason::kBadArguments;
   const bool needs_recv = call.has_result && call.elements > 0;
-  if ((call.send == nullptr && call.elements > 0) || (call.recv == nullptr && needs_recv)) return Reason::kBadArguments;
-  if (IsTooLong(static_cast<uint64_t>(call.elements) * static_cast<uint64_t>(type.extent))) return Reason::kTooLong;
-  args.collective = call.collective;
-  args.count = static_cast<uint64_t>(call.count);
+  if (type.plain && call.elements > 0 && (call.send == nullptr || (call.recv == nullptr && needs_recv))) {
+    return Reason::kBadArguments;
+  }
+  copse_coll_args_t& args = offload->args;
+  if (!ReductionFor(type, call.op, &args.type, &args.op)) return PrepareLocally(communicator, call, type, offload);
+  const auto extent = static_cast<uint64_t>(type.extent);
+  if (IsTooLong(static_cast<uint64_t>(call.elements)) || IsTooLong(static_cast<uint64_t>(call.elements) * extent)) {
+    return Reason::kTooLong;
+  }
+  SetCounts(communicator, call, 1, offload);
   args.send = IsInPlace(call) ? COPSE_IN_PLACE : call.send;
   if (call.has_result) args.recv = call.recv;
   return Reason::kNone;
@@ -44,75 +89,44 @@ Reason Prepare(const Reduction& call, Offload* offload) {
 
 }  // namespace
 
-int Reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
-  return Collective(
-      kEntryReduce, comm,
-      [&](const Communicator& communicator, Offload* offload) {
-        const bool is_root = root == communicator.rank();
-        if (!IsRank(communicator, root) || (send == MPI_IN_PLACE && !is_root)) return Reason::kBadArguments;
-        offload->args.root = static_cast<uint32_t>(root);
-        return Prepare({COPSE_COLL_REDUCE, send, recv, count, count, type, op, is_root}, offload);
-      },
-      [&] { return Mpi().Reduce(send, recv, count, type, op, root, comm); });
+Reason ReduceCall::Prepare(const Communicator& communicator, Offload* offload) const {
+  const bool is_root = root == communicator.rank();
+  if (!IsRank(communicator, root) || (send == MPI_IN_PLACE && !is_root)) return Reason::kBadArguments;
+  offload->args.root = static_cast<uint32_t>(root);
+  return mpi::Prepare(communicator, {COPSE_COLL_REDUCE, send, recv, count, count, count, type, op, is_root}, offload);
 }
 
-int Allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return Collective(
-      kEntryAllreduce, comm,
-      [&](const Communicator&, Offload* offload) {
-        return Prepare({COPSE_COLL_ALLREDUCE, send, recv, count, count, type, op}, offload);
-      },
-      [&] { return Mpi().Allreduce(send, recv, count, type, op, comm); });
+Reason AllreduceCall::Prepare(const Communicator& communicator, Offload* offload) const {
+  return mpi::Prepare(communicator, {COPSE_COLL_ALLREDUCE, send, recv, count, count, count, type, op}, offload);
 }
 
-int Reduce_scatter(const void* send, void* recv, const int* recv_counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  std::vector<uint64_t> counts;  // until the call is over
-  return Collective(
-      kEntryReduce_scatter, comm,
-      [&](const Communicator& communicator, Offload* offload) {
-        if (recv_counts == nullptr) return Reason::kBadArguments;
-        int64_t total = 0;
-        for (int rank = 0; rank < communicator.size(); ++rank) {
-          if (recv_counts[rank] < 0) return Reason::kBadArguments;
-          counts.push_back(static_cast<uint64_t>(recv_counts[rank]));
-          total += recv_counts[rank];
-        }
-        offload->args.mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS;
-        offload->args.recv_counts = counts.data();
-        const bool has_result = recv_counts[communicator.rank()] > 0 || send == MPI_IN_PLACE;
-        return Prepare({COPSE_COLL_REDUCE_SCATTERV, send, recv, 0, total, type, op, has_result}, offload);
-      },
-      [&] { return Mpi().Reduce_scatter(send, recv, recv_counts, type, op, comm); });
+Reason Reduce_scatterCall::Prepare(const Communicator& communicator, Offload* offload) const {
+  if (recv_counts.IsNull()) return Reason::kBadArguments;
+  int64_t total = 0;
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    if (recv_counts[rank] < 0) return Reason::kBadArguments;
+    total += recv_counts[rank];
+  }
+  const int64_t own = recv_counts[communicator.rank()];
+  const bool has_result = own > 0 || send == MPI_IN_PLACE;
+  return mpi::Prepare(
+      communicator, {COPSE_COLL_REDUCE_SCATTERV, send, recv, 0, total, own, type, op, has_result, recv_counts}, offload);
 }
 
-int Reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return Collective(
-      kEntryReduce_scatter_block, comm,
-      [&](const Communicator& communicator, Offload* offload) {
-        const int64_t total = int64_t{communicator.size()} * count;
-        return Prepare({COPSE_COLL_REDUCE_SCATTER, send, recv, count, total, type, op}, offload);
-      },
-      [&] { return Mpi().Reduce_scatter_block(send, recv, count, type, op, comm); });
+Reason Reduce_scatter_blockCall::Prepare(const Communicator& communicator, Offload* offload) const {
+  const int64_t total = communicator.size() * count;
+  return mpi::Prepare(communicator, {COPSE_COLL_REDUCE_SCATTER, send, recv, count, total, count, type, op}, offload);
 }
 
-int Scan(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return Collective(
-      kEntryScan, comm,
-      [&](const Communicator&, Offload* offload) {
-        return Prepare({COPSE_COLL_SCAN, send, recv, count, count, type, op}, offload);
-      },
-      [&] { return Mpi().Scan(send, recv, count, type, op, comm); });
+Reason ScanCall::Prepare(const Communicator& communicator, Offload* offload) const {
+  return mpi::Prepare(communicator, {COPSE_COLL_SCAN, send, recv, count, count, count, type, op}, offload);
 }
 
-int Exscan(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return Collective(
-      kEntryExscan, comm,
-      [&](const Communicator& communicator, Offload* offload) {
-        // Rank 0's receive buffer is not used, but in place it has the contribution.
-        const bool has_result = communicator.rank() > 0 || send == MPI_IN_PLACE;
-        return Prepare({COPSE_COLL_EXSCAN, send, recv, count, count, type, op, has_result}, offload);
-      },
-      [&] { return Mpi().Exscan(send, recv, count, type, op, comm); });
+Reason ExscanCall::Prepare(const Communicator& communicator, Offload* offload) const {
+  // Rank 0's receive buffer is not used, but in place it has the contribution.
+  const bool has_result = communicator.rank() > 0 || send == MPI_IN_PLACE;
+  return mpi::Prepare(communicator, {COPSE_COLL_EXSCAN, send, recv, count, count, count, type, op, has_result},
+                      offload);
 }
 
 }  // namespace copse::mpi

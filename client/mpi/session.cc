@@ -128,6 +128,7 @@ void StartSession() {
   LoadElementTypes();
   if (session->context != nullptr) {
     Mpi().Comm_dup(MPI_COMM_SELF, &session->own);
+    Mpi().Comm_set_errhandler(session->own, MPI_ERRORS_RETURN);
     Mpi().Irecv(nullptr, 0, MPI_BYTE, 0, 0, session->own, &session->never);
   }
   Publish(session);

@@ -9,6 +9,7 @@
 #include "client/copse.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/statistics.h"
+#include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
 
@@ -22,9 +23,12 @@ struct Session {
   bool keeps_times = false;            // COPSE_MPI_STATS
   int rank = 0;                        // in MPI_COMM_WORLD
   int size = 0;
-  MPI_Comm own = MPI_COMM_NULL;          // of this process alone
+  MPI_Comm own = MPI_COMM_NULL;          // of this process alone; errors are returned
   MPI_Request never = MPI_REQUEST_NULL;  // a receive on it that nobody sends to
   Statistics statistics;
+
+  // Whether a call that began at `since` (seconds, of NowSeconds) has used up its time.
+  bool IsOver(double since) const { return timeout_s >= 0 && NowSeconds() - since > timeout_s; }
 
   // Lets the program's MPI go on with what it has under way: a rank that waits for Copse is in an MPI call, and others
   // may wait for what it has started before.

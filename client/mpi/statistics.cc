@@ -48,6 +48,8 @@ const char* NameOf(Reason reason) {
   return "";
 }
 
+const char* NameOf(Entry entry) { return kEntryNames[entry]; }
+
 void Statistics::CountOffloaded(Entry entry, uint64_t nanoseconds) {
   rows_[entry].offloaded.fetch_add(1, std::memory_order_relaxed);
   rows_[entry].offloaded_ns.fetch_add(nanoseconds, std::memory_order_relaxed);
@@ -73,7 +75,7 @@ void Statistics::Print(int rank, int size) const {
     }
     if (!reasons.empty()) reasons += ")";
     if (row.offloaded == 0 && passed == 0) continue;
-    Say("%s: offloaded %" PRIu64 " in %.6f s, by MPI %" PRIu64 " in %.6f s%s", kEntryNames[entry], row.offloaded.load(),
+    Say("%s: offloaded %" PRIu64 " in %.6f s, by MPI %" PRIu64 " in %.6f s%s", NameOf(static_cast<Entry>(entry)), row.offloaded.load(),
         static_cast<double>(row.offloaded_ns) / kNanosecondsPerSecond, passed,
         static_cast<double>(row.passed_ns) / kNanosecondsPerSecond, reasons.c_str());
   }

@@ -19,14 +19,16 @@ enum class Reason : uint8_t {
   kInterCommunicator,
   kOtherJob,    // a communicator with processes that another launch or a spawn started
   kFirstCalls,  // its communicator has not seen enough calls to be worth a team
-  kNoTeam,      // none could be formed
-  kUserOperation,
-  kType,  // a reduction that Copse does not have: an operation on a type
+  kNoTeam,      // none could be formed, or a persistent call needs one more than there may be
+  kUserOperation,  // made by the program, and too long or not blocking
+  kType,           // a reduction that Copse does not have: an operation on a type
   kTooLong,
   kBadArguments,  // MPI says what is wrong with them
   kCount
 };
 const char* NameOf(Reason reason);
+// "MPI_Barrier"
+const char* NameOf(Entry entry);
 
 // Counts of one process. Thread-safe.
 class Statistics {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/team_formation.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/random.h>
 
 #include <atomic>
@@ -13,6 +11,8 @@
 #include <system_error>
 #include <thread>
 
+#include "client/mpi/quiet_thread.h"
+#include "client/mpi/requests.h"
 #include "client/mpi/say.h"
 
 namespace copse::mpi {
@@ -49,21 +49,17 @@ void Form(copse_context_t* context, const copse_team_params_t& params, Formation
 
 // Waits in another thread, as the MPI's last messages of what the ranks have just agreed on may still need this one.
 void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formation* formation) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
   std::thread thread;
   try {
-    thread = std::thread(Form, session->context, std::cref(params), formation);
+    thread = QuietThread([session, &params, formation] { Form(session->context, params, formation); });
   } catch (const std::system_error& error) {
     formation->error = std::string("no thread: ") + error.what();
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!thread.joinable()) return;
   std::unique_lock lock(formation->mutex);
   while (!formation->done_or_not.wait_for(lock, kProgressEvery, [&] { return formation->done; })) {
     lock.unlock();
-    session->Progress();
+    Drive(session);
     lock.lock();
   }
   lock.unlock();

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/completions.h"
+
+#include <sched.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/mpi/inside_mpi.h"
+#include "client/mpi/requests.h"
+#include "client/mpi/session.h"
+#include "client/mpi/wait_time.h"
+
+namespace copse::mpi {
+namespace {
+
+// How long a rank looks again and again before it sleeps.
+constexpr double kSpinSeconds = 50e-6;
+
+// Where the calls that this one ends are ours, perhaps. Null: nowhere, so that MPI does it all.
+Requests* InQuestion() {
+  if (InsideMpi::IsNested()) return nullptr;
+  Requests* const requests = TheRequests();
+  return requests != nullptr && requests->HasAny() ? requests : nullptr;
+}
+
+// One call that completes requests, which MPI overwrites when they are complete.
+class Completion {
+ public:
+  Completion(Requests* ours, int count, const MPI_Request* requests)
+      : ours_(ours), requests_(requests, requests + (count > 0 && requests != nullptr ? count : 0)) {}
+
+  // `test(&done)` calls MPI, until it has done something. Returns what it did last.
+  template <typename Test>
+  int Await(Test test) {
+    for (;;) {
+      int done = 0;
+      const int result = Once(test, &done);
+      if (result != MPI_SUCCESS || done != 0) return result;
+      Pause();
+    }
+  }
+  template <typename Test>
+  int Once(Test test, int* done) {
+    const InsideMpi inside;
+    ours_->Poll();
+    return test(done);
+  }
+
+  // What the program's call returns. `result` is MPI's, `Index(i)` the request that is the i-th of `count` complete ones,
+  // whose status is in `statuses`, if anybody wants it. `together`: the call's statuses tell of errors, not its code.
+  template <typename Index>
+  int Finish(int result, int count, Index index, MPI_Status* statuses, bool together) {
+    if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) return result;
+    std::shared_ptr<PendingCall> first;
+    copse_status_t first_status = COPSE_OK;
+    const bool wants_statuses = together && statuses != MPI_STATUSES_IGNORE;
+    for (int i = 0; i < count; ++i) {
+      copse_status_t status = COPSE_OK;
+      const auto call = ours_->TakeFailure(requests_[index(i)], &status);
+      if (call == nullptr) continue;
+      if (first == nullptr && wants_statuses && result == MPI_SUCCESS) {
+        for (int j = 0; j < count; ++j) statuses[j].MPI_ERROR = MPI_SUCCESS;
+      }
+      if (wants_statuses) statuses[i].MPI_ERROR = Communicator::ErrorClass(status);
+      if (first == nullptr) first = call, first_status = status;
+    }
+    if (first == nullptr) return result;
+    const std::string& error = first->offload.error();
+    const char* text = error.empty() ? copse_status_string(first_status) : error.c_str();
+    const int code = first->communicator->Fail(NameOf(first->entry), first_status, text);
+    return together ? MPI_ERR_IN_STATUS : code;
+  }
+
+ private:
+  // Sleeps if nothing but Copse is waited for; the MPI's own requests have to be looked at all the time.
+  void Pause() {
+    if (NowSeconds() - since_ < kSpinSeconds) {
+      sched_yield();
+      return;
+    }
+    const InsideMpi inside;
+    std::shared_ptr<PendingCall> sleeper;
+    for (const MPI_Request request : requests_) {
+      if (request == MPI_REQUEST_NULL) continue;
+      const auto call = ours_->Find(request);
+      int complete = 1;
+      if (call == nullptr) Mpi().Request_get_status(request, &complete, MPI_STATUS_IGNORE);
+      if (complete == 0) {
+        sched_yield();
+        return;
+      }
+      if (call != nullptr && sleeper == nullptr && ours_->IsActive(*call)) sleeper = call;
+    }
+    if (sleeper == nullptr) return;
+    ours_->Await(sleeper, slices_.Next());
+    TheSession()->Progress();
+  }
+
+  Requests* const ours_;
+  const std::vector<MPI_Request> requests_;
+  const double since_ = NowSeconds();
+  Slices slices_;
+};
+
+constexpr auto kSame = [](int i) { return i; };
+
+// A request of ours that the program may not do this to.
+int Refuse(const char* function, const PendingCall& call, const char* why) {
+  return call.communicator->Refuse(function, MPI_ERR_REQUEST, why);
+}
+
+}  // namespace
+
+int Wait(MPI_Request* request, MPI_Status* status) {
+  Requests* const ours = InQuestion();
+  if (ours == nullptr) return Mpi().Wait(request, status);
+  Completion completion(ours, 1, request);
+  const int result = completion.Await([&](int* done) { return Mpi().Test(request, done, status); });
+  return completion.Finish(result, 1, kSame, MPI_STATUSES_IGNORE, false);
+}
+
+int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  Requests* const ours = InQuestion();
+  if (ours == nullptr) return Mpi().Waitall(count, requests, statuses);
+  Completion completion(ours, count, requests);
+  const int result = completion.Await([&](int* done) { return Mpi().Testall(count, requests, done, statuses); });
+  return completion.Finish(result, count, kSame, statuses, true);
+}
+
+int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  Requests* const ours = InQuestion();
+  if (ours == nullptr) return Mpi().Waitany(count, requests, index, status);
+  Completion completion(ours, count, requests);
+  const int result = completion.Await([&](int* done) { return Mpi().Testany(count, requests, index, done, status); });
+  return completion.Finish(
+      result, *index != MPI_UNDEFINED, [&](int) { return *index; }, MPI_STATUSES_IGNORE, false);
+}
+
+int Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
+  Requests* const ours = InQuestion();
+  if (ours == nullptr) return Mpi().Waitsome(count, requests, done, indices, statuses);
+  Completion completion(ours, count, requests);
+  const int result = completion.Await([&](int* some) {
+    const int code = Mpi().Testsome(count, requests, done, indices, statuses);
+    *some = *done;
+    return code;
+  });
+  return completion.Finish(
+      result, *done, [&](int i) { return indices[i]; }, statuses, true);
+}
+
+int Test(MPI_Request* request, int* done, MPI_Status* status) {
+  Requests* const ours = InQuestion();
+  if (ours == nullptr) return Mpi().Test(request, done, status);
+  Completion completion(ours, 1, request);
+  const int result = completion.Once([&](int* flag) { return Mpi().Test(request, flag, status); }, done);
+  return completion.Finish(result, *done != 0, kSame, MPI_STATUSES_IGNORE, false);
+}
+
+int Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[]) {
+  Requests* const ours = InQuestion();
+  if (ours == nullptr) return Mpi().Testall(count, requests, done, statuses);
+  Completion completion(ours, count, requests);
+  const int result =
+      completion.Once([&](int* flag) { return Mpi().Testall(count, requests, flag, statuses); }, done);
+  return completion.Finish(result, *done != 0 ? count : 0, kSame, statuses, true);
+}
+
+int Testany(int count, MPI_Request requests[], int* index, int* done, MPI_Status* status) {
+  Requests* const ours = InQuestion();
+  if (ours == nullptr) return Mpi().Testany(count, requests, index, done, status);
+  Completion completion(ours, count, requests);
+  const int result =
+      completion.Once([&](int* flag) { return Mpi().Testany(count, requests, index, flag, status); }, done);
+  return completion.Finish(
+      result, *done != 0 && *index != MPI_UNDEFINED, [&](int) { return *index; }, MPI_STATUSES_IGNORE, false);
+}
+
+int Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
+  Requests* const ours = InQuestion();
+  if (ours == nullptr) return Mpi().Testsome(count, requests, done, indices, statuses);
+  Completion completion(ours, count, requests);
+  const int result =
+      completion.Once([&](int* some) { return Mpi().Testsome(count, requests, some, indices, statuses); }, done);
+  return completion.Finish(
+      result, *done, [&](int i) { return indices[i]; }, statuses, true);
+}
+
+int Request_get_status(MPI_Request request, int* done, MPI_Status* status) {
+  Requests* const ours = InQuestion();
+  if (ours == nullptr) return Mpi().Request_get_status(request, done, status);
+  const InsideMpi inside;
+  ours->Poll();
+  return Mpi().Request_get_status(request, done, status);
+}
+
+int Request_free(MPI_Request* request) {
+  Requests* const ours = InsideMpi::IsNested() || request == nullptr ? nullptr : TheRequests();
+  const auto call = ours == nullptr ? nullptr : ours->Find(*request);
+  if (call == nullptr) return Mpi().Request_free(request);
+  if (ours->IsActive(*call)) return Refuse("MPI_Request_free", *call, "a collective that is not complete");
+  ours->Forget(*request);
+  const InsideMpi inside;
+  return Mpi().Request_free(request);
+}
+
+int Cancel(MPI_Request* request) {
+  Requests* const ours = request == nullptr ? nullptr : InQuestion();
+  const auto call = ours == nullptr ? nullptr : ours->Find(*request);
+  if (call == nullptr) return Mpi().Cancel(request);
+  return Refuse("MPI_Cancel", *call, "a collective cannot be cancelled");
+}
+
+int Start(MPI_Request* request) { return Startall(1, request); }
+
+// A request of ours is a persistent receive, to MPI.
+int Startall(int count, MPI_Request requests[]) {
+  Requests* const ours = InsideMpi::IsNested() ? nullptr : TheRequests();
+  const int result = Mpi().Startall(count, requests);
+  if (ours == nullptr || result != MPI_SUCCESS) return result;
+  const InsideMpi inside;
+  for (int i = 0; i < count; ++i) ours->Restart(requests[i]);
+  return result;
+}
+
+}  // namespace copse::mpi

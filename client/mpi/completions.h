@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions that start and end requests, by their MPI names and arguments. Arrays may have requests of ours among
+// the MPI's own.
+#ifndef COPSE_CLIENT_MPI_COMPLETIONS_H_
+#define COPSE_CLIENT_MPI_COMPLETIONS_H_
+
+#include "client/mpi/mpi_api.h"
+
+namespace copse::mpi {
+
+int Wait(MPI_Request* request, MPI_Status* status);
+int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
+int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status);
+int Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]);
+int Test(MPI_Request* request, int* done, MPI_Status* status);
+int Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[]);
+int Testany(int count, MPI_Request requests[], int* index, int* done, MPI_Status* status);
+int Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]);
+int Request_get_status(MPI_Request request, int* done, MPI_Status* status);
+int Request_free(MPI_Request* request);
+int Cancel(MPI_Request* request);
+int Start(MPI_Request* request);
+int Startall(int count, MPI_Request requests[]);
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_COMPLETIONS_H_
