@@ -3,19 +3,24 @@
 
 MPI_LIBRARIES = ["mpich", "openmpi"]
 
-def mpi_binaries(name, srcs, deps = [], **kwargs):
+# MPICH's header declares arrays of statuses, for which gcc takes MPI_STATUSES_IGNORE.
+_COPTS = ["-Wno-stringop-overflow"]
+
+def mpi_binaries(name, srcs, deps = [], copts = [], **kwargs):
     """Declares NAME_mpich and NAME_openmpi, cc_binary targets of the same sources.
 
     Args:
       name: the targets' names begin with it.
       srcs: C or C++ sources that include <mpi.h>.
       deps: what both need besides the MPI library.
+      copts: as cc_binary's.
       **kwargs: as cc_binary's.
     """
     for library in MPI_LIBRARIES:
         native.cc_binary(
             name = name + "_" + library,
             srcs = srcs,
+            copts = copts + _COPTS,
             deps = deps + ["@%s//:%s" % (library, library)],
             **kwargs
         )

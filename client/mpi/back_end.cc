@@ -53,9 +53,8 @@ int Finalize() {
 template <typename Call, size_t kExtra, typename... Arguments>
 Call CallOf(const Arguments&... arguments) {
   const auto all = std::tie(arguments...);
-  return [&]<size_t... kIndices>(std::index_sequence<kIndices...>) {
-    return Call{std::get<kIndices>(all)...};
-  }(std::make_index_sequence<sizeof...(arguments) - kExtra>());
+  return [&]<size_t... kIndices>(std::index_sequence<kIndices...>) { return Call{std::get<kIndices>(all)...}; }
+  (std::make_index_sequence<sizeof...(arguments) - kExtra>());
 }
 
 template <typename... Arguments>
@@ -119,8 +118,8 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   if (const char* missing = LoadMpiApi(find); missing != nullptr) return missing;
 #define SET(name, function) entries[kEntry##name] = Any(function);
 #define SET_PLAIN(name) SET(name, &name)
-#define SET_COLLECTIVE(unused, name, iname)                                   \
-  SET(name, (&Blocking<kEntry##name, name##Call, &MpiApi::name>::Run))        \
+#define SET_COLLECTIVE(unused, name, iname)                            \
+  SET(name, (&Blocking<kEntry##name, name##Call, &MpiApi::name>::Run)) \
   SET(iname, (&Nonblocking<kEntry##iname, name##Call, &MpiApi::iname>::Run))
 #define SET_SHIELDED(name) SET(name, (&Shielded<&MpiApi::name>::Run))
   SET_PLAIN(Init)
@@ -132,8 +131,8 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
 #if MPI_VERSION >= 4
 #define SET_PERSISTENT(unused, name, iname) \
   SET(name##_init, (&Persistent<kEntry##name##_init, name##Call, &MpiApi::name##_init>::Run))
-#define SET_LARGE(unused, name, iname)                                              \
-  SET(name##_c, (&Blocking<kEntry##name##_c, name##Call, &MpiApi::name##_c>::Run))  \
+#define SET_LARGE(unused, name, iname)                                                   \
+  SET(name##_c, (&Blocking<kEntry##name##_c, name##Call, &MpiApi::name##_c>::Run))       \
   SET(iname##_c, (&Nonblocking<kEntry##iname##_c, name##Call, &MpiApi::iname##_c>::Run)) \
   SET(name##_init_c, (&Persistent<kEntry##name##_init_c, name##Call, &MpiApi::name##_init_c>::Run))
   COPSE_MPI_COLLECTIVES(SET_PERSISTENT, )

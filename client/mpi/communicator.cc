@@ -12,9 +12,6 @@
 namespace copse::mpi {
 namespace {
 
-// Each has a team, of which daemons have only so many.
-constexpr uint64_t kPersistentCallsMax = 32;
-
 int keyval = MPI_KEYVAL_INVALID;
 
 std::mutex* mutex = nullptr;
@@ -104,7 +101,8 @@ Communicator* Communicator::Of(MPI_Comm comm) {
 
 Reason Communicator::Enter(Session* session, bool may_wait) {
   if (by_mpi_ != Reason::kNone || team_ != nullptr) return by_mpi_;
-  if (calls_++ < session->calls_before || !may_wait) return Reason::kFirstCalls;
+  const uint64_t before = comm_ == MPI_COMM_WORLD ? session->calls_before_of_world : session->calls_before;
+  if (calls_++ < before || !may_wait) return Reason::kFirstCalls;
   FormTeam(session);
   return by_mpi_;
 }
@@ -141,8 +139,6 @@ void Communicator::FormTeam(Session* session) {
 }
 
 copse_team_t* Communicator::FormPersistentTeam(Session* session) {
-  if (persistent_calls_ == kPersistentCallsMax) return nullptr;
-  ++persistent_calls_;
   return FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-persistent"});
 }
 

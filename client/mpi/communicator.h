@@ -15,8 +15,8 @@
 namespace copse::mpi {
 
 // A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with
-// the communicator, whoever frees that; then it lasts until the calls that go on are over. Calls follow Enter (Fail)? for
-// each collective call of the communicator, in the program's order, which is the same on all ranks.
+// the communicator, whoever frees that; then it lasts until the calls that go on are over. Calls follow Enter (Fail)?
+// for each collective call of the communicator, in the program's order, which is the same on all ranks.
 class Communicator {
  public:
   // That of `comm`, which is not MPI_COMM_NULL. Null if MPI refuses attributes.
@@ -35,8 +35,8 @@ class Communicator {
   void Release();
 
   // Reports a failure of the team's to the program: the text on standard error, the first time, and the class through
-  // the communicator's error handler, or MPI_COMM_WORLD's if it was freed. Returns what the call returns, if the handler
-  // lets it.
+  // the communicator's error handler, or MPI_COMM_WORLD's if it was freed. Returns what the call returns, if the
+  // handler lets it.
   int Fail(const char* function, copse_status_t status, const char* text);
 
   // Reports what the program may not do, as MPI would.
@@ -64,7 +64,6 @@ class Communicator {
   Reason by_mpi_ = Reason::kNone;  // why it never gets a team
   uint64_t calls_ = 0;
   copse_team_t* team_ = nullptr;
-  uint64_t persistent_calls_ = 0;
   bool has_failed_ = false;
   bool freed_ = false;
   std::atomic<int> uses_{1};

@@ -49,8 +49,9 @@ class Completion {
     return test(done);
   }
 
-  // What the program's call returns. `result` is MPI's, `Index(i)` the request that is the i-th of `count` complete ones,
-  // whose status is in `statuses`, if anybody wants it. `together`: the call's statuses tell of errors, not its code.
+  // What the program's call returns. `result` is MPI's, `Index(i)` the request that is the i-th of `count` complete
+  // ones, whose status is in `statuses`, if anybody wants it. `together`: the call's statuses tell of errors, not its
+  // code.
   template <typename Index>
   int Finish(int result, int count, Index index, MPI_Status* statuses, bool together) {
     if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) return result;
@@ -164,8 +165,7 @@ int Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[])
   Requests* const ours = InQuestion();
   if (ours == nullptr) return Mpi().Testall(count, requests, done, statuses);
   Completion completion(ours, count, requests);
-  const int result =
-      completion.Once([&](int* flag) { return Mpi().Testall(count, requests, flag, statuses); }, done);
+  const int result = completion.Once([&](int* flag) { return Mpi().Testall(count, requests, flag, statuses); }, done);
   return completion.Finish(result, *done != 0 ? count : 0, kSame, statuses, true);
 }
 

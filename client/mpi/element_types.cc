@@ -260,9 +260,7 @@ bool ReductionFor(const Type& type, MPI_Op op, copse_datatype_t* copse_type, cop
   return CanonicalType(type, copse_type);
 }
 
-bool IsPredefined(MPI_Op op) {
-  return op == MPI_REPLACE || op == MPI_NO_OP || operations->count(Key(op)) != 0;
-}
+bool IsPredefined(MPI_Op op) { return op == MPI_REPLACE || op == MPI_NO_OP || operations->count(Key(op)) != 0; }
 
 bool IsDefinedOn(MPI_Op op, const Type& type) {
   const auto found = operations->find(Key(op));

@@ -7,22 +7,22 @@
 #define COPSE_CLIENT_MPI_ENTRIES_H_
 
 /* Each collective, and its name when it is non-blocking. */
-#define COPSE_MPI_COLLECTIVES_WITH_COUNTS(COLLECTIVE, ENTRY)            \
-  COLLECTIVE(ENTRY, Bcast, Ibcast)                                      \
-  COLLECTIVE(ENTRY, Reduce, Ireduce)                                    \
-  COLLECTIVE(ENTRY, Allreduce, Iallreduce)                              \
-  COLLECTIVE(ENTRY, Gather, Igather)                                    \
-  COLLECTIVE(ENTRY, Gatherv, Igatherv)                                  \
-  COLLECTIVE(ENTRY, Scatter, Iscatter)                                  \
-  COLLECTIVE(ENTRY, Scatterv, Iscatterv)                                \
-  COLLECTIVE(ENTRY, Allgather, Iallgather)                              \
-  COLLECTIVE(ENTRY, Allgatherv, Iallgatherv)                            \
-  COLLECTIVE(ENTRY, Alltoall, Ialltoall)                                \
-  COLLECTIVE(ENTRY, Alltoallv, Ialltoallv)                              \
-  COLLECTIVE(ENTRY, Alltoallw, Ialltoallw)                              \
-  COLLECTIVE(ENTRY, Reduce_scatter, Ireduce_scatter)                    \
-  COLLECTIVE(ENTRY, Reduce_scatter_block, Ireduce_scatter_block)        \
-  COLLECTIVE(ENTRY, Scan, Iscan)                                        \
+#define COPSE_MPI_COLLECTIVES_WITH_COUNTS(COLLECTIVE, ENTRY)     \
+  COLLECTIVE(ENTRY, Bcast, Ibcast)                               \
+  COLLECTIVE(ENTRY, Reduce, Ireduce)                             \
+  COLLECTIVE(ENTRY, Allreduce, Iallreduce)                       \
+  COLLECTIVE(ENTRY, Gather, Igather)                             \
+  COLLECTIVE(ENTRY, Gatherv, Igatherv)                           \
+  COLLECTIVE(ENTRY, Scatter, Iscatter)                           \
+  COLLECTIVE(ENTRY, Scatterv, Iscatterv)                         \
+  COLLECTIVE(ENTRY, Allgather, Iallgather)                       \
+  COLLECTIVE(ENTRY, Allgatherv, Iallgatherv)                     \
+  COLLECTIVE(ENTRY, Alltoall, Ialltoall)                         \
+  COLLECTIVE(ENTRY, Alltoallv, Ialltoallv)                       \
+  COLLECTIVE(ENTRY, Alltoallw, Ialltoallw)                       \
+  COLLECTIVE(ENTRY, Reduce_scatter, Ireduce_scatter)             \
+  COLLECTIVE(ENTRY, Reduce_scatter_block, Ireduce_scatter_block) \
+  COLLECTIVE(ENTRY, Scan, Iscan)                                 \
   COLLECTIVE(ENTRY, Exscan, Iexscan)
 #define COPSE_MPI_COLLECTIVES(COLLECTIVE, ENTRY) \
   COLLECTIVE(ENTRY, Barrier, Ibarrier)           \

@@ -53,8 +53,8 @@ class CallState {
   std::string error_;
 };
 
-// `go(CallState*)` is called if the call may be offloaded, and says by the state's reason whether it was; `pass()` calls
-// MPI. Returns what the program's call returns.
+// `go(CallState*)` is called if the call may be offloaded, and says by the state's reason whether it was; `pass()`
+// calls MPI. Returns what the program's call returns.
 template <typename Go, typename Pass>
 int RunCall(Entry entry, MPI_Comm comm, bool may_wait, Go go, Pass pass) {
   Session* const session = TheSession();

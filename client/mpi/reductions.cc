@@ -109,8 +109,9 @@ Reason Reduce_scatterCall::Prepare(const Communicator& communicator, Offload* of
   }
   const int64_t own = recv_counts[communicator.rank()];
   const bool has_result = own > 0 || send == MPI_IN_PLACE;
-  return mpi::Prepare(
-      communicator, {COPSE_COLL_REDUCE_SCATTERV, send, recv, 0, total, own, type, op, has_result, recv_counts}, offload);
+  return mpi::Prepare(communicator,
+                      {COPSE_COLL_REDUCE_SCATTERV, send, recv, 0, total, own, type, op, has_result, recv_counts},
+                      offload);
 }
 
 Reason Reduce_scatter_blockCall::Prepare(const Communicator& communicator, Offload* offload) const {
@@ -124,8 +125,9 @@ Reason ScanCall::Prepare(const Communicator& communicator, Offload* offload) con
 
 Reason ExscanCall::Prepare(const Communicator& communicator, Offload* offload) const {
   // Rank 0's receive buffer is not used, but in place it has the contribution.
-  const bool has_result = communicator.rank() > 0 || send == MPI_IN_PLACE;
-  return mpi::Prepare(communicator, {COPSE_COLL_EXSCAN, send, recv, count, count, count, type, op, has_result},
+  const bool gets_result = communicator.rank() > 0, has_result = gets_result || send == MPI_IN_PLACE;
+  return mpi::Prepare(communicator,
+                      {COPSE_COLL_EXSCAN, send, recv, count, count, gets_result ? count : 0, type, op, has_result},
                       offload);
 }
 

@@ -69,8 +69,8 @@ class Requests {
   // Whether there is any that functions that complete requests have to know of.
   bool HasAny() const { return waitable_.load(std::memory_order_relaxed) != 0; }
 
-  // Posts a call whose offload is initialised and makes the program's request. Never waits: what finds no room is posted
-  // later, by another thread if need be. Returns MPI's code.
+  // Posts a call whose offload is initialised and makes the program's request. Never waits: what finds no room is
+  // posted later, by another thread if need be. Returns MPI's code.
   int Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
   // The same in two steps, of a persistent call; the second after MPI_Start has succeeded on the request. Others' are
   // left alone.

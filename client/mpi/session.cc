@@ -16,7 +16,10 @@
 namespace copse::mpi {
 namespace {
 
-constexpr uint64_t kCallsBeforeDefault = 4;
+// Forming a team takes as long as some 60 calls by MPI, a few milliseconds. Programs that have many communicators have
+// few calls of most; of MPI_COMM_WORLD there is one.
+constexpr uint64_t kCallsBefore = 64;
+constexpr uint64_t kCallsBeforeOfWorld = 4;
 // The library copies what is sent and received through memory of which a process has 1 GiB.
 constexpr uint64_t kMessageBytesMax = uint64_t{256} << 20;
 // Each turn of an MPI moves a fragment or so of a long message.
@@ -32,16 +35,19 @@ void Publish(Session* session) {
   the_session.store(session, std::memory_order_release);
 }
 
-// What is not a number is said once and ignored.
-uint64_t CallsBefore() {
+// COPSE_MPI_CALLS_BEFORE is for all communicators. What is not a number is said once and ignored.
+void SetCallsBefore(Session* session) {
+  session->calls_before = kCallsBefore;
+  session->calls_before_of_world = kCallsBeforeOfWorld;
   const char* text = getenv("COPSE_MPI_CALLS_BEFORE");
-  if (text == nullptr || *text == '\0') return kCallsBeforeDefault;
+  if (text == nullptr || *text == '\0') return;
   char* end = nullptr;
   const unsigned long long value = strtoull(text, &end, 10);
-  if (*end == '\0' && text[0] != '-') return value;
-  Say("COPSE_MPI_CALLS_BEFORE: not a number of calls (value=%s); %llu is taken", text,
-      static_cast<unsigned long long>(kCallsBeforeDefault));
-  return kCallsBeforeDefault;
+  if (*end != '\0' || text[0] == '-') {
+    Say("COPSE_MPI_CALLS_BEFORE: not a number of calls, so it is ignored (value=%s)", text);
+    return;
+  }
+  session->calls_before = session->calls_before_of_world = std::min<uint64_t>(value, INT64_MAX);
 }
 
 bool Flag(const char* name) {
@@ -73,12 +79,11 @@ void WarnOfMissingDaemons(const Session& session, int first, int missing, char r
 // All ranks take the smallest of the limits that any was given, so that they agree on calls.
 bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
   const bool attached = session->context != nullptr;
-  const long long mine[] = {attached ? session->size : session->rank, static_cast<long long>(session->calls_before),
-                            static_cast<long long>(session->message_bytes_max)};
-  long long least[3] = {};
-  if (Mpi().Allreduce(mine, least, 3, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) return false;
-  session->calls_before = static_cast<uint64_t>(least[1]);
-  session->message_bytes_max = static_cast<uint64_t>(least[2]);
+  uint64_t* const limits[] = {&session->calls_before, &session->calls_before_of_world, &session->message_bytes_max};
+  long long mine[4] = {attached ? session->size : session->rank}, least[4] = {};
+  for (int i = 0; i < 3; ++i) mine[i + 1] = static_cast<long long>(*limits[i]);
+  if (Mpi().Allreduce(mine, least, 4, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) return false;
+  for (int i = 0; i < 3; ++i) *limits[i] = static_cast<uint64_t>(least[i + 1]);
   if (least[0] == session->size) return true;
   int without = attached ? 0 : 1, missing = 0;
   Mpi().Allreduce(&without, &missing, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -101,7 +106,7 @@ void StartSession() {
   auto* session = new Session();
   Mpi().Comm_rank(MPI_COMM_WORLD, &session->rank);
   Mpi().Comm_size(MPI_COMM_WORLD, &session->size);
-  session->calls_before = std::min<uint64_t>(CallsBefore(), INT64_MAX);
+  SetCallsBefore(session);
   session->keeps_times = Flag("COPSE_MPI_STATS");
   session->message_bytes_max = kMessageBytesMax;
   char reason[kReasonBytes] = "";

@@ -17,11 +17,13 @@ namespace copse::mpi {
 // After StartSession its fields are only read; calls are thread-safe.
 struct Session {
   copse_context_t* context = nullptr;  // null: everything goes to MPI
-  uint64_t calls_before = 0;           // COPSE_MPI_CALLS_BEFORE, the same on all ranks
-  uint64_t message_bytes_max = 0;      // of one call's longest buffer
-  double timeout_s = -1;               // COPSE_TIMEOUT; < 0: none
-  bool keeps_times = false;            // COPSE_MPI_STATS
-  int rank = 0;                        // in MPI_COMM_WORLD
+  // Collective calls that a communicator sees before it gets a team; the same on all ranks.
+  uint64_t calls_before = 0;
+  uint64_t calls_before_of_world = 0;
+  uint64_t message_bytes_max = 0;  // of one call's longest buffer
+  double timeout_s = -1;           // COPSE_TIMEOUT; < 0: none
+  bool keeps_times = false;        // COPSE_MPI_STATS
+  int rank = 0;                    // in MPI_COMM_WORLD
   int size = 0;
   MPI_Comm own = MPI_COMM_NULL;          // of this process alone; errors are returned
   MPI_Request never = MPI_REQUEST_NULL;  // a receive on it that nobody sends to

@@ -75,8 +75,8 @@ void Statistics::Print(int rank, int size) const {
     }
     if (!reasons.empty()) reasons += ")";
     if (row.offloaded == 0 && passed == 0) continue;
-    Say("%s: offloaded %" PRIu64 " in %.6f s, by MPI %" PRIu64 " in %.6f s%s", NameOf(static_cast<Entry>(entry)), row.offloaded.load(),
-        static_cast<double>(row.offloaded_ns) / kNanosecondsPerSecond, passed,
+    Say("%s: offloaded %" PRIu64 " in %.6f s, by MPI %" PRIu64 " in %.6f s%s", NameOf(static_cast<Entry>(entry)),
+        row.offloaded.load(), static_cast<double>(row.offloaded_ns) / kNanosecondsPerSecond, passed,
         static_cast<double>(row.passed_ns) / kNanosecondsPerSecond, reasons.c_str());
   }
 }

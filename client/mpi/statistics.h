@@ -17,9 +17,9 @@ enum class Reason : uint8_t {
   kNoDaemons,  // not all ranks of the job have a daemon
   kOneRank,    // nobody to talk to
   kInterCommunicator,
-  kOtherJob,    // a communicator with processes that another launch or a spawn started
-  kFirstCalls,  // its communicator has not seen enough calls to be worth a team
-  kNoTeam,      // none could be formed, or a persistent call needs one more than there may be
+  kOtherJob,       // a communicator with processes that another launch or a spawn started
+  kFirstCalls,     // its communicator has not seen enough calls to be worth a team
+  kNoTeam,         // none could be formed
   kUserOperation,  // made by the program, and too long or not blocking
   kType,           // a reduction that Copse does not have: an operation on a type
   kTooLong,

@@ -18,6 +18,7 @@
 #include "CLI/Formatter.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
@@ -77,12 +78,19 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   app.add_option("LAUNCHER", for_help, "mpiexec, mpirun or srun, and its arguments")->option_text("[ARGUMENT]...");
   app.add_flag("--dry-run", options->dry_run, "print the command instead of running it");
   app.add_flag("--stats", options->stats, "at its end rank 0 prints what was offloaded, what not and why, and times");
-  app.add_option("--calls-before", options->calls_before, "collective calls of a communicator before it gets a team")
+  std::string calls_before;
+  app.add_option("--calls-before", calls_before,
+                 "collective calls of a communicator before it gets a team (default 64, of MPI_COMM_WORLD 4)")
       ->option_text("N");
   app.add_option("--launcher", options->launcher, "hydra, openmpi or srun, where its name does not tell")
       ->option_text("KIND");
   app.add_option("--library", options->library, "the library to preload")->option_text("FILE");
   ASSIGN_OR_RETURN(const std::optional<std::string> answer, cli::Parse(&app, std::move(arguments)));
+  if (uint64_t calls = 0; absl::SimpleAtoi(calls_before, &calls)) {
+    options->calls_before = calls;
+  } else if (!calls_before.empty()) {
+    return cli::UsageError(absl::StrCat("--calls-before: not a number of calls (value=", calls_before, ")"));
+  }
   if (!answer.has_value() && options->command.empty()) return cli::UsageError("no launcher");
   return answer;
 }

@@ -23,14 +23,38 @@ constexpr absl::Duration kPatience = absl::Minutes(4);
 constexpr absl::Duration kDeathPatience = absl::Seconds(20);
 constexpr uint32_t kNodes = 2;
 
-const std::set<std::string> kCollectives = {"MPI_Barrier",        "MPI_Bcast",
-                                            "MPI_Reduce",         "MPI_Allreduce",
-                                            "MPI_Gather",         "MPI_Gatherv",
-                                            "MPI_Scatter",        "MPI_Scatterv",
-                                            "MPI_Allgather",      "MPI_Allgatherv",
-                                            "MPI_Alltoall",       "MPI_Alltoallv",
-                                            "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
-                                            "MPI_Scan",           "MPI_Exscan"};
+// What the MPI has of each collective: its name when it blocks and when it does not.
+const std::map<std::string, std::string> kCollectives = {
+    {"Barrier", "Ibarrier"},
+    {"Bcast", "Ibcast"},
+    {"Reduce", "Ireduce"},
+    {"Allreduce", "Iallreduce"},
+    {"Gather", "Igather"},
+    {"Gatherv", "Igatherv"},
+    {"Scatter", "Iscatter"},
+    {"Scatterv", "Iscatterv"},
+    {"Allgather", "Iallgather"},
+    {"Allgatherv", "Iallgatherv"},
+    {"Alltoall", "Ialltoall"},
+    {"Alltoallv", "Ialltoallv"},
+    {"Alltoallw", "Ialltoallw"},
+    {"Reduce_scatter", "Ireduce_scatter"},
+    {"Reduce_scatter_block", "Ireduce_scatter_block"},
+    {"Scan", "Iscan"},
+    {"Exscan", "Iexscan"},
+};
+
+// Its functions in `library`.
+Words ModesOf(const std::string& library, const std::string& name, const std::string& iname) {
+  Words modes = {"MPI_" + name, "MPI_" + iname};
+  if (library == "openmpi") return modes;
+  modes.push_back("MPI_" + name + "_init");
+  if (name == "Barrier") return modes;
+  for (int i = 0; i < 3; ++i) modes.push_back(modes[i] + "_c");
+  return modes;
+}
+
+bool Combines(const std::string& name) { return absl::StrContains(name, "educe") || absl::StrContains(name, "can"); }
 
 class ShimTest : public testing::TestWithParam<const char*> {
  protected:
@@ -45,6 +69,7 @@ class ShimTest : public testing::TestWithParam<const char*> {
     MpiRun run = {.library = GetParam(), .ranks = ranks};
     for (uint32_t node = 0; node < kNodes; ++node) run.sockets.push_back(cluster_.SocketOf(node));
     run.environment["COPSE_MPI_STATS"] = "1";
+    run.environment["COPSE_MPI_CALLS_BEFORE"] = "4";
     run.command = {PathOf(absl::StrCat("integration_tests/mpi/", program, "_", GetParam()))};
     run.command.insert(run.command.end(), arguments.begin(), arguments.end());
     return run;
@@ -55,6 +80,7 @@ class ShimTest : public testing::TestWithParam<const char*> {
   MpiResult RunSituation(const std::string& name, uint32_t ranks = 4) {
     return Run(JobOf(ranks, "situations", {name}));
   }
+  MpiResult RunRequests(const std::string& name) { return Run(JobOf(4, "requests", {name})); }
   void ExpectDone(const MpiResult& result) {
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out, Words{"done"}) << result.Text();
@@ -79,16 +105,18 @@ TEST_P(ShimTest, EveryCollectiveIsOffloadedAndGivesWhatMpiGives) {
     const MpiResult result = Run(JobOf(ranks, "conformance", {how}));
     ExpectConformance(result);
     const auto statistics = ParseStatistics(result);
-    for (const std::string& collective : kCollectives) {
-      ASSERT_EQ(statistics.count(collective), 1u) << collective << "\n" << result.Text();
-      const CollectiveCounts& counts = statistics.at(collective);
-      EXPECT_GT(counts.offloaded, 0u) << collective;
-      // Only what is documented goes by MPI.
-      for (const auto& [reason, count] : counts.reasons) {
-        const bool expected =
-            reason == "first calls" || reason == "one rank" ||
-            (collective == "MPI_Allreduce" && (reason == "operation of the program" || reason == "operation and type"));
-        EXPECT_TRUE(expected) << collective << ": " << reason << ": " << count;
+    for (const auto& [name, iname] : kCollectives) {
+      for (const std::string& collective : ModesOf(GetParam(), name, iname)) {
+        ASSERT_EQ(statistics.count(collective), 1u) << collective << "\n" << result.Text();
+        const CollectiveCounts& counts = statistics.at(collective);
+        EXPECT_GT(counts.offloaded, 0u) << collective;
+        // Only what is documented goes by MPI.
+        for (const auto& [reason, count] : counts.reasons) {
+          const bool expected =
+              reason == "first calls" || reason == "one rank" ||
+              (Combines(name) && (reason == "operation of the program" || reason == "operation and type"));
+          EXPECT_TRUE(expected) << collective << ": " << reason << ": " << count;
+        }
       }
     }
   }
@@ -131,6 +159,16 @@ TEST_P(ShimTest, ATeamIsFormedAtTheCallThatWasAskedFor) {
   const CollectiveCounts barriers = ParseStatistics(result)["MPI_Barrier"];
   EXPECT_EQ(barriers.offloaded, 2u) << result.Text();
   EXPECT_EQ(barriers.reasons, (std::map<std::string, uint64_t>{{"first calls", 7}}));
+}
+
+TEST_P(ShimTest, TheWorldGetsATeamSoonerThanOthers) {
+  MpiRun run = JobOf(2, "situations", {"calls_on_two"});  // 100 on each
+  run.environment.erase("COPSE_MPI_CALLS_BEFORE");
+  const MpiResult result = Run(run);
+  ExpectDone(result);
+  auto statistics = ParseStatistics(result);
+  EXPECT_EQ(statistics["MPI_Barrier"].offloaded, 96u) << result.Text();
+  EXPECT_EQ(statistics["MPI_Allreduce"].offloaded, 36u) << result.Text();
 }
 
 TEST_P(ShimTest, AMessageUnderWayArrivesWhileItsSenderWaits) { ExpectDone(RunSituation("pending_send")); }
@@ -223,6 +261,54 @@ TEST_P(ShimTest, ThreadsCallOnCommunicatorsOfTheirOwn) {
   const MpiResult result = RunSituation("threads");
   ExpectDone(result);
   EXPECT_GT(ParseStatistics(result)["MPI_Allreduce"].offloaded, 100u) << result.Text();
+}
+
+TEST_P(ShimTest, CallsThatGoOnFindRoomInTheEnd) {
+  const MpiResult result = RunRequests("more_than_fit");
+  ExpectDone(result);
+  EXPECT_EQ(ParseStatistics(result)["MPI_Ibcast"].offloaded, 2000u) << result.Text();
+}
+
+TEST_P(ShimTest, CallsThatGoOnAndBlockingOnesKeepTheirOrder) { ExpectDone(RunRequests("in_order")); }
+TEST_P(ShimTest, ACallThatGoesOnOutlivesWhatItWasMadeOf) { ExpectDone(RunRequests("freed_before")); }
+TEST_P(ShimTest, WhatMayNotBeDoneToACallThatGoesOnIsRefused) { ExpectDone(RunRequests("refused")); }
+TEST_P(ShimTest, WhoWaitsForOneOfManyGetsTheFirst) { ExpectDone(RunRequests("first_come")); }
+TEST_P(ShimTest, ThreadsHaveCallsThatGoOn) { ExpectDone(RunRequests("threads")); }
+
+TEST_P(ShimTest, ErrorsOfCallsThatGoOnComeWhenTheyEnd) {
+  const MpiResult result = RunRequests("mismatch");
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string told = absl::StrCat("rank ", rank, " was told");
+    EXPECT_EQ(std::count(result.out.begin(), result.out.end(), told), 1) << result.Text();
+  }
+  EXPECT_EQ(result.ErrorsWith("copse-mpi: MPI_Iallreduce: copse: ").size(), 4u) << result.Text();
+}
+
+TEST_P(ShimTest, ARankThatDiesEndsCallsThatGoOn) {
+  const absl::Time start = absl::Now();
+  const MpiResult result = Run(JobOf(4, "requests", {"dies"}), 3 * kDeathPatience);
+  EXPECT_LT(absl::Now() - start, kDeathPatience);
+  EXPECT_GT(result.code, 0) << result.Text();
+  ExpectNobodyWentOn(result);
+}
+
+TEST_P(ShimTest, PersistentCallsStartInAnyOrder) {
+  const MpiResult result = RunRequests("persistent");
+  ExpectDone(result);
+  if (std::string(GetParam()) == "mpich") {
+    EXPECT_EQ(ParseStatistics(result)["MPI_Allreduce_init"].offloaded, 1u) << result.Text();
+  }
+}
+
+TEST_P(ShimTest, WhatAFileNeedsIsLeftToMpi) {
+  const MpiResult result = RunRequests("file");
+  ExpectDone(result);
+  for (const auto& [collective, counts] : ParseStatistics(result)) {
+    const bool own = collective == "MPI_Barrier" || collective == "MPI_Bcast";
+    EXPECT_TRUE(own) << collective << "\n" << result.Text();
+    EXPECT_LE(counts.offloaded + counts.by_mpi, 9u) << collective << "\n" << result.Text();
+  }
 }
 
 // As a Python interpreter loads MPI.

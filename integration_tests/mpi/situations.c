@@ -2,7 +2,6 @@
  *
  * What programs do besides collectives with right arguments. The first argument says which; each prints lines of its
  * own, to the file that the second one names, and ends with exit code 0 if all was as it should be. */
-#include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,30 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "situation.h"
+
 enum { FIRST_CALLS = 8, LONG_MESSAGE = 4 << 20, COMMUNICATORS = 100, THREADS = 3, THREAD_CALLS = 50 };
 
-static int rank, size;
 static const char* pipe_name = "";
-
-#define EXPECT(condition)                                           \
-  do {                                                              \
-    if (!(condition)) {                                             \
-      printf("rank %d, line %d: " #condition "\n", rank, __LINE__); \
-      fflush(stdout);                                               \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                 \
-    }                                                               \
-  } while (0)
-
-/* Enough calls for the communicator to have a team. */
-static void warm_up(MPI_Comm comm) {
-  for (int i = 0; i < FIRST_CALLS; ++i) MPI_Barrier(comm);
-}
-
-static int error_class(int code) {
-  int class = MPI_SUCCESS;
-  MPI_Error_class(code, &class);
-  return class;
-}
 
 /* A message that was started before a collective has to arrive while its sender waits in it. */
 static void pending_send(void) {
@@ -145,6 +125,19 @@ static void many_communicators(void) {
   warm_up(left);
 }
 
+/* As many calls of the world as of another communicator. */
+static void calls_on_two(void) {
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  for (int i = 0; i < 100; ++i) {
+    int sum = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, dup);
+    EXPECT(sum == size * (size - 1) / 2);
+  }
+  MPI_Comm_free(&dup);
+}
+
 /* A child that forgets to exec is none of the job's. */
 static void forks(void) {
   warm_up(MPI_COMM_WORLD);
@@ -215,36 +208,27 @@ static void threads(void) {
 }
 
 int main(int argc, char** argv) {
-  const struct {
-    const char* name;
-    void (*run)(void);
-  } situations[] = {{"pending_send", pending_send},
-                    {"mismatch", mismatch},
-                    {"mismatch_on_dup", mismatch_on_dup},
-                    {"dies", dies},
-                    {"dies_fatally", dies_fatally},
-                    {"fatal", fatal},
-                    {"many_communicators", many_communicators},
-                    {"forks", forks},
-                    {"bad_arguments", bad_arguments},
-                    {"inter_communicator", inter_communicator},
-                    {"threads", threads}};
-  if (argc > 1 && strcmp(argv[1], "threads") == 0) {
-    int provided = MPI_THREAD_SINGLE;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    EXPECT(provided == MPI_THREAD_MULTIPLE);
+  const struct situation situations[] = {{"pending_send", pending_send},
+                                         {"mismatch", mismatch},
+                                         {"mismatch_on_dup", mismatch_on_dup},
+                                         {"dies", dies},
+                                         {"dies_fatally", dies_fatally},
+                                         {"fatal", fatal},
+                                         {"many_communicators", many_communicators},
+                                         {"calls_on_two", calls_on_two},
+                                         {"forks", forks},
+                                         {"bad_arguments", bad_arguments},
+                                         {"inter_communicator", inter_communicator},
+                                         {"threads", threads}};
+  const char* name = argc > 1 ? argv[1] : NULL;
+  if (name != NULL && strcmp(name, "threads") == 0) {
+    start_mpi(&argc, &argv, 1);
   } else {
     MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
   }
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (argc > 2 && (freopen(argv[2], "a", stdout) == NULL || dup2(fileno(stdout), STDERR_FILENO) < 0)) return 3;
   if (argc > 3) pipe_name = argv[3];
-  for (size_t i = 0; i < sizeof(situations) / sizeof(situations[0]); ++i) {
-    if (argc < 2 || strcmp(argv[1], situations[i].name) != 0) continue;
-    situations[i].run();
-    if (rank == 0) printf("done\n");
-    return MPI_Finalize() != MPI_SUCCESS;
-  }
-  MPI_Abort(MPI_COMM_WORLD, 2);
+  return run_situation(name, situations, sizeof(situations) / sizeof(situations[0]));
 }
