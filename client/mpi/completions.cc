@@ -96,14 +96,13 @@ class Completion {
       if (call != nullptr && sleeper == nullptr && ours_->IsActive(*call)) sleeper = call;
     }
     if (sleeper == nullptr) return;
-    ours_->Await(sleeper, slices_.Next());
+    ours_->Await(sleeper, kSlice);
     TheSession()->Progress();
   }
 
   Requests* const ours_;
   const std::vector<MPI_Request> requests_;
   const double since_ = NowSeconds();
-  Slices slices_;
 };
 
 constexpr auto kSame = [](int i) { return i; };

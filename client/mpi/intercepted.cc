@@ -7,9 +7,8 @@ namespace copse::mpi {
 namespace {
 
 copse_status_t Await(Session* session, Offload* offload, double since) {
-  Slices slices;
   for (;;) {
-    offload->Wait(slices.Next());
+    offload->Wait(kSlice);
     const copse_status_t status = offload->Test();
     if (status != COPSE_INPROGRESS) return status;
     if (session->IsOver(since)) return offload->GiveUp(kTimeIsOver);

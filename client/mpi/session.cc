@@ -22,8 +22,10 @@ constexpr uint64_t kCallsBefore = 64;
 constexpr uint64_t kCallsBeforeOfWorld = 4;
 // The library copies what is sent and received through memory of which a process has 1 GiB.
 constexpr uint64_t kMessageBytesMax = uint64_t{256} << 20;
-// Each turn of an MPI moves a fragment or so of a long message.
+// Each turn of an MPI moves a fragment or so of a long message. Where one takes longer than seconds of this, others
+// have had the processor meanwhile, and want it.
 constexpr int kTurnsOfProgress = 4;
+constexpr double kLongTurn = 50e-6;
 constexpr int kReasonBytes = 512;
 
 std::atomic<Session*> the_session{nullptr};
@@ -97,7 +99,10 @@ bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
 // changes nothing, so several threads may look at one request.
 void Session::Progress() {
   int flag = 0;
-  for (int turn = 0; turn < kTurnsOfProgress; ++turn) Mpi().Request_get_status(never, &flag, MPI_STATUS_IGNORE);
+  const double start = NowSeconds();
+  for (int turn = 0; turn < kTurnsOfProgress && NowSeconds() - start < kLongTurn; ++turn) {
+    Mpi().Request_get_status(never, &flag, MPI_STATUS_IGNORE);
+  }
 }
 
 Session* TheSession() { return the_session.load(std::memory_order_acquire); }

@@ -6,7 +6,6 @@
 
 #include <time.h>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace copse::mpi {
@@ -21,19 +20,9 @@ inline uint64_t NowNanoseconds() {
 }
 inline double NowSeconds() { return static_cast<double>(NowNanoseconds()) * 1e-9; }
 
-// For how long a rank sleeps before it gives MPI a turn, again and again: 100 us at first, at most 1 ms.
-class Slices {
- public:
-  double Next() {
-    const double slice = next_;
-    next_ = std::min(2 * next_, kLongest);
-    return slice;
-  }
-
- private:
-  static constexpr double kLongest = 1e-3;
-  double next_ = 100e-6;
-};
+// For how long a rank sleeps before it gives MPI a turn, seconds. A turn may cost a time slice, as MPIs yield where
+// they find nothing to do; most calls are over before the first one.
+inline constexpr double kSlice = 1e-3;
 
 }  // namespace copse::mpi
 

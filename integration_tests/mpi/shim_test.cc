@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Unmodified MPI programs on real daemons, under both MPIs.
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 namespace copse::mpi_test {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Minutes(4);
+constexpr absl::Duration kPatience = absl::Minutes(10);
 // A member's death has to be told within this.
 constexpr absl::Duration kDeathPatience = absl::Seconds(20);
 constexpr uint32_t kNodes = 2;
@@ -55,6 +56,18 @@ Words ModesOf(const std::string& library, const std::string& name, const std::st
 }
 
 bool Combines(const std::string& name) { return absl::StrContains(name, "educe") || absl::StrContains(name, "can"); }
+
+// Numbers of ranks, and how much each does. MPICH takes tens of milliseconds for a call of its own, to compare with,
+// where there are more ranks than processors.
+std::map<uint32_t, std::string> ConformanceRuns(const std::string& library) {
+  if (getenv("COPSE_TEST_CAMPAIGN") != nullptr) {
+    std::map<uint32_t, std::string> runs;
+    for (uint32_t ranks = 2; ranks <= 9; ++ranks) runs[ranks] = ranks <= 5 ? "all" : "quick";
+    return runs;
+  }
+  if (library == "mpich") return {{2, "all"}, {3, "quick"}};
+  return {{2, "all"}, {4, "all"}, {5, "quick"}, {9, "quick"}};
+}
 
 class ShimTest : public testing::TestWithParam<const char*> {
  protected:
@@ -101,7 +114,7 @@ void ExpectNobodyWentOn(const MpiResult& result) {
 }
 
 TEST_P(ShimTest, EveryCollectiveIsOffloadedAndGivesWhatMpiGives) {
-  for (const auto& [ranks, how] : std::map<uint32_t, std::string>{{2, "quick"}, {4, "all"}, {5, "quick"}}) {
+  for (const auto& [ranks, how] : ConformanceRuns(GetParam())) {
     const MpiResult result = Run(JobOf(ranks, "conformance", {how}));
     ExpectConformance(result);
     const auto statistics = ParseStatistics(result);
