@@ -4,9 +4,11 @@
  * threads, all by one seed, which all ranks draw from alike. What each rank does at its own discretion, such as how it
  * waits, does not change what it receives: a hash of that is the same with any MPI library that is right.
  *
- * Arguments: SEED [STEPS [trace]]. Prints "seed SEED: N calls, hash H"; with `trace`, each step and each hash on
- * standard error, so that two runs can be compared. Values are small whole numbers, so that no order of operands makes
- * a difference. */
+ * Arguments: SEED [STEPS [trace] [persistent]]. Prints "seed SEED: N calls, hash H"; with `trace`, each step and each
+ * hash on standard error, so that two runs can be compared. With `persistent`, persistent collectives are such; else
+ * each of their starts is a non-blocking call, with the same hash, since those of MPICH 4.0.2 and Open MPI 4.1.4 end
+ * with wrong data, errors or not at all when others run beside them. Values are small whole numbers, so that no order
+ * of operands makes a difference. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -36,20 +38,19 @@ enum {
     }                                                                     \
   } while (0)
 
-static int world_rank, world_size, threads, tracing;
+static int world_rank, world_size, threads, tracing, persistent;
 
-/* Faults of MPICH 4.0.2: persistent collectives count as done while they are not active, send what their buffers held
- * when they were made, and may end with "Invalid communicator". It reads from the address MPI_IN_PLACE in reduce at
- * other roots than 0, and aborts in reduce_scatter. With several threads, messages of types with gaps may count as too
- * long. */
+/* Faults of MPICH 4.0.2: it reads from the address MPI_IN_PLACE in reduce at other roots than 0, and aborts in
+ * reduce_scatter. With several threads, messages of types with gaps may count as too long.
+ * Of Open MPI 4.1.4: with several threads, collectives that do not block may never end. */
 #ifdef OPEN_MPI
-#define PERSISTENT_WORKS 1
 #define IN_PLACE_WORKS 1
 #define GAPS_WORK_WITH_THREADS 1
+#define STARTED_WORKS_WITH_THREADS 0
 #else
-#define PERSISTENT_WORKS 0
 #define IN_PLACE_WORKS 0
 #define GAPS_WORK_WITH_THREADS 0
+#define STARTED_WORKS_WITH_THREADS 1
 #endif
 
 /* --- Chance (SplitMix64) --- */
@@ -460,10 +461,10 @@ static void contribute(struct operation* o) {
 #elif defined(OPEN_MPI) && defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
 #define INIT(name, ...) MPIX_##name##_init(__VA_ARGS__, o->on.comm, MPI_INFO_NULL, &o->request)
 #endif
-#define CALL(name, lower, ...)                                               \
-  (o->mode == BLOCKING  ? MPI_##name(__VA_ARGS__, o->on.comm)                \
-   : o->mode == STARTED ? MPI_I##lower(__VA_ARGS__, o->on.comm, &o->request) \
-                        : INIT(name, __VA_ARGS__))
+#define CALL(name, lower, ...)                                                              \
+  (o->mode == BLOCKING                 ? MPI_##name(__VA_ARGS__, o->on.comm)                \
+   : o->mode == STARTED || !persistent ? MPI_I##lower(__VA_ARGS__, o->on.comm, &o->request) \
+                                       : INIT(name, __VA_ARGS__))
 
 static void begin(struct thread* t, struct operation* o) {
   const int s = o->count, r = as_received(o, o->count);
@@ -477,7 +478,7 @@ static void begin(struct thread* t, struct operation* o) {
     case BARRIER:
       if (o->mode == BLOCKING) {
         code = MPI_Barrier(o->on.comm);
-      } else if (o->mode == STARTED) {
+      } else if (o->mode == STARTED || !persistent) {
         code = MPI_Ibarrier(o->on.comm, &o->request);
       } else {
 #if MPI_VERSION >= 4
@@ -538,7 +539,7 @@ static void begin(struct thread* t, struct operation* o) {
       break;
   }
   CHECK(code == MPI_SUCCESS);
-  if (o->mode == PERSISTENT) MPI_Start(&o->request);
+  if (o->mode == PERSISTENT && persistent) MPI_Start(&o->request);
 }
 
 /* The operation is complete: what came of it counts. */
@@ -703,11 +704,15 @@ static void complete(struct thread* t, int slot, int everything) {
       --o->starts;
       o->due = t->now + 1 + o->starts % 3;
       if (o->kind < KINDS) contribute(o);
-      MPI_Start(&o->request);
+      if (o->kind < KINDS && !persistent) {
+        begin(t, o);
+      } else {
+        MPI_Start(&o->request);
+      }
       t->pending[t->pending_count++] = o;
       continue;
     }
-    if (o->mode == PERSISTENT) MPI_Request_free(&o->request);
+    if (o->request != MPI_REQUEST_NULL) MPI_Request_free(&o->request);
     release(o);
   }
 }
@@ -746,6 +751,7 @@ static void draw_types(uint64_t* state, struct operation* o) {
 
 static void collective(struct thread* t, int slot, uint64_t* state, enum mode mode) {
   struct operation* o = new_operation(t, slot, state);
+  if (threads > 1 && !STARTED_WORKS_WITH_THREADS) mode = BLOCKING;
   o->mode = mode;
   o->kind = (enum kind)draw(state, KINDS);
   o->root = (int)draw(state, (unsigned)o->on.size);
@@ -1013,7 +1019,7 @@ static void step(struct thread* t) {
   } else if (what < 62) {
     collective(t, slot, &state, STARTED);
   } else if (what < 66) {
-    collective(t, slot, &state, PERSISTENT_WORKS ? PERSISTENT : STARTED);
+    collective(t, slot, &state, PERSISTENT);
   } else if (what < 84) {
     message(t, slot, &state);
   } else {
@@ -1039,7 +1045,10 @@ static void* run(void* argument) {
 int main(int argc, char** argv) {
   const uint64_t seed = strtoull(argc > 1 ? argv[1] : "1", NULL, 0);
   const int steps = argc > 2 ? atoi(argv[2]) : STEPS;
-  tracing = argc > 3;
+  for (int i = 3; i < argc; ++i) {
+    tracing |= strcmp(argv[i], "trace") == 0;
+    persistent |= strcmp(argv[i], "persistent") == 0;
+  }
   uint64_t state = mix(seed);
   int level = MPI_THREAD_SINGLE;
   threads = chance(&state, 30) ? 2 + (int)draw(&state, THREADS - 1) : 1;
