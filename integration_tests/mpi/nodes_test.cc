@@ -52,7 +52,8 @@ TEST_P(NodesTest, EveryCollectiveGivesWhatMpiGives) {
 }
 
 TEST_P(NodesTest, RandomProgramsReceiveWhatTheyReceiveByMpiAlone) {
-  for (const char* seed : {"1001", "1002", "1003"}) {
+  // Of 1002, MPICH alone says in a gather that a message is too long.
+  for (const char* seed : {"1001", "1003", "1004"}) {
     SCOPED_TRACE(seed);
     const MpiResult alone = Run("random_program", seed, /*preload=*/false);
     EXPECT_EQ(alone.code, 0) << alone.Text();
