@@ -11,7 +11,8 @@ namespace copse::emu {
 
 // The call near `reference` whose number modulo 2^16 is `low`. Neighbours of a team are never 2^15
 // calls apart: credit keeps those that exchange data within the window, and the others within the
-// window times the tree's depth.
+// window times the tree's depth; in long calls that have no data for some, they meet
+// (schedule::kSegmentsApartMax).
 inline uint64_t NearestCall(uint64_t reference, uint16_t low) {
   const int16_t distance = static_cast<int16_t>(static_cast<uint16_t>(low - static_cast<uint16_t>(reference)));
   if (distance < 0 && reference < static_cast<uint64_t>(-int64_t{distance})) return 0;

@@ -211,8 +211,14 @@ schedule::PortMap EpochPort::MapFor(const Call& call) const {
   map.cells = absl::MakeConstSpan(cells_).subspan(slot * neighbours_.size(), neighbours_.size());
   map.sequence = static_cast<uint16_t>(Relative(call.sequence));
   map.hash = schedule::HashArguments(call.arguments);
-  map.node_event = kNodeDoneBit | (Relative(call.sequence) & kCallMask);
+  map.node_event = NodeEvent(call);
   return map;
+}
+
+uint64_t EpochPort::NodeEvent(const Call& call) const { return kNodeDoneBit | (Relative(call.sequence) & kCallMask); }
+
+uint64_t EpochPort::RankEvent(const Call& call, uint32_t local) const {
+  return (uint64_t{local} << kLocalShift) | (Relative(call.sequence) & kCallMask);
 }
 
 absl::Status EpochPort::Post(uint32_t slot, schedule::LoweredCall* lowered) {
@@ -228,6 +234,11 @@ absl::Status EpochPort::Post(uint32_t slot, schedule::LoweredCall* lowered) {
 }
 
 absl::Status EpochPort::ArmBlocks(Call* call, size_t plan) {
+  if (call->long_call->PassesBy(call->chunk())) {
+    for (uint32_t l = 0; l < local_ranks_; ++l) OnEvent(port_, RankEvent(*call, l), /*failed=*/false);
+    OnEvent(port_, NodeEvent(*call), /*failed=*/false);
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const std::vector<schedule::NodeSequence> own, call->long_call->SequencesOf(call->chunk()));
   const std::vector<const schedule::NodeSequence*> sequences = schedule::PointersTo(own);
   schedule::PortMap map = MapFor(*call);
@@ -240,7 +251,7 @@ absl::Status EpochPort::ArmBlocks(Call* call, size_t plan) {
   schedule::LowerBlocks(plans_[plan], sequences, call->arguments, map, &lowered);
   RETURN_IF_ERROR(Post(SlotOf(call->sequence), &lowered));
   for (uint32_t l = 0; l < local_ranks_; ++l) {
-    map.rank_event = (uint64_t{l} << kLocalShift) | (Relative(call->sequence) & kCallMask);
+    map.rank_event = RankEvent(*call, l);
     schedule::LowerBlocksRank(plans_[plan], sequences, call->arguments, map, l, &lowered);
     RETURN_IF_ERROR(Post(SlotOf(call->sequence), &lowered));
   }
@@ -285,7 +296,7 @@ absl::Status EpochPort::BindRank(const Call& call, uint32_t local, const HeldPos
 absl::Status EpochPort::ArmRank(Call* call, size_t plan, uint32_t local) {
   ASSIGN_OR_RETURN(const schedule::Sequences sequences, SequencesOf(*call, plan));
   schedule::PortMap map = MapFor(*call);
-  map.rank_event = (uint64_t{local} << kLocalShift) | (Relative(call->sequence) & kCallMask);
+  map.rank_event = RankEvent(*call, local);
   schedule::LoweredCall& lowered = Lowered();
   schedule::LowerRank(plans_[plan], sequences, ArgumentsOf(*call), map, local, &lowered);
   RETURN_IF_ERROR(Post(SlotOf(call->sequence), &lowered));

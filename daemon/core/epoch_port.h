@@ -148,6 +148,9 @@ class EpochPort : public emu::PortSink {
   // Those of all segments, as LowerNode takes them. Valid until the next call.
   absl::StatusOr<schedule::Sequences> SequencesOf(const Call& call, size_t plan);
   schedule::PortMap MapFor(const Call& call) const;
+  // What OnEvent is told of the call.
+  uint64_t NodeEvent(const Call& call) const;
+  uint64_t RankEvent(const Call& call, uint32_t local) const;
   Prepared& PreparedOf(size_t plan);
   // What is lowered: the call's arguments, or those of its chunk.
   static schedule::CallArguments ArgumentsOf(const Call& call);

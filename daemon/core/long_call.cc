@@ -135,6 +135,15 @@ schedule::BlockCall LongCall::View() {
           .has_notes = arguments_.collective == Collective::kAlltoallv};
 }
 
+bool LongCall::PassesBy(uint64_t index) const {
+  if (arguments_.collective != Collective::kAlltoallv || index == 0) return false;
+  const Chunk chunk = ChunkAt(index);
+  for (uint32_t s = 0; s < chunk.segments; ++s) {
+    if (schedule::MeetIn(chunk.first_segment + s)) return false;
+  }
+  return chunk.first_segment * schedule::BlockSegmentBytes(*plan_) >= own_pair_bytes_max_;
+}
+
 absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64_t index) {
   const Chunk chunk = ChunkAt(index);
   std::vector<schedule::NodeSequence> sequences;
@@ -177,14 +186,16 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
       notes[p] = schedule::NoteOf(view, p);
       pair_bytes_max_ = std::max(pair_bytes_max_, notes[p].bytes);
     }
+    own_pair_bytes_max_ = pair_bytes_max_;
     for (schedule::PairNote& note : notes) note.bytes_max = pair_bytes_max_;
     std::memcpy(notes_.data(), notes.data(), n * sizeof(schedule::PairNote));
   }
   for (uint32_t s = 0; s < chunk.segments; ++s) {
     const uint64_t segment = chunk.first_segment + s;
     const uint64_t step = schedule::BlockSegmentBytes(*plan_);
-    const schedule::Slice slice =
-        view.has_notes ? schedule::Slice{segment * step, (segment + 1) * step} : cutting_->At(segment);
+    const schedule::Slice slice = view.has_notes
+                                      ? schedule::Slice{segment * step, (segment + 1) * step, schedule::MeetIn(segment)}
+                                      : cutting_->At(segment);
     ASSIGN_OR_RETURN(schedule::NodeSequence sequence, schedule::ExpandBlocks(view, slice));
     sequences.push_back(std::move(sequence));
   }
@@ -256,6 +267,7 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
       return absl::InvalidArgumentError(absl::StrCat(name, ": counts beyond all bounds (bytes=", heard.bytes_max,
                                                      ", limit=", schedule::kCallBytesMax, " between two nodes)"));
     }
+    own_pair_bytes_max_ = std::max(own_pair_bytes_max_, heard.bytes);
     pair_bytes_max_ = std::max(pair_bytes_max_, heard.bytes_max);
   }
   cutting_.emplace(*plan_, *sizes_, 0, pair_bytes_max_);

@@ -73,6 +73,8 @@ class LongCall {
   bool complete() const { return fold_ ? fold_->complete() : complete_; }
   Chunk ChunkAt(uint64_t index) const;
 
+  // Whether nothing of the chunk is for or from this node: there is nothing to do for it. All ranks here have joined.
+  bool PassesBy(uint64_t index) const;
   // The node's sequences for a chunk, one a segment. All ranks here have joined.
   absl::StatusOr<std::vector<schedule::NodeSequence>> SequencesOf(uint64_t index);
   // The daemon's own memory of the call; empty if there is none.
@@ -119,6 +121,7 @@ class LongCall {
   std::vector<uint8_t> notes_;
   uint64_t chunk_bytes_ = 0;  // of what is cut into bytes: messages and counts
   uint64_t pair_bytes_max_ = 0;
+  uint64_t own_pair_bytes_max_ = 0;  // alltoallv: of a stream from, to or within this node
   uint64_t notes_chunks_ = 0;
   uint64_t data_chunks_ = 0;
   bool complete_ = false;

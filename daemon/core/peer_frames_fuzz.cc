@@ -230,29 +230,35 @@ std::string CallOf(Collective collective, bool in_order = false) {
   return EncodeStep({kCall, 0, static_cast<uint16_t>(static_cast<int>(collective) + (in_order ? kInOrder : 0))});
 }
 
-// A call of every collective with what both neighbours may send first.
+// What both neighbours say of an alltoallv: as schedule::PairNote, bytes, a hash of the counts, the longest of all.
+std::string NoteOfBlocks(uint64_t bytes_max) {
+  const uint64_t block = kBlockElements * sizeof(int32_t);
+  const uint64_t note[] = {block, schedule::HashCounts({block}), bytes_max};
+  return std::string(reinterpret_cast<const char*>(note), sizeof(note)) + std::string(block, '\1');
+}
+
+// A call with what both neighbours may send first.
+std::string CallWith(const Target& target, Collective collective, bool in_order, const std::string& payload) {
+  const schedule::CallArguments arguments = Arguments(collective, in_order);
+  std::string steps = CallOf(collective, in_order);
+  for (uint8_t neighbour = 1; neighbour < kNodes; ++neighbour) {
+    for (uint32_t counter = 0; counter < 2; ++counter) {
+      steps += PacketTo(target, neighbour, arguments, counter, payload);
+    }
+  }
+  return steps + CallOf(collective, in_order);
+}
+
+// One of every collective.
 std::vector<std::string> Calls(const Target& target) {
   std::vector<std::string> calls;
   for (int i = 0; i < schedule::kCollectiveCount; ++i) {
     const auto collective = static_cast<Collective>(i);
     for (const bool in_order : {false, true}) {
       if (in_order && !schedule::Reduces(collective)) continue;
-      std::string payload;
-      if (collective == Collective::kAlltoallv) {
-        const uint64_t block = kBlockElements * sizeof(int32_t);
-        // As schedule::PairNote: bytes, a hash of the counts, the longest of all.
-        const uint64_t note[] = {block, schedule::HashCounts({block}), block};
-        payload.assign(reinterpret_cast<const char*>(note), sizeof(note));
-      }
-      payload.resize(payload.size() + kBlockElements * sizeof(int32_t), '\1');
-      const schedule::CallArguments arguments = Arguments(collective, in_order);
-      std::string steps = CallOf(collective, in_order);
-      for (uint8_t neighbour = 1; neighbour < kNodes; ++neighbour) {
-        for (uint32_t counter = 0; counter < 2; ++counter) {
-          steps += PacketTo(target, neighbour, arguments, counter, payload);
-        }
-      }
-      calls.push_back(steps + CallOf(collective, in_order));
+      const uint64_t block = kBlockElements * sizeof(int32_t);
+      calls.push_back(CallWith(target, collective, in_order,
+                               collective == Collective::kAlltoallv ? NoteOfBlocks(block) : std::string(block, '\1')));
     }
   }
   return calls;
@@ -281,6 +287,8 @@ std::vector<std::string> Seeds() {
           Control(2, daemon::CallsDifferMessage{kTeam, 0, Rank(2), "n2", Arguments(Collective::kScatter)}),
   };
   for (std::string& steps : Calls(target)) seeds.push_back(std::move(steps));
+  // Others have more for one another than there is memory: this node waits for them, and is not busy.
+  seeds.push_back(CallWith(target, Collective::kAlltoallv, false, NoteOfBlocks(schedule::kCallBytesMax)));
   return seeds;
 }
 

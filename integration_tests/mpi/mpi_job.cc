@@ -54,6 +54,7 @@ MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration ti
   if (run.preload) job.environment["LD_PRELOAD"] = PathOf(kPreload);
   netns::MpiPlace place = {.folder = folder, .sockets = run.sockets};
   for (size_t node = 0; node < run.sockets.size(); ++node) place.hosts.push_back(absl::StrCat("n", node));
+  if (run.network != nullptr) place = netns::PlaceOn(*run.network, folder);
   absl::StatusOr<netns::MpiCommand> command = netns::MakeMpiCommand(place, job);
   EXPECT_TRUE(command.ok()) << command.status();
   if (!command.ok()) return result;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "integration_tests/netns/mpi_launch.h"
+#include "integration_tests/netns/test_network.h"
 
 namespace copse::mpi_test {
 
@@ -36,6 +37,7 @@ struct MpiRun {
   std::string library;  // "mpich", "openmpi"
   uint32_t ranks = 2;
   Words sockets;                                   // of the nodes' daemons; ranks are dealt to them
+  const netns::TestNetwork* network = nullptr;     // or: ranks run on its nodes, and find the daemons by themselves
   bool preload = true;                             // of libcopse-mpi.so, in the ranks
   std::map<std::string, std::string> environment;  // of the ranks
   Words launcher_options;

@@ -191,6 +191,25 @@ void KilledInLongCall(Cluster* cluster, uint64_t seed, uint64_t bytes, absl::Dur
   ExpectWorks(cluster, "after", bystanders);
 }
 
+void SomeHaveNothingInLongCalls(Cluster* cluster, uint64_t bytes) {
+  constexpr uint32_t kRanks = 5;
+  ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
+  std::vector<Step> steps;
+  for (uint32_t i = 0; i < 3; ++i) {
+    for (const Collective collective : {Collective::kGatherv, Collective::kScatterv, Collective::kAlltoallv}) {
+      Step& step = steps.emplace_back(LongStep(collective, kRanks, 400, 1, i));
+      // Then one alone has much: rank 2, or for rank 2.
+      if (i == 1) {
+        std::fill(step.counts.begin(), step.counts.end(), 0);
+        step.counts[step.counts.size() / 2] = bytes / 4;
+      }
+      step.kind = StepKind::kPost;
+    }
+  }
+  steps.push_back(AwaitStep());
+  ExpectAllSucceed(cluster, TeamPrograms("unequal", {0, 1, 2, 3, 1}, steps), kPatience);
+}
+
 void EpochSwitchesInLongCalls(Cluster* cluster, uint64_t seed, uint64_t bytes) {
   constexpr uint32_t kRanks = 7;
   ASSERT_TRUE(cluster->Start({.nodes = 5, .seed = seed}).ok());

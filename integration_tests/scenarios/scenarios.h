@@ -79,6 +79,8 @@ void CompanionsFormUnderLoad(Cluster* cluster, uint64_t seed);
 void PlannerRestartsWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration after);
 void KilledWhileCompanionsForm(Cluster* cluster, uint64_t seed, absl::Duration after);
 void KilledInLongCall(Cluster* cluster, uint64_t seed, uint64_t bytes, absl::Duration after);
+// Nodes that have nothing for each other meet now and then, and go on when all is over.
+void SomeHaveNothingInLongCalls(Cluster* cluster, uint64_t bytes);
 void EpochSwitchesInLongCalls(Cluster* cluster, uint64_t seed, uint64_t bytes);
 void DestroyedWithCallsInFlight(Cluster* cluster);
 void LeftWithCallsInFlight(Cluster* cluster);

@@ -95,6 +95,11 @@ TEST(SimLongCallTest, DeathInTheMiddle) {
   }
 }
 
+TEST(SimLongCallTest, SomeHaveNothing) {
+  SimCluster cluster;
+  SomeHaveNothingInLongCalls(&cluster, uint64_t{40} << 20);
+}
+
 TEST(SimLongCallTest, EpochSwitchesInTheMiddle) {
   for (uint64_t seed = 0; seed < 28; ++seed) {
     SimCluster cluster;

@@ -104,7 +104,9 @@ class BlockExpansion {
   void DeliverReduced(Buffer from);
   // The contributions of the own ranks to `to`, one after another.
   void PackOwn(Buffer to, RunList* runs) const;
-  // Sends what the runs would bring together in scratch: from where it lies if that is one place.
+  // Whether a message of so many bytes goes.
+  bool Goes(uint64_t bytes) const { return bytes > 0 || slice_.meets; }
+  // Sends, if it goes, what the runs would bring together in scratch: from where it lies if that is one place.
   void SendRuns(uint32_t peer, uint16_t phase, RunList* runs, uint64_t bytes);
 
   // --- Trees ---

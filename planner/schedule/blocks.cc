@@ -77,6 +77,8 @@ uint64_t PairBytesMax(const ShapeIndex& shape, uint64_t block_bytes) {
 
 Cutting::Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_bytes, uint64_t pair_bytes_max) {
   step_ = BlockSegmentBytes(plan);
+  may_meet_ = plan.collective == Collective::kGather || plan.collective == Collective::kScatter ||
+              plan.collective == Collective::kAlltoall;
   switch (plan.collective) {
     case Collective::kAlltoall:
       total_ = pair_bytes_max;
@@ -130,7 +132,7 @@ Cutting::Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_byt
 Slice Cutting::At(uint64_t segment) const {
   if (part_begin_.empty()) {
     const uint64_t begin = std::min(total_, segment * step_);
-    return {begin, std::min(total_, begin + step_)};
+    return {begin, std::min(total_, begin + step_), may_meet_ && MeetIn(segment)};
   }
   if (segment >= data_segments_) return {total_, total_};
   const auto after = std::upper_bound(stages_.begin(), stages_.end(), segment,

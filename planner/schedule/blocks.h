@@ -67,9 +67,18 @@ class BlockSizes {
 struct Slice {
   uint64_t begin = 0;
   uint64_t end = 0;
+  bool meets = false;  // MeetIn
   uint64_t bytes() const { return end - begin; }
   friend bool operator==(const Slice&, const Slice&) = default;
 };
+
+// Nodes that have nothing for each other in a segment do not hear of each other, so one with little data would be
+// through with a long call long before the others, and ahead of them by more calls of the port than their numbers tell
+// apart (emu::NearestCall). So neighbours in the plan of a gather, scatter or alltoall(v) meet now and then: in such a
+// segment each of their messages goes, though it may be empty. 32 nodes one behind the other stay within what is told
+// apart.
+inline constexpr uint64_t kSegmentsApartMax = 1024;
+inline bool MeetIn(uint64_t segment) { return segment % kSegmentsApartMax == kSegmentsApartMax - 1; }
 
 // How a call is cut into segments, the same on all nodes:
 //  - gather, scatter, allgather: the blocks, packed;
@@ -92,6 +101,7 @@ class Cutting {
   uint64_t step_ = 0;
   uint64_t total_ = 0;
   uint64_t count_ = 1;
+  bool may_meet_ = false;  // others hear of each other in every segment
   // Of parts with owners.
   struct Stage {
     uint64_t first_segment;

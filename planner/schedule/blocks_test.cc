@@ -389,6 +389,73 @@ TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
   }
 }
 
+// Else who has nothing to do would be ahead of the others by more calls than a packet tells apart.
+TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
+  constexpr uint32_t kNodes = 6;
+  constexpr uint64_t kLongBytes = 40'000;  // 2,500 segments
+  struct {
+    Collective collective;
+    const char* algorithm;
+  } constexpr kCases[] = {{Collective::kGather, "tree"},
+                          {Collective::kScatter, "tree"},
+                          {Collective::kAlltoall, "everybody"},
+                          {Collective::kAlltoall, "doubling"}};
+  for (const auto& [c, algorithm] : kCases) {
+    SCOPED_TRACE(testing::Message() << CollectiveName(c) << " by " << algorithm);
+    const bool pairs = c == Collective::kAlltoall;
+    const bool doubling = std::string(algorithm) == "doubling";
+    Plan plan = pairs ? CirculantPlan(c, kNodes, Distances(algorithm, kNodes)) : RandomTreePlan(c, kNodes, 3);
+    plan.segment_bytes = 16;
+    // Equal blocks where they are passed on: then the two nodes with many ranks have most for each other.
+    TeamShape shape = BlockShape(kNodes, 1);
+    for (const uint32_t v : {1, 4})
+      shape.node_of_rank.insert(shape.node_of_rank.end(), doubling ? 59 : 0, NodeIndex(v));
+    const uint64_t block = doubling ? 4 : 0;
+    PlainCluster cluster(plan, shape);
+    cluster.ranks.resize(shape.size());
+    cluster.notes.assign(kNodes, Bytes(2 * kNodes * sizeof(PairNote)));
+    // Only rank 4 has something: for the root, from it, or for rank 1.
+    std::vector<uint64_t> bytes(shape.size(), block);
+    if (!doubling) bytes[pairs ? 1 : 4] = kLongBytes;
+    for (uint32_t r = 0; r < shape.size(); ++r) {
+      PlainCluster::Rank& rank = cluster.ranks[r];
+      rank.send = rank.receive = Bytes(kLongBytes);
+      if (c == Collective::kGather) rank.receive_list.assign(kNodes, {0, 0});
+      if (c == Collective::kScatter) rank.send_list.assign(kNodes, {0, 0});
+      if (pairs && !doubling) {
+        rank.send_list.assign(kNodes, {0, 0});
+        rank.receive_list.assign(kNodes, {0, 0});
+        if (r == 4) rank.send_list[1].bytes = kLongBytes;
+        if (r == 1) rank.receive_list[4].bytes = kLongBytes;
+      }
+    }
+    const BlockSizes sizes = doubling ? BlockSizes(&cluster.order(), &cluster.shape(), block)
+                                      : BlockSizes(&cluster.order(), &cluster.shape(), bytes);
+    const Cutting cutting(plan, sizes, block, doubling ? PairBytesMax(cluster.shape(), block) : kLongBytes);
+    ASSERT_GT(cutting.segment_count(), 2 * kSegmentsApartMax);
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> met;  // after which segment, by pair
+    for (uint32_t v = 0; v < kNodes; ++v) {
+      for (const NodeIndex other : NeighboursOf(plan, NodeIndex(v))) met[std::minmax(v, other.value())] = 0;
+    }
+    for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
+      std::vector<NodeSequence> sequences;
+      for (uint32_t v = 0; v < kNodes; ++v) {
+        const BlockCall call = cluster.CallAt(v, sizes, c, 0, block, pairs && !doubling);
+        sequences.push_back(*ExpandBlocks(call, cutting.At(k)));
+        for (const Primitive& p : sequences.back().primitives) {
+          if (p.step == Step::kSendTo) met.at(std::minmax(v, p.peer)) = k + 1;
+        }
+      }
+      cluster.Run(std::move(sequences));
+      for (const auto& [pair, last] : met) {
+        ASSERT_LT(k + 1 - last, kSegmentsApartMax) << "nodes " << pair.first << " and " << pair.second;
+      }
+    }
+    const uint64_t each_segment = cutting.segment_count() * met.size();
+    EXPECT_LT(cluster.messages, each_segment) << "who has nothing for each other need not meet in every segment";
+  }
+}
+
 TEST(BlocksTest, SizesThatNobodyKnowsAreNotPassedOn) {
   Plan plan = CirculantPlan(Collective::kAlltoall, 5, Distances("doubling", 5), nullptr);
   plan.bytes_max = 1024;

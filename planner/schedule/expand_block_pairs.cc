@@ -84,7 +84,7 @@ void BlockExpansion::AlltoallByPairs() {
   std::vector<uint32_t> awaited;
   RunList runs;
   for (uint32_t d = 1; d < n_; ++d) {
-    if (ReceivedFrom(Before(d), nullptr) + note_bytes > 0) awaited.push_back(d);
+    if (Goes(ReceivedFrom(Before(d), nullptr) + note_bytes)) awaited.push_back(d);
   }
   out_.Wait(kUp);
   for (uint32_t d = 1; d < n_; ++d) {
@@ -152,7 +152,7 @@ void BlockExpansion::AlltoallByDoubling() {
     SendRuns(At(s), round, &runs, sends);
     runs.Take();
     for (const auto& [way, at] : coming) lies[way] = at;
-    if (receives == 0) continue;
+    if (!Goes(receives)) continue;
     out_.RecvFrom(Before(s), round);
     out_.Wait(round);
   }

@@ -20,7 +20,7 @@ std::vector<BlockExpansion::Link> BlockExpansion::ChildrenBut(uint32_t parent) c
 
 void BlockExpansion::AwaitChildren(const std::vector<Link>& children) {
   for (const Link& child : children) {
-    if (child.bytes > 0) out_.RecvFrom(child.node, kUp);
+    if (Goes(child.bytes)) out_.RecvFrom(child.node, kUp);
   }
   out_.Wait(kUp);
 }
@@ -88,13 +88,12 @@ void BlockExpansion::Scatter() {
     return out_.CopyRuns(runs.Take());
   }
   const Interval interval = Below(node_, parent);
-  const bool any = Bytes(interval) > 0;
-  if (any) out_.RecvFrom(parent, kDown);
+  if (Goes(Bytes(interval))) out_.RecvFrom(parent, kDown);
   out_.Wait(kDown);
   for (const Link& child : children) {
-    if (child.bytes == 0) continue;
-    out_.SendTo(child.node, kDown, {Place::kCell, parent, OffsetIn(interval, child.interval.begin)},
-                static_cast<uint32_t>(child.bytes));
+    if (!Goes(child.bytes)) continue;
+    const Buffer part{Place::kCell, parent, OffsetIn(interval, child.interval.begin)};
+    out_.SendTo(child.node, kDown, child.bytes == 0 ? Buffer{} : part, static_cast<uint32_t>(child.bytes));
   }
   Buffer from{Place::kCell, parent, OffsetIn(interval, position_)};
   ForEachPiece(Interval{position_, 1}, [&](const Piece& piece) {

@@ -158,7 +158,8 @@ std::vector<Buffer> BlockExpansion::OwnOperands() const {
 }
 
 void BlockExpansion::SendRuns(uint32_t peer, uint16_t phase, RunList* runs, uint64_t bytes) {
-  if (bytes == 0) return;
+  if (!Goes(bytes)) return;
+  if (bytes == 0) return out_.SendTo(peer, phase, {}, 0);
   if (runs->runs().size() == 1) {
     out_.SendTo(peer, phase, runs->runs()[0].from, static_cast<uint32_t>(bytes));
     return;

@@ -172,7 +172,7 @@ class Lowering {
   void Send(const Primitive& p) {
     // A whole message of up to one MP packet goes as one; all else is a put into the receiver's staging cell.
     const uint32_t length = LengthOf(p);
-    const bool packet = offset_ == 0 && length <= emu::kMpPayloadBytes;
+    const bool packet = length == 0 || (offset_ == 0 && length <= emu::kMpPayloadBytes);
     emu::Descriptor d;
     d.op = packet ? emu::OpCode::kSend : emu::OpCode::kPut;
     d.options = emu::kOptionTrigger;
