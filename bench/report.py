@@ -17,6 +17,8 @@ is bench/report_template.md; what stands there in double braces is filled in:
     {{improvements}}        a table of what mgo-table's MGO is beside the others, a case a column
     {{matrix CASE}}         a table of collectives' ratios to the faster MPI library, a collective a line, sizes beside
                             each other; CASE is what stands behind the comma: unshaped
+    {{added UNIT}}          a table of shim's additions in that unit, a function a line, libraries and conditions beside
+                            each other
     {{rates}}               a table of alu's rates, a type a line, operations beside each other
     {{plot NAME}}           a picture: latency_idle, latency_busy, ratios, mgo_means, mgo_scatter,
                             mgo_improvements
@@ -41,6 +43,7 @@ FIELDS = ("bench", "case", "system", "collective", "algorithm", "nodes", "ppn", 
           "runs", "p10", "median", "p90", "seed", "note")
 SYSTEMS = ("copse", "openmpi", "mpich", "sockets", "ucx")
 COLOURS = {"copse": "#1f6feb", "openmpi": "#d1570a", "mpich": "#8250df", "sockets": "#6e7781", "ucx": "#1a7f37"}
+UNDER_MPI = "+copse"
 NOT_MEASURED = "Not measured yet."
 
 
@@ -106,6 +109,8 @@ def targets(rows):
             continue
         unit = f"x {row['peer']}" if "peer" in row else row["unit"]
         what = row["case"] if "peer" in row else f"{row['case']}, {row['metric']}"
+        if row["system"].endswith(UNDER_MPI):
+            what += f", {row['system']}"
         lines.append([row["bench"], what, size(row), spread(row), f"{figure(row['target'])} {unit}", verdict(row)])
     return table(["benchmark", "case", "nodes x ranks", "measured (p10 to p90)", "at most", "target"], lines)
 
@@ -230,6 +235,31 @@ def matrix(rows, case):
     for collective, by_size in by_collective.items():
         lines.append([collective] + [by_size.get(name, by_size.get("", "")) for name in columns])
     return table(["collective", *columns], lines)
+
+
+def added(rows, unit):
+    """What was added to a function's time, and to which time, if it is not all calls that the line is about."""
+    beside = {}  # case, library -> its time alone
+    by_case = {}  # function -> (library, conditions) -> text
+    columns = []
+    for row in rows:
+        if row["bench"] != "shim" or row["unit"] != unit:
+            continue
+        library = row["system"].removesuffix(UNDER_MPI)
+        if row["metric"] == "time" and row["system"] == library:
+            beside[row["case"], library] = f" to {figure(row['median'])}"
+        if row["metric"] not in ("added", "median added", "worst added", "unfinished") or row["system"] == library:
+            continue
+        function, conditions = row["case"].split(", ", 1)
+        if (library, conditions) not in columns:
+            columns.append((library, conditions))
+        name = f"**{row['metric']}**" if function == "all calls" else function
+        note = f" ({row['note'].split(',')[0]})" if row["metric"] == "worst added" else ""
+        text = figure(row["median"]) if row["metric"] == "worst added" else spread(row)
+        by_case.setdefault(name, {})[library, conditions] = text + beside.get((row["case"], library), "") + note
+    columns.sort(reverse=True)
+    lines = [[name] + [texts.get(column, "") for column in columns] for name, texts in by_case.items()]
+    return table(["function", *[", ".join(column) for column in columns]], lines)
 
 
 def rates(rows):
@@ -561,6 +591,8 @@ def generate(rows, template):
             return improvements(rows)
         if words == ["rates"]:
             return rates(rows)
+        if words[:1] == ["added"]:
+            return added(rows, " ".join(words[1:]))
         if words[:1] == ["matrix"]:
             return matrix(rows, " ".join(words[1:]))
         if words[:1] == ["means"]:
