@@ -14,9 +14,11 @@
 
 #include "bench/bandwidth.h"
 #include "bench/collectives.h"
+#include "bench/comm.h"
 #include "bench/gatherv.h"
 #include "bench/hop.h"
 #include "bench/memory.h"
+#include "bench/mpi_collectives.h"
 #include "bench/noise.h"
 #include "bench/overlap.h"
 #include "bench/shim.h"
@@ -230,6 +232,31 @@ TEST(ShimTest, StartsAreComparedWithAndWithout) {
     EXPECT_EQ(kinds[library + "+copse time"], 9) << library;
     EXPECT_EQ(kinds[library + "+copse added"], 9) << library;
   }
+}
+
+TEST(CommTest, EveryUseIsComparedWithAndWithout) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  std::map<std::string, int> kinds = Kinds(RunQuick(RunComm, {}));
+  EXPECT_EQ(kinds, (std::map<std::string, int>{{"mpich time", 8},
+                                               {"mpich+copse ratio / mpich", 8},
+                                               {"mpich+copse time", 8},
+                                               {"openmpi time", 8},
+                                               {"openmpi+copse ratio / openmpi", 8},
+                                               {"openmpi+copse time", 8}}));
+}
+
+TEST(MpiCollectivesTest, EachLibraryIsComparedWithItselfAndWithCopse) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  std::map<std::string, int> kinds = Kinds(RunQuick(RunMpiCollectives, {.only = "idle"}));
+  for (const std::string library : {"openmpi", "mpich"}) {
+    const std::string both = library + "+copse ";
+    EXPECT_EQ(kinds[library + " latency"], 16) << library;
+    EXPECT_EQ(kinds[both + "latency"], 16) << library;
+    EXPECT_EQ(kinds[both + "ratio / " + library], 16) << library;
+    EXPECT_EQ(kinds[both + "ratio / copse"], 16) << library;
+    EXPECT_EQ(kinds[both + "cells not ahead"], 1) << library;
+  }
+  EXPECT_EQ(kinds["copse latency"], 16);
 }
 
 TEST(NoiseTest, EverySystemFinishesEveryCell) {

@@ -17,6 +17,7 @@ is bench/report_template.md; what stands there in double braces is filled in:
     {{improvements}}        a table of what mgo-table's MGO is beside the others, a case a column
     {{matrix CASE}}         a table of collectives' ratios to the faster MPI library, a collective a line, sizes beside
                             each other; CASE is what stands behind the comma: unshaped
+    {{pairs BENCH}}         a table, a cell a line, all systems' medians and all ratios between them beside each other
     {{added UNIT}}          a table of shim's additions in that unit, a function a line, libraries and conditions beside
                             each other
     {{rates}}               a table of alu's rates, a type a line, operations beside each other
@@ -41,7 +42,7 @@ PLOTS = "docs/plots"
 
 FIELDS = ("bench", "case", "system", "collective", "algorithm", "nodes", "ppn", "ranks", "bytes", "metric", "unit",
           "runs", "p10", "median", "p90", "seed", "note")
-SYSTEMS = ("copse", "openmpi", "mpich", "sockets", "ucx")
+SYSTEMS = ("copse", "openmpi+copse", "openmpi", "mpich+copse", "mpich", "sockets", "ucx")
 COLOURS = {"copse": "#1f6feb", "openmpi": "#d1570a", "mpich": "#8250df", "sockets": "#6e7781", "ucx": "#1a7f37"}
 UNDER_MPI = "+copse"
 NOT_MEASURED = "Not measured yet."
@@ -235,6 +236,29 @@ def matrix(rows, case):
     for collective, by_size in by_collective.items():
         lines.append([collective] + [by_size.get(name, by_size.get("", "")) for name in columns])
     return table(["collective", *columns], lines)
+
+
+def pairs(rows):
+    """Columns: a system's medians, or `one / another` with its spread. What is about all cells is another table's."""
+    by_cell = {}
+    systems, ratios_of = [], []
+    for row in rows:
+        if row["metric"] in ("cells not ahead", "worst ratio"):
+            continue
+        line = by_cell.setdefault(cell_of(row), {"size": size(row), "unit": ""})
+        column = f"{row['system']} / {row['peer']}" if "peer" in row else row["system"]
+        columns = ratios_of if "peer" in row else systems
+        if column not in columns:
+            columns.append(column)
+        if "peer" in row:
+            line[column] = spread(row) + (f" (at most {figure(row['target'])}: {verdict(row)})" if "target" in row else "")
+        else:
+            line["unit"] = row["unit"]
+            line[column] = "unfinished" if row["metric"] == "unfinished" else figure(row["median"])
+    columns = systems + ratios_of
+    lines = [[cell[0], line["size"], line["unit"]] + [line.get(column, "") for column in columns]
+             for cell, line in by_cell.items()]
+    return table(["case", "nodes x ranks", "unit", *columns], lines)
 
 
 def added(rows, unit):
@@ -599,7 +623,8 @@ def generate(rows, template):
             return means(rows, " ".join(words[1:]))
         if len(words) == 2 and words[0] == "plot":
             return f"![{words[1]}](plots/{words[1]}.svg)" if words[1] in plots else NOT_MEASURED
-        makers = {"provenance": provenance, "rows": rows_table, "compare": compare, "figures": figures, "ratios": ratios}
+        makers = {"provenance": provenance, "rows": rows_table, "compare": compare, "figures": figures, "ratios": ratios,
+                  "pairs": pairs}
         if len(words) == 2 and words[0] in makers:
             return makers[words[0]](of_bench(words[1]))
         raise BadInput(f"{TEMPLATE}: nothing of that name (name={match.group(1)})")

@@ -27,6 +27,21 @@ def ratio(**fields):
     return row(**{"metric": "ratio", "unit": "1", "peer": "openmpi", "p10": 0.4, "median": 0.5, "p90": 0.6, **fields})
 
 
+class PairsTest(unittest.TestCase):
+
+    def test_systems_come_before_their_ratios(self):
+        rows = [row(system="openmpi+copse", median=10), row(system="openmpi", median=20),
+                ratio(system="openmpi+copse", target=0.4, met=False), row(system="copse", metric="unfinished")]
+        self.assertEqual(report.pairs(rows).splitlines(),
+                         ["| case | nodes x ranks | unit | openmpi+copse | openmpi | copse | openmpi+copse / openmpi |",
+                          "| --- | --- | --- | --- | --- | --- | --- |",
+                          "| allreduce 48 B, idle | 8 x 1 | us | 10 | 20 | unfinished | "
+                          "0.5 (0.4 to 0.6) (at most 0.4: **missed**) |"])
+
+    def test_what_is_about_all_cells_is_left_out(self):
+        self.assertEqual(report.pairs([row(metric="cells not ahead")]), report.NOT_MEASURED)
+
+
 def shim_row(**fields):
     return row(**{"bench": "shim", "case": "MPI_Scan, one rank", "system": "openmpi+copse", "metric": "added", "unit": "ns",
                   "p10": 20, "median": 25, "p90": 30, **fields})
