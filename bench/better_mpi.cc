@@ -38,10 +38,10 @@ std::function<void(const Row&)> WithBetterMpi(uint32_t libraries, std::function<
   };
 }
 
-void Count(const Row& row, const std::string& first, Standing* standing) {
+void Count(const Row& row, const std::string& first, const std::string& peer, Standing* standing) {
   if (row.system != first) return;
   if (row.peer.empty() && row.metric == kUnfinished) ++standing->lost;
-  if (row.peer != kBetterMpi) return;
+  if (row.peer != peer) return;
   ++standing->cells;
   if (row.metric != "ratio") {
     ++standing->ahead;

@@ -21,17 +21,17 @@ bool IsMpi(const std::string& system);
 // faster there, as peer kBetterMpi. It is unfinished if none of them, or the first contender, has finished.
 std::function<void(const Row&)> WithBetterMpi(uint32_t libraries, std::function<void(const Row&)> report);
 
-// How many cells are ahead of the faster MPI library.
+// How many cells are ahead of a peer, which is an MPI library or whichever is faster.
 struct Standing {
   uint32_t cells = 0;
-  uint32_t ahead = 0;  // ratio below 1, or none of the libraries has finished
+  uint32_t ahead = 0;  // ratio below 1, or the peer has not finished
   uint32_t lost = 0;   // not finished by the first contender: behind, whatever the others did
   double worst_ratio = 0;
   std::string worst;  // its case
 };
-// Takes a row of a contest: only ratios to kBetterMpi and the first contender's own figures matter. Of a cell the
+// Takes a row of a contest: only the first contender's ratios to the peer and its own figures matter. Of a cell the
 // figure comes first.
-void Count(const Row& row, const std::string& first, Standing* standing);
+void Count(const Row& row, const std::string& first, const std::string& peer, Standing* standing);
 // Metrics "cells not ahead" in percent, and "worst ratio", if there are any cells. `blank` has what they have in
 // common.
 std::vector<Row> RowsOf(const Standing& standing, const Row& blank);

@@ -96,7 +96,7 @@ absl::Status RunGroup(const Options& options, const Group& group, const Reporter
   Standing standing;
   const auto take = WithBetterMpi(Libraries(options, contest), [&](const Row& row) {
     report(row);
-    if (group.rate_bits_per_s == 0 || row.bytes >= kLong) Count(row, "copse", &standing);
+    if (group.rate_bits_per_s == 0 || row.bytes >= kLong) Count(row, "copse", kBetterMpi, &standing);
   });
   RETURN_IF_ERROR(RunRankContest(options, contest, site.get(), take));
   ReportStanding(group, standing, report);

@@ -71,31 +71,61 @@ Row RowOf(const Row& cell, const Score& score, size_t index) {
   return row;
 }
 
-Row RatioOf(const Row& cell, const Score& above, const Score& below, size_t index) {
+// Of the medians of each run that both have had.
+Samples CompareRuns(const Score& above, const Score& below, size_t index, bool differences) {
+  Samples values;
+  for (size_t run = 0; run < std::min(above.runs[index].size(), below.runs[index].size()); ++run) {
+    const double upper = Median(above.runs[index][run]), lower = Median(below.runs[index][run]);
+    if (differences) {
+      values.push_back(upper - lower);
+    } else if (lower > 0) {
+      values.push_back(upper / lower);
+    }
+  }
+  return values;
+}
+
+Row ComparisonOf(const Row& cell, const Score& above, const Score& below, size_t index, bool differences) {
+  const std::string peer = below.contender->system_name();
   Row row = cell;
   row.system = above.contender->system_name();
-  row.peer = below.contender->system_name();
   row.algorithm = above.contender->algorithm(index);
-  row.unit = "1";
-  Samples ratios;
-  for (size_t run = 0; run < std::min(above.runs[index].size(), below.runs[index].size()); ++run) {
-    const double divisor = Median(below.runs[index][run]);
-    if (divisor > 0) ratios.push_back(Median(above.runs[index][run]) / divisor);
+  if (!differences) {
+    row.peer = peer;
+    row.unit = "1";
   }
-  for (const Score* score : {&above, &below}) {
-    if (score->unfinished.contains(index)) ratios.clear();
-  }
-  if (ratios.empty()) {
+  Samples values = CompareRuns(above, below, index, differences);
+  const bool unfinished = above.unfinished.contains(index) || below.unfinished.contains(index);
+  if (values.empty() || unfinished) {
     row.metric = "unfinished";
-    row.note = above.unfinished.contains(index) || below.unfinished.contains(index)
-                   ? "no ratio: a side has not finished"
-                   : "no ratio: the peer's is not above 0";
+    row.note = absl::StrCat(differences ? "no difference" : "no ratio", ": ",
+                            unfinished ? "a side has not finished" : "the peer's is not above 0");
     return row;
   }
-  row.metric = "ratio";
-  row.note = absl::StrCat(cell.metric, ", of the medians of each run", row.note.empty() ? "" : "; ", row.note);
-  Summarize(std::move(ratios), &row);
+  row.metric = differences ? "added" : "ratio";
+  row.note = absl::StrCat(cell.metric, differences ? " beyond that of " + peer : "", ", of the medians of each run",
+                          row.note.empty() ? "" : "; ", row.note);
+  Summarize(std::move(values), &row);
   return row;
+}
+
+using Pairs = std::vector<std::pair<const Score*, const Score*>>;
+
+Pairs PairsOf(const std::vector<Score>& scores, const ContestOptions& options) {
+  Pairs pairs;
+  for (const auto& [first, second] : options.pairs) {
+    const auto named = [&scores](const std::string& name) {
+      return std::find_if(scores.begin(), scores.end(),
+                          [&name](const Score& score) { return score.contender->system_name() == name; });
+    };
+    const auto above = named(first), below = named(second);
+    if (above != scores.end() && below != scores.end()) pairs.emplace_back(&*above, &*below);
+  }
+  if (!options.pairs.empty()) return pairs;
+  for (size_t i = 1; i < scores.size(); ++i) {
+    pairs.emplace_back(&scores[options.ratios_to_first ? i : 0], &scores[options.ratios_to_first ? 0 : i]);
+  }
+  return pairs;
 }
 
 }  // namespace
@@ -121,12 +151,11 @@ void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& co
       score.took += absl::Now() - start;
     }
   }
+  const Pairs pairs = PairsOf(scores, options);
   for (size_t cell = 0; cell < cells.size(); ++cell) {
     for (const Score& score : scores) report(RowOf(cells[cell], score, cell));
-    for (size_t i = 1; i < scores.size(); ++i) {
-      const Score& above = options.ratios_to_first ? scores[i] : scores[0];
-      const Score& below = options.ratios_to_first ? scores[0] : scores[i];
-      report(RatioOf(cells[cell], above, below, cell));
+    for (const auto& [above, below] : pairs) {
+      report(ComparisonOf(cells[cell], *above, *below, cell, options.differences));
     }
   }
 }

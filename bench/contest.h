@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,13 +40,18 @@ struct ContestOptions {
   // A contender but the first that has taken so long runs no more: its figures are over the runs that it has had.
   absl::Duration time_max = absl::InfiniteDuration();
   bool ratios_to_first = false;  // other / first, where the first is what is there and the others might replace it
+  // Whom to compare instead, by names: first / second. Those of whom one does not take part are left out.
+  std::vector<std::pair<std::string, std::string>> pairs;
+  // In place of ratios: metric "added", what the one takes more than the other, in the cells' unit.
+  bool differences = false;
 };
 
 // Run 0 of each contender in turn, then run 1 of each, and so on. `cells` are rows that lack system, algorithm and
 // figures. Reports for each cell a row a contender, whose figures are over the samples of all runs, and for each
 // contender but the first, a row with metric "ratio": first / other (unless options say so), by the medians of each
-// run, whose figures are over the runs. A cell that a contender did not finish is a row with metric "unfinished" that
-// says why in its note, as is a ratio without two figures; it is not tried in later runs.
+// run, whose figures are over the runs; differences have no peer, but a note. A cell that a contender did not finish is
+// a row with metric "unfinished" that says why in its note, as is a ratio without two figures; it is not tried in later
+// runs.
 void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& contenders, const ContestOptions& options,
                 const std::function<void(const Row&)>& report);
 

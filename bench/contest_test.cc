@@ -118,6 +118,43 @@ TEST(ContestTest, OthersMayBeMeasuredByTheFirst) {
   EXPECT_DOUBLE_EQ(rows[2].median, 3);
 }
 
+TEST(ContestTest, PairsAreComparedByName) {
+  std::vector<std::string> log;
+  const auto answers = [](double value) { return [value](size_t, uint32_t) { return std::vector<double>{value}; }; };
+  Scripted a("a", &log, answers(10)), b("b", &log, answers(20)), c("c", &log, answers(50));
+  const std::vector<Row> rows = RowsOf(1, {&a, &b, &c}, {.pairs = {{"c", "b"}, {"a", "absent"}, {"a", "c"}}});
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[3].system + " / " + rows[3].peer, "c / b");
+  EXPECT_DOUBLE_EQ(rows[3].median, 2.5);
+  EXPECT_EQ(rows[4].system + " / " + rows[4].peer, "a / c");
+  EXPECT_DOUBLE_EQ(rows[4].median, 0.2);
+}
+
+TEST(ContestTest, DifferencesAreOfTheMediansOfEachRun) {
+  std::vector<std::string> log;
+  Scripted a("more", &log, [](size_t, uint32_t run) { return std::vector<double>{run + 5.0, run + 7.0, run + 90.0}; });
+  Scripted b("less", &log, [](size_t, uint32_t run) { return std::vector<double>{3.0 * run}; });
+  const std::vector<Row> rows = RowsOf(1, {&a, &b}, {.runs = 3, .differences = true});
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2].metric, "added");
+  EXPECT_EQ(rows[2].system, "more");
+  EXPECT_EQ(rows[2].peer, "");
+  EXPECT_EQ(rows[2].unit, "us");
+  EXPECT_EQ(rows[2].runs, 3u);
+  EXPECT_DOUBLE_EQ(rows[2].median, 5);  // 7 - 0, 8 - 3, 9 - 6
+  EXPECT_NE(rows[2].note.find("beyond that of less"), std::string::npos) << rows[2].note;
+}
+
+TEST(ContestTest, AnUnfinishedCellHasNoDifference) {
+  std::vector<std::string> log;
+  Scripted a("more", &log, [](size_t, uint32_t) { return std::vector<double>{1}; });
+  Scripted b("less", &log, [](size_t, uint32_t) -> Scripted::Answer { return absl::InternalError("broken"); });
+  const std::vector<Row> rows = RowsOf(1, {&a, &b}, {.differences = true});
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2].metric, "unfinished");
+  EXPECT_NE(rows[2].note.find("no difference"), std::string::npos) << rows[2].note;
+}
+
 TEST(ContestTest, AnUnfinishedCellIsARowAndTheRestGoesOn) {
   std::vector<std::string> log;
   Scripted a("copse", &log, [](size_t, uint32_t) { return std::vector<double>{1}; });

@@ -9,15 +9,19 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/bandwidth.h"
 #include "bench/collectives.h"
+#include "bench/comm.h"
 #include "bench/gatherv.h"
 #include "bench/hop.h"
 #include "bench/memory.h"
+#include "bench/mpi_collectives.h"
 #include "bench/noise.h"
 #include "bench/overlap.h"
+#include "bench/shim.h"
 #include "integration_tests/netns/test_network.h"
 
 namespace copse::bench {
@@ -204,6 +208,55 @@ TEST(HopTest, EveryStepIsMeasured) {
     ++metrics[row.metric];
   }
   EXPECT_EQ(metrics, (std::map<std::string, int>{{"instructions", 2}, {"latency", 6}, {"ratio", 2}}));
+}
+
+TEST(ShimTest, CallsAreComparedWithAndWithout) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  const std::vector<Row> rows = RunQuick(RunShim, {.only = "MPI_Exscan|MPI_Comm_rank"});
+  std::map<std::string, int> kinds = Kinds(rows);
+  for (const std::string library : {"openmpi", "mpich"}) {
+    // Two calls on one rank, with daemons and without, and one before there is a team.
+    EXPECT_EQ(kinds[library + " time"], 5) << library;
+    for (const auto& [metric, count] : {std::pair("time", 5), {"added", 5}, {"worst added", 3}, {"median added", 3}}) {
+      EXPECT_EQ(kinds[library + "+copse " + metric], count) << library << ": " << metric;
+    }
+  }
+  EXPECT_EQ(rows.size(), 2u * (5 + 5 + 5 + 3 + 3));
+}
+
+TEST(ShimTest, StartsAreComparedWithAndWithout) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  std::map<std::string, int> kinds = Kinds(RunQuick(RunShim, {.only = "2x2 MPI_"}));
+  for (const std::string library : {"openmpi", "mpich"}) {
+    EXPECT_EQ(kinds[library + " time"], 9) << library;
+    EXPECT_EQ(kinds[library + "+copse time"], 9) << library;
+    EXPECT_EQ(kinds[library + "+copse added"], 9) << library;
+  }
+}
+
+TEST(CommTest, EveryUseIsComparedWithAndWithout) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  std::map<std::string, int> kinds = Kinds(RunQuick(RunComm, {}));
+  EXPECT_EQ(kinds, (std::map<std::string, int>{{"mpich time", 8},
+                                               {"mpich+copse ratio / mpich", 8},
+                                               {"mpich+copse time", 8},
+                                               {"openmpi time", 8},
+                                               {"openmpi+copse ratio / openmpi", 8},
+                                               {"openmpi+copse time", 8}}));
+}
+
+TEST(MpiCollectivesTest, EachLibraryIsComparedWithItselfAndWithCopse) {
+  if (Skipped(/*fabric=*/false)) GTEST_SKIP() << "needs root";
+  std::map<std::string, int> kinds = Kinds(RunQuick(RunMpiCollectives, {.only = "idle"}));
+  for (const std::string library : {"openmpi", "mpich"}) {
+    const std::string both = library + "+copse ";
+    EXPECT_EQ(kinds[library + " latency"], 16) << library;
+    EXPECT_EQ(kinds[both + "latency"], 16) << library;
+    EXPECT_EQ(kinds[both + "ratio / " + library], 16) << library;
+    EXPECT_EQ(kinds[both + "ratio / copse"], 16) << library;
+    EXPECT_EQ(kinds[both + "cells not ahead"], 1) << library;
+  }
+  EXPECT_EQ(kinds["copse latency"], 16);
 }
 
 TEST(NoiseTest, EverySystemFinishesEveryCell) {

@@ -20,6 +20,7 @@
 #include "bench/bandwidth.h"
 #include "bench/bench.h"
 #include "bench/collectives.h"
+#include "bench/comm.h"
 #include "bench/fabric.h"
 #include "bench/gatherv.h"
 #include "bench/hetero.h"
@@ -30,6 +31,7 @@
 #include "bench/memory.h"
 #include "bench/mgo_table.h"
 #include "bench/model.h"
+#include "bench/mpi_collectives.h"
 #include "bench/noise.h"
 #include "bench/overlap.h"
 #include "bench/plan_quality.h"
@@ -37,6 +39,7 @@
 #include "bench/probe.h"
 #include "bench/replan.h"
 #include "bench/scale.h"
+#include "bench/shim.h"
 #include "bench/targets.h"
 #include "bench/transfer.h"
 
@@ -48,6 +51,7 @@ const Bench kBenches[] = {
     {"alu", "how fast every operation on every type combines 64 KiB, beside copying them", RunAlu},
     {"bandwidth", "collectives of 64 MiB beside what their links can carry, and beside MPI libraries", RunBandwidth},
     {"collectives", "every collective, 8 B to 1 MiB, beside MPI libraries, unshaped and at 1 Gbit/s", RunCollectives},
+    {"comm", "communicators that are made, used little and freed, under MPI libraries with and without Copse", RunComm},
     {"fabric", "what the emulated network carries, and how punctually", RunFabric},
     {"gatherv", "Gatherv of any counts on up to 256 ranks, beside Gather, a linear one and MPI libraries", RunGatherv},
     {"hetero", "collectives over three sites, beside MPI libraries and trees that go by rank number", RunHetero},
@@ -57,6 +61,7 @@ const Bench kBenches[] = {
     {"memory", "what daemons hold while calls run, beside the limit that they are given", RunMemory},
     {"mgo-table", "the MGO paper's table and claims, computed again by several accountings", RunMgoTable},
     {"model", "the planner's prediction against measured calls: other trees, sizes and node counts", RunModel},
+    {"mpi-collectives", "collectives by MPI calls, idle and busy, with and without Copse", RunMpiCollectives},
     {"noise", "what a collective in the background takes from an application that computes", RunNoise},
     {"overlap", "how much of a long collective an application that computes meanwhile does not notice", RunOverlap},
     {"plan-quality", "the planner's trees against the optimum, MGO and a lower bound, by the model", RunPlanQuality},
@@ -64,6 +69,7 @@ const Bench kBenches[] = {
     {"probe", "a measured topology beside what the emulated network was told", RunProbe},
     {"replan", "a network that changes under running calls: what is lost, and what replanning brings", RunReplan},
     {"scale", "every collective with up to 65,536 ranks, simulated: time, connections, memory of daemons", RunScale},
+    {"shim", "what MPI calls take more that Copse passes on, and MPI_Init and MPI_Finalize", RunShim},
     {"transfer", "long data from process to process by UCX: eager, rendezvous, put; rate and processor", RunTransfer},
 };
 
@@ -201,8 +207,7 @@ int Main(const std::vector<std::string>& words) {
       std::fputs(ToTableLine(row).c_str(), stdout);
       std::fflush(stdout);
       if (json.is_open()) json << ToJson(row, provenance) << std::endl;
-      const bool ours = row.system.rfind("copse", 0) == 0;
-      if (row.metric == "unfinished" && ours && row.peer.empty()) exit_code = 1;
+      if (row.metric == "unfinished" && HasCopse(row.system) && row.peer.empty()) exit_code = 1;
       targets += row.target.has_value();
       met += Met(row);
     });

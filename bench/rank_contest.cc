@@ -53,7 +53,7 @@ absl::Status RunRankContest(const Options& options, const RankContest& contest, 
   for (const std::string& system : contest.systems) {
     if (!WantedSystem(options, system)) continue;
     const auto start = [&contest, site, system](const std::vector<std::string>& arguments) {
-      return site->StartRanks(system, contest.ppn, arguments);
+      return contest.start ? contest.start(system, arguments) : site->StartRanks(system, contest.ppn, arguments);
     };
     RankContender::Algorithm algorithm;
     if (system == "copse") {
@@ -70,7 +70,9 @@ absl::Status RunRankContest(const Options& options, const RankContest& contest, 
   RunContest(rows, pointers,
              {.runs = options.runs > 0 ? options.runs : contest.runs,
               .unfinished_max = contest.unfinished_max,
-              .time_max = contest.peer_time_max},
+              .time_max = contest.peer_time_max,
+              .pairs = contest.pairs,
+              .differences = contest.differences},
              report);
   return absl::OkStatus();
 }

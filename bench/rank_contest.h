@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "bench/bench.h"
 #include "bench/hogs.h"
@@ -38,6 +40,12 @@ struct RankContest {
   absl::Duration peer_time_max = absl::Seconds(30);
   uint32_t unfinished_max = 2;  // as in ContestOptions
   Hogs* hogs = nullptr;
+  // Whom to compare, and how: as in ContestOptions.
+  std::vector<std::pair<std::string, std::string>> pairs;
+  bool differences = false;
+  // Starts a system's ranks, which say what RankContender reads. Null: those of rank_main.c, on the site.
+  std::function<absl::StatusOr<RankProcesses>(const std::string& system, const std::vector<std::string>& arguments)>
+      start;
   // Told Copse's plan for each cell, while its team exists; may be null.
   std::function<void(const RankCell& cell, const Site::Plan& plan)> on_plan;
 };

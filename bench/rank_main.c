@@ -36,6 +36,7 @@
 
 #include "bench/rank.h"
 #include "bench/rank_cell.h"
+#include "bench/rank_talk.h"
 #include "bench/rank_usage.h"
 
 enum {
@@ -57,13 +58,6 @@ static double budget_us;
 static uint32_t calls_max;
 static double samples[kCallsMax], slowest[kCallsMax];
 
-static double now_us(clockid_t clock) {
-  struct timespec time;
-  clock_gettime(clock, &time);
-  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-static double wall_us(void) { return now_us(CLOCK_MONOTONIC); }
-
 /* --- What is not measured --- */
 
 static void run_once(rank_collective collective, rank_op op, const double* send, double* receive, uint64_t count) {
@@ -83,11 +77,7 @@ static double agree(double value) {
 static void take_slowest(uint32_t count) { run_once(kReduce, kMax, samples, slowest, count); }
 
 static void print_samples(int cell_index, const double* values, uint32_t count) {
-  if (rank != 0) return;
-  printf("%d", cell_index);
-  for (uint32_t i = 0; i < count; i++) printf(" %.3f", values[i]);
-  printf("\n");
-  fflush(stdout);
+  if (rank == 0) say_samples(cell_index, values, count);
 }
 
 /* The largest of all ranks' values, on all ranks. */
@@ -286,14 +276,20 @@ static void compute(uint32_t rounds) {
   seed = x;
 }
 
+static double thread_us(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
 /* Rounds of `compute` that take 1 ms of a core: by this thread's own time, since others compute too. */
 static uint32_t calibrate(void) {
   const uint32_t rounds = 100000;
   double best = 1e12;
   for (int i = 0; i < 20; i++) {
-    const double start = now_us(CLOCK_THREAD_CPUTIME_ID);
+    const double start = thread_us();
     compute(rounds);
-    const double took = now_us(CLOCK_THREAD_CPUTIME_ID) - start;
+    const double took = thread_us() - start;
     if (took < best) best = took;
   }
   return (uint32_t)agree(rounds * 1000.0 / best);
@@ -475,11 +471,8 @@ int main(int argc, char** argv) {
   call_each(cells, count);
   run_once(kBarrier, kSum, NULL, NULL, 0);
   if (rank == 0) {
-    char ignored[64];
-    printf("ready\n");
-    fflush(stdout);
-    while (read(0, ignored, sizeof(ignored)) > 0) {
-    }
+    say_ready();
+    await_end_of_input();
   }
   for (int i = 0; i < count; i++) measure(i, &cells[i]);
   free(cells);

@@ -17,6 +17,9 @@ is bench/report_template.md; what stands there in double braces is filled in:
     {{improvements}}        a table of what mgo-table's MGO is beside the others, a case a column
     {{matrix CASE}}         a table of collectives' ratios to the faster MPI library, a collective a line, sizes beside
                             each other; CASE is what stands behind the comma: unshaped
+    {{pairs BENCH}}         a table, a cell a line, all systems' medians and all ratios between them beside each other
+    {{added UNIT}}          a table of shim's additions in that unit, a function a line, libraries and conditions beside
+                            each other
     {{rates}}               a table of alu's rates, a type a line, operations beside each other
     {{plot NAME}}           a picture: latency_idle, latency_busy, ratios, mgo_means, mgo_scatter,
                             mgo_improvements
@@ -39,8 +42,9 @@ PLOTS = "docs/plots"
 
 FIELDS = ("bench", "case", "system", "collective", "algorithm", "nodes", "ppn", "ranks", "bytes", "metric", "unit",
           "runs", "p10", "median", "p90", "seed", "note")
-SYSTEMS = ("copse", "openmpi", "mpich", "sockets", "ucx")
+SYSTEMS = ("copse", "openmpi+copse", "openmpi", "mpich+copse", "mpich", "sockets", "ucx")
 COLOURS = {"copse": "#1f6feb", "openmpi": "#d1570a", "mpich": "#8250df", "sockets": "#6e7781", "ucx": "#1a7f37"}
+UNDER_MPI = "+copse"
 NOT_MEASURED = "Not measured yet."
 
 
@@ -106,6 +110,8 @@ def targets(rows):
             continue
         unit = f"x {row['peer']}" if "peer" in row else row["unit"]
         what = row["case"] if "peer" in row else f"{row['case']}, {row['metric']}"
+        if row["system"].endswith(UNDER_MPI):
+            what += f", {row['system']}"
         lines.append([row["bench"], what, size(row), spread(row), f"{figure(row['target'])} {unit}", verdict(row)])
     return table(["benchmark", "case", "nodes x ranks", "measured (p10 to p90)", "at most", "target"], lines)
 
@@ -230,6 +236,54 @@ def matrix(rows, case):
     for collective, by_size in by_collective.items():
         lines.append([collective] + [by_size.get(name, by_size.get("", "")) for name in columns])
     return table(["collective", *columns], lines)
+
+
+def pairs(rows):
+    """Columns: a system's medians, or `one / another` with its spread. What is about all cells is another table's."""
+    by_cell = {}
+    systems, ratios_of = [], []
+    for row in rows:
+        if row["metric"] in ("cells not ahead", "worst ratio"):
+            continue
+        line = by_cell.setdefault(cell_of(row), {"size": size(row), "unit": ""})
+        column = f"{row['system']} / {row['peer']}" if "peer" in row else row["system"]
+        columns = ratios_of if "peer" in row else systems
+        if column not in columns:
+            columns.append(column)
+        if "peer" in row:
+            line[column] = spread(row) + (f" (at most {figure(row['target'])}: {verdict(row)})" if "target" in row else "")
+        else:
+            line["unit"] = row["unit"]
+            line[column] = "unfinished" if row["metric"] == "unfinished" else figure(row["median"])
+    columns = systems + ratios_of
+    lines = [[cell[0], line["size"], line["unit"]] + [line.get(column, "") for column in columns]
+             for cell, line in by_cell.items()]
+    return table(["case", "nodes x ranks", "unit", *columns], lines)
+
+
+def added(rows, unit):
+    """What was added to a function's time, and to which time, if it is not all calls that the line is about."""
+    beside = {}  # case, library -> its time alone
+    by_case = {}  # function -> (library, conditions) -> text
+    columns = []
+    for row in rows:
+        if row["bench"] != "shim" or row["unit"] != unit:
+            continue
+        library = row["system"].removesuffix(UNDER_MPI)
+        if row["metric"] == "time" and row["system"] == library:
+            beside[row["case"], library] = f" to {figure(row['median'])}"
+        if row["metric"] not in ("added", "median added", "worst added", "unfinished") or row["system"] == library:
+            continue
+        function, conditions = row["case"].split(", ", 1)
+        if (library, conditions) not in columns:
+            columns.append((library, conditions))
+        name = f"**{row['metric']}**" if function == "all calls" else function
+        note = f" ({row['note'].split(',')[0]})" if row["metric"] == "worst added" else ""
+        text = figure(row["median"]) if row["metric"] == "worst added" else spread(row)
+        by_case.setdefault(name, {})[library, conditions] = text + beside.get((row["case"], library), "") + note
+    columns.sort(reverse=True)
+    lines = [[name] + [texts.get(column, "") for column in columns] for name, texts in by_case.items()]
+    return table(["function", *[", ".join(column) for column in columns]], lines)
 
 
 def rates(rows):
@@ -561,13 +615,16 @@ def generate(rows, template):
             return improvements(rows)
         if words == ["rates"]:
             return rates(rows)
+        if words[:1] == ["added"]:
+            return added(rows, " ".join(words[1:]))
         if words[:1] == ["matrix"]:
             return matrix(rows, " ".join(words[1:]))
         if words[:1] == ["means"]:
             return means(rows, " ".join(words[1:]))
         if len(words) == 2 and words[0] == "plot":
             return f"![{words[1]}](plots/{words[1]}.svg)" if words[1] in plots else NOT_MEASURED
-        makers = {"provenance": provenance, "rows": rows_table, "compare": compare, "figures": figures, "ratios": ratios}
+        makers = {"provenance": provenance, "rows": rows_table, "compare": compare, "figures": figures, "ratios": ratios,
+                  "pairs": pairs}
         if len(words) == 2 and words[0] in makers:
             return makers[words[0]](of_bench(words[1]))
         raise BadInput(f"{TEMPLATE}: nothing of that name (name={match.group(1)})")

@@ -27,6 +27,46 @@ def ratio(**fields):
     return row(**{"metric": "ratio", "unit": "1", "peer": "openmpi", "p10": 0.4, "median": 0.5, "p90": 0.6, **fields})
 
 
+class PairsTest(unittest.TestCase):
+
+    def test_systems_come_before_their_ratios(self):
+        rows = [row(system="openmpi+copse", median=10), row(system="openmpi", median=20),
+                ratio(system="openmpi+copse", target=0.4, met=False), row(system="copse", metric="unfinished")]
+        self.assertEqual(report.pairs(rows).splitlines(),
+                         ["| case | nodes x ranks | unit | openmpi+copse | openmpi | copse | openmpi+copse / openmpi |",
+                          "| --- | --- | --- | --- | --- | --- | --- |",
+                          "| allreduce 48 B, idle | 8 x 1 | us | 10 | 20 | unfinished | "
+                          "0.5 (0.4 to 0.6) (at most 0.4: **missed**) |"])
+
+    def test_what_is_about_all_cells_is_left_out(self):
+        self.assertEqual(report.pairs([row(metric="cells not ahead")]), report.NOT_MEASURED)
+
+
+def shim_row(**fields):
+    return row(**{"bench": "shim", "case": "MPI_Scan, one rank", "system": "openmpi+copse", "metric": "added", "unit": "ns",
+                  "p10": 20, "median": 25, "p90": 30, **fields})
+
+
+class AddedTest(unittest.TestCase):
+
+    def test_libraries_and_conditions_are_beside_each_other(self):
+        rows = [shim_row(system="openmpi", metric="time", median=4), shim_row(), shim_row(metric="time", median=29),
+                shim_row(system="mpich+copse", case="MPI_Scan, no daemons", median=7),
+                shim_row(case="all calls, one rank", metric="worst added", median=26, note="MPI_Scan, one rank"),
+                shim_row(case="MPI_Init, daemons", unit="ms")]
+        self.assertEqual(report.added(rows, "ns").splitlines(),
+                         ["| function | openmpi, one rank | mpich, no daemons |", "| --- | --- | --- |",
+                          "| MPI_Scan | 25 (20 to 30) to 4 | 7 (20 to 30) |",
+                          "| **worst added** | 26 (MPI_Scan) |  |"])
+
+    def test_a_call_that_was_not_finished_says_so(self):
+        self.assertIn("unfinished", report.added([shim_row(metric="unfinished")], "ns"))
+
+    def test_targets_say_under_which_library(self):
+        text = report.targets([shim_row(target=100, met=True)])
+        self.assertIn("MPI_Scan, one rank, added, openmpi+copse", text)
+
+
 class PublishedTest(unittest.TestCase):
 
     def test_the_page_is_what_the_published_lines_make(self):

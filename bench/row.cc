@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
@@ -28,6 +29,10 @@ void Summarize(std::vector<double> values, Row* row) {
   row->p10 = Quantile(values, 0.1);
   row->median = Quantile(values, 0.5);
   row->p90 = Quantile(values, 0.9);
+}
+
+bool HasCopse(const std::string& system) {
+  return absl::StartsWith(system, "copse") || absl::EndsWith(system, kUnderMpi);
 }
 
 bool Met(const Row& row) { return row.target && row.metric != "unfinished" && row.median <= *row.target; }

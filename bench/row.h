@@ -33,9 +33,15 @@ struct Row {
   std::optional<double> target;
 };
 
+// Behind the name of an MPI library: with Copse in front of it.
+inline constexpr char kUnderMpi[] = "+copse";
+
 // Sets p10, median, p90 and runs. `values` must not be empty; of an even number the median is the mean of the middle
 // two.
 void Summarize(std::vector<double> values, Row* row);
+
+// Whether Copse makes the calls: copse, one of its variants (copse-...), or under an MPI (openmpi+copse).
+bool HasCopse(const std::string& system);
 
 // Whether the row has a target and keeps it.
 bool Met(const Row& row);

@@ -96,5 +96,10 @@ TEST(RowTest, AnUnfinishedCellShowsNoFigures) {
   EXPECT_EQ(ToTableLine(row).find(" 0 "), std::string::npos);
 }
 
+TEST(RowTest, CopseIsToldFromItsPeers) {
+  for (const char* system : {"copse", "copse-linear", "openmpi+copse", "mpich+copse"}) EXPECT_TRUE(HasCopse(system));
+  for (const char* system : {"openmpi", "mpich", "sockets", "ucx"}) EXPECT_FALSE(HasCopse(system)) << system;
+}
+
 }  // namespace
 }  // namespace copse::bench

@@ -14,8 +14,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "bench/better_mpi.h"
+#include "bench/row.h"
 #include "integration_tests/netns/mpi_launch.h"
 #include "integration_tests/netns/test_network.h"
 #include "integration_tests/procs/programs.h"
@@ -50,6 +53,10 @@ absl::Status WriteFile(const std::string& folder, const std::string& text, std::
 std::vector<std::string> Joined(std::vector<std::string> words, const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
+}
+
+absl::Status NotOnLoopback(const std::string& system) {
+  return absl::InvalidArgumentError(absl::StrCat("not on loopback, which has no nodes for it (system=", system, ")"));
 }
 
 }  // namespace
@@ -142,11 +149,11 @@ absl::Status Site::WriteRules() {
 absl::StatusOr<RankProcesses> Site::StartRanks(const std::string& system, uint32_t ppn,
                                                const std::vector<std::string>& arguments) {
   if (system == "copse") return StartCopse(ppn, arguments);
-  if (options_.loopback) {
-    return absl::InvalidArgumentError(absl::StrCat("not on loopback, which has no nodes for it (system=", system, ")"));
-  }
+  if (options_.loopback) return NotOnLoopback(system);
   if (system == "sockets") return StartSockets(ppn, arguments);
-  if (system == "openmpi" || system == "mpich") return StartMpi(system, ppn, arguments);
+  if (IsMpi(std::string(absl::StripSuffix(system, kUnderMpi)))) {
+    return StartMpi(system, {.program = "bench/rank", .ppn = ppn, .arguments = arguments});
+  }
   return absl::InvalidArgumentError(absl::StrCat("no such system (system=", system, ")"));
 }
 
@@ -189,13 +196,22 @@ absl::StatusOr<RankProcesses> Site::StartSockets(uint32_t ppn, const std::vector
   return ranks;
 }
 
-absl::StatusOr<RankProcesses> Site::StartMpi(const std::string& system, uint32_t ppn,
-                                             const std::vector<std::string>& arguments) {
-  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram(absl::StrCat("bench/rank_", system)));
-  netns::MpiJob job = {.ranks = nodes() * ppn, .ppn = ppn, .command = Joined({program}, arguments)};
-  ASSIGN_OR_RETURN(job.library, netns::ParseMpiLibrary(system));
-  ASSIGN_OR_RETURN(netns::MpiCommand command,
-                   netns::MakeMpiCommand(netns::PlaceOn(*cluster_->network(), cluster_->folder()), job));
+absl::StatusOr<RankProcesses> Site::StartMpi(const std::string& system, const MpiRanks& wanted) {
+  if (options_.loopback) return NotOnLoopback(system);
+  const std::string library(absl::StripSuffix(system, kUnderMpi));
+  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram(absl::StrCat(wanted.program, "_", library)));
+  netns::MpiJob job = {.ranks = nodes() * wanted.ppn,
+                       .ppn = wanted.ppn,
+                       .environment = wanted.environment,
+                       .command = Joined({program}, wanted.arguments)};
+  ASSIGN_OR_RETURN(job.library, netns::ParseMpiLibrary(library));
+  netns::MpiPlace place = netns::PlaceOn(*cluster_->network(), cluster_->folder());
+  if (system != library) {
+    ASSIGN_OR_RETURN(const std::string run, procs::FindProgram("client/run/copse-run"));
+    ASSIGN_OR_RETURN(const std::string preload, procs::FindProgram("client/mpi/libcopse-mpi.so"));
+    place.enter = Joined(place.enter, {run, "--library", preload});
+  }
+  ASSIGN_OR_RETURN(netns::MpiCommand command, netns::MakeMpiCommand(place, job));
   RankProcesses ranks;
   ASSIGN_OR_RETURN(auto process, ChildProcess::Start({.arguments = std::move(command.arguments),
                                                       .environment = std::move(command.environment),

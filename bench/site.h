@@ -60,10 +60,19 @@ class Site {
   static absl::StatusOr<std::unique_ptr<Site>> Open(const SiteOptions& options);
   ~Site();
 
-  // Ranks of rank_main.c with `arguments`. Systems: copse, openmpi (which yields when idle), mpich, sockets.
-  // INVALID_ARGUMENT: another, or all but Copse on loopback. NOT_FOUND: its launcher is not installed.
+  // Ranks of rank_main.c with `arguments`. Systems: copse, sockets, and those of StartMpi. INVALID_ARGUMENT: another,
+  // or all but Copse on loopback. NOT_FOUND: its launcher is not installed.
   absl::StatusOr<RankProcesses> StartRanks(const std::string& system, uint32_t ppn,
                                            const std::vector<std::string>& arguments);
+  // Ranks of any MPI program, which is built as PROGRAM_LIBRARY (Bazel's name). Systems: openmpi (which yields when
+  // idle), mpich, and either with kUnderMpi behind: under copse-run. Errors: as StartRanks.
+  struct MpiRanks {
+    std::string program;
+    uint32_t ppn = 1;
+    std::vector<std::string> arguments;
+    std::map<std::string, std::string> environment;
+  };
+  absl::StatusOr<RankProcesses> StartMpi(const std::string& system, const MpiRanks& ranks);
   struct Plan {
     std::string algorithm;
     uint32_t hops = 0;                 // between nodes, on its critical path
@@ -88,8 +97,6 @@ class Site {
   absl::Status WriteRules();
   absl::StatusOr<RankProcesses> StartCopse(uint32_t ppn, std::vector<std::string> arguments);
   absl::StatusOr<RankProcesses> StartSockets(uint32_t ppn, const std::vector<std::string>& arguments);
-  absl::StatusOr<RankProcesses> StartMpi(const std::string& system, uint32_t ppn,
-                                         const std::vector<std::string>& arguments);
   std::string NextLog();
 
   const SiteOptions options_;

@@ -20,6 +20,24 @@ const std::vector<Target>& Targets() {
       {"collectives", "all from 256 KiB, shaped 1 Gbit/s", 4, 4, "cells not ahead", "", 50, "the link decides"},
       {"collectives", "all from 256 KiB, shaped 1 Gbit/s", 4, 4, "worst ratio", "", 1.05,
        "what the link can carry, of every collective"},
+      {"comm", "dup and free, unused", 4, 2, "ratio", "openmpi", 1.05, "teams are made for those that are used"},
+      {"comm", "dup and free, 1 barrier each", 4, 2, "ratio", "openmpi", 1.05,
+       "teams are made for those that are used"},
+      {"comm", "dup and free, 4 barriers each", 4, 2, "ratio", "openmpi", 1.05,
+       "teams are made for those that are used"},
+      {"comm", "split and free, unused", 4, 2, "ratio", "openmpi", 1.05, "teams are made for those that are used"},
+      {"comm", "split and free, 1 barrier each", 4, 2, "ratio", "openmpi", 1.05,
+       "teams are made for those that are used"},
+      {"comm", "split and free, 4 barriers each", 4, 2, "ratio", "openmpi", 1.05,
+       "teams are made for those that are used"},
+      {"comm", "dup and free, unused", 4, 2, "ratio", "mpich", 1.05, "teams are made for those that are used"},
+      {"comm", "dup and free, 1 barrier each", 4, 2, "ratio", "mpich", 1.05, "teams are made for those that are used"},
+      {"comm", "dup and free, 4 barriers each", 4, 2, "ratio", "mpich", 1.05, "teams are made for those that are used"},
+      {"comm", "split and free, unused", 4, 2, "ratio", "mpich", 1.05, "teams are made for those that are used"},
+      {"comm", "split and free, 1 barrier each", 4, 2, "ratio", "mpich", 1.05,
+       "teams are made for those that are used"},
+      {"comm", "split and free, 4 barriers each", 4, 2, "ratio", "mpich", 1.05,
+       "teams are made for those that are used"},
       {"fabric", "one packet at a time", 2, 1, "lateness p99", "", 30, "delays are what was asked for"},
       {"fabric", "packets of 64 B, as many as one sender makes", 2, 1, "ratio", "aim", 1, "100,000 packets/s"},
       {"fabric", "one TCP flow, super-packets", 2, 1, "ratio", "aim", 1, "2 Gbit/s"},
@@ -92,6 +110,10 @@ const std::vector<Target>& Targets() {
       {"replan", "allreduce 64 KiB, a site's rate by 10", 12, 1, "ratio", "fresh start", 1.2,
        "as good as had it been so from the start"},
       {"noise", "allreduce 48 B beside 1 ms of computing", 8, 1, "ratio", "openmpi", 0.5, "the call runs elsewhere"},
+      {"mpi-collectives", "allreduce 48 B, idle", 8, 1, "ratio", "openmpi", 1.2, "what `latency` is held to"},
+      {"mpi-collectives", "allreduce 48 B, busy", 8, 1, "ratio", "openmpi", 0.05, "what `latency` is held to"},
+      {"mpi-collectives", "allreduce 48 B, idle", 8, 8, "ratio", "openmpi", 0.1, "what `latency` is held to"},
+      {"mpi-collectives", "all, idle", 8, 8, "cells not ahead", "", 10, "what `collectives` is held to"},
       {"memory", "allreduce 64 KiB", 4, 1, "ratio", "memory_limit", 1, "within its limit, always"},
       {"memory", "allreduce 1 MiB", 4, 1, "ratio", "memory_limit", 1, "within its limit, always"},
       {"memory", "allreduce 32 MiB", 4, 1, "ratio", "memory_limit", 1, "within its limit, always"},
@@ -145,6 +167,12 @@ const std::vector<Target>& Targets() {
        "what a search finds beyond the best published trees"},
       {"plan-quality", "best / MGO, all clusters", 512, 1, "worst", "", 1, "never worse than MGO"},
       {"plan-quality", "best / MGO, all clusters", 64, 1, "worst", "", 1, "never worse than MGO"},
+      {"shim", "all calls, one rank", 1, 2, "worst added", "", 100, "nobody notices what passes by"},
+      {"shim", "all calls, no daemons", 1, 2, "worst added", "", 100, "nobody notices what passes by"},
+      {"shim", "all calls, first calls", 1, 2, "worst added", "", 100, "nobody notices what passes by"},
+      {"shim", "MPI_Init and MPI_Finalize, daemons", 4, 2, "added", "", 100, "programs start as they did"},
+      {"shim", "MPI_Init and MPI_Finalize, daemons and a team", 4, 2, "added", "", 100, "programs start as they did"},
+      {"shim", "MPI_Init and MPI_Finalize, no daemons", 4, 2, "added", "", 100, "programs start as they did"},
       {"scale", "gatherv by binomial, counts random", 2'048, 1, "growth", "", 2, "linear, and no more"},
       {"scale", "gatherv by binomial, counts random", 4'096, 1, "growth", "", 2, "linear, and no more"},
       {"scale", "gatherv by binomial, counts random", 8'192, 1, "growth", "", 2, "linear, and no more"},
@@ -175,7 +203,8 @@ const std::vector<Target>& Targets() {
 void SetTarget(Row* row) {
   for (const Target& target : Targets()) {
     const bool same_metric = row->metric == target.metric || row->metric == "unfinished";
-    const bool ours = row->system == "copse" || row->system == "copse-best";
+    // Of variants only what is chosen; under whichever MPI.
+    const bool ours = HasCopse(row->system) && (!row->system.starts_with("copse-") || row->system == "copse-best");
     if (ours && row->bench == target.bench && row->what == target.what && row->nodes == target.nodes &&
         row->ppn == target.ppn && same_metric && row->peer == target.peer) {
       row->target = target.limit;
