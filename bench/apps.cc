@@ -39,6 +39,10 @@ constexpr char kNobody[] = "@copse-bench-nobody";
 
 enum class How { kPlain, kMeasured, kCopse };
 
+const char* NameOf(How how) {
+  return how == How::kPlain ? "plain" : how == How::kMeasured ? "plain, with statistics" : "with Copse";
+}
+
 // Of one launch.
 struct Timed {
   double seconds = 0;
@@ -100,8 +104,7 @@ absl::Status AddRun(const App& app, Site* site, Hogs* hogs, absl::Duration at_mo
     auto one = RunOnce(app, how, site, at_most);
     if (hogs != nullptr) hogs->Pause();
     if (!one.ok()) {
-      const char* what = how == How::kCopse ? "with Copse: " : "without Copse: ";
-      return absl::Status(one.status().code(), absl::StrCat(what, std::string(one.status().message())));
+      return absl::Status(one.status().code(), absl::StrCat(NameOf(how), ": ", std::string(one.status().message())));
     }
     timed[how] = std::move(*one);
   }
