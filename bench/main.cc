@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/alu.h"
+#include "bench/apps.h"
 #include "bench/bandwidth.h"
 #include "bench/bench.h"
 #include "bench/collectives.h"
@@ -49,6 +50,7 @@ namespace {
 // tools/bench --list reads these lines too.
 const Bench kBenches[] = {
     {"alu", "how fast every operation on every type combines 64 KiB, beside copying them", RunAlu},
+    {"apps", "unmodified programs that others wrote, whole, on their MPI and on Copse, idle and busy", RunApps},
     {"bandwidth", "collectives of 64 MiB beside what their links can carry, and beside MPI libraries", RunBandwidth},
     {"collectives", "every collective, 8 B to 1 MiB, beside MPI libraries, unshaped and at 1 Gbit/s", RunCollectives},
     {"comm", "communicators that are made, used little and freed, under MPI libraries with and without Copse", RunComm},

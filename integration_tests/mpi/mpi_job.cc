@@ -3,14 +3,10 @@
 
 #include <fstream>
 #include <memory>
-#include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "base/string_view.h"
 #include "gtest/gtest.h"
 #include "integration_tests/procs/child_process.h"
@@ -77,29 +73,9 @@ MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration ti
 }
 
 std::map<std::string, CollectiveCounts> ParseStatistics(const MpiResult& result) {
-  std::map<std::string, CollectiveCounts> all;
-  for (const std::string& line : result.ErrorsWith(": offloaded ")) {
-    // copse-mpi: MPI_Bcast: offloaded 3 in 0.1 s, by MPI 5 in 0.1 s (first calls: 4, too long: 1)
-    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(": ", 2));
-    if (parts.size() != 3) continue;
-    CollectiveCounts counts;
-    const std::vector<std::string> words = absl::StrSplit(parts[2], ' ');
-    if (words.size() < 10 || !absl::SimpleAtoi(words[1], &counts.offloaded) ||
-        !absl::SimpleAtoi(words[7], &counts.by_mpi)) {
-      ADD_FAILURE() << line;
-      continue;
-    }
-    const size_t open = parts[2].find('(');
-    if (open != std::string::npos) {
-      const std::string reasons = parts[2].substr(open + 1, parts[2].size() - open - 2);
-      for (const auto reason : absl::StrSplit(reasons, ", ")) {
-        const std::pair<std::string, std::string> pair = absl::StrSplit(reason, ": ");
-        EXPECT_TRUE(absl::SimpleAtoi(pair.second, &counts.reasons[pair.first])) << line;
-      }
-    }
-    all[parts[1]] = counts;
-  }
-  return all;
+  const auto statistics = ParseStatisticsText(result.error);
+  EXPECT_TRUE(statistics.ok()) << statistics.status();
+  return statistics.value_or(std::map<std::string, CollectiveCounts>());
 }
 
 }  // namespace copse::mpi_test

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "integration_tests/mpi/statistics_text.h"
 #include "integration_tests/netns/mpi_launch.h"
 #include "integration_tests/netns/test_network.h"
 
@@ -48,13 +49,7 @@ struct MpiRun {
 // Runs it to its end, but not longer than `timeout`. `folder` is for files of its own.
 MpiResult RunMpi(const MpiRun& run, const std::string& folder, absl::Duration timeout);
 
-// What --stats says of one collective: "MPI_Bcast: offloaded 3 in ...".
-struct CollectiveCounts {
-  uint64_t offloaded = 0;
-  uint64_t by_mpi = 0;
-  std::map<std::string, uint64_t> reasons;
-};
-// By MPI's name of the collective.
+// What --stats says, by MPI's name of the collective.
 std::map<std::string, CollectiveCounts> ParseStatistics(const MpiResult& result);
 
 }  // namespace copse::mpi_test

@@ -12,8 +12,10 @@
 #include "base/string_view.h"
 
 namespace copse::procs {
+namespace {
 
-absl::StatusOr<std::string> FindProgram(std::string_view label) {
+// The first place with one that can be accessed by `mode`. `kind` is for the error.
+absl::StatusOr<std::string> Find(std::string_view label, const char* kind, int mode) {
   const std::string name(label.substr(label.rfind('/') + 1));
   std::vector<std::string> places;
   if (const char* folder = getenv("COPSE_BIN_DIR")) places.push_back(absl::StrCat(folder, "/", name));
@@ -24,9 +26,15 @@ absl::StatusOr<std::string> FindProgram(std::string_view label) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   places.push_back(absl::StrCat(self.string(), ".runfiles/copse/", AbslView(label)));
   for (const std::string& place : places) {
-    if (access(place.c_str(), X_OK) == 0) return std::filesystem::absolute(place).string();
+    if (access(place.c_str(), mode) == 0) return std::filesystem::absolute(place).string();
   }
-  return absl::NotFoundError(absl::StrCat("no program ", name, " (places=", absl::StrJoin(places, ", "), ")"));
+  return absl::NotFoundError(absl::StrCat("no ", kind, " ", name, " (places=", absl::StrJoin(places, ", "), ")"));
 }
+
+}  // namespace
+
+absl::StatusOr<std::string> FindProgram(std::string_view label) { return Find(label, "program", X_OK); }
+
+absl::StatusOr<std::string> FindFile(std::string_view label) { return Find(label, "file", R_OK); }
 
 }  // namespace copse::procs

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/apps.h"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "bench/hogs.h"
+#include "bench/site.h"
+#include "integration_tests/mpi/apps/apps.h"
+#include "integration_tests/mpi/statistics_text.h"
+#include "integration_tests/netns/mpi_launch.h"
+#include "integration_tests/procs/child_process.h"
+#include "integration_tests/procs/programs.h"
+
+namespace copse::bench {
+namespace {
+
+using mpi_test::App;
+using Reporter = std::function<void(const Row&)>;
+using Lines = std::vector<std::string>;
+
+constexpr uint32_t kNodes = 2;
+constexpr uint32_t kHogs = 2;
+constexpr uint32_t kRuns = 5;
+// Of an application, in cells: it is no single call.
+constexpr int kCellsAnApp = 8;
+constexpr char kPreload[] = "client/mpi/libcopse-mpi.so";
+// A socket that nobody listens to: the library counts and measures, and everything goes by MPI.
+constexpr char kNobody[] = "@copse-bench-nobody";
+
+enum class How { kPlain, kMeasured, kCopse };
+
+const char* NameOf(How how) {
+  return how == How::kPlain ? "plain" : how == How::kMeasured ? "plain, with statistics" : "with Copse";
+}
+
+// Of one launch.
+struct Timed {
+  double seconds = 0;
+  double in_collectives = 0;  // rank 0's; not of plain ones
+  Lines results;
+};
+
+double SecondsInCollectives(const std::map<std::string, mpi_test::CollectiveCounts>& statistics) {
+  double seconds = 0;
+  for (const auto& [name, counts] : statistics) seconds += counts.offloaded_seconds + counts.by_mpi_seconds;
+  return seconds;
+}
+
+absl::StatusOr<netns::MpiCommand> CommandOf(const App& app, How how, Site* site, const std::string& folder) {
+  netns::MpiJob job = {.ranks = app.ranks, .command = mpi_test::InFolder(app, folder)};
+  ASSIGN_OR_RETURN(job.library, netns::ParseMpiLibrary(app.library));
+  if (how != How::kPlain) {
+    ASSIGN_OR_RETURN(job.environment["LD_PRELOAD"], procs::FindProgram(kPreload));
+    job.environment["COPSE_MPI_STATS"] = "1";
+  }
+  if (how == How::kMeasured) job.environment["COPSE_SOCKET"] = kNobody;
+  return netns::MakeMpiCommand(netns::PlaceOn(*site->cluster()->network(), site->cluster()->folder()), job);
+}
+
+// From the launcher's start to its end.
+absl::StatusOr<Timed> RunOnce(const App& app, How how, Site* site, absl::Duration at_most) {
+  const std::string folder = absl::StrCat(site->cluster()->folder(), "/", app.name);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);  // that of the last run
+  RETURN_IF_ERROR(mpi_test::MakeAppFolder(app, folder));
+  ASSIGN_OR_RETURN(netns::MpiCommand command, CommandOf(app, how, site, folder));
+  const std::string log = absl::StrCat(folder, "/log");
+  const absl::Time start = absl::Now();
+  ASSIGN_OR_RETURN(const auto child, procs::ChildProcess::Start({.arguments = std::move(command.arguments),
+                                                                 .environment = std::move(command.environment),
+                                                                 .log_file = log}));
+  const absl::Status ended = child->AwaitEnd(at_most);
+  Timed timed = {.seconds = absl::ToDoubleSeconds(absl::Now() - start)};
+  if (!ended.ok()) return absl::Status(ended.code(), absl::StrCat("not done after ", absl::FormatDuration(at_most)));
+  if (child->exit_code() != 0) return absl::InternalError(child->DescribeFailure());
+  Lines lines;
+  std::ifstream file(log);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  ASSIGN_OR_RETURN(const auto statistics, mpi_test::ParseStatisticsText(lines));
+  timed.in_collectives = SecondsInCollectives(statistics);
+  ASSIGN_OR_RETURN(timed.results, mpi_test::ResultsOf(app, folder, lines));
+  return timed;
+}
+
+// What all runs of a cell have brought, in seconds; the plain ones first.
+struct Figures {
+  std::vector<double> plain, copse, plain_collectives, copse_collectives;
+};
+
+absl::Status AddRun(const App& app, Site* site, Hogs* hogs, absl::Duration at_most, Figures* figures) {
+  std::map<How, Timed> timed;
+  for (const How how : {How::kPlain, How::kCopse, How::kMeasured}) {
+    if (hogs != nullptr) hogs->Resume();
+    auto one = RunOnce(app, how, site, at_most);
+    if (hogs != nullptr) hogs->Pause();
+    if (!one.ok()) {
+      return absl::Status(one.status().code(), absl::StrCat(NameOf(how), ": ", std::string(one.status().message())));
+    }
+    timed[how] = std::move(*one);
+  }
+  const std::string difference =
+      mpi_test::DescribeDifference(timed[How::kPlain].results, timed[How::kCopse].results, app.tolerance);
+  if (!difference.empty()) return absl::InternalError(absl::StrCat("with Copse: ", difference));
+  figures->plain.push_back(timed[How::kPlain].seconds);
+  figures->copse.push_back(timed[How::kCopse].seconds);
+  figures->plain_collectives.push_back(timed[How::kMeasured].in_collectives);
+  figures->copse_collectives.push_back(timed[How::kCopse].in_collectives);
+  return absl::OkStatus();
+}
+
+// A row each, and their ratio run by run.
+void ReportPair(Row row, const std::string& library, const std::vector<double>& plain, const std::vector<double>& copse,
+                const Reporter& report) {
+  row.metric = "time";
+  row.unit = "s";
+  row.system = "copse";
+  Summarize(copse, &row);
+  report(row);
+  row.system = library;
+  Summarize(plain, &row);
+  report(row);
+  std::vector<double> ratios;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    if (plain[i] > 0) ratios.push_back(copse[i] / plain[i]);
+  }
+  if (ratios.empty()) return;
+  row.system = "copse";
+  row.peer = library;
+  row.metric = "ratio";
+  row.unit = "1";
+  Summarize(ratios, &row);
+  report(row);
+}
+
+void RunCell(const Options& options, const App& app, Site* site, Hogs* hogs, Row row, const Reporter& report) {
+  const std::string what = row.what;
+  Figures figures;
+  const uint32_t runs = options.runs > 0 ? options.runs : options.quick ? 1 : kRuns;
+  for (uint32_t run = 0; run < runs; ++run) {
+    const absl::Status status = AddRun(app, site, hogs, kCellsAnApp * options.cell_timeout, &figures);
+    if (status.ok()) continue;
+    row.system = "copse";
+    row.metric = "unfinished";
+    row.note = std::string(status.message());
+    report(row);
+    return;
+  }
+  ReportPair(row, app.library, figures.plain, figures.copse, report);
+  row.what = absl::StrCat(what, ", in collectives");
+  ReportPair(row, app.library, figures.plain_collectives, figures.copse_collectives, report);
+}
+
+}  // namespace
+
+absl::Status RunApps(const Options& options, const Reporter& report) {
+  std::unique_ptr<Site> site;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Hogs> hogs, Hogs::Start(kHogs));
+  for (const App& app : mpi_test::Apps()) {
+    for (const bool busy : {false, true}) {
+      const Row row = {.bench = "apps",
+                       .what = absl::StrCat(app.name, busy ? ", busy" : ", idle"),
+                       .system = "copse",
+                       .nodes = kNodes,
+                       .ppn = app.ranks / kNodes};
+      if (!Wanted(options, row) || (options.quick && busy)) continue;
+      if (site == nullptr) {
+        ASSIGN_OR_RETURN(site, Site::Open({.nodes = kNodes, .parent = options.folder}));
+      }
+      RunCell(options, app, site.get(), busy ? hogs.get() : nullptr, row, report);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench
