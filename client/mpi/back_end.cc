@@ -104,6 +104,18 @@ struct Shielded<kFunction> {
   }
 };
 
+// Counts the windows there are.
+template <auto kFunction, int kChange>
+struct OfWindow;
+template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), int kChange>
+struct OfWindow<kFunction, kChange> {
+  static int Run(Arguments... arguments) {
+    const int result = Shielded<kFunction>::Run(arguments...);
+    if (result == MPI_SUCCESS && TheSession() != nullptr) TheSession()->windows += kChange;
+    return result;
+  }
+};
+
 template <typename Function>
 AnyFunction Any(Function* function) {
   return reinterpret_cast<AnyFunction>(function);
@@ -128,6 +140,9 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   COPSE_MPI_COMPLETIONS(SET_PLAIN)
   COPSE_MPI_COLLECTIVES(SET_COLLECTIVE, )
   COPSE_MPI_FILE_CALLS(SET_SHIELDED)
+#define SET_WINDOW_MAKER(name) SET(name, (&OfWindow<&MpiApi::name, 1>::Run))
+  COPSE_MPI_WINDOW_MAKERS(SET_WINDOW_MAKER)
+  SET(Win_free, (&OfWindow<&MpiApi::Win_free, -1>::Run))
 #if MPI_VERSION >= 4
 #define SET_PERSISTENT(unused, name, iname) \
   SET(name##_init, (&Persistent<kEntry##name##_init, name##Call, &MpiApi::name##_init>::Run))
@@ -138,6 +153,7 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   COPSE_MPI_COLLECTIVES(SET_PERSISTENT, )
   COPSE_MPI_COLLECTIVES_WITH_COUNTS(SET_LARGE, )
   COPSE_MPI_LARGE_FILE_CALLS(SET_SHIELDED)
+  COPSE_MPI_LARGE_WINDOW_MAKERS(SET_WINDOW_MAKER)
 #endif
   return nullptr;
 }

@@ -96,8 +96,9 @@ class Completion {
       if (call != nullptr && sleeper == nullptr && ours_->IsActive(*call)) sleeper = call;
     }
     if (sleeper == nullptr) return;
-    ours_->Await(sleeper, kSlice);
-    TheSession()->Progress();
+    Session* const session = TheSession();
+    ours_->Await(sleeper, session->slice());
+    session->Progress();
   }
 
   Requests* const ours_;

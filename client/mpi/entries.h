@@ -124,6 +124,17 @@
   ENTRY(File_iwrite_at_all_c)             \
   ENTRY(File_iwrite_shared_c)
 
+/* What makes and ends windows. */
+#define COPSE_MPI_WINDOW_MAKERS(ENTRY) \
+  ENTRY(Win_create)                    \
+  ENTRY(Win_create_dynamic)            \
+  ENTRY(Win_allocate)                  \
+  ENTRY(Win_allocate_shared)
+#define COPSE_MPI_LARGE_WINDOW_MAKERS(ENTRY) \
+  ENTRY(Win_create_c)                        \
+  ENTRY(Win_allocate_c)                      \
+  ENTRY(Win_allocate_shared_c)
+
 /* Those of MPI-3, and what MPI-4 added. */
 #define COPSE_MPI_3_ENTRIES(ENTRY)              \
   ENTRY(Init)                                   \
@@ -131,11 +142,14 @@
   ENTRY(Finalize)                               \
   COPSE_MPI_COLLECTIVES(COPSE_MPI_MODES, ENTRY) \
   COPSE_MPI_COMPLETIONS(ENTRY)                  \
-  COPSE_MPI_FILE_CALLS(ENTRY)
+  COPSE_MPI_FILE_CALLS(ENTRY)                   \
+  COPSE_MPI_WINDOW_MAKERS(ENTRY)                \
+  ENTRY(Win_free)
 #define COPSE_MPI_4_ENTRIES(ENTRY)                          \
   COPSE_MPI_COLLECTIVES(COPSE_MPI_PERSISTENT, ENTRY)        \
   COPSE_MPI_COLLECTIVES_WITH_COUNTS(COPSE_MPI_LARGE, ENTRY) \
-  COPSE_MPI_LARGE_FILE_CALLS(ENTRY)
+  COPSE_MPI_LARGE_FILE_CALLS(ENTRY)                         \
+  COPSE_MPI_LARGE_WINDOW_MAKERS(ENTRY)
 #define COPSE_MPI_ENTRIES(ENTRY) \
   COPSE_MPI_3_ENTRIES(ENTRY)     \
   COPSE_MPI_4_ENTRIES(ENTRY)

@@ -8,7 +8,7 @@ namespace {
 
 copse_status_t Await(Session* session, Offload* offload, double since) {
   for (;;) {
-    offload->Wait(kSlice);
+    offload->Wait(session->slice());
     const copse_status_t status = offload->Test();
     if (status != COPSE_INPROGRESS) return status;
     if (session->IsOver(since)) return offload->GiveUp(kTimeIsOver);

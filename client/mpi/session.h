@@ -4,6 +4,7 @@
 #ifndef COPSE_CLIENT_MPI_SESSION_H_
 #define COPSE_CLIENT_MPI_SESSION_H_
 
+#include <atomic>
 #include <cstdint>
 
 #include "client/copse.h"
@@ -27,7 +28,13 @@ struct Session {
   int size = 0;
   MPI_Comm own = MPI_COMM_NULL;          // of this process alone; errors are returned
   MPI_Request never = MPI_REQUEST_NULL;  // a receive on it that nobody sends to
+  // Of the program's. Others' accesses to them may need turns of this process's MPI, and many of them.
+  std::atomic<int> windows{0};
   Statistics statistics;
+
+  // For how long a rank that waits for Copse sleeps before it gives MPI a turn, seconds. Turns may cost a time slice,
+  // as MPIs yield where they find nothing to do; without windows most calls are over before the first one.
+  double slice() const { return windows.load(std::memory_order_relaxed) > 0 ? 50e-6 : 1e-3; }
 
   // Whether a call that began at `since` (seconds, of NowSeconds) has used up its time.
   bool IsOver(double since) const { return timeout_s >= 0 && NowSeconds() - since > timeout_s; }

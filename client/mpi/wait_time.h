@@ -20,10 +20,6 @@ inline uint64_t NowNanoseconds() {
 }
 inline double NowSeconds() { return static_cast<double>(NowNanoseconds()) * 1e-9; }
 
-// For how long a rank sleeps before it gives MPI a turn, seconds. A turn may cost a time slice, as MPIs yield where
-// they find nothing to do; most calls are over before the first one.
-inline constexpr double kSlice = 1e-3;
-
 }  // namespace copse::mpi
 
 #endif  // COPSE_CLIENT_MPI_WAIT_TIME_H_
