@@ -45,4 +45,4 @@ extern const int kModeCount;
 /* Whether a persistent call's second start would give something else. */
 extern int start_once;
 
-#endif
+#endif /* COPSE_INTEGRATION_TESTS_MPI_MODES_H_ */

@@ -55,4 +55,4 @@ static inline void start_mpi(int* argc, char*** argv, int is_threaded) {
   EXPECT(!is_threaded || provided == MPI_THREAD_MULTIPLE);
 }
 
-#endif
+#endif /* COPSE_INTEGRATION_TESTS_MPI_SITUATION_H_ */
