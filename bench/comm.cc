@@ -26,8 +26,9 @@ struct Group {
 };
 
 // As `--calls-before` has it: more calls than these, and a communicator gets a team.
-constexpr uint64_t kCallsBefore = 4;
-constexpr uint64_t kCallsWithTeam = 12;
+constexpr uint64_t kCallsBefore = 64;
+constexpr uint64_t kFewCalls = 12;
+constexpr uint64_t kCallsWithTeam = 80;
 constexpr uint32_t kCommunicators = 2000;
 
 std::string CallsName(uint64_t calls) {
@@ -50,7 +51,7 @@ RankContest ContestOf(const Options& options, const Group& group) {
   contest.calls_max = options.quick ? 20 : kCommunicators;
   contest.peer_time_max = absl::Minutes(2);
   for (const std::string way : {"dup", "split"}) {
-    for (const uint64_t calls : {uint64_t{0}, uint64_t{1}, kCallsBefore, kCallsWithTeam}) {
+    for (const uint64_t calls : {uint64_t{0}, uint64_t{1}, kFewCalls, kCallsWithTeam}) {
       contest.cases.push_back({absl::StrCat(way, " and free, ", CallsName(calls)), {"make", way, calls, {}}});
     }
   }

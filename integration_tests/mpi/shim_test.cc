@@ -14,15 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "integration_tests/procs/process_cluster.h"
+#include "integration_tests/mpi/shim_fixture.h"
 
 namespace copse::mpi_test {
 namespace {
-
-constexpr absl::Duration kPatience = absl::Minutes(10);
-// A member's death has to be told within this.
-constexpr absl::Duration kDeathPatience = absl::Seconds(20);
-constexpr uint32_t kNodes = 2;
 
 // What the MPI has of each collective: its name when it blocks and when it does not.
 const std::map<std::string, std::string> kCollectives = {
@@ -69,48 +64,10 @@ std::map<uint32_t, std::string> ConformanceRuns(const std::string& library) {
   return {{2, "all"}, {4, "all"}, {5, "quick"}, {9, "quick"}};
 }
 
-class ShimTest : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override { ASSERT_TRUE(cluster_.Start({.nodes = kNodes}).ok()); }
-  void TearDown() override {
-    const absl::Status alive = cluster_.CheckAlive();
-    EXPECT_TRUE(alive.ok()) << alive;
-    if (HasFailure()) cluster_.DumpLogs(stderr);
-  }
-
-  MpiRun JobOf(uint32_t ranks, const std::string& program, Words arguments) {
-    MpiRun run = {.library = GetParam(), .ranks = ranks};
-    for (uint32_t node = 0; node < kNodes; ++node) run.sockets.push_back(cluster_.SocketOf(node));
-    run.environment["COPSE_MPI_STATS"] = "1";
-    run.environment["COPSE_MPI_CALLS_BEFORE"] = "4";
-    run.command = {PathOf(absl::StrCat("integration_tests/mpi/", program, "_", GetParam()))};
-    run.command.insert(run.command.end(), arguments.begin(), arguments.end());
-    return run;
-  }
-  MpiResult Run(const MpiRun& run, absl::Duration timeout = kPatience) {
-    return RunMpi(run, cluster_.folder(), timeout);
-  }
-  MpiResult RunSituation(const std::string& name, uint32_t ranks = 4) {
-    return Run(JobOf(ranks, "situations", {name}));
-  }
-  MpiResult RunRequests(const std::string& name) { return Run(JobOf(4, "requests", {name})); }
-  void ExpectDone(const MpiResult& result) {
-    EXPECT_EQ(result.code, 0) << result.Text();
-    EXPECT_EQ(result.out, Words{"done"}) << result.Text();
-  }
-
-  procs::ProcessCluster cluster_;
-};
-
 void ExpectConformance(const MpiResult& result) {
   EXPECT_EQ(result.code, 0) << result.Text();
   ASSERT_EQ(result.out.size(), 1u) << result.Text();
   EXPECT_TRUE(absl::EndsWith(result.out[0], " cases, 0 wrong")) << result.Text();
-}
-
-// A launcher may have something to say on standard output, too.
-void ExpectNobodyWentOn(const MpiResult& result) {
-  for (const std::string& line : result.out) EXPECT_FALSE(absl::StrContains(line, "went on")) << result.Text();
 }
 
 TEST_P(ShimTest, EveryCollectiveIsOffloadedAndGivesWhatMpiGives) {
@@ -305,6 +262,20 @@ TEST_P(ShimTest, ARankThatDiesEndsCallsThatGoOn) {
   EXPECT_GT(result.code, 0) << result.Text();
   ExpectNobodyWentOn(result);
 }
+
+// As ranks do that a library ends, or a shell in their place.
+TEST_P(ShimTest, ARankThatLeavesInMidCallEndsTheJob) {
+  for (const std::string way : {"aborts", "exits", "execs"}) {
+    const absl::Time start = absl::Now();
+    const MpiResult result = Run(JobOf(4, "situations", {way}), 3 * kDeathPatience);
+    EXPECT_LT(absl::Now() - start, kDeathPatience) << way;
+    EXPECT_GT(result.code, 0) << way << "\n" << result.Text();
+    ExpectNobodyWentOn(result);
+  }
+}
+
+TEST_P(ShimTest, MpiBottomStandsForAddresses) { ExpectDone(RunSituation("bottom")); }
+TEST_P(ShimTest, CommunicatorsKeepTheirNamesAndAttributes) { ExpectDone(RunSituation("attributes")); }
 
 TEST_P(ShimTest, PersistentCallsStartInAnyOrder) {
   const MpiResult result = RunRequests("persistent");

@@ -89,6 +89,93 @@ static void dies(void) {
   leave_together();
 }
 
+/* Calls until one fails, here and everywhere. */
+static void until_it_fails(void) {
+  warm_up(MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (rank == 0) {
+    FILE* pipe = fopen(pipe_name, "w");
+    EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
+  }
+  int code = MPI_SUCCESS;
+  while (code == MPI_SUCCESS) code = MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT(error_class(code) == MPI_ERR_OTHER);
+  printf("rank %d was told\n", rank);
+  fflush(stdout);
+}
+
+/* The last rank leaves while the others wait for it. */
+static void leave(void (*how)(void)) {
+  warm_up(MPI_COMM_WORLD);
+  if (rank == size - 1) how();
+  MPI_Barrier(MPI_COMM_WORLD);
+  printf("rank %d went on\n", rank);
+}
+static void abort_all(void) { MPI_Abort(MPI_COMM_WORLD, 5); }
+static void exit_at_once(void) { _exit(0); }
+static void become_another(void) { execl("/bin/true", "true", (char*)NULL); }
+static void aborts(void) { leave(abort_all); }
+static void exits(void) { leave(exit_at_once); }
+static void execs(void) { leave(become_another); }
+
+/* Types with addresses in them. */
+static void bottom(void) {
+  warm_up(MPI_COMM_WORLD);
+  int near = rank == 0 ? 7 : -1, far[3] = {rank, rank, rank};
+  MPI_Aint places[2];
+  const int lengths[2] = {1, 2};
+  MPI_Get_address(&near, &places[0]);
+  MPI_Get_address(&far[1], &places[1]);
+  MPI_Datatype absolute;
+  MPI_Type_create_hindexed(2, lengths, places, MPI_INT, &absolute);
+  MPI_Type_commit(&absolute);
+  MPI_Bcast(MPI_BOTTOM, 1, absolute, 0, MPI_COMM_WORLD);
+  EXPECT(near == 7 && far[0] == rank && far[1] == 0 && far[2] == 0);
+  far[1] = rank;
+  int* all = malloc((size_t)size * 3 * sizeof(int));
+  MPI_Allgather(MPI_BOTTOM, 1, absolute, all, 3, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < size; ++i) EXPECT(all[3 * i] == 7 && all[3 * i + 1] == i && all[3 * i + 2] == 0);
+  free(all);
+  MPI_Type_free(&absolute);
+}
+
+static int copied, deleted;
+static int on_copy(MPI_Comm comm, int keyval, void* extra, void* in, void* out, int* flag) {
+  (void)comm, (void)keyval, (void)extra;
+  *(void**)out = in;
+  *flag = 1;
+  ++copied;
+  return MPI_SUCCESS;
+}
+static int on_delete(MPI_Comm comm, int keyval, void* attribute, void* extra) {
+  (void)comm, (void)keyval, (void)attribute, (void)extra;
+  ++deleted;
+  return MPI_SUCCESS;
+}
+
+/* What the program keeps with a communicator is as without Copse. */
+static void attributes(void) {
+  int keyval, value = 3, found = 0, length = 0;
+  int* got = NULL;
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  MPI_Comm named, dup;
+  MPI_Comm_create_keyval(on_copy, on_delete, &keyval, NULL);
+  MPI_Comm_dup(MPI_COMM_WORLD, &named);
+  MPI_Comm_set_attr(named, keyval, &value);
+  MPI_Comm_set_name(named, "mine");
+  warm_up(named);
+  MPI_Comm_dup(named, &dup);
+  warm_up(dup);
+  MPI_Comm_get_name(named, name, &length);
+  EXPECT(strcmp(name, "mine") == 0);
+  MPI_Comm_get_attr(dup, keyval, &got, &found);
+  EXPECT(found && got == &value && copied == 1);
+  MPI_Comm_free(&dup);
+  MPI_Comm_free(&named);
+  EXPECT(deleted == 2);
+  MPI_Comm_free_keyval(&keyval);
+}
+
 /* The same with the default handler: whoever notices first, launcher or library, the job ends. */
 static void dies_fatally(void) {
   warm_up(MPI_COMM_WORLD);
@@ -214,6 +301,12 @@ int main(int argc, char** argv) {
                                          {"dies", dies},
                                          {"dies_fatally", dies_fatally},
                                          {"fatal", fatal},
+                                         {"until_it_fails", until_it_fails},
+                                         {"aborts", aborts},
+                                         {"exits", exits},
+                                         {"execs", execs},
+                                         {"bottom", bottom},
+                                         {"attributes", attributes},
                                          {"many_communicators", many_communicators},
                                          {"calls_on_two", calls_on_two},
                                          {"forks", forks},
