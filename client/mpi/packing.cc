@@ -7,6 +7,33 @@
 namespace copse::mpi {
 namespace {
 
+// MPICH 4.0.2 takes MPI_BOTTOM, which is NULL, for a mistake in MPI_Pack: the same elements, reached from elsewhere.
+class Reached {
+ public:
+  Reached(const char* address, const Type& type) : address_(const_cast<char*>(address)), handle_(type.handle) {
+    if (address != nullptr) return;
+    static char anchor;
+    const MPI_Aint back = -reinterpret_cast<MPI_Aint>(&anchor);
+    Mpi().Type_create_hindexed_block(1, 1, &back, type.handle, &handle_);
+    Mpi().Type_commit(&handle_);
+    address_ = &anchor;
+    made_ = true;
+  }
+  ~Reached() {
+    if (made_) Mpi().Type_free(&handle_);
+  }
+  Reached(const Reached&) = delete;
+  Reached& operator=(const Reached&) = delete;
+
+  char* address() const { return address_; }
+  MPI_Datatype type() const { return handle_; }
+
+ private:
+  char* address_;
+  MPI_Datatype handle_;
+  bool made_ = false;
+};
+
 // MPI_Pack counts elements and bytes by int. Calls `copy(element, elements, offset, bytes)` for each piece.
 template <typename Copy>
 bool InPieces(int64_t count, const Type& type, Copy copy) {
@@ -26,17 +53,18 @@ bool InPieces(int64_t count, const Type& type, Copy copy) {
 
 bool Pack(const char* address, int64_t count, const Type& type, char* bytes, MPI_Comm comm) {
   return InPieces(count, type, [&](int64_t element, int elements, int64_t offset, int piece_bytes) {
+    const Reached from(address + element * type.extent, type);
     int position = 0;
-    return Mpi().Pack(address + element * type.extent, elements, type.handle, bytes + offset, piece_bytes, &position,
-                      comm) == MPI_SUCCESS;
+    return Mpi().Pack(from.address(), elements, from.type(), bytes + offset, piece_bytes, &position, comm) ==
+           MPI_SUCCESS;
   });
 }
 
 bool Unpack(const char* bytes, char* address, int64_t count, const Type& type, MPI_Comm comm) {
   return InPieces(count, type, [&](int64_t element, int elements, int64_t offset, int piece_bytes) {
+    const Reached to(address + element * type.extent, type);
     int position = 0;
-    return Mpi().Unpack(bytes + offset, piece_bytes, &position, address + element * type.extent, elements, type.handle,
-                        comm) == MPI_SUCCESS;
+    return Mpi().Unpack(bytes + offset, piece_bytes, &position, to.address(), elements, to.type(), comm) == MPI_SUCCESS;
   });
 }
 
