@@ -3,8 +3,11 @@
 
 MPI_LIBRARIES = ["mpich", "openmpi"]
 
-# MPICH's header declares arrays of statuses, for which gcc takes MPI_STATUSES_IGNORE.
-_COPTS = ["-Wno-stringop-overflow"]
+# MPICH's header declares arrays of statuses, for which gcc takes MPI_STATUSES_IGNORE. Clang does not know this warning.
+_COPTS = [
+    "-Wno-unknown-warning-option",
+    "-Wno-stringop-overflow",
+]
 
 def mpi_binaries(name, srcs, deps = [], copts = [], **kwargs):
     """Declares NAME_mpich and NAME_openmpi, cc_binary targets of the same sources.
