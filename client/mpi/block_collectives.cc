@@ -128,6 +128,7 @@ Reason AllgathervCall::Prepare(const Communicator& communicator, Offload* offloa
     if (IsTooLong(run.bytes()) || IsTooLong(total += run.bytes())) return Reason::kTooLong;
   }
   Describe(COPSE_COLL_ALLGATHERV, in_place ? 0 : Bytes(send_count, sent), 0, offload);
+  offload->known_bytes = total;
   if (in_place) {
     ReceiveAroundOwn(communicator, received, offload);
     return Reason::kNone;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/communicator.h"
 
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -16,6 +18,20 @@ int keyval = MPI_KEYVAL_INVALID;
 
 std::mutex* mutex = nullptr;
 std::set<Communicator*>* with_teams = nullptr;  // guarded by `mutex`
+
+// Of a team's cost: what a communicator's calls by MPI must have cost.
+constexpr uint64_t kTimesTeam = 50;
+
+// Lengths that are about as long have calls that take about as long, within what plans and protocols differ by.
+constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};
+
+// Of calls that are measured together.
+uint64_t KindOf(const Offload& offload) {
+  const auto length = std::lower_bound(std::begin(kLengthClasses), std::end(kLengthClasses), offload.known_bytes) -
+                      std::begin(kLengthClasses);
+  return static_cast<uint64_t>(offload.args.collective) * (std::size(kLengthClasses) + 1) +
+         static_cast<uint64_t>(length);
+}
 
 // A new communicator starts without: it has calls and a team of its own.
 int OnCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
@@ -101,10 +117,29 @@ Communicator* Communicator::Of(MPI_Comm comm) {
 
 Reason Communicator::Enter(Session* session, bool may_wait) {
   if (by_mpi_ != Reason::kNone || team_ != nullptr) return by_mpi_;
-  const uint64_t before = comm_ == MPI_COMM_WORLD ? session->calls_before_of_world : session->calls_before;
-  if (calls_++ < before || !may_wait) return Reason::kFirstCalls;
+  if (look_at_ == 0) look_at_ = comm_ == MPI_COMM_WORLD ? session->calls_before_of_world : session->calls_before;
+  if (calls_++ < look_at_ || !may_wait) return Reason::kFirstCalls;
+  if (session->weighs_teams && comm_ != MPI_COMM_WORLD && !IsWorthTeam(session)) {
+    look_at_ = 2 * calls_;
+    return Reason::kFirstCalls;
+  }
   FormTeam(session);
   return by_mpi_;
+}
+
+// As one rents before one buys: what a team has cost is then a small share of what its communicator has, however few
+// calls are still to come. Where a rank waits for others counts, too, as it cannot be told from the rest.
+bool Communicator::IsWorthTeam(Session* session) const {
+  const uint64_t mine[] = {first_ns_, session->team_ns};
+  uint64_t most[std::size(mine)] = {};
+  Mpi().Allreduce(mine, most, std::size(mine), MPI_UINT64_T, MPI_MAX, comm_);
+  return most[0] >= kTimesTeam * most[1];
+}
+
+PathChoice* Communicator::ChoiceOf(const Session& session, const Offload& offload) {
+  // A sum has to be the same in every run. Of two operands it is, in any order.
+  if (!session.chooses_path || (offload.is_order_sensitive && size_ > 2)) return nullptr;
+  return &choices_[KindOf(offload)];
 }
 
 // Whether all members were started with this process: of others nobody knows whether they have daemons.

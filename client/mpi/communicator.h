@@ -6,9 +6,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 
 #include "client/copse.h"
 #include "client/mpi/mpi_api.h"
+#include "client/mpi/offload.h"
+#include "client/mpi/path_choice.h"
 #include "client/mpi/session.h"
 #include "client/mpi/statistics.h"
 
@@ -26,6 +29,12 @@ class Communicator {
   // it, together, at the next call that may wait for others. Returns kNone if the call goes to the team, else why it
   // goes to MPI.
   Reason Enter(Session* session, bool may_wait);
+
+  // How long a call took that Enter sent to MPI for its communicator's first calls.
+  void CountFirst(uint64_t nanoseconds) { first_ns_ += nanoseconds; }
+
+  // Of a blocking call's kind; null if such calls always go to the team.
+  PathChoice* ChoiceOf(const Session& session, const Offload& offload);
 
   // A team for one persistent call, which all ranks form together. Null if there is none, on all ranks.
   copse_team_t* FormPersistentTeam(Session* session);
@@ -54,6 +63,7 @@ class Communicator {
 
   explicit Communicator(MPI_Comm comm);
   ~Communicator() = default;
+  bool IsWorthTeam(Session* session) const;
   void FormTeam(Session* session);
   int CallErrorHandler(int error);
   bool IsOfThisJob() const;
@@ -63,6 +73,9 @@ class Communicator {
   int size_ = 1;
   Reason by_mpi_ = Reason::kNone;  // why it never gets a team
   uint64_t calls_ = 0;
+  uint64_t look_at_ = 0;  // calls, at which a team may be worth its while
+  uint64_t first_ns_ = 0;
+  std::map<uint64_t, PathChoice> choices_;  // by kind of call
   copse_team_t* team_ = nullptr;
   bool has_failed_ = false;
   bool freed_ = false;

@@ -14,6 +14,7 @@ Reason Describe(copse_collective_t collective, uint64_t bytes, uint64_t blocks, 
   offload->args.type = COPSE_DT_BYTE;
   offload->args.count = bytes;
   offload->args.root = static_cast<uint32_t>(root);
+  offload->known_bytes = bytes * blocks;
   return IsTooLong(bytes) || IsTooLong(bytes * blocks) ? Reason::kTooLong : Reason::kNone;
 }
 

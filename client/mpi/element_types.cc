@@ -260,6 +260,13 @@ bool ReductionFor(const Type& type, MPI_Op op, copse_datatype_t* copse_type, cop
   return CanonicalType(type, copse_type);
 }
 
+bool IsOrderSensitive(MPI_Op op, const Type& type) {
+  const auto found = operations->find(Key(op));
+  if (found == operations->end()) return true;
+  const bool exact = type.elements == Elements::kSigned || type.elements == Elements::kUnsigned;
+  return !exact && (found->second == COPSE_OP_SUM || found->second == COPSE_OP_PROD);
+}
+
 bool IsPredefined(MPI_Op op) { return op == MPI_REPLACE || op == MPI_NO_OP || operations->count(Key(op)) != 0; }
 
 bool IsDefinedOn(MPI_Op op, const Type& type) {

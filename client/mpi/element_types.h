@@ -48,6 +48,9 @@ bool Describe(MPI_Datatype handle, Type* type);
 // all ranks of a call: the operation and the canonical basic type.
 bool ReductionFor(const Type& type, MPI_Op op, copse_datatype_t* copse_type, copse_op_t* copse_op);
 
+// Whether the result depends on the order of operands, but for which of two comes first.
+bool IsOrderSensitive(MPI_Op op, const Type& type);
+
 // Whether it is one of MPI's own.
 bool IsPredefined(MPI_Op op);
 

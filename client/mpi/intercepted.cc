@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/intercepted.h"
 
+#include <iterator>
+
 #include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
@@ -32,7 +34,9 @@ copse_status_t Post(Session* session, copse_team_t* team, Offload* offload, doub
 constinit thread_local int InsideMpi::depth = 0;
 
 CallState::CallState(Session* session, Entry entry)
-    : session(session), entry(entry), start_(session->keeps_times ? NowNanoseconds() : 0) {}
+    : session(session),
+      entry(entry),
+      start_(session->keeps_times || session->context != nullptr ? NowNanoseconds() : 0) {}
 
 void CallState::Enter(MPI_Comm comm, bool may_wait) {
   if (session->context == nullptr) {
@@ -49,7 +53,13 @@ void CallState::Note(copse_status_t noted, const Offload& offload) {
   if (status != COPSE_OK) error_ = offload.error();
 }
 
-void CallState::Run(Offload* offload) {
+void CallState::Choose(const Offload& offload) {
+  choice_ = communicator->ChoiceOf(*session, offload);
+  if (choice_ == nullptr || choice_->path() == Path::kCopse) return;
+  reason = choice_->is_settled() ? Reason::kFasterByMpi : Reason::kTrial;
+}
+
+copse_status_t CallState::RunOnTeam(Offload* offload) const {
   copse_team_t* const team = communicator->team();
   const double since = session->timeout_s < 0 ? 0 : NowSeconds();
   copse_status_t now = offload->Init(team);
@@ -57,7 +67,25 @@ void CallState::Run(Offload* offload) {
   if (now == COPSE_OK) now = Post(session, team, offload, since);
   if (now == COPSE_OK) now = Await(session, offload, since);
   if (now == COPSE_OK) now = offload->Unpack();
-  Note(now, *offload);
+  return now;
+}
+
+void CallState::Run(Offload* offload) { Note(RunOnTeam(offload), *offload); }
+
+// By the team: where that has failed, nobody waits for a rank that was told so. What failed is told by the next call.
+void CallState::Decide() {
+  const PathTimes& mine = choice_->times();
+  const uint64_t parts[] = {mine.copse_ns, mine.copse_calls, mine.mpi_ns, mine.mpi_calls};
+  uint64_t sums[std::size(parts)] = {};
+  Offload offload(session, /*outlives_call=*/false);
+  offload.args.collective = COPSE_COLL_ALLREDUCE;
+  offload.args.type = COPSE_DT_UINT64;
+  offload.args.op = COPSE_OP_SUM;
+  offload.args.count = std::size(parts);
+  offload.args.send = parts;
+  offload.args.recv = sums;
+  const bool agreed = RunOnTeam(&offload) == COPSE_OK;
+  choice_->Decide({sums[0], sums[1], sums[2], sums[3]}, /*copse_only=*/!agreed);
 }
 
 void CallState::Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {
@@ -77,13 +105,15 @@ void CallState::MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Req
   if (status == COPSE_OK) result = TheRequests()->MakePersistent(call, request);
 }
 
-void CallState::Count() const {
-  const uint64_t taken = session->keeps_times ? NowNanoseconds() - start_ : 0;
+void CallState::Count() {
+  const uint64_t taken = start_ > 0 ? NowNanoseconds() - start_ : 0;
+  if (reason == Reason::kFirstCalls) communicator->CountFirst(taken);
   if (is_offloaded()) {
     session->statistics.CountOffloaded(entry, taken);
   } else {
     session->statistics.CountPassed(entry, reason, taken);
   }
+  if (choice_ != nullptr && choice_->Count(taken)) Decide();
 }
 
 int CallState::Finish() const {

@@ -28,13 +28,16 @@ class CallState {
   // Finds the communicator, counts the call, and decides as far as arguments have no part in it.
   void Enter(MPI_Comm comm, bool may_wait);
   bool is_offloaded() const { return reason == Reason::kNone; }
+  // Sends a blocking call to MPI if that is faster.
+  void Choose(const Offload& offload);
   // Runs an offload to its end.
   void Run(Offload* offload);
   // Starts one that goes on.
   void Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
   // Makes one that is to be started later. The ranks agree whether it can be.
   void MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
-  void Count() const;
+  // Once the call is over. All ranks may have to decide on the calls to come.
+  void Count();
   // What the program's call returns; lets the communicator's error handler know of failures. It is the program's, which
   // may go on with MPI from there.
   int Finish() const;
@@ -47,9 +50,12 @@ class CallState {
   int result = MPI_SUCCESS;          // of MPI
 
  private:
+  copse_status_t RunOnTeam(Offload* offload) const;
   void Note(copse_status_t status, const Offload& offload);
+  void Decide();
 
   const uint64_t start_;  // ns
+  PathChoice* choice_ = nullptr;
   std::string error_;
 };
 
@@ -81,6 +87,7 @@ int RunBlocking(Entry entry, const Call& call, Pass pass) {
   const auto go = [&](CallState* state) {
     Offload offload(state->session, /*outlives_call=*/false);
     state->reason = call.Prepare(*state->communicator, &offload);
+    if (state->is_offloaded()) state->Choose(offload);
     if (state->is_offloaded()) state->Run(&offload);
   };
   return RunCall(entry, call.comm, /*may_wait=*/true, go, pass);

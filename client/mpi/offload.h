@@ -43,6 +43,10 @@ class Offload {
 
   // What the functions below do not set: collective, root, count in bytes, of a reduction also type and operation.
   copse_coll_args_t args{};
+  // Of the call's longest buffer, if all ranks know that; else 0.
+  uint64_t known_bytes = 0;
+  // Of a reduction whose result depends on the order, as sums of floating point do.
+  bool is_order_sensitive = false;
 
   // `count` elements at `buffer`.
   void Send(const void* buffer, int64_t count, const Type& type);

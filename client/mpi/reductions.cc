@@ -75,6 +75,8 @@ Reason Prepare(const Communicator& communicator, const Reduction& call, Offload*
   if (type.plain && call.elements > 0 && (call.send == nullptr || (call.recv == nullptr && needs_recv))) {
     return Reason::kBadArguments;
   }
+  offload->known_bytes = static_cast<uint64_t>(call.elements) * type.bytes;
+  offload->is_order_sensitive = IsOrderSensitive(call.op, type);
   copse_coll_args_t& args = offload->args;
   if (!ReductionFor(type, call.op, &args.type, &args.op)) return PrepareLocally(communicator, call, type, offload);
   const auto extent = static_cast<uint64_t>(type.extent);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "client/mpi/element_types.h"
 #include "client/mpi/say.h"
@@ -50,6 +51,17 @@ void SetCallsBefore(Session* session) {
     return;
   }
   session->calls_before = session->calls_before_of_world = std::min<uint64_t>(value, INT64_MAX);
+  session->weighs_teams = false;
+}
+
+void SetOffload(Session* session) {
+  const char* text = getenv("COPSE_MPI_OFFLOAD");
+  if (text == nullptr || *text == '\0' || strcmp(text, "faster") == 0) return;
+  if (strcmp(text, "all") != 0) {
+    Say("COPSE_MPI_OFFLOAD: neither faster nor all, so it is ignored (value=%s)", text);
+    return;
+  }
+  session->chooses_path = session->weighs_teams = false;
 }
 
 bool Flag(const char* name) {
@@ -81,11 +93,21 @@ void WarnOfMissingDaemons(const Session& session, int first, int missing, char r
 // All ranks take the smallest of the limits that any was given, so that they agree on calls.
 bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
   const bool attached = session->context != nullptr;
-  uint64_t* const limits[] = {&session->calls_before, &session->calls_before_of_world, &session->message_bytes_max};
-  long long mine[4] = {attached ? session->size : session->rank}, least[4] = {};
-  for (int i = 0; i < 3; ++i) mine[i + 1] = static_cast<long long>(*limits[i]);
-  if (Mpi().Allreduce(mine, least, 4, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) return false;
-  for (int i = 0; i < 3; ++i) *limits[i] = static_cast<uint64_t>(least[i + 1]);
+  long long mine[] = {attached ? session->size : session->rank,
+                      static_cast<long long>(session->calls_before),
+                      static_cast<long long>(session->calls_before_of_world),
+                      static_cast<long long>(session->message_bytes_max),
+                      session->weighs_teams,
+                      session->chooses_path};
+  long long least[std::size(mine)] = {};
+  if (Mpi().Allreduce(mine, least, std::size(mine), MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) {
+    return false;
+  }
+  session->calls_before = static_cast<uint64_t>(least[1]);
+  session->calls_before_of_world = static_cast<uint64_t>(least[2]);
+  session->message_bytes_max = static_cast<uint64_t>(least[3]);
+  session->weighs_teams = least[4] != 0;
+  session->chooses_path = least[5] != 0;
   if (least[0] == session->size) return true;
   int without = attached ? 0 : 1, missing = 0;
   Mpi().Allreduce(&without, &missing, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -112,6 +134,7 @@ void StartSession() {
   Mpi().Comm_rank(MPI_COMM_WORLD, &session->rank);
   Mpi().Comm_size(MPI_COMM_WORLD, &session->size);
   SetCallsBefore(session);
+  SetOffload(session);
   session->keeps_times = Flag("COPSE_MPI_STATS");
   session->message_bytes_max = kMessageBytesMax;
   char reason[kReasonBytes] = "";

@@ -21,6 +21,10 @@ struct Session {
   // Collective calls that a communicator sees before it gets a team; the same on all ranks.
   uint64_t calls_before = 0;
   uint64_t calls_before_of_world = 0;
+  // Whether a communicator has to have spent as much time in calls as makes a team worth its while, too.
+  bool weighs_teams = true;
+  // Whether calls that are faster by MPI go there. Equal on all ranks, as the above.
+  bool chooses_path = true;
   uint64_t message_bytes_max = 0;  // of one call's longest buffer
   double timeout_s = -1;           // COPSE_TIMEOUT; < 0: none
   bool keeps_times = false;        // COPSE_MPI_STATS
@@ -30,6 +34,8 @@ struct Session {
   MPI_Request never = MPI_REQUEST_NULL;  // a receive on it that nobody sends to
   // Of the program's. Others' accesses to them may need turns of this process's MPI, and many of them.
   std::atomic<int> windows{0};
+  // What forming a team takes, ns: the least that it has taken. More is waiting for others.
+  std::atomic<uint64_t> team_ns{5'000'000};
   Statistics statistics;
 
   // For how long a rank that waits for Copse sleeps before it gives MPI a turn, seconds. Turns may cost a time slice,

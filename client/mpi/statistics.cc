@@ -36,6 +36,10 @@ const char* NameOf(Reason reason) {
       return "first calls";
     case Reason::kNoTeam:
       return "no team";
+    case Reason::kTrial:
+      return "measured beside Copse";
+    case Reason::kFasterByMpi:
+      return "faster by MPI";
     case Reason::kUserOperation:
       return "operation of the program";
     case Reason::kType:

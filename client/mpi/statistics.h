@@ -20,6 +20,8 @@ enum class Reason : uint8_t {
   kOtherJob,       // a communicator with processes that another launch or a spawn started
   kFirstCalls,     // its communicator has not seen enough calls to be worth a team
   kNoTeam,         // none could be formed
+  kTrial,          // its time is compared with that of Copse's calls
+  kFasterByMpi,    // as was found
   kUserOperation,  // made by the program, and too long or not blocking
   kType,           // a reduction that Copse does not have: an operation on a type
   kTooLong,

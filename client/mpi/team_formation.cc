@@ -3,6 +3,7 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include "client/mpi/quiet_thread.h"
 #include "client/mpi/requests.h"
 #include "client/mpi/say.h"
+#include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
 namespace {
@@ -69,6 +71,7 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
 }  // namespace
 
 copse_team_t* FormTeamTogether(Session* session, const TeamMember& member) {
+  const uint64_t start = NowNanoseconds();
   uint64_t nonce = member.rank == 0 ? RandomNonce() : 0;
   Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);
   copse_team_params_t params{};
@@ -83,7 +86,10 @@ copse_team_t* FormTeamTogether(Session* session, const TeamMember& member) {
   const int mine = formation.team != nullptr ? 1 : 0;
   int all = 0;
   Mpi().Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, member.comm);
-  if (all != 0) return formation.team;
+  if (all != 0) {
+    session->team_ns = std::min<uint64_t>(session->team_ns, NowNanoseconds() - start);
+    return formation.team;
+  }
   if (formation.team != nullptr) copse_team_destroy(formation.team);
   static std::atomic<bool> said = false;
   if (member.rank == 0 && !said.exchange(true)) {

@@ -43,6 +43,7 @@ constexpr char kFooter[] =
 struct Options {
   bool dry_run = false;
   bool stats = false;
+  std::string offload;  // faster, all or empty
   std::optional<uint64_t> calls_before;
   std::string launcher;
   std::string library;
@@ -60,7 +61,7 @@ Words CutCommand(Words* arguments) {
   for (; i < arguments->size(); ++i) {
     const std::string& word = (*arguments)[i];
     if (word == "--" || !absl::StartsWith(word, "-")) break;
-    if (word == "--calls-before" || word == "--launcher" || word == "--library") ++i;
+    if (word == "--calls-before" || word == "--launcher" || word == "--library" || word == "--offload") ++i;
   }
   if (i >= arguments->size()) return {};
   Words command(arguments->begin() + static_cast<std::ptrdiff_t>(i), arguments->end());
@@ -78,9 +79,13 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   app.add_option("LAUNCHER", for_help, "mpiexec, mpirun or srun, and its arguments")->option_text("[ARGUMENT]...");
   app.add_flag("--dry-run", options->dry_run, "print the command instead of running it");
   app.add_flag("--stats", options->stats, "at its end rank 0 prints what was offloaded, what not and why, and times");
+  app.add_option("--offload", options->offload,
+                 "faster: blocking calls go to the daemons unless MPI is measured to be faster (default); all: all do")
+      ->option_text("WHAT");
   std::string calls_before;
-  app.add_option("--calls-before", calls_before,
-                 "collective calls of a communicator before it gets a team (default 64, of MPI_COMM_WORLD 4)")
+  app.add_option(
+         "--calls-before", calls_before,
+         "collective calls of a communicator before it gets a team (default 4 of MPI_COMM_WORLD, else at least 64)")
       ->option_text("N");
   app.add_option("--launcher", options->launcher, "hydra, openmpi or srun, where its name does not tell")
       ->option_text("KIND");
@@ -90,6 +95,9 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
     options->calls_before = calls;
   } else if (!calls_before.empty()) {
     return cli::UsageError(absl::StrCat("--calls-before: not a number of calls (value=", calls_before, ")"));
+  }
+  if (!options->offload.empty() && options->offload != "faster" && options->offload != "all") {
+    return cli::UsageError(absl::StrCat("--offload: neither faster nor all (value=", options->offload, ")"));
   }
   if (!answer.has_value() && options->command.empty()) return cli::UsageError("no launcher");
   return answer;
@@ -161,6 +169,7 @@ Additions AdditionsOf(const Options& options, const std::string& library) {
     }
   }
   if (options.stats) additions.variables["COPSE_MPI_STATS"] = "1";
+  if (!options.offload.empty()) additions.variables["COPSE_MPI_OFFLOAD"] = options.offload;
   if (options.calls_before.has_value()) {
     additions.variables["COPSE_MPI_CALLS_BEFORE"] = absl::StrCat(*options.calls_before);
   }

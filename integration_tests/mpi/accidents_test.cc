@@ -16,30 +16,45 @@
 namespace copse::mpi_test {
 namespace {
 
-using AccidentsTest = ShimTest;
+class AccidentsTest : public ShimTest {
+ protected:
+  // In the midst of `run`'s calls, which report to two files.
+  void LoseADaemon(MpiRun run) {
+    const std::string pipe = absl::StrCat(cluster_.folder(), "/pipe"),
+                      lines = absl::StrCat(cluster_.folder(), "/lines");
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    MpiResult result;
+    run.command.insert(run.command.end(), {lines, pipe});
+    std::thread job([&] { result = Run(run, 3 * kDeathPatience); });
+    std::string line;
+    std::ifstream(pipe) >> line;  // once calls are offloaded
+    EXPECT_EQ(line, "going");
+    cluster_.KillDaemon(1);
+    job.join();
+    EXPECT_EQ(result.code, 0) << result.Text();
+    MpiResult told;
+    std::ifstream stream(lines);
+    while (std::getline(stream, line)) told.error.push_back(line);
+    for (int rank = 0; rank < 4; ++rank) {
+      EXPECT_EQ(told.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << told.Text() << result.Text();
+    }
+  }
+};
 
 TEST_P(AccidentsTest, ADaemonThatDiesEndsCallsOnAllRanks) {
-  const std::string pipe = absl::StrCat(cluster_.folder(), "/pipe"), lines = absl::StrCat(cluster_.folder(), "/lines");
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  MpiResult result;
-  std::thread job([&] { result = Run(JobOf(4, "situations", {"until_it_fails", lines, pipe}), 3 * kDeathPatience); });
-  std::string line;
-  std::ifstream(pipe) >> line;  // once calls are offloaded
-  EXPECT_EQ(line, "going");
-  cluster_.KillDaemon(1);
-  job.join();
-  EXPECT_EQ(result.code, 0) << result.Text();
-  MpiResult told;
-  std::ifstream stream(lines);
-  while (std::getline(stream, line)) told.error.push_back(line);
-  for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(told.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << told.Text() << result.Text();
-  }
+  LoseADaemon(JobOf(4, "situations", {"until_it_fails"}));
   // A new one serves the next job.
   ASSERT_TRUE(cluster_.RestartDaemon(1).ok());
   const MpiResult next = RunSituation("pending_send");
   ExpectDone(next);
   EXPECT_GT(ParseStatistics(next)["MPI_Barrier"].offloaded, 0u) << next.Text();
+}
+
+// Even where calls go by MPI, as is faster, when it dies.
+TEST_P(AccidentsTest, ADaemonThatDiesIsNoticedWhenCallsAreMeasuredAgain) {
+  MpiRun run = JobOf(4, "situations", {"until_it_fails"});
+  run.environment.erase("COPSE_MPI_OFFLOAD");
+  LoseADaemon(std::move(run));
 }
 
 TEST_P(AccidentsTest, WithoutAPlannerProgramsRunOnMpi) {

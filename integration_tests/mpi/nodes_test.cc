@@ -37,6 +37,7 @@ class NodesTest : public testing::TestWithParam<const char*> {
     MpiRun run = {.library = GetParam(), .ranks = 2 * kNodes, .network = cluster_.network(), .preload = preload};
     if (preload) run.environment["COPSE_MPI_STATS"] = "1";
     if (preload) run.environment["COPSE_MPI_CALLS_BEFORE"] = "4";
+    if (preload) run.environment["COPSE_MPI_OFFLOAD"] = "all";
     run.command = {PathOf(absl::StrCat("integration_tests/mpi/", program, "_", GetParam())), argument};
     return RunMpi(run, cluster_.folder(), kPatience);
   }

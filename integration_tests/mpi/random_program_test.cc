@@ -46,6 +46,7 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
     EXPECT_EQ(alone.code, 0) << alone.Text();
     run.preload = true;
     run.environment = {{"COPSE_MPI_STATS", "1"}, {"COPSE_MPI_CALLS_BEFORE", absl::StrCat(seed % 3)}};
+    if (seed % 2 == 0) run.environment["COPSE_MPI_OFFLOAD"] = "all";
     const MpiResult result = RunMpi(run, cluster.folder(), kPatience);
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out.size(), 1u) << result.Text();

@@ -35,7 +35,7 @@ class RunTest : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(RunTest, ItsProgramsAreOffloaded) {
-  const MpiResult result = Run(JobUnder({"--stats", "--calls-before", "2"}));
+  const MpiResult result = Run(JobUnder({"--stats", "--offload", "all", "--calls-before", "2"}));
   EXPECT_EQ(result.code, 0) << result.Text();
   EXPECT_EQ(result.out, Words{"done"}) << result.Text();
   const CollectiveCounts barriers = ParseStatistics(result)["MPI_Barrier"];
@@ -63,6 +63,14 @@ TEST_P(RunTest, TheExitCodeIsTheLaunchers) {
   run.command.back() = "nothing of that name";
   const MpiResult result = Run(run);
   EXPECT_EQ(result.code, 2) << result.Text();
+}
+
+TEST_P(RunTest, AnOptionsWrongValueIsNamed) {
+  for (const Words& option : {Words{"--offload", "most"}, Words{"--calls-before", "few"}}) {
+    const MpiResult result = Run(JobUnder(option));
+    EXPECT_EQ(result.code, 2) << result.Text();
+    EXPECT_EQ(result.ErrorsWith(absl::StrCat("(value=", option[1], ")")).size(), 1u) << result.Text();
+  }
 }
 
 TEST_P(RunTest, DryRunPrintsTheCommand) {

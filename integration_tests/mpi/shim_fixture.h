@@ -36,6 +36,7 @@ class ShimTest : public testing::TestWithParam<const char*> {
     for (uint32_t node = 0; node < kNodes; ++node) run.sockets.push_back(cluster_.SocketOf(node));
     run.environment["COPSE_MPI_STATS"] = "1";
     run.environment["COPSE_MPI_CALLS_BEFORE"] = "4";
+    run.environment["COPSE_MPI_OFFLOAD"] = "all";
     run.command = {PathOf(absl::StrCat("integration_tests/mpi/", program, "_", GetParam()))};
     run.command.insert(run.command.end(), arguments.begin(), arguments.end());
     return run;

@@ -141,6 +141,46 @@ TEST_P(ShimTest, TheWorldGetsATeamSoonerThanOthers) {
   EXPECT_EQ(statistics["MPI_Allreduce"].offloaded, 36u) << result.Text();
 }
 
+TEST_P(ShimTest, AFewCallsAreNotWorthATeam) {
+  MpiRun run = JobOf(2, "situations", {"calls_on_two"});  // 100 on each
+  run.environment.erase("COPSE_MPI_CALLS_BEFORE");
+  run.environment.erase("COPSE_MPI_OFFLOAD");
+  const MpiResult result = Run(run);
+  ExpectDone(result);
+  const CollectiveCounts on_dup = ParseStatistics(result)["MPI_Allreduce"];
+  EXPECT_EQ(on_dup.reasons, (std::map<std::string, uint64_t>{{"first calls", 100}})) << result.Text();
+}
+
+// Whatever is faster on this machine now.
+TEST_P(ShimTest, CallsTakeTheFasterWay) {
+  constexpr uint64_t kCalls = 700, kFirst = 4;
+  MpiRun run = JobOf(3, "situations", {"kinds_of_calls"});
+  run.environment.erase("COPSE_MPI_OFFLOAD");
+  const MpiResult result = Run(run);
+  ExpectDone(result);
+  auto statistics = ParseStatistics(result);
+  for (const std::string name : {"MPI_Barrier", "MPI_Allreduce", "MPI_Bcast"}) {
+    CollectiveCounts& counts = statistics[name];
+    EXPECT_EQ(counts.offloaded + counts.by_mpi, kCalls) << result.Text();
+    EXPECT_GE(counts.offloaded, 5u) << result.Text();
+    const uint64_t chosen = counts.reasons["measured beside Copse"] + counts.reasons["faster by MPI"];
+    EXPECT_GE(chosen, 5u) << result.Text();
+    EXPECT_EQ(chosen + counts.reasons["first calls"], counts.by_mpi) << result.Text();
+  }
+  // The same in every run: sums of floating point. To be got out of the way: what is not blocking.
+  EXPECT_GE(statistics["MPI_Reduce"].offloaded, kCalls - kFirst) << result.Text();
+  EXPECT_GE(statistics["MPI_Ibarrier"].offloaded, kCalls - kFirst) << result.Text();
+}
+
+TEST_P(ShimTest, WithinANodeWithACoreForEachRankMpiIsFaster) {
+  MpiRun run = JobOf(2, "situations", {"kinds_of_calls"});
+  run.sockets = {cluster_.SocketOf(0)};
+  run.environment.erase("COPSE_MPI_OFFLOAD");
+  const MpiResult result = Run(run);
+  ExpectDone(result);
+  EXPECT_GT(ParseStatistics(result)["MPI_Bcast"].reasons["faster by MPI"], 400u) << result.Text();
+}
+
 TEST_P(ShimTest, AMessageUnderWayArrivesWhileItsSenderWaits) { ExpectDone(RunSituation("pending_send")); }
 TEST_P(ShimTest, CommunicatorsComeAndGo) { ExpectDone(RunSituation("many_communicators")); }
 TEST_P(ShimTest, AForkedChildIsLeftAlone) { ExpectDone(RunSituation("forks")); }

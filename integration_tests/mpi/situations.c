@@ -12,7 +12,7 @@
 
 #include "situation.h"
 
-enum { FIRST_CALLS = 8, LONG_MESSAGE = 4 << 20, COMMUNICATORS = 100, THREADS = 3, THREAD_CALLS = 50 };
+enum { FIRST_CALLS = 8, LONG_MESSAGE = 4 << 20, COMMUNICATORS = 100, THREADS = 3, THREAD_CALLS = 50, KIND_CALLS = 700 };
 
 static const char* pipe_name = "";
 
@@ -102,6 +102,24 @@ static void until_it_fails(void) {
   EXPECT(error_class(code) == MPI_ERR_OTHER);
   printf("rank %d was told\n", rank);
   fflush(stdout);
+}
+
+/* More calls than it takes to find out by which way they are faster, and again. */
+static void kinds_of_calls(void) {
+  for (int i = 0; i < KIND_CALLS; ++i) {
+    int sum = 0, root = i % size, word = rank == root ? i : -1;
+    double mine = 0.1 * (rank + 1), total = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT(sum == i * size);
+    MPI_Bcast(&word, 1, MPI_INT, root, MPI_COMM_WORLD);
+    EXPECT(word == i);
+    MPI_Reduce(&mine, &total, 1, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
+    EXPECT(rank != root || (total > 0.0999 * size * (size + 1) / 2 && total < 0.1001 * size * (size + 1) / 2));
+    MPI_Request request;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
 }
 
 /* The last rank leaves while the others wait for it. */
@@ -302,6 +320,7 @@ int main(int argc, char** argv) {
                                          {"dies_fatally", dies_fatally},
                                          {"fatal", fatal},
                                          {"until_it_fails", until_it_fails},
+                                         {"kinds_of_calls", kinds_of_calls},
                                          {"aborts", aborts},
                                          {"exits", exits},
                                          {"execs", execs},

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// By Copse or by MPI: what takes less of the ranks' time here and now. No model says: a collective within a node may be
+// one of memory that both ranks poll, or a daemon may be alone on a core that nobody else wants.
+#ifndef COPSE_CLIENT_MPI_PATH_CHOICE_H_
+#define COPSE_CLIENT_MPI_PATH_CHOICE_H_
+
+#include <cstdint>
+
+namespace copse::mpi {
+
+enum class Path : uint8_t { kCopse, kMpi };
+
+// Time in calls, and how many: of one rank, or of all ranks together.
+struct PathTimes {
+  uint64_t copse_ns = 0;
+  uint64_t copse_calls = 0;
+  uint64_t mpi_ns = 0;
+  uint64_t mpi_calls = 0;
+};
+
+// A PathChoice sends the calls of one kind (a collective, a class of lengths) on one communicator by the faster path,
+// after STAR-MPI (Faraj, Yuan and Lowenthal, ICS 2006: measure and select, then monitor and adapt). It tries both, a
+// few calls each, more if these do not tell; then all calls take the faster one, and now and then a few take the other,
+// so few that they cost a hundredth at most.
+//
+// Each rank has its own, and all are equal but for the times: Count is called for the same calls everywhere, and where
+// it returns true, Decide with the sum of all ranks' times.
+class PathChoice {
+ public:
+  PathChoice();
+
+  // Of the next call.
+  Path path() const { return path_; }
+  // Whether it is to be measured beside the other path, or takes this one because it is faster.
+  bool is_settled() const { return stage_ == Stage::kSettled; }
+
+  // A call has taken so long. True if all ranks are to decide before the next.
+  [[nodiscard]] bool Count(uint64_t nanoseconds);
+  // Since the last decision.
+  const PathTimes& times() const { return times_; }
+  // `copse_only`: for good. A team that has failed is not gone round.
+  void Decide(const PathTimes& of_all_ranks, bool copse_only);
+
+ private:
+  enum class Stage : uint8_t { kGlance, kTrial, kSettled, kRecheck };
+
+  void Measure(Stage stage, Path first, uint32_t calls);
+  void Settle(Path path, uint64_t calls);
+
+  Stage stage_ = Stage::kGlance;
+  Path path_ = Path::kCopse;
+  bool is_last_part_ = false;  // of the stage
+  // The first call after a change of path finds cold caches and sleeping processes, and is not counted.
+  bool is_first_call_ = true;
+  bool is_final_ = false;
+  uint64_t left_ = 0;  // calls of the part, without the first
+  PathTimes times_;
+};
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_PATH_CHOICE_H_
