@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/hogs.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -21,6 +25,16 @@ void Stop(procs::ChildProcess* process) {
   waitid(P_PID, static_cast<id_t>(process->pid()), &info, WSTOPPED | WEXITED | WNOWAIT);
 }
 
+// Where they went by themselves, two would share a processor in some runs and leave the other to what is measured.
+absl::Status Pin(pid_t pid, uint32_t index) {
+  const long processors = std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  CPU_SET(index % static_cast<uint32_t>(processors), &mine);
+  return sched_setaffinity(pid, sizeof(mine), &mine) == 0 ? absl::OkStatus()
+                                                          : absl::ErrnoToStatus(errno, "hog: sched_setaffinity");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Hogs>> Hogs::Start(uint32_t count) {
@@ -28,6 +42,7 @@ absl::StatusOr<std::unique_ptr<Hogs>> Hogs::Start(uint32_t count) {
   auto hogs = std::make_unique<Hogs>();
   for (uint32_t i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(auto process, procs::ChildProcess::Start({.arguments = {program}}));
+    RETURN_IF_ERROR(Pin(process->pid(), i));
     Stop(process.get());
     hogs->processes_.push_back(std::move(process));
   }

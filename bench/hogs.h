@@ -13,8 +13,8 @@
 
 namespace copse::bench {
 
-// Hogs are compute-bound processes at nice 0, pinned nowhere. They stand still until Resume, and after Pause: launching
-// is not what is measured. Killed by the destructor.
+// Hogs are compute-bound processes at nice 0, one on each processor, then the next on each. They stand still until
+// Resume, and after Pause: launching is not what is measured. Killed by the destructor.
 class Hogs {
  public:
   static absl::StatusOr<std::unique_ptr<Hogs>> Start(uint32_t count);

@@ -22,6 +22,9 @@ std::set<Communicator*>* with_teams = nullptr;  // guarded by `mutex`
 // Of a team's cost: what a communicator's calls by MPI must have cost.
 constexpr uint64_t kTimesTeam = 50;
 
+// After as many calls every communicator gets a team, whatever they have cost.
+constexpr uint64_t kCallsBeforeOrder = 1024;
+
 // Lengths that are about as long have calls that take about as long, within what plans and protocols differ by.
 constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};
 
@@ -116,15 +119,23 @@ Communicator* Communicator::Of(MPI_Comm comm) {
 }
 
 Reason Communicator::Enter(Session* session, bool may_wait) {
-  if (by_mpi_ != Reason::kNone || team_ != nullptr) return by_mpi_;
-  if (look_at_ == 0) look_at_ = comm_ == MPI_COMM_WORLD ? session->calls_before_of_world : session->calls_before;
-  if (calls_++ < look_at_ || !may_wait) return Reason::kFirstCalls;
-  if (session->weighs_teams && comm_ != MPI_COMM_WORLD && !IsWorthTeam(session)) {
-    look_at_ = 2 * calls_;
+  if (by_mpi_ != Reason::kNone || (team_ != nullptr && !order_may_change_)) return by_mpi_;
+  const bool is_world = comm_ == MPI_COMM_WORLD, weighs = session->weighs_teams && !is_world;
+  if (calls_ == 0) look_at_ = is_world ? session->calls_before_of_world : session->calls_before;
+  const uint64_t before = calls_++;
+  if (may_wait && before >= (weighs ? kCallsBeforeOrder : look_at_)) order_may_change_ = false;
+  if (team_ != nullptr) return Reason::kNone;
+  if (before < look_at_ || !may_wait) return Reason::kFirstCalls;
+  if (order_may_change_ && !IsWorthTeam(session)) {
+    look_at_ = std::min(2 * calls_, std::max(calls_, kCallsBeforeOrder));
     return Reason::kFirstCalls;
   }
   FormTeam(session);
   return by_mpi_;
+}
+
+bool Communicator::MaySend(const Offload& offload) const {
+  return !order_may_change_ || !offload.is_order_sensitive || size_ <= 2 || offload.combines_in_order();
 }
 
 // As one rents before one buys: what a team has cost is then a small share of what its communicator has, however few
@@ -138,7 +149,8 @@ bool Communicator::IsWorthTeam(Session* session) const {
 
 PathChoice* Communicator::ChoiceOf(const Session& session, const Offload& offload) {
   // A sum has to be the same in every run. Of two operands it is, in any order.
-  if (!session.chooses_path || (offload.is_order_sensitive && size_ > 2)) return nullptr;
+  const bool has_order = offload.is_order_sensitive && size_ > 2 && !offload.combines_in_order();
+  if (!session.chooses_path || has_order) return nullptr;
   return &choices_[KindOf(offload)];
 }
 

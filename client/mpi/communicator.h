@@ -33,6 +33,10 @@ class Communicator {
   // How long a call took that Enter sent to MPI for its communicator's first calls.
   void CountFirst(uint64_t nanoseconds) { first_ns_ += nanoseconds; }
 
+  // Whether a reduction whose result depends on the order may go to the team. When teams are weighed, time tells when
+  // there is one, but such a result must not: it is the same in every run.
+  bool MaySend(const Offload& offload) const;
+
   // Of a blocking call's kind; null if such calls always go to the team.
   PathChoice* ChoiceOf(const Session& session, const Offload& offload);
 
@@ -75,6 +79,7 @@ class Communicator {
   uint64_t calls_ = 0;
   uint64_t look_at_ = 0;  // calls, at which a team may be worth its while
   uint64_t first_ns_ = 0;
+  bool order_may_change_ = true;            // of operands; until as many calls as in every run
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   copse_team_t* team_ = nullptr;
   bool has_failed_ = false;

@@ -28,6 +28,13 @@ class CallState {
   // Finds the communicator, counts the call, and decides as far as arguments have no part in it.
   void Enter(MPI_Comm comm, bool may_wait);
   bool is_offloaded() const { return reason == Reason::kNone; }
+  // Describes the call, or says why it goes to MPI.
+  template <typename Call>
+  void Prepare(const Call& call, Offload* offload) {
+    const Reason why = call.Prepare(*communicator, offload);
+    if (!is_offloaded()) return;
+    reason = why != Reason::kNone || communicator->MaySend(*offload) ? why : Reason::kFirstCalls;
+  }
   // Sends a blocking call to MPI if that is faster.
   void Choose(const Offload& offload);
   // Runs an offload to its end.
@@ -46,6 +53,7 @@ class CallState {
   const Entry entry;
   Communicator* communicator = nullptr;
   Reason reason = Reason::kNone;
+  bool is_done = false;              // by MPI, with other calls than the program's
   copse_status_t status = COPSE_OK;  // of the offload
   int result = MPI_SUCCESS;          // of MPI
 
@@ -59,22 +67,28 @@ class CallState {
   std::string error_;
 };
 
+// What RunCall has to know of a mode.
+struct CallMode {
+  bool may_wait = false;           // for other ranks
+  bool has_part_in_first = false;  // calls before there is a team are not just passed on
+};
+
 // `go(CallState*)` is called if the call may be offloaded, and says by the state's reason whether it was; `pass()`
-// calls MPI. Returns what the program's call returns.
+// calls MPI, unless that is done. Returns what the program's call returns.
 template <typename Go, typename Pass>
-int RunCall(Entry entry, MPI_Comm comm, bool may_wait, Go go, Pass pass) {
+int RunCall(Entry entry, MPI_Comm comm, const CallMode& mode, Go go, Pass pass) {
   Session* const session = TheSession();
   if (session == nullptr || InsideMpi::IsNested()) return pass();
   CallState state(session, entry);
   {
     const InsideMpi inside;
-    state.Enter(comm, may_wait);
+    state.Enter(comm, mode.may_wait);
     try {
-      if (state.is_offloaded()) go(&state);
+      if (state.is_offloaded() || (mode.has_part_in_first && state.reason == Reason::kFirstCalls)) go(&state);
     } catch (const std::bad_alloc&) {  // nothing else fails so
       state.status = COPSE_ERR_NO_MEMORY;
     }
-    if (!state.is_offloaded()) state.result = pass();
+    if (!state.is_offloaded() && !state.is_done) state.result = pass();
     state.Count();
   }
   return state.Finish();
@@ -86,11 +100,18 @@ template <typename Call, typename Pass>
 int RunBlocking(Entry entry, const Call& call, Pass pass) {
   const auto go = [&](CallState* state) {
     Offload offload(state->session, /*outlives_call=*/false);
-    state->reason = call.Prepare(*state->communicator, &offload);
+    state->Prepare(call, &offload);
     if (state->is_offloaded()) state->Choose(offload);
-    if (state->is_offloaded()) state->Run(&offload);
+    if (state->is_offloaded()) {
+      state->Run(&offload);
+    } else if (offload.combines_in_order()) {
+      state->result = offload.RunInOrderByMpi(call.comm);
+      state->is_done = true;
+    }
   };
-  return RunCall(entry, call.comm, /*may_wait=*/true, go, pass);
+  // Of short reductions the order is the same from the first one.
+  constexpr bool kIsReduction = requires { call.op; };
+  return RunCall(entry, call.comm, {.may_wait = true, .has_part_in_first = kIsReduction}, go, pass);
 }
 
 // A null `request` is for MPI to refuse.
@@ -99,10 +120,10 @@ int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pas
   if (request == nullptr) return pass();
   const auto go = [&](CallState* state) {
     const auto pending = std::make_shared<PendingCall>(state->session, entry, state->communicator);
-    state->reason = call.Prepare(*state->communicator, &pending->offload);
+    state->Prepare(call, &pending->offload);
     if (state->is_offloaded()) state->Start(pending, request);
   };
-  return RunCall(entry, call.comm, /*may_wait=*/false, go, pass);
+  return RunCall(entry, call.comm, {.may_wait = false}, go, pass);
 }
 
 // Makes a request, which MPI_Start starts.
@@ -114,7 +135,7 @@ int RunPersistent(Entry entry, const Call& call, MPI_Request* request, Pass pass
     state->reason = call.Prepare(*state->communicator, &pending->offload);
     if (state->is_offloaded()) state->MakePersistent(pending, request);
   };
-  return RunCall(entry, call.comm, /*may_wait=*/true, go, pass);
+  return RunCall(entry, call.comm, {.may_wait = true}, go, pass);
 }
 
 }  // namespace copse::mpi

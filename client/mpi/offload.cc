@@ -2,6 +2,7 @@
 #include "client/mpi/offload.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "client/mpi/packing.h"
@@ -101,6 +102,43 @@ void Offload::CombineLocally(MPI_Op op, const Type& type) {
   args.op = combination_->op();
 }
 
+void Offload::CombineInOrder(MPI_Op op, const Type& type, int64_t count, void* result, int ranks) {
+  const uint64_t bytes = static_cast<uint64_t>(count) * type.bytes;
+  in_order_ = InOrder{op, type, static_cast<int>(count), static_cast<char*>(result), ranks, {}};
+  args.collective = args.collective == COPSE_COLL_REDUCE ? COPSE_COLL_GATHER : COPSE_COLL_ALLGATHER;
+  args.type = COPSE_DT_BYTE;
+  args.count = bytes;
+  // In place, the contribution is where the result will be.
+  if (args.send == COPSE_IN_PLACE) args.send = result;
+  if (result == nullptr) return;
+  in_order_->contributions.resize(bytes * static_cast<uint64_t>(ranks));
+  args.recv = in_order_->contributions.data();
+}
+
+// In order of ranks: each step leaves its result where the next operand was.
+int Offload::Combine() {
+  if (in_order_->result == nullptr) return MPI_SUCCESS;
+  const uint64_t bytes = args.count;
+  char* sum = in_order_->contributions.data();
+  for (int rank = 1; rank < in_order_->ranks; ++rank) {
+    char* const next = sum + bytes;
+    const int error = Mpi().Reduce_local(sum, next, in_order_->count, in_order_->type.handle, in_order_->op);
+    if (error != MPI_SUCCESS) return error;
+    sum = next;
+  }
+  std::memcpy(in_order_->result, sum, bytes);
+  return MPI_SUCCESS;
+}
+
+int Offload::RunInOrderByMpi(MPI_Comm comm) {
+  const int bytes = static_cast<int>(args.count);
+  const int error =
+      args.collective == COPSE_COLL_GATHER
+          ? Mpi().Gather(args.send, bytes, MPI_BYTE, args.recv, bytes, MPI_BYTE, static_cast<int>(args.root), comm)
+          : Mpi().Allgather(args.send, bytes, MPI_BYTE, args.recv, bytes, MPI_BYTE, comm);
+  return error == MPI_SUCCESS ? Combine() : error;
+}
+
 void Offload::KeepTypes(std::vector<Copy>* copies) {
   MPI_Datatype last = MPI_DATATYPE_NULL, kept = MPI_DATATYPE_NULL;
   for (Copy& copy : *copies) {  // blocks of one type lie side by side
@@ -143,6 +181,10 @@ copse_status_t Offload::GiveUp(const char* why) {
 }
 
 copse_status_t Offload::Unpack() {
+  if (in_order_.has_value() && Combine() != MPI_SUCCESS) {
+    error_ = "MPI_Reduce_local failed";
+    return COPSE_ERR_INVALID_ARGUMENT;
+  }
   bool ok = combination_ == nullptr || !combination_->has_failed();
   for (const Copy& copy : unpackings_) {
     ok = ok && mpi::Unpack(copy.bytes, copy.run.address, copy.run.count, copy.run.type, session_->own);

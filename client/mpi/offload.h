@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +65,13 @@ class Offload {
   // outlives the program's, since an operation may be freed before.
   void CombineLocally(MPI_Op op, const Type& type);
 
+  // A short reduction, of plain elements, in order of ranks whichever way it goes: all contributions travel to those
+  // who get the result, and are combined there. `result` is null on ranks that get none.
+  void CombineInOrder(MPI_Op op, const Type& type, int64_t count, void* result, int ranks);
+  bool combines_in_order() const { return in_order_.has_value(); }
+  // By MPI, instead of all below. Returns what the program's call returns.
+  int RunInOrderByMpi(MPI_Comm comm);
+
   bool outlives_call() const { return outlives_call_; }
 
   copse_status_t Init(copse_team_t* team);
@@ -89,7 +97,18 @@ class Offload {
     std::vector<uint64_t> counts, displacements;
   };
 
+  // Contributions as they come, one behind the other.
+  struct InOrder {
+    MPI_Op op;
+    Type type;
+    int count;
+    char* result;
+    int ranks;
+    std::vector<char> contributions;
+  };
+
   copse_status_t Note(copse_status_t status);
+  int Combine();
   // Memory for what travels, of a run that is not plain.
   char* Stage(const ElementRun& run, std::vector<Copy>* copies);
   // Fills in the counts, and returns where the first block lies. Packed blocks lie one after another.
@@ -105,6 +124,7 @@ class Offload {
   std::vector<MPI_Datatype> kept_types_;
   Blocks send_blocks_, recv_blocks_;
   std::unique_ptr<LocalCombination> combination_;
+  std::optional<InOrder> in_order_;
 };
 
 }  // namespace copse::mpi

@@ -14,6 +14,8 @@ namespace {
 
 // Of all ranks' contributions to a call that no daemon combines, together. Beyond, MPI's own trees are better.
 constexpr uint64_t kCombinedBytesMax = 256 << 10;
+// As long as all contributions have room in a packet or two, they take about as long as one.
+constexpr uint64_t kOrderedBytesMax = 4 << 10;
 
 struct Reduction {
   copse_collective_t collective;
@@ -68,6 +70,16 @@ Reason PrepareLocally(const Communicator& communicator, const Reduction& call, c
   return Reason::kNone;
 }
 
+// Whether contributions are so short that all may travel: then MPI can bring them as well, if that is faster, and the
+// result is still the same in every run. Of two operands it is, in any order.
+bool IsBetterInOrder(const Communicator& communicator, const Reduction& call, const Type& type,
+                     const Offload& offload) {
+  const bool has_form = call.collective == COPSE_COLL_REDUCE || call.collective == COPSE_COLL_ALLREDUCE;
+  if (!has_form || !offload.is_order_sensitive || !TheSession()->chooses_path) return false;
+  if (offload.outlives_call() || !type.plain || communicator.size() <= 2) return false;
+  return call.elements > 0 && offload.known_bytes <= kOrderedBytesMax / static_cast<uint64_t>(communicator.size());
+}
+
 Reason Prepare(const Communicator& communicator, const Reduction& call, Offload* offload) {
   Type type;
   if (call.op == MPI_OP_NULL || call.count < 0 || !Describe(call.type, &type)) return Reason::kBadArguments;
@@ -86,6 +98,9 @@ Reason Prepare(const Communicator& communicator, const Reduction& call, Offload*
   SetCounts(communicator, call, 1, offload);
   args.send = IsInPlace(call) ? COPSE_IN_PLACE : call.send;
   if (call.has_result) args.recv = call.recv;
+  if (IsBetterInOrder(communicator, call, type, *offload)) {
+    offload->CombineInOrder(call.op, type, call.elements, call.has_result ? call.recv : nullptr, communicator.size());
+  }
   return Reason::kNone;
 }
 

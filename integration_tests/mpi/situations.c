@@ -12,8 +12,18 @@
 
 #include "situation.h"
 
-enum { FIRST_CALLS = 8, LONG_MESSAGE = 4 << 20, COMMUNICATORS = 100, THREADS = 3, THREAD_CALLS = 50, KIND_CALLS = 700 };
+enum {
+  FIRST_CALLS = 8,
+  LONG_MESSAGE = 4 << 20,
+  COMMUNICATORS = 100,
+  THREADS = 3,
+  THREAD_CALLS = 50,
+  KIND_CALLS = 700,
+  LONG_SUM = 200,
+  SUM_CALLS = 1100
+};
 
+static double long_sum[LONG_SUM];
 static const char* pipe_name = "";
 
 /* A message that was started before a collective has to arrive while its sender waits in it. */
@@ -106,9 +116,10 @@ static void until_it_fails(void) {
 
 /* More calls than it takes to find out by which way they are faster, and again. */
 static void kinds_of_calls(void) {
+  double first[3];
   for (int i = 0; i < KIND_CALLS; ++i) {
     int sum = 0, root = i % size, word = rank == root ? i : -1;
-    double mine = 0.1 * (rank + 1), total = 0;
+    double mine = 0.1 * (rank + 1), total = 0, mean[3] = {1.0 / (rank + 3), mine, 1e17 * (rank - 1)};
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     EXPECT(sum == i * size);
@@ -116,10 +127,22 @@ static void kinds_of_calls(void) {
     EXPECT(word == i);
     MPI_Reduce(&mine, &total, 1, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
     EXPECT(rank != root || (total > 0.0999 * size * (size + 1) / 2 && total < 0.1001 * size * (size + 1) / 2));
+    MPI_Allreduce(MPI_IN_PLACE, mean, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (i == 0) memcpy(first, mean, sizeof(first));
+    EXPECT(memcmp(first, mean, sizeof(first)) == 0); /* to the last bit, by whichever way */
+    MPI_Reduce(rank == 0 ? MPI_IN_PLACE : long_sum, long_sum, LONG_SUM, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Request request;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
+}
+
+/* Sums whose result depends on the order, on a communicator that gets a team some time or other. */
+static void long_sums(void) {
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  for (int i = 0; i < SUM_CALLS; ++i) MPI_Allreduce(MPI_IN_PLACE, long_sum, LONG_SUM, MPI_DOUBLE, MPI_SUM, dup);
+  MPI_Comm_free(&dup);
 }
 
 /* The last rank leaves while the others wait for it. */
@@ -321,6 +344,7 @@ int main(int argc, char** argv) {
                                          {"fatal", fatal},
                                          {"until_it_fails", until_it_fails},
                                          {"kinds_of_calls", kinds_of_calls},
+                                         {"long_sums", long_sums},
                                          {"aborts", aborts},
                                          {"exits", exits},
                                          {"execs", execs},
