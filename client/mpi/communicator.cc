@@ -22,8 +22,9 @@ std::set<Communicator*>* with_teams = nullptr;  // guarded by `mutex`
 // Of a team's cost: what a communicator's calls by MPI must have cost.
 constexpr uint64_t kTimesTeam = 50;
 
-// After as many calls every communicator gets a team, whatever they have cost.
-constexpr uint64_t kCallsBeforeOrder = 1024;
+// After as many calls every communicator gets a team, whatever they have cost: of calls of tens of microseconds, they
+// have cost about as much as the above.
+constexpr uint64_t kCallsBeforeOrder = 16384;
 
 // Lengths that are about as long have calls that take about as long, within what plans and protocols differ by.
 constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};

@@ -14,8 +14,8 @@ namespace {
 
 // Of all ranks' contributions to a call that no daemon combines, together. Beyond, MPI's own trees are better.
 constexpr uint64_t kCombinedBytesMax = 256 << 10;
-// As long as all contributions have room in a packet or two, they take about as long as one.
-constexpr uint64_t kOrderedBytesMax = 4 << 10;
+// As long as all contributions together have room in a few packets, they take about as long as one.
+constexpr uint64_t kOrderedBytesMax = 16 << 10;
 
 struct Reduction {
   copse_collective_t collective;

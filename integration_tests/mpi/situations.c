@@ -19,8 +19,8 @@ enum {
   THREADS = 3,
   THREAD_CALLS = 50,
   KIND_CALLS = 700,
-  LONG_SUM = 200,
-  SUM_CALLS = 1100
+  LONG_SUM = 800,
+  SUM_CALLS = 16400
 };
 
 static double long_sum[LONG_SUM];
