@@ -2,33 +2,38 @@
 #include "client/mpi/path_choice.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace copse::mpi {
 namespace {
 
-constexpr uint32_t kGlanceCalls = 4;
-constexpr uint32_t kTrialCalls = 32;
+constexpr uint64_t kGlanceCalls = 4;
+constexpr uint64_t kTrialCalls = 32;
 // What a glance takes for granted: one path at least so many times as long as the other.
-constexpr double kPlain = 2;
+constexpr double kPlain = 4;
 // Copse's calls sleep and leave the processor to others, so it may take a little longer.
 constexpr double kAllowance = 1.05;
 // The other path is looked at again once it costs no more than this share of the calls' time.
 constexpr double kRecheckShare = 0.01;
 constexpr uint64_t kSettledCallsMin = 512;
 constexpr uint64_t kSettledCallsMax = uint64_t{1} << 24;
+// To decide takes a call of Copse's: the first look is after as much time as many of these, then after twice as many.
+constexpr double kCallsBeforeLook = 20;
+constexpr uint64_t kLookMin = 32;
+// What has become so much slower than the other path was is compared with it anew.
+constexpr double kWorse = 1.5;
 
 Path Other(Path path) { return path == Path::kCopse ? Path::kMpi : Path::kCopse; }
 
-double Mean(uint64_t ns, uint64_t calls) {
-  return static_cast<double>(std::max<uint64_t>(ns, 1)) / static_cast<double>(std::max<uint64_t>(calls, 1));
+uint64_t Rounded(double calls, uint64_t least) {
+  if (calls >= static_cast<double>(kSettledCallsMax)) return kSettledCallsMax;
+  return std::max(least, static_cast<uint64_t>(calls));
 }
 
 }  // namespace
 
 PathChoice::PathChoice() { Measure(Stage::kGlance, Path::kCopse, kGlanceCalls); }
 
-void PathChoice::Measure(Stage stage, Path first, uint32_t calls) {
+void PathChoice::Measure(Stage stage, Path first, uint64_t calls) {
   stage_ = stage;
   is_first_call_ = path_ != first || stage == Stage::kGlance;
   is_last_part_ = stage == Stage::kRecheck;
@@ -36,11 +41,27 @@ void PathChoice::Measure(Stage stage, Path first, uint32_t calls) {
   left_ = calls;
 }
 
-void PathChoice::Settle(Path path, uint64_t calls) {
+Path PathChoice::Faster() const { return copse_mean_ <= mpi_mean_ * kAllowance ? Path::kCopse : Path::kMpi; }
+
+void PathChoice::Settle() {
   stage_ = Stage::kSettled;
+  const Path path = Faster();
   is_first_call_ = path != path_;
   path_ = path;
-  left_ = calls;
+  const double apart = mean(Other(path)) / mean(path) - 1;
+  until_recheck_ = Rounded(kGlanceCalls * apart / kRecheckShare, kSettledCallsMin);
+  until_look_ = Rounded(kCallsBeforeLook * copse_mean_ / mean(path), kLookMin);
+  left_ = std::min(until_look_, until_recheck_);
+}
+
+// All have looked.
+void PathChoice::GoOn() {
+  if (until_recheck_ == 0 || mean(path_) > kWorse * mean(Other(path_))) {
+    Measure(Stage::kRecheck, Other(path_), kGlanceCalls);
+    return;
+  }
+  until_look_ *= 2;
+  left_ = std::min(until_look_, until_recheck_);
 }
 
 bool PathChoice::Count(uint64_t nanoseconds) {
@@ -51,12 +72,9 @@ bool PathChoice::Count(uint64_t nanoseconds) {
   }
   (path_ == Path::kCopse ? times_.copse_ns : times_.mpi_ns) += nanoseconds;
   (path_ == Path::kCopse ? times_.copse_calls : times_.mpi_calls) += 1;
+  if (stage_ == Stage::kSettled) --until_recheck_;
   if (--left_ > 0) return false;
-  if (stage_ == Stage::kSettled) {
-    Measure(Stage::kRecheck, Other(path_), kGlanceCalls);
-    return false;
-  }
-  if (is_last_part_) return true;
+  if (stage_ == Stage::kSettled || is_last_part_) return true;
   is_last_part_ = true;
   is_first_call_ = true;
   path_ = Other(path_);
@@ -68,22 +86,27 @@ void PathChoice::Decide(const PathTimes& of_all_ranks, bool copse_only) {
   times_ = {};
   if (copse_only) {
     is_final_ = true;
-    Settle(Path::kCopse, std::numeric_limits<uint64_t>::max());
+    stage_ = Stage::kSettled;
+    path_ = Path::kCopse;
     return;
   }
-  const double copse = Mean(of_all_ranks.copse_ns, of_all_ranks.copse_calls);
-  const double mpi = Mean(of_all_ranks.mpi_ns, of_all_ranks.mpi_calls);
-  const double apart = std::max(copse, mpi) / std::min(copse, mpi);
-  const Path faster = copse <= mpi * kAllowance ? Path::kCopse : Path::kMpi;
+  const auto note = [](uint64_t ns, uint64_t calls, double* mean) {
+    if (calls > 0) *mean = static_cast<double>(std::max<uint64_t>(ns, 1)) / static_cast<double>(calls);
+  };
+  note(of_all_ranks.copse_ns, of_all_ranks.copse_calls, &copse_mean_);
+  note(of_all_ranks.mpi_ns, of_all_ranks.mpi_calls, &mpi_mean_);
+  if (stage_ == Stage::kSettled) {
+    GoOn();
+    return;
+  }
+  const double apart = std::max(copse_mean_, mpi_mean_) / std::min(copse_mean_, mpi_mean_);
   // A recheck that finds what was known is no reason to measure at length.
-  const bool confirms = stage_ == Stage::kRecheck && faster != path_;
+  const bool confirms = stage_ == Stage::kRecheck && Faster() != path_;
   if (stage_ != Stage::kTrial && apart < kPlain && !confirms) {
     Measure(Stage::kTrial, path_, kTrialCalls);
-    return;
+  } else {
+    Settle();
   }
-  const double calls = kGlanceCalls * (apart - 1) / kRecheckShare;
-  Settle(faster,
-         calls < kSettledCallsMax ? std::max(kSettledCallsMin, static_cast<uint64_t>(calls)) : kSettledCallsMax);
 }
 
 }  // namespace copse::mpi

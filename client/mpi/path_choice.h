@@ -21,8 +21,8 @@ struct PathTimes {
 
 // A PathChoice sends the calls of one kind (a collective, a class of lengths) on one communicator by the faster path,
 // after STAR-MPI (Faraj, Yuan and Lowenthal, ICS 2006: measure and select, then monitor and adapt). It tries both, a
-// few calls each, more if these do not tell; then all calls take the faster one, and now and then a few take the other,
-// so few that they cost a hundredth at most.
+// few calls each, more if these do not tell; then all calls take the faster one. Sooner and later all look whether it
+// is still as fast; now and then a few calls take the other, so few that they cost a hundredth at most.
 //
 // Each rank has its own, and all are equal but for the times: Count is called for the same calls everywhere, and where
 // it returns true, Decide with the sum of all ranks' times.
@@ -45,8 +45,11 @@ class PathChoice {
  private:
   enum class Stage : uint8_t { kGlance, kTrial, kSettled, kRecheck };
 
-  void Measure(Stage stage, Path first, uint32_t calls);
-  void Settle(Path path, uint64_t calls);
+  void Measure(Stage stage, Path first, uint64_t calls);
+  void Settle();
+  void GoOn();
+  Path Faster() const;
+  double& mean(Path path) { return path == Path::kCopse ? copse_mean_ : mpi_mean_; }
 
   Stage stage_ = Stage::kGlance;
   Path path_ = Path::kCopse;
@@ -55,6 +58,10 @@ class PathChoice {
   bool is_first_call_ = true;
   bool is_final_ = false;
   uint64_t left_ = 0;  // calls of the part, without the first
+  // Of a settled choice: calls to the next look at its time, and in all.
+  uint64_t until_look_ = 0;
+  uint64_t until_recheck_ = 0;
+  double copse_mean_ = 0, mpi_mean_ = 0;  // ns, of all ranks, when last measured
   PathTimes times_;
 };
 
