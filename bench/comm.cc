@@ -25,16 +25,14 @@ struct Group {
   uint32_t ppn;
 };
 
-// As `--calls-before` has it: more calls than these, and a communicator gets a team.
-constexpr uint64_t kCallsBefore = 64;
 constexpr uint64_t kFewCalls = 12;
-constexpr uint64_t kCallsWithTeam = 80;
+// So many that ranks look whether a team would be worth its while.
+constexpr uint64_t kManyCalls = 80;
 constexpr uint32_t kCommunicators = 2000;
 
 std::string CallsName(uint64_t calls) {
   if (calls == 0) return "unused";
-  return absl::StrCat(calls, calls == 1 ? " barrier" : " barriers", " each",
-                      calls > kCallsBefore ? ", a team each" : "");
+  return absl::StrCat(calls, calls == 1 ? " barrier" : " barriers", " each");
 }
 
 RankContest ContestOf(const Options& options, const Group& group) {
@@ -51,7 +49,7 @@ RankContest ContestOf(const Options& options, const Group& group) {
   contest.calls_max = options.quick ? 20 : kCommunicators;
   contest.peer_time_max = absl::Minutes(2);
   for (const std::string way : {"dup", "split"}) {
-    for (const uint64_t calls : {uint64_t{0}, uint64_t{1}, kFewCalls, kCallsWithTeam}) {
+    for (const uint64_t calls : {uint64_t{0}, uint64_t{1}, kFewCalls, kManyCalls}) {
       contest.cases.push_back({absl::StrCat(way, " and free, ", CallsName(calls)), {"make", way, calls, {}}});
     }
   }
