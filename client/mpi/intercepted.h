@@ -35,6 +35,10 @@ class CallState {
     if (!is_offloaded()) return;
     reason = why != Reason::kNone || communicator->MaySend(*offload) ? why : Reason::kFirstCalls;
   }
+  // Whether a communicator's first calls are combined in order.
+  bool combines_first_calls() const {
+    return reason == Reason::kFirstCalls && session->chooses_path && communicator->size() > 2;
+  }
   // Sends a blocking call to MPI if that is faster.
   void Choose(const Offload& offload);
   // Runs an offload to its end.
@@ -62,7 +66,7 @@ class CallState {
   void Note(copse_status_t status, const Offload& offload);
   void Decide();
 
-  const uint64_t start_;  // ns
+  uint64_t start_;  // ns; 0: nobody wants to know
   PathChoice* choice_ = nullptr;
   std::string error_;
 };
@@ -84,7 +88,7 @@ int RunCall(Entry entry, MPI_Comm comm, const CallMode& mode, Go go, Pass pass) 
     const InsideMpi inside;
     state.Enter(comm, mode.may_wait);
     try {
-      if (state.is_offloaded() || (mode.has_part_in_first && state.reason == Reason::kFirstCalls)) go(&state);
+      if (state.is_offloaded() || (mode.has_part_in_first && state.combines_first_calls())) go(&state);
     } catch (const std::bad_alloc&) {  // nothing else fails so
       state.status = COPSE_ERR_NO_MEMORY;
     }

@@ -76,16 +76,24 @@ double Timeout() {
   return seconds > 0 ? seconds : -1;
 }
 
-// Rank 0 says what the first rank without a daemon was told.
-void WarnOfMissingDaemons(const Session& session, int first, int missing, char reason[kReasonBytes]) {
+// Rank 0 says what the first rank without a daemon was told. The others wait for nobody: where they poll, with more
+// ranks than cores, each wait may take tens of milliseconds.
+void WarnOfMissingDaemons(const Session& session, int first, char reason[kReasonBytes]) {
+  int without = session.context == nullptr ? 1 : 0, missing = 0;
+  Mpi().Reduce(&without, &missing, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
   char text[kReasonBytes + 64] = "";
   if (session.rank == first) {
     char host[256] = "?";
     gethostname(host, sizeof(host) - 1);
     snprintf(text, sizeof(text), "%s: %s", host, reason);
   }
-  Mpi().Bcast(text, sizeof(text), MPI_CHAR, first, MPI_COMM_WORLD);
+  if (first != 0 && session.rank == first) Mpi().Send(text, sizeof(text), MPI_CHAR, 0, 0, MPI_COMM_WORLD);
   if (session.rank != 0) return;
+  if (first != 0) {  // whatever the program sends comes later
+    MPI_Request told = MPI_REQUEST_NULL;
+    Mpi().Irecv(text, sizeof(text), MPI_CHAR, first, 0, MPI_COMM_WORLD, &told);
+    Mpi().Wait(&told, MPI_STATUS_IGNORE);
+  }
   Say("nothing is offloaded: %d of %d ranks have no daemon; the first, rank %d on %s", missing, session.size, first,
       text);
 }
@@ -109,9 +117,7 @@ bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
   session->weighs_teams = least[4] != 0;
   session->chooses_path = least[5] != 0;
   if (least[0] == session->size) return true;
-  int without = attached ? 0 : 1, missing = 0;
-  Mpi().Allreduce(&without, &missing, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  WarnOfMissingDaemons(*session, static_cast<int>(least[0]), missing, reason);
+  WarnOfMissingDaemons(*session, static_cast<int>(least[0]), reason);
   return false;
 }
 
