@@ -148,10 +148,18 @@ bool Communicator::IsWorthTeam(Session* session) const {
   return most[0] >= kTimesTeam * most[1];
 }
 
+bool Communicator::EndsOnErrors() const {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (Mpi().Comm_get_errhandler(comm_, &handler) != MPI_SUCCESS) return false;
+  const bool ends = handler == MPI_ERRORS_ARE_FATAL;
+  Mpi().Errhandler_free(&handler);
+  return ends;
+}
+
 PathChoice* Communicator::ChoiceOf(const Session& session, const Offload& offload) {
   // A sum has to be the same in every run. Of two operands it is, in any order.
   const bool has_order = offload.is_order_sensitive && size_ > 2 && !offload.combines_in_order();
-  if (!session.chooses_path || has_order) return nullptr;
+  if (!session.chooses_path || !has_choice_ || has_order) return nullptr;
   return &choices_[KindOf(offload)];
 }
 
@@ -177,7 +185,10 @@ void Communicator::FormTeam(Session* session) {
     return;
   }
   const char* name = comm_ == MPI_COMM_WORLD ? "mpi-world" : "mpi-communicator";
-  team_ = FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = name});
+  const FormedTeam formed =
+      FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = name, .flag = EndsOnErrors()});
+  team_ = formed.team;
+  has_choice_ = formed.all_flags;
   if (team_ == nullptr) {
     by_mpi_ = Reason::kNoTeam;
     return;
@@ -187,7 +198,7 @@ void Communicator::FormTeam(Session* session) {
 }
 
 copse_team_t* Communicator::FormPersistentTeam(Session* session) {
-  return FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-persistent"});
+  return FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-persistent"}).team;
 }
 
 int Communicator::Fail(const char* function, copse_status_t status, const char* text) {

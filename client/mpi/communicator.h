@@ -42,6 +42,9 @@ class Communicator {
   // there is one, but such a result must not: it is the same in every run.
   bool MaySend(const Offload& offload) const;
 
+  // Whether an error ends the job, so that nobody waits by MPI for a rank that was told of one and has gone elsewhere.
+  bool EndsOnErrors() const;
+
   // Of a blocking call's kind; null if such calls always go to the team.
   PathChoice* ChoiceOf(const Session& session, const Offload& offload);
 
@@ -85,6 +88,7 @@ class Communicator {
   uint64_t look_at_ = 0;  // calls, at which a team may be worth its while
   uint64_t first_ns_ = 0;
   bool order_may_change_ = true;            // of operands; until as many calls as in every run
+  bool has_choice_ = false;                 // errors ended the job on all ranks when the team was formed
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   copse_team_t* team_ = nullptr;
   bool has_failed_ = false;

@@ -72,10 +72,12 @@ copse_status_t CallState::RunOnTeam(Offload* offload) const {
 
 void CallState::Run(Offload* offload) { Note(RunOnTeam(offload), *offload); }
 
-// By the team: where that has failed, nobody waits for a rank that was told so. What failed is told by the next call.
+// By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that
+// nobody waits by MPI for a rank that was told of a failure. What failed is told by the next call.
 void CallState::Decide() {
   const PathTimes& mine = choice_->times();
-  const uint64_t parts[] = {mine.copse_ns, mine.copse_calls, mine.mpi_ns, mine.mpi_calls};
+  const uint64_t parts[] = {mine.copse_ns, mine.copse_calls, mine.mpi_ns, mine.mpi_calls,
+                            communicator->EndsOnErrors() ? 0U : 1U};
   uint64_t sums[std::size(parts)] = {};
   Offload offload(session, /*outlives_call=*/false);
   offload.args.collective = COPSE_COLL_ALLREDUCE;
@@ -84,7 +86,7 @@ void CallState::Decide() {
   offload.args.count = std::size(parts);
   offload.args.send = parts;
   offload.args.recv = sums;
-  const bool agreed = RunOnTeam(&offload) == COPSE_OK;
+  const bool agreed = RunOnTeam(&offload) == COPSE_OK && sums[4] == 0;
   choice_->Decide({sums[0], sums[1], sums[2], sums[3]}, /*copse_only=*/!agreed);
 }
 

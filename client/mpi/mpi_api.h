@@ -40,12 +40,14 @@ namespace copse::mpi {
   CALLED(Comm_dup)                   \
   CALLED(Comm_free)                  \
   CALLED(Comm_get_attr)              \
+  CALLED(Comm_get_errhandler)        \
   CALLED(Comm_group)                 \
   CALLED(Comm_rank)                  \
   CALLED(Comm_set_errhandler)        \
   CALLED(Comm_set_attr)              \
   CALLED(Comm_size)                  \
   CALLED(Comm_test_inter)            \
+  CALLED(Errhandler_free)            \
   CALLED(Group_free)                 \
   CALLED(Group_translate_ranks)      \
   CALLED(Irecv)                      \

@@ -39,7 +39,7 @@ class PathChoice {
   [[nodiscard]] bool Count(uint64_t nanoseconds);
   // Since the last decision.
   const PathTimes& times() const { return times_; }
-  // `copse_only`: for good. A team that has failed is not gone round.
+  // `copse_only`: for good.
   void Decide(const PathTimes& of_all_ranks, bool copse_only);
 
  private:

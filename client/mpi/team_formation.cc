@@ -70,7 +70,7 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
 
 }  // namespace
 
-copse_team_t* FormTeamTogether(Session* session, const TeamMember& member) {
+FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   const uint64_t start = NowNanoseconds();
   uint64_t nonce = member.rank == 0 ? RandomNonce() : 0;
   Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);
@@ -83,20 +83,20 @@ copse_team_t* FormTeamTogether(Session* session, const TeamMember& member) {
   params.nonce = nonce;
   Formation formation;
   FormDrivingMpi(session, params, &formation);
-  const int mine = formation.team != nullptr ? 1 : 0;
-  int all = 0;
-  Mpi().Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, member.comm);
-  if (all != 0) {
+  const int mine[] = {formation.team != nullptr ? 1 : 0, member.flag ? 1 : 0};
+  int all[2] = {};
+  Mpi().Allreduce(mine, all, 2, MPI_INT, MPI_MIN, member.comm);
+  if (all[0] != 0) {
     session->team_ns = std::min<uint64_t>(session->team_ns, NowNanoseconds() - start);
-    return formation.team;
+    return {.team = formation.team, .all_flags = all[1] != 0};
   }
   if (formation.team != nullptr) copse_team_destroy(formation.team);
   static std::atomic<bool> said = false;
   if (member.rank == 0 && !said.exchange(true)) {
     Say("a communicator stays with MPI: %s (ranks=%d)",
-        mine != 0 ? "its team could not be formed on another rank" : formation.error.c_str(), member.size);
+        mine[0] != 0 ? "its team could not be formed on another rank" : formation.error.c_str(), member.size);
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace copse::mpi

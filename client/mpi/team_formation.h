@@ -15,11 +15,17 @@ struct TeamMember {
   int rank;
   int size;
   const char* name;  // the same on all ranks; what `copsectl team list` shows
+  bool flag = false;
 };
 
-// Collective over the communicator, which is in no other collective meanwhile. Null on all ranks if any has failed;
-// rank 0 then says why, once a process.
-copse_team_t* FormTeamTogether(Session* session, const TeamMember& member);
+struct FormedTeam {
+  copse_team_t* team = nullptr;  // null on all ranks if any has failed
+  bool all_flags = false;        // of the members
+};
+
+// Collective over the communicator, which is in no other collective meanwhile. If any rank has failed, rank 0 says why,
+// once a process.
+FormedTeam FormTeamTogether(Session* session, const TeamMember& member);
 
 }  // namespace copse::mpi
 

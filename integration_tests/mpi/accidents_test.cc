@@ -18,11 +18,11 @@ namespace {
 
 class AccidentsTest : public ShimTest {
  protected:
-  // In the midst of `run`'s calls, which report to two files.
-  void LoseADaemon(MpiRun run) {
+  // In the midst of `run`'s calls. Returns what its ranks print, too, as errors.
+  MpiResult LoseADaemon(MpiRun run) {
     const std::string pipe = absl::StrCat(cluster_.folder(), "/pipe"),
                       lines = absl::StrCat(cluster_.folder(), "/lines");
-    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_EQ(mkfifo(pipe.c_str(), 0600), 0);
     MpiResult result;
     run.command.insert(run.command.end(), {lines, pipe});
     std::thread job([&] { result = Run(run, 3 * kDeathPatience); });
@@ -31,18 +31,20 @@ class AccidentsTest : public ShimTest {
     EXPECT_EQ(line, "going");
     cluster_.KillDaemon(1);
     job.join();
-    EXPECT_EQ(result.code, 0) << result.Text();
-    MpiResult told;
     std::ifstream stream(lines);
-    while (std::getline(stream, line)) told.error.push_back(line);
+    while (std::getline(stream, line)) result.error.push_back(line);
+    return result;
+  }
+  void ExpectAllWereTold(const MpiResult& result) {
+    EXPECT_EQ(result.code, 0) << result.Text();
     for (int rank = 0; rank < 4; ++rank) {
-      EXPECT_EQ(told.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << told.Text() << result.Text();
+      EXPECT_EQ(result.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << result.Text();
     }
   }
 };
 
 TEST_P(AccidentsTest, ADaemonThatDiesEndsCallsOnAllRanks) {
-  LoseADaemon(JobOf(4, "situations", {"until_it_fails"}));
+  ExpectAllWereTold(LoseADaemon(JobOf(4, "situations", {"until_it_fails"})));
   // A new one serves the next job.
   ASSERT_TRUE(cluster_.RestartDaemon(1).ok());
   const MpiResult next = RunSituation("pending_send");
@@ -50,11 +52,24 @@ TEST_P(AccidentsTest, ADaemonThatDiesEndsCallsOnAllRanks) {
   EXPECT_GT(ParseStatistics(next)["MPI_Barrier"].offloaded, 0u) << next.Text();
 }
 
-// Even where calls go by MPI, as is faster, when it dies.
-TEST_P(AccidentsTest, ADaemonThatDiesIsNoticedWhenCallsAreMeasuredAgain) {
+// Nobody waits by MPI for a rank that has gone elsewhere with its error: all calls go to the daemons.
+TEST_P(AccidentsTest, WhoHandlesErrorsIsToldOfADaemonThatDies) {
   MpiRun run = JobOf(4, "situations", {"until_it_fails"});
   run.environment.erase("COPSE_MPI_OFFLOAD");
-  LoseADaemon(std::move(run));
+  const MpiResult result = LoseADaemon(std::move(run));
+  ExpectAllWereTold(result);
+  EXPECT_TRUE(result.ErrorsWith("faster by MPI").empty()) << result.Text();
+  EXPECT_TRUE(result.ErrorsWith("measured beside Copse").empty()) << result.Text();
+}
+
+// Even where calls go by MPI when it dies, as is faster.
+TEST_P(AccidentsTest, ADaemonThatDiesIsNoticedWhenCallsAreMeasuredAgain) {
+  MpiRun run = JobOf(4, "situations", {"until_it_ends"});
+  run.environment.erase("COPSE_MPI_OFFLOAD");
+  const MpiResult result = LoseADaemon(std::move(run));
+  EXPECT_NE(result.code, 0) << result.Text();
+  EXPECT_FALSE(result.ErrorsWith("on team mpi-world").empty()) << result.Text();
+  EXPECT_TRUE(result.ErrorsWith("was told").empty()) << result.Text();
 }
 
 TEST_P(AccidentsTest, WithoutAPlannerProgramsRunOnMpi) {

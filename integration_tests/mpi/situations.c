@@ -100,9 +100,8 @@ static void dies(void) {
 }
 
 /* Calls until one fails, here and everywhere. */
-static void until_it_fails(void) {
+static void call_until_failure(void) {
   warm_up(MPI_COMM_WORLD);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (rank == 0) {
     FILE* pipe = fopen(pipe_name, "w");
     EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
@@ -113,6 +112,14 @@ static void until_it_fails(void) {
   printf("rank %d was told\n", rank);
   fflush(stdout);
 }
+
+static void until_it_fails(void) {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  call_until_failure();
+}
+
+/* The same, but a failure ends the job. */
+static void until_it_ends(void) { call_until_failure(); }
 
 /* More calls than it takes to find out by which way they are faster, and again. */
 static void kinds_of_calls(void) {
@@ -343,6 +350,7 @@ int main(int argc, char** argv) {
                                          {"dies_fatally", dies_fatally},
                                          {"fatal", fatal},
                                          {"until_it_fails", until_it_fails},
+                                         {"until_it_ends", until_it_ends},
                                          {"kinds_of_calls", kinds_of_calls},
                                          {"long_sums", long_sums},
                                          {"aborts", aborts},
