@@ -7,9 +7,12 @@ namespace copse::mpi {
 namespace {
 
 constexpr uint64_t kGlanceCalls = 4;
-constexpr uint64_t kTrialCalls = 32;
+// A trial has as many calls by each path as take the slower one so long, within these bounds.
+constexpr double kTrialNs = 20e6;
+constexpr double kTrialCallsMin = 4;
+constexpr double kTrialCallsMax = 32;
 // What a glance takes for granted: one path at least so many times as long as the other.
-constexpr double kPlain = 4;
+constexpr double kPlain = 2.5;
 // Copse's calls sleep and leave the processor to others, so it may take a little longer.
 constexpr double kAllowance = 1.05;
 // The other path is looked at again once it costs no more than this share of the calls' time.
@@ -38,7 +41,12 @@ void PathChoice::Measure(Stage stage, Path first, uint64_t calls) {
   is_first_call_ = path_ != first || stage == Stage::kGlance;
   is_last_part_ = stage == Stage::kRecheck;
   path_ = first;
-  left_ = calls;
+  part_calls_ = left_ = calls;
+}
+
+uint64_t PathChoice::TrialCalls() const {
+  const double calls = kTrialNs / std::max(copse_mean_, mpi_mean_);
+  return static_cast<uint64_t>(std::clamp(calls, kTrialCallsMin, kTrialCallsMax));
 }
 
 Path PathChoice::Faster() const { return copse_mean_ <= mpi_mean_ * kAllowance ? Path::kCopse : Path::kMpi; }
@@ -78,7 +86,7 @@ bool PathChoice::Count(uint64_t nanoseconds) {
   is_last_part_ = true;
   is_first_call_ = true;
   path_ = Other(path_);
-  left_ = stage_ == Stage::kGlance ? kGlanceCalls : kTrialCalls;
+  left_ = part_calls_;
   return false;
 }
 
@@ -103,7 +111,7 @@ void PathChoice::Decide(const PathTimes& of_all_ranks, bool copse_only) {
   // A recheck that finds what was known is no reason to measure at length.
   const bool confirms = stage_ == Stage::kRecheck && Faster() != path_;
   if (stage_ != Stage::kTrial && apart < kPlain && !confirms) {
-    Measure(Stage::kTrial, path_, kTrialCalls);
+    Measure(Stage::kTrial, path_, TrialCalls());
   } else {
     Settle();
   }

@@ -46,6 +46,7 @@ class PathChoice {
   enum class Stage : uint8_t { kGlance, kTrial, kSettled, kRecheck };
 
   void Measure(Stage stage, Path first, uint64_t calls);
+  uint64_t TrialCalls() const;
   void Settle();
   void GoOn();
   Path Faster() const;
@@ -57,7 +58,8 @@ class PathChoice {
   // The first call after a change of path finds cold caches and sleeping processes, and is not counted.
   bool is_first_call_ = true;
   bool is_final_ = false;
-  uint64_t left_ = 0;  // calls of the part, without the first
+  uint64_t part_calls_ = 0;  // without the first
+  uint64_t left_ = 0;        // of them
   // Of a settled choice: calls to the next look at its time, and in all.
   uint64_t until_look_ = 0;
   uint64_t until_recheck_ = 0;
