@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "client/copse.h"
 #include "client/mpi/collective_calls.h"
 #include "client/mpi/communicator.h"
 #include "client/mpi/completions.h"
@@ -44,9 +45,11 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 int Finalize() {
   const InsideMpi inside;
   if (TheRequests() != nullptr) TheRequests()->Stop();
-  if (TheSession() != nullptr) DestroyTeams();
-  EndSession();
-  return Mpi().Finalize();
+  copse_context_t* const context = EndSession();
+  const int result = Mpi().Finalize();
+  // The daemon is left last: where ranks that wait in MPI's poll, it may answer late, and nobody is to wait for that.
+  if (context != nullptr) copse_fini(context);
+  return result;
 }
 
 // A function's arguments but the last `kExtra`.

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <mutex>
 #include <numeric>
-#include <set>
 #include <vector>
 
 #include "client/mpi/say.h"
@@ -15,9 +13,6 @@ namespace copse::mpi {
 namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
-
-std::mutex* mutex = nullptr;
-std::set<Communicator*>* with_teams = nullptr;  // guarded by `mutex`
 
 // Of a team's cost: what a communicator's calls by MPI must have cost.
 constexpr uint64_t kTimesTeam = 50;
@@ -71,30 +66,12 @@ int Communicator::OnDelete(MPI_Comm, int, void* attribute, void*) {
 
 void Communicator::Release() {
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // Without a session its teams have gone before, or are another process's.
-  if (team_ != nullptr && TheSession() != nullptr) {
-    const std::lock_guard lock(*mutex);
-    with_teams->erase(this);
-    copse_team_destroy(team_);
-  }
+  // Without a session its team goes with the context, or is another process's.
+  if (team_ != nullptr && TheSession() != nullptr) copse_team_destroy(team_);
   delete this;
 }
 
-void StartCommunicators() {
-  mutex = new std::mutex();
-  with_teams = new std::set<Communicator*>();
-  Mpi().Comm_create_keyval(OnCopy, &Communicator::OnDelete, &keyval, nullptr);
-}
-
-void DestroyTeams() {
-  if (mutex == nullptr) return;
-  const std::lock_guard lock(*mutex);
-  for (Communicator* communicator : *with_teams) {
-    copse_team_destroy(communicator->team_);
-    communicator->team_ = nullptr;
-  }
-  with_teams->clear();
-}
+void StartCommunicators() { Mpi().Comm_create_keyval(OnCopy, &Communicator::OnDelete, &keyval, nullptr); }
 
 Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
   int inter = 0;
@@ -189,12 +166,7 @@ void Communicator::FormTeam(Session* session) {
       FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = name, .flag = EndsOnErrors()});
   team_ = formed.team;
   has_choice_ = formed.all_flags;
-  if (team_ == nullptr) {
-    by_mpi_ = Reason::kNoTeam;
-    return;
-  }
-  const std::lock_guard lock(*mutex);
-  with_teams->insert(this);
+  if (team_ == nullptr) by_mpi_ = Reason::kNoTeam;
 }
 
 copse_team_t* Communicator::FormPersistentTeam(Session* session) {

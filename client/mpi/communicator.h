@@ -96,14 +96,10 @@ class Communicator {
   std::atomic<int> uses_{1};
 
   static int OnDelete(MPI_Comm comm, int keyval, void* attribute, void* extra);
-  friend void DestroyTeams();
 };
 
 // After StartSession, if it has a context.
 void StartCommunicators();
-
-// Before EndSession: leaves all teams.
-void DestroyTeams();
 
 }  // namespace copse::mpi
 

@@ -27,6 +27,13 @@ constexpr uint64_t kMessageBytesMax = uint64_t{256} << 20;
 // have had the processor meanwhile, and want it.
 constexpr int kTurnsOfProgress = 4;
 constexpr double kLongTurn = 50e-6;
+// Between turns a rank rests so many times as long as they take, within these seconds.
+constexpr double kRestPerTurn = 20;
+constexpr double kSliceMin = 1e-3;
+constexpr double kSliceMax = 10e-3;
+constexpr double kSliceWithWindows = 50e-6;
+// What of a long turn is remembered at the next.
+constexpr double kTurnDecay = 0.25;
 constexpr int kReasonBytes = 512;
 
 std::atomic<Session*> the_session{nullptr};
@@ -128,9 +135,17 @@ bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
 void Session::Progress() {
   int flag = 0;
   const double start = NowSeconds();
-  for (int turn = 0; turn < kTurnsOfProgress && NowSeconds() - start < kLongTurn; ++turn) {
+  double taken = 0;
+  for (int turn = 0; turn < kTurnsOfProgress && taken < kLongTurn; ++turn) {
     Mpi().Request_get_status(never, &flag, MPI_STATUS_IGNORE);
+    taken = NowSeconds() - start;
   }
+  turn_s.store(std::max(taken, turn_s.load(std::memory_order_relaxed) * kTurnDecay), std::memory_order_relaxed);
+}
+
+double Session::slice() const {
+  if (windows.load(std::memory_order_relaxed) > 0) return kSliceWithWindows;
+  return std::clamp(kRestPerTurn * turn_s.load(std::memory_order_relaxed), kSliceMin, kSliceMax);
 }
 
 Session* TheSession() { return the_session.load(std::memory_order_acquire); }
@@ -173,15 +188,15 @@ void StartSession() {
   Publish(session);
 }
 
-void EndSession() {
+copse_context_t* EndSession() {
   Session* session = the_session.exchange(nullptr);
-  if (session == nullptr) return;
+  if (session == nullptr) return nullptr;
   if (session->keeps_times && session->rank == 0) session->statistics.Print(session->rank, session->size);
-  if (session->context == nullptr) return;
-  copse_fini(session->context);
+  if (session->context == nullptr) return nullptr;
   Mpi().Cancel(&session->never);
   Mpi().Wait(&session->never, MPI_STATUS_IGNORE);
   Mpi().Comm_free(&session->own);
+  return session->context;
 }
 
 }  // namespace copse::mpi

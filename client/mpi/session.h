@@ -38,9 +38,14 @@ struct Session {
   std::atomic<uint64_t> team_ns{5'000'000};
   Statistics statistics;
 
-  // For how long a rank that waits for Copse sleeps before it gives MPI a turn, seconds. Turns may cost a time slice,
-  // as MPIs yield where they find nothing to do; without windows most calls are over before the first one.
-  double slice() const { return windows.load(std::memory_order_relaxed) > 0 ? 50e-6 : 1e-3; }
+  // What a turn of the MPI takes a rank that waits, seconds: lately at most. Where others want the processor it may be
+  // a time slice, as MPIs yield where they find nothing to do.
+  std::atomic<double> turn_s{0};
+
+  // For how long a rank that waits for Copse sleeps before it gives MPI a turn, seconds. Without windows most calls are
+  // over before the first one. Where turns take long, ranks have more of them than there are processors, and rest
+  // longer, lest their turns take what the daemons need.
+  double slice() const;
 
   // Whether a call that began at `since` (seconds, of NowSeconds) has used up its time.
   bool IsOver(double since) const { return timeout_s >= 0 && NowSeconds() - since > timeout_s; }
@@ -57,8 +62,9 @@ Session* TheSession();
 // warning, and everything goes to MPI, as it does where there is one rank.
 void StartSession();
 
-// Before MPI_Finalize: prints the statistics, if asked for, and leaves the daemon. Teams are destroyed before.
-void EndSession();
+// Before MPI_Finalize: prints the statistics, if asked for. Returns the context, if there is one, for copse_fini, which
+// leaves the teams, too.
+copse_context_t* EndSession();
 
 }  // namespace copse::mpi
 

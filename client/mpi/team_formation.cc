@@ -20,8 +20,6 @@
 namespace copse::mpi {
 namespace {
 
-constexpr std::chrono::milliseconds kProgressEvery{1};
-
 // Tells teams of one name apart; 0 would be none.
 uint64_t RandomNonce() {
   uint64_t nonce = 0;
@@ -59,7 +57,8 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
   }
   if (!thread.joinable()) return;
   std::unique_lock lock(formation->mutex);
-  while (!formation->done_or_not.wait_for(lock, kProgressEvery, [&] { return formation->done; })) {
+  const auto rest = [&] { return std::chrono::duration<double>(session->slice()); };
+  while (!formation->done_or_not.wait_for(lock, rest(), [&] { return formation->done; })) {
     lock.unlock();
     Drive(session);
     lock.lock();
