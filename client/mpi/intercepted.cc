@@ -76,18 +76,17 @@ void CallState::Run(Offload* offload) { Note(RunOnTeam(offload), *offload); }
 // nobody waits by MPI for a rank that was told of a failure. What failed is told by the next call.
 void CallState::Decide() {
   const PathTimes& mine = choice_->times();
-  const uint64_t parts[] = {mine.copse_ns, mine.copse_calls, mine.mpi_ns, mine.mpi_calls,
-                            communicator->EndsOnErrors() ? 0U : 1U};
-  uint64_t sums[std::size(parts)] = {};
+  const uint64_t parts[] = {mine.copse_ns, mine.mpi_ns, communicator->EndsOnErrors() ? 0U : 1U};
+  uint64_t most[std::size(parts)] = {};
   Offload offload(session, /*outlives_call=*/false);
   offload.args.collective = COPSE_COLL_ALLREDUCE;
   offload.args.type = COPSE_DT_UINT64;
-  offload.args.op = COPSE_OP_SUM;
+  offload.args.op = COPSE_OP_MAX;
   offload.args.count = std::size(parts);
   offload.args.send = parts;
-  offload.args.recv = sums;
-  const bool agreed = RunOnTeam(&offload) == COPSE_OK && sums[4] == 0;
-  choice_->Decide({sums[0], sums[1], sums[2], sums[3]}, /*copse_only=*/!agreed);
+  offload.args.recv = most;
+  const bool agreed = RunOnTeam(&offload) == COPSE_OK && most[2] == 0;
+  choice_->Decide({most[0], mine.copse_calls, most[1], mine.mpi_calls}, /*copse_only=*/!agreed);
 }
 
 void CallState::Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {

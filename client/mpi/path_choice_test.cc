@@ -48,14 +48,14 @@ class Ranks {
   void Decide() {
     ++decisions_;
     spent_ += cost_(Path::kCopse, index_);
-    PathTimes sum;
+    PathTimes longest = choices_[0].times();
     for (const PathChoice& choice : choices_) {
-      sum.copse_ns += choice.times().copse_ns;
-      sum.copse_calls += choice.times().copse_calls;
-      sum.mpi_ns += choice.times().mpi_ns;
-      sum.mpi_calls += choice.times().mpi_calls;
+      EXPECT_EQ(choice.times().copse_calls, longest.copse_calls);
+      EXPECT_EQ(choice.times().mpi_calls, longest.mpi_calls);
+      longest.copse_ns = std::max(longest.copse_ns, choice.times().copse_ns);
+      longest.mpi_ns = std::max(longest.mpi_ns, choice.times().mpi_ns);
     }
-    for (PathChoice& choice : choices_) choice.Decide(sum, has_failed_);
+    for (PathChoice& choice : choices_) choice.Decide(longest, has_failed_);
   }
 
   std::vector<PathChoice> choices_;
@@ -100,6 +100,27 @@ TEST(PathChoiceTest, CopseMayTakeALittleLonger) {
   Ranks ranks(2, Fixed(61'000, 60'000));
   ranks.Call(80);
   ExpectSettled(ranks, Path::kCopse);
+}
+
+TEST(PathChoiceTest, OneSlowCallTellsNothing) {
+  for (const uint64_t slow : {2, 4, 8}) {
+    Ranks ranks(2, [=](Path path, uint64_t index) -> uint64_t {
+      if (index == slow) return 200'000'000;
+      return path == Path::kCopse ? 1'000'000 : 5'000'000;
+    });
+    ranks.Call(10);
+    ExpectSettled(ranks, Path::kCopse);
+  }
+}
+
+// Ranks that come late make calls long by either path.
+TEST(PathChoiceTest, WaitingForOthersChangesNothing) {
+  Ranks ranks(4, [](Path path, uint64_t index) -> uint64_t {
+    return (index % 50 == 49 ? 2'000'000'000 : 0) + (path == Path::kCopse ? 1'000'000 : 5'000'000);
+  });
+  ranks.Call(3000);
+  EXPECT_EQ(ranks.path(), Path::kCopse);
+  EXPECT_LT(ranks.by_mpi(), 60u);
 }
 
 TEST(PathChoiceTest, TheFirstCallAfterAChangeDoesNotCount) {
