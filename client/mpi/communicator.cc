@@ -14,12 +14,17 @@ namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
 
-// Of a team's cost: what a communicator's calls by MPI must have cost.
-constexpr uint64_t kTimesTeam = 50;
+// When a communicator gets a team, if teams are weighed.
+struct Weight {
+  uint64_t times_team;  // what its calls by MPI must have cost, in what a team costs
+  // After as many calls it gets one, whatever they have cost: the same in every run.
+  uint64_t calls_before_order;
+};
+constexpr Weight kWeight = {50, 16384};
+// There is one of it, and it is used to the end.
+constexpr Weight kWeightOfWorld = {10, 1024};
 
-// After as many calls every communicator gets a team, whatever they have cost: of calls of tens of microseconds, they
-// have cost about as much as the above.
-constexpr uint64_t kCallsBeforeOrder = 16384;
+const Weight& WeightOf(MPI_Comm comm) { return comm == MPI_COMM_WORLD ? kWeightOfWorld : kWeight; }
 
 // Lengths that are about as long have calls that take about as long, within what plans and protocols differ by.
 constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};
@@ -98,14 +103,13 @@ Communicator* Communicator::Of(MPI_Comm comm) {
 
 Reason Communicator::Enter(Session* session, bool may_wait) {
   if (by_mpi_ != Reason::kNone || (team_ != nullptr && !order_may_change_)) return by_mpi_;
-  const bool is_world = comm_ == MPI_COMM_WORLD, weighs = session->weighs_teams && !is_world;
-  if (calls_ == 0) look_at_ = is_world ? session->calls_before_of_world : session->calls_before;
-  const uint64_t before = calls_++;
-  if (may_wait && before >= (weighs ? kCallsBeforeOrder : look_at_)) order_may_change_ = false;
+  if (calls_ == 0) look_at_ = comm_ == MPI_COMM_WORLD ? session->calls_before_of_world : session->calls_before;
+  const uint64_t before = calls_++, calls_before_order = WeightOf(comm_).calls_before_order;
+  if (may_wait && before >= (session->weighs_teams ? calls_before_order : look_at_)) order_may_change_ = false;
   if (team_ != nullptr) return Reason::kNone;
   if (before < look_at_ || !may_wait) return Reason::kFirstCalls;
   if (order_may_change_ && !IsWorthTeam(session)) {
-    look_at_ = std::min(2 * calls_, std::max(calls_, kCallsBeforeOrder));
+    look_at_ = std::min(2 * calls_, std::max(calls_, calls_before_order));
     return Reason::kFirstCalls;
   }
   FormTeam(session);
@@ -117,12 +121,13 @@ bool Communicator::MaySend(const Offload& offload) const {
 }
 
 // As one rents before one buys: what a team has cost is then a small share of what its communicator has, however few
-// calls are still to come. Where a rank waits for others counts, too, as it cannot be told from the rest.
+// calls are still to come. By the rank whose calls have cost least: what others' have cost more is waiting for it, as
+// ranks do for one that reads the input.
 bool Communicator::IsWorthTeam(Session* session) const {
-  const uint64_t mine[] = {first_ns_, session->team_ns};
-  uint64_t most[std::size(mine)] = {};
-  Mpi().Allreduce(mine, most, std::size(mine), MPI_UINT64_T, MPI_MAX, comm_);
-  return most[0] >= kTimesTeam * most[1];
+  const int is_worth = first_ns_ >= WeightOf(comm_).times_team * session->team_ns ? 1 : 0;
+  int on_all = 0;
+  Mpi().Allreduce(&is_worth, &on_all, 1, MPI_INT, MPI_MIN, comm_);
+  return on_all != 0;
 }
 
 bool Communicator::EndsOnErrors() const {

@@ -26,14 +26,15 @@ constexpr uint64_t kMessageBytesMax = uint64_t{256} << 20;
 // Each turn of an MPI moves a fragment or so of a long message. Where one takes longer than seconds of this, others
 // have had the processor meanwhile, and want it.
 constexpr int kTurnsOfProgress = 4;
-constexpr double kLongTurn = 50e-6;
-// Between turns a rank rests so many times as long as they take, within these seconds.
-constexpr double kRestPerTurn = 20;
+constexpr double kLongTurn = 20e-6;
+// Between turns a rank rests so many times as long as they take, within these seconds: a hundred ranks on a processor
+// leave it half of its time, and none of few ranks rests longer than the least.
+constexpr double kRestPerTurn = 200;
 constexpr double kSliceMin = 1e-3;
-constexpr double kSliceMax = 10e-3;
+constexpr double kSliceMax = 20e-3;
 constexpr double kSliceWithWindows = 50e-6;
 // What of a long turn is remembered at the next.
-constexpr double kTurnDecay = 0.25;
+constexpr double kTurnDecay = 0.5;
 constexpr int kReasonBytes = 512;
 
 std::atomic<Session*> the_session{nullptr};

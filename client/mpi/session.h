@@ -44,7 +44,7 @@ struct Session {
 
   // For how long a rank that waits for Copse sleeps before it gives MPI a turn, seconds. Without windows most calls are
   // over before the first one. Where turns take long, ranks have more of them than there are processors, and rest
-  // longer, lest their turns take what the daemons need.
+  // longer, lest their turns take the time that the daemons need.
   double slice() const;
 
   // Whether a call that began at `since` (seconds, of NowSeconds) has used up its time.

@@ -85,7 +85,7 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   std::string calls_before;
   app.add_option(
          "--calls-before", calls_before,
-         "collective calls of a communicator before it gets a team (default 4 of MPI_COMM_WORLD, else at least 64)")
+         "collective calls of a communicator before it gets a team (default: by what they take, at least 4 or 64)")
       ->option_text("N");
   app.add_option("--launcher", options->launcher, "hydra, openmpi or srun, where its name does not tell")
       ->option_text("KIND");

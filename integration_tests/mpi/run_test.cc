@@ -50,7 +50,7 @@ TEST_P(RunTest, WithoutStatsNothingIsPrinted) {
 }
 
 TEST_P(RunTest, APreloadThatIsThereStays) {
-  MpiRun run = JobUnder({"--stats"});
+  MpiRun run = JobUnder({"--stats", "--offload", "all"});
   run.environment["LD_PRELOAD"] = PathOf("integration_tests/mpi/libfirst_preload.so");
   const MpiResult result = Run(run);
   EXPECT_EQ(result.code, 0) << result.Text();

@@ -151,6 +151,22 @@ TEST_P(ShimTest, AFewCallsAreNotWorthATeam) {
   EXPECT_EQ(on_dup.reasons, (std::map<std::string, uint64_t>{{"first calls", 100}})) << result.Text();
 }
 
+TEST_P(ShimTest, TheWorldGetsATeamInTheEnd) {
+  MpiRun run = JobOf(2, "situations", {"kinds_of_calls"});  // 2,800
+  run.environment.erase("COPSE_MPI_CALLS_BEFORE");
+  run.environment.erase("COPSE_MPI_OFFLOAD");
+  const MpiResult result = Run(run);
+  ExpectDone(result);
+  uint64_t first = 0, offloaded = 0;
+  for (auto& [collective, counts] : ParseStatistics(result)) {
+    first += counts.reasons["first calls"];
+    offloaded += counts.offloaded;
+  }
+  EXPECT_GE(first, 4u) << result.Text();
+  EXPECT_LE(first, 1024u) << result.Text();
+  EXPECT_GE(offloaded, 5u) << result.Text();
+}
+
 // Whatever is faster on this machine now.
 TEST_P(ShimTest, CallsTakeTheFasterWay) {
   constexpr uint64_t kCalls = 700, kFirst = 4;
