@@ -7,13 +7,27 @@
 #include "absl/strings/str_split.h"
 
 namespace copse::bench {
+namespace {
+
+// Whether the parts of `text` between stars are in `label`, one behind the other.
+bool Matches(const std::string& label, const std::string& text) {
+  size_t at = 0;
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, '*'))) {
+    at = label.find(part, at);
+    if (at == std::string::npos) return false;
+    at += part.size();
+  }
+  return true;
+}
+
+}  // namespace
 
 std::string LabelOf(const Row& row) { return absl::StrCat(row.bench, " ", row.nodes, "x", row.ppn, " ", row.what); }
 
 bool Wanted(const Options& options, const Row& row) {
   const std::string label = LabelOf(row);
   for (const std::string& text : std::vector<std::string>(absl::StrSplit(options.only, '|'))) {
-    if (label.find(text) != std::string::npos) return true;
+    if (Matches(label, text)) return true;
   }
   return false;
 }

@@ -93,6 +93,20 @@ TEST(LatencyTest, ACellThatTakesTooLongIsUnfinished) {
   for (const Row& row : rows) EXPECT_EQ(row.metric, "unfinished") << row.what;
 }
 
+TEST(OptionsTest, CellsAreWantedByPartsOfTheirNames) {
+  Row row;
+  row.bench = "latency";
+  row.what = "allreduce 48 B, idle";
+  row.nodes = 8;
+  row.ppn = 2;
+  for (const std::string only : {"", "8x2", "allreduce", "bcast|48 B", "8x2*idle", "latency*8x2 allreduce*, idle"}) {
+    EXPECT_TRUE(Wanted({.only = only}, row)) << only;
+  }
+  for (const std::string only : {"8x1", "busy", "8x2*busy", "idle*8x2", "8x1|busy"}) {
+    EXPECT_FALSE(Wanted({.only = only}, row)) << only;
+  }
+}
+
 TEST(LatencyTest, WhatIsNotWantedIsNotMeasured) { EXPECT_TRUE(RunQuick(RunLatency, {.only = "no such cell"}).empty()); }
 
 TEST(CollectivesTest, EverySystemFinishesEveryCollective) {

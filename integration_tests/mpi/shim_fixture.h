@@ -47,6 +47,13 @@ class ShimTest : public testing::TestWithParam<const char*> {
   MpiResult RunSituation(const std::string& name, uint32_t ranks = 4) {
     return Run(JobOf(ranks, "situations", {name}));
   }
+  // What users get who set nothing.
+  MpiResult RunByDefaults(const std::string& situation, uint32_t ranks) {
+    MpiRun run = JobOf(ranks, "situations", {situation});
+    run.environment.erase("COPSE_MPI_CALLS_BEFORE");
+    run.environment.erase("COPSE_MPI_OFFLOAD");
+    return Run(run);
+  }
   MpiResult RunRequests(const std::string& name) { return Run(JobOf(4, "requests", {name})); }
   void ExpectDone(const MpiResult& result) {
     EXPECT_EQ(result.code, 0) << result.Text();

@@ -142,20 +142,14 @@ TEST_P(ShimTest, TheWorldGetsATeamSoonerThanOthers) {
 }
 
 TEST_P(ShimTest, AFewCallsAreNotWorthATeam) {
-  MpiRun run = JobOf(2, "situations", {"calls_on_two"});  // 100 on each
-  run.environment.erase("COPSE_MPI_CALLS_BEFORE");
-  run.environment.erase("COPSE_MPI_OFFLOAD");
-  const MpiResult result = Run(run);
+  const MpiResult result = RunByDefaults("calls_on_two", 2);  // 100 on each
   ExpectDone(result);
   const CollectiveCounts on_dup = ParseStatistics(result)["MPI_Allreduce"];
   EXPECT_EQ(on_dup.reasons, (std::map<std::string, uint64_t>{{"first calls", 100}})) << result.Text();
 }
 
 TEST_P(ShimTest, TheWorldGetsATeamInTheEnd) {
-  MpiRun run = JobOf(2, "situations", {"kinds_of_calls"});  // 2,800
-  run.environment.erase("COPSE_MPI_CALLS_BEFORE");
-  run.environment.erase("COPSE_MPI_OFFLOAD");
-  const MpiResult result = Run(run);
+  const MpiResult result = RunByDefaults("kinds_of_calls", 2);  // 2,800
   ExpectDone(result);
   uint64_t first = 0, offloaded = 0;
   for (auto& [collective, counts] : ParseStatistics(result)) {
@@ -371,10 +365,7 @@ TEST_P(ShimTest, AnMpiThatIsLoadedLaterIsFound) {
 using ManyCallsTest = ShimTest;
 
 TEST_P(ManyCallsTest, SumsGoToTheTeamAtTheSameCallInEveryRun) {
-  MpiRun run = JobOf(3, "situations", {"long_sums"});
-  run.environment.erase("COPSE_MPI_CALLS_BEFORE");
-  run.environment.erase("COPSE_MPI_OFFLOAD");
-  const MpiResult result = Run(run);
+  const MpiResult result = RunByDefaults("long_sums", 3);
   ExpectDone(result);
   const CollectiveCounts sums = ParseStatistics(result)["MPI_Allreduce"];
   EXPECT_EQ(sums.reasons, (std::map<std::string, uint64_t>{{"first calls", 16384}})) << result.Text();
