@@ -2,6 +2,7 @@
 #ifndef COPSE_INTEGRATION_TESTS_MPI_SHIM_FIXTURE_H_
 #define COPSE_INTEGRATION_TESTS_MPI_SHIM_FIXTURE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -62,6 +63,15 @@ class ShimTest : public testing::TestWithParam<const char*> {
 
   procs::ProcessCluster cluster_;
 };
+
+// Once. Hydra may pass on two ranks' lines as one: "donerank 3 was told".
+inline void ExpectWasTold(const MpiResult& result, int rank) {
+  const std::string told = absl::StrCat("rank ", rank, " was told");
+  EXPECT_EQ(std::count_if(result.out.begin(), result.out.end(),
+                          [&](const std::string& line) { return absl::StrContains(line, told); }),
+            1)
+      << result.Text();
+}
 
 // A launcher may have something to say on standard output, too.
 inline void ExpectNobodyWentOn(const MpiResult& result) {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <fstream>
 #include <map>
 #include <set>
@@ -209,8 +208,7 @@ TEST_P(ShimTest, InterCommunicatorsGoByMpi) {
 TEST_P(ShimTest, RanksThatDisagreeAreToldThroughTheErrorHandler) {
   const MpiResult result = RunSituation("mismatch", 3);
   for (int rank = 0; rank < 3; ++rank) {
-    const std::string told = absl::StrCat("rank ", rank, " was told");
-    EXPECT_EQ(std::count(result.out.begin(), result.out.end(), told), 1) << result.Text();
+    ExpectWasTold(result, rank);
     // Once for each, with what copse_last_error() says.
     EXPECT_EQ(result.ErrorsWith(absl::StrCat("(rank=", rank, ", size=3)")).size(), 1u) << result.Text();
   }
@@ -300,10 +298,7 @@ TEST_P(ShimTest, ThreadsHaveCallsThatGoOn) { ExpectDone(RunRequests("threads"));
 TEST_P(ShimTest, ErrorsOfCallsThatGoOnComeWhenTheyEnd) {
   const MpiResult result = RunRequests("mismatch");
   EXPECT_EQ(result.code, 0) << result.Text();
-  for (int rank = 0; rank < 4; ++rank) {
-    const std::string told = absl::StrCat("rank ", rank, " was told");
-    EXPECT_EQ(std::count(result.out.begin(), result.out.end(), told), 1) << result.Text();
-  }
+  for (int rank = 0; rank < 4; ++rank) ExpectWasTold(result, rank);
   EXPECT_EQ(result.ErrorsWith("copse-mpi: MPI_Iallreduce: copse: ").size(), 4u) << result.Text();
 }
 
