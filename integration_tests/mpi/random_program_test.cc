@@ -2,8 +2,10 @@
 //
 // Random MPI programs (random_program.c): what they receive on Copse is what they receive on their MPI alone. Five
 // seeds are a test, so that --gtest_filter runs them again. COPSE_RANDOM_PROGRAM_SEEDS: how many, instead of 10.
+// Open MPI alone may not get to the end of one of them, which is then not run on Copse (random_program.h).
 #include <cstdint>
 #include <cstdlib>
+#include <iostream>
 #include <string>
 #include <tuple>
 
@@ -17,9 +19,12 @@ namespace copse::mpi_test {
 namespace {
 
 // Of one program; all of it takes seconds.
-constexpr absl::Duration kPatience = absl::Minutes(2);
+constexpr absl::Duration kPatience = absl::Minutes(2), kPatienceAlone = absl::Minutes(1);
 constexpr uint32_t kNodes = 3;
 constexpr int kSeedsOfATest = 5;
+constexpr char kUnended[] = "not_ended_by_mpi_alone";
+
+int UnendedMax(const std::string& library) { return library == "openmpi" ? 1 : 0; }
 
 int SeedsWanted() {
   int seeds = 10;
@@ -35,6 +40,7 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
   ASSERT_TRUE(cluster.Start({.nodes = kNodes}).ok());
   const std::string library = std::get<0>(GetParam());
   uint64_t offloaded = 0;
+  int unended = 0;
   const int first = std::get<1>(GetParam()) * kSeedsOfATest + 1;
   for (int seed = first; seed < first + kSeedsOfATest && !HasFailure(); ++seed) {
     MpiRun run = {.library = library, .ranks = 2 + static_cast<uint32_t>(seed) % 4};
@@ -42,7 +48,12 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
     run.command = {PathOf(absl::StrCat("integration_tests/mpi/random_program_", library)), absl::StrCat(seed)};
     SCOPED_TRACE(absl::StrCat("random_program_", library, " ", seed, " on ", run.ranks, " ranks"));
     run.preload = false;
-    const MpiResult alone = RunMpi(run, cluster.folder(), kPatience);
+    const MpiResult alone = RunMpi(run, cluster.folder(), kPatienceAlone);
+    if (alone.code < 0 && ++unended <= UnendedMax(library)) {
+      RecordProperty(kUnended, seed);
+      std::cout << kUnended << ": random_program_" << library << " " << seed << " on " << run.ranks << " ranks\n";
+      continue;
+    }
     EXPECT_EQ(alone.code, 0) << alone.Text();
     run.preload = true;
     run.environment = {{"COPSE_MPI_STATS", "1"}, {"COPSE_MPI_CALLS_BEFORE", absl::StrCat(seed % 3)}};
