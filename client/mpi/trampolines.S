@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MPI_X and PMPI_X for every entry: a jump through a slot of copse_mpi_slots. No signature is known here, so arguments
- * are left where they are, in registers and on the stack. A slot first leads to `resolve`, which has the slots filled
- * and goes on to what its own slot stands for. Slots lie in the list's order, MPI_X before PMPI_X. */
+ * are left where they are, in registers and on the stack. A slot first leads to `resolve`, which asks a function of the
+ * preload what its slot stands for and goes on to that. Slots lie in the list's order, MPI_X before PMPI_X. */
 #include "client/mpi/entries.h"
 
 #if defined(__x86_64__)
 
 /* slot: x86-64's r11 is free between functions. */
-.macro intercept name
+.macro intercept name, resolve
   .text
   .p2align 4
   .globl \name
@@ -19,16 +19,17 @@
   .size \name, . - \name
 .Lfirst_\name:
   leaq .Lslot_\name(%rip), %r11
-  jmp .Lresolve
+  jmp \resolve
   .data
 .Lslot_\name:
   .quad .Lfirst_\name
 .endm
 
+.macro resolver resolve, function
   .text
   .p2align 4
-  .type .Lresolve, @function
-.Lresolve:
+  .type \resolve, @function
+\resolve:
   .cfi_startproc
   pushq %rbp
   .cfi_def_cfa_offset 16
@@ -45,7 +46,7 @@
   pushq %rax
   pushq %r11
   movq %r11, %rdi
-  call copse_mpi_resolve
+  call \function
   movq %rax, %r10
   popq %r11
   popq %rax
@@ -59,11 +60,12 @@
   .cfi_def_cfa %rsp, 8
   jmp *%r10
   .cfi_endproc
+.endm
 
 #elif defined(__aarch64__)
 
 /* x16 and x17 are free between functions. */
-.macro intercept name
+.macro intercept name, resolve
   .text
   .p2align 4
   .globl \name
@@ -78,16 +80,17 @@
   hint #36 /* bti j */
   adrp x17, .Lslot_\name
   add x17, x17, :lo12:.Lslot_\name
-  b .Lresolve
+  b \resolve
   .data
 .Lslot_\name:
   .quad .Lfirst_\name
 .endm
 
+.macro resolver resolve, function
   .text
   .p2align 4
-  .type .Lresolve, %function
-.Lresolve:
+  .type \resolve, %function
+\resolve:
   .cfi_startproc
   stp x29, x30, [sp, #-96]!
   .cfi_def_cfa_offset 96
@@ -100,7 +103,7 @@
   stp x6, x7, [sp, #64]
   str x8, [sp, #80]
   mov x0, x17
-  bl copse_mpi_resolve
+  bl \function
   mov x16, x0
   ldp x0, x1, [sp, #16]
   ldp x2, x3, [sp, #32]
@@ -113,21 +116,26 @@
   .cfi_def_cfa_offset 0
   br x16
   .cfi_endproc
+.endm
 
 #else
 #error "libcopse-mpi has no trampolines for this architecture (it has them for x86-64 and aarch64)"
 #endif
 
+  .hidden copse_mpi_resolve
+resolver .Lresolve, copse_mpi_resolve
+
+.macro slots name
   .data
   .p2align 3
-  .globl copse_mpi_slots
-  .hidden copse_mpi_slots
-  .type copse_mpi_slots, %object
-copse_mpi_slots:
+  .globl \name
+  .hidden \name
+  .type \name, STT_OBJECT
+\name:
+.endm
 
-  .hidden copse_mpi_resolve
-
-#define ENTRY(name) intercept MPI_##name; intercept PMPI_##name;
+slots copse_mpi_slots
+#define ENTRY(name) intercept MPI_##name, .Lresolve; intercept PMPI_##name, .Lresolve;
 COPSE_MPI_ENTRIES(ENTRY)
 
   .section .note.GNU-stack, "", %progbits
