@@ -1,19 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the preload and its back ends show to the programs that load them, and what they need. Arguments: the list of
-# entries, the preload, the back ends.
+# What the preload and its back ends show to the programs that load them, and what they need. Arguments: the lists of
+# entries and of libc's functions, the preload, the back ends.
 set -euo pipefail
-list=$1 preload=$2
-shift 2
+list=$1 libc_list=$2 preload=$3
+shift 3
 failed=0
 fail() { echo "$*" >&2; failed=1; }
 
 exports() { nm -D --defined-only --extern-only "$1" | awk '$2 != "A" {print $3}' | sort; }
 needs() { readelf -dW "$1" | sed -n 's/.*Shared library: \[\(.*\)\]/\1/p'; }
 
-entries=$({ cat "$list" && echo "COPSE_MPI_ENTRIES(ENTRY)"; } | cpp -P | grep -o 'ENTRY([A-Za-z_]*)' | sed 's/ENTRY(\(.*\))/\1/')
+# The names that macro $2 of header $1 lists.
+names() { { cat "$1" && echo "$2(NAME)"; } | cpp -P | grep -o 'NAME([A-Za-z0-9_]*' | sed 's/NAME(//'; }
+
+entries=$(names "$list" COPSE_MPI_ENTRIES)
 [ "$(wc -l <<<"$entries")" -ge 160 ] || fail "no list of entries in $list"
-expected=$(sed 's/.*/MPI_&\nPMPI_&/' <<<"$entries" | sort)
+libc_calls=$(names "$libc_list" COPSE_MPI_LIBC_CALLS)
+[ "$(wc -l <<<"$libc_calls")" -ge 100 ] || fail "no list of libc's functions in $libc_list"
+expected=$({ sed 's/.*/MPI_&\nPMPI_&/' <<<"$entries"; echo "$libc_calls"; echo copse_mpi_set_memory_hooks; } | sort)
 [ "$(exports "$preload")" = "$expected" ] || fail "the preload's exports: $(diff <(exports "$preload") <(echo "$expected"))"
 
 # It is in every process of a job, so it needs what every process has.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // libcopse-mpi.so: what LD_PRELOAD puts into every process of a job. It does nothing until a program calls MPI. Then it
-// finds the MPI that the program has loaded and the back end for it. So that programs without MPI are left alone it
-// needs libc only: no C++ runtime, no MPI, no libcopse.
+// finds the MPI that the program has loaded and the back end for it; functions of libc (libc_calls.h) pass through
+// until that has a use for them. So that programs without MPI are left alone it needs libc only: no C++ runtime, no
+// MPI, no libcopse.
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MPI_X and PMPI_X for every entry: a jump through a slot of copse_mpi_slots. No signature is known here, so arguments
- * are left where they are, in registers and on the stack. A slot first leads to `resolve`, which asks a function of the
- * preload what its slot stands for and goes on to that. Slots lie in the list's order, MPI_X before PMPI_X. */
+ * MPI_X and PMPI_X for every entry, and the functions of libc_calls.h: a jump through a slot of copse_mpi_slots or
+ * copse_mpi_libc_slots. No signature is known here, so arguments are left where they are, in registers and on the stack.
+ * A slot first leads to `resolve`, which asks a function of the preload what its slot stands for and goes on to that.
+ * Slots lie in the lists' order, MPI_X before PMPI_X. */
 #include "client/mpi/entries.h"
+#include "client/mpi/libc_calls.h"
 
 #if defined(__x86_64__)
 
@@ -36,7 +38,7 @@
   .cfi_offset %rbp, -16
   movq %rsp, %rbp
   .cfi_def_cfa_register %rbp
-  /* The registers of integer and pointer arguments; no MPI function has others. */
+  /* The registers of integer and pointer arguments; none of the functions has others. */
   pushq %rdi
   pushq %rsi
   pushq %rdx
@@ -123,7 +125,9 @@
 #endif
 
   .hidden copse_mpi_resolve
+  .hidden copse_mpi_resolve_libc
 resolver .Lresolve, copse_mpi_resolve
+resolver .Lresolve_libc, copse_mpi_resolve_libc
 
 .macro slots name
   .data
@@ -137,5 +141,9 @@ resolver .Lresolve, copse_mpi_resolve
 slots copse_mpi_slots
 #define ENTRY(name) intercept MPI_##name, .Lresolve; intercept PMPI_##name, .Lresolve;
 COPSE_MPI_ENTRIES(ENTRY)
+
+slots copse_mpi_libc_slots
+#define CALL(name, ...) intercept name, .Lresolve_libc;
+COPSE_MPI_LIBC_CALLS(CALL)
 
   .section .note.GNU-stack, "", %progbits

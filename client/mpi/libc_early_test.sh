@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What others preload may call libc before libcopse-mpi.so has been initialized. Arguments: the preload, and the other.
+set -euo pipefail
+preload=$PWD/$1 other=$PWD/$2
+failed=0
+for order in "$preload" "$other" "$preload:$other" "$other:$preload"; do
+  expected=hello
+  [[ $order == *"$other"* ]] && expected=$'early calls: right\nhello'
+  for now in '' 1; do
+    said=$(LD_BIND_NOW=$now LD_PRELOAD=$order /bin/echo hello 2>&1) || said+=" and exit code $?"
+    [ "$said" = "$expected" ] || { echo "LD_BIND_NOW=$now LD_PRELOAD=$order: $said" >&2; failed=1; }
+  done
+done
+exit $failed

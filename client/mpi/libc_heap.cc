@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// free() and realloc() of memory that is pending, and mremap(). What they give up may be anybody's a moment later.
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include "client/mpi/libc_next.h"
+#include "client/mpi/libc_wrapped.h"
+
+namespace copse::mpi {
+namespace {
+
+using UsableSize = size_t (*)(void*);
+
+// Null: nobody knows.
+UsableSize usable_size = nullptr;
+
+const void* LibraryOf(void* function) {
+  Dl_info info;
+  return dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+void AwaitChunk(void* chunk) {
+  if (chunk == nullptr || !IsAnythingPending()) return;
+  if (usable_size != nullptr) {
+    Await(chunk, usable_size(chunk));
+  } else {
+    AwaitAll();
+  }
+}
+
+}  // namespace
+
+// Another heap than libc's may have no such function; then libc's is not for its chunks.
+void FindHeap() {
+  void* function = dlsym(RTLD_NEXT, "malloc_usable_size");
+  void* free = NextLibcCall(LibcCall::free);
+  if (function != nullptr && LibraryOf(function) == LibraryOf(free))
+    usable_size = reinterpret_cast<UsableSize>(function);
+}
+
+namespace wrapped {
+
+void free(void* chunk) {
+  AwaitChunk(chunk);
+  return Next<void(void*)>(LibcCall::free)(chunk);
+}
+
+void* realloc(void* chunk, size_t bytes) {
+  AwaitChunk(chunk);
+  return Next<void*(void*, size_t)>(LibcCall::realloc)(chunk, bytes);
+}
+
+void* reallocarray(void* chunk, size_t count, size_t item_bytes) {
+  AwaitChunk(chunk);
+  return Next<void*(void*, size_t, size_t)>(LibcCall::reallocarray)(chunk, count, item_bytes);
+}
+
+void* mremap(void* from, size_t from_bytes, size_t bytes, int flags, void* to) {
+  if (IsAnythingPending()) {
+    Await(from, from_bytes);
+    if ((flags & MREMAP_FIXED) != 0) Await(to, bytes);
+  }
+  return Next<void*(void*, size_t, size_t, int, ...)>(LibcCall::mremap)(from, from_bytes, bytes, flags, to);
+}
+
+}  // namespace wrapped
+}  // namespace copse::mpi

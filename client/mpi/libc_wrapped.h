@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Wrappers that are more than a line of the list (COPSE_MPI_LIBC_WRAPPED_CALLS), by libc's names.
+#ifndef COPSE_CLIENT_MPI_LIBC_WRAPPED_H_
+#define COPSE_CLIENT_MPI_LIBC_WRAPPED_H_
+
+#include <signal.h>
+#include <stddef.h>
+
+namespace copse::mpi {
+
+using SignalHandler = void (*)(int);
+
+namespace wrapped {
+
+// libc_heap.cc
+void free(void* chunk);
+void* realloc(void* chunk, size_t bytes);
+void* reallocarray(void* chunk, size_t count, size_t item_bytes);
+// Its last argument is there with MREMAP_FIXED only.
+void* mremap(void* from, size_t from_bytes, size_t bytes, int flags, void* to);
+
+// libc_signals.cc
+int sigaction(int signal, const struct sigaction* action, struct sigaction* previous);
+SignalHandler signal(int signal, SignalHandler handler);
+SignalHandler ssignal(int signal, SignalHandler handler);
+SignalHandler bsd_signal(int signal, SignalHandler handler);
+SignalHandler sysv_signal(int signal, SignalHandler handler);
+SignalHandler __sysv_signal(int signal, SignalHandler handler);
+SignalHandler sigset(int signal, SignalHandler handler);
+int sigignore(int signal);
+int siginterrupt(int signal, int interrupts);
+int sigprocmask(int how, const sigset_t* set, sigset_t* previous);
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* previous);
+int sigblock(int mask);
+int sigsetmask(int mask);
+int siggetmask();
+int sighold(int signal);
+int sigrelse(int signal);
+int sigpause(int mask);
+
+}  // namespace wrapped
+
+// Has what was blocked and handled before there were hooks as the wrappers would have had it.
+void FreeFaultSignal();
+// `set`, or a copy of it in `*room` that does not have SIGSEGV.
+const sigset_t* WithoutFaultSignal(const sigset_t* set, sigset_t* room);
+
+// Learns how to find the length of a chunk of the heap.
+void FindHeap();
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_LIBC_WRAPPED_H_
