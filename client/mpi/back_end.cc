@@ -11,6 +11,7 @@
 #include "client/mpi/collective_calls.h"
 #include "client/mpi/communicator.h"
 #include "client/mpi/completions.h"
+#include "client/mpi/early_hooks.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/intercepted.h"
 #include "client/mpi/mpi_api.h"
@@ -18,6 +19,9 @@
 #include "client/mpi/session.h"
 
 namespace copse::mpi {
+
+SetMemoryHooks the_set_memory_hooks = nullptr;
+
 namespace {
 
 int Started(int result) {
@@ -128,8 +132,10 @@ AnyFunction Any(Function* function) {
 }  // namespace copse::mpi
 
 extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
-    copse::mpi::FindSymbol find, copse::mpi::AnyFunction entries[copse::mpi::kEntryCount]) {
+    copse::mpi::FindSymbol find, copse::mpi::AnyFunction entries[copse::mpi::kEntryCount],
+    copse::mpi::SetMemoryHooks set_memory_hooks) {
   using namespace copse::mpi;  // NOLINT: the entries' names
+  the_set_memory_hooks = set_memory_hooks;
   if (const char* missing = LoadMpiApi(find); missing != nullptr) return missing;
 #define SET(name, function) entries[kEntry##name] = Any(function);
 #define SET_PLAIN(name) SET(name, &name)

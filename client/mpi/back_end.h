@@ -5,6 +5,7 @@
 #define COPSE_CLIENT_MPI_BACK_END_H_
 
 #include "client/mpi/entries.h"
+#include "client/mpi/memory_hooks.h"
 
 namespace copse::mpi {
 
@@ -21,9 +22,10 @@ using AnyFunction = void (*)();
 // A function or variable of the program's own MPI; null if it has none of that name. Never one of ours.
 using FindSymbol = void* (*)(const char* name);
 
-// What a back end exports, by the name below: takes the program's MPI and fills in what each entry is from now on.
-// Returns null, or why it cannot, as a text that stays. Called once.
-using StartBackEnd = const char* (*)(FindSymbol find, AnyFunction entries[kEntryCount]);
+// What a back end exports, by the name below: takes the program's MPI and fills in what each entry is from now on. It
+// may call `set_memory_hooks`, then or later. Returns null, or why it cannot, as a text that stays. Called once.
+using StartBackEnd = const char* (*)(FindSymbol find, AnyFunction entries[kEntryCount],
+                                     SetMemoryHooks set_memory_hooks);
 inline constexpr char kStartBackEnd[] = "copse_mpi_start";
 
 }  // namespace copse::mpi

@@ -14,6 +14,7 @@
 #include <initializer_list>
 
 #include "client/mpi/back_end.h"
+#include "client/mpi/libc_next.h"
 #include "client/mpi/say.h"
 
 // trampolines.S: for each entry where MPI_X and PMPI_X lead.
@@ -155,7 +156,7 @@ const char* StartBackEndNamed(const char* name, AnyFunction* entries) {
   void* back_end = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (back_end == nullptr) return dlerror();
   auto start = reinterpret_cast<StartBackEnd>(dlsym(back_end, kStartBackEnd));
-  return start == nullptr ? dlerror() : start(FindInMpi, entries);
+  return start == nullptr ? dlerror() : start(FindInMpi, entries, copse_mpi_set_memory_hooks);
 }
 
 void ResolveAll() {
