@@ -226,6 +226,7 @@ void copse_context::AwaitNews(Lock& lock, Deadline until) {
 
 void copse_context::Progress(Lock& lock) {
   if (queue_->Drain() > 0) {
+    ends_.fetch_add(1, std::memory_order_release);
     news_.notify_all();
     DeregisterDropped();
     LeaveTeams();
@@ -252,6 +253,7 @@ void copse_context::Die(copse_status_t status, const std::string& why) {
   death_text_ = why + " (node=" + attr_.node + ", calls_in_flight=" + std::to_string(queue_->in_flight()) + ")";
   Log(LogLevel::kError, "%s", death_text_.c_str());
   queue_->EndAll(status, death_text_);
+  ends_.fetch_add(1, std::memory_order_release);
   news_.notify_all();
 }
 
@@ -298,6 +300,15 @@ copse_status_t copse_context::Post(Lock& lock, copse_team* team, const CallPlan&
     }
     queue_->port().Ring();
     AwaitNews(lock, copse::client::Slice(patience, kRetryInterval));
+  }
+}
+
+void copse_context::AwaitEnd(uint64_t seen, Deadline deadline) {
+  Lock lock(mutex_);
+  while (true) {
+    Progress(lock);
+    if (ends() != seen || death_ != COPSE_OK || Clock::now() >= deadline) return;
+    AwaitNews(lock, deadline);
   }
 }
 

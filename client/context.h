@@ -4,6 +4,7 @@
 #ifndef COPSE_CLIENT_CONTEXT_H_
 #define COPSE_CLIENT_CONTEXT_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -82,6 +83,10 @@ struct copse_context final : copse::client::Handle {
   // The result of a complete round; sets the last error. An operation of the application's own runs now.
   copse_status_t Result(const char* what, const std::string& team, copse::client::Round* round) const;
   void Cancel(copse::client::Round* round) { queue_->Detach(round); }
+  // For who waits for any of many rounds: how often rounds have ended so far, and until they have more often or the
+  // deadline.
+  uint64_t ends() const { return ends_.load(std::memory_order_acquire); }
+  void AwaitEnd(uint64_t seen, copse::client::Deadline deadline);
 
   // --- Handles ---
   void Own(std::unique_ptr<Handle> handle);
@@ -131,6 +136,7 @@ struct copse_context final : copse::client::Handle {
   copse_context_attr_t attr_{};
   double timeout_s_ = -1;
 
+  std::atomic<uint64_t> ends_{0};
   std::mutex mutex_;  // guards what follows
   std::condition_variable news_;
   bool polling_ = false;

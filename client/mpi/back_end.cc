@@ -11,7 +11,7 @@
 #include "client/mpi/collective_calls.h"
 #include "client/mpi/communicator.h"
 #include "client/mpi/completions.h"
-#include "client/mpi/early_hooks.h"
+#include "client/mpi/early_calls.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/intercepted.h"
 #include "client/mpi/mpi_api.h"
@@ -31,6 +31,7 @@ int Started(int result) {
   if (TheSession()->context == nullptr) return result;
   StartCommunicators();
   StartRequests(TheSession());
+  StartEarlyCalls(TheSession());
   return result;
 }
 
@@ -48,6 +49,7 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int Finalize() {
   const InsideMpi inside;
+  if (TheSession() != nullptr) StopEarlyCalls(*TheSession());
   if (TheRequests() != nullptr) TheRequests()->Stop();
   copse_context_t* const context = EndSession();
   const int result = Mpi().Finalize();
@@ -100,12 +102,38 @@ struct Persistent<kEntry, Call, kFunction> {
   }
 };
 
+// Waits for what is pending of the buffers at these places among the arguments, each with its count and type behind it.
+template <auto kFunction, size_t... kBuffers>
+struct OfMessage;
+template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), size_t... kBuffers>
+struct OfMessage<kFunction, kBuffers...> {
+  static int Run(Arguments... arguments) {
+    if (AnyPending()) {
+      const auto all = std::tie(arguments...);
+      (AwaitMessage(std::get<kBuffers>(all), std::get<kBuffers + 1>(all), std::get<kBuffers + 2>(all)), ...);
+    }
+    return (Mpi().*kFunction)(arguments...);
+  }
+};
+
+// Of buffers that are elsewhere.
+template <auto kFunction>
+struct OfMemory;
+template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
+struct OfMemory<kFunction> {
+  static int Run(Arguments... arguments) {
+    AwaitAllPending();
+    return (Mpi().*kFunction)(arguments...);
+  }
+};
+
 // What the MPI calls in it is its own.
 template <auto kFunction>
 struct Shielded;
 template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
 struct Shielded<kFunction> {
   static int Run(Arguments... arguments) {
+    AwaitAllPending();
     const InsideMpi inside;
     return (Mpi().*kFunction)(arguments...);
   }
@@ -151,6 +179,14 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   COPSE_MPI_FILE_CALLS(SET_SHIELDED)
 #define SET_WINDOW_MAKER(name) SET(name, (&OfWindow<&MpiApi::name, 1>::Run))
   COPSE_MPI_WINDOW_MAKERS(SET_WINDOW_MAKER)
+#define SET_ONE_BUFFER(name) SET(name, (&OfMessage<&MpiApi::name, 0>::Run))
+#define SET_MESSAGES(name) SET(name, (&OfMessage<&MpiApi::name, 0, 5>::Run))
+#define SET_RESULTS(name) SET(name, (&OfMessage<&MpiApi::name, 0, 3>::Run))
+#define SET_MEMORY(name) SET(name, (&OfMemory<&MpiApi::name>::Run))
+  COPSE_MPI_ONE_BUFFER(SET_ONE_BUFFER)
+  COPSE_MPI_MESSAGE_BUFFERS(SET_MESSAGES)
+  COPSE_MPI_RESULT_BUFFERS(SET_RESULTS)
+  COPSE_MPI_OTHER_BUFFERS(SET_MEMORY)
   SET(Win_free, (&OfWindow<&MpiApi::Win_free, -1>::Run))
 #if MPI_VERSION >= 4
 #define SET_PERSISTENT(unused, name, iname) \
@@ -163,6 +199,10 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   COPSE_MPI_COLLECTIVES_WITH_COUNTS(SET_LARGE, )
   COPSE_MPI_LARGE_FILE_CALLS(SET_SHIELDED)
   COPSE_MPI_LARGE_WINDOW_MAKERS(SET_WINDOW_MAKER)
+  COPSE_MPI_LARGE_ONE_BUFFER(SET_ONE_BUFFER)
+  COPSE_MPI_LARGE_MESSAGE_BUFFERS(SET_MESSAGES)
+  COPSE_MPI_LARGE_RESULT_BUFFERS(SET_RESULTS)
+  COPSE_MPI_LARGE_OTHER_BUFFERS(SET_MEMORY)
 #endif
   return nullptr;
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 
 #include "client/copse.h"
 #include "client/mpi/mpi_api.h"
@@ -14,6 +15,7 @@
 #include "client/mpi/path_choice.h"
 #include "client/mpi/session.h"
 #include "client/mpi/statistics.h"
+#include "client/tnbc/division.h"
 
 namespace copse::mpi {
 
@@ -50,6 +52,18 @@ class Communicator {
 
   // A team for one persistent call, which all ranks form together. Null if there is none, on all ranks.
   copse_team_t* FormPersistentTeam(Session* session);
+
+  // Which ranks share nodes: null until the ranks have told each other.
+  const tnbc::NodeLayout* layout() const { return layout_.get(); }
+  void SetLayout(tnbc::NodeLayout layout) { layout_ = std::make_unique<tnbc::NodeLayout>(std::move(layout)); }
+
+  // Of a call that has returned early, and failed since. Thread-safe; allocates nothing.
+  void NoteLateFailure(copse_status_t status) { late_failure_.store(status, std::memory_order_relaxed); }
+  // Told once.
+  copse_status_t TakeLateFailure() {
+    if (late_failure_.load(std::memory_order_relaxed) == COPSE_OK) return COPSE_OK;
+    return static_cast<copse_status_t>(late_failure_.exchange(COPSE_OK, std::memory_order_relaxed));
+  }
 
   // Of calls that go on after the program's call. Thread-safe.
   void Retain() { uses_.fetch_add(1, std::memory_order_relaxed); }
@@ -91,6 +105,8 @@ class Communicator {
   bool has_choice_ = false;                 // errors ended the job on all ranks when the team was formed
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   copse_team_t* team_ = nullptr;
+  std::unique_ptr<tnbc::NodeLayout> layout_;
+  std::atomic<int> late_failure_{COPSE_OK};
   bool has_failed_ = false;
   bool freed_ = false;
   std::atomic<int> uses_{1};

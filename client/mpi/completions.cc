@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "client/mpi/early_calls.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/requests.h"
 #include "client/mpi/session.h"
@@ -218,6 +219,7 @@ int Start(MPI_Request* request) { return Startall(1, request); }
 
 // A request of ours is a persistent receive, to MPI.
 int Startall(int count, MPI_Request requests[]) {
+  AwaitAllPending();  // a persistent message's buffer, perhaps
   Requests* const ours = InsideMpi::IsNested() ? nullptr : TheRequests();
   const int result = Mpi().Startall(count, requests);
   if (ours == nullptr || result != MPI_SUCCESS) return result;

@@ -124,6 +124,101 @@
   ENTRY(File_iwrite_at_all_c)             \
   ENTRY(File_iwrite_shared_c)
 
+/* What MPI does with a program's memory, by where its buffers are among the arguments: one at the front, with its count
+ * and type; a second one behind the first message's, or behind the first buffer's; elsewhere. */
+#define COPSE_MPI_ONE_BUFFER(ENTRY) \
+  ENTRY(Send)                       \
+  ENTRY(Bsend)                      \
+  ENTRY(Ssend)                      \
+  ENTRY(Rsend)                      \
+  ENTRY(Isend)                      \
+  ENTRY(Ibsend)                     \
+  ENTRY(Issend)                     \
+  ENTRY(Irsend)                     \
+  ENTRY(Send_init)                  \
+  ENTRY(Bsend_init)                 \
+  ENTRY(Ssend_init)                 \
+  ENTRY(Rsend_init)                 \
+  ENTRY(Recv)                       \
+  ENTRY(Irecv)                      \
+  ENTRY(Recv_init)                  \
+  ENTRY(Mrecv)                      \
+  ENTRY(Imrecv)                     \
+  ENTRY(Sendrecv_replace)           \
+  ENTRY(Put)                        \
+  ENTRY(Get)                        \
+  ENTRY(Accumulate)                 \
+  ENTRY(Rput)                       \
+  ENTRY(Rget)                       \
+  ENTRY(Raccumulate)
+#define COPSE_MPI_MESSAGE_BUFFERS(ENTRY) ENTRY(Sendrecv)
+#define COPSE_MPI_RESULT_BUFFERS(ENTRY) \
+  ENTRY(Get_accumulate)                 \
+  ENTRY(Rget_accumulate)
+#define COPSE_MPI_OTHER_BUFFERS(ENTRY) \
+  ENTRY(Fetch_and_op)                  \
+  ENTRY(Compare_and_swap)              \
+  ENTRY(Pack)                          \
+  ENTRY(Unpack)                        \
+  ENTRY(Pack_external)                 \
+  ENTRY(Unpack_external)               \
+  ENTRY(Reduce_local)                  \
+  ENTRY(Neighbor_allgather)            \
+  ENTRY(Neighbor_allgatherv)           \
+  ENTRY(Neighbor_alltoall)             \
+  ENTRY(Neighbor_alltoallv)            \
+  ENTRY(Neighbor_alltoallw)            \
+  ENTRY(Ineighbor_allgather)           \
+  ENTRY(Ineighbor_allgatherv)          \
+  ENTRY(Ineighbor_alltoall)            \
+  ENTRY(Ineighbor_alltoallv)           \
+  ENTRY(Ineighbor_alltoallw)
+#define COPSE_MPI_LARGE_ONE_BUFFER(ENTRY) \
+  ENTRY(Send_c)                           \
+  ENTRY(Bsend_c)                          \
+  ENTRY(Ssend_c)                          \
+  ENTRY(Rsend_c)                          \
+  ENTRY(Isend_c)                          \
+  ENTRY(Ibsend_c)                         \
+  ENTRY(Issend_c)                         \
+  ENTRY(Irsend_c)                         \
+  ENTRY(Send_init_c)                      \
+  ENTRY(Bsend_init_c)                     \
+  ENTRY(Ssend_init_c)                     \
+  ENTRY(Rsend_init_c)                     \
+  ENTRY(Recv_c)                           \
+  ENTRY(Irecv_c)                          \
+  ENTRY(Recv_init_c)                      \
+  ENTRY(Mrecv_c)                          \
+  ENTRY(Imrecv_c)                         \
+  ENTRY(Sendrecv_replace_c)               \
+  ENTRY(Put_c)                            \
+  ENTRY(Get_c)                            \
+  ENTRY(Accumulate_c)                     \
+  ENTRY(Rput_c)                           \
+  ENTRY(Rget_c)                           \
+  ENTRY(Raccumulate_c)
+#define COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY) ENTRY(Sendrecv_c)
+#define COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY) \
+  ENTRY(Get_accumulate_c)                     \
+  ENTRY(Rget_accumulate_c)
+#define COPSE_MPI_LARGE_OTHER_BUFFERS(ENTRY) \
+  ENTRY(Pack_c)                              \
+  ENTRY(Unpack_c)                            \
+  ENTRY(Pack_external_c)                     \
+  ENTRY(Unpack_external_c)                   \
+  ENTRY(Reduce_local_c)                      \
+  ENTRY(Neighbor_allgather_c)                \
+  ENTRY(Neighbor_allgatherv_c)               \
+  ENTRY(Neighbor_alltoall_c)                 \
+  ENTRY(Neighbor_alltoallv_c)                \
+  ENTRY(Neighbor_alltoallw_c)                \
+  ENTRY(Ineighbor_allgather_c)               \
+  ENTRY(Ineighbor_allgatherv_c)              \
+  ENTRY(Ineighbor_alltoall_c)                \
+  ENTRY(Ineighbor_alltoallv_c)               \
+  ENTRY(Ineighbor_alltoallw_c)
+
 /* What makes and ends windows. */
 #define COPSE_MPI_WINDOW_MAKERS(ENTRY) \
   ENTRY(Win_create)                    \
@@ -144,11 +239,19 @@
   COPSE_MPI_COMPLETIONS(ENTRY)                  \
   COPSE_MPI_FILE_CALLS(ENTRY)                   \
   COPSE_MPI_WINDOW_MAKERS(ENTRY)                \
+  COPSE_MPI_ONE_BUFFER(ENTRY)                   \
+  COPSE_MPI_MESSAGE_BUFFERS(ENTRY)              \
+  COPSE_MPI_RESULT_BUFFERS(ENTRY)               \
+  COPSE_MPI_OTHER_BUFFERS(ENTRY)                \
   ENTRY(Win_free)
 #define COPSE_MPI_4_ENTRIES(ENTRY)                          \
   COPSE_MPI_COLLECTIVES(COPSE_MPI_PERSISTENT, ENTRY)        \
   COPSE_MPI_COLLECTIVES_WITH_COUNTS(COPSE_MPI_LARGE, ENTRY) \
   COPSE_MPI_LARGE_FILE_CALLS(ENTRY)                         \
+  COPSE_MPI_LARGE_ONE_BUFFER(ENTRY)                         \
+  COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY)                    \
+  COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY)                     \
+  COPSE_MPI_LARGE_OTHER_BUFFERS(ENTRY)                      \
   COPSE_MPI_LARGE_WINDOW_MAKERS(ENTRY)
 #define COPSE_MPI_ENTRIES(ENTRY) \
   COPSE_MPI_3_ENTRIES(ENTRY)     \

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "client/mpi/early_calls.h"
 #include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
@@ -43,9 +44,19 @@ void CallState::Enter(MPI_Comm comm, bool may_wait) {
     reason = Reason::kBadArguments;
   } else {
     reason = communicator->Enter(session, may_wait);
+    if (const auto late = communicator->TakeLateFailure(); late != COPSE_OK) FailLate(late);
     // To look at the clock twice takes as long as all else that a call goes through that is passed on.
     if (start_ == 0 && communicator->WantsTimeOf(*session, reason)) start_ = NowNanoseconds();
   }
+}
+
+// Instead of this call: the team is not what it was. Memory whose data is lost becomes the program's again.
+void CallState::FailLate(copse_status_t late) {
+  status = late;
+  error_ = std::string("a call that had returned early has failed: ") + copse_status_string(late);
+  is_done = true;
+  if (reason == Reason::kNone) reason = Reason::kFailedBefore;
+  if (EarlyCalls* const early = TheEarlyCalls(); early != nullptr) early->early_return().ForgetLost();
 }
 
 void CallState::Note(copse_status_t noted, const Offload& offload) {
@@ -61,6 +72,7 @@ void CallState::Choose(const Offload& offload) {
 
 copse_status_t CallState::RunOnTeam(Offload* offload) const {
   copse_team_t* const team = communicator->team();
+  if (AnyPending()) TheEarlyCalls()->AwaitBuffers(team, *offload);
   const double since = session->timeout_s < 0 ? 0 : NowSeconds();
   copse_status_t now = offload->Init(team);
   if (now == COPSE_OK) now = offload->Pack();
@@ -70,7 +82,15 @@ copse_status_t CallState::RunOnTeam(Offload* offload) const {
   return now;
 }
 
-void CallState::Run(Offload* offload) { Note(RunOnTeam(offload), *offload); }
+void CallState::Run(Offload* offload) {
+  tnbc::Division division;
+  EarlyCalls* const early = TheEarlyCalls();
+  if (early != nullptr && early->Divides(communicator, *offload, &division)) {
+    status = early->Run(communicator, offload, division, &error_);
+    return;
+  }
+  Note(RunOnTeam(offload), *offload);
+}
 
 // By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that
 // nobody waits by MPI for a rank that was told of a failure. What failed is told by the next call.

@@ -11,6 +11,7 @@
 
 #include "client/mpi/back_end.h"
 #include "client/mpi/communicator.h"
+#include "client/mpi/early_calls.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
@@ -63,6 +64,7 @@ class CallState {
 
  private:
   copse_status_t RunOnTeam(Offload* offload) const;
+  void FailLate(copse_status_t late);
   void Note(copse_status_t status, const Offload& offload);
   void Decide();
 
@@ -92,7 +94,10 @@ int RunCall(Entry entry, MPI_Comm comm, const CallMode& mode, Go go, Pass pass) 
     } catch (const std::bad_alloc&) {  // nothing else fails so
       state.status = COPSE_ERR_NO_MEMORY;
     }
-    if (!state.is_offloaded() && !state.is_done) state.result = pass();
+    if (!state.is_offloaded() && !state.is_done) {
+      if (AnyPending()) TheEarlyCalls()->AwaitAll();
+      state.result = pass();
+    }
     state.Count();
   }
   return state.Finish();

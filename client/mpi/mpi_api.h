@@ -35,6 +35,7 @@ namespace copse::mpi {
 
 // What a back end calls, besides the entries.
 #define COPSE_MPI_CALLED(CALLED)     \
+  CALLED(Abort)                      \
   CALLED(Comm_call_errhandler)       \
   CALLED(Comm_create_keyval)         \
   CALLED(Comm_dup)                   \
@@ -50,11 +51,7 @@ namespace copse::mpi {
   CALLED(Errhandler_free)            \
   CALLED(Group_free)                 \
   CALLED(Group_translate_ranks)      \
-  CALLED(Irecv)                      \
-  CALLED(Pack)                       \
-  CALLED(Recv_init)                  \
-  CALLED(Reduce_local)               \
-  CALLED(Send)                       \
+  CALLED(Query_thread)               \
   CALLED(Type_commit)                \
   CALLED(Type_create_hindexed_block) \
   CALLED(Type_create_keyval)         \
@@ -67,8 +64,7 @@ namespace copse::mpi {
   CALLED(Type_get_true_extent)       \
   CALLED(Type_set_attr)              \
   CALLED(Type_size)                  \
-  CALLED(Type_size_x)                \
-  CALLED(Unpack)
+  CALLED(Type_size_x)
 
 struct MpiApi {
 #define COPSE_MPI_POINTER(name) decltype(&PMPI_##name) name;

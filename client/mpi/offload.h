@@ -73,6 +73,13 @@ class Offload {
   int RunInOrderByMpi(MPI_Comm comm);
 
   bool outlives_call() const { return outlives_call_; }
+  // Whether the team's calls alone make the result: of a part of the elements a part of it.
+  bool is_divisible() const { return combination_ == nullptr && !in_order_.has_value() && !outlives_call_; }
+  // Whether what comes is the result as the program sees it, and whether its buffers are args'.
+  bool has_plain_result() const { return unpackings_.empty(); }
+  bool has_plain_buffers() const {
+    return packings_.empty() && unpackings_.empty() && combination_ == nullptr && !in_order_.has_value();
+  }
 
   copse_status_t Init(copse_team_t* team);
   copse_status_t Pack();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <system_error>
 
+#include "client/mpi/early_calls.h"
 #include "client/mpi/quiet_thread.h"
 #include "client/mpi/wait_time.h"
 
@@ -60,6 +61,7 @@ void Requests::Activate(const std::shared_ptr<PendingCall>& call) {
   call->since_ = NowSeconds();
   active_.push_back(call);
   waitable_.fetch_add(1, std::memory_order_relaxed);
+  if (AnyPending()) TheEarlyCalls()->AwaitBuffers(call->team, call->offload);
   call->status_ = call->offload.Pack();
   call->state_ = call->status_ == COPSE_OK ? PendingCall::State::kQueued : PendingCall::State::kEnded;
   if (call->status_ != COPSE_OK) return;

@@ -2,6 +2,7 @@
 #include "client/mpi/session.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "client/mpi/early_calls.h"
 #include "client/mpi/element_types.h"
 #include "client/mpi/say.h"
 
@@ -72,6 +74,16 @@ void SetOffload(Session* session) {
   session->chooses_path = session->weighs_teams = false;
 }
 
+// Threads that compute while another one communicates may be stopped where the others do not expect it: that has to be
+// asked for.
+void SetEarlyMode(Session* session) {
+  Mpi().Query_thread(&session->thread_level);
+  session->main_thread = syscall(SYS_gettid);
+  EarlyMode mode = WantedEarlyMode();
+  if (mode == EarlyMode::kAuto && session->thread_level > MPI_THREAD_FUNNELED) mode = EarlyMode::kOff;
+  session->early_mode = static_cast<uint8_t>(mode);
+}
+
 bool Flag(const char* name) {
   const char* text = getenv(name);
   return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
@@ -114,7 +126,8 @@ bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
                       static_cast<long long>(session->calls_before_of_world),
                       static_cast<long long>(session->message_bytes_max),
                       session->weighs_teams,
-                      session->chooses_path};
+                      session->chooses_path,
+                      session->early_mode};
   long long least[std::size(mine)] = {};
   if (Mpi().Allreduce(mine, least, std::size(mine), MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) {
     return false;
@@ -124,6 +137,7 @@ bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
   session->message_bytes_max = static_cast<uint64_t>(least[3]);
   session->weighs_teams = least[4] != 0;
   session->chooses_path = least[5] != 0;
+  session->early_mode = static_cast<uint8_t>(least[6]);
   if (least[0] == session->size) return true;
   WarnOfMissingDaemons(*session, static_cast<int>(least[0]), reason);
   return false;
@@ -172,6 +186,7 @@ void StartSession() {
       session->message_bytes_max = std::min(kMessageBytesMax, attr.message_bytes_max);
     }
     session->timeout_s = Timeout();
+    SetEarlyMode(session);
   } else {
     session->context = nullptr;
     snprintf(reason, sizeof(reason), "%s", copse_last_error());

@@ -28,7 +28,10 @@ struct Session {
   uint64_t message_bytes_max = 0;  // of one call's longest buffer
   double timeout_s = -1;           // COPSE_TIMEOUT; < 0: none
   bool keeps_times = false;        // COPSE_MPI_STATS
-  int rank = 0;                    // in MPI_COMM_WORLD
+  uint8_t early_mode = 0;          // an EarlyMode
+  int thread_level = MPI_THREAD_SINGLE;
+  long main_thread = 0;  // the kernel's number
+  int rank = 0;          // in MPI_COMM_WORLD
   int size = 0;
   MPI_Comm own = MPI_COMM_NULL;          // of this process alone; errors are returned
   MPI_Request never = MPI_REQUEST_NULL;  // a receive on it that nobody sends to

@@ -46,6 +46,8 @@ const char* NameOf(Reason reason) {
       return "operation and type";
     case Reason::kTooLong:
       return "too long";
+    case Reason::kFailedBefore:
+      return "an earlier call has failed";
     case Reason::kBadArguments:
       return "bad arguments";
   }

@@ -25,6 +25,7 @@ enum class Reason : uint8_t {
   kUserOperation,  // made by the program, and too long or not blocking
   kType,           // a reduction that Copse does not have: an operation on a type
   kTooLong,
+  kFailedBefore,  // an earlier call, after it had returned
   kBadArguments,  // MPI says what is wrong with them
   kCount
 };

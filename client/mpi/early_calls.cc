@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/early_calls.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "client/mpi/inside_mpi.h"
+#include "client/mpi/requests.h"
+#include "client/mpi/say.h"
+#include "client/mpi/wait_time.h"
+
+namespace copse::mpi {
+namespace {
+
+// Of copies of buffers under way; a call that finds no room does not return early.
+constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
+
+EarlyCalls* the_early_calls = nullptr;
+tnbc::PageGuard* the_guard = nullptr;
+
+// In the handler of a thread that has touched what never comes: the call that failed has returned long ago, so there is
+// nobody to be told but the job.
+[[noreturn]] void OnLost(uintptr_t address) {
+  Say("memory was touched whose data is lost: an MPI call that returned early has failed since (address=%p)",
+      reinterpret_cast<void*>(address));  // NOLINT: of a fault
+  Mpi().Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
+  _exit(1);
+}
+
+void GiveTurn() {
+  if (Session* const session = TheSession(); session != nullptr) Drive(session);
+}
+
+// A thread that waits for data is in an MPI call, as far as the others are concerned: they may need what it has started
+// before. Not where MPI itself waits, nor in threads that may not call it.
+void OnWait() {
+  Session* const session = TheSession();
+  if (session == nullptr) return;
+  const bool may_call = session->thread_level == MPI_THREAD_MULTIPLE || syscall(SYS_gettid) == session->main_thread;
+  if (!may_call || InsideMpi::IsNested()) return;
+  const InsideMpi inside;
+  Drive(session);
+}
+
+// Before a fork: the child would have pages that nothing opens.
+void BeforeFork() { AwaitAllPending(); }
+
+// What libc's calls wait for, by the preload.
+void AwaitMemory(const void* address, size_t bytes) { the_guard->Await(address, bytes); }
+int ActOnFault(int signal, const struct sigaction* next, struct sigaction* previous) {
+  return the_guard->ActOnFault(signal, next, previous);
+}
+
+// UCX, which MPICH brings, may put its own functions in the place of the program's munmap, mremap, madvise and shmdt
+// wherever they are called from, so that the preload's are never reached. It tells who asks before memory goes.
+struct UcmUnmapped {
+  void* address;
+  size_t bytes;
+};
+void OnUnmapped(int, const UcmUnmapped* event, void*) {
+  if (AnyPending()) the_guard->Await(event->address, event->bytes);
+}
+void AskUcx() {
+  void* const ucm = dlopen("libucm.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  if (ucm == nullptr) return;
+  using SetEventHandler = int (*)(int events, int priority, void (*)(int, const UcmUnmapped*, void*), void*);
+  const auto set = reinterpret_cast<SetEventHandler>(dlsym(ucm, "ucm_set_event_handler"));
+  // UCM_EVENT_VM_UNMAPPED, before its own caches; UCM_EVENT_FLAG_NO_INSTALL: what it does not see we do.
+  constexpr int kUnmapped = 1 << 17, kNoInstall = 1 << 24, kFirst = -1000;
+  if (set != nullptr) set(kUnmapped | kNoInstall, kFirst, OnUnmapped, nullptr);
+}
+
+// One call of the program's: how its parts are posted and waited for, and who is told if they fail later.
+class Driven final : public tnbc::Caller {
+ public:
+  Driven(Session* session, Communicator* communicator)
+      : session_(session), communicator_(communicator), since_(session->timeout_s < 0 ? 0 : NowSeconds()) {
+    communicator_->Retain();
+  }
+  ~Driven() override { communicator_->Release(); }
+
+  copse_status_t Post(copse_request_t* request) override {
+    while (TheRequests()->HasAny() && TheRequests()->HasQueued(communicator_->team())) Drive(session_);
+    for (;;) {
+      const copse_status_t status = Note(copse_post(request));
+      if (status != COPSE_ERR_NO_RESOURCE || session_->IsOver(since_)) return status;
+      Drive(session_);
+    }
+  }
+
+  copse_status_t Await(copse_request_t* request) override {
+    for (;;) {
+      copse_wait(request, session_->slice());
+      const copse_status_t status = Note(copse_test(request));
+      if (status != COPSE_INPROGRESS) return status;
+      if (session_->IsOver(since_)) {
+        copse_cancel(request);
+        error_ = kTimeIsOver;
+        return COPSE_ERR_TIMED_OUT;
+      }
+      Drive(session_);
+    }
+  }
+
+  void OnLate(copse_status_t status) override { communicator_->NoteLateFailure(status); }
+
+  const std::string& error() const { return error_; }
+
+ private:
+  copse_status_t Note(copse_status_t status) {
+    if (status < 0) error_ = copse_last_error();
+    return status;
+  }
+
+  Session* const session_;
+  Communicator* const communicator_;
+  const double since_;  // seconds
+  std::string error_;
+};
+
+}  // namespace
+
+EarlyMode WantedEarlyMode() {
+  const char* text = getenv("COPSE_TNBC");
+  if (text == nullptr || *text == '\0' || strcmp(text, "off") == 0) return EarlyMode::kOff;
+  const bool is_auto = strcmp(text, "auto") == 0;
+  if (!is_auto && strcmp(text, "on") != 0) {
+    Say("COPSE_TNBC: none of off, auto and on, so it is ignored (value=%s)", text);
+    return EarlyMode::kOff;
+  }
+  const char* why = nullptr;
+  the_guard = tnbc::PageGuard::Start({OnLost, OnWait}, &why);
+  if (the_guard == nullptr) {
+    Say("no call returns early: %s", why);
+    return EarlyMode::kOff;
+  }
+  static const MemoryHooks hooks = {&the_guard->pending(), AwaitMemory, AwaitAllPending, ActOnFault};
+  if (const FindLibcCall find = the_set_memory_hooks(&hooks); find != nullptr) {
+    if (void* const next = find("sigaction"); next != nullptr) {
+      the_guard->SetSigaction(reinterpret_cast<tnbc::PageGuard::Sigaction>(next));
+    }
+  }
+  return is_auto ? EarlyMode::kAuto : EarlyMode::kOn;
+}
+
+EarlyCalls* TheEarlyCalls() { return TheSession() == nullptr ? nullptr : the_early_calls; }
+
+void StartEarlyCalls(Session* session) {
+  if (static_cast<EarlyMode>(session->early_mode) == EarlyMode::kOff) return;
+  try {
+    the_early_calls = new EarlyCalls(session, the_guard);
+    AskUcx();
+  } catch (const std::system_error& error) {
+    Say("no call returns early: no thread (%s)", error.what());
+    return;
+  }
+  pthread_atfork(BeforeFork, nullptr, nullptr);
+}
+
+void StopEarlyCalls(const Session& session) {
+  if (the_early_calls == nullptr) return;
+  the_early_calls->Drain();
+  if (session.keeps_times && session.rank == 0) the_early_calls->Print();
+  delete std::exchange(the_early_calls, nullptr);
+}
+
+bool AnyPending() { return the_guard != nullptr && the_guard->pending().load(std::memory_order_relaxed) != 0; }
+
+void AwaitAllPending() {
+  if (AnyPending()) the_guard->AwaitAll();
+}
+
+void AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
+  if (!AnyPending() || count <= 0 || type == MPI_DATATYPE_NULL || buffer == MPI_IN_PLACE) return;
+  MPI_Aint low = 0, extent = 0, true_low = 0, true_extent = 0;
+  const bool known = Mpi().Type_get_extent(type, &low, &extent) == MPI_SUCCESS &&
+                     Mpi().Type_get_true_extent(type, &true_low, &true_extent) == MPI_SUCCESS;
+  // Elements may lie backwards.
+  const MPI_Aint last = static_cast<MPI_Aint>(count - 1) * extent;
+  const MPI_Aint begin = std::min<MPI_Aint>(last, 0) + true_low,
+                 end = std::max<MPI_Aint>(last, 0) + true_low + true_extent;
+  if (!known) {
+    the_guard->AwaitAll();
+  } else if (end > begin) {
+    the_guard->Await(static_cast<const char*>(buffer) + begin, static_cast<uint64_t>(end - begin));
+  }
+}
+
+EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
+    : session_(session), guard_(guard), early_return_(session->context, guard, kCopyBytesMax) {
+  copse_context_attr_t attr{};
+  attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE;
+  copse_context_get_attr(session->context, &attr);
+  node_ = std::hash<std::string_view>()(attr.node);
+}
+
+bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division) {
+  if (!offload.is_divisible() || !tnbc::MayDivide(offload.args)) return false;
+  if (communicator->layout() == nullptr && !LearnLayout(communicator)) return false;
+  return tnbc::Divide(offload.args, static_cast<uint32_t>(communicator->rank()), *communicator->layout(), division);
+}
+
+// Each rank says where it is. If that fails, so does the call that wanted to know, which all ranks then make alike.
+bool EarlyCalls::LearnLayout(Communicator* communicator) {
+  std::vector<uint64_t> nodes(static_cast<size_t>(communicator->size()));
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_ALLGATHER;
+  args.type = COPSE_DT_UINT64;
+  args.count = 1;
+  args.send = &node_;
+  args.recv = nodes.data();
+  copse_request_t* request = nullptr;
+  if (copse_collective_init(communicator->team(), &args, &request) != COPSE_OK) return false;
+  Driven driven(session_, communicator);
+  copse_status_t status = driven.Post(request);
+  if (status == COPSE_OK) status = driven.Await(request);
+  copse_finalize(request);
+  if (status != COPSE_OK) return false;
+  communicator->SetLayout(tnbc::NodeLayout::Of(nodes));
+  return true;
+}
+
+copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
+                               std::string* error) {
+  // Remote accesses to a window's memory are announced to nobody.
+  const bool may_return = offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
+  const auto caller = std::make_shared<Driven>(session_, communicator);
+  AwaitBuffers(communicator->team(), *offload);
+  copse_status_t status = offload->Pack();
+  if (status == COPSE_OK) {
+    status = early_return_.Call(communicator->team(), offload->args, division, may_return, caller);
+    *error = caller->error();
+  }
+  return status == COPSE_OK ? offload->Unpack() : status;
+}
+
+void EarlyCalls::AwaitBuffers(copse_team_t* team, const Offload& offload) {
+  if (!AnyPending()) return;
+  if (!offload.has_plain_buffers() || !early_return_.AwaitBuffers(team, offload.args, GiveTurn)) AwaitAll();
+}
+
+void EarlyCalls::AwaitAll() { guard_->AwaitAll(GiveTurn); }
+
+void EarlyCalls::Print() const {
+  const tnbc::EarlyCounters& counters = early_return_.counters();
+  const tnbc::FaultCounters& faults = guard_->counters();
+  constexpr double kMebibyte = 1 << 20, kSecond = 1e9;
+  Say("early returns: %" PRIu64 " calls, %" PRIu64
+      " more waited; pending at return %.3f MiB; in the calls %.6f s, until "
+      "the data was there %.6f s; %" PRIu64 " touches waited %.6f s",
+      counters.early.load(), counters.waited.load(), static_cast<double>(counters.pending_bytes) / kMebibyte,
+      static_cast<double>(counters.inside_ns) / kSecond, static_cast<double>(counters.behind_ns) / kSecond,
+      faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond);
+}
+
+void EarlyCalls::Drain() {
+  while (!early_return_.Drain(session_->slice())) Drive(session_);
+  early_return_.ForgetLost();
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocking calls of the program's that return before their data is there, and what waits for pending memory.
+#ifndef COPSE_CLIENT_MPI_EARLY_CALLS_H_
+#define COPSE_CLIENT_MPI_EARLY_CALLS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "client/copse.h"
+#include "client/mpi/communicator.h"
+#include "client/mpi/memory_hooks.h"
+#include "client/mpi/mpi_api.h"
+#include "client/mpi/offload.h"
+#include "client/mpi/session.h"
+#include "client/tnbc/early_return.h"
+
+namespace copse::mpi {
+
+// How this back end hands its hooks to the preload. Set when the back end is started, before any of the program's
+// calls.
+extern SetMemoryHooks the_set_memory_hooks;
+
+// COPSE_TNBC. On ranks that differ, the least holds.
+enum class EarlyMode : uint8_t { kOff, kAuto, kOn };
+
+// What this process is to do, by its environment and by what its system allows.
+EarlyMode WantedEarlyMode();
+
+// Early returns of this process; one, between MPI_Init and MPI_Finalize.
+class EarlyCalls {
+ public:
+  EarlyCalls(Session* session, tnbc::PageGuard* guard);
+
+  // Whether the call is one of those that are divided; all ranks of `communicator` find the same. May be a collective
+  // call, the first time.
+  bool Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division);
+  // Makes a call that is divided. *error says why it failed.
+  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, std::string* error);
+
+  // Until nothing of a call's buffers is pending.
+  void AwaitBuffers(copse_team_t* team, const Offload& offload);
+  // Until nothing is.
+  void AwaitAll();
+  // Before MPI_Finalize.
+  void Drain();
+  // One line on standard error, for copse-run --stats.
+  void Print() const;
+
+  tnbc::EarlyReturn& early_return() { return early_return_; }
+
+ private:
+  bool LearnLayout(Communicator* communicator);
+
+  Session* const session_;
+  uint64_t node_ = 0;  // a hash of this process's node's name
+  tnbc::PageGuard* const guard_;
+  tnbc::EarlyReturn early_return_;
+};
+
+// Null where calls never return early.
+EarlyCalls* TheEarlyCalls();
+// After StartSession, if its mode is not off.
+void StartEarlyCalls(Session* session);
+// Before EndSession.
+void StopEarlyCalls(const Session& session);
+
+// Whether any memory is pending: the question before every call that passes a buffer on.
+bool AnyPending();
+// Until none is.
+void AwaitAllPending();
+// For calls that go to MPI with a buffer: until nothing of it is pending.
+void AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type);
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_EARLY_CALLS_H_

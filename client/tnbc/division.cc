@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/division.h"
+
+#include <algorithm>
+#include <map>
+
+#include "client/arguments.h"
+
+namespace copse::tnbc {
+namespace {
+
+// Of a page on any machine that MPI programs run on without huge ones.
+constexpr uint64_t kEdgeBytes = 4096;
+// Of a rank's block. Shorter ones are there before their pages were protected.
+constexpr uint64_t kBlockBytesMin = 32 << 10;
+// Of the whole result, on the rank that has most.
+constexpr uint64_t kWholeBytesMin = 64 << 10;
+// At most (m - 1) / m of a broadcast in m segments can overlap, and each costs a call (Li et al.: 4 to 8).
+constexpr uint64_t kSegmentsMax = 8;
+constexpr uint64_t kSegmentBytesMin = 128 << 10;
+
+class Divider {
+ public:
+  Divider(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, Division* division)
+      : args_(args),
+        rank_(rank),
+        size_(static_cast<uint32_t>(layout.local.size())),
+        layout_(layout),
+        division_(division),
+        element_(client::DatatypeBytes(args.type)),
+        edge_((kEdgeBytes + element_ - 1) / std::max<uint64_t>(element_, 1)),
+        block_(args.count * element_) {}
+
+  void Run() {
+    *division_ = Division();
+    division_->edge_bytes = edge_ * element_;
+    switch (args_.collective) {
+      case COPSE_COLL_BCAST:
+      case COPSE_COLL_REDUCE:
+      case COPSE_COLL_ALLREDUCE:
+        return DivideVector();
+      case COPSE_COLL_SCATTER:
+        return DivideScatter();
+      case COPSE_COLL_GATHER:
+        return DivideGather(COPSE_COLL_GATHERV, args_.root == rank_);
+      case COPSE_COLL_ALLGATHER:
+        return DivideGather(COPSE_COLL_ALLGATHERV, true);
+      default:
+        return DivideAlltoall();
+    }
+  }
+
+ private:
+  bool in_place() const { return args_.send == COPSE_IN_PLACE || args_.recv == COPSE_IN_PLACE; }
+
+  SubCall NewCall(copse_collective_t collective, uint64_t elements) const {
+    SubCall call;
+    call.args.collective = collective;
+    call.args.type = args_.type;
+    call.args.op = args_.op;
+    call.args.root = args_.root;
+    call.args.count = elements;
+    call.args.mask = args_.mask & COPSE_COLL_ARGS_FIELD_FLAGS;
+    call.args.flags = args_.flags;
+    return call;
+  }
+
+  // --- bcast, reduce, allreduce: all ranks have the same elements ---
+  void DivideVector() {
+    const bool broadcasts = args_.collective == COPSE_COLL_BCAST;
+    const bool has_result = args_.collective != COPSE_COLL_REDUCE || rank_ == args_.root;
+    division_->is_source = broadcasts && rank_ == args_.root;
+    division_->send_bytes = broadcasts ? 0 : block_;
+    division_->sends_received = !broadcasts && in_place();
+    division_->receive_bytes = has_result ? block_ : 0;
+    const bool fills = has_result && !division_->is_source;
+
+    Edges& edges = division_->edges;
+    edges.call = NewCall(args_.collective, 2 * edge_);
+    edges.call.sends = !broadcasts;
+    edges.call.receives = has_result;
+    const uint64_t bytes = edge_ * element_, last = block_ - bytes;
+    const std::vector<Move> ends = {{0, 0, bytes}, {last, bytes, bytes}};
+    edges.send_bytes = broadcasts ? 0 : 2 * bytes;
+    edges.receive_bytes = has_result ? 2 * bytes : 0;
+    if (!broadcasts || division_->is_source) edges.pack = ends;
+    if (fills) edges.unpack = {{0, 0, bytes}, {bytes, last, bytes}};
+
+    const uint64_t middle = args_.count - 2 * edge_;
+    const uint64_t segments = std::clamp(middle * element_ / kSegmentBytesMin, uint64_t{1}, kSegmentsMax);
+    for (uint64_t i = 0; i < segments; ++i) {
+      const uint64_t from = edge_ + middle * i / segments, to = edge_ + middle * (i + 1) / segments;
+      SubCall call = NewCall(args_.collective, to - from);
+      call.sends = !broadcasts;
+      call.receives = has_result;
+      call.send_offset = call.receive_offset = from * element_;
+      if (fills) call.parts.push_back({from * element_, (to - from) * element_});
+      division_->calls.push_back(std::move(call));
+    }
+    if (fills) division_->runs.push_back({0, block_});
+  }
+
+  // --- scatter: each rank has one block ---
+  void DivideScatter() {
+    const bool is_root = rank_ == args_.root, receives = !(is_root && in_place());
+    const uint64_t bytes = edge_ * element_, last = block_ - bytes;
+    division_->send_bytes = is_root ? size_ * block_ : 0;
+    division_->receive_bytes = receives ? block_ : 0;
+
+    Edges& edges = division_->edges;
+    edges.call = NewCall(COPSE_COLL_SCATTER, 2 * edge_);
+    edges.call.sends = is_root;
+    edges.call.receives = receives;
+    edges.call.keeps_own = !receives;
+    edges.send_bytes = is_root ? size_ * 2 * bytes : 0;
+    edges.receive_bytes = receives ? 2 * bytes : 0;
+    for (uint64_t to = 0; is_root && to < size_; ++to) {
+      edges.pack.push_back({to * block_, to * 2 * bytes, bytes});
+      edges.pack.push_back({to * block_ + last, to * 2 * bytes + bytes, bytes});
+    }
+    if (receives) edges.unpack = {{0, 0, bytes}, {bytes, last, bytes}};
+
+    SubCall call = NewCall(COPSE_COLL_SCATTERV, args_.count - 2 * edge_);
+    call.sends = is_root;
+    call.receives = receives;
+    call.keeps_own = !receives;
+    call.receive_offset = receives ? bytes : 0;
+    for (uint64_t to = 0; is_root && to < size_; ++to) {
+      call.send_counts.push_back(args_.count - 2 * edge_);
+      call.send_displacements.push_back(to * args_.count + edge_);
+    }
+    if (receives) {
+      call.parts.push_back({bytes, block_ - 2 * bytes});
+      division_->runs.push_back({0, block_});
+    }
+    division_->calls.push_back(std::move(call));
+  }
+
+  // --- What comes from all ranks, block by block: the first rank's has the head, the last one's the tail ---
+  uint64_t HeadOf(uint32_t from) const { return from == 0 ? edge_ : 0; }
+  uint64_t TailOf(uint32_t from) const { return from == size_ - 1 ? edge_ : 0; }
+  uint64_t MiddleOf(uint32_t from) const { return args_.count - HeadOf(from) - TailOf(from); }
+  // Of an edge, as it lies in the result.
+  uint64_t EdgeAt(uint32_t from) const { return from == 0 ? 0 : size_ * block_ - edge_ * element_; }
+  uint64_t EdgeOf(uint32_t from) const { return HeadOf(from) + TailOf(from); }
+  // Where in a block the edge begins.
+  uint64_t EdgeInBlock(uint32_t from) const { return from == 0 ? 0 : args_.count - edge_; }
+
+  void DivideGather(copse_collective_t collective, bool receives) {
+    const uint64_t bytes = edge_ * element_;
+    division_->send_bytes = block_;
+    division_->sends_received = in_place();
+    division_->send_at = in_place() ? rank_ * block_ : 0;
+    division_->receive_bytes = receives ? size_ * block_ : 0;
+    if (receives && !in_place()) division_->own = {0, rank_ * block_, block_};
+
+    Edges& edges = division_->edges;
+    edges.call = NewCall(collective, EdgeOf(rank_));
+    edges.call.sends = true;
+    edges.call.receives = receives;
+    edges.send_bytes = EdgeOf(rank_) * element_;
+    if (edges.send_bytes > 0) edges.pack.push_back({EdgeInBlock(rank_) * element_, 0, bytes});
+
+    SubCall call = NewCall(collective, MiddleOf(rank_));
+    call.sends = true;
+    call.receives = receives;
+    call.send_offset = HeadOf(rank_) * element_;
+    if (receives) {
+      edges.receive_bytes = 2 * bytes;
+      division_->runs.push_back({0, size_ * block_});
+      for (uint32_t from = 0; from < size_; ++from) {
+        edges.call.receive_counts.push_back(EdgeOf(from));
+        edges.call.receive_displacements.push_back(from == 0 ? 0 : edge_);
+        call.receive_counts.push_back(MiddleOf(from));
+        call.receive_displacements.push_back(from * args_.count + HeadOf(from));
+        if (from == rank_) continue;
+        if (EdgeOf(from) > 0) edges.unpack.push_back({from == 0 ? 0 : bytes, EdgeAt(from), bytes});
+        call.parts.push_back({(from * args_.count + HeadOf(from)) * element_, MiddleOf(from) * element_});
+      }
+    }
+    division_->calls.push_back(std::move(call));
+  }
+
+  // --- alltoall ---
+  // Whether `rank` is its node's sender in round `round`: nodes begin with different ones.
+  bool Sends(uint32_t rank, uint32_t round) const {
+    return layout_.local[rank] == (round + layout_.node[rank]) % layout_.ranks_per_node;
+  }
+
+  void DivideAlltoall() {
+    division_->send_bytes = division_->receive_bytes = size_ * block_;
+    division_->sends_received = in_place();
+    if (!in_place()) division_->own = {rank_ * block_, rank_ * block_, block_};
+    division_->runs.push_back({0, size_ * block_});
+    DivideEdgesOfAlltoall();
+    for (uint32_t round = 0; round < layout_.ranks_per_node; ++round) {
+      SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
+      call.sends = call.receives = true;
+      const bool sends = Sends(rank_, round);
+      for (uint32_t other = 0; other < size_; ++other) {
+        const bool comes = other != rank_ && Sends(other, round);
+        call.send_counts.push_back(sends && other != rank_ ? MiddleOf(rank_) : 0);
+        call.send_displacements.push_back(other * args_.count + HeadOf(rank_));
+        call.receive_counts.push_back(comes ? MiddleOf(other) : 0);
+        call.receive_displacements.push_back(other * args_.count + HeadOf(other));
+        if (comes) call.parts.push_back({call.receive_displacements.back() * element_, MiddleOf(other) * element_});
+      }
+      division_->calls.push_back(std::move(call));
+    }
+  }
+
+  void DivideEdgesOfAlltoall() {
+    const uint64_t bytes = edge_ * element_;
+    Edges& edges = division_->edges;
+    edges.call = NewCall(COPSE_COLL_ALLTOALLV, 0);
+    edges.call.sends = edges.call.receives = true;
+    edges.receive_bytes = 2 * bytes;
+    for (uint32_t other = 0; other < size_; ++other) {
+      const uint64_t sent = other == rank_ ? 0 : EdgeOf(rank_), comes = other == rank_ ? 0 : EdgeOf(other);
+      edges.call.send_counts.push_back(sent);
+      edges.call.send_displacements.push_back(edges.send_bytes / element_);
+      if (sent > 0) {
+        edges.pack.push_back({other * block_ + EdgeInBlock(rank_) * element_, edges.send_bytes, bytes});
+        edges.send_bytes += bytes;
+      }
+      edges.call.receive_counts.push_back(comes);
+      edges.call.receive_displacements.push_back(other == 0 ? 0 : edge_);
+      if (comes > 0) edges.unpack.push_back({other == 0 ? 0 : bytes, EdgeAt(other), bytes});
+    }
+  }
+
+  const copse_coll_args_t& args_;
+  const uint32_t rank_, size_;
+  const NodeLayout& layout_;
+  Division* const division_;
+  const uint64_t element_;  // bytes
+  const uint64_t edge_;     // elements
+  const uint64_t block_;    // bytes
+};
+
+}  // namespace
+
+NodeLayout NodeLayout::Of(std::span<const uint64_t> node_names) {
+  NodeLayout layout;
+  std::map<uint64_t, std::pair<uint32_t, uint32_t>> nodes;  // by name: its number, and its ranks so far
+  for (const uint64_t name : node_names) {
+    auto& [number, ranks] = nodes.try_emplace(name, nodes.size(), 0).first->second;
+    layout.node.push_back(number);
+    layout.local.push_back(ranks++);
+    layout.ranks_per_node = std::max(layout.ranks_per_node, ranks);
+  }
+  return layout;
+}
+
+bool MayDivide(const copse_coll_args_t& args) {
+  const uint64_t bytes = args.count * client::DatatypeBytes(args.type);
+  switch (args.collective) {
+    case COPSE_COLL_BCAST:
+    case COPSE_COLL_REDUCE:
+    case COPSE_COLL_ALLREDUCE:
+    case COPSE_COLL_SCATTER:
+      return bytes >= kWholeBytesMin;
+    case COPSE_COLL_GATHER:
+    case COPSE_COLL_ALLGATHER:
+    case COPSE_COLL_ALLTOALL:
+      return bytes >= kBlockBytesMin;
+    default:
+      return false;
+  }
+}
+
+bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, Division* division) {
+  if (!MayDivide(args) || layout.local.size() < 2) return false;
+  Divider(args, rank, layout, division).Run();
+  return true;
+}
+
+std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uint64_t page) {
+  struct Brought {
+    Part part;
+    uint32_t call;
+  };
+  std::vector<Brought> all;
+  for (uint32_t call = 0; call < division.calls.size(); ++call) {
+    for (const Part& part : division.calls[call].parts) all.push_back({part, call});
+  }
+  std::sort(all.begin(), all.end(), [](const Brought& a, const Brought& b) { return a.part.offset < b.part.offset; });
+  std::vector<Granule> granules;
+  for (const Part& run : division.runs) {
+    // In pages of the address space.
+    const uintptr_t first = (address + run.offset + page - 1) / page, last = (address + run.offset + run.bytes) / page;
+    for (const auto& [part, call] : all) {
+      if (part.bytes == 0) continue;
+      uintptr_t begin = std::max(first, (address + part.offset) / page);
+      const uintptr_t end = std::min(last, (address + part.offset + part.bytes + page - 1) / page);
+      if (begin >= end) continue;
+      const uint64_t offset = begin * page - address;
+      // The page that it shares with the part before it is a granule of its own.
+      if (!granules.empty() && granules.back().pages.offset + granules.back().pages.bytes > offset) {
+        Granule& before = granules.back();
+        if (before.calls == std::vector<uint32_t>{call}) {
+          before.pages.bytes = end * page - address - before.pages.offset;
+          continue;
+        }
+        if (before.pages.bytes > page) {
+          before.pages.bytes -= page;
+          granules.push_back({{offset, page}, before.calls});
+        }
+        std::vector<uint32_t>& calls = granules.back().calls;
+        if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
+        ++begin;
+      } else if (!granules.empty() && granules.back().pages.offset + granules.back().pages.bytes == offset &&
+                 granules.back().calls == std::vector<uint32_t>{call}) {
+        granules.back().pages.bytes = end * page - address - granules.back().pages.offset;
+        continue;
+      }
+      if (begin < end) granules.push_back({{begin * page - address, (end - begin) * page}, {call}});
+    }
+  }
+  return granules;
+}
+
+}  // namespace copse::tnbc

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A collective as several calls of the same team, each of which brings a part of the result.
+#ifndef COPSE_CLIENT_TNBC_DIVISION_H_
+#define COPSE_CLIENT_TNBC_DIVISION_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "client/copse.h"
+
+namespace copse::tnbc {
+
+// Which of its node's ranks each rank of a team is.
+struct NodeLayout {
+  uint32_t ranks_per_node = 1;  // of the node that has most
+  std::vector<uint32_t> local;  // by rank, from 0 on each node
+  std::vector<uint32_t> node;   // by rank, numbered as they come
+
+  // From a name for each rank's node, equal for ranks of one.
+  static NodeLayout Of(std::span<const uint64_t> node_names);
+};
+
+// Bytes of a buffer.
+struct Part {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+// Bytes that lie in one buffer here and in another one there.
+struct Move {
+  uint64_t from = 0;
+  uint64_t to = 0;
+  uint64_t bytes = 0;
+};
+
+// One call of a division. Its buffers begin at offsets in the whole's, or in copies of these.
+struct SubCall {
+  copse_coll_args_t args{};  // without buffers and arrays
+  bool sends = false, receives = false;
+  bool keeps_own = false;  // COPSE_IN_PLACE as receive buffer: a scatter's root
+  uint64_t send_offset = 0, receive_offset = 0;
+  std::vector<uint64_t> send_counts, send_displacements, receive_counts, receive_displacements;  // empty: none
+  std::vector<Part> parts;  // of the whole's receive buffer, which it fills
+};
+
+// The ends of the result, so long that what lies between them is whole pages and less than a page more at each side,
+// wherever the buffer is: they are brought first (Li et al., T-NBC: head and tail fragments), by one call whose buffers
+// have nothing else in them.
+struct Edges {
+  SubCall call;
+  uint64_t send_bytes = 0, receive_bytes = 0;
+  std::vector<Move> pack;    // from the whole's send buffer
+  std::vector<Move> unpack;  // to the whole's receive buffer
+};
+
+struct Division {
+  uint64_t edge_bytes = 0;  // at least a page's, where pages are not larger
+  Edges edges;
+  std::vector<SubCall> calls;  // in order of priority
+  // Of the whole's buffers; 0: this rank has none. What is sent may lie in the receive buffer, at send_at.
+  uint64_t send_bytes = 0, receive_bytes = 0;
+  bool sends_received = false;
+  uint64_t send_at = 0;
+  // The receive buffer has what the calls send: a broadcast's root.
+  bool is_source = false;
+  // A rank's own block, which no call brings: from the send buffer to the receive buffer.
+  Move own;
+  // Of the receive buffer: all bytes of a run are brought by the edges, the calls or `own`, before or after.
+  std::vector<Part> runs;
+};
+
+// Whether calls like this one are divided, if teams' layouts are known. All ranks find the same.
+bool MayDivide(const copse_coll_args_t& args);
+
+// What `args`, of rank `rank`, is as several calls. False if it is not; all ranks find the same, since it depends on
+// what they have in common. Of reductions and broadcasts each call has a
+// segment; of an alltoall, what one rank of each node sends (Li et al., T-NBC: "priorities, same rank" and "priorities,
+// same node"). Others are one call, beside their edges.
+bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, Division* division);
+
+// Where pages become accessible together.
+struct Granule {
+  Part pages;                   // in the run's buffer, whole pages of memory
+  std::vector<uint32_t> calls;  // all of which bring something there; in order
+};
+
+// The granules of a receive buffer at `address`: all whole pages of its runs on which something is brought by a call.
+// `page`: bytes of one.
+std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uint64_t page);
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_DIVISION_H_

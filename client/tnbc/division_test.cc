@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Divisions are carried out here, all ranks at once, by what the C API says of each collective: what comes of it has to
+// be what the whole call gives.
+#include "client/tnbc/division.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace copse::tnbc {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// A team's ranks as they are dealt to nodes.
+NodeLayout Nodes(const std::vector<uint64_t>& names) { return NodeLayout::Of(names); }
+
+// One rank: its buffers, copies included, and its part of the call that is under way.
+struct Rank {
+  Division division;
+  Bytes send, receive;
+  Bytes edges_send, edges_receive;
+};
+
+struct View {
+  const SubCall* call = nullptr;
+  const uint8_t* send = nullptr;
+  uint8_t* receive = nullptr;
+};
+
+// Bytes are summed modulo 256.
+void Carry(const std::vector<View>& ranks) {
+  const copse_coll_args_t& args = ranks[0].call->args;
+  const size_t n = ranks.size();
+  const View& root = ranks[args.root];
+  for (const View& rank : ranks) ASSERT_EQ(rank.call->args.collective, args.collective);
+  const auto copy = [](const View& from, uint64_t at, const View& to, uint64_t where, uint64_t sent,
+                       uint64_t received) {
+    ASSERT_EQ(sent, received);
+    if (sent > 0) memcpy(to.receive + where, from.send + at, sent);
+  };
+  for (size_t i = 0; i < n; ++i) {
+    const View& rank = ranks[i];
+    const SubCall& call = *rank.call;
+    switch (args.collective) {
+      case COPSE_COLL_BCAST:
+        ASSERT_EQ(call.args.count, args.count);
+        if (i != args.root) memcpy(rank.receive, root.receive, args.count);
+        break;
+      case COPSE_COLL_REDUCE:
+      case COPSE_COLL_ALLREDUCE:
+        ASSERT_EQ(call.args.count, args.count);
+        for (uint64_t k = 0; call.receives && k < args.count; ++k) {
+          rank.receive[k] = 0;
+          for (const View& other : ranks) rank.receive[k] = static_cast<uint8_t>(rank.receive[k] + other.send[k]);
+        }
+        break;
+      case COPSE_COLL_SCATTER:
+        if (call.receives) copy(root, i * args.count, rank, 0, args.count, call.args.count);
+        break;
+      case COPSE_COLL_SCATTERV:
+        if (!call.receives) break;
+        copy(root, root.call->send_displacements[i], rank, 0, root.call->send_counts[i], call.args.count);
+        break;
+      case COPSE_COLL_GATHERV:
+      case COPSE_COLL_ALLGATHERV:
+        for (size_t from = 0; call.receives && from < n; ++from) {
+          copy(ranks[from], 0, rank, call.receive_displacements[from], ranks[from].call->args.count,
+               call.receive_counts[from]);
+        }
+        break;
+      case COPSE_COLL_ALLTOALLV:
+        for (size_t from = 0; from < n; ++from) {
+          copy(ranks[from], ranks[from].call->send_displacements[i], rank, call.receive_displacements[from],
+               ranks[from].call->send_counts[i], call.receive_counts[from]);
+        }
+        break;
+      default:
+        FAIL() << args.collective;
+    }
+  }
+}
+
+uint8_t Pattern(size_t rank, uint64_t offset) { return static_cast<uint8_t>(rank * 37 + offset * 11 + offset / 251); }
+
+class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t, uint64_t, bool>> {
+ protected:
+  void SetUp() override {
+    args_.collective = std::get<0>(GetParam());
+    args_.type = COPSE_DT_UINT8;
+    args_.op = COPSE_OP_SUM;
+    args_.count = std::get<1>(GetParam());
+    args_.root = 1;
+  }
+  bool is_rooted() const {
+    return args_.collective == COPSE_COLL_GATHER || args_.collective == COPSE_COLL_SCATTER ||
+           args_.collective == COPSE_COLL_REDUCE;
+  }
+
+  // All ranks, with what they begin with; nothing of the result is known.
+  void Make(const NodeLayout& layout) {
+    const bool in_place = std::get<2>(GetParam());
+    for (uint32_t i = 0; i < layout.local.size(); ++i) {
+      copse_coll_args_t args = args_;
+      uint8_t some = 0;
+      args.send = args.recv = &some;
+      const bool is_in_place = in_place && (!is_rooted() || i == args_.root);
+      if (is_in_place && args_.collective == COPSE_COLL_SCATTER) args.recv = COPSE_IN_PLACE;
+      if (is_in_place && args_.collective != COPSE_COLL_SCATTER) args.send = COPSE_IN_PLACE;
+      Rank rank;
+      ASSERT_TRUE(Divide(args, i, layout, &rank.division));
+      const Division& division = rank.division;
+      rank.send.resize(division.send_bytes);
+      rank.receive.assign(division.receive_bytes, 0xee);
+      for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);
+      if (division.is_source) {
+        for (uint64_t k = 0; k < rank.receive.size(); ++k) rank.receive[k] = Pattern(i, k);
+      }
+      if (division.sends_received) {
+        ASSERT_LE(division.send_at + division.send_bytes, division.receive_bytes);
+        memcpy(rank.receive.data() + division.send_at, rank.send.data(), rank.send.size());
+      }
+      rank.edges_send.resize(division.edges.send_bytes);
+      rank.edges_receive.resize(division.edges.receive_bytes);
+      Bytes& packed = division.is_source ? rank.edges_receive : rank.edges_send;
+      const Bytes& whole = division.is_source ? rank.receive : rank.send;
+      for (const Move& move : division.edges.pack) {
+        ASSERT_LE(move.from + move.bytes, whole.size());
+        ASSERT_LE(move.to + move.bytes, packed.size());
+        memcpy(packed.data() + move.to, whole.data() + move.from, move.bytes);
+      }
+      ranks_.push_back(std::move(rank));
+    }
+  }
+
+  void CarryEdges() {
+    std::vector<View> views;
+    for (Rank& rank : ranks_)
+      views.push_back({&rank.division.edges.call, rank.edges_send.data(), rank.edges_receive.data()});
+    Carry(views);
+    for (Rank& rank : ranks_) {
+      for (const Move& move : rank.division.edges.unpack) {
+        memcpy(rank.receive.data() + move.to, rank.edges_receive.data() + move.from, move.bytes);
+      }
+      const Move& own = rank.division.own;
+      if (own.bytes > 0) memcpy(rank.receive.data() + own.to, rank.send.data() + own.from, own.bytes);
+    }
+  }
+
+  // Into copies, of which the parts are taken, as the library does it.
+  void CarryCall(size_t index) {
+    std::vector<Bytes> copies;
+    for (const Rank& rank : ranks_)
+      copies.push_back(rank.division.is_source ? rank.receive : Bytes(rank.receive.size()));
+    std::vector<View> views;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      const SubCall& call = ranks_[i].division.calls[index];
+      views.push_back({&call, ranks_[i].send.data() + call.send_offset, copies[i].data() + call.receive_offset});
+    }
+    Carry(views);
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      for (const Part& part : ranks_[i].division.calls[index].parts) {
+        ASSERT_LE(part.offset + part.bytes, ranks_[i].receive.size());
+        memcpy(ranks_[i].receive.data() + part.offset, copies[i].data() + part.offset, part.bytes);
+      }
+    }
+  }
+
+  uint8_t Expected(size_t rank, uint64_t at) const {
+    const uint64_t block = args_.count, from = at / block;
+    switch (args_.collective) {
+      case COPSE_COLL_BCAST:
+        return Pattern(args_.root, at);
+      case COPSE_COLL_SCATTER:
+        return Pattern(args_.root, rank * block + at);
+      case COPSE_COLL_ALLTOALL:
+        return Pattern(from, rank * block + at % block);
+      case COPSE_COLL_GATHER:
+      case COPSE_COLL_ALLGATHER:
+        return Pattern(from, at % block);
+      default: {
+        uint8_t sum = 0;
+        for (size_t i = 0; i < ranks_.size(); ++i) sum = static_cast<uint8_t>(sum + Pattern(i, at));
+        return sum;
+      }
+    }
+  }
+
+  void Check() {
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      for (uint64_t k = 0; k < ranks_[i].receive.size(); ++k) {
+        ASSERT_EQ(ranks_[i].receive[k], Expected(i, k)) << "rank " << i << ", byte " << k;
+      }
+    }
+  }
+
+  copse_coll_args_t args_{};
+  std::vector<Rank> ranks_;
+};
+
+TEST_P(DivisionTest, ItsCallsBringWhatTheWholeBrings) {
+  Make(Nodes({1, 1, 2, 1, 2, 3}));
+  CarryEdges();
+  for (size_t i = 0; i < ranks_[0].division.calls.size(); ++i) CarryCall(i);
+  Check();
+}
+
+// The first pages have to be there when the call returns, and so has what lies behind the last.
+TEST_P(DivisionTest, AllBytesOutsideGranulesAreThereBeforeTheCalls) {
+  constexpr uint64_t kPage = 4096;
+  Make(Nodes({1, 2, 1, 2}));
+  CarryEdges();
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, uint64_t{16}, uint64_t{4095}}) {
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      const Rank& rank = ranks_[i];
+      const uintptr_t address = 64 * kPage + offset;
+      std::vector<bool> guarded(rank.receive.size(), false);
+      uint64_t end = 0;
+      for (const Granule& granule : GranulesOf(rank.division, address, kPage)) {
+        EXPECT_EQ((address + granule.pages.offset) % kPage, 0u);
+        EXPECT_EQ(granule.pages.bytes % kPage, 0u);
+        ASSERT_GE(granule.pages.offset, end);
+        end = granule.pages.offset + granule.pages.bytes;
+        ASSERT_LE(end, rank.receive.size());
+        EXPECT_FALSE(granule.calls.empty());
+        for (uint64_t k = granule.pages.offset; k < end; ++k) guarded[k] = true;
+        // Its calls are those that bring something there, and no others.
+        for (uint32_t call = 0; call < rank.division.calls.size(); ++call) {
+          bool brings = false;
+          for (const Part& part : rank.division.calls[call].parts) {
+            brings = brings || (part.offset < end && part.offset + part.bytes > granule.pages.offset);
+          }
+          EXPECT_EQ(brings, std::find(granule.calls.begin(), granule.calls.end(), call) != granule.calls.end());
+        }
+      }
+      if (rank.division.runs.empty()) continue;
+      for (uint64_t k = 0; k < rank.receive.size(); ++k) {
+        if (guarded[k]) continue;
+        ASSERT_EQ(rank.receive[k], Expected(i, k)) << "rank " << i << ", byte " << k;
+      }
+    }
+  }
+}
+
+std::string NameOf(copse_collective_t collective) {
+  switch (collective) {
+    case COPSE_COLL_BCAST:
+      return "bcast";
+    case COPSE_COLL_REDUCE:
+      return "reduce";
+    case COPSE_COLL_ALLREDUCE:
+      return "allreduce";
+    case COPSE_COLL_GATHER:
+      return "gather";
+    case COPSE_COLL_SCATTER:
+      return "scatter";
+    case COPSE_COLL_ALLGATHER:
+      return "allgather";
+    default:
+      return "alltoall";
+  }
+}
+
+std::string NameOfCase(const testing::TestParamInfo<DivisionTest::ParamType>& info) {
+  return NameOf(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)) +
+         (std::get<2>(info.param) ? "_in_place" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Apart, DivisionTest,
+                         testing::Combine(testing::Values(COPSE_COLL_BCAST, COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE,
+                                                          COPSE_COLL_GATHER, COPSE_COLL_SCATTER, COPSE_COLL_ALLGATHER,
+                                                          COPSE_COLL_ALLTOALL),
+                                          testing::Values(65536, 65537, 300'001), testing::Values(false)),
+                         NameOfCase);
+INSTANTIATE_TEST_SUITE_P(InPlace, DivisionTest,
+                         testing::Combine(testing::Values(COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE, COPSE_COLL_GATHER,
+                                                          COPSE_COLL_SCATTER, COPSE_COLL_ALLGATHER,
+                                                          COPSE_COLL_ALLTOALL),
+                                          testing::Values(65537), testing::Values(true)),
+                         NameOfCase);
+
+TEST(NodeLayoutTest, NumbersRanksOnTheirNodes) {
+  const NodeLayout layout = Nodes({7, 9, 7, 7, 9, 5});
+  EXPECT_EQ(layout.ranks_per_node, 3u);
+  EXPECT_EQ(layout.local, (std::vector<uint32_t>{0, 0, 1, 2, 1, 0}));
+  EXPECT_EQ(layout.node, (std::vector<uint32_t>{0, 1, 0, 0, 1, 2}));
+}
+
+// Li et al., T-NBC: one rank of each node sends at a time, another one on each, and each of them once.
+TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
+  const NodeLayout layout = Nodes({1, 1, 1, 2, 2, 2});
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_ALLTOALL;
+  args.count = 1 << 20;
+  uint8_t some = 0;
+  args.send = args.recv = &some;
+  std::vector<std::vector<uint32_t>> senders(3);
+  for (uint32_t rank = 0; rank < 6; ++rank) {
+    Division division;
+    ASSERT_TRUE(Divide(args, rank, layout, &division));
+    ASSERT_EQ(division.calls.size(), 3u);
+    for (size_t round = 0; round < 3; ++round) {
+      if (division.calls[round].send_counts[rank == 0 ? 1 : 0] > 0) senders[round].push_back(rank);
+    }
+  }
+  EXPECT_EQ(senders, (std::vector<std::vector<uint32_t>>{{0, 4}, {1, 5}, {2, 3}}));
+}
+
+TEST(MayDivideTest, ShortCallsAndOthersAreNotDivided) {
+  copse_coll_args_t args{};
+  args.type = COPSE_DT_DOUBLE;
+  args.count = 1 << 20;
+  for (const auto collective : {COPSE_COLL_BARRIER, COPSE_COLL_SCAN, COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_ALLTOALLV}) {
+    args.collective = collective;
+    EXPECT_FALSE(MayDivide(args)) << collective;
+  }
+  args.collective = COPSE_COLL_BCAST;
+  EXPECT_TRUE(MayDivide(args));
+  args.count = 8192;
+  EXPECT_TRUE(MayDivide(args));
+  args.count = 8191;
+  EXPECT_FALSE(MayDivide(args));
+}
+
+}  // namespace
+}  // namespace copse::tnbc

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocking collectives that return before their data is there (Li et al., T-NBC: transparent non-blocking collectives).
+#ifndef COPSE_CLIENT_TNBC_EARLY_RETURN_H_
+#define COPSE_CLIENT_TNBC_EARLY_RETURN_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/copse.h"
+#include "client/tnbc/copy_memory.h"
+#include "client/tnbc/division.h"
+#include "client/tnbc/page_guard.h"
+
+namespace copse::tnbc {
+
+// Who makes a call, and what it does while it waits. Its functions are called by the thread that makes the call, but
+// for OnLate.
+class Caller {
+ public:
+  virtual ~Caller() = default;
+  // As copse_post, waiting for room.
+  virtual copse_status_t Post(copse_request_t* request) = 0;
+  // Until the request is complete, or the caller has no more time: then it has given it up.
+  virtual copse_status_t Await(copse_request_t* request) = 0;
+  // A call that has returned early has failed. By the library's own thread; allocates nothing, waits for nothing.
+  virtual void OnLate(copse_status_t status) = 0;
+};
+
+// Of a process. Thread-safe.
+struct EarlyCounters {
+  std::atomic<uint64_t> early{0};          // calls that returned early
+  std::atomic<uint64_t> waited{0};         // divided calls that did not: memory that cannot be protected, or no room
+  std::atomic<uint64_t> pending_bytes{0};  // of results, at returns
+  std::atomic<uint64_t> inside_ns{0};      // in early calls
+  std::atomic<uint64_t> behind_ns{0};      // between returns and the ends of their calls
+};
+
+// Early returns on one context. A call is divided; its ends are waited for, so that pages alone are left; these become
+// inaccessible, and the call returns. What is sent was copied before. A thread of its own waits for the daemon, writes
+// what has come to where it belongs and makes it accessible; who touches it before waits in PageGuard.
+//
+// Thread-safe; calls of one team are made one after another, as ever.
+class EarlyReturn {
+ public:
+  // `copy_bytes_max`: of copies of buffers under way. Throws std::system_error if there is no thread.
+  EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max);
+  // Gives up what is under way.
+  ~EarlyReturn();
+  EarlyReturn(const EarlyReturn&) = delete;
+  EarlyReturn& operator=(const EarlyReturn&) = delete;
+
+  // Makes the call that `division` divides. `args` has its buffers, of which nothing is pending (AwaitBuffers). If
+  // `may_return`, and this rank's memory allows it, returns once the rest can go on alone; `caller` outlives that, and
+  // is told if it fails. Else as a blocking call.
+  copse_status_t Call(copse_team_t* team, const copse_coll_args_t& args, const Division& division, bool may_return,
+                      const std::shared_ptr<Caller>& caller);
+
+  // Until nothing of the call's buffers is pending. False, having waited for nothing, if the arguments make no sense.
+  bool AwaitBuffers(copse_team_t* team, const copse_coll_args_t& args, PageGuard::OnWait on_wait);
+
+  // Waits so long until everything is there or has failed. Returns whether it is.
+  bool Drain(double seconds);
+  // What has failed is given up: its memory becomes accessible, with undefined contents.
+  void ForgetLost();
+
+  PageGuard& guard() { return *guard_; }
+  const EarlyCounters& counters() const { return counters_; }
+
+ private:
+  class Pending;
+  using Calls = std::vector<std::shared_ptr<Pending>>;
+
+  void Enlist(const std::shared_ptr<Pending>& call);
+  void RunLander();
+  // Moves calls that are over out of the way.
+  void Sort();
+  void Reap();
+
+  copse_context_t* const context_;
+  PageGuard* const guard_;
+  CopyMemory memory_;
+  EarlyCounters counters_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  Calls under_way_;
+  Calls over_;  // what they have is given back by a thread of the program's, since the lander must not wait for it
+  Calls lost_;
+  bool stopping_ = false;
+  std::thread lander_;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_EARLY_RETURN_H_

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/memory_kind.h"
+
+#include <fcntl.h>
+#include <linux/ioctl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace copse::tnbc {
+namespace {
+
+// Linux 6.11's question for one mapping; this system's headers may be older. Fields as the kernel's uapi/linux/fs.h
+// lists them.
+struct MappingQuery {
+  uint64_t size = sizeof(MappingQuery);
+  uint64_t query_flags = 0;
+  uint64_t query_address = 0;
+  uint64_t begin = 0, end = 0, flags = 0, page_bytes = 0, offset = 0, inode = 0;
+  uint32_t device_major = 0, device_minor = 0;
+  uint32_t name_bytes = 0, build_id_bytes = 0;
+  uint64_t name_address = 0, build_id_address = 0;
+};
+constexpr unsigned long kQuery = _IOWR('f', 17, MappingQuery);
+constexpr uint64_t kReadable = 1, kWritable = 2, kShared = 8;
+
+struct MappingInfo {
+  Range range;
+  bool protectable = false;
+};
+
+bool IsStack(const char* name, const Range& range) {
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return strcmp(name, "[stack]") == 0 || (here >= range.begin && here < range.end);
+}
+
+// False if the kernel does not know the question.
+bool AskKernel(int maps, uintptr_t address, MappingInfo* info) {
+  char name[4096] = "";
+  MappingQuery query;
+  query.query_address = address;
+  query.name_bytes = sizeof(name);
+  query.name_address = reinterpret_cast<uint64_t>(name);
+  if (ioctl(maps, kQuery, &query) != 0) return false;
+  info->range = {query.begin, query.end};
+  info->protectable = (query.flags & (kReadable | kWritable | kShared)) == (kReadable | kWritable) &&
+                      query.page_bytes == static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) && !IsStack(name, info->range);
+  return true;
+}
+
+bool ReadMaps(uintptr_t address, MappingInfo* info) {
+  FILE* const maps = fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return false;
+  char line[4608];
+  bool found = false;
+  while (!found && fgets(line, sizeof(line), maps) != nullptr) {
+    unsigned long begin = 0, end = 0;
+    char rights[5] = "", name[4097] = "";
+    if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %4096[^\n]", &begin, &end, rights, name) < 3) continue;
+    if (address < begin || address >= end) continue;
+    found = true;
+    info->range = {begin, end};
+    info->protectable = strncmp(rights, "rw-p", 4) == 0 && !IsStack(name, info->range);
+  }
+  fclose(maps);
+  return found;
+}
+
+}  // namespace
+
+bool MayProtect(const Range& range) {
+  static const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  uintptr_t at = range.begin;
+  while (at < range.end) {
+    MappingInfo info;
+    if (!AskKernel(maps, at, &info) && !ReadMaps(at, &info)) return false;
+    if (!info.protectable || info.range.end <= at) return false;
+    at = info.range.end;
+  }
+  return true;
+}
+
+}  // namespace copse::tnbc

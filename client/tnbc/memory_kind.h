@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What memory of the program's is, as far as it matters to who protects its pages.
+#ifndef COPSE_CLIENT_TNBC_MEMORY_KIND_H_
+#define COPSE_CLIENT_TNBC_MEMORY_KIND_H_
+
+#include <cstdint>
+
+#include "client/tnbc/pending_ranges.h"
+
+namespace copse::tnbc {
+
+// Whether all of `range` is readable and writable memory that no other process sees, and no stack, whose frames may be
+// gone before the data comes: the calling thread's is known by where it is, the process's first by the kernel's name.
+bool MayProtect(const Range& range);
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_MEMORY_KIND_H_

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/memory_kind.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "gtest/gtest.h"
+
+namespace copse::tnbc {
+namespace {
+
+const uint64_t kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+
+Range RangeOf(const void* address, uint64_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  return {begin, begin + bytes};
+}
+
+char static_memory[100'000];
+
+TEST(MemoryKindTest, PrivateMemoryMayBeProtected) {
+  EXPECT_TRUE(MayProtect(RangeOf(static_memory, sizeof(static_memory))));
+  for (const size_t bytes : {1000, 100'000, 10'000'000}) {
+    const std::unique_ptr<char, void (*)(void*)> memory(static_cast<char*>(malloc(bytes)), free);
+    EXPECT_TRUE(MayProtect(RangeOf(memory.get(), bytes))) << bytes;
+  }
+}
+
+TEST(MemoryKindTest, StacksMayNot) {
+  char local[100'000];
+  local[0] = 1;
+  EXPECT_FALSE(MayProtect(RangeOf(local, sizeof(local))));
+}
+
+TEST(MemoryKindTest, SharedReadOnlyAndAbsentMemoryMayNot) {
+  struct Case {
+    const char* name;
+    int rights, flags;
+  };
+  for (const Case& c : {Case{"shared", PROT_READ | PROT_WRITE, MAP_SHARED}, Case{"read only", PROT_READ, MAP_PRIVATE},
+                        Case{"inaccessible", PROT_NONE, MAP_PRIVATE}}) {
+    void* const memory = mmap(nullptr, 2 * kPage, c.rights, c.flags | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    EXPECT_FALSE(MayProtect(RangeOf(memory, kPage))) << c.name;
+    munmap(memory, 2 * kPage);
+    EXPECT_FALSE(MayProtect(RangeOf(memory, kPage))) << c.name;
+  }
+}
+
+TEST(MemoryKindTest, AllOfARangeHasToBeFit) {
+  auto* const memory =
+      static_cast<char*>(mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  EXPECT_TRUE(MayProtect(RangeOf(memory, 4 * kPage)));
+  ASSERT_EQ(mprotect(memory + 2 * kPage, kPage, PROT_READ), 0);
+  EXPECT_TRUE(MayProtect(RangeOf(memory, 2 * kPage)));
+  EXPECT_FALSE(MayProtect(RangeOf(memory, 2 * kPage + 1)));
+  EXPECT_FALSE(MayProtect(RangeOf(memory, 4 * kPage)));
+  munmap(memory, 4 * kPage);
+}
+
+}  // namespace
+}  // namespace copse::tnbc

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/page_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+namespace copse::tnbc {
+namespace {
+
+// As ranks that wait in a blocking call give their MPI a turn.
+constexpr uint64_t kTurnEveryNs = 1'000'000;
+
+std::atomic<PageGuard*> the_guard{nullptr};
+
+uint64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t Mix(uint64_t value) {
+  value = (value ^ (value >> 31)) * 0x7fb5d329728ea185;
+  return value ^ (value >> 27);
+}
+
+// Not by libc's name, which a library in front of it may have made wait for what this is to open.
+bool SetRights(const Range& range, int rights) {
+  return syscall(SYS_mprotect, range.begin, range.bytes(), rights) == 0;
+}
+
+}  // namespace
+
+PageGuard* PageGuard::Get() { return the_guard.load(std::memory_order_acquire); }
+
+PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
+  if (PageGuard* started = Get(); started != nullptr) return started;
+  auto* guard = new PageGuard;
+  guard->callbacks_ = callbacks;
+  guard->memory_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+  if (guard->memory_ < 0 || !guard->CanWriteProtected()) {
+    *why = "memory that is inaccessible cannot be written through /proc/self/mem";
+    if (guard->memory_ >= 0) close(guard->memory_);
+    delete guard;
+    return nullptr;
+  }
+  the_guard.store(guard, std::memory_order_release);
+  // Not blocked in the handler: the program's own may fault again, or jump out.
+  struct sigaction action {};
+  action.sa_sigaction = OnSignal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    auto* before = new struct sigaction;
+    sigaction(signal, &action, before);
+    guard->ActionOf(signal).of_program.store(before, std::memory_order_release);
+  }
+  return guard;
+}
+
+bool PageGuard::CanWriteProtected() {
+  const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  void* const page = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return false;
+  constexpr char kText[] = "copse";
+  const bool written = Write(reinterpret_cast<uintptr_t>(page), kText, sizeof(kText)) &&
+                       mprotect(page, bytes, PROT_READ) == 0 && memcmp(page, kText, sizeof(kText)) == 0;
+  munmap(page, bytes);
+  return written;
+}
+
+bool PageGuard::Write(uintptr_t to, const void* from, uint64_t bytes) const {
+  const auto* data = static_cast<const char*>(from);
+  while (bytes > 0) {
+    const ssize_t written = syscall(SYS_pwrite64, memory_, data, bytes, to);
+    if (written <= 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    data += written;
+    to += static_cast<uint64_t>(written);
+    bytes -= static_cast<uint64_t>(written);
+  }
+  return true;
+}
+
+// Known first, protected then: a fault finds its range.
+bool PageGuard::Protect(std::span<const Range> ranges) {
+  if (!ranges_.Add(ranges)) return false;
+  for (size_t i = 0; i < ranges.size();) {
+    size_t last = i;
+    while (last + 1 < ranges.size() && ranges[last + 1].begin == ranges[last].end) ++last;
+    if (!SetRights({ranges[i].begin, ranges[last].end}, PROT_NONE)) {
+      for (const Range& range : ranges) Release(range);
+      return false;
+    }
+    i = last + 1;
+  }
+  return true;
+}
+
+void PageGuard::Release(const Range& range) {
+  SetRights(range, PROT_READ | PROT_WRITE);
+  ranges_.Remove(range.begin);
+}
+
+void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait) {
+  counters_.faults.fetch_add(1, std::memory_order_relaxed);
+  const uint64_t since = NowNs();
+  if (found.failed) callbacks_.on_lost(address);
+  while (!PendingRanges::Wait(found, kTurnEveryNs)) on_wait();
+  counters_.wait_ns.fetch_add(NowNs() - since, std::memory_order_relaxed);
+}
+
+void PageGuard::Await(const void* address, uint64_t bytes, OnWait on_wait) {
+  if (on_wait == nullptr) on_wait = callbacks_.on_wait;
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  while (const auto found = ranges_.Find(begin, bytes)) AwaitFound(*found, found->range.begin, on_wait);
+}
+
+// A range may have been released between the fault and the look into the index; then the access is tried again, and
+// who finds nothing a second time in the same index has touched memory that is not ours.
+bool PageGuard::IsSecondMiss(uintptr_t address) {
+  const auto thread = static_cast<uint64_t>(syscall(SYS_gettid));
+  const uint64_t miss = Mix(Mix(thread) ^ address) ^ ranges_.version();
+  return misses_[Mix(thread) % kMisses].exchange(miss, std::memory_order_relaxed) == miss;
+}
+
+bool PageGuard::Handle(uintptr_t address) {
+  const auto found = ranges_.Find(address, 1);
+  if (!found.has_value()) return !IsSecondMiss(address);
+  AwaitFound(*found, address, callbacks_.on_wait);
+  return true;
+}
+
+void PageGuard::OnSignal(int signal, siginfo_t* info, void* context) {
+  const int error = errno;
+  PageGuard* const guard = Get();
+  const bool is_ours = signal == SIGSEGV && info->si_code == SEGV_ACCERR;
+  if (!is_ours || !guard->Handle(reinterpret_cast<uintptr_t>(info->si_addr))) guard->Chain(signal, info, context);
+  errno = error;
+}
+
+// As the kernel would have called the program's handler; where there is none, the access is tried again without ours.
+void PageGuard::Chain(int signal, siginfo_t* info, void* context) {
+  Action& mine = ActionOf(signal);
+  const struct sigaction action = *mine.of_program.load(std::memory_order_acquire);
+  // A fault cannot be ignored. One that was sent by a process can.
+  const bool is_sent = info->si_code <= 0;
+  if (action.sa_handler == SIG_IGN && is_sent) return;
+  if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+    struct sigaction none {};
+    none.sa_handler = SIG_DFL;
+    sigaction_(signal, &none, nullptr);
+    if (is_sent) raise(signal);
+    return;
+  }
+  if ((action.sa_flags & SA_RESETHAND) != 0) {
+    static const struct sigaction kNone {};
+    mine.of_program.store(&kNone, std::memory_order_release);
+  }
+  // SIGSEGV itself stays open: the program's handler may touch pending memory.
+  sigset_t mask = action.sa_mask, before;
+  sigdelset(&mask, SIGSEGV);
+  sigdelset(&mask, SIGBUS);
+  pthread_sigmask(SIG_BLOCK, &mask, &before);
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    action.sa_sigaction(signal, info, context);
+  } else {
+    action.sa_handler(signal);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Actions that were replaced are kept: a handler may be reading one.
+int PageGuard::ActOnFault(int signal, const struct sigaction* next, struct sigaction* previous) {
+  Action& mine = ActionOf(signal);
+  const struct sigaction* before = mine.of_program.load(std::memory_order_acquire);
+  if (next != nullptr) {
+    auto* kept = static_cast<struct sigaction*>(malloc(sizeof(struct sigaction)));
+    if (kept == nullptr) {
+      errno = ENOMEM;
+      return -1;
+    }
+    *kept = *next;
+    before = mine.of_program.exchange(kept, std::memory_order_acq_rel);
+  }
+  if (previous != nullptr) *previous = *before;
+  return 0;
+}
+
+}  // namespace copse::tnbc

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Page protection of memory whose data is still on its way, and the fault handler that makes who touches it wait.
+#ifndef COPSE_CLIENT_TNBC_PAGE_GUARD_H_
+#define COPSE_CLIENT_TNBC_PAGE_GUARD_H_
+
+#include <signal.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "client/tnbc/pending_ranges.h"
+
+namespace copse::tnbc {
+
+// What faults cost, of a process. Thread-safe.
+struct FaultCounters {
+  std::atomic<uint64_t> faults{0};   // touches of pending memory, system calls' included
+  std::atomic<uint64_t> wait_ns{0};  // of the threads that touched it
+};
+
+// The guard of this process. Pages of pending ranges are inaccessible: who touches one is stopped by SIGSEGV, waits in
+// the handler until the range is released, and goes on. Faults elsewhere go to the program's own handler, or kill the
+// process as they would without a guard. There is one guard, never destroyed, since a fault may come at any time.
+// Thread-safe.
+class PageGuard {
+ public:
+  // Called by the thread, in its fault handler, that touched data which never comes. Does not return.
+  using OnLost = void (*)(uintptr_t address);
+  // Called now and then by a thread that waits, perhaps in its fault handler: others may need what it has under way.
+  using OnWait = void (*)();
+  struct Callbacks {
+    OnLost on_lost = nullptr;
+    OnWait on_wait = nullptr;
+  };
+  using Sigaction = int (*)(int signal, const struct sigaction* next, struct sigaction* previous);
+
+  // Installs the handler. Null if this system does not let memory be written through /proc/self/mem while it is
+  // inaccessible to the program, or a page be protected; *why says so.
+  static PageGuard* Start(const Callbacks& callbacks, const char** why);
+  // Null before Start.
+  static PageGuard* Get();
+
+  // Makes ranges of whole pages, in order, inaccessible. False, changing nothing, if there is no room for more or the
+  // kernel refuses.
+  bool Protect(std::span<const Range> ranges);
+  // Writes into memory, accessible or not, of mappings that are private. False if the kernel refuses.
+  bool Write(uintptr_t to, const void* from, uint64_t bytes) const;
+  // The range's data is there: makes it accessible and wakes who waits.
+  void Release(const Range& range);
+  // The range's data will never come. It stays inaccessible until it is released.
+  void MarkLost(const Range& range) { ranges_.MarkFailed(range.begin); }
+
+  // Until nothing of the memory is pending; where its data is lost, as a touch.
+  // `on_wait`: if not as in handlers.
+  void Await(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
+  void AwaitAll(OnWait on_wait = nullptr) { Await(nullptr, UINTPTR_MAX, on_wait); }
+  // Whether anything of it is.
+  bool IsPending(const void* address, uint64_t bytes) const {
+    return ranges_.Find(reinterpret_cast<uintptr_t>(address), bytes).has_value();
+  }
+  const std::atomic<uint32_t>& pending() const { return ranges_.count(); }
+  const FaultCounters& counters() const { return counters_; }
+
+  // Where sigaction itself leads to ActOnFault: the kernel's.
+  void SetSigaction(Sigaction kernels) { sigaction_ = kernels; }
+  // What takes the place of sigaction for SIGSEGV and SIGBUS: the program's action is for faults that are its own.
+  int ActOnFault(int signal, const struct sigaction* next, struct sigaction* previous);
+
+ private:
+  PageGuard() = default;
+  static void OnSignal(int signal, siginfo_t* info, void* context);
+  // Whether the fault is over: the access may be tried again.
+  bool Handle(uintptr_t address);
+  bool IsSecondMiss(uintptr_t address);
+  void Chain(int signal, siginfo_t* info, void* context);
+  bool CanWriteProtected();
+  void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait);
+
+  PendingRanges ranges_;
+  FaultCounters counters_;
+  Callbacks callbacks_;
+  Sigaction sigaction_ = &::sigaction;
+  int memory_ = -1;  // /proc/self/mem
+
+  // The program's actions, by signal. Handlers read them, so a change is published by the pointer.
+  struct Action {
+    std::atomic<const struct sigaction*> of_program{nullptr};
+  };
+  Action& ActionOf(int signal) { return actions_[signal == SIGSEGV ? 0 : 1]; }
+  Action actions_[2];
+
+  // What threads looked for in vain, by hash: of the address, and of the index when they did.
+  static constexpr size_t kMisses = 1024;
+  std::atomic<uint64_t> misses_[kMisses] = {};
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PAGE_GUARD_H_

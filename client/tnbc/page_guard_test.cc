@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/page_guard.h"
+
+#include <setjmp.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace copse::tnbc {
+namespace {
+
+const uint64_t kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+
+std::atomic<int> turns{0};
+
+PageGuard* Guard() {
+  const char* why = "";
+  PageGuard* const guard = PageGuard::Start({[](uintptr_t) {
+                                               constexpr char kText[] = "lost\n";
+                                               if (write(STDERR_FILENO, kText, sizeof(kText) - 1) > 0) _exit(3);
+                                             },
+                                             [] { ++turns; }},
+                                            &why);
+  EXPECT_NE(guard, nullptr) << why;
+  return guard;
+}
+
+class Pages {
+ public:
+  explicit Pages(uint64_t count) : bytes_(count * kPage) {
+    data_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    memset(data_, 'o', bytes_);
+  }
+  ~Pages() { munmap(data_, bytes_); }
+  char* data() const { return data_; }
+  Range All() const { return {address(), address() + bytes_}; }
+  uintptr_t address() const { return reinterpret_cast<uintptr_t>(data_); }
+
+ private:
+  const uint64_t bytes_;
+  char* data_;
+};
+
+TEST(PageGuardTest, WhoTouchesWaitsForTheData) {
+  PageGuard* const guard = Guard();
+  const Pages pages(4);
+  const Range range = pages.All();
+  ASSERT_TRUE(guard->Protect({&range, 1}));
+  EXPECT_TRUE(guard->IsPending(pages.data() + 5, 1));
+  const uint64_t faults = guard->counters().faults;
+  std::atomic<int> read{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 8; ++i) {
+    readers.emplace_back([&, i] { read += static_cast<volatile char*>(pages.data())[i * 1000] == 'n' ? 1 : 100; });
+  }
+  while (guard->counters().faults < faults + 8) std::this_thread::yield();
+  EXPECT_EQ(read, 0);
+  const std::string news(4 * kPage, 'n');
+  ASSERT_TRUE(guard->Write(range.begin, news.data(), news.size()));
+  EXPECT_EQ(read, 0);
+  guard->Release(range);
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(read, 8);
+  EXPECT_EQ(guard->pending(), 0u);
+}
+
+TEST(PageGuardTest, AWriteComesBehindTheData) {
+  PageGuard* const guard = Guard();
+  const Pages pages(1);
+  const Range range = pages.All();
+  ASSERT_TRUE(guard->Protect({&range, 1}));
+  const uint64_t faults = guard->counters().faults;
+  std::thread writer([&] { static_cast<volatile char*>(pages.data())[1] = 'w'; });
+  while (guard->counters().faults == faults) std::this_thread::yield();
+  ASSERT_TRUE(guard->Write(range.begin, "nnn", 3));
+  guard->Release(range);
+  writer.join();
+  EXPECT_EQ(std::string(pages.data(), 4), "nwno");
+}
+
+TEST(PageGuardTest, AwaitingGivesTurnsMeanwhile) {
+  PageGuard* const guard = Guard();
+  const Pages pages(1);
+  const Range range = pages.All();
+  ASSERT_TRUE(guard->Protect({&range, 1}));
+  const int before = turns;
+  std::thread other([&] {
+    while (turns < before + 2) std::this_thread::yield();
+    guard->Release(range);
+  });
+  guard->Await(pages.data() + 1, 1);
+  other.join();
+  EXPECT_GE(turns, before + 2);
+}
+
+TEST(PageGuardTest, RangesOfACallAreReleasedOneByOne) {
+  PageGuard* const guard = Guard();
+  const Pages pages(3);
+  const uintptr_t at = pages.address();
+  const Range ranges[] = {{at, at + kPage}, {at + kPage, at + 2 * kPage}, {at + 2 * kPage, at + 3 * kPage}};
+  ASSERT_TRUE(guard->Protect(ranges));
+  guard->Release(ranges[1]);
+  EXPECT_EQ(static_cast<volatile char*>(pages.data())[kPage], 'o');
+  EXPECT_TRUE(guard->IsPending(pages.data(), 1));
+  EXPECT_FALSE(guard->IsPending(pages.data() + kPage, kPage));
+  EXPECT_TRUE(guard->IsPending(pages.data() + kPage, kPage + 1));
+  guard->Release(ranges[0]);
+  guard->Release(ranges[2]);
+}
+
+sigjmp_buf jump;
+std::atomic<void*> seen_address{nullptr};
+
+void JumpOut(int, siginfo_t* info, void*) {
+  seen_address = info->si_addr;
+  siglongjmp(jump, 1);
+}
+
+// What the program's handler is told.
+void* FaultAt(char* address) {
+  seen_address = nullptr;
+  if (sigsetjmp(jump, 1) == 0) *static_cast<volatile char*>(address) = 1;
+  return seen_address;
+}
+
+TEST(PageGuardTest, FaultsElsewhereGoToTheProgramsHandler) {
+  PageGuard* const guard = Guard();
+  struct sigaction action {};
+  action.sa_sigaction = JumpOut;
+  action.sa_flags = SA_SIGINFO;
+  sigemptyset(&action.sa_mask);
+  struct sigaction before {};
+  ASSERT_EQ(guard->ActOnFault(SIGSEGV, &action, &before), 0);
+  const Pages pages(1);
+  ASSERT_EQ(mprotect(pages.data(), kPage, PROT_NONE), 0);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(FaultAt(pages.data() + 7), pages.data() + 7);
+  struct sigaction now {};
+  ASSERT_EQ(guard->ActOnFault(SIGSEGV, &before, &now), 0);
+  EXPECT_EQ(now.sa_sigaction, JumpOut);
+}
+
+using PageGuardDeathTest = testing::Test;
+
+TEST(PageGuardDeathTest, WithoutAHandlerAFaultKills) {
+  Guard();
+  const Pages pages(1);
+  ASSERT_EQ(mprotect(pages.data(), kPage, PROT_NONE), 0);
+  EXPECT_EXIT(static_cast<volatile char*>(pages.data())[0] = 1, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(*static_cast<volatile char*>(nullptr) = 1, testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST(PageGuardDeathTest, LostDataIsNotRead) {
+  PageGuard* const guard = Guard();
+  const Pages pages(1);
+  const Range range = pages.All();
+  ASSERT_TRUE(guard->Protect({&range, 1}));
+  guard->MarkLost(range);
+  EXPECT_EXIT(static_cast<void>(static_cast<volatile char*>(pages.data())[0]), testing::ExitedWithCode(3), "lost");
+  guard->Release(range);
+  EXPECT_EQ(static_cast<volatile char*>(pages.data())[0], 'o');
+}
+
+}  // namespace
+}  // namespace copse::tnbc

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory whose data is still on its way, as a fault handler can look it up: without a lock.
+#ifndef COPSE_CLIENT_TNBC_PENDING_RANGES_H_
+#define COPSE_CLIENT_TNBC_PENDING_RANGES_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace copse::tnbc {
+
+// Addresses [begin, end).
+struct Range {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+
+  uint64_t bytes() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+// An ordered index of ranges, none overlapping another, that readers search without a lock: they wait for no writer,
+// allocate nothing, and may be signal handlers (Li et al., T-NBC, have a red-black tree here, which cannot be read so).
+// Each range has a word to wait on. Thread-safe.
+class PendingRanges {
+ public:
+  static constexpr size_t kRangesMax = 4096;
+
+  // What a reader found: a range, and its word as it was while the range was there. Words are used again, and count up
+  // each time their range is taken out.
+  struct Found {
+    Range range;
+    const std::atomic<uint32_t>* word = nullptr;
+    uint32_t value = 0;
+    bool failed = false;
+  };
+
+  PendingRanges();
+  PendingRanges(const PendingRanges&) = delete;
+  PendingRanges& operator=(const PendingRanges&) = delete;
+
+  // False, changing nothing, if there is no room. `ranges` are in order, and overlap nothing.
+  bool Add(std::span<const Range> ranges);
+  // Takes out the range that begins there, and wakes who waits for it.
+  void Remove(uintptr_t begin);
+  // Its data will never come: it stays, and who waits for it is woken.
+  void MarkFailed(uintptr_t begin);
+
+  // The first range that has a byte of [address, address + bytes). For handlers, too.
+  std::optional<Found> Find(uintptr_t address, uint64_t bytes) const;
+  // Until the range is taken out or has failed, or so long. Returns whether it is. For handlers, too.
+  static bool Wait(const Found& found, uint64_t nanoseconds);
+
+  // Of ranges.
+  const std::atomic<uint32_t>& count() const { return count_; }
+  // Changes with every Add, Remove and MarkFailed.
+  uint32_t version() const { return version_.load(std::memory_order_acquire); }
+
+ private:
+  // Atomic one by one, since a reader may read one that is being written; it reads again then.
+  struct Entry {
+    std::atomic<uintptr_t> begin{0}, end{0};
+    std::atomic<uint32_t> word{0};
+  };
+  struct Copy {
+    std::atomic<size_t> count{0};
+    std::unique_ptr<Entry[]> entries;
+  };
+  struct Item {
+    Range range;
+    uint32_t word;
+  };
+
+  void Publish();
+  std::vector<Item>::iterator ItemAt(uintptr_t begin);
+  std::optional<Found> Search(const Copy& copy, uintptr_t address, uint64_t bytes) const;
+
+  std::mutex mutex_;  // guards items_ and free_words_
+  std::vector<Item> items_;
+  std::vector<uint32_t> free_words_;
+
+  std::atomic<uint32_t> version_{0};  // its parity: which copy is read
+  std::atomic<uint32_t> count_{0};
+  Copy copies_[2];
+  const std::unique_ptr<std::atomic<uint32_t>[]> words_;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PENDING_RANGES_H_
