@@ -57,6 +57,14 @@ class Communicator {
   const tnbc::NodeLayout* layout() const { return layout_.get(); }
   void SetLayout(tnbc::NodeLayout layout) { layout_ = std::make_unique<tnbc::NodeLayout>(std::move(layout)); }
 
+  // Of its calls whose lengths no rank knows of all: whether they are divided, and when the ranks look at that again.
+  struct Irregular {
+    uint64_t calls = 0;
+    uint64_t agree_at = 1;
+    bool divides = false;
+  };
+  Irregular& irregular() { return irregular_; }
+
   // Of a call that has returned early, and failed since. Thread-safe; allocates nothing.
   void NoteLateFailure(copse_status_t status) { late_failure_.store(status, std::memory_order_relaxed); }
   // Told once.
@@ -106,6 +114,7 @@ class Communicator {
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   copse_team_t* team_ = nullptr;
   std::unique_ptr<tnbc::NodeLayout> layout_;
+  Irregular irregular_;
   std::atomic<int> late_failure_{COPSE_OK};
   bool has_failed_ = false;
   bool freed_ = false;

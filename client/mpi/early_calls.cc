@@ -27,6 +27,8 @@ namespace {
 // Of copies of buffers under way; a call that finds no room does not return early.
 constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
 
+constexpr uint64_t kAgreeAtLeastEvery = 1024;
+
 EarlyCalls* the_early_calls = nullptr;
 tnbc::PageGuard* the_guard = nullptr;
 
@@ -209,7 +211,37 @@ EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
 bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division) {
   if (!offload.is_divisible() || !tnbc::MayDivide(offload.args)) return false;
   if (communicator->layout() == nullptr && !LearnLayout(communicator)) return false;
+  if (offload.args.collective == COPSE_COLL_ALLTOALLV && !AgreesOnIrregular(communicator, offload.args)) return false;
   return tnbc::Divide(offload.args, static_cast<uint32_t>(communicator->rank()), *communicator->layout(), division);
+}
+
+// A call of our own.
+bool EarlyCalls::Make(Communicator* communicator, const copse_coll_args_t& args) {
+  copse_request_t* request = nullptr;
+  if (copse_collective_init(communicator->team(), &args, &request) != COPSE_OK) return false;
+  Driven driven(session_, communicator);
+  copse_status_t status = driven.Post(request);
+  if (status == COPSE_OK) status = driven.Await(request);
+  copse_finalize(request);
+  return status == COPSE_OK;
+}
+
+// Calls 1, 2, 4 and so on decide for those that follow, by the rank that receives most.
+bool EarlyCalls::AgreesOnIrregular(Communicator* communicator, const copse_coll_args_t& args) {
+  Communicator::Irregular& irregular = communicator->irregular();
+  if (++irregular.calls < irregular.agree_at) return irregular.divides;
+  irregular.agree_at = std::min(2 * irregular.calls, irregular.calls + kAgreeAtLeastEvery);
+  uint64_t mine = 0, most = 0;
+  for (int other = 0; other < communicator->size(); ++other) mine += args.recv_counts[other];
+  copse_coll_args_t agree{};
+  agree.collective = COPSE_COLL_ALLREDUCE;
+  agree.type = COPSE_DT_UINT64;
+  agree.op = COPSE_OP_MAX;
+  agree.count = 1;
+  agree.send = &mine;
+  agree.recv = &most;
+  irregular.divides = Make(communicator, agree) && tnbc::IsWorthDividing(most);
+  return irregular.divides;
 }
 
 // Each rank says where it is. If that fails, so does the call that wanted to know, which all ranks then make alike.
@@ -221,13 +253,7 @@ bool EarlyCalls::LearnLayout(Communicator* communicator) {
   args.count = 1;
   args.send = &node_;
   args.recv = nodes.data();
-  copse_request_t* request = nullptr;
-  if (copse_collective_init(communicator->team(), &args, &request) != COPSE_OK) return false;
-  Driven driven(session_, communicator);
-  copse_status_t status = driven.Post(request);
-  if (status == COPSE_OK) status = driven.Await(request);
-  copse_finalize(request);
-  if (status != COPSE_OK) return false;
+  if (!Make(communicator, args)) return false;
   communicator->SetLayout(tnbc::NodeLayout::Of(nodes));
   return true;
 }

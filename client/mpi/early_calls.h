@@ -51,6 +51,8 @@ class EarlyCalls {
   tnbc::EarlyReturn& early_return() { return early_return_; }
 
  private:
+  bool Make(Communicator* communicator, const copse_coll_args_t& args);
+  bool AgreesOnIrregular(Communicator* communicator, const copse_coll_args_t& args);
   bool LearnLayout(Communicator* communicator);
 
   Session* const session_;

@@ -15,6 +15,8 @@ constexpr uint64_t kEdgeBytes = 4096;
 constexpr uint64_t kBlockBytesMin = 32 << 10;
 // Of the whole result, on the rank that has most.
 constexpr uint64_t kWholeBytesMin = 64 << 10;
+// Of what a rank receives in an alltoallv, whose edges are those of each block.
+constexpr uint64_t kIrregularBytesMin = 512 << 10;
 // At most (m - 1) / m of a broadcast in m segments can overlap, and each costs a call (Li et al.: 4 to 8).
 constexpr uint64_t kSegmentsMax = 8;
 constexpr uint64_t kSegmentBytesMin = 128 << 10;
@@ -45,8 +47,10 @@ class Divider {
         return DivideGather(COPSE_COLL_GATHERV, args_.root == rank_);
       case COPSE_COLL_ALLGATHER:
         return DivideGather(COPSE_COLL_ALLGATHERV, true);
-      default:
+      case COPSE_COLL_ALLTOALL:
         return DivideAlltoall();
+      default:
+        return DivideAlltoallv();
     }
   }
 
@@ -229,6 +233,103 @@ class Divider {
     }
   }
 
+  // --- alltoallv: only the two ranks know how long a block is, so each has its own edges ---
+  // Of a block of so many elements, what the edges bring.
+  uint64_t ShortOf(uint64_t elements) const { return std::min(elements, 2 * edge_); }
+
+  // One rank's side of the blocks, in elements.
+  struct Side {
+    std::vector<uint64_t> counts, displacements;
+    uint64_t end = 0;
+  };
+  Side SideOf(const uint64_t* counts, const uint64_t* displacements) const {
+    Side side;
+    uint64_t next = 0;
+    for (uint32_t other = 0; other < size_; ++other) {
+      side.counts.push_back(counts[other]);
+      side.displacements.push_back(displacements == nullptr ? next : displacements[other]);
+      next += counts[other];
+      if (counts[other] > 0) side.end = std::max(side.end, side.displacements.back() + counts[other]);
+    }
+    return side;
+  }
+
+  void DivideAlltoallv() {
+    const Side receives = SideOf(args_.recv_counts, args_.recv_displacements);
+    const Side sends = in_place() ? receives : SideOf(args_.send_counts, args_.send_displacements);
+    division_->send_bytes = sends.end * element_;
+    division_->receive_bytes = receives.end * element_;
+    division_->sends_received = in_place();
+    if (!in_place()) {
+      division_->own = {sends.displacements[rank_] * element_, receives.displacements[rank_] * element_,
+                        receives.counts[rank_] * element_};
+    }
+    AddRuns(receives);
+    DivideEdgesOf(sends, receives);
+    for (uint32_t round = 0; round < layout_.ranks_per_node; ++round) {
+      SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
+      call.sends = call.receives = true;
+      const bool is_sender = Sends(rank_, round);
+      for (uint32_t other = 0; other < size_; ++other) {
+        const bool goes = is_sender && other != rank_, comes = other != rank_ && Sends(other, round);
+        call.send_counts.push_back(goes ? sends.counts[other] - ShortOf(sends.counts[other]) : 0);
+        call.send_displacements.push_back(sends.displacements[other] + (call.send_counts.back() > 0 ? edge_ : 0));
+        call.receive_counts.push_back(comes ? receives.counts[other] - ShortOf(receives.counts[other]) : 0);
+        call.receive_displacements.push_back(receives.displacements[other] +
+                                             (call.receive_counts.back() > 0 ? edge_ : 0));
+        if (call.receive_counts.back() == 0) continue;
+        call.parts.push_back({call.receive_displacements.back() * element_, call.receive_counts.back() * element_});
+      }
+      division_->calls.push_back(std::move(call));
+    }
+  }
+
+  // Blocks side by side are one run.
+  void AddRuns(const Side& receives) {
+    std::vector<Part> blocks;
+    for (uint32_t from = 0; from < size_; ++from) {
+      if (receives.counts[from] == 0) continue;
+      blocks.push_back({receives.displacements[from] * element_, receives.counts[from] * element_});
+    }
+    std::sort(blocks.begin(), blocks.end(), [](const Part& a, const Part& b) { return a.offset < b.offset; });
+    for (const Part& block : blocks) {
+      std::vector<Part>& runs = division_->runs;
+      if (!runs.empty() && runs.back().offset + runs.back().bytes == block.offset) {
+        runs.back().bytes += block.bytes;
+      } else {
+        runs.push_back(block);
+      }
+    }
+  }
+
+  void DivideEdgesOf(const Side& sends, const Side& receives) {
+    Edges& edges = division_->edges;
+    edges.call = NewCall(COPSE_COLL_ALLTOALLV, 0);
+    edges.call.sends = edges.call.receives = true;
+    // The pieces of a block: all of it, or its ends.
+    const auto pieces = [this](uint64_t at, uint64_t count, auto add) {
+      if (count <= 2 * edge_) return add(at, count);
+      add(at, edge_);
+      add(at + count - edge_, edge_);
+    };
+    for (uint32_t other = 0; other < size_; ++other) {
+      const uint64_t goes = other == rank_ ? 0 : sends.counts[other],
+                     comes = other == rank_ ? 0 : receives.counts[other];
+      edges.call.send_counts.push_back(ShortOf(goes));
+      edges.call.send_displacements.push_back(edges.send_bytes / element_);
+      pieces(sends.displacements[other], goes, [&](uint64_t at, uint64_t count) {
+        if (count > 0) edges.pack.push_back({at * element_, edges.send_bytes, count * element_});
+        edges.send_bytes += count * element_;
+      });
+      edges.call.receive_counts.push_back(ShortOf(comes));
+      edges.call.receive_displacements.push_back(edges.receive_bytes / element_);
+      pieces(receives.displacements[other], comes, [&](uint64_t at, uint64_t count) {
+        if (count > 0) edges.unpack.push_back({edges.receive_bytes, at * element_, count * element_});
+        edges.receive_bytes += count * element_;
+      });
+    }
+  }
+
   const copse_coll_args_t& args_;
   const uint32_t rank_, size_;
   const NodeLayout& layout_;
@@ -264,10 +365,14 @@ bool MayDivide(const copse_coll_args_t& args) {
     case COPSE_COLL_ALLGATHER:
     case COPSE_COLL_ALLTOALL:
       return bytes >= kBlockBytesMin;
+    case COPSE_COLL_ALLTOALLV:
+      return true;
     default:
       return false;
   }
 }
+
+bool IsWorthDividing(uint64_t bytes) { return bytes >= kIrregularBytesMin; }
 
 bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, Division* division) {
   if (!MayDivide(args) || layout.local.size() < 2) return false;

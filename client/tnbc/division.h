@@ -72,7 +72,11 @@ struct Division {
 };
 
 // Whether calls like this one are divided, if teams' layouts are known. All ranks find the same.
+// Of an alltoallv no rank knows how much the others have: they have to agree whether it is worth it, by
+// IsWorthDividing.
 bool MayDivide(const copse_coll_args_t& args);
+// Whether an alltoallv is, in which a rank receives as many bytes, or calls like it.
+bool IsWorthDividing(uint64_t bytes);
 
 // What `args`, of rank `rank`, is as several calls. False if it is not; all ranks find the same, since it depends on
 // what they have in common. Of reductions and broadcasts each call has a

@@ -88,53 +88,24 @@ void Carry(const std::vector<View>& ranks) {
 
 uint8_t Pattern(size_t rank, uint64_t offset) { return static_cast<uint8_t>(rank * 37 + offset * 11 + offset / 251); }
 
-class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t, uint64_t, bool>> {
+// Ranks that carry a division out together.
+class Ranks {
  protected:
-  void SetUp() override {
-    args_.collective = std::get<0>(GetParam());
-    args_.type = COPSE_DT_UINT8;
-    args_.op = COPSE_OP_SUM;
-    args_.count = std::get<1>(GetParam());
-    args_.root = 1;
-  }
-  bool is_rooted() const {
-    return args_.collective == COPSE_COLL_GATHER || args_.collective == COPSE_COLL_SCATTER ||
-           args_.collective == COPSE_COLL_REDUCE;
-  }
-
-  // All ranks, with what they begin with; nothing of the result is known.
-  void Make(const NodeLayout& layout) {
-    const bool in_place = std::get<2>(GetParam());
-    for (uint32_t i = 0; i < layout.local.size(); ++i) {
-      copse_coll_args_t args = args_;
-      uint8_t some = 0;
-      args.send = args.recv = &some;
-      const bool is_in_place = in_place && (!is_rooted() || i == args_.root);
-      if (is_in_place && args_.collective == COPSE_COLL_SCATTER) args.recv = COPSE_IN_PLACE;
-      if (is_in_place && args_.collective != COPSE_COLL_SCATTER) args.send = COPSE_IN_PLACE;
-      Rank rank;
-      ASSERT_TRUE(Divide(args, i, layout, &rank.division));
-      const Division& division = rank.division;
-      rank.send.resize(division.send_bytes);
-      rank.receive.assign(division.receive_bytes, 0xee);
-      for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);
-      if (division.is_source) {
-        for (uint64_t k = 0; k < rank.receive.size(); ++k) rank.receive[k] = Pattern(i, k);
-      }
-      if (division.sends_received) {
-        ASSERT_LE(division.send_at + division.send_bytes, division.receive_bytes);
-        memcpy(rank.receive.data() + division.send_at, rank.send.data(), rank.send.size());
-      }
-      rank.edges_send.resize(division.edges.send_bytes);
-      rank.edges_receive.resize(division.edges.receive_bytes);
-      Bytes& packed = division.is_source ? rank.edges_receive : rank.edges_send;
-      const Bytes& whole = division.is_source ? rank.receive : rank.send;
-      for (const Move& move : division.edges.pack) {
-        ASSERT_LE(move.from + move.bytes, whole.size());
-        ASSERT_LE(move.to + move.bytes, packed.size());
-        memcpy(packed.data() + move.to, whole.data() + move.from, move.bytes);
-      }
-      ranks_.push_back(std::move(rank));
+  // What a rank begins with is in its buffers.
+  void Pack(Rank* rank) {
+    const Division& division = rank->division;
+    if (division.sends_received) {
+      ASSERT_LE(division.send_at + division.send_bytes, division.receive_bytes);
+      memcpy(rank->receive.data() + division.send_at, rank->send.data(), rank->send.size());
+    }
+    rank->edges_send.resize(division.edges.send_bytes);
+    rank->edges_receive.resize(division.edges.receive_bytes);
+    Bytes& packed = division.is_source ? rank->edges_receive : rank->edges_send;
+    const Bytes& whole = division.is_source ? rank->receive : rank->send;
+    for (const Move& move : division.edges.pack) {
+      ASSERT_LE(move.from + move.bytes, whole.size());
+      ASSERT_LE(move.to + move.bytes, packed.size());
+      memcpy(packed.data() + move.to, whole.data() + move.from, move.bytes);
     }
   }
 
@@ -171,6 +142,47 @@ class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t
     }
   }
 
+  std::vector<Rank> ranks_;
+};
+
+class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t, uint64_t, bool>>, protected Ranks {
+ protected:
+  void SetUp() override {
+    args_.collective = std::get<0>(GetParam());
+    args_.type = COPSE_DT_UINT8;
+    args_.op = COPSE_OP_SUM;
+    args_.count = std::get<1>(GetParam());
+    args_.root = 1;
+  }
+  bool is_rooted() const {
+    return args_.collective == COPSE_COLL_GATHER || args_.collective == COPSE_COLL_SCATTER ||
+           args_.collective == COPSE_COLL_REDUCE;
+  }
+
+  // All ranks, with what they begin with; nothing of the result is known.
+  void Make(const NodeLayout& layout) {
+    const bool in_place = std::get<2>(GetParam());
+    for (uint32_t i = 0; i < layout.local.size(); ++i) {
+      copse_coll_args_t args = args_;
+      uint8_t some = 0;
+      args.send = args.recv = &some;
+      const bool is_in_place = in_place && (!is_rooted() || i == args_.root);
+      if (is_in_place && args_.collective == COPSE_COLL_SCATTER) args.recv = COPSE_IN_PLACE;
+      if (is_in_place && args_.collective != COPSE_COLL_SCATTER) args.send = COPSE_IN_PLACE;
+      Rank rank;
+      ASSERT_TRUE(Divide(args, i, layout, &rank.division));
+      const Division& division = rank.division;
+      rank.send.resize(division.send_bytes);
+      rank.receive.assign(division.receive_bytes, 0xee);
+      for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);
+      if (division.is_source) {
+        for (uint64_t k = 0; k < rank.receive.size(); ++k) rank.receive[k] = Pattern(i, k);
+      }
+      Pack(&rank);
+      ranks_.push_back(std::move(rank));
+    }
+  }
+
   uint8_t Expected(size_t rank, uint64_t at) const {
     const uint64_t block = args_.count, from = at / block;
     switch (args_.collective) {
@@ -200,7 +212,6 @@ class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t
   }
 
   copse_coll_args_t args_{};
-  std::vector<Rank> ranks_;
 };
 
 TEST_P(DivisionTest, ItsCallsBringWhatTheWholeBrings) {
@@ -311,11 +322,76 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
   EXPECT_EQ(senders, (std::vector<std::vector<uint32_t>>{{0, 4}, {1, 5}, {2, 3}}));
 }
 
+// Blocks of every length around the edges', at distances, the last rank's first.
+class DivisionOfAlltoallvTest : public testing::TestWithParam<bool>, protected Ranks {
+ protected:
+  static constexpr uint32_t kSize = 5;
+  // In place, two ranks have as much for each other.
+  static uint64_t Length(uint32_t from, uint32_t to) {
+    constexpr uint64_t kLengths[] = {100'000, 0, 8193, 1, 8192, 4096, 12'289};
+    const uint32_t low = std::min(from, to), high = std::max(from, to);
+    return kLengths[(low * 3 + high * 5) % 7];
+  }
+  struct Lists {
+    std::vector<uint64_t> counts, displacements;
+  };
+  static Lists ListsOf(uint32_t rank, uint64_t gap) {
+    Lists lists = {std::vector<uint64_t>(kSize), std::vector<uint64_t>(kSize)};
+    uint64_t end = gap;
+    for (uint32_t other = kSize; other-- > 0;) {
+      lists.counts[other] = Length(rank, other);
+      lists.displacements[other] = end;
+      end += lists.counts[other] + (other == 2 ? 0 : gap);
+    }
+    return lists;
+  }
+};
+
+TEST_P(DivisionOfAlltoallvTest, ItsCallsBringEveryBlockToItsPlace) {
+  const NodeLayout layout = Nodes({1, 1, 2, 2, 1});
+  std::vector<Lists> sends, receives;
+  for (uint32_t i = 0; i < kSize; ++i) {
+    receives.push_back(ListsOf(i, 1000));
+    sends.push_back(GetParam() ? receives.back() : ListsOf(i, 0));
+    copse_coll_args_t args{};
+    args.collective = COPSE_COLL_ALLTOALLV;
+    uint8_t some = 0;
+    args.send = GetParam() ? COPSE_IN_PLACE : &some;
+    args.recv = &some;
+    args.send_counts = sends[i].counts.data();
+    args.send_displacements = sends[i].displacements.data();
+    args.recv_counts = receives[i].counts.data();
+    args.recv_displacements = receives[i].displacements.data();
+    Rank rank;
+    ASSERT_TRUE(Divide(args, i, layout, &rank.division));
+    rank.send.resize(rank.division.send_bytes);
+    rank.receive.assign(rank.division.receive_bytes, 0xee);
+    for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);
+    Pack(&rank);
+    ranks_.push_back(std::move(rank));
+  }
+  CarryEdges();
+  for (size_t i = 0; i < ranks_[0].division.calls.size(); ++i) CarryCall(i);
+  for (uint32_t i = 0; i < kSize; ++i) {
+    for (uint32_t from = 0; from < kSize; ++from) {
+      for (uint64_t k = 0; k < Length(from, i); ++k) {
+        ASSERT_EQ(ranks_[i].receive[receives[i].displacements[from] + k],
+                  Pattern(from, sends[from].displacements[i] + k))
+            << from << " to " << i << ", byte " << k;
+      }
+    }
+    // Two blocks lie side by side.
+    EXPECT_LE(ranks_[i].division.runs.size(), kSize - 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, DivisionOfAlltoallvTest, testing::Bool());
+
 TEST(MayDivideTest, ShortCallsAndOthersAreNotDivided) {
   copse_coll_args_t args{};
   args.type = COPSE_DT_DOUBLE;
   args.count = 1 << 20;
-  for (const auto collective : {COPSE_COLL_BARRIER, COPSE_COLL_SCAN, COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_ALLTOALLV}) {
+  for (const auto collective : {COPSE_COLL_BARRIER, COPSE_COLL_SCAN, COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_GATHERV}) {
     args.collective = collective;
     EXPECT_FALSE(MayDivide(args)) << collective;
   }
