@@ -36,6 +36,7 @@
 
 #include "bench/rank.h"
 #include "bench/rank_cell.h"
+#include "bench/rank_compute.h"
 #include "bench/rank_talk.h"
 #include "bench/rank_usage.h"
 
@@ -268,32 +269,8 @@ static void measure_stream(int cell_index, rank_call* call, rank_call* barrier, 
 
 /* --- Noise --- */
 
-static volatile double seed = 0.5; /* a compiler may compute the rest by itself otherwise */
-
-static void compute(uint32_t rounds) {
-  double x = seed;
-  for (uint32_t i = 0; i < rounds; i++) x = x * 0.999999 + 1e-6;
-  seed = x;
-}
-
-static double thread_us(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
-/* Rounds of `compute` that take 1 ms of a core: by this thread's own time, since others compute too. */
-static uint32_t calibrate(void) {
-  const uint32_t rounds = 100000;
-  double best = 1e12;
-  for (int i = 0; i < 20; i++) {
-    const double start = thread_us();
-    compute(rounds);
-    const double took = thread_us() - start;
-    if (took < best) best = took;
-  }
-  return (uint32_t)agree(rounds * 1000.0 / best);
-}
+/* The same rounds for all ranks. */
+static uint32_t calibrate(void) { return (uint32_t)agree(rounds_a_ms()); }
 
 typedef struct {
   double loop_us, compute_us;
