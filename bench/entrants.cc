@@ -7,28 +7,10 @@
 #include "base/status_macros.h"
 #include "bench/better_mpi.h"
 #include "bench/contest.h"
+#include "bench/taking.h"
 
 namespace copse::bench {
 namespace {
-
-// Passes on what `take` makes of samples.
-class Taking final : public Contender {
- public:
-  Taking(RankContender* inner, std::function<std::vector<double>(size_t cell, std::vector<double>)> take)
-      : inner_(inner), take_(std::move(take)) {}
-
-  std::string system_name() const override { return inner_->system_name(); }
-  std::string algorithm(size_t cell) const override { return inner_->algorithm(cell); }
-  absl::Status Measure(const std::vector<size_t>& cells, const Report& report) override {
-    return inner_->Measure(cells, [&](size_t cell, std::vector<double> samples) {
-      report(cell, take_ ? take_(cell, std::move(samples)) : std::move(samples));
-    });
-  }
-
- private:
-  RankContender* const inner_;
-  const std::function<std::vector<double>(size_t, std::vector<double>)> take_;
-};
 
 // One entrant's cells, with its words.
 std::vector<RankCell> CellsOf(const EntrantContest& contest, const Entrant& entrant, const std::vector<size_t>& which) {
@@ -78,7 +60,7 @@ void RunEntrants(const Options& options, const EntrantContest& contest, const st
       };
     }
     contenders.push_back(std::make_unique<RankContender>(entrant.name, start, algorithm, cells, rank_options, nullptr));
-    std::function<std::vector<double>(size_t, std::vector<double>)> take;
+    Taking::Take take;
     if (contest.take) {
       take = [&contest, &entrant, &which](size_t cell, std::vector<double> samples) {
         return contest.take(entrant, which[cell], std::move(samples));

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "bench/taking.h"
 
 namespace copse::bench {
 
@@ -38,17 +39,20 @@ absl::Status RunRankContest(const Options& options, const RankContest& contest, 
                             const std::function<void(const Row&)>& report) {
   std::vector<Row> rows;
   std::vector<RankCell> cells;
-  for (const RankCase& each : contest.cases) {
-    const Row row = RowOf(contest, each, site->nodes(), site->Suffix());
+  std::vector<size_t> which;  // of the cases
+  for (size_t i = 0; i < contest.cases.size(); ++i) {
+    const Row row = RowOf(contest, contest.cases[i], site->nodes(), site->Suffix());
     if (!Wanted(options, row)) continue;
     rows.push_back(row);
-    cells.push_back(each.cell);
+    cells.push_back(contest.cases[i].cell);
+    which.push_back(i);
   }
   if (rows.empty()) return absl::OkStatus();
   const RankOptions rank_options = {.budget = options.budget > absl::ZeroDuration() ? options.budget : contest.budget,
                                     .calls_max = contest.calls_max,
                                     .cell_timeout = options.cell_timeout};
   std::vector<std::unique_ptr<RankContender>> contenders;
+  std::vector<std::unique_ptr<Taking>> takers;
   std::vector<Contender*> pointers;
   for (const std::string& system : contest.systems) {
     if (!WantedSystem(options, system)) continue;
@@ -64,7 +68,14 @@ absl::Status RunRankContest(const Options& options, const RankContest& contest, 
       };
     }
     contenders.push_back(std::make_unique<RankContender>(system, start, algorithm, cells, rank_options, contest.hogs));
-    pointers.push_back(contenders.back().get());
+    Taking::Take take;
+    if (contest.take) {
+      take = [&contest, &which, system](size_t cell, std::vector<double> samples) {
+        return contest.take(system, which[cell], std::move(samples));
+      };
+    }
+    takers.push_back(std::make_unique<Taking>(contenders.back().get(), std::move(take)));
+    pointers.push_back(takers.back().get());
   }
   if (pointers.empty()) return absl::OkStatus();
   RunContest(rows, pointers,

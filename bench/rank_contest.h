@@ -4,6 +4,7 @@
 #ifndef COPSE_BENCH_RANK_CONTEST_H_
 #define COPSE_BENCH_RANK_CONTEST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -46,6 +47,11 @@ struct RankContest {
   // Starts a system's ranks, which say what RankContender reads. Null: those of rank_main.c, on the site.
   std::function<absl::StatusOr<RankProcesses>(const std::string& system, const std::vector<std::string>& arguments)>
       start;
+  // Of what a system's ranks measured in one of `cases`, in each run: what counts in the contest. An error fails the
+  // cell. Null: all.
+  std::function<absl::StatusOr<std::vector<double>>(const std::string& system, size_t index,
+                                                    std::vector<double> samples)>
+      take;
   // Told Copse's plan for each cell, while its team exists; may be null.
   std::function<void(const RankCell& cell, const Site::Plan& plan)> on_plan;
 };
