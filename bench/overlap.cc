@@ -25,12 +25,6 @@ constexpr uint32_t kNodes = 2;
 constexpr uint64_t kKiB = 1024;
 constexpr size_t kFigures = 5;  // of a batch
 
-struct Rate {
-  int64_t bits_per_s;
-  const char* name;
-};
-constexpr Rate kRates[] = {{200'000'000, "200 Mbit/s"}, {1'000'000'000, "1 Gbit/s"}};
-
 std::vector<OverlapTimes> BatchesOf(const std::vector<double>& samples) {
   std::vector<OverlapTimes> batches;
   for (size_t i = 0; i + kFigures <= samples.size(); i += kFigures) {
@@ -65,7 +59,7 @@ void ReportFigures(const Row& row, const std::vector<OverlapTimes>& batches, con
   report(costs);
 }
 
-EntrantContest ContestFor(const Options& options, const Rate& rate) {
+EntrantContest ContestFor(const Options& options, const LinkRate& rate) {
   EntrantContest contest;
   for (const std::string collective : {"bcast", "allreduce", "alltoall"}) {
     for (const uint64_t bytes : {256 * kKiB, 1024 * kKiB, 4096 * kKiB}) {
@@ -89,7 +83,7 @@ EntrantContest ContestFor(const Options& options, const Rate& rate) {
   return contest;
 }
 
-absl::Status RunRate(const Options& options, const Rate& rate, const Reporter& report) {
+absl::Status RunRate(const Options& options, const LinkRate& rate, const Reporter& report) {
   EntrantContest contest = ContestFor(options, rate);
   if (std::none_of(contest.rows.begin(), contest.rows.end(), [&](const Row& row) { return Wanted(options, row); })) {
     return absl::OkStatus();
@@ -127,7 +121,7 @@ double OverCosts(const OverlapTimes& times) {
 }
 
 absl::Status RunOverlap(const Options& options, const Reporter& report) {
-  for (const Rate& rate : kRates) RETURN_IF_ERROR(RunRate(options, rate, report));
+  for (const LinkRate& rate : {kSlowLink, kFastLink}) RETURN_IF_ERROR(RunRate(options, rate, report));
   return absl::OkStatus();
 }
 

@@ -40,7 +40,7 @@ inline constexpr char kUnderMpi[] = "+copse";
 // two.
 void Summarize(std::vector<double> values, Row* row);
 
-// Whether Copse makes the calls: copse, one of its variants (copse-...), or under an MPI (openmpi+copse).
+// Whether Copse makes the calls: copse, one of its variants (copse-...), or either under an MPI (openmpi+copse).
 bool HasCopse(const std::string& system);
 
 // Whether the row has a target and keeps it.

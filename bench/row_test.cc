@@ -97,7 +97,9 @@ TEST(RowTest, AnUnfinishedCellShowsNoFigures) {
 }
 
 TEST(RowTest, CopseIsToldFromItsPeers) {
-  for (const char* system : {"copse", "copse-linear", "openmpi+copse", "mpich+copse"}) EXPECT_TRUE(HasCopse(system));
+  for (const char* system : {"copse", "copse-linear", "openmpi+copse", "mpich+copse", "mpich+copse-tnbc"}) {
+    EXPECT_TRUE(HasCopse(system)) << system;
+  }
   for (const char* system : {"openmpi", "mpich", "sockets", "ucx"}) EXPECT_FALSE(HasCopse(system)) << system;
 }
 

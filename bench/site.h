@@ -51,6 +51,13 @@ struct SiteOptions {
   std::map<std::string, std::string> daemon_settings;  // keys of copsed's configuration
 };
 
+// Links that benchmarks of long messages have: one far slower than processors, one that keeps them busy.
+struct LinkRate {
+  int64_t bits_per_s;
+  const char* name;
+};
+inline constexpr LinkRate kSlowLink = {200'000'000, "200 Mbit/s"}, kFastLink = {1'000'000'000, "1 Gbit/s"};
+
 // A Site has Copse's daemons running; they sleep while others are measured. Each node is a network namespace, and the
 // planner knows the network and that all nodes share this machine's cores; several sites do not meet. Rank r is on node
 // r / ppn. Thread-compatible.
