@@ -27,6 +27,7 @@
 #include "bench/hetero.h"
 #include "bench/hop.h"
 #include "bench/idle.h"
+#include "bench/kernels.h"
 #include "bench/latency.h"
 #include "bench/machine.h"
 #include "bench/memory.h"
@@ -55,10 +56,12 @@ const Bench kBenches[] = {
     {"collectives", "every collective, 8 B to 1 MiB, beside MPI libraries, unshaped and at 1 Gbit/s", RunCollectives},
     {"comm", "communicators that are made, used little and freed, under MPI libraries with and without Copse", RunComm},
     {"fabric", "what the emulated network carries, and how punctually", RunFabric},
+    {"ft", "a kernel that communicates as NPB's FT: plain, with Copse, and with T-NBC, to its ceiling", RunFt},
     {"gatherv", "Gatherv of any counts on up to 256 ranks, beside Gather, a linear one and MPI libraries", RunGatherv},
     {"hetero", "collectives over three sites, beside MPI libraries and trees that go by rank number", RunHetero},
     {"hop", "what one step costs: a local call, a packet in the engine, a packet beside one of UCX alone", RunHop},
     {"idle", "what Copse costs while nobody calls it: processor and memory", RunIdle},
+    {"is", "a kernel that communicates as NPB's IS: plain, with Copse, and with T-NBC, to its ceiling", RunIs},
     {"latency", "small collectives, 2 to 32 nodes, idle and busy, beside MPI libraries and bare sockets", RunLatency},
     {"memory", "what daemons hold while calls run, beside the limit that they are given", RunMemory},
     {"mgo-table", "the MGO paper's table and claims, computed again by several accountings", RunMgoTable},

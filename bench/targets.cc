@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/targets.h"
 
-namespace copse::bench {
+#include "absl/strings/str_cat.h"
 
-const std::vector<Target>& Targets() {
-  static const auto& targets = *new std::vector<Target>{
+namespace copse::bench {
+namespace {
+
+const char* const kRates[] = {"200 Mbit/s", "1 Gbit/s"};
+
+void AddKernels(std::vector<Target>* targets) {
+  for (const char* kernel : {"ft", "is"}) {
+    for (const char* name : {"A", "B"}) {
+      for (const char* rate : kRates) {
+        const std::string what = absl::StrCat("class ", name, ", shaped ", rate);
+        for (const uint32_t ppn : {2, 4}) {
+          targets->push_back({kernel, what, 4, ppn, "ceiling missed", "", 30, "70 % of what can be hidden at most"});
+        }
+      }
+    }
+  }
+}
+
+std::vector<Target> MakeTargets() {
+  std::vector<Target> targets = {
       {"hop", "packet 128 B one way, polling", 2, 1, "ratio", "ucx", 1.25, "what the engine adds to a packet of UCX's"},
       {"hop", "packet 128 B one way, sleeping", 2, 1, "ratio", "ucx", 1.25, "the same where both sleep"},
       {"bandwidth", "bcast 64 MiB, shaped 1 Gbit/s", 4, 1, "ratio", "link", 1.11,
@@ -218,6 +236,14 @@ const std::vector<Target>& Targets() {
       {"plan-time", "best, cluster \"wan\"", 65'536, 1, "time", "", 1500, "a good plan while a job starts"},
       {"plan-time", "MGO, growth from 65,536, cluster \"wan\"", 1'000'000, 1, "growth", "", 1, "as n log n"},
   };
+  AddKernels(&targets);
+  return targets;
+}
+
+}  // namespace
+
+const std::vector<Target>& Targets() {
+  static const auto& targets = *new std::vector<Target>(MakeTargets());
   return targets;
 }
 
