@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/targets.h"
 
+#include <string_view>
+
 #include "absl/strings/str_cat.h"
 
 namespace copse::bench {
@@ -16,6 +18,35 @@ void AddKernels(std::vector<Target>* targets) {
         for (const uint32_t ppn : {2, 4}) {
           targets->push_back({kernel, what, 4, ppn, "ceiling missed", "", 30, "70 % of what can be hidden at most"});
         }
+      }
+    }
+  }
+}
+
+// Where ranks need no core to compute: else the cores decide.
+void AddTnbcScenarios(std::vector<Target>* targets) {
+  for (const char* payload : {"alltoall 64 KiB", "alltoall 256 KiB", "alltoall 1 MiB", "bcast 1 MiB", "bcast 8 MiB"}) {
+    for (const char* scenario : {"445+350", "0+350", "0+175", "177+350", "177+175"}) {
+      for (const std::string rate : kRates) {
+        if (payload == std::string_view("alltoall 1 MiB") && rate != "1 Gbit/s") continue;  // takes too long
+        const std::string what = absl::StrCat(payload, ", ", scenario, ", idle cores, shaped ", rate);
+        targets->push_back(
+            {"tnbc-scenarios", what, 4, 4, "not overlapped", "", 5, "what a replay of the scenario allows"});
+        targets->push_back({"tnbc-scenarios", what, 4, 4, "in call", "", 5, "the paper's was 22 %"});
+      }
+    }
+  }
+}
+
+void AddTnbcOrders(std::vector<Target>* targets) {
+  for (const std::string library : {"openmpi", "mpich"}) {
+    for (const char* order : {"forward", "reverse", "random"}) {
+      for (const char* rate : kRates) {
+        const std::string what = absl::StrCat("alltoall 256 KiB, ", order, ", shaped ", rate);
+        targets->push_back({"tnbc-order", what, 4, 4, "ratio", library + "+copse-profile", 1.05,
+                            "what calls show is as good as what was known before"});
+        targets->push_back(
+            {"tnbc-order", what, 4, 4, "ratio", library + "+copse-unordered", 1, "priorities are worth their while"});
       }
     }
   }
@@ -237,6 +268,8 @@ std::vector<Target> MakeTargets() {
       {"plan-time", "MGO, growth from 65,536, cluster \"wan\"", 1'000'000, 1, "growth", "", 1, "as n log n"},
   };
   AddKernels(&targets);
+  AddTnbcScenarios(&targets);
+  AddTnbcOrders(&targets);
   return targets;
 }
 
