@@ -37,10 +37,38 @@ constexpr char kPreload[] = "client/mpi/libcopse-mpi.so";
 // A socket that nobody listens to: the library counts and measures, and everything goes by MPI.
 constexpr char kNobody[] = "@copse-bench-nobody";
 
-enum class How { kPlain, kMeasured, kCopse };
+enum class How { kPlain, kMeasured, kCopse, kBlocking, kTnbc };
+
+// Whom a benchmark compares with whom, launch by launch.
+struct Comparison {
+  const char* bench;
+  How subject;
+  How peer;
+  How peer_collectives;  // the launch that tells what the peer spends in collectives
+};
+constexpr Comparison kWithPlain = {"apps", How::kCopse, How::kPlain, How::kMeasured};
+constexpr Comparison kWithBlocking = {"apps-tnbc", How::kTnbc, How::kBlocking, How::kBlocking};
 
 const char* NameOf(How how) {
-  return how == How::kPlain ? "plain" : how == How::kMeasured ? "plain, with statistics" : "with Copse";
+  switch (how) {
+    case How::kPlain:
+      return "plain";
+    case How::kMeasured:
+      return "plain, with statistics";
+    case How::kCopse:
+      return "with Copse";
+    case How::kBlocking:
+      return "with Copse, blocking";
+    case How::kTnbc:
+      return "with Copse, T-NBC";
+  }
+  return "";
+}
+
+// As in rows.
+std::string SystemOf(How how, const App& app) {
+  if (how == How::kPlain || how == How::kMeasured) return app.library;
+  return how == How::kCopse ? "copse" : how == How::kBlocking ? "copse-blocking" : "copse-tnbc";
 }
 
 // Of one launch.
@@ -64,6 +92,8 @@ absl::StatusOr<netns::MpiCommand> CommandOf(const App& app, How how, Site* site,
     job.environment["COPSE_MPI_STATS"] = "1";
   }
   if (how == How::kMeasured) job.environment["COPSE_SOCKET"] = kNobody;
+  if (how == How::kBlocking) job.environment["COPSE_TNBC"] = "off";
+  if (how == How::kTnbc) job.environment["COPSE_TNBC"] = "auto";
   return netns::MakeMpiCommand(netns::PlaceOn(*site->cluster()->network(), site->cluster()->folder()), job);
 }
 
@@ -92,14 +122,16 @@ absl::StatusOr<Timed> RunOnce(const App& app, How how, Site* site, absl::Duratio
   return timed;
 }
 
-// What all runs of a cell have brought, in seconds; the plain ones first.
+// What all runs of a cell have brought, in seconds.
 struct Figures {
-  std::vector<double> plain, copse, plain_collectives, copse_collectives;
+  std::vector<double> peer, subject, peer_collectives, subject_collectives;
 };
 
-absl::Status AddRun(const App& app, Site* site, Hogs* hogs, absl::Duration at_most, Figures* figures) {
+absl::Status AddRun(const App& app, const Comparison& sides, Site* site, Hogs* hogs, absl::Duration at_most,
+                    Figures* figures) {
   std::map<How, Timed> timed;
-  for (const How how : {How::kPlain, How::kCopse, How::kMeasured}) {
+  for (const How how : {sides.peer, sides.subject, sides.peer_collectives}) {
+    if (timed.contains(how)) continue;
     if (hogs != nullptr) hogs->Resume();
     auto one = RunOnce(app, how, site, at_most);
     if (hogs != nullptr) hogs->Pause();
@@ -109,77 +141,84 @@ absl::Status AddRun(const App& app, Site* site, Hogs* hogs, absl::Duration at_mo
     timed[how] = std::move(*one);
   }
   const std::string difference =
-      mpi_test::DescribeDifference(timed[How::kPlain].results, timed[How::kCopse].results, app.tolerance);
-  if (!difference.empty()) return absl::InternalError(absl::StrCat("with Copse: ", difference));
-  figures->plain.push_back(timed[How::kPlain].seconds);
-  figures->copse.push_back(timed[How::kCopse].seconds);
-  figures->plain_collectives.push_back(timed[How::kMeasured].in_collectives);
-  figures->copse_collectives.push_back(timed[How::kCopse].in_collectives);
+      mpi_test::DescribeDifference(timed[sides.peer].results, timed[sides.subject].results, app.tolerance);
+  if (!difference.empty()) return absl::InternalError(absl::StrCat(NameOf(sides.subject), ": ", difference));
+  figures->peer.push_back(timed[sides.peer].seconds);
+  figures->subject.push_back(timed[sides.subject].seconds);
+  figures->peer_collectives.push_back(timed[sides.peer_collectives].in_collectives);
+  figures->subject_collectives.push_back(timed[sides.subject].in_collectives);
   return absl::OkStatus();
 }
 
 // A row each, and their ratio run by run.
-void ReportPair(Row row, const std::string& library, const std::vector<double>& plain, const std::vector<double>& copse,
-                const Reporter& report) {
+void ReportPair(Row row, const std::string& peer_system, const std::vector<double>& peer,
+                const std::vector<double>& subject, const Reporter& report) {
+  const std::string system = row.system;
   row.metric = "time";
   row.unit = "s";
-  row.system = "copse";
-  Summarize(copse, &row);
+  Summarize(subject, &row);
   report(row);
-  row.system = library;
-  Summarize(plain, &row);
+  row.system = peer_system;
+  Summarize(peer, &row);
   report(row);
   std::vector<double> ratios;
-  for (size_t i = 0; i < plain.size(); ++i) {
-    if (plain[i] > 0) ratios.push_back(copse[i] / plain[i]);
+  for (size_t i = 0; i < peer.size(); ++i) {
+    if (peer[i] > 0) ratios.push_back(subject[i] / peer[i]);
   }
   if (ratios.empty()) return;
-  row.system = "copse";
-  row.peer = library;
+  row.system = system;
+  row.peer = peer_system;
   row.metric = "ratio";
   row.unit = "1";
   Summarize(ratios, &row);
   report(row);
 }
 
-void RunCell(const Options& options, const App& app, Site* site, Hogs* hogs, Row row, const Reporter& report) {
+void RunCell(const Options& options, const App& app, const Comparison& sides, Site* site, Hogs* hogs, Row row,
+             const Reporter& report) {
   const std::string what = row.what;
   Figures figures;
   const uint32_t runs = options.runs > 0 ? options.runs : options.quick ? 1 : kRuns;
   for (uint32_t run = 0; run < runs; ++run) {
-    const absl::Status status = AddRun(app, site, hogs, kCellsAnApp * options.cell_timeout, &figures);
+    const absl::Status status = AddRun(app, sides, site, hogs, kCellsAnApp * options.cell_timeout, &figures);
     if (status.ok()) continue;
-    row.system = "copse";
     row.metric = "unfinished";
     row.note = std::string(status.message());
     report(row);
     return;
   }
-  ReportPair(row, app.library, figures.plain, figures.copse, report);
+  const std::string peer = SystemOf(sides.peer, app);
+  ReportPair(row, peer, figures.peer, figures.subject, report);
   row.what = absl::StrCat(what, ", in collectives");
-  ReportPair(row, app.library, figures.plain_collectives, figures.copse_collectives, report);
+  ReportPair(row, peer, figures.peer_collectives, figures.subject_collectives, report);
 }
 
-}  // namespace
-
-absl::Status RunApps(const Options& options, const Reporter& report) {
+absl::Status RunAll(const Options& options, const Comparison& sides, const Reporter& report) {
   std::unique_ptr<Site> site;
   ASSIGN_OR_RETURN(const std::unique_ptr<Hogs> hogs, Hogs::Start(kHogs));
   for (const App& app : mpi_test::Apps()) {
     for (const bool busy : {false, true}) {
-      const Row row = {.bench = "apps",
+      const Row row = {.bench = sides.bench,
                        .what = absl::StrCat(app.name, busy ? ", busy" : ", idle"),
-                       .system = "copse",
+                       .system = SystemOf(sides.subject, app),
                        .nodes = kNodes,
                        .ppn = app.ranks / kNodes};
       if (!Wanted(options, row) || (options.quick && busy)) continue;
       if (site == nullptr) {
         ASSIGN_OR_RETURN(site, Site::Open({.nodes = kNodes, .parent = options.folder}));
       }
-      RunCell(options, app, site.get(), busy ? hogs.get() : nullptr, row, report);
+      RunCell(options, app, sides, site.get(), busy ? hogs.get() : nullptr, row, report);
     }
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunApps(const Options& options, const Reporter& report) { return RunAll(options, kWithPlain, report); }
+
+absl::Status RunAppsTnbc(const Options& options, const Reporter& report) {
+  return RunAll(options, kWithBlocking, report);
 }
 
 }  // namespace copse::bench

@@ -12,6 +12,8 @@
 namespace copse::bench {
 
 absl::Status RunApps(const Options& options, const std::function<void(const Row&)>& report);
+// With Copse both times: T-NBC as it chooses itself, beside T-NBC off.
+absl::Status RunAppsTnbc(const Options& options, const std::function<void(const Row&)>& report);
 
 }  // namespace copse::bench
 

@@ -54,6 +54,7 @@ namespace {
 const Bench kBenches[] = {
     {"alu", "how fast every operation on every type combines 64 KiB, beside copying them", RunAlu},
     {"apps", "unmodified programs that others wrote, whole, on their MPI and on Copse, idle and busy", RunApps},
+    {"apps-tnbc", "the same programs on Copse, with collectives that return early (T-NBC) and without", RunAppsTnbc},
     {"bandwidth", "collectives of 64 MiB beside what their links can carry, and beside MPI libraries", RunBandwidth},
     {"collectives", "every collective, 8 B to 1 MiB, beside MPI libraries, unshaped and at 1 Gbit/s", RunCollectives},
     {"comm", "communicators that are made, used little and freed, under MPI libraries with and without Copse", RunComm},
