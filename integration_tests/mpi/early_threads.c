@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads that touch what the main thread's collectives are still to bring, and threads with collectives of their own.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "early.h"
+#include "early_exchange.h"
+
+enum { THREADS = 8, CALLERS = 3, MESSAGE_BYTES = 300 << 10 };
+
+struct looker {
+  const struct exchange* e;
+  int number;
+  pthread_barrier_t* start;
+};
+
+static void at_once(struct exchange* e, void* (*look)(void*)) {
+  pthread_barrier_t start;
+  pthread_t ids[THREADS];
+  struct looker lookers[THREADS];
+  EXPECT(pthread_barrier_init(&start, NULL, THREADS) == 0);
+  for (int i = 0; i < THREADS; ++i) {
+    lookers[i] = (struct looker){e, i, &start};
+    EXPECT(pthread_create(&ids[i], NULL, look, &lookers[i]) == 0);
+  }
+  for (int i = 0; i < THREADS; ++i) EXPECT(pthread_join(ids[i], NULL) == 0);
+  pthread_barrier_destroy(&start);
+}
+
+static void expect_page(const struct exchange* e, size_t at) {
+  expect_same("seen by a thread", e->receive + at, e->wanted + at, PAGE);
+}
+
+static void* look_at_one_page(void* argument) {
+  const struct looker* const l = argument;
+  pthread_barrier_wait(l->start);
+  expect_page(l->e, l->e->receive_bytes / 2 / PAGE * PAGE);
+  return NULL;
+}
+static void* look_at_own_part(void* argument) {
+  const struct looker* const l = argument;
+  const size_t pages = l->e->receive_bytes / PAGE;
+  pthread_barrier_wait(l->start);
+  for (size_t i = (size_t)l->number; i < pages; i += THREADS) expect_page(l->e, i * PAGE);
+  return NULL;
+}
+static void* look_at_all(void* argument) {
+  const struct looker* const l = argument;
+  const size_t pages = l->e->receive_bytes / PAGE;
+  pthread_barrier_wait(l->start);
+  for (size_t i = 0; i < pages; ++i) expect_page(l->e, (i * 13 + (size_t)l->number * 7) % pages * PAGE);
+  return NULL;
+}
+/* A byte of each page each. */
+static void* write_own_bytes(void* argument) {
+  const struct looker* const l = argument;
+  pthread_barrier_wait(l->start);
+  for (size_t at = (size_t)l->number; at < l->e->receive_bytes; at += PAGE) {
+    l->e->receive[at] = l->e->wanted[at] = (char)l->number;
+  }
+  return NULL;
+}
+
+static void one_page(struct exchange* e) { at_once(e, look_at_one_page); }
+static void own_parts(struct exchange* e) { at_once(e, look_at_own_part); }
+static void everything(struct exchange* e) { at_once(e, look_at_all); }
+static void written(struct exchange* e) { at_once(e, write_own_bytes); }
+
+/* The main thread goes on with collectives while others look at what the ones before brought. */
+static void* check_and_release(void* e) {
+  check(e);
+  release(e);
+  free(e);
+  return NULL;
+}
+static void meanwhile(void) {
+  enum { ROUNDS = 40, AT_A_TIME = 4 };
+  static const enum kind kKinds[] = {BCAST, ALLREDUCE, ALLTOALL, ALLGATHERV, SCATTER};
+  pthread_t ids[AT_A_TIME];
+  for (int round = 0; round < ROUNDS; ++round) {
+    struct exchange* e = malloc(sizeof(*e));
+    *e = (struct exchange){
+        .kind = kKinds[round % 5], .block = MESSAGE_BYTES, .round = round, .root = round, .late = 1 + round % size};
+    plan(e, 0);
+    receive_in_pages(e, 0);
+    if (round >= AT_A_TIME) EXPECT(pthread_join(ids[round % AT_A_TIME], NULL) == 0);
+    perform(e);
+    EXPECT(pthread_create(&ids[round % AT_A_TIME], NULL, check_and_release, e) == 0);
+  }
+  for (int i = 0; i < AT_A_TIME; ++i) EXPECT(pthread_join(ids[i], NULL) == 0);
+}
+
+/* --- With calls by several threads --- */
+
+struct caller {
+  MPI_Comm comm;
+  int number;
+  /* What this thread received, for another to look at. */
+  pthread_mutex_t lock;
+  struct exchange* shown;
+};
+static struct caller callers[CALLERS];
+
+static void show(struct caller* to, struct exchange* e) {
+  pthread_mutex_lock(&to->lock);
+  struct exchange* const before = to->shown;
+  to->shown = e;
+  pthread_mutex_unlock(&to->lock);
+  if (before != NULL) check_and_release(before);
+}
+static void* call_in_thread(void* argument) {
+  struct caller* const c = argument;
+  for (int round = 0; round < 30; ++round) {
+    struct exchange* e = malloc(sizeof(*e));
+    *e = (struct exchange){.kind = (enum kind)((round + c->number) % KINDS),
+                           .comm = c->comm,
+                           .block = (size_t)(round + 1) * 5000,
+                           .round = round,
+                           .root = round};
+    plan(e, (size_t)round);
+    receive_in_pages(e, round % 2 == 0 ? 0 : 100);
+    perform(e);
+    show(&callers[(c->number + 1) % CALLERS], e);
+  }
+  return NULL;
+}
+static void calls_of_all(void) {
+  pthread_t ids[CALLERS];
+  for (int i = 0; i < CALLERS; ++i) {
+    callers[i].number = i;
+    callers[i].shown = NULL;
+    pthread_mutex_init(&callers[i].lock, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &callers[i].comm);
+  }
+  for (int i = 0; i < CALLERS; ++i) EXPECT(pthread_create(&ids[i], NULL, call_in_thread, &callers[i]) == 0);
+  for (int i = 0; i < CALLERS; ++i) EXPECT(pthread_join(ids[i], NULL) == 0);
+  for (int i = 0; i < CALLERS; ++i) {
+    show(&callers[i], NULL);
+    MPI_Comm_free(&callers[i].comm);
+    pthread_mutex_destroy(&callers[i].lock);
+  }
+}
+
+/* Whoever looks waits under a lock that the calling thread wants, too. */
+static pthread_mutex_t common = PTHREAD_MUTEX_INITIALIZER;
+static void* look_under_lock(void* e) {
+  pthread_mutex_lock(&common);
+  check(e);
+  pthread_mutex_unlock(&common);
+  return NULL;
+}
+static void under_a_lock(void) {
+  for (int round = 0; round < 10; ++round) {
+    struct exchange e = {.kind = ALLREDUCE, .block = MESSAGE_BYTES, .round = round, .late = 1 + round % size};
+    pthread_t looker;
+    plan(&e, 0);
+    receive_in_pages(&e, 0);
+    pthread_mutex_lock(&common);
+    perform(&e);
+    EXPECT(pthread_create(&looker, NULL, look_under_lock, &e) == 0);
+    pthread_mutex_unlock(&common);
+    pthread_mutex_lock(&common);
+    MPI_Barrier(MPI_COMM_WORLD);
+    pthread_mutex_unlock(&common);
+    EXPECT(pthread_join(looker, NULL) == 0);
+    release(&e);
+  }
+}
+
+static const struct early_case kCases[] = {
+    {.name = "one_page", .pending = one_page},     {.name = "own_parts", .pending = own_parts},
+    {.name = "everything", .pending = everything}, {.name = "written", .pending = written},
+    {.name = "meanwhile", .run = meanwhile},
+};
+EARLY_GROUP(early_threads, "threads", kCases, MPI_THREAD_FUNNELED);
+
+static const struct early_case kMultipleCases[] = {
+    {.name = "calls_of_all", .run = calls_of_all},
+    {.name = "under_a_lock", .run = under_a_lock},
+    {.name = "meanwhile", .run = meanwhile},
+    {.name = "own_parts", .pending = own_parts},
+};
+EARLY_GROUP(early_threads_multiple, "threads_multiple", kMultipleCases, MPI_THREAD_MULTIPLE);
