@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs whose blocking collectives may return early (early.h): they see what they see by MPI alone. With
+// COPSE_TEST_CAMPAIGN, at more lengths, on 2 to 5 ranks; on 3, also left to the library's judgement, and by MPI alone.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "integration_tests/mpi/mpi_job.h"
+#include "integration_tests/mpi/shim_fixture.h"
+#include "integration_tests/scenarios/cluster.h"
+
+namespace copse::mpi_test {
+namespace {
+
+constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
+
+bool IsCampaign() { return std::getenv("COPSE_TEST_CAMPAIGN") != nullptr; }
+
+class TnbcTest : public ShimTest {
+ protected:
+  MpiRun EarlyJobOf(uint32_t ranks, const std::string& mode, Words arguments) {
+    MpiRun run = JobOf(ranks, "early", std::move(arguments));
+    run.environment["COPSE_MPI_CALLS_BEFORE"] = "0";
+    run.environment["COPSE_TNBC"] = mode;
+    return run;
+  }
+  void ExpectRight(const std::string& group, uint32_t ranks, const std::string& mode = "on") {
+    if (!IsCampaign()) {
+      ExpectDone(Run(EarlyJobOf(ranks, mode, {group})));
+      return;
+    }
+    for (ranks = 2; ranks <= 5 && !HasFailure(); ++ranks) {
+      for (const std::string& way : ranks == 3 ? Words{"by MPI alone", "auto", "on"} : Words{"on"}) {
+        SCOPED_TRACE(absl::StrCat(group, ", ", ranks, " ranks, ", way));
+        MpiRun run = EarlyJobOf(ranks, way, {"thorough", group});
+        run.preload = way != "by MPI alone";
+        ExpectDone(Run(run));
+      }
+    }
+  }
+};
+
+TEST_P(TnbcTest, BlocksOfAllSizes) { ExpectRight("sizes", 3); }
+TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 3); }
+TEST_P(TnbcTest, AllWaysToTouch) { ExpectRight("touching", 4); }
+TEST_P(TnbcTest, SystemCallsAndStreams) { ExpectRight("transfers", 2); }
+TEST_P(TnbcTest, MemoryThatIsGivenBackOrProtected) { ExpectRight("memory_calls", 3); }
+TEST_P(TnbcTest, OtherFunctionsOfMpi) { ExpectRight("mpi_calls", 3); }
+TEST_P(TnbcTest, ProcessesThatAreStarted) { ExpectRight("processes", 2); }
+TEST_P(TnbcTest, SignalsOfTheProgram) { ExpectRight("signals", 3); }
+TEST_P(TnbcTest, ThreadsThatTouch) { ExpectRight("threads", 2); }
+TEST_P(TnbcTest, ThreadsThatCall) { ExpectRight("threads_multiple", 3); }
+TEST_P(TnbcTest, ThreadsThatCallByDefault) { ExpectRight("threads_multiple", 2, "auto"); }
+TEST_P(TnbcTest, CallsAfterCalls) { ExpectRight("order", 4); }
+
+// What goes wrong in a job of four ranks, the first two of which are node 0's.
+class TnbcAccidentsTest : public TnbcTest {
+ protected:
+  void SetUp() override {
+    TnbcTest::SetUp();
+    lines_ = absl::StrCat(cluster_.folder(), "/lines");
+    pipe_ = absl::StrCat(cluster_.folder(), "/pipe");
+    ASSERT_EQ(mkfifo(pipe_.c_str(), 0600), 0);
+  }
+  // Returns what its ranks print, too, as errors. The job has to end in time.
+  MpiResult RunAccident(const std::string& name) {
+    std::ofstream(lines_, std::ios::trunc);
+    const absl::Time start = absl::Now();
+    MpiResult result = Run(EarlyJobOf(4, "on", {"accidents/" + name, "--", lines_, pipe_}), 3 * kDeathPatience);
+    EXPECT_LT(absl::Now() - start, kDeathPatience) << name;
+    std::ifstream stream(lines_);
+    for (std::string line; std::getline(stream, line);) result.error.push_back(line);
+    return result;
+  }
+  // Node 1's goes as soon as it knows of a call that lacks rank 0, which enters then.
+  MpiResult LoseADaemon(const std::string& name) {
+    MpiResult result;
+    std::thread job([&] { result = RunAccident(name); });
+    EXPECT_TRUE(AwaitCallWithoutRankZero());
+    cluster_.KillDaemon(1);
+    // For reading, too: whoever would read may be dead by now.
+    const int pipe = open(pipe_.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(write(pipe, "go\n", 3), 3);
+    job.join();
+    close(pipe);
+    return result;
+  }
+  void ExpectOver(const MpiResult& result) {
+    EXPECT_GT(result.code, 0) << result.Text();
+    EXPECT_TRUE(result.ErrorsWith("went on").empty()) << result.Text();
+    ExpectNobodyWentOn(result);
+  }
+
+ private:
+  bool AwaitCallWithoutRankZero() {
+    const absl::Time deadline = absl::Now() + kDeathPatience;
+    for (; absl::Now() < deadline; cluster_.Pass(kAskAgain)) {
+      const auto calls = cluster_.ListCalls("mpi-world");
+      if (!calls.ok()) continue;  // no team yet
+      for (const scenario::ListedCall& call : *calls) {
+        if (call.collective == "bcast" && call.missing == std::vector<uint32_t>{0}) return true;
+      }
+    }
+    return false;
+  }
+
+  std::string lines_, pipe_;
+};
+
+TEST_P(TnbcAccidentsTest, ADaemonThatDiesEndsTheJobWithTheCallsName) {
+  const MpiResult result = LoseADaemon("daemon_dies");
+  ExpectOver(result);
+  EXPECT_FALSE(result.ErrorsWith("MPI_Bcast").empty()) << result.Text();
+  EXPECT_FALSE(result.ErrorsWith("copse").empty()) << result.Text();
+}
+
+TEST_P(TnbcAccidentsTest, WhoHandlesErrorsIsToldByTheNextCall) {
+  const MpiResult result = LoseADaemon("daemon_dies_and_errors_return");
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(result.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << result.Text();
+  }
+}
+
+TEST_P(TnbcAccidentsTest, ARankThatLeavesEndsTheJob) {
+  for (const std::string way : {"exits", "exits_in_order", "aborts", "aborts_alone", "is_killed", "execs"}) {
+    SCOPED_TRACE(way);
+    ExpectOver(RunAccident(way));
+  }
+}
+
+TEST_P(TnbcAccidentsTest, AFaultOfTheProgramsOwnEndsTheJob) {
+  for (const std::string way : {"null_dereference", "own_protected_page"}) {
+    SCOPED_TRACE(way);
+    ExpectOver(RunAccident(way));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, TnbcTest, testing::Values("mpich", "openmpi"),
+                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Both, TnbcAccidentsTest, testing::Values("mpich", "openmpi"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace copse::mpi_test
