@@ -205,6 +205,13 @@ static void* run(void* argument) {
   return NULL;
 }
 
+/* Open MPI 4.1.4 crashes now and then when two threads are the first to make one. */
+static void make_first_topology(void) {
+  MPI_Comm made;
+  MPI_Cart_create(MPI_COMM_SELF, 1, (int[]){1}, (int[]){1}, 0, &made);
+  MPI_Comm_free(&made);
+}
+
 int main(int argc, char** argv) {
   const uint64_t seed = strtoull(argc > 1 ? argv[1] : "1", NULL, 0);
   const int steps = argc > 2 ? atoi(argv[2]) : STEPS;
@@ -236,6 +243,7 @@ int main(int argc, char** argv) {
     *base = (struct slot){.used = 1, .comm = MPI_COMM_WORLD, .size = world_size, .rank = world_rank, .born = -1};
     if (i > 0) MPI_Comm_dup(MPI_COMM_WORLD, &base->comm);
   }
+  if (threads > 1) make_first_topology();
   pthread_t ids[THREADS];
   for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, run, &thread[i]);
   run(&thread[0]);
