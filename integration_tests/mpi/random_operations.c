@@ -25,8 +25,9 @@ static void trace(const struct thread* t, const char* what, const struct operati
           o == NULL ? 0 : o->root, o != NULL && o->in_place ? " in place" : "", (unsigned long long)hash);
 }
 void count_in(struct thread* t, const char* what, const struct operation* o, uint64_t hash) {
+  const int at = o != NULL && o->mode == BLOCKING ? o->step : t->now;
   trace(t, what, o, hash);
-  t->hash += mix2(hash, mix2((uint64_t)t->now, (uint64_t)world_rank));
+  t->hash += mix2(hash, mix2((uint64_t)at, (uint64_t)world_rank));
   ++t->calls;
 }
 
@@ -270,7 +271,7 @@ void post_receive(struct operation* o) {
   }
 }
 
-void note(struct thread* t, struct operation* o) {
+uint64_t result_of(const struct operation* o) {
   uint64_t hash = mix2((uint64_t)o->step, (uint64_t)o->kind);
   const int undefined = o->kind == EXSCAN && o->on.rank == 0;
   /* In place, the other blocks than the own one are scratch. */
@@ -289,6 +290,11 @@ void note(struct thread* t, struct operation* o) {
       hash = hash_of(o->receive + GUARD, bytes, o->peer_type, hash);
     }
   }
+  return hash;
+}
+
+void note(struct thread* t, struct operation* o) {
+  const uint64_t hash = result_of(o);
   for (int i = 0; o->receive != NULL && i < GUARD; ++i) {
     CHECK(o->receive[i] == 0x5a && o->receive[GUARD + o->receive_bytes + (size_t)i] == 0x5a);
   }

@@ -59,7 +59,8 @@ struct operation {
   int *send_counts, *send_at, *receive_counts, *receive_at;
 };
 
-/* Makes a result part of the thread's hash. `o` is what it is the result of, or NULL. */
+/* Makes a result part of the thread's hash. `o` is what it is the result of, or NULL. That of a blocking call counts as
+ * if it were looked at when the call returns. */
 void count_in(struct thread* t, const char* what, const struct operation* o, uint64_t hash);
 
 /* With a guard on either side. */
@@ -75,6 +76,8 @@ void contribute(struct operation* o);
 /* Calls MPI for a collective. */
 void begin(struct thread* t, struct operation* o);
 void post_receive(struct operation* o);
+/* A hash of what the operation received. */
+uint64_t result_of(const struct operation* o);
 /* The operation is complete: what came of it counts. */
 void note(struct thread* t, struct operation* o);
 void release(struct operation* o);

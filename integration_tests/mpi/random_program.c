@@ -4,13 +4,15 @@
  * threads, all by one seed, which all ranks draw from alike. What each rank does at its own discretion, such as how it
  * waits, does not change what it receives: a hash of that is the same with any MPI library that is right.
  *
- * Arguments: SEED [STEPS [trace] [persistent]]. Prints "seed SEED: N calls, hash H"; with `trace`, each step and each
- * hash on standard error, so that two runs can be compared. With `persistent`, persistent collectives are such; else
- * each of their starts is a non-blocking call, with the same hash, since those of MPICH 4.0.2 and Open MPI 4.1.4 end
- * with wrong data, errors or not at all when others run beside them. Values are small whole numbers, so that no order
- * of operands makes a difference.
+ * Arguments: SEED [STEPS [trace] [persistent] [touch]]. Prints "seed SEED: N calls, hash H"; with `trace`, each step
+ * and each hash on standard error, so that two runs can be compared. With `persistent`, persistent collectives are
+ * such; else each of their starts is a non-blocking call, with the same hash, since those of MPICH 4.0.2 and Open
+ * MPI 4.1.4 end with wrong data, errors or not at all when others run beside them. With `touch`, buffers are longer,
+ * and each rank looks at the results of blocking calls when and how it likes (random_touch.h). Values are small whole
+ * numbers, so that no order of operands makes a difference.
  *
- * Its steps are here; what they are made of: random_operations.h, random_completion.h, random_communicators.h. */
+ * Its steps are here; what they are made of: random_operations.h, random_completion.h, random_communicators.h,
+ * random_touch.h. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -25,10 +27,11 @@
 #include "random_elements.h"
 #include "random_operations.h"
 #include "random_program.h"
+#include "random_touch.h"
 
-enum { THREADS = 3, STEPS = 80 };
+enum { THREADS = 3, STEPS = 80, LONG_BYTES = 2 << 20 };
 
-int world_rank, threads, tracing, persistent;
+int world_rank, threads, tracing, persistent, touching;
 static int world_size;
 
 static int draw_count(uint64_t* state) {
@@ -77,6 +80,9 @@ static void collective(struct thread* t, int slot, uint64_t* state, enum mode mo
     /* Everybody gives the whole buffer the same type: one that is sent and received. */
     if (o->kind == BCAST) o->peer_type = o->type;
   }
+  if (touching && mode == BLOCKING && chance(state, 15)) {
+    o->count = 1 + (int)draw(state, LONG_BYTES / (unsigned)o->type->bytes);
+  }
   /* Blocks are many. */
   if (o->kind >= GATHER && o->kind <= REDUCE_SCATTER_BLOCK) o->count /= 4;
   o->starts = mode == PERSISTENT ? (int)draw(state, 3) : 0;
@@ -90,6 +96,10 @@ static void collective(struct thread* t, int slot, uint64_t* state, enum mode mo
   begin(t, o);
   if (mode != BLOCKING) {
     t->pending[t->pending_count++] = o;
+    return;
+  }
+  if (touching) {
+    touch_some_time(t, o);
     return;
   }
   note(t, o);
@@ -162,6 +172,7 @@ static void step(struct thread* t) {
   t->own = mix2(state, (uint64_t)world_rank + 1);
   if (chance(&t->own, 10)) compute(&t->own);
   complete(t, -1, 0);
+  if (touching) touch_due(t);
   int slot = 0;
   for (int tries = 0; tries < 4; ++tries) {
     const int other = (int)draw(&state, SLOTS);
@@ -202,6 +213,7 @@ static void* run(void* argument) {
   for (int i = 1; i < SLOTS; ++i) {
     if (t->slots[i].used && t->slots[i].comm != MPI_COMM_NULL) MPI_Comm_free(&t->slots[i].comm);
   }
+  touch_all(t);
   return NULL;
 }
 
@@ -218,12 +230,13 @@ int main(int argc, char** argv) {
   for (int i = 3; i < argc; ++i) {
     tracing |= strcmp(argv[i], "trace") == 0;
     persistent |= strcmp(argv[i], "persistent") == 0;
+    touching |= strcmp(argv[i], "touch") == 0;
   }
   uint64_t state = mix(seed);
   int level = MPI_THREAD_SINGLE;
   threads = chance(&state, 30) ? 2 + (int)draw(&state, THREADS - 1) : 1;
-  if (threads > 1) {
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  if (threads > 1 || touching) {
+    MPI_Init_thread(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &level);
   } else {
     MPI_Init(&argc, &argv);
   }

@@ -9,8 +9,9 @@
 #include <stdio.h>
 
 enum {
-  SLOTS = 6,    /* communicators of a thread at a time */
-  PENDING = 16, /* operations of a thread at a time */
+  SLOTS = 6,     /* communicators of a thread at a time */
+  PENDING = 16,  /* operations of a thread at a time */
+  UNTOUCHED = 8, /* results of blocking calls that a thread has not looked at */
   RANKS_MAX = 64,
 };
 
@@ -23,7 +24,7 @@ enum {
     }                                                                             \
   } while (0)
 
-extern int world_rank, threads, tracing, persistent;
+extern int world_rank, threads, tracing, persistent, touching;
 
 /* Faults of MPICH 4.0.2: with MPI_IN_PLACE it reads from that address in reduce at other roots than 0, aborts in
  * reduce_scatter, and finds messages too long in gather and alltoallv. With several threads, messages of types with
@@ -57,6 +58,8 @@ struct thread {
   struct slot slots[SLOTS];
   struct operation* pending[PENDING];
   int pending_count;
+  struct operation* untouched[UNTOUCHED];
+  int untouched_count;
   uint64_t hash;
   long calls;
 };

@@ -2,6 +2,7 @@
 //
 // Random MPI programs (random_program.c): what they receive on Copse is what they receive on their MPI alone. Five
 // seeds are a test, so that --gtest_filter runs them again. COPSE_RANDOM_PROGRAM_SEEDS: how many, instead of 10.
+// COPSE_RANDOM_PROGRAM_TOUCH: the programs look late at what blocking calls brought, which may return early.
 // Open MPI alone may not get to the end of one of them, which is then not run on Copse (random_program.h).
 #include <cstdint>
 #include <cstdlib>
@@ -39,6 +40,7 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
   procs::ProcessCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = kNodes}).ok());
   const std::string library = std::get<0>(GetParam());
+  const bool touches = std::getenv("COPSE_RANDOM_PROGRAM_TOUCH") != nullptr;
   uint64_t offloaded = 0;
   int unended = 0;
   const int first = std::get<1>(GetParam()) * kSeedsOfATest + 1;
@@ -46,6 +48,7 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
     MpiRun run = {.library = library, .ranks = 2 + static_cast<uint32_t>(seed) % 4};
     for (uint32_t node = 0; node < kNodes; ++node) run.sockets.push_back(cluster.SocketOf(node));
     run.command = {PathOf(absl::StrCat("integration_tests/mpi/random_program_", library)), absl::StrCat(seed)};
+    if (touches) run.command.insert(run.command.end(), {"80", "touch"});
     SCOPED_TRACE(absl::StrCat("random_program_", library, " ", seed, " on ", run.ranks, " ranks"));
     run.preload = false;
     const MpiResult alone = RunMpi(run, cluster.folder(), kPatienceAlone);
@@ -57,7 +60,8 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
     EXPECT_EQ(alone.code, 0) << alone.Text();
     run.preload = true;
     run.environment = {{"COPSE_MPI_STATS", "1"}, {"COPSE_MPI_CALLS_BEFORE", absl::StrCat(seed % 3)}};
-    if (seed % 2 == 0) run.environment["COPSE_MPI_OFFLOAD"] = "all";
+    if (seed % 2 == 0 || touches) run.environment["COPSE_MPI_OFFLOAD"] = "all";
+    if (touches) run.environment["COPSE_TNBC"] = "on";
     const MpiResult result = RunMpi(run, cluster.folder(), kPatience);
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out.size(), 1u) << result.Text();
