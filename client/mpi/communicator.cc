@@ -72,7 +72,9 @@ int Communicator::OnDelete(MPI_Comm, int, void* attribute, void*) {
 void Communicator::Release() {
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // Without a session its team goes with the context, or is another process's.
-  if (team_ != nullptr && TheSession() != nullptr) copse_team_destroy(team_);
+  for (copse_team_t* const team : {stream_, team_}) {
+    if (team != nullptr && TheSession() != nullptr) copse_team_destroy(team);
+  }
   delete this;
 }
 
@@ -176,6 +178,14 @@ void Communicator::FormTeam(Session* session) {
 
 copse_team_t* Communicator::FormPersistentTeam(Session* session) {
   return FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-persistent"}).team;
+}
+
+bool Communicator::FormStream(Session* session) {
+  if (stream_ == nullptr && !has_no_stream_) {
+    stream_ = FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-stream"}).team;
+    has_no_stream_ = stream_ == nullptr;
+  }
+  return stream_ != nullptr;
 }
 
 int Communicator::Fail(const char* function, copse_status_t status, const char* text) {

@@ -57,6 +57,11 @@ class Communicator {
   const tnbc::NodeLayout* layout() const { return layout_.get(); }
   void SetLayout(tnbc::NodeLayout layout) { layout_ = std::make_unique<tnbc::NodeLayout>(std::move(layout)); }
 
+  // A second team of the same ranks, for the parts of divided calls, which a thread of its own posts. Formed by all
+  // together, once; false if that has failed, on all ranks.
+  bool FormStream(Session* session);
+  copse_team_t* stream() const { return stream_; }
+
   // Of its calls whose lengths no rank knows of all: whether they are divided, and when the ranks look at that again.
   struct Irregular {
     uint64_t calls = 0;
@@ -113,6 +118,8 @@ class Communicator {
   bool has_choice_ = false;                 // errors ended the job on all ranks when the team was formed
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   copse_team_t* team_ = nullptr;
+  copse_team_t* stream_ = nullptr;
+  bool has_no_stream_ = false;  // none could be formed
   std::unique_ptr<tnbc::NodeLayout> layout_;
   Irregular irregular_;
   std::atomic<int> late_failure_{COPSE_OK};

@@ -116,6 +116,16 @@ class Driven final : public tnbc::Caller {
     }
   }
 
+  double slice() const override { return session_->slice(); }
+  bool Turn() override {
+    if (session_->IsOver(since_)) {
+      error_ = kTimeIsOver;
+      return false;
+    }
+    Drive(session_);
+    return true;
+  }
+
   void OnLate(copse_status_t status) override { communicator_->NoteLateFailure(status); }
 
   const std::string& error() const { return error_; }
@@ -244,7 +254,8 @@ bool EarlyCalls::AgreesOnIrregular(Communicator* communicator, const copse_coll_
   return irregular.divides;
 }
 
-// Each rank says where it is. If that fails, so does the call that wanted to know, which all ranks then make alike.
+// Each rank says where it is, and all form the second team. If that fails, so does the call that wanted to know, which
+// all ranks then make alike.
 bool EarlyCalls::LearnLayout(Communicator* communicator) {
   std::vector<uint64_t> nodes(static_cast<size_t>(communicator->size()));
   copse_coll_args_t args{};
@@ -253,7 +264,7 @@ bool EarlyCalls::LearnLayout(Communicator* communicator) {
   args.count = 1;
   args.send = &node_;
   args.recv = nodes.data();
-  if (!Make(communicator, args)) return false;
+  if (!communicator->FormStream(session_) || !Make(communicator, args)) return false;
   communicator->SetLayout(tnbc::NodeLayout::Of(nodes));
   return true;
 }
@@ -266,7 +277,8 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   AwaitBuffers(communicator->team(), *offload);
   copse_status_t status = offload->Pack();
   if (status == COPSE_OK) {
-    status = early_return_.Call(communicator->team(), offload->args, division, may_return, caller);
+    status =
+        early_return_.Call(communicator->team(), communicator->stream(), offload->args, division, may_return, caller);
     *error = caller->error();
   }
   return status == COPSE_OK ? offload->Unpack() : status;

@@ -19,6 +19,7 @@ constexpr uint64_t kWholeBytesMin = 64 << 10;
 constexpr uint64_t kIrregularBytesMin = 512 << 10;
 // At most (m - 1) / m of a broadcast in m segments can overlap, and each costs a call (Li et al.: 4 to 8).
 constexpr uint64_t kSegmentsMax = 8;
+constexpr uint64_t kReductionsAtATime = 2;
 constexpr uint64_t kSegmentBytesMin = 128 << 10;
 
 class Divider {
@@ -99,6 +100,9 @@ class Divider {
       call.receives = has_result;
       call.send_offset = call.receive_offset = from * element_;
       if (fills) call.parts.push_back({from * element_, (to - from) * element_});
+      // A reduction's contributions go one way while the former one's results go the other.
+      const uint64_t depth = broadcasts ? 1 : kReductionsAtATime;
+      if (!broadcasts || division_->is_source) call.after = static_cast<uint32_t>(i - std::min(i, depth - 1));
       division_->calls.push_back(std::move(call));
     }
     if (fills) division_->runs.push_back({0, block_});
@@ -201,6 +205,7 @@ class Divider {
       SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
       call.sends = call.receives = true;
       const bool sends = Sends(rank_, round);
+      if (sends) call.after = round;
       for (uint32_t other = 0; other < size_; ++other) {
         const bool comes = other != rank_ && Sends(other, round);
         call.send_counts.push_back(sends && other != rank_ ? MiddleOf(rank_) : 0);
@@ -270,6 +275,7 @@ class Divider {
       SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
       call.sends = call.receives = true;
       const bool is_sender = Sends(rank_, round);
+      if (is_sender) call.after = round;
       for (uint32_t other = 0; other < size_; ++other) {
         const bool goes = is_sender && other != rank_, comes = other != rank_ && Sends(other, round);
         call.send_counts.push_back(goes ? sends.counts[other] - ShortOf(sends.counts[other]) : 0);

@@ -43,6 +43,9 @@ struct SubCall {
   uint64_t send_offset = 0, receive_offset = 0;
   std::vector<uint64_t> send_counts, send_displacements, receive_counts, receive_displacements;  // empty: none
   std::vector<Part> parts;  // of the whole's receive buffer, which it fills
+  // It is posted when so many of the calls before it are complete on this rank: what is sent at once shares the
+  // network. Calls in which a rank only receives do not wait.
+  uint32_t after = 0;
 };
 
 // The ends of the result, so long that what lies between them is whole pages and less than a page more at each side,
@@ -58,7 +61,7 @@ struct Edges {
 struct Division {
   uint64_t edge_bytes = 0;  // at least a page's, where pages are not larger
   Edges edges;
-  std::vector<SubCall> calls;  // in order of priority
+  std::vector<SubCall> calls;  // in order of priority, in which they are posted
   // Of the whole's buffers; 0: this rank has none. What is sent may lie in the receive buffer, at send_at.
   uint64_t send_bytes = 0, receive_bytes = 0;
   bool sends_received = false;

@@ -320,6 +320,12 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
     }
   }
   EXPECT_EQ(senders, (std::vector<std::vector<uint32_t>>{{0, 4}, {1, 5}, {2, 3}}));
+  // Who sends waits for the rounds before; the others are ready at once.
+  Division of_rank_1;
+  ASSERT_TRUE(Divide(args, 1, layout, &of_rank_1));
+  EXPECT_EQ(of_rank_1.calls[0].after, 0u);
+  EXPECT_EQ(of_rank_1.calls[1].after, 1u);
+  EXPECT_EQ(of_rank_1.calls[2].after, 0u);
 }
 
 // Blocks of every length around the edges', at distances, the last rank's first.

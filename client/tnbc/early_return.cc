@@ -20,8 +20,9 @@ namespace {
 
 // Of calls under way at a time; the next one waits.
 constexpr size_t kCallsMax = 256;
-// How often the lander looks whether it is to end.
+// How often the lander looks whether it is to end, and how soon again for room in the daemon's queue.
 constexpr double kSliceSeconds = 0.1;
+constexpr double kRetrySeconds = 1e-3;
 
 uint64_t NowNs() {
   timespec now;
@@ -67,18 +68,37 @@ class EarlyReturn::Pending {
 
   // Whether memory of this rank allows an early return; takes what it needs for that.
   bool Prepare();
-  copse_status_t Start(copse_team_t* team);
-  // Once all is posted: false if it has to be waited for after all.
+  // Copies what is sent, posts the edges and makes the other calls, which are posted by Advance from now on.
+  copse_status_t Start(copse_team_t* team, copse_team_t* stream);
+  // Waits for the edges, and brings them to where they belong.
+  copse_status_t Finish();
+  // False if it has to be waited for after all.
   bool Protect();
-  copse_status_t AwaitAll();
-  // Brings what has come to where it belongs.
-  State Land();
+  // From now on the caller waits for it; once it is over, CopyOut.
+  void SetAwaited() {
+    const std::lock_guard lock(mutex_);
+    is_awaited_ = true;
+  }
+  void CopyOut();
+  State state() {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+  // Posts what may be, if `may_post`, and brings what has come to where it belongs.
+  State Advance(bool may_post);
+  // Whether calls of its stream that come behind it may be posted.
+  bool is_posted() const { return is_posted_; }
+  bool wants_room() const { return wants_room_; }
+  copse_team_t* stream() const { return stream_; }
+  copse_status_t status() const { return status_; }
   // Gives up: pages become accessible.
   void Forget();
   uint64_t pending_bytes() const { return pending_bytes_; }
 
  private:
-  copse_status_t PostOne(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
+  copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
+  void PostNext();
+  void Lose(copse_status_t status);
   void LandCall(uint32_t index);
   Range RangeOf(const Granule& granule) const {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(user_receive_) + granule.pages.offset;
@@ -99,16 +119,25 @@ class EarlyReturn::Pending {
   uint64_t pending_bytes_ = 0;
   uint64_t since_ns_ = 0;
 
-  std::mutex mutex_;  // guards what follows
+  copse_team_t* stream_ = nullptr;
+
+  std::mutex mutex_;  // guards what follows; the lander's and the caller's
+  bool is_started_ = false;
   bool is_protected_ = false;
+  bool is_awaited_ = false;   // by the caller, to its end
+  bool is_finished_ = false;  // as far as the caller's thread is concerned
+  bool wants_room_ = false;
+  std::atomic<bool> is_posted_{false};
+  uint32_t posted_ = 0, complete_ = 0;  // calls
   State state_ = State::kUnderWay;
+  copse_status_t status_ = COPSE_OK;  // of kLost
   struct Guarded {
     Range range;
     uint32_t missing;  // calls
   };
   std::vector<Guarded> guarded_;
   std::vector<std::vector<uint32_t>> guarded_of_call_;  // indices
-  std::vector<bool> landed_;                            // by call
+  std::vector<bool> landed_;                            // by call: nothing more to do
 };
 
 bool EarlyReturn::Pending::Prepare() {
@@ -122,7 +151,7 @@ bool EarlyReturn::Pending::Prepare() {
          (division_.receive_bytes == 0 || receive_copy_.address != nullptr);
 }
 
-copse_status_t EarlyReturn::Pending::PostOne(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive) {
+copse_status_t EarlyReturn::Pending::Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive) {
   copse_coll_args_t args = sub.args;
   if (sub.sends) args.send = send;
   if (sub.receives) args.recv = receive;
@@ -139,11 +168,12 @@ copse_status_t EarlyReturn::Pending::PostOne(copse_team_t* team, const SubCall& 
   copse_request_t* request = nullptr;
   if (const auto status = copse_collective_init(team, &args, &request); status != COPSE_OK) return status;
   requests_.push_back(request);
-  return caller_->Post(request);
+  return COPSE_OK;
 }
 
 // The ends come first, and the rest follows while they are waited for.
-copse_status_t EarlyReturn::Pending::Start(copse_team_t* team) {
+copse_status_t EarlyReturn::Pending::Start(copse_team_t* team, copse_team_t* stream) {
+  stream_ = stream;
   since_ns_ = NowNs();
   const bool is_early = send_copy_.address != nullptr || receive_copy_.address != nullptr;
   send_ = const_cast<uint8_t*>(user_send_);  // never written to
@@ -166,14 +196,24 @@ copse_status_t EarlyReturn::Pending::Start(copse_team_t* team) {
   const uint8_t* const whole = division_.is_source ? user_receive_ : send_;
   for (const Move& move : edges.pack) memcpy(packed + move.to, whole + move.from, move.bytes);
   const auto at = [](uint8_t* buffer, uint64_t offset) { return buffer == nullptr ? nullptr : buffer + offset; };
-  copse_status_t status = PostOne(team, edges.call, edges_send_.data(), edges_receive_.data());
+  copse_status_t status = Make(team, edges.call, edges_send_.data(), edges_receive_.data());
+  if (status == COPSE_OK) status = caller_->Post(requests_[0]);
   for (const SubCall& sub : division_.calls) {
     if (status != COPSE_OK) return status;
-    status = PostOne(team, sub, at(send_, sub.send_offset), at(receive_, sub.receive_offset));
+    status = Make(stream, sub, at(send_, sub.send_offset), at(receive_, sub.receive_offset));
   }
-  if (status == COPSE_OK) status = caller_->Await(requests_[0]);
-  if (status != COPSE_OK) return status;
-  for (const Move& move : edges.unpack) memcpy(user_receive_ + move.to, edges_receive_.data() + move.from, move.bytes);
+  const std::lock_guard lock(mutex_);
+  landed_.assign(division_.calls.size(), false);
+  guarded_of_call_.resize(division_.calls.size());
+  is_started_ = status == COPSE_OK;
+  return status;
+}
+
+copse_status_t EarlyReturn::Pending::Finish() {
+  if (const copse_status_t status = caller_->Await(requests_[0]); status != COPSE_OK) return status;
+  for (const Move& move : division_.edges.unpack) {
+    memcpy(user_receive_ + move.to, edges_receive_.data() + move.from, move.bytes);
+  }
   const Move& own = division_.own;
   if (own.bytes > 0) memcpy(user_receive_ + own.to, send_ + own.from, own.bytes);
   return COPSE_OK;
@@ -181,8 +221,7 @@ copse_status_t EarlyReturn::Pending::Start(copse_team_t* team) {
 
 bool EarlyReturn::Pending::Protect() {
   const std::lock_guard lock(mutex_);
-  landed_.assign(division_.calls.size(), false);
-  guarded_of_call_.resize(division_.calls.size());
+  if (state_ != State::kUnderWay) return false;
   std::vector<Range> ranges;
   for (const Granule& granule : GranulesOf(division_, reinterpret_cast<uintptr_t>(user_receive_), PageBytes())) {
     for (const uint32_t call : granule.calls) guarded_of_call_[call].push_back(static_cast<uint32_t>(guarded_.size()));
@@ -190,20 +229,15 @@ bool EarlyReturn::Pending::Protect() {
     ranges.push_back(guarded_.back().range);
     pending_bytes_ += granule.pages.bytes;
   }
-  is_protected_ = guard_->Protect(ranges);
+  is_protected_ = is_finished_ = guard_->Protect(ranges);
   return is_protected_;
 }
 
-copse_status_t EarlyReturn::Pending::AwaitAll() {
-  copse_status_t status = COPSE_OK;
-  for (copse_request_t* request : requests_) {
-    if (status == COPSE_OK) status = caller_->Await(request);
-  }
-  if (status != COPSE_OK || receive_ == user_receive_) return status;
+void EarlyReturn::Pending::CopyOut() {
+  if (receive_ == user_receive_) return;
   for (const SubCall& sub : division_.calls) {
     for (const Part& part : sub.parts) memcpy(user_receive_ + part.offset, receive_ + part.offset, part.bytes);
   }
-  return COPSE_OK;
 }
 
 void EarlyReturn::Pending::LandCall(uint32_t index) {
@@ -218,24 +252,50 @@ void EarlyReturn::Pending::LandCall(uint32_t index) {
   }
 }
 
-EarlyReturn::Pending::State EarlyReturn::Pending::Land() {
-  const std::lock_guard lock(mutex_);
-  if (!is_protected_ || state_ != State::kUnderWay) return state_;
-  bool all = true;
-  for (uint32_t i = 0; i < landed_.size(); ++i) {
-    if (landed_[i]) continue;
-    const copse_status_t status = copse_test(requests_[1 + i]);
-    if (status == COPSE_OK) LandCall(i);
-    all = all && status == COPSE_OK;
-    if (status >= 0) continue;
-    state_ = State::kLost;
-    for (const Guarded& guarded : guarded_) {
-      if (guarded.missing > 0) guard_->MarkLost(guarded.range);
-    }
-    caller_->OnLate(status);
-    return state_;
+// In order, each as soon as what it waits for is complete.
+void EarlyReturn::Pending::PostNext() {
+  wants_room_ = false;
+  while (posted_ < landed_.size() && division_.calls[posted_].after <= complete_) {
+    const copse_status_t status = copse_post(requests_[1 + posted_]);
+    wants_room_ = status == COPSE_ERR_NO_RESOURCE;
+    if (wants_room_) return;
+    if (status != COPSE_OK) return Lose(status);
+    ++posted_;
   }
-  if (!all) return state_;
+  is_posted_ = posted_ == landed_.size();
+}
+
+void EarlyReturn::Pending::Lose(copse_status_t status) {
+  state_ = State::kLost;
+  status_ = status;
+  is_posted_ = true;  // nothing more comes
+  for (const Guarded& guarded : guarded_) {
+    if (guarded.missing > 0) guard_->MarkLost(guarded.range);
+  }
+  if (is_finished_) caller_->OnLate(status);
+}
+
+EarlyReturn::Pending::State EarlyReturn::Pending::Advance(bool may_post) {
+  const std::lock_guard lock(mutex_);
+  if (!is_started_ || state_ != State::kUnderWay) return state_;
+  complete_ = 0;
+  for (uint32_t i = 0; i < posted_; ++i) {
+    if (landed_[i]) {
+      ++complete_;
+      continue;
+    }
+    const copse_status_t status = copse_test(requests_[1 + i]);
+    if (status == COPSE_INPROGRESS) continue;
+    if (status != COPSE_OK) {
+      Lose(status);
+      return state_;
+    }
+    ++complete_;
+    if (is_protected_) LandCall(i);
+  }
+  if (may_post && !is_posted_) PostNext();
+  if (state_ != State::kUnderWay) return state_;
+  if (complete_ < landed_.size() || !(is_protected_ || is_awaited_)) return state_;
   state_ = State::kOver;
   owner_->counters_.behind_ns.fetch_add(NowNs() - since_ns_, std::memory_order_relaxed);
   return state_;
@@ -248,6 +308,7 @@ void EarlyReturn::Pending::Forget() {
     guarded.missing = 0;
   }
   state_ = State::kOver;
+  is_posted_ = true;
 }
 
 EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max)
@@ -255,6 +316,7 @@ EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t co
   under_way_.reserve(kCallsMax);
   over_.reserve(kCallsMax);
   lost_.reserve(kCallsMax);
+  blocked_.reserve(kCallsMax);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -281,33 +343,56 @@ void EarlyReturn::Enlist(const std::shared_ptr<Pending>& call) {
   changed_.notify_all();
 }
 
-copse_status_t EarlyReturn::Call(copse_team_t* team, const copse_coll_args_t& args, const Division& division,
-                                 bool may_return, const std::shared_ptr<Caller>& caller) {
+copse_status_t EarlyReturn::Call(copse_team_t* team, copse_team_t* stream, const copse_coll_args_t& args,
+                                 const Division& division, bool may_return, const std::shared_ptr<Caller>& caller) {
   const uint64_t since = NowNs();
   Reap();
   const auto call = std::make_shared<Pending>(this, args, division, caller);
   const bool is_early = may_return && call->Prepare();
-  // Events may come as soon as something is posted, to whoever looks.
-  if (is_early) Enlist(call);
-  copse_status_t status = call->Start(team);
+  Enlist(call);
+  copse_status_t status = call->Start(team, stream);
+  Advance();
+  if (status == COPSE_OK) status = call->Finish();
   if (status == COPSE_OK && is_early && call->Protect()) {
     counters_.early.fetch_add(1, std::memory_order_relaxed);
     counters_.pending_bytes.fetch_add(call->pending_bytes(), std::memory_order_relaxed);
-    Sort();
+    Advance();
     counters_.inside_ns.fetch_add(NowNs() - since, std::memory_order_relaxed);
     return COPSE_OK;
   }
-  if (status == COPSE_OK) status = call->AwaitAll();
+  if (status == COPSE_OK) status = AwaitEnd(call.get(), caller.get());
   counters_.waited.fetch_add(1, std::memory_order_relaxed);
   call->Forget();
-  Sort();
+  Advance();
   return status;
 }
 
-void EarlyReturn::Sort() {
+copse_status_t EarlyReturn::AwaitEnd(Pending* call, Caller* caller) {
+  call->SetAwaited();
+  Advance();
+  while (call->state() == Pending::State::kUnderWay) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, std::chrono::duration<double>(caller->slice()),
+                        [call] { return call->state() != Pending::State::kUnderWay; });
+    }
+    if (call->state() == Pending::State::kUnderWay && !caller->Turn()) return COPSE_ERR_TIMED_OUT;
+  }
+  if (call->state() == Pending::State::kLost) return call->status();
+  call->CopyOut();
+  return COPSE_OK;
+}
+
+bool EarlyReturn::Advance() {
   const std::lock_guard lock(mutex_);
+  bool wants_room = false;
+  blocked_.clear();
   for (size_t i = 0; i < under_way_.size();) {
-    const Pending::State state = under_way_[i]->Land();
+    Pending& call = *under_way_[i];
+    const bool may_post = std::find(blocked_.begin(), blocked_.end(), call.stream()) == blocked_.end();
+    const Pending::State state = call.Advance(may_post);
+    wants_room = wants_room || call.wants_room();
+    if (!call.is_posted()) blocked_.push_back(call.stream());
     if (state == Pending::State::kUnderWay) {
       ++i;
       continue;
@@ -316,6 +401,7 @@ void EarlyReturn::Sort() {
     under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   changed_.notify_all();
+  return wants_room;
 }
 
 void EarlyReturn::RunLander() {
@@ -326,8 +412,8 @@ void EarlyReturn::RunLander() {
     if (stopping_) return;
     lock.unlock();
     const uint64_t seen = context_->ends();
-    Sort();
-    context_->AwaitEnd(seen, client::DeadlineAfter(kSliceSeconds));
+    const double slice = Advance() ? kRetrySeconds : kSliceSeconds;
+    context_->AwaitEnd(seen, client::DeadlineAfter(slice));
     lock.lock();
   }
 }

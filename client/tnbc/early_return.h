@@ -29,6 +29,9 @@ class Caller {
   virtual copse_status_t Post(copse_request_t* request) = 0;
   // Until the request is complete, or the caller has no more time: then it has given it up.
   virtual copse_status_t Await(copse_request_t* request) = 0;
+  // For how long it waits for anything else at a time, seconds, and what it does then. False: it has no more time.
+  virtual double slice() const = 0;
+  virtual bool Turn() = 0;
   // A call that has returned early has failed. By the library's own thread; allocates nothing, waits for nothing.
   virtual void OnLate(copse_status_t status) = 0;
 };
@@ -56,11 +59,12 @@ class EarlyReturn {
   EarlyReturn(const EarlyReturn&) = delete;
   EarlyReturn& operator=(const EarlyReturn&) = delete;
 
-  // Makes the call that `division` divides. `args` has its buffers, of which nothing is pending (AwaitBuffers). If
-  // `may_return`, and this rank's memory allows it, returns once the rest can go on alone; `caller` outlives that, and
-  // is told if it fails. Else as a blocking call.
-  copse_status_t Call(copse_team_t* team, const copse_coll_args_t& args, const Division& division, bool may_return,
-                      const std::shared_ptr<Caller>& caller);
+  // Makes the call that `division` divides: its edges on `team`, the rest on `stream`, which has the same members and
+  // no other calls, since they are posted as former ones end, whatever the program does meanwhile. `args` has its
+  // buffers, of which nothing is pending (AwaitBuffers). If `may_return`, and this rank's memory allows it, returns
+  // once the rest can go on alone; `caller` outlives that, and is told if it fails. Else as a blocking call.
+  copse_status_t Call(copse_team_t* team, copse_team_t* stream, const copse_coll_args_t& args, const Division& division,
+                      bool may_return, const std::shared_ptr<Caller>& caller);
 
   // Until nothing of the call's buffers is pending. False, having waited for nothing, if the arguments make no sense.
   bool AwaitBuffers(copse_team_t* team, const copse_coll_args_t& args, PageGuard::OnWait on_wait);
@@ -78,9 +82,11 @@ class EarlyReturn {
   using Calls = std::vector<std::shared_ptr<Pending>>;
 
   void Enlist(const std::shared_ptr<Pending>& call);
+  copse_status_t AwaitEnd(Pending* call, Caller* caller);
   void RunLander();
-  // Moves calls that are over out of the way.
-  void Sort();
+  // Posts what may be, brings what has come to its place, and moves calls that are over out of the way. Returns whether
+  // a call found no room, and has to be tried again soon.
+  bool Advance();
   void Reap();
 
   copse_context_t* const context_;
@@ -93,6 +99,7 @@ class EarlyReturn {
   Calls under_way_;
   Calls over_;  // what they have is given back by a thread of the program's, since the lander must not wait for it
   Calls lost_;
+  std::vector<const copse_team_t*> blocked_;  // of Advance; kept, since the lander allocates nothing
   bool stopping_ = false;
   std::thread lander_;
 };
