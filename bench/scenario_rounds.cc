@@ -62,7 +62,8 @@ absl::StatusOr<std::vector<double>> TimeCalls(const Options& options, const std:
   RankContender contender(
       system,
       [&](const std::vector<std::string>& arguments) {
-        return StartTnbc(system, {.program = kScenarioProgram, .ppn = ppn, .arguments = arguments}, site);
+        return StartTnbc(system, {.program = kScenarioProgram, .ppn = ppn, .in_turn = true, .arguments = arguments},
+                         site);
       },
       nullptr, cells, {.budget = absl::Seconds(2), .calls_max = 10, .cell_timeout = options.cell_timeout}, nullptr);
   std::vector<double> calls;

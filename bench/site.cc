@@ -202,6 +202,7 @@ absl::StatusOr<RankProcesses> Site::StartMpi(const std::string& system, const Mp
   ASSIGN_OR_RETURN(const std::string program, procs::FindProgram(absl::StrCat(wanted.program, "_", library)));
   netns::MpiJob job = {.ranks = nodes() * wanted.ppn,
                        .ppn = wanted.ppn,
+                       .in_turn = wanted.in_turn,
                        .environment = wanted.environment,
                        .command = Joined({program}, wanted.arguments)};
   ASSIGN_OR_RETURN(job.library, netns::ParseMpiLibrary(library));

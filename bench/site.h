@@ -76,6 +76,7 @@ class Site {
   struct MpiRanks {
     std::string program;
     uint32_t ppn = 1;
+    bool in_turn = false;  // nodes get one rank after the other
     std::vector<std::string> arguments;
     std::map<std::string, std::string> environment;
   };

@@ -68,7 +68,7 @@ class Starter {
       : setting_(setting), order_(order), site_(site) {}
 
   absl::StatusOr<RankProcesses> Start(const std::string& system, const Words& arguments) const {
-    Site::MpiRanks ranks = {.program = kScenarioProgram, .ppn = setting_.ppn, .arguments = arguments};
+    Site::MpiRanks ranks = {.program = kScenarioProgram, .ppn = setting_.ppn, .in_turn = true, .arguments = arguments};
     if (absl::EndsWith(system, kProfile)) ranks.environment[kProfileVariable] = ProfileOf(system);
     return StartTnbc(system, ranks, site_);
   }

@@ -127,7 +127,9 @@ class RateRun {
     ASSIGN_OR_RETURN(calls_, TimeCalls(options_, payloads_, shape_.ppn, site.get()));
     RankContest contest = MakeContest();
     contest.start = [&](const std::string& system, const std::vector<std::string>& arguments) {
-      return StartTnbc(system, {.program = kScenarioProgram, .ppn = shape_.ppn, .arguments = arguments}, site.get());
+      return StartTnbc(system,
+                       {.program = kScenarioProgram, .ppn = shape_.ppn, .in_turn = true, .arguments = arguments},
+                       site.get());
     };
     contest.take = [this](const std::string& system, size_t index,
                           const std::vector<double>& samples) -> absl::StatusOr<std::vector<double>> {

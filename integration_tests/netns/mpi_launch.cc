@@ -31,7 +31,7 @@ struct Launcher {
 Words HydraVariable(const std::string& name, const std::string& value) { return {"-env", name, value}; }
 Words OrteVariable(const std::string& name, const std::string& value) { return {"-x", absl::StrCat(name, "=", value)}; }
 
-Launcher Mpich(const MpiPlace& place, uint32_t hosts, uint32_t ppn) {
+Launcher Mpich(const MpiPlace& place, uint32_t hosts, uint32_t ranks_in_a_row) {
   Launcher launcher = {.program = "/usr/bin/mpiexec.mpich", .variable = HydraVariable};
   if (place.remote_shell.empty()) {
     launcher.options = {"-launcher", "fork"};
@@ -47,17 +47,17 @@ Launcher Mpich(const MpiPlace& place, uint32_t hosts, uint32_t ppn) {
                       "-hosts",
                       absl::StrJoin(place.hosts.begin(), place.hosts.begin() + hosts, ","),
                       "-ppn",
-                      absl::StrCat(ppn)};
+                      absl::StrCat(ranks_in_a_row)};
   // Inside a node MPICH has shared memory of its own.
   launcher.environment = {{"UCX_TLS", "tcp,self"}, {"UCX_NET_DEVICES", kDataDevice}};
   return launcher;
 }
 
-Launcher OpenMpi(const MpiPlace& place, uint32_t hosts, uint32_t ppn) {
+Launcher OpenMpi(const MpiPlace& place, uint32_t hosts, uint32_t ppn, bool in_turn) {
   Launcher launcher = {.program = "/usr/bin/mpiexec.openmpi", .variable = OrteVariable};
   const auto set = [&](const char* key, const std::string& value) { Append(&launcher.options, {"--mca", key, value}); };
   if (geteuid() == 0) launcher.options.push_back("--allow-run-as-root");
-  Append(&launcher.options, {"--map-by", "slot", "--bind-to", "none"});
+  Append(&launcher.options, {"--map-by", in_turn ? "node" : "slot", "--bind-to", "none"});
   set("mpi_yield_when_idle", "1");
   set("pml", "ob1");
   set("btl", "self,vader,tcp");
@@ -104,7 +104,8 @@ absl::StatusOr<MpiCommand> MakeMpiCommand(const MpiPlace& place, const MpiJob& j
     return absl::InvalidArgumentError(absl::StrCat("mpirun: more ranks than places (ranks=", job.ranks, ", limit=",
                                                    uint64_t{nodes} * ppn, ": ", nodes, " nodes x ", ppn, ")"));
   }
-  Launcher launcher = job.library == MpiLibrary::kMpich ? Mpich(place, hosts, ppn) : OpenMpi(place, hosts, ppn);
+  Launcher launcher = job.library == MpiLibrary::kMpich ? Mpich(place, hosts, job.in_turn ? 1 : ppn)
+                                                        : OpenMpi(place, hosts, ppn, job.in_turn);
   if (access(launcher.program.c_str(), X_OK) != 0) {
     return absl::NotFoundError(
         absl::StrCat("mpirun: not installed; tools/setup does (program=", launcher.program, ")"));

@@ -38,6 +38,7 @@ struct MpiJob {
   MpiLibrary library = MpiLibrary::kOpenMpi;
   uint32_t ranks = 0;
   uint32_t ppn = 0;                                // ranks on a node; 0: spread over all nodes
+  bool in_turn = false;                            // nodes with namespaces get one rank after the other
   bool copse = false;                              // with the environment by which clients find their node's daemon
   std::map<std::string, std::string> environment;  // of the ranks
   std::vector<std::string> command;
@@ -48,8 +49,8 @@ struct MpiCommand {
   std::map<std::string, std::string> environment;  // of the launcher
 };
 
-// Ranks fill the nodes one after the other, `ppn` each. Errors: INVALID_ARGUMENT (no command, no ranks, more than
-// hosts x ppn); NOT_FOUND if the library's launcher is not installed.
+// Ranks fill the nodes one after the other, `ppn` each, unless these take turns. Errors: INVALID_ARGUMENT (no command,
+// no ranks, more than hosts x ppn); NOT_FOUND if the library's launcher is not installed.
 absl::StatusOr<MpiCommand> MakeMpiCommand(const MpiPlace& place, const MpiJob& job);
 
 }  // namespace copse::netns

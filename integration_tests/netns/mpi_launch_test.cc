@@ -66,6 +66,10 @@ TEST_P(MpiLaunchTest, FourNodesWithTwoRanksEach) {
   job_.copse = true;
   EXPECT_EQ(Run(PlaceOn(**network, folder_)),
             (Lines{"n1 0 -", "n1 1 -", "n2 2 -", "n2 3 -", "n3 4 -", "n3 5 -", "n4 6 -", "n4 7 -", "sum 36", "0"}));
+  job_.in_turn = true;
+  EXPECT_EQ(Run(PlaceOn(**network, folder_)),
+            (Lines{"n1 0 -", "n2 1 -", "n3 2 -", "n4 3 -", "n1 4 -", "n2 5 -", "n3 6 -", "n4 7 -", "sum 36", "0"}));
+  job_.in_turn = false;
   // Half a node, an environment, and an exit code.
   job_.ranks = 3;
   job_.environment["COPSE_SOCKET"] = "/a b";
