@@ -45,8 +45,8 @@ struct early_group {
   const struct early_group symbol = {title, list, sizeof(list) / sizeof((list)[0]), wanted_level}
 
 extern const struct early_group early_sizes, early_memory, early_touching, early_transfers, early_memory_calls,
-    early_mpi_calls, early_processes, early_signals, early_threads, early_threads_multiple, early_order,
-    early_accidents;
+    early_mpi_calls, early_processes, early_signals, early_threads, early_threads_multiple, early_threads_crossing,
+    early_order, early_accidents;
 
 /* Ends the job. */
 void fail(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn));

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "early.h"
@@ -239,9 +239,14 @@ static void install_alarm(int fills_mask) {
   EXPECT(sigaction(SIGALRM, &action, NULL) == 0);
   alarms = 0;
 }
-static void set_timer(long first_us, long interval_us) {
-  const struct itimerval timer = {{0, interval_us}, {0, first_us}};
-  EXPECT(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+/* To this thread: an MPI may have others, which block no signals. */
+static timer_t new_timer(long first_ns, long interval_ns) {
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+  const struct itimerspec times = {{0, interval_ns}, {0, first_ns}};
+  timer_t timer;
+  event._sigev_un._tid = gettid();
+  EXPECT(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &times, NULL) == 0);
+  return timer;
 }
 static void alarm_looks(struct exchange* e) {
   sigset_t alarm, before;
@@ -250,8 +255,9 @@ static void alarm_looks(struct exchange* e) {
   install_alarm(e->round / 2 % 2);
   in_handler = e;
   EXPECT(sigprocmask(SIG_BLOCK, &alarm, &before) == 0);
-  set_timer(1, 0);
+  const timer_t timer = new_timer(1, 0);
   while (alarms == 0) sigsuspend(&before);
+  timer_delete(timer);
   EXPECT(sigprocmask(SIG_SETMASK, &before, NULL) == 0);
   in_handler = NULL;
   EXPECT(!handler_was_wrong);
@@ -265,7 +271,7 @@ static void alarms_all_the_time(void) {
   install_alarm(0);
   perform(&still);
   in_handler = &still;
-  set_timer(500, 1000);
+  const timer_t timer = new_timer(500000, 1000000);
   for (int round = 0, all = 0; round < ROUNDS || !all; ++round) {
     struct exchange e = {.kind = round % 2 == 0 ? BCAST : ALLTOALL, .block = BYTES, .round = round, .root = round};
     plan(&e, 0);
@@ -277,7 +283,7 @@ static void alarms_all_the_time(void) {
     all = alarms > 0;
     MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
   }
-  set_timer(0, 0);
+  timer_delete(timer);
   in_handler = NULL;
   EXPECT(!handler_was_wrong);
   check(&still);

@@ -96,7 +96,15 @@ static void meanwhile(void) {
 
 /* --- With calls by several threads --- */
 
+/* What threads call: lengths grow from round to round. */
+struct load {
+  const enum kind* kinds; /* NULL: all */
+  int kind_count, rounds;
+  size_t first_block, step;
+};
+
 struct caller {
+  const struct load* load;
   MPI_Comm comm;
   int number;
   /* What this thread received, for another to look at. */
@@ -114,11 +122,13 @@ static void show(struct caller* to, struct exchange* e) {
 }
 static void* call_in_thread(void* argument) {
   struct caller* const c = argument;
-  for (int round = 0; round < 30; ++round) {
+  const struct load* const load = c->load;
+  for (int round = 0; round < load->rounds; ++round) {
+    const int which = (round + c->number) % load->kind_count;
     struct exchange* e = malloc(sizeof(*e));
-    *e = (struct exchange){.kind = (enum kind)((round + c->number) % KINDS),
+    *e = (struct exchange){.kind = load->kinds == NULL ? (enum kind)which : load->kinds[which],
                            .comm = c->comm,
-                           .block = (size_t)(round + 1) * 5000,
+                           .block = load->first_block + (size_t)round * load->step,
                            .round = round,
                            .root = round};
     plan(e, (size_t)round);
@@ -128,11 +138,10 @@ static void* call_in_thread(void* argument) {
   }
   return NULL;
 }
-static void calls_of_all(void) {
+static void call_by_all(const struct load* load) {
   pthread_t ids[CALLERS];
   for (int i = 0; i < CALLERS; ++i) {
-    callers[i].number = i;
-    callers[i].shown = NULL;
+    callers[i] = (struct caller){.load = load, .number = i};
     pthread_mutex_init(&callers[i].lock, NULL);
     MPI_Comm_dup(MPI_COMM_WORLD, &callers[i].comm);
   }
@@ -143,6 +152,20 @@ static void calls_of_all(void) {
     MPI_Comm_free(&callers[i].comm);
     pthread_mutex_destroy(&callers[i].lock);
   }
+}
+
+/* All of the three that run at once fit into a port's data area of 1 MiB, or none. */
+static void short_calls(void) {
+  call_by_all(&(struct load){.kind_count = KINDS, .rounds = 30, .first_block = 600, .step = 600});
+}
+static void long_calls(void) {
+  static const enum kind kKinds[] = {BCAST, ALLREDUCE, ALLTOALL, ALLGATHER, SCAN};
+  call_by_all(
+      &(struct load){.kinds = kKinds, .kind_count = 5, .rounds = 10, .first_block = 600 << 10, .step = 3 * PAGE + 1});
+}
+/* One does, and two do not. */
+static void middling_calls(void) {
+  call_by_all(&(struct load){.kind_count = KINDS, .rounds = 30, .first_block = 5000, .step = 5000});
 }
 
 /* Whoever looks waits under a lock that the calling thread wants, too. */
@@ -179,9 +202,13 @@ static const struct early_case kCases[] = {
 EARLY_GROUP(early_threads, "threads", kCases, MPI_THREAD_FUNNELED);
 
 static const struct early_case kMultipleCases[] = {
-    {.name = "calls_of_all", .run = calls_of_all},
-    {.name = "under_a_lock", .run = under_a_lock},
-    {.name = "meanwhile", .run = meanwhile},
+    {.name = "short_calls", .run = short_calls},   {.name = "long_calls", .run = long_calls},
+    {.name = "under_a_lock", .run = under_a_lock}, {.name = "meanwhile", .run = meanwhile},
     {.name = "own_parts", .pending = own_parts},
 };
 EARLY_GROUP(early_threads_multiple, "threads_multiple", kMultipleCases, MPI_THREAD_MULTIPLE);
+
+static const struct early_case kCrossingCases[] = {
+    {.name = "middling_calls", .run = middling_calls},
+};
+EARLY_GROUP(early_threads_crossing, "threads_crossing", kCrossingCases, MPI_THREAD_MULTIPLE);
