@@ -180,6 +180,8 @@ copse_team_t* Communicator::FormPersistentTeam(Session* session) {
   return FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-persistent"}).team;
 }
 
+EarlyKind* Communicator::EarlyKindOf(const Offload& offload) { return &early_kinds_[KindOf(offload)]; }
+
 bool Communicator::FormStream(Session* session) {
   if (stream_ == nullptr && !has_no_stream_) {
     stream_ = FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-stream"}).team;

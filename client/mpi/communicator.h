@@ -16,8 +16,15 @@
 #include "client/mpi/session.h"
 #include "client/mpi/statistics.h"
 #include "client/tnbc/division.h"
+#include "client/tnbc/fuse.h"
 
 namespace copse::mpi {
+
+// Calls of one kind that may return early.
+struct EarlyKind {
+  tnbc::Fuse fuse;
+  std::atomic<uint64_t> waited_ns{0};  // for their data, since the last one began
+};
 
 // A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with
 // the communicator, whoever frees that; then it lasts until the calls that go on are over. Calls follow Enter (Fail)?
@@ -61,6 +68,9 @@ class Communicator {
   // together, once; false if that has failed, on all ranks.
   bool FormStream(Session* session);
   copse_team_t* stream() const { return stream_; }
+
+  // What early returns cost, of calls of this one's kind.
+  EarlyKind* EarlyKindOf(const Offload& offload);
 
   // Of its calls whose lengths no rank knows of all: whether they are divided, and when the ranks look at that again.
   struct Irregular {
@@ -117,6 +127,7 @@ class Communicator {
   bool order_may_change_ = true;            // of operands; until as many calls as in every run
   bool has_choice_ = false;                 // errors ended the job on all ranks when the team was formed
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
+  std::map<uint64_t, EarlyKind> early_kinds_;
   copse_team_t* team_ = nullptr;
   copse_team_t* stream_ = nullptr;
   bool has_no_stream_ = false;  // none could be formed

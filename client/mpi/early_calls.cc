@@ -87,8 +87,9 @@ void AskUcx() {
 // One call of the program's: how its parts are posted and waited for, and who is told if they fail later.
 class Driven final : public tnbc::Caller {
  public:
-  Driven(Session* session, Communicator* communicator)
-      : session_(session), communicator_(communicator), since_(session->timeout_s < 0 ? 0 : NowSeconds()) {
+  // `kind`: of its calls, if anybody asks what they cost.
+  Driven(Session* session, Communicator* communicator, EarlyKind* kind = nullptr)
+      : session_(session), communicator_(communicator), kind_(kind), since_(session->timeout_s < 0 ? 0 : NowSeconds()) {
     communicator_->Retain();
   }
   ~Driven() override { communicator_->Release(); }
@@ -126,6 +127,10 @@ class Driven final : public tnbc::Caller {
     return true;
   }
 
+  void OnEnd(uint64_t inside_ns, uint64_t waited_ns) override {
+    kind_->fuse.CountEarly(inside_ns + waited_ns);
+    kind_->waited_ns.fetch_add(waited_ns, std::memory_order_relaxed);
+  }
   void OnLate(copse_status_t status) override { communicator_->NoteLateFailure(status); }
 
   const std::string& error() const { return error_; }
@@ -138,6 +143,7 @@ class Driven final : public tnbc::Caller {
 
   Session* const session_;
   Communicator* const communicator_;
+  EarlyKind* const kind_;
   const double since_;  // seconds
   std::string error_;
 };
@@ -270,18 +276,27 @@ bool EarlyCalls::LearnLayout(Communicator* communicator) {
 }
 
 copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
-                               std::string* error) {
+                               std::string* error, uint64_t* waited_ns) {
+  EarlyKind* const kind = communicator->EarlyKindOf(*offload);
+  *waited_ns = kind->waited_ns.exchange(0, std::memory_order_relaxed);
+  const uint64_t blown = kind->fuse.blown();
+  const bool pays = kind->fuse.MayReturnEarly() || static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kOn;
+  fuses_blown_.fetch_add(kind->fuse.blown() - blown, std::memory_order_relaxed);
   // Remote accesses to a window's memory are announced to nobody.
-  const bool may_return = offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
-  const auto caller = std::make_shared<Driven>(session_, communicator);
+  const bool may_return = pays && offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
+  const auto caller = std::make_shared<Driven>(session_, communicator, kind);
   AwaitBuffers(communicator->team(), *offload);
+  const uint64_t since = NowNanoseconds();
+  bool returned_early = false;
   copse_status_t status = offload->Pack();
   if (status == COPSE_OK) {
-    status =
-        early_return_.Call(communicator->team(), communicator->stream(), offload->args, division, may_return, caller);
+    status = early_return_.Call({communicator->team(), communicator->stream(), offload->args, division, may_return},
+                                caller, &returned_early);
     *error = caller->error();
   }
-  return status == COPSE_OK ? offload->Unpack() : status;
+  if (status == COPSE_OK) status = offload->Unpack();
+  if (!returned_early) kind->fuse.CountBlocking(NowNanoseconds() - since);
+  return status;
 }
 
 void EarlyCalls::AwaitBuffers(copse_team_t* team, const Offload& offload) {
@@ -297,10 +312,10 @@ void EarlyCalls::Print() const {
   constexpr double kMebibyte = 1 << 20, kSecond = 1e9;
   Say("early returns: %" PRIu64 " calls, %" PRIu64
       " more waited; pending at return %.3f MiB; in the calls %.6f s, until "
-      "the data was there %.6f s; %" PRIu64 " touches waited %.6f s",
+      "the data was there %.6f s; %" PRIu64 " touches waited %.6f s; %" PRIu64 " fuses blown",
       counters.early.load(), counters.waited.load(), static_cast<double>(counters.pending_bytes) / kMebibyte,
       static_cast<double>(counters.inside_ns) / kSecond, static_cast<double>(counters.behind_ns) / kSecond,
-      faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond);
+      faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond, fuses_blown_.load());
 }
 
 void EarlyCalls::Drain() {

@@ -4,6 +4,7 @@
 #ifndef COPSE_CLIENT_MPI_EARLY_CALLS_H_
 #define COPSE_CLIENT_MPI_EARLY_CALLS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,7 +38,9 @@ class EarlyCalls {
   // call, the first time.
   bool Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division);
   // Makes a call that is divided. *error says why it failed.
-  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, std::string* error);
+  // *waited_ns: for data of earlier calls of its kind, since the last one.
+  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, std::string* error,
+                     uint64_t* waited_ns);
 
   // Until nothing of a call's buffers is pending.
   void AwaitBuffers(copse_team_t* team, const Offload& offload);
@@ -59,6 +62,7 @@ class EarlyCalls {
   uint64_t node_ = 0;  // a hash of this process's node's name
   tnbc::PageGuard* const guard_;
   tnbc::EarlyReturn early_return_;
+  std::atomic<uint64_t> fuses_blown_{0};
 };
 
 // Null where calls never return early.

@@ -86,7 +86,7 @@ void CallState::Run(Offload* offload) {
   tnbc::Division division;
   EarlyCalls* const early = TheEarlyCalls();
   if (early != nullptr && early->Divides(communicator, *offload, &division)) {
-    status = early->Run(communicator, offload, division, &error_);
+    status = early->Run(communicator, offload, division, &error_, &waited_ns_);
     return;
   }
   Note(RunOnTeam(offload), *offload);
@@ -127,7 +127,7 @@ void CallState::MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Req
 }
 
 void CallState::Count() {
-  const uint64_t taken = start_ > 0 ? NowNanoseconds() - start_ : 0;
+  const uint64_t taken = start_ > 0 ? NowNanoseconds() - start_ + waited_ns_ : 0;
   if (reason == Reason::kFirstCalls) communicator->CountFirst(taken);
   if (is_offloaded()) {
     session->statistics.CountOffloaded(entry, taken);

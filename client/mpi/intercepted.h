@@ -70,6 +70,7 @@ class CallState {
 
   uint64_t start_;  // ns; 0: nobody wants to know
   PathChoice* choice_ = nullptr;
+  uint64_t waited_ns_ = 0;  // for what earlier calls of its kind have left to wait for
   std::string error_;
 };
 

@@ -94,6 +94,14 @@ class EarlyReturn::Pending {
   // Gives up: pages become accessible.
   void Forget();
   uint64_t pending_bytes() const { return pending_bytes_; }
+  // Of a call that has returned early: when it does, and once it is over.
+  void NoteReturn(uint64_t inside_ns) {
+    inside_ns_ = inside_ns;
+    waited_before_ns_ = guard_->counters().wait_ns;
+  }
+  void Report() {
+    if (is_finished_) caller_->OnEnd(inside_ns_, guard_->counters().wait_ns - waited_before_ns_);
+  }
 
  private:
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
@@ -118,6 +126,7 @@ class EarlyReturn::Pending {
   std::vector<copse_request_t*> requests_;  // the edges', then the calls'
   uint64_t pending_bytes_ = 0;
   uint64_t since_ns_ = 0;
+  uint64_t inside_ns_ = 0, waited_before_ns_ = 0;
 
   copse_team_t* stream_ = nullptr;
 
@@ -343,17 +352,18 @@ void EarlyReturn::Enlist(const std::shared_ptr<Pending>& call) {
   changed_.notify_all();
 }
 
-copse_status_t EarlyReturn::Call(copse_team_t* team, copse_team_t* stream, const copse_coll_args_t& args,
-                                 const Division& division, bool may_return, const std::shared_ptr<Caller>& caller) {
+copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early) {
   const uint64_t since = NowNs();
   Reap();
-  const auto call = std::make_shared<Pending>(this, args, division, caller);
-  const bool is_early = may_return && call->Prepare();
+  const auto call = std::make_shared<Pending>(this, work.args, work.division, caller);
+  const bool is_early = work.may_return && call->Prepare();
   Enlist(call);
-  copse_status_t status = call->Start(team, stream);
+  copse_status_t status = call->Start(work.team, work.stream);
   Advance();
   if (status == COPSE_OK) status = call->Finish();
-  if (status == COPSE_OK && is_early && call->Protect()) {
+  *returned_early = status == COPSE_OK && is_early && call->Protect();
+  if (*returned_early) {
+    call->NoteReturn(NowNs() - since);
     counters_.early.fetch_add(1, std::memory_order_relaxed);
     counters_.pending_bytes.fetch_add(call->pending_bytes(), std::memory_order_relaxed);
     Advance();
@@ -457,6 +467,7 @@ void EarlyReturn::Reap() {
     over_.reserve(kCallsMax);
     changed_.notify_all();
   }
+  for (const auto& call : over) call->Report();
 }
 
 }  // namespace copse::tnbc

@@ -21,7 +21,7 @@
 namespace copse::tnbc {
 
 // Who makes a call, and what it does while it waits. Its functions are called by the thread that makes the call, but
-// for OnLate.
+// for OnEnd and OnLate.
 class Caller {
  public:
   virtual ~Caller() = default;
@@ -32,6 +32,9 @@ class Caller {
   // For how long it waits for anything else at a time, seconds, and what it does then. False: it has no more time.
   virtual double slice() const = 0;
   virtual bool Turn() = 0;
+  // Of a call that has returned early and is over: the time in it, and what the program has waited for its data since,
+  // ns. By a thread that makes another call, or ends.
+  virtual void OnEnd(uint64_t inside_ns, uint64_t waited_ns) = 0;
   // A call that has returned early has failed. By the library's own thread; allocates nothing, waits for nothing.
   virtual void OnLate(copse_status_t status) = 0;
 };
@@ -59,12 +62,18 @@ class EarlyReturn {
   EarlyReturn(const EarlyReturn&) = delete;
   EarlyReturn& operator=(const EarlyReturn&) = delete;
 
-  // Makes the call that `division` divides: its edges on `team`, the rest on `stream`, which has the same members and
-  // no other calls, since they are posted as former ones end, whatever the program does meanwhile. `args` has its
-  // buffers, of which nothing is pending (AwaitBuffers). If `may_return`, and this rank's memory allows it, returns
-  // once the rest can go on alone; `caller` outlives that, and is told if it fails. Else as a blocking call.
-  copse_status_t Call(copse_team_t* team, copse_team_t* stream, const copse_coll_args_t& args, const Division& division,
-                      bool may_return, const std::shared_ptr<Caller>& caller);
+  struct Work {
+    copse_team_t* team;  // for the edges
+    // For the rest: of the same members, and without other calls, since they are posted as former ones end, whatever
+    // the program does meanwhile.
+    copse_team_t* stream;
+    const copse_coll_args_t& args;  // with the buffers, of which nothing is pending (AwaitBuffers)
+    const Division& division;
+    bool may_return = false;  // early
+  };
+  // Makes a call that is divided. If it may, and this rank's memory allows it, returns once the rest can go on alone;
+  // `caller` outlives that, and is told if it fails. Else as a blocking call. *returned_early says which.
+  copse_status_t Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early);
 
   // Until nothing of the call's buffers is pending. False, having waited for nothing, if the arguments make no sense.
   bool AwaitBuffers(copse_team_t* team, const copse_coll_args_t& args, PageGuard::OnWait on_wait);
