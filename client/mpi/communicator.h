@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include "client/copse.h"
 #include "client/mpi/mpi_api.h"
@@ -15,6 +16,7 @@
 #include "client/mpi/path_choice.h"
 #include "client/mpi/session.h"
 #include "client/mpi/statistics.h"
+#include "client/tnbc/access_order.h"
 #include "client/tnbc/division.h"
 #include "client/tnbc/fuse.h"
 
@@ -23,7 +25,9 @@ namespace copse::mpi {
 // Calls of one kind that may return early.
 struct EarlyKind {
   tnbc::Fuse fuse;
-  std::atomic<uint64_t> waited_ns{0};  // for their data, since the last one began
+  std::mutex mutex;  // guards what follows: what a call has taught may be told by another communicator's thread
+  tnbc::AccessOrder order;
+  uint64_t waited_ns = 0;  // for their data, since the last one began
 };
 
 // A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with

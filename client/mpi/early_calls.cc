@@ -127,9 +127,11 @@ class Driven final : public tnbc::Caller {
     return true;
   }
 
-  void OnEnd(uint64_t inside_ns, uint64_t waited_ns) override {
-    kind_->fuse.CountEarly(inside_ns + waited_ns);
-    kind_->waited_ns.fetch_add(waited_ns, std::memory_order_relaxed);
+  void OnEnd(const Cost& cost) override {
+    kind_->fuse.CountEarly(cost.inside_ns + cost.waited_ns);
+    const std::lock_guard lock(kind_->mutex);
+    kind_->waited_ns += cost.waited_ns;
+    kind_->order.Learn(cost.touches);
   }
   void OnLate(copse_status_t status) override { communicator_->NoteLateFailure(status); }
 
@@ -228,7 +230,34 @@ bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, tnb
   if (!offload.is_divisible() || !tnbc::MayDivide(offload.args)) return false;
   if (communicator->layout() == nullptr && !LearnLayout(communicator)) return false;
   if (offload.args.collective == COPSE_COLL_ALLTOALLV && !AgreesOnIrregular(communicator, offload.args)) return false;
-  return tnbc::Divide(offload.args, static_cast<uint32_t>(communicator->rank()), *communicator->layout(), division);
+  const tnbc::NodeLayout& layout = *communicator->layout();
+  return tnbc::Divide(offload.args, static_cast<uint32_t>(communicator->rank()), layout,
+                      OrderOf(communicator, offload, tnbc::PartsOf(offload.args, layout)), division);
+}
+
+// What all ranks want first, as far as they have learnt and agreed.
+std::vector<uint32_t> EarlyCalls::OrderOf(Communicator* communicator, const Offload& offload, uint32_t parts) {
+  if (parts < 2) return {};
+  early_return_.Reap();  // what the last call has taught
+  EarlyKind* const kind = communicator->EarlyKindOf(offload);
+  std::unique_lock lock(kind->mutex);
+  tnbc::AccessOrder& order = kind->order;
+  order.SetParts(parts);
+  if (!order.CountCall()) return order.order();
+  const std::vector<uint64_t> mine = order.Positions();
+  lock.unlock();
+  std::vector<uint64_t> sums(parts);
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_ALLREDUCE;
+  args.type = COPSE_DT_UINT64;
+  args.op = COPSE_OP_SUM;
+  args.count = parts;
+  args.send = mine.data();
+  args.recv = sums.data();
+  const bool agreed = Make(communicator, args);
+  lock.lock();
+  if (agreed) order.Adopt(sums);
+  return order.order();
 }
 
 // A call of our own.
@@ -278,9 +307,12 @@ bool EarlyCalls::LearnLayout(Communicator* communicator) {
 copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
                                std::string* error, uint64_t* waited_ns) {
   EarlyKind* const kind = communicator->EarlyKindOf(*offload);
-  *waited_ns = kind->waited_ns.exchange(0, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(kind->mutex);
+    *waited_ns = std::exchange(kind->waited_ns, 0);
+  }
   const uint64_t blown = kind->fuse.blown();
-  const bool pays = kind->fuse.MayReturnEarly() || static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kOn;
+  const bool pays = static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kOn || kind->fuse.MayReturnEarly();
   fuses_blown_.fetch_add(kind->fuse.blown() - blown, std::memory_order_relaxed);
   // Remote accesses to a window's memory are announced to nobody.
   const bool may_return = pays && offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;

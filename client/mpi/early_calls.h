@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/copse.h"
 #include "client/mpi/communicator.h"
@@ -54,6 +55,7 @@ class EarlyCalls {
   tnbc::EarlyReturn& early_return() { return early_return_; }
 
  private:
+  std::vector<uint32_t> OrderOf(Communicator* communicator, const Offload& offload, uint32_t parts);
   bool Make(Communicator* communicator, const copse_coll_args_t& args);
   bool AgreesOnIrregular(Communicator* communicator, const copse_coll_args_t& args);
   bool LearnLayout(Communicator* communicator);

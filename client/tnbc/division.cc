@@ -19,19 +19,28 @@ constexpr uint64_t kWholeBytesMin = 64 << 10;
 constexpr uint64_t kIrregularBytesMin = 512 << 10;
 // At most (m - 1) / m of a broadcast in m segments can overlap, and each costs a call (Li et al.: 4 to 8).
 constexpr uint64_t kSegmentsMax = 8;
-constexpr uint64_t kReductionsAtATime = 2;
+constexpr uint32_t kReductionsAtATime = 2;
 constexpr uint64_t kSegmentBytesMin = 128 << 10;
+
+// Elements of an edge.
+uint64_t EdgeElements(uint64_t element_bytes) {
+  return (kEdgeBytes + element_bytes - 1) / std::max<uint64_t>(element_bytes, 1);
+}
+
+uint64_t SegmentsOf(uint64_t bytes) { return std::clamp(bytes / kSegmentBytesMin, uint64_t{1}, kSegmentsMax); }
 
 class Divider {
  public:
-  Divider(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, Division* division)
+  Divider(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
+          Division* division)
       : args_(args),
+        order_(order),
         rank_(rank),
         size_(static_cast<uint32_t>(layout.local.size())),
         layout_(layout),
         division_(division),
         element_(client::DatatypeBytes(args.type)),
-        edge_((kEdgeBytes + element_ - 1) / std::max<uint64_t>(element_, 1)),
+        edge_(EdgeElements(element_)),
         block_(args.count * element_) {}
 
   void Run() {
@@ -92,8 +101,9 @@ class Divider {
     if (fills) edges.unpack = {{0, 0, bytes}, {bytes, last, bytes}};
 
     const uint64_t middle = args_.count - 2 * edge_;
-    const uint64_t segments = std::clamp(middle * element_ / kSegmentBytesMin, uint64_t{1}, kSegmentsMax);
-    for (uint64_t i = 0; i < segments; ++i) {
+    const uint64_t segments = SegmentsOf(middle * element_);
+    for (uint32_t turn = 0; turn < segments; ++turn) {
+      const uint64_t i = PartAt(turn);
       const uint64_t from = edge_ + middle * i / segments, to = edge_ + middle * (i + 1) / segments;
       SubCall call = NewCall(args_.collective, to - from);
       call.sends = !broadcasts;
@@ -101,8 +111,9 @@ class Divider {
       call.send_offset = call.receive_offset = from * element_;
       if (fills) call.parts.push_back({from * element_, (to - from) * element_});
       // A reduction's contributions go one way while the former one's results go the other.
-      const uint64_t depth = broadcasts ? 1 : kReductionsAtATime;
-      if (!broadcasts || division_->is_source) call.after = static_cast<uint32_t>(i - std::min(i, depth - 1));
+      const uint32_t depth = broadcasts ? 1 : kReductionsAtATime;
+      call.part = static_cast<uint32_t>(i);
+      if (!broadcasts || division_->is_source) call.after = turn - std::min(turn, depth - 1);
       division_->calls.push_back(std::move(call));
     }
     if (fills) division_->runs.push_back({0, block_});
@@ -190,10 +201,10 @@ class Divider {
   }
 
   // --- alltoall ---
-  // Whether `rank` is its node's sender in round `round`. Every node begins with its first rank, since programs read
-  // blocks in order (Li et al.: FT and IS do): were nodes to begin with different ones, the block that is wanted next
-  // might come last. Every receiver gets as many in each round.
-  bool Sends(uint32_t rank, uint32_t round) const { return layout_.local[rank] == round; }
+  // Whether `rank` is its node's sender in round `round`. Every node begins with the same one, by default its first
+  // rank, since programs read blocks in order (Li et al.: FT and IS do): were nodes to begin with different ones, the
+  // block that is wanted next might come last. Every receiver gets as many in each round.
+  bool Sends(uint32_t rank, uint32_t round) const { return layout_.local[rank] == PartAt(round); }
 
   void DivideAlltoall() {
     division_->send_bytes = division_->receive_bytes = size_ * block_;
@@ -205,6 +216,7 @@ class Divider {
       SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
       call.sends = call.receives = true;
       const bool sends = Sends(rank_, round);
+      call.part = PartAt(round);
       if (sends) call.after = round;
       for (uint32_t other = 0; other < size_; ++other) {
         const bool comes = other != rank_ && Sends(other, round);
@@ -275,6 +287,7 @@ class Divider {
       SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
       call.sends = call.receives = true;
       const bool is_sender = Sends(rank_, round);
+      call.part = PartAt(round);
       if (is_sender) call.after = round;
       for (uint32_t other = 0; other < size_; ++other) {
         const bool goes = is_sender && other != rank_, comes = other != rank_ && Sends(other, round);
@@ -336,7 +349,10 @@ class Divider {
     }
   }
 
+  uint32_t PartAt(uint32_t turn) const { return order_.empty() ? turn : order_[turn]; }
+
   const copse_coll_args_t& args_;
+  const std::span<const uint32_t> order_;
   const uint32_t rank_, size_;
   const NodeLayout& layout_;
   Division* const division_;
@@ -380,9 +396,26 @@ bool MayDivide(const copse_coll_args_t& args) {
 
 bool IsWorthDividing(uint64_t bytes) { return bytes >= kIrregularBytesMin; }
 
-bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, Division* division) {
+uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout) {
+  const uint64_t element = client::DatatypeBytes(args.type);
+  switch (args.collective) {
+    case COPSE_COLL_BCAST:
+    case COPSE_COLL_REDUCE:
+    case COPSE_COLL_ALLREDUCE:
+      if (element == 0) return 1;
+      return static_cast<uint32_t>(SegmentsOf(args.count * element - 2 * EdgeElements(element) * element));
+    case COPSE_COLL_ALLTOALL:
+    case COPSE_COLL_ALLTOALLV:
+      return layout.ranks_per_node;
+    default:
+      return 1;
+  }
+}
+
+bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
+            Division* division) {
   if (!MayDivide(args) || layout.local.size() < 2) return false;
-  Divider(args, rank, layout, division).Run();
+  Divider(args, rank, layout, order, division).Run();
   return true;
 }
 

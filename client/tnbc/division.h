@@ -43,6 +43,7 @@ struct SubCall {
   uint64_t send_offset = 0, receive_offset = 0;
   std::vector<uint64_t> send_counts, send_displacements, receive_counts, receive_displacements;  // empty: none
   std::vector<Part> parts;  // of the whole's receive buffer, which it fills
+  uint32_t part = 0;        // of PartsOf, that it brings
   // It is posted when so many of the calls before it are complete on this rank: what is sent at once shares the
   // network. Calls in which a rank only receives do not wait.
   uint32_t after = 0;
@@ -81,11 +82,16 @@ bool MayDivide(const copse_coll_args_t& args);
 // Whether an alltoallv is, in which a rank receives as many bytes, or calls like it.
 bool IsWorthDividing(uint64_t bytes);
 
+// Of how many parts the order is free, in which they are brought: segments of a vector, ranks of a node that send one
+// after the other; 1: none. All ranks find the same.
+uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout);
+
 // What `args`, of rank `rank`, is as several calls. False if it is not; all ranks find the same, since it depends on
-// what they have in common. Of reductions and broadcasts each call has a
-// segment; of an alltoall, what one rank of each node sends (Li et al., T-NBC: "priorities, same rank" and "priorities,
-// same node"). Others are one call, beside their edges.
-bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, Division* division);
+// what they have in common. Of reductions and broadcasts each call has a segment; of an alltoall, what one rank of each
+// node sends (Li et al., T-NBC: "priorities, same rank" and "priorities, same node"). Others are one call, beside their
+// edges. `order`: the parts, first the one to be brought first; empty: as they are numbered.
+bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
+            Division* division);
 
 // Where pages become accessible together.
 struct Granule {

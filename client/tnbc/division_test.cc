@@ -159,9 +159,17 @@ class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t
            args_.collective == COPSE_COLL_REDUCE;
   }
 
+  // Not as they are numbered.
+  std::vector<uint32_t> Reverse(const NodeLayout& layout) const {
+    std::vector<uint32_t> order(PartsOf(args_, layout));
+    for (uint32_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(order.size()) - 1 - i;
+    return order;
+  }
+
   // All ranks, with what they begin with; nothing of the result is known.
   void Make(const NodeLayout& layout) {
     const bool in_place = std::get<2>(GetParam());
+    const std::vector<uint32_t> order = Reverse(layout);
     for (uint32_t i = 0; i < layout.local.size(); ++i) {
       copse_coll_args_t args = args_;
       uint8_t some = 0;
@@ -170,7 +178,7 @@ class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t
       if (is_in_place && args_.collective == COPSE_COLL_SCATTER) args.recv = COPSE_IN_PLACE;
       if (is_in_place && args_.collective != COPSE_COLL_SCATTER) args.send = COPSE_IN_PLACE;
       Rank rank;
-      ASSERT_TRUE(Divide(args, i, layout, &rank.division));
+      ASSERT_TRUE(Divide(args, i, layout, order, &rank.division));
       const Division& division = rank.division;
       rank.send.resize(division.send_bytes);
       rank.receive.assign(division.receive_bytes, 0xee);
@@ -313,7 +321,7 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
   std::vector<std::vector<uint32_t>> senders(3);
   for (uint32_t rank = 0; rank < 6; ++rank) {
     Division division;
-    ASSERT_TRUE(Divide(args, rank, layout, &division));
+    ASSERT_TRUE(Divide(args, rank, layout, {}, &division));
     ASSERT_EQ(division.calls.size(), 3u);
     for (size_t round = 0; round < 3; ++round) {
       if (division.calls[round].send_counts[rank == 0 ? 1 : 0] > 0) senders[round].push_back(rank);
@@ -322,7 +330,7 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
   EXPECT_EQ(senders, (std::vector<std::vector<uint32_t>>{{0, 3}, {1, 4}, {2, 5}}));
   // Who sends waits for the rounds before; the others are ready at once.
   Division of_rank_1;
-  ASSERT_TRUE(Divide(args, 1, layout, &of_rank_1));
+  ASSERT_TRUE(Divide(args, 1, layout, {}, &of_rank_1));
   EXPECT_EQ(of_rank_1.calls[0].after, 0u);
   EXPECT_EQ(of_rank_1.calls[1].after, 1u);
   EXPECT_EQ(of_rank_1.calls[2].after, 0u);
@@ -369,7 +377,7 @@ TEST_P(DivisionOfAlltoallvTest, ItsCallsBringEveryBlockToItsPlace) {
     args.recv_counts = receives[i].counts.data();
     args.recv_displacements = receives[i].displacements.data();
     Rank rank;
-    ASSERT_TRUE(Divide(args, i, layout, &rank.division));
+    ASSERT_TRUE(Divide(args, i, layout, {}, &rank.division));
     rank.send.resize(rank.division.send_bytes);
     rank.receive.assign(rank.division.receive_bytes, 0xee);
     for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);

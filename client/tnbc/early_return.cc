@@ -98,10 +98,9 @@ class EarlyReturn::Pending {
   void NoteReturn(uint64_t inside_ns) {
     inside_ns_ = inside_ns;
     waited_before_ns_ = guard_->counters().wait_ns;
+    touches_before_ = guard_->touches();
   }
-  void Report() {
-    if (is_finished_) caller_->OnEnd(inside_ns_, guard_->counters().wait_ns - waited_before_ns_);
-  }
+  void Report();
 
  private:
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
@@ -126,7 +125,7 @@ class EarlyReturn::Pending {
   std::vector<copse_request_t*> requests_;  // the edges', then the calls'
   uint64_t pending_bytes_ = 0;
   uint64_t since_ns_ = 0;
-  uint64_t inside_ns_ = 0, waited_before_ns_ = 0;
+  uint64_t inside_ns_ = 0, waited_before_ns_ = 0, touches_before_ = 0;
 
   copse_team_t* stream_ = nullptr;
 
@@ -147,6 +146,7 @@ class EarlyReturn::Pending {
   std::vector<Guarded> guarded_;
   std::vector<std::vector<uint32_t>> guarded_of_call_;  // indices
   std::vector<bool> landed_;                            // by call: nothing more to do
+  std::vector<uint64_t> landed_ns_;                     // by call
 };
 
 bool EarlyReturn::Pending::Prepare() {
@@ -213,6 +213,7 @@ copse_status_t EarlyReturn::Pending::Start(copse_team_t* team, copse_team_t* str
   }
   const std::lock_guard lock(mutex_);
   landed_.assign(division_.calls.size(), false);
+  landed_ns_.resize(division_.calls.size());
   guarded_of_call_.resize(division_.calls.size());
   is_started_ = status == COPSE_OK;
   return status;
@@ -251,6 +252,7 @@ void EarlyReturn::Pending::CopyOut() {
 
 void EarlyReturn::Pending::LandCall(uint32_t index) {
   landed_[index] = true;
+  landed_ns_[index] = NowNs();
   for (const Part& part : division_.calls[index].parts) {
     const uintptr_t to = reinterpret_cast<uintptr_t>(user_receive_) + part.offset;
     // What lies outside pages was brought before, and may be the program's again.
@@ -308,6 +310,26 @@ EarlyReturn::Pending::State EarlyReturn::Pending::Advance(bool may_post) {
   state_ = State::kOver;
   owner_->counters_.behind_ns.fetch_add(NowNs() - since_ns_, std::memory_order_relaxed);
   return state_;
+}
+
+void EarlyReturn::Pending::Report() {
+  if (!is_finished_) return;
+  Caller::Cost cost = {inside_ns_, guard_->counters().wait_ns - waited_before_ns_, {}};
+  const uint64_t end = guard_->touches();
+  const uint64_t begin = std::max(touches_before_, end - std::min(end, PageGuard::kTouchesKept));
+  for (uint64_t i = begin; i < end; ++i) {
+    const PageGuard::Touch touch = guard_->TouchAt(i);
+    const uint64_t offset = touch.address - reinterpret_cast<uintptr_t>(user_receive_);
+    for (const SubCall& call : division_.calls) {
+      const bool brings = std::any_of(call.parts.begin(), call.parts.end(),
+                                      [&](const Part& part) { return offset - part.offset < part.bytes; });
+      if (!brings) continue;
+      const auto there =
+          std::count_if(landed_ns_.begin(), landed_ns_.end(), [&](uint64_t ns) { return ns < touch.ns; });
+      cost.touches.push_back({call.part, static_cast<uint32_t>(there)});
+    }
+  }
+  caller_->OnEnd(cost);
 }
 
 void EarlyReturn::Pending::Forget() {

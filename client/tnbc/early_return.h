@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/copse.h"
+#include "client/tnbc/access_order.h"
 #include "client/tnbc/copy_memory.h"
 #include "client/tnbc/division.h"
 #include "client/tnbc/page_guard.h"
@@ -32,9 +33,13 @@ class Caller {
   // For how long it waits for anything else at a time, seconds, and what it does then. False: it has no more time.
   virtual double slice() const = 0;
   virtual bool Turn() = 0;
-  // Of a call that has returned early and is over: the time in it, and what the program has waited for its data since,
-  // ns. By a thread that makes another call, or ends.
-  virtual void OnEnd(uint64_t inside_ns, uint64_t waited_ns) = 0;
+  // Of a call that has returned early and is over: the time in it, and what the program has waited for its data since.
+  // By any thread that makes a call, or ends.
+  struct Cost {
+    uint64_t inside_ns = 0, waited_ns = 0;
+    std::vector<AccessOrder::Touch> touches;  // of its parts
+  };
+  virtual void OnEnd(const Cost& cost) = 0;
   // A call that has returned early has failed. By the library's own thread; allocates nothing, waits for nothing.
   virtual void OnLate(copse_status_t status) = 0;
 };
@@ -78,6 +83,9 @@ class EarlyReturn {
   // Until nothing of the call's buffers is pending. False, having waited for nothing, if the arguments make no sense.
   bool AwaitBuffers(copse_team_t* team, const copse_coll_args_t& args, PageGuard::OnWait on_wait);
 
+  // Tells callers of calls that are over; Call does it, too.
+  void Reap();
+
   // Waits so long until everything is there or has failed. Returns whether it is.
   bool Drain(double seconds);
   // What has failed is given up: its memory becomes accessible, with undefined contents.
@@ -96,7 +104,6 @@ class EarlyReturn {
   // Posts what may be, brings what has come to its place, and moves calls that are over out of the way. Returns whether
   // a call found no room, and has to be tried again soon.
   bool Advance();
-  void Reap();
 
   copse_context_t* const context_;
   PageGuard* const guard_;

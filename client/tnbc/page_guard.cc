@@ -111,9 +111,18 @@ void PageGuard::Release(const Range& range) {
 void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait) {
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   const uint64_t since = NowNs();
+  TouchEntry& touch = touch_entries_[touches_.fetch_add(1, std::memory_order_acq_rel) % kTouchesKept];
+  touch.address.store(address, std::memory_order_relaxed);
+  touch.ns.store(since, std::memory_order_relaxed);
   if (found.failed) callbacks_.on_lost(address);
   while (!PendingRanges::Wait(found, kTurnEveryNs)) on_wait();
   counters_.wait_ns.fetch_add(NowNs() - since, std::memory_order_relaxed);
+}
+
+// One that is being written, or was written over, is of another time or place than who asks looks for.
+PageGuard::Touch PageGuard::TouchAt(uint64_t index) const {
+  const TouchEntry& entry = touch_entries_[index % kTouchesKept];
+  return {entry.address.load(std::memory_order_relaxed), entry.ns.load(std::memory_order_relaxed)};
 }
 
 void PageGuard::Await(const void* address, uint64_t bytes, OnWait on_wait) {

@@ -66,6 +66,15 @@ class PageGuard {
   const std::atomic<uint32_t>& pending() const { return ranges_.count(); }
   const FaultCounters& counters() const { return counters_; }
 
+  // What was touched while it was pending, the latest of all.
+  struct Touch {
+    uintptr_t address = 0;
+    uint64_t ns = 0;  // of CLOCK_MONOTONIC
+  };
+  static constexpr uint64_t kTouchesKept = 4096;
+  uint64_t touches() const { return touches_.load(std::memory_order_acquire); }
+  Touch TouchAt(uint64_t index) const;
+
   // Where sigaction itself leads to ActOnFault: the kernel's.
   void SetSigaction(Sigaction kernels) { sigaction_ = kernels; }
   // What takes the place of sigaction for SIGSEGV and SIGBUS: the program's action is for faults that are its own.
@@ -93,6 +102,13 @@ class PageGuard {
   };
   Action& ActionOf(int signal) { return actions_[signal == SIGSEGV ? 0 : 1]; }
   Action actions_[2];
+
+  struct TouchEntry {
+    std::atomic<uintptr_t> address{0};
+    std::atomic<uint64_t> ns{0};
+  };
+  std::atomic<uint64_t> touches_{0};
+  TouchEntry touch_entries_[kTouchesKept];
 
   // What threads looked for in vain, by hash: of the address, and of the index when they did.
   static constexpr size_t kMisses = 1024;
