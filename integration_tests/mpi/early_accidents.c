@@ -33,12 +33,12 @@ static void await_line(const char* pipe) {
   fclose(stream);
 }
 
-/* With the second argument's pipe: rank 0 enters when a line comes out of it. The first broadcast forms teams, for
- * which all ranks are needed. */
+/* With the second argument's pipe: rank 0 enters when a line comes out of it. Before the first ones
+ * ranks form teams and agree on an order, for which all are needed. */
 static int broadcast(char* at) {
   use_file();
   EXPECT(more[1] != NULL);
-  MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+  for (int i = 0; i < 2; ++i) MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) await_line(more[1]);
   return MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
