@@ -266,6 +266,7 @@ copse_status_t copse_context::CheckAlive() const {
 
 copse_status_t copse_context::Post(Lock& lock, copse_team* team, const CallPlan& plan, Round* round,
                                    Deadline patience) {
+  bool has_waited = false;
   while (true) {
     Progress(lock);
     if (const auto status = CheckAlive(); status != COPSE_OK) return status;
@@ -276,6 +277,12 @@ copse_status_t copse_context::Post(Lock& lock, copse_team* team, const CallPlan&
       bool added = false;
       if (const auto status = AddBounce(lock, queue_->staging_wanted(), &added); status != COPSE_OK) return status;
       if (added) continue;
+    }
+    // Calls that have the data area may wait for other ranks, and these for this call, of another team. Without a
+    // region there is nothing but to wait.
+    if (result == CallQueue::PostResult::kDataFull && has_waited) {
+      bool added = false;
+      if (AddBounce(lock, queue_->staging_wanted(), &added) == COPSE_OK && added) continue;
     }
     const bool hopeless = result == CallQueue::PostResult::kDataFull && queue_->in_flight() == 0;
     if (hopeless || Clock::now() >= patience) {
@@ -300,6 +307,7 @@ copse_status_t copse_context::Post(Lock& lock, copse_team* team, const CallPlan&
     }
     queue_->port().Ring();
     AwaitNews(lock, copse::client::Slice(patience, kRetryInterval));
+    has_waited = true;
   }
 }
 

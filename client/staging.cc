@@ -13,9 +13,7 @@ Staging::Staging(uint8_t* data, uint64_t data_bytes) {
 
 std::optional<Staging::Block> Staging::Allocate(uint64_t bytes) {
   if (!NeedsBounce(bytes)) {
-    const auto range = data_.space.Allocate(bytes);
-    if (!range.has_value()) return std::nullopt;
-    return Block{&data_, *range};
+    if (const auto range = data_.space.Allocate(bytes)) return Block{&data_, *range};
   }
   for (const auto& area : bounces_) {
     const auto range = area->space.Allocate(bytes);

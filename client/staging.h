@@ -14,8 +14,8 @@
 
 namespace copse::client {
 
-// The port's data area for what is short, and bounce regions for what is longer than half of it: memory that is
-// registered with the daemon for the purpose, added when it is needed, and kept for later calls.
+// The port's data area for what is short, and bounce regions for what is longer than half of it or finds no room there:
+// memory that is registered with the daemon for the purpose, added when it is needed, and kept for later calls.
 //
 // Thread-compatible: its context's lock guards it. Areas stay where they are while they have blocks.
 class Staging {

@@ -27,6 +27,7 @@ namespace {
 // Of copies of buffers under way; a call that finds no room does not return early.
 constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
 
+// Calls after which ranks look again whether irregular ones are worth dividing.
 constexpr uint64_t kAgreeAtLeastEvery = 1024;
 
 EarlyCalls* the_early_calls = nullptr;
@@ -352,7 +353,10 @@ void EarlyCalls::Print() const {
 
 void EarlyCalls::Drain() {
   while (!early_return_.Drain(session_->slice())) Drive(session_);
-  early_return_.ForgetLost();
+  if (!early_return_.ForgetLost()) return;
+  // Of calls that nobody has been told of: there was no other on their communicators.
+  Say("MPI_Finalize: a call that had returned early has failed since");
+  Mpi().Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
 }
 
 }  // namespace copse::mpi

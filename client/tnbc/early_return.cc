@@ -106,7 +106,7 @@ class EarlyReturn::Pending {
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
   void PostNext();
   void Lose(copse_status_t status);
-  void LandCall(uint32_t index);
+  bool LandCall(uint32_t index);
   Range RangeOf(const Granule& granule) const {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(user_receive_) + granule.pages.offset;
     return {begin, begin + granule.pages.bytes};
@@ -250,17 +250,19 @@ void EarlyReturn::Pending::CopyOut() {
   }
 }
 
-void EarlyReturn::Pending::LandCall(uint32_t index) {
+// False if memory is not there any more: the program has unmapped it behind our back.
+bool EarlyReturn::Pending::LandCall(uint32_t index) {
   landed_[index] = true;
   landed_ns_[index] = NowNs();
   for (const Part& part : division_.calls[index].parts) {
     const uintptr_t to = reinterpret_cast<uintptr_t>(user_receive_) + part.offset;
     // What lies outside pages was brought before, and may be the program's again.
-    guard_->Write(to, receive_ + part.offset, part.bytes);
+    if (!guard_->Write(to, receive_ + part.offset, part.bytes)) return false;
   }
   for (const uint32_t i : guarded_of_call_[index]) {
     if (--guarded_[i].missing == 0) guard_->Release(guarded_[i].range);
   }
+  return true;
 }
 
 // In order, each as soon as what it waits for is complete.
@@ -302,7 +304,9 @@ EarlyReturn::Pending::State EarlyReturn::Pending::Advance(bool may_post) {
       return state_;
     }
     ++complete_;
-    if (is_protected_) LandCall(i);
+    if (!is_protected_ || LandCall(i)) continue;
+    Lose(COPSE_ERR_INTERNAL);
+    return state_;
   }
   if (may_post && !is_posted_) PostNext();
   if (state_ != State::kUnderWay) return state_;
@@ -469,7 +473,7 @@ bool EarlyReturn::Drain(double seconds) {
   return true;
 }
 
-void EarlyReturn::ForgetLost() {
+bool EarlyReturn::ForgetLost() {
   Calls lost;
   {
     const std::lock_guard lock(mutex_);
@@ -478,6 +482,7 @@ void EarlyReturn::ForgetLost() {
     changed_.notify_all();
   }
   for (const auto& call : lost) call->Forget();
+  return !lost.empty();
 }
 
 void EarlyReturn::Reap() {

@@ -88,8 +88,9 @@ class EarlyReturn {
 
   // Waits so long until everything is there or has failed. Returns whether it is.
   bool Drain(double seconds);
-  // What has failed is given up: its memory becomes accessible, with undefined contents.
-  void ForgetLost();
+  // What has failed is given up: its memory becomes accessible, with undefined contents. Returns whether there
+  // was any.
+  bool ForgetLost();
 
   PageGuard& guard() { return *guard_; }
   const EarlyCounters& counters() const { return counters_; }

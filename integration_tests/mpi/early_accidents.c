@@ -39,6 +39,7 @@ static int broadcast(char* at) {
   use_file();
   EXPECT(more[1] != NULL);
   for (int i = 0; i < 2; ++i) MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+  EXPECT(memchr(at, 1, BYTES) == NULL); /* all is there */
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) await_line(more[1]);
   return MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
