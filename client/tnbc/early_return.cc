@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "client/context.h"
 #include "client/tnbc/memory_kind.h"
+#include "client/tnbc/monotonic_clock.h"
 #include "client/user_op.h"
 
 namespace copse::tnbc {
@@ -23,12 +23,6 @@ constexpr size_t kCallsMax = 256;
 // How often the lander looks whether it is to end, and how soon again for room in the daemon's queue.
 constexpr double kSliceSeconds = 0.1;
 constexpr double kRetrySeconds = 1e-3;
-
-uint64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 uint64_t PageBytes() {
   static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

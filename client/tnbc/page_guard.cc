@@ -7,9 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#include "client/tnbc/monotonic_clock.h"
 
 namespace copse::tnbc {
 namespace {
@@ -18,12 +19,6 @@ namespace {
 constexpr uint64_t kTurnEveryNs = 1'000'000;
 
 std::atomic<PageGuard*> the_guard{nullptr};
-
-uint64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 uint64_t Mix(uint64_t value) {
   value = (value ^ (value >> 31)) * 0x7fb5d329728ea185;
