@@ -4,54 +4,21 @@
 #ifndef COPSE_CLIENT_TNBC_EARLY_RETURN_H_
 #define COPSE_CLIENT_TNBC_EARLY_RETURN_H_
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "client/copse.h"
-#include "client/tnbc/access_order.h"
+#include "client/tnbc/caller.h"
 #include "client/tnbc/copy_memory.h"
 #include "client/tnbc/division.h"
 #include "client/tnbc/page_guard.h"
+#include "client/tnbc/pending_call.h"
 
 namespace copse::tnbc {
-
-// Who makes a call, and what it does while it waits. Its functions are called by the thread that makes the call, but
-// for OnEnd and OnLate.
-class Caller {
- public:
-  virtual ~Caller() = default;
-  // As copse_post, waiting for room.
-  virtual copse_status_t Post(copse_request_t* request) = 0;
-  // Until the request is complete, or the caller has no more time: then it has given it up.
-  virtual copse_status_t Await(copse_request_t* request) = 0;
-  // For how long it waits for anything else at a time, seconds, and what it does then. False: it has no more time.
-  virtual double slice() const = 0;
-  virtual bool Turn() = 0;
-  // Of a call that has returned early and is over: the time in it, and what the program has waited for its data since.
-  // By any thread that makes a call, or ends.
-  struct Cost {
-    uint64_t inside_ns = 0, waited_ns = 0;
-    std::vector<AccessOrder::Touch> touches;  // of its parts
-  };
-  virtual void OnEnd(const Cost& cost) = 0;
-  // A call that has returned early has failed. By the library's own thread; allocates nothing, waits for nothing.
-  virtual void OnLate(copse_status_t status) = 0;
-};
-
-// Of a process. Thread-safe.
-struct EarlyCounters {
-  std::atomic<uint64_t> early{0};          // calls that returned early
-  std::atomic<uint64_t> waited{0};         // divided calls that did not: memory that cannot be protected, or no room
-  std::atomic<uint64_t> pending_bytes{0};  // of results, at returns
-  std::atomic<uint64_t> inside_ns{0};      // in early calls
-  std::atomic<uint64_t> behind_ns{0};      // between returns and the ends of their calls
-};
 
 // Early returns on one context. A call is divided; its ends are waited for, so that pages alone are left; these become
 // inaccessible, and the call returns. What is sent was copied before. A thread of its own waits for the daemon, writes
@@ -96,11 +63,10 @@ class EarlyReturn {
   const EarlyCounters& counters() const { return counters_; }
 
  private:
-  class Pending;
-  using Calls = std::vector<std::shared_ptr<Pending>>;
+  using Calls = std::vector<std::shared_ptr<PendingCall>>;
 
-  void Enlist(const std::shared_ptr<Pending>& call);
-  copse_status_t AwaitEnd(Pending* call, Caller* caller);
+  void Enlist(const std::shared_ptr<PendingCall>& call);
+  copse_status_t AwaitEnd(PendingCall* call, Caller* caller);
   void RunLander();
   // Posts what may be, brings what has come to its place, and moves calls that are over out of the way. Returns whether
   // a call found no room, and has to be tried again soon.

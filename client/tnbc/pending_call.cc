@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/pending_call.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "client/tnbc/memory_kind.h"
+#include "client/tnbc/monotonic_clock.h"
+
+namespace copse::tnbc {
+namespace {
+
+uint64_t PageBytes() {
+  static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+}  // namespace
+
+PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division,
+                         std::shared_ptr<Caller> caller)
+    : memory_(owner.memory),
+      guard_(owner.guard),
+      counters_(owner.counters),
+      division_(division),
+      caller_(std::move(caller)) {
+  user_receive_ = static_cast<uint8_t*>(args.recv);
+  if (args.recv == COPSE_IN_PLACE) user_receive_ = nullptr;
+  user_send_ = division.sends_received ? user_receive_ + division.send_at : static_cast<const uint8_t*>(args.send);
+}
+
+PendingCall::~PendingCall() {
+  bool complete = true;
+  for (copse_request_t* request : requests_) {
+    if (copse_finalize(request) == COPSE_OK) continue;
+    complete = false;
+    copse_cancel(request);
+    copse_finalize(request);
+  }
+  // The daemon may still use what a call was given that has been given up.
+  for (const CopyMemory::Block& block : {send_copy_, receive_copy_}) {
+    if (complete) memory_->GiveBack(block);
+    if (!complete) memory_->Drop(block);
+  }
+}
+
+bool PendingCall::Prepare() {
+  const auto address = reinterpret_cast<uintptr_t>(user_receive_);
+  const bool receives = !division_.runs.empty();
+  if (PageBytes() > division_.edge_bytes) return false;
+  if (receives && !MayProtect({address, address + division_.receive_bytes})) return false;
+  if (division_.send_bytes > 0) send_copy_ = memory_->Take(division_.send_bytes);
+  if (division_.receive_bytes > 0) receive_copy_ = memory_->Take(division_.receive_bytes);
+  return (division_.send_bytes == 0 || send_copy_.address != nullptr) &&
+         (division_.receive_bytes == 0 || receive_copy_.address != nullptr);
+}
+
+copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive) {
+  copse_coll_args_t args = sub.args;
+  if (sub.sends) args.send = send;
+  if (sub.receives) args.recv = receive;
+  if (sub.keeps_own) args.recv = COPSE_IN_PLACE;
+  const auto give = [&args](const std::vector<uint64_t>& values, uint64_t field, const uint64_t** where) {
+    if (values.empty()) return;
+    args.mask |= field;
+    *where = values.data();
+  };
+  give(sub.send_counts, COPSE_COLL_ARGS_FIELD_SEND_COUNTS, &args.send_counts);
+  give(sub.send_displacements, COPSE_COLL_ARGS_FIELD_SEND_DISPLACEMENTS, &args.send_displacements);
+  give(sub.receive_counts, COPSE_COLL_ARGS_FIELD_RECV_COUNTS, &args.recv_counts);
+  give(sub.receive_displacements, COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS, &args.recv_displacements);
+  copse_request_t* request = nullptr;
+  if (const auto status = copse_collective_init(team, &args, &request); status != COPSE_OK) return status;
+  requests_.push_back(request);
+  return COPSE_OK;
+}
+
+// The ends come first, and the rest follows while they are waited for.
+copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
+  stream_ = stream;
+  since_ns_ = NowNs();
+  const bool is_early = send_copy_.address != nullptr || receive_copy_.address != nullptr;
+  send_ = const_cast<uint8_t*>(user_send_);  // never written to
+  receive_ = user_receive_;
+  if (is_early) {
+    send_ = send_copy_.address;
+    receive_ = receive_copy_.address;
+  } else if (division_.sends_received && division_.send_bytes > 0) {
+    kept_send_.resize(division_.send_bytes);  // before calls overwrite it
+    send_ = kept_send_.data();
+  }
+  if (send_ != user_send_ && division_.send_bytes > 0) memcpy(send_, user_send_, division_.send_bytes);
+  if (is_early && division_.is_source) memcpy(receive_, user_receive_, division_.receive_bytes);
+
+  const Edges& edges = division_.edges;
+  edges_send_.resize(edges.send_bytes);
+  edges_receive_.resize(edges.receive_bytes);
+  // A broadcast's root has what it sends where others receive.
+  uint8_t* const packed = division_.is_source ? edges_receive_.data() : edges_send_.data();
+  const uint8_t* const whole = division_.is_source ? user_receive_ : send_;
+  for (const Move& move : edges.pack) memcpy(packed + move.to, whole + move.from, move.bytes);
+  const auto at = [](uint8_t* buffer, uint64_t offset) { return buffer == nullptr ? nullptr : buffer + offset; };
+  copse_status_t status = Make(team, edges.call, edges_send_.data(), edges_receive_.data());
+  if (status == COPSE_OK) status = caller_->Post(requests_[0]);
+  for (const SubCall& sub : division_.calls) {
+    if (status != COPSE_OK) return status;
+    status = Make(stream, sub, at(send_, sub.send_offset), at(receive_, sub.receive_offset));
+  }
+  const std::lock_guard lock(mutex_);
+  landed_.assign(division_.calls.size(), false);
+  landed_ns_.resize(division_.calls.size());
+  guarded_of_call_.resize(division_.calls.size());
+  is_started_ = status == COPSE_OK;
+  return status;
+}
+
+copse_status_t PendingCall::Finish() {
+  if (const copse_status_t status = caller_->Await(requests_[0]); status != COPSE_OK) return status;
+  for (const Move& move : division_.edges.unpack) {
+    memcpy(user_receive_ + move.to, edges_receive_.data() + move.from, move.bytes);
+  }
+  const Move& own = division_.own;
+  if (own.bytes > 0) memcpy(user_receive_ + own.to, send_ + own.from, own.bytes);
+  return COPSE_OK;
+}
+
+bool PendingCall::Protect() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::kUnderWay) return false;
+  std::vector<Range> ranges;
+  for (const Granule& granule : GranulesOf(division_, reinterpret_cast<uintptr_t>(user_receive_), PageBytes())) {
+    for (const uint32_t call : granule.calls) guarded_of_call_[call].push_back(static_cast<uint32_t>(guarded_.size()));
+    guarded_.push_back({RangeOf(granule), static_cast<uint32_t>(granule.calls.size())});
+    ranges.push_back(guarded_.back().range);
+    pending_bytes_ += granule.pages.bytes;
+  }
+  is_protected_ = is_finished_ = guard_->Protect(ranges);
+  return is_protected_;
+}
+
+void PendingCall::CopyOut() {
+  if (receive_ == user_receive_) return;
+  for (const SubCall& sub : division_.calls) {
+    for (const Part& part : sub.parts) memcpy(user_receive_ + part.offset, receive_ + part.offset, part.bytes);
+  }
+}
+
+// False if memory is not there any more: the program has unmapped it behind our back.
+bool PendingCall::LandCall(uint32_t index) {
+  landed_[index] = true;
+  landed_ns_[index] = NowNs();
+  for (const Part& part : division_.calls[index].parts) {
+    const uintptr_t to = reinterpret_cast<uintptr_t>(user_receive_) + part.offset;
+    // What lies outside pages was brought before, and may be the program's again.
+    if (!guard_->Write(to, receive_ + part.offset, part.bytes)) return false;
+  }
+  for (const uint32_t i : guarded_of_call_[index]) {
+    if (--guarded_[i].missing == 0) guard_->Release(guarded_[i].range);
+  }
+  return true;
+}
+
+// In order, each as soon as what it waits for is complete.
+void PendingCall::PostNext() {
+  wants_room_ = false;
+  while (posted_ < landed_.size() && division_.calls[posted_].after <= complete_) {
+    const copse_status_t status = copse_post(requests_[1 + posted_]);
+    wants_room_ = status == COPSE_ERR_NO_RESOURCE;
+    if (wants_room_) return;
+    if (status != COPSE_OK) return Lose(status);
+    ++posted_;
+  }
+  is_posted_ = posted_ == landed_.size();
+}
+
+void PendingCall::Lose(copse_status_t status) {
+  state_ = State::kLost;
+  status_ = status;
+  is_posted_ = true;  // nothing more comes
+  for (const Guarded& guarded : guarded_) {
+    if (guarded.missing > 0) guard_->MarkLost(guarded.range);
+  }
+  if (is_finished_) caller_->OnLate(status);
+}
+
+PendingCall::State PendingCall::Advance(bool may_post) {
+  const std::lock_guard lock(mutex_);
+  if (!is_started_ || state_ != State::kUnderWay) return state_;
+  complete_ = 0;
+  for (uint32_t i = 0; i < posted_; ++i) {
+    if (landed_[i]) {
+      ++complete_;
+      continue;
+    }
+    const copse_status_t status = copse_test(requests_[1 + i]);
+    if (status == COPSE_INPROGRESS) continue;
+    if (status != COPSE_OK) {
+      Lose(status);
+      return state_;
+    }
+    ++complete_;
+    if (!is_protected_ || LandCall(i)) continue;
+    Lose(COPSE_ERR_INTERNAL);
+    return state_;
+  }
+  if (may_post && !is_posted_) PostNext();
+  if (state_ != State::kUnderWay) return state_;
+  if (complete_ < landed_.size() || !(is_protected_ || is_awaited_)) return state_;
+  state_ = State::kOver;
+  counters_->behind_ns.fetch_add(NowNs() - since_ns_, std::memory_order_relaxed);
+  return state_;
+}
+
+void PendingCall::Report() {
+  if (!is_finished_) return;
+  Caller::Cost cost = {inside_ns_, guard_->counters().wait_ns - waited_before_ns_, {}};
+  const uint64_t end = guard_->touches();
+  const uint64_t begin = std::max(touches_before_, end - std::min(end, PageGuard::kTouchesKept));
+  for (uint64_t i = begin; i < end; ++i) {
+    const PageGuard::Touch touch = guard_->TouchAt(i);
+    const uint64_t offset = touch.address - reinterpret_cast<uintptr_t>(user_receive_);
+    for (const SubCall& call : division_.calls) {
+      const bool brings = std::any_of(call.parts.begin(), call.parts.end(),
+                                      [&](const Part& part) { return offset - part.offset < part.bytes; });
+      if (!brings) continue;
+      const auto there =
+          std::count_if(landed_ns_.begin(), landed_ns_.end(), [&](uint64_t ns) { return ns < touch.ns; });
+      cost.touches.push_back({call.part, static_cast<uint32_t>(there)});
+    }
+  }
+  caller_->OnEnd(cost);
+}
+
+void PendingCall::Forget() {
+  const std::lock_guard lock(mutex_);
+  for (Guarded& guarded : guarded_) {
+    if (guarded.missing > 0) guard_->Release(guarded.range);
+    guarded.missing = 0;
+  }
+  state_ = State::kOver;
+  is_posted_ = true;
+}
+
+}  // namespace copse::tnbc

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One call that may return early, from its start to its end.
+#ifndef COPSE_CLIENT_TNBC_PENDING_CALL_H_
+#define COPSE_CLIENT_TNBC_PENDING_CALL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "client/copse.h"
+#include "client/tnbc/caller.h"
+#include "client/tnbc/copy_memory.h"
+#include "client/tnbc/division.h"
+#include "client/tnbc/page_guard.h"
+
+namespace copse::tnbc {
+
+// Of a process. Thread-safe.
+struct EarlyCounters {
+  std::atomic<uint64_t> early{0};          // calls that returned early
+  std::atomic<uint64_t> waited{0};         // divided calls that did not: memory that cannot be protected, or no room
+  std::atomic<uint64_t> pending_bytes{0};  // of results, at returns
+  std::atomic<uint64_t> inside_ns{0};      // in early calls
+  std::atomic<uint64_t> behind_ns{0};      // between returns and the ends of their calls
+};
+
+// A divided call from its start to its end. Its lock guards what has come; it is made by one thread, which gives it to
+// the lander when its pages are protected.
+class PendingCall {
+ public:
+  enum class State { kUnderWay, kOver, kLost };
+
+  // The pointers' objects outlive it.
+  struct Owner {
+    CopyMemory* memory;
+    PageGuard* guard;
+    EarlyCounters* counters;
+  };
+  PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division,
+              std::shared_ptr<Caller> caller);
+  ~PendingCall();
+  PendingCall(const PendingCall&) = delete;
+  PendingCall& operator=(const PendingCall&) = delete;
+
+  // Whether memory of this rank allows an early return; takes what it needs for that.
+  bool Prepare();
+  // Copies what is sent, posts the edges and makes the other calls, which are posted by Advance from now on.
+  copse_status_t Start(copse_team_t* team, copse_team_t* stream);
+  // Waits for the edges, and brings them to where they belong.
+  copse_status_t Finish();
+  // False if it has to be waited for after all.
+  bool Protect();
+  // From now on the caller waits for it; once it is over, CopyOut.
+  void SetAwaited() {
+    const std::lock_guard lock(mutex_);
+    is_awaited_ = true;
+  }
+  void CopyOut();
+  State state() {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+  // Posts what may be, if `may_post`, and brings what has come to where it belongs.
+  State Advance(bool may_post);
+  // Whether calls of its stream that come behind it may be posted.
+  bool is_posted() const { return is_posted_; }
+  bool wants_room() const { return wants_room_; }
+  copse_team_t* stream() const { return stream_; }
+  copse_status_t status() const { return status_; }
+  // Gives up: pages become accessible.
+  void Forget();
+  uint64_t pending_bytes() const { return pending_bytes_; }
+  // Of a call that has returned early: when it does, and once it is over.
+  void NoteReturn(uint64_t inside_ns) {
+    inside_ns_ = inside_ns;
+    waited_before_ns_ = guard_->counters().wait_ns;
+    touches_before_ = guard_->touches();
+  }
+  void Report();
+
+ private:
+  copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
+  void PostNext();
+  void Lose(copse_status_t status);
+  bool LandCall(uint32_t index);
+  Range RangeOf(const Granule& granule) const {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(user_receive_) + granule.pages.offset;
+    return {begin, begin + granule.pages.bytes};
+  }
+
+  CopyMemory* const memory_;
+  PageGuard* const guard_;
+  EarlyCounters* const counters_;
+  const Division division_;
+  const std::shared_ptr<Caller> caller_;
+  const uint8_t* user_send_ = nullptr;
+  uint8_t* user_receive_ = nullptr;
+  // Where calls send from and receive to: copies, or the program's own.
+  uint8_t *send_ = nullptr, *receive_ = nullptr;
+  CopyMemory::Block send_copy_, receive_copy_;
+  std::vector<uint8_t> kept_send_, edges_send_, edges_receive_;
+  std::vector<copse_request_t*> requests_;  // the edges', then the calls'
+  uint64_t pending_bytes_ = 0;
+  uint64_t since_ns_ = 0;
+  uint64_t inside_ns_ = 0, waited_before_ns_ = 0, touches_before_ = 0;
+
+  copse_team_t* stream_ = nullptr;
+
+  std::mutex mutex_;  // guards what follows; the lander's and the caller's
+  bool is_started_ = false;
+  bool is_protected_ = false;
+  bool is_awaited_ = false;   // by the caller, to its end
+  bool is_finished_ = false;  // as far as the caller's thread is concerned
+  bool wants_room_ = false;
+  std::atomic<bool> is_posted_{false};
+  uint32_t posted_ = 0, complete_ = 0;  // calls
+  State state_ = State::kUnderWay;
+  copse_status_t status_ = COPSE_OK;  // of kLost
+  struct Guarded {
+    Range range;
+    uint32_t missing;  // calls
+  };
+  std::vector<Guarded> guarded_;
+  std::vector<std::vector<uint32_t>> guarded_of_call_;  // indices
+  std::vector<bool> landed_;                            // by call: nothing more to do
+  std::vector<uint64_t> landed_ns_;                     // by call
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PENDING_CALL_H_
