@@ -28,6 +28,14 @@ struct EarlyKind {
   std::mutex mutex;  // guards what follows: what a call has taught may be told by another communicator's thread
   tnbc::AccessOrder order;
   uint64_t waited_ns = 0;  // for their data, since the last one began
+
+  // Where the ranks have to agree whether such calls are divided; by their own thread alone.
+  struct Agreement {
+    uint64_t calls = 0;
+    uint64_t at = 1;  // calls, when they look at it again
+    bool divides = false;
+  };
+  Agreement agreement;
 };
 
 // A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with
@@ -75,14 +83,6 @@ class Communicator {
 
   // What early returns cost, of calls of this one's kind.
   EarlyKind* EarlyKindOf(const Offload& offload);
-
-  // Of its calls whose lengths no rank knows of all: whether they are divided, and when the ranks look at that again.
-  struct Irregular {
-    uint64_t calls = 0;
-    uint64_t agree_at = 1;
-    bool divides = false;
-  };
-  Irregular& irregular() { return irregular_; }
 
   // Of a call that has returned early, and failed since. Thread-safe; allocates nothing.
   void NoteLateFailure(copse_status_t status) { late_failure_.store(status, std::memory_order_relaxed); }
@@ -136,7 +136,6 @@ class Communicator {
   copse_team_t* stream_ = nullptr;
   bool has_no_stream_ = false;  // none could be formed
   std::unique_ptr<tnbc::NodeLayout> layout_;
-  Irregular irregular_;
   std::atomic<int> late_failure_{COPSE_OK};
   bool has_failed_ = false;
   bool freed_ = false;

@@ -228,9 +228,10 @@ EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
 }
 
 bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division) {
-  if (!offload.is_divisible() || !tnbc::MayDivide(offload.args)) return false;
+  const auto size = static_cast<uint32_t>(communicator->size());
+  if (!offload.is_divisible() || !tnbc::MayDivide(offload.args, size)) return false;
+  if (tnbc::NeedsAgreement(offload.args.collective) && !AgreesOnIrregular(communicator, offload)) return false;
   if (communicator->layout() == nullptr && !LearnLayout(communicator)) return false;
-  if (offload.args.collective == COPSE_COLL_ALLTOALLV && !AgreesOnIrregular(communicator, offload.args)) return false;
   const tnbc::NodeLayout& layout = *communicator->layout();
   return tnbc::Divide(offload.args, static_cast<uint32_t>(communicator->rank()), layout,
                       OrderOf(communicator, offload, tnbc::PartsOf(offload.args, layout)), division);
@@ -272,22 +273,23 @@ bool EarlyCalls::Make(Communicator* communicator, const copse_coll_args_t& args)
   return status == COPSE_OK;
 }
 
-// Calls 1, 2, 4 and so on decide for those that follow, by the rank that receives most.
-bool EarlyCalls::AgreesOnIrregular(Communicator* communicator, const copse_coll_args_t& args) {
-  Communicator::Irregular& irregular = communicator->irregular();
-  if (++irregular.calls < irregular.agree_at) return irregular.divides;
-  irregular.agree_at = std::min(2 * irregular.calls, irregular.calls + kAgreeAtLeastEvery);
-  uint64_t mine = 0, most = 0;
-  for (int other = 0; other < communicator->size(); ++other) mine += args.recv_counts[other];
-  copse_coll_args_t agree{};
-  agree.collective = COPSE_COLL_ALLREDUCE;
-  agree.type = COPSE_DT_UINT64;
-  agree.op = COPSE_OP_MAX;
-  agree.count = 1;
-  agree.send = &mine;
-  agree.recv = &most;
-  irregular.divides = Make(communicator, agree) && tnbc::IsWorthDividing(most);
-  return irregular.divides;
+// Calls 1, 2, 4 and so on of a kind decide for those that follow, by the rank of which most may come late.
+bool EarlyCalls::AgreesOnIrregular(Communicator* communicator, const Offload& offload) {
+  EarlyKind::Agreement& agreement = communicator->EarlyKindOf(offload)->agreement;
+  if (++agreement.calls < agreement.at) return agreement.divides;
+  agreement.at = std::min(2 * agreement.calls, agreement.calls + kAgreeAtLeastEvery);
+  const uint64_t mine = tnbc::LateBytes(offload.args, static_cast<uint32_t>(communicator->rank()),
+                                        static_cast<uint32_t>(communicator->size()));
+  uint64_t most = 0;
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_ALLREDUCE;
+  args.type = COPSE_DT_UINT64;
+  args.op = COPSE_OP_MAX;
+  args.count = 1;
+  args.send = &mine;
+  args.recv = &most;
+  agreement.divides = Make(communicator, args) && tnbc::IsWorthDividing(offload.args.collective, most);
+  return agreement.divides;
 }
 
 // Each rank says where it is, and all form the second team. If that fails, so does the call that wanted to know, which

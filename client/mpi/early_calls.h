@@ -57,7 +57,7 @@ class EarlyCalls {
  private:
   std::vector<uint32_t> OrderOf(Communicator* communicator, const Offload& offload, uint32_t parts);
   bool Make(Communicator* communicator, const copse_coll_args_t& args);
-  bool AgreesOnIrregular(Communicator* communicator, const copse_coll_args_t& args);
+  bool AgreesOnIrregular(Communicator* communicator, const Offload& offload);
   bool LearnLayout(Communicator* communicator);
 
   Session* const session_;

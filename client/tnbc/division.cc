@@ -15,7 +15,7 @@ constexpr uint64_t kEdgeBytes = 4096;
 constexpr uint64_t kBlockBytesMin = 32 << 10;
 // Of the whole result, on the rank that has most.
 constexpr uint64_t kWholeBytesMin = 64 << 10;
-// Of what a rank receives in an alltoallv, whose edges are those of each block.
+// Of what may come late to the rank that receives most, where each block has edges of its own.
 constexpr uint64_t kIrregularBytesMin = 512 << 10;
 // At most (m - 1) / m of a broadcast in m segments can overlap, and each costs a call (Li et al.: 4 to 8).
 constexpr uint64_t kSegmentsMax = 8;
@@ -28,6 +28,13 @@ uint64_t EdgeElements(uint64_t element_bytes) {
 }
 
 uint64_t SegmentsOf(uint64_t bytes) { return std::clamp(bytes / kSegmentBytesMin, uint64_t{1}, kSegmentsMax); }
+
+// Of a block that has edges of its own, elements between them.
+uint64_t MiddleOf(uint64_t elements, uint64_t edge) { return elements - std::min(elements, 2 * edge); }
+
+uint64_t LongestOf(const uint64_t* counts, uint32_t size) {
+  return counts == nullptr ? 0 : *std::max_element(counts, counts + size);
+}
 
 class Divider {
  public:
@@ -50,13 +57,23 @@ class Divider {
       case COPSE_COLL_BCAST:
       case COPSE_COLL_REDUCE:
       case COPSE_COLL_ALLREDUCE:
+      case COPSE_COLL_SCAN:
+      case COPSE_COLL_EXSCAN:
         return DivideVector();
+      case COPSE_COLL_REDUCE_SCATTER:
+      case COPSE_COLL_REDUCE_SCATTERV:
+        return DivideReduceScatter();
       case COPSE_COLL_SCATTER:
+      case COPSE_COLL_SCATTERV:
         return DivideScatter();
       case COPSE_COLL_GATHER:
         return DivideGather(COPSE_COLL_GATHERV, args_.root == rank_);
       case COPSE_COLL_ALLGATHER:
         return DivideGather(COPSE_COLL_ALLGATHERV, true);
+      case COPSE_COLL_GATHERV:
+        return DivideGatherv(args_.root == rank_);
+      case COPSE_COLL_ALLGATHERV:
+        return DivideGatherv(true);
       case COPSE_COLL_ALLTOALL:
         return DivideAlltoall();
       default:
@@ -79,10 +96,14 @@ class Divider {
     return call;
   }
 
-  // --- bcast, reduce, allreduce: all ranks have the same elements ---
+  // --- bcast, reduce, allreduce, scan, exscan: all ranks have the same elements ---
+  bool HasVector() const {
+    if (args_.collective == COPSE_COLL_REDUCE) return rank_ == args_.root;
+    return args_.collective != COPSE_COLL_EXSCAN || rank_ > 0;
+  }
+
   void DivideVector() {
-    const bool broadcasts = args_.collective == COPSE_COLL_BCAST;
-    const bool has_result = args_.collective != COPSE_COLL_REDUCE || rank_ == args_.root;
+    const bool broadcasts = args_.collective == COPSE_COLL_BCAST, has_result = HasVector();
     division_->is_source = broadcasts && rank_ == args_.root;
     division_->send_bytes = broadcasts ? 0 : block_;
     division_->sends_received = !broadcasts && in_place();
@@ -119,38 +140,172 @@ class Divider {
     if (fills) division_->runs.push_back({0, block_});
   }
 
+  // --- Blocks of which each has its own edges ---
+  // Of a block of so many elements, what the edges bring.
+  uint64_t ShortOf(uint64_t elements) const { return std::min(elements, 2 * edge_); }
+  // Where in it the rest begins.
+  uint64_t MiddleAt(uint64_t elements) const { return elements > 2 * edge_ ? edge_ : 0; }
+  // The pieces of a block: all of it, or its ends.
+  template <typename Add>
+  void ForPieces(uint64_t at, uint64_t count, Add add) const {
+    if (count == 0) return;
+    if (count <= 2 * edge_) return add(at, count);
+    add(at, edge_);
+    add(at + count - edge_, edge_);
+  }
+  // At the end of what the edges send or receive.
+  void PackPieces(uint64_t at, uint64_t count) {
+    Edges& edges = division_->edges;
+    ForPieces(at, count, [&](uint64_t piece, uint64_t elements) {
+      edges.pack.push_back({piece * element_, edges.send_bytes, elements * element_});
+      edges.send_bytes += elements * element_;
+    });
+  }
+  void UnpackPieces(uint64_t at, uint64_t count) {
+    Edges& edges = division_->edges;
+    ForPieces(at, count, [&](uint64_t piece, uint64_t elements) {
+      edges.unpack.push_back({edges.receive_bytes, piece * element_, elements * element_});
+      edges.receive_bytes += elements * element_;
+    });
+  }
+
+  // One rank's side of the blocks, in elements.
+  struct Side {
+    std::vector<uint64_t> counts, displacements;
+    uint64_t end = 0;
+  };
+  Side SideOf(const uint64_t* counts, const uint64_t* displacements) const {
+    Side side;
+    uint64_t next = 0;
+    for (uint32_t other = 0; other < size_; ++other) {
+      side.counts.push_back(counts[other]);
+      side.displacements.push_back(displacements == nullptr ? next : displacements[other]);
+      next += counts[other];
+      if (counts[other] > 0) side.end = std::max(side.end, side.displacements.back() + counts[other]);
+    }
+    return side;
+  }
+  Side EqualSide() const { return SideOf(std::vector<uint64_t>(size_, args_.count).data(), nullptr); }
+
+  // --- reduce_scatter: each rank has the sum of one block ---
+  SubCall NewReduceScatter(const std::vector<uint64_t>& counts) const {
+    SubCall call = NewCall(args_.collective, counts[rank_]);
+    call.sends = call.receives = true;
+    if (args_.collective == COPSE_COLL_REDUCE_SCATTERV) call.receive_counts = counts;
+    return call;
+  }
+
+  // Each call has a segment of every block, which are together in what is sent.
+  void DivideReduceScatter() {
+    const Side blocks =
+        args_.collective == COPSE_COLL_REDUCE_SCATTER ? EqualSide() : SideOf(args_.recv_counts, nullptr);
+    const uint64_t mine = blocks.counts[rank_];
+    division_->send_bytes = blocks.end * element_;
+    division_->receive_bytes = mine * element_;
+    division_->sends_received = in_place();
+    if (mine > 0) division_->runs.push_back({0, mine * element_});
+
+    std::vector<uint64_t> counts;
+    for (uint32_t other = 0; other < size_; ++other) {
+      counts.push_back(ShortOf(blocks.counts[other]));
+      PackPieces(blocks.displacements[other], blocks.counts[other]);
+    }
+    UnpackPieces(0, mine);
+    division_->edges.call = NewReduceScatter(counts);
+
+    const uint64_t segments = SegmentsOf(MiddleOf(LongestOf(blocks.counts.data(), size_), edge_) * element_);
+    uint64_t end = 0;  // of what is sent, bytes
+    for (uint32_t turn = 0; turn < segments; ++turn) {
+      const uint64_t i = PartAt(turn), begin = end;
+      Part own;  // elements
+      for (uint32_t other = 0; other < size_; ++other) {
+        const uint64_t middle = MiddleOf(blocks.counts[other], edge_), at = MiddleAt(blocks.counts[other]);
+        const uint64_t from = at + middle * i / segments, to = at + middle * (i + 1) / segments;
+        if (other == rank_) own = {from, to - from};
+        counts[other] = to - from;
+        if (to == from) continue;
+        division_->send_pack.push_back({(blocks.displacements[other] + from) * element_, end, (to - from) * element_});
+        end += (to - from) * element_;
+      }
+      SubCall call = NewReduceScatter(counts);
+      call.part = static_cast<uint32_t>(i);
+      call.after = turn - std::min(turn, kReductionsAtATime - 1);
+      call.send_offset = begin;
+      call.receive_offset = own.offset * element_;
+      if (own.bytes > 0) call.parts.push_back({own.offset * element_, own.bytes * element_});
+      division_->calls.push_back(std::move(call));
+    }
+  }
+
   // --- scatter: each rank has one block ---
   void DivideScatter() {
     const bool is_root = rank_ == args_.root, receives = !(is_root && in_place());
-    const uint64_t bytes = edge_ * element_, last = block_ - bytes;
-    division_->send_bytes = is_root ? size_ * block_ : 0;
+    const bool is_regular = args_.collective == COPSE_COLL_SCATTER;
+    Side sends;
+    if (is_root) sends = is_regular ? EqualSide() : SideOf(args_.send_counts, args_.send_displacements);
+    division_->send_bytes = sends.end * element_;
     division_->receive_bytes = receives ? block_ : 0;
+    if (division_->receive_bytes > 0) division_->runs.push_back({0, block_});
+    const auto new_call = [&](copse_collective_t collective, uint64_t elements) {
+      SubCall call = NewCall(collective, elements);
+      call.sends = is_root;
+      call.receives = receives;
+      call.keeps_own = !receives;
+      return call;
+    };
 
     Edges& edges = division_->edges;
-    edges.call = NewCall(COPSE_COLL_SCATTER, 2 * edge_);
-    edges.call.sends = is_root;
-    edges.call.receives = receives;
-    edges.call.keeps_own = !receives;
-    edges.send_bytes = is_root ? size_ * 2 * bytes : 0;
-    edges.receive_bytes = receives ? 2 * bytes : 0;
-    for (uint64_t to = 0; is_root && to < size_; ++to) {
-      edges.pack.push_back({to * block_, to * 2 * bytes, bytes});
-      edges.pack.push_back({to * block_ + last, to * 2 * bytes + bytes, bytes});
-    }
-    if (receives) edges.unpack = {{0, 0, bytes}, {bytes, last, bytes}};
-
-    SubCall call = NewCall(COPSE_COLL_SCATTERV, args_.count - 2 * edge_);
-    call.sends = is_root;
-    call.receives = receives;
-    call.keeps_own = !receives;
-    call.receive_offset = receives ? bytes : 0;
-    for (uint64_t to = 0; is_root && to < size_; ++to) {
-      call.send_counts.push_back(args_.count - 2 * edge_);
-      call.send_displacements.push_back(to * args_.count + edge_);
+    edges.call = new_call(args_.collective, ShortOf(args_.count));
+    SubCall call = new_call(COPSE_COLL_SCATTERV, MiddleOf(args_.count, edge_));
+    for (uint32_t to = 0; is_root && to < size_; ++to) {
+      const uint64_t count = sends.counts[to];
+      if (!is_regular) {
+        edges.call.send_counts.push_back(ShortOf(count));
+        edges.call.send_displacements.push_back(edges.send_bytes / element_);
+      }
+      PackPieces(sends.displacements[to], count);
+      call.send_counts.push_back(MiddleOf(count, edge_));
+      call.send_displacements.push_back(sends.displacements[to] + MiddleAt(count));
     }
     if (receives) {
-      call.parts.push_back({bytes, block_ - 2 * bytes});
-      division_->runs.push_back({0, block_});
+      UnpackPieces(0, args_.count);
+      call.receive_offset = MiddleAt(args_.count) * element_;
+      if (call.args.count > 0) call.parts.push_back({call.receive_offset, call.args.count * element_});
+    }
+    division_->calls.push_back(std::move(call));
+  }
+
+  // --- gatherv, allgatherv: where blocks lie only the receiver knows ---
+  void DivideGatherv(bool receives) {
+    Side blocks;
+    if (receives) blocks = SideOf(args_.recv_counts, args_.recv_displacements);
+    const uint64_t mine = in_place() ? blocks.counts[rank_] : args_.count;
+    division_->send_bytes = mine * element_;
+    division_->sends_received = in_place();
+    division_->send_at = in_place() ? blocks.displacements[rank_] * element_ : 0;
+    division_->receive_bytes = blocks.end * element_;
+    if (receives && !in_place()) division_->own = {0, blocks.displacements[rank_] * element_, mine * element_};
+    if (receives) AddRuns(blocks);
+
+    Edges& edges = division_->edges;
+    edges.call = NewCall(args_.collective, ShortOf(mine));
+    PackPieces(0, mine);
+    SubCall call = NewCall(args_.collective, MiddleOf(mine, edge_));
+    call.send_offset = MiddleAt(mine) * element_;
+    edges.call.sends = call.sends = true;
+    edges.call.receives = call.receives = receives;
+    for (uint32_t from = 0; receives && from < size_; ++from) {
+      const uint64_t count = blocks.counts[from], middle = MiddleOf(count, edge_);
+      edges.call.receive_counts.push_back(ShortOf(count));
+      edges.call.receive_displacements.push_back(edges.receive_bytes / element_);
+      call.receive_counts.push_back(middle);
+      call.receive_displacements.push_back(blocks.displacements[from] + MiddleAt(count));
+      if (from == rank_) {
+        edges.receive_bytes += ShortOf(count) * element_;
+        continue;
+      }
+      UnpackPieces(blocks.displacements[from], count);
+      if (middle > 0) call.parts.push_back({call.receive_displacements.back() * element_, middle * element_});
     }
     division_->calls.push_back(std::move(call));
   }
@@ -158,7 +313,7 @@ class Divider {
   // --- What comes from all ranks, block by block: the first rank's has the head, the last one's the tail ---
   uint64_t HeadOf(uint32_t from) const { return from == 0 ? edge_ : 0; }
   uint64_t TailOf(uint32_t from) const { return from == size_ - 1 ? edge_ : 0; }
-  uint64_t MiddleOf(uint32_t from) const { return args_.count - HeadOf(from) - TailOf(from); }
+  uint64_t MiddleFrom(uint32_t from) const { return args_.count - HeadOf(from) - TailOf(from); }
   // Of an edge, as it lies in the result.
   uint64_t EdgeAt(uint32_t from) const { return from == 0 ? 0 : size_ * block_ - edge_ * element_; }
   uint64_t EdgeOf(uint32_t from) const { return HeadOf(from) + TailOf(from); }
@@ -180,7 +335,7 @@ class Divider {
     edges.send_bytes = EdgeOf(rank_) * element_;
     if (edges.send_bytes > 0) edges.pack.push_back({EdgeInBlock(rank_) * element_, 0, bytes});
 
-    SubCall call = NewCall(collective, MiddleOf(rank_));
+    SubCall call = NewCall(collective, MiddleFrom(rank_));
     call.sends = true;
     call.receives = receives;
     call.send_offset = HeadOf(rank_) * element_;
@@ -190,11 +345,11 @@ class Divider {
       for (uint32_t from = 0; from < size_; ++from) {
         edges.call.receive_counts.push_back(EdgeOf(from));
         edges.call.receive_displacements.push_back(from == 0 ? 0 : edge_);
-        call.receive_counts.push_back(MiddleOf(from));
+        call.receive_counts.push_back(MiddleFrom(from));
         call.receive_displacements.push_back(from * args_.count + HeadOf(from));
         if (from == rank_) continue;
         if (EdgeOf(from) > 0) edges.unpack.push_back({from == 0 ? 0 : bytes, EdgeAt(from), bytes});
-        call.parts.push_back({(from * args_.count + HeadOf(from)) * element_, MiddleOf(from) * element_});
+        call.parts.push_back({(from * args_.count + HeadOf(from)) * element_, MiddleFrom(from) * element_});
       }
     }
     division_->calls.push_back(std::move(call));
@@ -220,11 +375,11 @@ class Divider {
       if (sends) call.after = round;
       for (uint32_t other = 0; other < size_; ++other) {
         const bool comes = other != rank_ && Sends(other, round);
-        call.send_counts.push_back(sends && other != rank_ ? MiddleOf(rank_) : 0);
+        call.send_counts.push_back(sends && other != rank_ ? MiddleFrom(rank_) : 0);
         call.send_displacements.push_back(other * args_.count + HeadOf(rank_));
-        call.receive_counts.push_back(comes ? MiddleOf(other) : 0);
+        call.receive_counts.push_back(comes ? MiddleFrom(other) : 0);
         call.receive_displacements.push_back(other * args_.count + HeadOf(other));
-        if (comes) call.parts.push_back({call.receive_displacements.back() * element_, MiddleOf(other) * element_});
+        if (comes) call.parts.push_back({call.receive_displacements.back() * element_, MiddleFrom(other) * element_});
       }
       division_->calls.push_back(std::move(call));
     }
@@ -251,26 +406,6 @@ class Divider {
   }
 
   // --- alltoallv: only the two ranks know how long a block is, so each has its own edges ---
-  // Of a block of so many elements, what the edges bring.
-  uint64_t ShortOf(uint64_t elements) const { return std::min(elements, 2 * edge_); }
-
-  // One rank's side of the blocks, in elements.
-  struct Side {
-    std::vector<uint64_t> counts, displacements;
-    uint64_t end = 0;
-  };
-  Side SideOf(const uint64_t* counts, const uint64_t* displacements) const {
-    Side side;
-    uint64_t next = 0;
-    for (uint32_t other = 0; other < size_; ++other) {
-      side.counts.push_back(counts[other]);
-      side.displacements.push_back(displacements == nullptr ? next : displacements[other]);
-      next += counts[other];
-      if (counts[other] > 0) side.end = std::max(side.end, side.displacements.back() + counts[other]);
-    }
-    return side;
-  }
-
   void DivideAlltoallv() {
     const Side receives = SideOf(args_.recv_counts, args_.recv_displacements);
     const Side sends = in_place() ? receives : SideOf(args_.send_counts, args_.send_displacements);
@@ -325,27 +460,15 @@ class Divider {
     Edges& edges = division_->edges;
     edges.call = NewCall(COPSE_COLL_ALLTOALLV, 0);
     edges.call.sends = edges.call.receives = true;
-    // The pieces of a block: all of it, or its ends.
-    const auto pieces = [this](uint64_t at, uint64_t count, auto add) {
-      if (count <= 2 * edge_) return add(at, count);
-      add(at, edge_);
-      add(at + count - edge_, edge_);
-    };
     for (uint32_t other = 0; other < size_; ++other) {
       const uint64_t goes = other == rank_ ? 0 : sends.counts[other],
                      comes = other == rank_ ? 0 : receives.counts[other];
       edges.call.send_counts.push_back(ShortOf(goes));
       edges.call.send_displacements.push_back(edges.send_bytes / element_);
-      pieces(sends.displacements[other], goes, [&](uint64_t at, uint64_t count) {
-        if (count > 0) edges.pack.push_back({at * element_, edges.send_bytes, count * element_});
-        edges.send_bytes += count * element_;
-      });
+      PackPieces(sends.displacements[other], goes);
       edges.call.receive_counts.push_back(ShortOf(comes));
       edges.call.receive_displacements.push_back(edges.receive_bytes / element_);
-      pieces(receives.displacements[other], comes, [&](uint64_t at, uint64_t count) {
-        if (count > 0) edges.unpack.push_back({edges.receive_bytes, at * element_, count * element_});
-        edges.receive_bytes += count * element_;
-      });
+      UnpackPieces(receives.displacements[other], comes);
     }
   }
 
@@ -375,35 +498,66 @@ NodeLayout NodeLayout::Of(std::span<const uint64_t> node_names) {
   return layout;
 }
 
-bool MayDivide(const copse_coll_args_t& args) {
-  const uint64_t bytes = args.count * client::DatatypeBytes(args.type);
+bool MayDivide(const copse_coll_args_t& args, uint32_t size) {
+  const uint64_t element = client::DatatypeBytes(args.type), bytes = args.count * element;
   switch (args.collective) {
     case COPSE_COLL_BCAST:
     case COPSE_COLL_REDUCE:
     case COPSE_COLL_ALLREDUCE:
+    case COPSE_COLL_SCAN:
+    case COPSE_COLL_EXSCAN:
     case COPSE_COLL_SCATTER:
+    case COPSE_COLL_REDUCE_SCATTER:
       return bytes >= kWholeBytesMin;
     case COPSE_COLL_GATHER:
     case COPSE_COLL_ALLGATHER:
     case COPSE_COLL_ALLTOALL:
       return bytes >= kBlockBytesMin;
-    case COPSE_COLL_ALLTOALLV:
-      return true;
+    case COPSE_COLL_REDUCE_SCATTERV:
+      return LongestOf(args.recv_counts, size) * element >= kWholeBytesMin;
+    case COPSE_COLL_ALLGATHERV:
+      // Each rank's own block is late for the others.
+      return IsWorthDividing(args.collective, LateBytes(args, size, size));
     default:
-      return false;
+      return NeedsAgreement(args.collective);
   }
 }
 
-bool IsWorthDividing(uint64_t bytes) { return bytes >= kIrregularBytesMin; }
+bool NeedsAgreement(copse_collective_t collective) {
+  return collective == COPSE_COLL_ALLTOALLV || collective == COPSE_COLL_GATHERV || collective == COPSE_COLL_SCATTERV;
+}
+
+uint64_t LateBytes(const copse_coll_args_t& args, uint32_t rank, uint32_t size) {
+  const uint64_t element = client::DatatypeBytes(args.type), edge = EdgeElements(element);
+  if (args.collective == COPSE_COLL_SCATTERV) {
+    return args.recv == COPSE_IN_PLACE ? 0 : MiddleOf(args.count, edge) * element;
+  }
+  if (args.collective == COPSE_COLL_GATHERV && rank != args.root) return 0;
+  uint64_t elements = 0;
+  for (uint32_t from = 0; from < size; ++from) {
+    if (from != rank) elements += MiddleOf(args.recv_counts[from], edge);
+  }
+  return elements * element;
+}
+
+bool IsWorthDividing(copse_collective_t collective, uint64_t late_bytes) {
+  return late_bytes >= (collective == COPSE_COLL_SCATTERV ? kWholeBytesMin : kIrregularBytesMin);
+}
 
 uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout) {
-  const uint64_t element = client::DatatypeBytes(args.type);
+  const uint64_t element = client::DatatypeBytes(args.type), edge = EdgeElements(element);
+  uint64_t elements = args.count;
   switch (args.collective) {
+    case COPSE_COLL_REDUCE_SCATTERV:
+      elements = LongestOf(args.recv_counts, static_cast<uint32_t>(layout.local.size()));
+      [[fallthrough]];
     case COPSE_COLL_BCAST:
     case COPSE_COLL_REDUCE:
     case COPSE_COLL_ALLREDUCE:
-      if (element == 0) return 1;
-      return static_cast<uint32_t>(SegmentsOf(args.count * element - 2 * EdgeElements(element) * element));
+    case COPSE_COLL_SCAN:
+    case COPSE_COLL_EXSCAN:
+    case COPSE_COLL_REDUCE_SCATTER:
+      return static_cast<uint32_t>(SegmentsOf(MiddleOf(elements, edge) * element));
     case COPSE_COLL_ALLTOALL:
     case COPSE_COLL_ALLTOALLV:
       return layout.ranks_per_node;
@@ -414,7 +568,8 @@ uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout) {
 
 bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
             Division* division) {
-  if (!MayDivide(args) || layout.local.size() < 2) return false;
+  const auto size = static_cast<uint32_t>(layout.local.size());
+  if (size < 2 || !MayDivide(args, size)) return false;
   Divider(args, rank, layout, order, division).Run();
   return true;
 }

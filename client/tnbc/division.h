@@ -67,6 +67,8 @@ struct Division {
   uint64_t send_bytes = 0, receive_bytes = 0;
   bool sends_received = false;
   uint64_t send_at = 0;
+  // Not empty: the calls send from a copy of the send buffer in which it lies so, since none has one piece of it.
+  std::vector<Move> send_pack;
   // The receive buffer has what the calls send: a broadcast's root.
   bool is_source = false;
   // A rank's own block, which no call brings: from the send buffer to the receive buffer.
@@ -75,12 +77,15 @@ struct Division {
   std::vector<Part> runs;
 };
 
-// Whether calls like this one are divided, if teams' layouts are known. All ranks find the same.
-// Of an alltoallv no rank knows how much the others have: they have to agree whether it is worth it, by
-// IsWorthDividing.
-bool MayDivide(const copse_coll_args_t& args);
-// Whether an alltoallv is, in which a rank receives as many bytes, or calls like it.
-bool IsWorthDividing(uint64_t bytes);
+// Whether calls like this one, of `size` ranks, are divided, if teams' layouts are known. All ranks find the same.
+bool MayDivide(const copse_coll_args_t& args, uint32_t size);
+
+// Of these no rank knows how much all the others receive: they have to agree whether they are worth dividing, by the
+// rank of which most may come late.
+bool NeedsAgreement(copse_collective_t collective);
+// Bytes of its result that are not brought by the edges, nor by this rank itself.
+uint64_t LateBytes(const copse_coll_args_t& args, uint32_t rank, uint32_t size);
+bool IsWorthDividing(copse_collective_t collective, uint64_t late_bytes);
 
 // Of how many parts the order is free, in which they are brought: segments of a vector, ranks of a node that send one
 // after the other; 1: none. All ranks find the same.
@@ -89,7 +94,8 @@ uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout);
 // What `args`, of rank `rank`, is as several calls. False if it is not; all ranks find the same, since it depends on
 // what they have in common. Of reductions and broadcasts each call has a segment; of an alltoall, what one rank of each
 // node sends (Li et al., T-NBC: "priorities, same rank" and "priorities, same node"). Others are one call, beside their
-// edges. `order`: the parts, first the one to be brought first; empty: as they are numbered.
+// edges. What NeedsAgreement has been agreed upon. `order`: the parts, first the one to be brought first; empty: as
+// they are numbered.
 bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
             Division* division);
 

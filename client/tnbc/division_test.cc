@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -24,6 +25,7 @@ NodeLayout Nodes(const std::vector<uint64_t>& names) { return NodeLayout::Of(nam
 struct Rank {
   Division division;
   Bytes send, receive;
+  Bytes packed_send;  // from where the calls send
   Bytes edges_send, edges_receive;
 };
 
@@ -44,6 +46,16 @@ void Carry(const std::vector<View>& ranks) {
     ASSERT_EQ(sent, received);
     if (sent > 0) memcpy(to.receive + where, from.send + at, sent);
   };
+  const auto combine = [&ranks](const View& to, uint64_t at, uint64_t bytes, size_t first_ranks) {
+    if (!to.call->receives) return;
+    ASSERT_EQ(to.call->args.count, bytes);
+    for (uint64_t k = 0; k < bytes; ++k) {
+      to.receive[k] = 0;
+      for (size_t r = 0; r < first_ranks; ++r) {
+        to.receive[k] = static_cast<uint8_t>(to.receive[k] + ranks[r].send[at + k]);
+      }
+    }
+  };
   for (size_t i = 0; i < n; ++i) {
     const View& rank = ranks[i];
     const SubCall& call = *rank.call;
@@ -54,13 +66,27 @@ void Carry(const std::vector<View>& ranks) {
         break;
       case COPSE_COLL_REDUCE:
       case COPSE_COLL_ALLREDUCE:
-        ASSERT_EQ(call.args.count, args.count);
-        for (uint64_t k = 0; call.receives && k < args.count; ++k) {
-          rank.receive[k] = 0;
-          for (const View& other : ranks) rank.receive[k] = static_cast<uint8_t>(rank.receive[k] + other.send[k]);
-        }
+        combine(rank, 0, args.count, n);
         break;
+      case COPSE_COLL_SCAN:
+        combine(rank, 0, args.count, i + 1);
+        break;
+      case COPSE_COLL_EXSCAN:
+        EXPECT_EQ(call.receives, i > 0);
+        combine(rank, 0, args.count, i);
+        break;
+      case COPSE_COLL_REDUCE_SCATTER:
+        combine(rank, i * args.count, args.count, n);
+        break;
+      case COPSE_COLL_REDUCE_SCATTERV: {
+        ASSERT_EQ(call.receive_counts, root.call->receive_counts);
+        uint64_t at = 0;
+        for (size_t before = 0; before < i; ++before) at += call.receive_counts[before];
+        combine(rank, at, call.receive_counts[i], n);
+        break;
+      }
       case COPSE_COLL_SCATTER:
+        EXPECT_NE(call.receives, call.keeps_own);
         if (call.receives) copy(root, i * args.count, rank, 0, args.count, call.args.count);
         break;
       case COPSE_COLL_SCATTERV:
@@ -88,6 +114,13 @@ void Carry(const std::vector<View>& ranks) {
 
 uint8_t Pattern(size_t rank, uint64_t offset) { return static_cast<uint8_t>(rank * 37 + offset * 11 + offset / 251); }
 
+// Of what the first `ranks` have there.
+uint8_t Sum(size_t ranks, uint64_t offset) {
+  uint8_t sum = 0;
+  for (size_t i = 0; i < ranks; ++i) sum = static_cast<uint8_t>(sum + Pattern(i, offset));
+  return sum;
+}
+
 // Ranks that carry a division out together.
 class Ranks {
  protected:
@@ -95,8 +128,16 @@ class Ranks {
   void Pack(Rank* rank) {
     const Division& division = rank->division;
     if (division.sends_received) {
-      ASSERT_LE(division.send_at + division.send_bytes, division.receive_bytes);
-      memcpy(rank->receive.data() + division.send_at, rank->send.data(), rank->send.size());
+      // Of a reduce_scatter in place the result is the beginning of it, of an exscan's first rank nothing.
+      rank->receive.resize(std::max<size_t>(rank->receive.size(), division.send_at + division.send_bytes));
+      std::copy(rank->send.begin(), rank->send.end(),
+                rank->receive.begin() + static_cast<std::ptrdiff_t>(division.send_at));
+    }
+    rank->packed_send = rank->send;
+    if (!division.send_pack.empty()) std::fill(rank->packed_send.begin(), rank->packed_send.end(), 0xdd);
+    for (const Move& move : division.send_pack) {
+      ASSERT_LE(std::max(move.from, move.to) + move.bytes, rank->send.size());
+      memcpy(rank->packed_send.data() + move.to, rank->send.data() + move.from, move.bytes);
     }
     rank->edges_send.resize(division.edges.send_bytes);
     rank->edges_receive.resize(division.edges.receive_bytes);
@@ -131,13 +172,47 @@ class Ranks {
     std::vector<View> views;
     for (size_t i = 0; i < ranks_.size(); ++i) {
       const SubCall& call = ranks_[i].division.calls[index];
-      views.push_back({&call, ranks_[i].send.data() + call.send_offset, copies[i].data() + call.receive_offset});
+      views.push_back({&call, ranks_[i].packed_send.data() + call.send_offset, copies[i].data() + call.receive_offset});
     }
     Carry(views);
     for (size_t i = 0; i < ranks_.size(); ++i) {
       for (const Part& part : ranks_[i].division.calls[index].parts) {
         ASSERT_LE(part.offset + part.bytes, ranks_[i].receive.size());
         memcpy(ranks_[i].receive.data() + part.offset, copies[i].data() + part.offset, part.bytes);
+      }
+    }
+  }
+
+  // Bytes of a rank's result that are not right are in granules, by whose calls they are brought.
+  template <typename IsRight>
+  void ExpectOthersGuarded(size_t index, IsRight is_right) {
+    constexpr uint64_t kPage = 4096;
+    const Rank& rank = ranks_[index];
+    for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, uint64_t{16}, uint64_t{4095}}) {
+      const uintptr_t address = 64 * kPage + offset;
+      std::vector<bool> guarded(rank.receive.size(), false);
+      uint64_t end = 0;
+      for (const Granule& granule : GranulesOf(rank.division, address, kPage)) {
+        EXPECT_EQ((address + granule.pages.offset) % kPage, 0u);
+        EXPECT_EQ(granule.pages.bytes % kPage, 0u);
+        ASSERT_GE(granule.pages.offset, end);
+        end = granule.pages.offset + granule.pages.bytes;
+        ASSERT_LE(end, rank.division.receive_bytes);
+        EXPECT_FALSE(granule.calls.empty());
+        for (uint64_t k = granule.pages.offset; k < end; ++k) guarded[k] = true;
+        // Its calls are those that bring something there, and no others.
+        for (uint32_t call = 0; call < rank.division.calls.size(); ++call) {
+          bool brings = false;
+          for (const Part& part : rank.division.calls[call].parts) {
+            brings = brings || (part.offset < end && part.offset + part.bytes > granule.pages.offset);
+          }
+          EXPECT_EQ(brings, std::find(granule.calls.begin(), granule.calls.end(), call) != granule.calls.end());
+        }
+      }
+      for (const Part& run : rank.division.runs) {
+        for (uint64_t k = run.offset; k < run.offset + run.bytes; ++k) {
+          ASSERT_TRUE(guarded[k] || is_right(k)) << "rank " << index << ", byte " << k;
+        }
       }
     }
   }
@@ -203,17 +278,20 @@ class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t
       case COPSE_COLL_GATHER:
       case COPSE_COLL_ALLGATHER:
         return Pattern(from, at % block);
-      default: {
-        uint8_t sum = 0;
-        for (size_t i = 0; i < ranks_.size(); ++i) sum = static_cast<uint8_t>(sum + Pattern(i, at));
-        return sum;
-      }
+      case COPSE_COLL_REDUCE_SCATTER:
+        return Sum(ranks_.size(), rank * block + at);
+      case COPSE_COLL_SCAN:
+        return Sum(rank + 1, at);
+      case COPSE_COLL_EXSCAN:
+        return Sum(rank, at);
+      default:
+        return Sum(ranks_.size(), at);
     }
   }
 
   void Check() {
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      for (uint64_t k = 0; k < ranks_[i].receive.size(); ++k) {
+      for (uint64_t k = 0; k < ranks_[i].division.receive_bytes; ++k) {
         ASSERT_EQ(ranks_[i].receive[k], Expected(i, k)) << "rank " << i << ", byte " << k;
       }
     }
@@ -231,38 +309,10 @@ TEST_P(DivisionTest, ItsCallsBringWhatTheWholeBrings) {
 
 // The first pages have to be there when the call returns, and so has what lies behind the last.
 TEST_P(DivisionTest, AllBytesOutsideGranulesAreThereBeforeTheCalls) {
-  constexpr uint64_t kPage = 4096;
   Make(Nodes({1, 2, 1, 2}));
   CarryEdges();
-  for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, uint64_t{16}, uint64_t{4095}}) {
-    for (size_t i = 0; i < ranks_.size(); ++i) {
-      const Rank& rank = ranks_[i];
-      const uintptr_t address = 64 * kPage + offset;
-      std::vector<bool> guarded(rank.receive.size(), false);
-      uint64_t end = 0;
-      for (const Granule& granule : GranulesOf(rank.division, address, kPage)) {
-        EXPECT_EQ((address + granule.pages.offset) % kPage, 0u);
-        EXPECT_EQ(granule.pages.bytes % kPage, 0u);
-        ASSERT_GE(granule.pages.offset, end);
-        end = granule.pages.offset + granule.pages.bytes;
-        ASSERT_LE(end, rank.receive.size());
-        EXPECT_FALSE(granule.calls.empty());
-        for (uint64_t k = granule.pages.offset; k < end; ++k) guarded[k] = true;
-        // Its calls are those that bring something there, and no others.
-        for (uint32_t call = 0; call < rank.division.calls.size(); ++call) {
-          bool brings = false;
-          for (const Part& part : rank.division.calls[call].parts) {
-            brings = brings || (part.offset < end && part.offset + part.bytes > granule.pages.offset);
-          }
-          EXPECT_EQ(brings, std::find(granule.calls.begin(), granule.calls.end(), call) != granule.calls.end());
-        }
-      }
-      if (rank.division.runs.empty()) continue;
-      for (uint64_t k = 0; k < rank.receive.size(); ++k) {
-        if (guarded[k]) continue;
-        ASSERT_EQ(rank.receive[k], Expected(i, k)) << "rank " << i << ", byte " << k;
-      }
-    }
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    ExpectOthersGuarded(i, [&](uint64_t k) { return ranks_[i].receive[k] == Expected(i, k); });
   }
 }
 
@@ -280,8 +330,26 @@ std::string NameOf(copse_collective_t collective) {
       return "scatter";
     case COPSE_COLL_ALLGATHER:
       return "allgather";
-    default:
+    case COPSE_COLL_ALLTOALL:
       return "alltoall";
+    case COPSE_COLL_REDUCE_SCATTER:
+      return "reduce_scatter";
+    case COPSE_COLL_SCAN:
+      return "scan";
+    case COPSE_COLL_EXSCAN:
+      return "exscan";
+    case COPSE_COLL_GATHERV:
+      return "gatherv";
+    case COPSE_COLL_SCATTERV:
+      return "scatterv";
+    case COPSE_COLL_ALLGATHERV:
+      return "allgatherv";
+    case COPSE_COLL_ALLTOALLV:
+      return "alltoallv";
+    case COPSE_COLL_REDUCE_SCATTERV:
+      return "reduce_scatterv";
+    default:
+      return "other";
   }
 }
 
@@ -293,14 +361,16 @@ std::string NameOfCase(const testing::TestParamInfo<DivisionTest::ParamType>& in
 INSTANTIATE_TEST_SUITE_P(Apart, DivisionTest,
                          testing::Combine(testing::Values(COPSE_COLL_BCAST, COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE,
                                                           COPSE_COLL_GATHER, COPSE_COLL_SCATTER, COPSE_COLL_ALLGATHER,
-                                                          COPSE_COLL_ALLTOALL),
+                                                          COPSE_COLL_ALLTOALL, COPSE_COLL_REDUCE_SCATTER,
+                                                          COPSE_COLL_SCAN, COPSE_COLL_EXSCAN),
                                           testing::Values(65536, 65537, 300'001), testing::Values(false)),
                          NameOfCase);
 INSTANTIATE_TEST_SUITE_P(InPlace, DivisionTest,
                          testing::Combine(testing::Values(COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE, COPSE_COLL_GATHER,
-                                                          COPSE_COLL_SCATTER, COPSE_COLL_ALLGATHER,
-                                                          COPSE_COLL_ALLTOALL),
-                                          testing::Values(65537), testing::Values(true)),
+                                                          COPSE_COLL_SCATTER, COPSE_COLL_ALLGATHER, COPSE_COLL_ALLTOALL,
+                                                          COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_SCAN,
+                                                          COPSE_COLL_EXSCAN),
+                                          testing::Values(65537, 300'001), testing::Values(true)),
                          NameOfCase);
 
 TEST(NodeLayoutTest, NumbersRanksOnTheirNodes) {
@@ -337,84 +407,199 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
 }
 
 // Blocks of every length around the edges', at distances, the last rank's first.
-class DivisionOfAlltoallvTest : public testing::TestWithParam<bool>, protected Ranks {
+class DivisionOfListsTest : public testing::TestWithParam<std::tuple<copse_collective_t, bool>>, protected Ranks {
  protected:
-  static constexpr uint32_t kSize = 5;
-  // In place, two ranks have as much for each other.
-  static uint64_t Length(uint32_t from, uint32_t to) {
-    constexpr uint64_t kLengths[] = {100'000, 0, 8193, 1, 8192, 4096, 12'289};
-    const uint32_t low = std::min(from, to), high = std::max(from, to);
-    return kLengths[(low * 3 + high * 5) % 7];
-  }
+  static constexpr uint32_t kSize = 6, kRoot = 2;
   struct Lists {
     std::vector<uint64_t> counts, displacements;
   };
-  static Lists ListsOf(uint32_t rank, uint64_t gap) {
+
+  bool gathers() const { return collective_ == COPSE_COLL_GATHERV || collective_ == COPSE_COLL_ALLGATHERV; }
+  bool scatters() const { return collective_ == COPSE_COLL_SCATTERV || collective_ == COPSE_COLL_REDUCE_SCATTERV; }
+  bool is_rooted() const { return collective_ == COPSE_COLL_GATHERV || collective_ == COPSE_COLL_SCATTERV; }
+  bool IsInPlace(uint32_t rank) const { return in_place_ && (!is_rooted() || rank == kRoot); }
+  // In place, two ranks have as much for each other.
+  uint64_t Length(uint32_t from, uint32_t to) const {
+    constexpr uint64_t kLengths[] = {100'000, 0, 8193, 1, 8192, 4096, 12'289};
+    constexpr uint64_t kLengthsOfRanks[kSize] = {600'001, 0, 8193, 8192, 1, 270'000};
+    if (gathers()) return kLengthsOfRanks[from];
+    if (scatters()) return kLengthsOfRanks[to];
+    const uint32_t low = std::min(from, to), high = std::max(from, to);
+    return kLengths[(low * 3 + high * 5) % 7];
+  }
+  Lists ListsOf(uint32_t rank, bool sends, uint64_t gap) const {
     Lists lists = {std::vector<uint64_t>(kSize), std::vector<uint64_t>(kSize)};
     uint64_t end = gap;
     for (uint32_t other = kSize; other-- > 0;) {
-      lists.counts[other] = Length(rank, other);
+      lists.counts[other] = sends ? Length(rank, other) : Length(other, rank);
       lists.displacements[other] = end;
       end += lists.counts[other] + (other == 2 ? 0 : gap);
     }
     return lists;
   }
-};
 
-TEST_P(DivisionOfAlltoallvTest, ItsCallsBringEveryBlockToItsPlace) {
-  const NodeLayout layout = Nodes({1, 1, 2, 2, 1});
-  std::vector<Lists> sends, receives;
-  for (uint32_t i = 0; i < kSize; ++i) {
-    receives.push_back(ListsOf(i, 1000));
-    sends.push_back(GetParam() ? receives.back() : ListsOf(i, 0));
+  void MakeRank(uint32_t i, const NodeLayout& layout, std::span<const uint32_t> order) {
+    const bool lists_received = gathers() ? collective_ == COPSE_COLL_ALLGATHERV || i == kRoot : !scatters();
+    receives_.push_back(ListsOf(i, false, 1000));
+    sends_.push_back(ListsOf(i, true, 0));
+    if (collective_ == COPSE_COLL_ALLTOALLV && in_place_) sends_.back() = receives_.back();
     copse_coll_args_t args{};
-    args.collective = COPSE_COLL_ALLTOALLV;
+    args.collective = collective_;
+    args.type = COPSE_DT_UINT8;
+    args.root = kRoot;
+    args.count = gathers() ? Length(i, 0) : Length(0, i);
     uint8_t some = 0;
-    args.send = GetParam() ? COPSE_IN_PLACE : &some;
-    args.recv = &some;
-    args.send_counts = sends[i].counts.data();
-    args.send_displacements = sends[i].displacements.data();
-    args.recv_counts = receives[i].counts.data();
-    args.recv_displacements = receives[i].displacements.data();
+    args.send = args.recv = &some;
+    if (IsInPlace(i) && collective_ == COPSE_COLL_SCATTERV) args.recv = COPSE_IN_PLACE;
+    if (IsInPlace(i) && collective_ != COPSE_COLL_SCATTERV) args.send = COPSE_IN_PLACE;
+    if (collective_ == COPSE_COLL_ALLTOALLV || (collective_ == COPSE_COLL_SCATTERV && i == kRoot)) {
+      args.send_counts = sends_[i].counts.data();
+      args.send_displacements = sends_[i].displacements.data();
+    }
+    if (collective_ == COPSE_COLL_REDUCE_SCATTERV) args.recv_counts = sends_[i].counts.data();
+    if (lists_received) {
+      args.recv_counts = receives_[i].counts.data();
+      args.recv_displacements = receives_[i].displacements.data();
+    }
+    if (NeedsAgreement(collective_)) {
+      EXPECT_EQ(LateBytes(args, i, kSize), LateBytesOf(i));
+    }
     Rank rank;
-    ASSERT_TRUE(Divide(args, i, layout, {}, &rank.division));
+    ASSERT_TRUE(Divide(args, i, layout, order, &rank.division));
     rank.send.resize(rank.division.send_bytes);
     rank.receive.assign(rank.division.receive_bytes, 0xee);
     for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);
     Pack(&rank);
     ranks_.push_back(std::move(rank));
   }
+  void Make() {
+    const NodeLayout layout = Nodes({1, 1, 2, 2, 1, 2});
+    copse_coll_args_t args{};
+    args.collective = collective_;
+    args.type = COPSE_DT_UINT8;
+    const Lists lists = ListsOf(0, true, 0);
+    args.recv_counts = lists.counts.data();
+    const uint32_t parts = PartsOf(args, layout);
+    std::vector<uint32_t> order;  // not as they are numbered
+    for (uint32_t i = parts; i-- > 0;) order.push_back(i);
+    for (uint32_t i = 0; i < kSize; ++i) MakeRank(i, layout, order);
+    EXPECT_EQ(ranks_[0].division.calls.size(), parts);
+  }
+
+  bool Receives(uint32_t from, uint32_t to) const {
+    if (collective_ == COPSE_COLL_GATHERV) return to == kRoot;
+    if (collective_ == COPSE_COLL_SCATTERV) return from == kRoot && !IsInPlace(to);
+    return collective_ != COPSE_COLL_REDUCE_SCATTERV || from == 0;
+  }
+  uint64_t LateBytesOf(uint32_t to) const {
+    uint64_t bytes = 0;
+    for (uint32_t from = 0; from < kSize; ++from) {
+      const bool is_own = from == to && collective_ != COPSE_COLL_SCATTERV;
+      if (Receives(from, to) && !is_own && Length(from, to) > 8192) bytes += Length(from, to) - 8192;
+    }
+    return bytes;
+  }
+  // What `from` has for `to`, at its end.
+  uint8_t Expected(uint32_t from, uint32_t to, uint64_t k) const {
+    if (gathers()) return Pattern(from, k);
+    if (collective_ != COPSE_COLL_REDUCE_SCATTERV) return Pattern(from, sends_[from].displacements[to] + k);
+    uint64_t at = k;
+    for (uint32_t before = 0; before < to; ++before) at += Length(0, before);
+    return Sum(kSize, at);
+  }
+  // Calls `visit` with the places of what `to` receives, and with what has to be there.
+  template <typename Visit>
+  void ForReceived(uint32_t to, Visit visit) const {
+    for (uint32_t from = 0; from < kSize; ++from) {
+      const uint64_t at = scatters() ? 0 : receives_[to].displacements[from];
+      for (uint64_t k = 0; Receives(from, to) && k < Length(from, to); ++k) visit(at + k, Expected(from, to, k));
+    }
+  }
+
+  const copse_collective_t collective_ = std::get<0>(GetParam());
+  const bool in_place_ = std::get<1>(GetParam());
+  std::vector<Lists> sends_, receives_;
+};
+
+TEST_P(DivisionOfListsTest, ItsCallsBringEveryBlockToItsPlace) {
+  Make();
   CarryEdges();
   for (size_t i = 0; i < ranks_[0].division.calls.size(); ++i) CarryCall(i);
   for (uint32_t i = 0; i < kSize; ++i) {
-    for (uint32_t from = 0; from < kSize; ++from) {
-      for (uint64_t k = 0; k < Length(from, i); ++k) {
-        ASSERT_EQ(ranks_[i].receive[receives[i].displacements[from] + k],
-                  Pattern(from, sends[from].displacements[i] + k))
-            << from << " to " << i << ", byte " << k;
-      }
-    }
+    uint64_t received = 0, in_runs = 0;
+    ForReceived(i, [&](uint64_t at, uint8_t expected) {
+      ++received;
+      ASSERT_EQ(ranks_[i].receive[at], expected) << "rank " << i << ", byte " << at;
+    });
+    for (const Part& run : ranks_[i].division.runs) in_runs += run.bytes;
+    EXPECT_EQ(in_runs, received) << i;
     // Two blocks lie side by side.
     EXPECT_LE(ranks_[i].division.runs.size(), kSize - 1);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, DivisionOfAlltoallvTest, testing::Bool());
+TEST_P(DivisionOfListsTest, AllBytesOutsideGranulesAreThereBeforeTheCalls) {
+  Make();
+  CarryEdges();
+  for (uint32_t i = 0; i < kSize; ++i) {
+    std::vector<bool> is_right(ranks_[i].receive.size(), false);
+    ForReceived(i, [&](uint64_t at, uint8_t expected) { is_right[at] = ranks_[i].receive[at] == expected; });
+    ExpectOthersGuarded(i, [&](uint64_t k) { return is_right[k]; });
+  }
+}
 
-TEST(MayDivideTest, ShortCallsAndOthersAreNotDivided) {
+INSTANTIATE_TEST_SUITE_P(
+    All, DivisionOfListsTest,
+    testing::Combine(testing::Values(COPSE_COLL_ALLTOALLV, COPSE_COLL_ALLGATHERV, COPSE_COLL_GATHERV,
+                                     COPSE_COLL_SCATTERV, COPSE_COLL_REDUCE_SCATTERV),
+                     testing::Bool()),
+    [](const auto& info) { return NameOf(std::get<0>(info.param)) + (std::get<1>(info.param) ? "_in_place" : ""); });
+
+TEST(MayDivideTest, ShortCallsAndBarriersAreNotDivided) {
   copse_coll_args_t args{};
   args.type = COPSE_DT_DOUBLE;
   args.count = 1 << 20;
-  for (const auto collective : {COPSE_COLL_BARRIER, COPSE_COLL_SCAN, COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_GATHERV}) {
+  args.collective = COPSE_COLL_BARRIER;
+  EXPECT_FALSE(MayDivide(args, 4));
+  for (const auto collective : {COPSE_COLL_BCAST, COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE, COPSE_COLL_SCATTER,
+                                COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_SCAN, COPSE_COLL_EXSCAN}) {
     args.collective = collective;
-    EXPECT_FALSE(MayDivide(args)) << collective;
+    args.count = 8192;
+    EXPECT_TRUE(MayDivide(args, 4)) << collective;
+    args.count = 8191;
+    EXPECT_FALSE(MayDivide(args, 4)) << collective;
   }
-  args.collective = COPSE_COLL_BCAST;
-  EXPECT_TRUE(MayDivide(args));
-  args.count = 8192;
-  EXPECT_TRUE(MayDivide(args));
-  args.count = 8191;
-  EXPECT_FALSE(MayDivide(args));
+}
+
+TEST(MayDivideTest, CountsThatAllRanksKnowDecide) {
+  copse_coll_args_t args{};
+  args.type = COPSE_DT_UINT8;
+  args.collective = COPSE_COLL_REDUCE_SCATTERV;
+  const uint64_t one_long[] = {0, 64 << 10, 5}, all_short[] = {(64 << 10) - 1, (64 << 10) - 1, 0};
+  args.recv_counts = one_long;
+  EXPECT_TRUE(MayDivide(args, 3));
+  args.recv_counts = all_short;
+  EXPECT_FALSE(MayDivide(args, 3));
+  // The edges of its blocks are 8 KiB.
+  args.collective = COPSE_COLL_ALLGATHERV;
+  const uint64_t long_enough[] = {264 << 10, 264 << 10, 8 << 10}, too_short[] = {264 << 10, (264 << 10) - 1, 8 << 10};
+  args.recv_counts = long_enough;
+  EXPECT_TRUE(MayDivide(args, 3));
+  args.recv_counts = too_short;
+  EXPECT_FALSE(MayDivide(args, 3));
+  EXPECT_FALSE(NeedsAgreement(COPSE_COLL_ALLGATHERV));
+}
+
+TEST(MayDivideTest, RanksAgreeWhereNoneKnowsAllCounts) {
+  copse_coll_args_t args{};
+  for (const auto collective : {COPSE_COLL_ALLTOALLV, COPSE_COLL_GATHERV, COPSE_COLL_SCATTERV}) {
+    args.collective = collective;
+    EXPECT_TRUE(NeedsAgreement(collective) && MayDivide(args, 4)) << collective;
+  }
+  EXPECT_TRUE(IsWorthDividing(COPSE_COLL_SCATTERV, 64 << 10));
+  EXPECT_FALSE(IsWorthDividing(COPSE_COLL_SCATTERV, (64 << 10) - 1));
+  EXPECT_TRUE(IsWorthDividing(COPSE_COLL_GATHERV, 512 << 10));
+  EXPECT_FALSE(IsWorthDividing(COPSE_COLL_GATHERV, (512 << 10) - 1));
 }
 
 }  // namespace

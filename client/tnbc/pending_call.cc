@@ -88,11 +88,14 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   if (is_early) {
     send_ = send_copy_.address;
     receive_ = receive_copy_.address;
-  } else if (division_.sends_received && division_.send_bytes > 0) {
+  } else if ((division_.sends_received || !division_.send_pack.empty()) && division_.send_bytes > 0) {
     kept_send_.resize(division_.send_bytes);  // before calls overwrite it
     send_ = kept_send_.data();
   }
-  if (send_ != user_send_ && division_.send_bytes > 0) memcpy(send_, user_send_, division_.send_bytes);
+  if (send_ != user_send_ && division_.send_bytes > 0 && division_.send_pack.empty()) {
+    memcpy(send_, user_send_, division_.send_bytes);
+  }
+  for (const Move& move : division_.send_pack) memcpy(send_ + move.to, user_send_ + move.from, move.bytes);
   if (is_early && division_.is_source) memcpy(receive_, user_receive_, division_.receive_bytes);
 
   const Edges& edges = division_.edges;
@@ -100,7 +103,7 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   edges_receive_.resize(edges.receive_bytes);
   // A broadcast's root has what it sends where others receive.
   uint8_t* const packed = division_.is_source ? edges_receive_.data() : edges_send_.data();
-  const uint8_t* const whole = division_.is_source ? user_receive_ : send_;
+  const uint8_t* const whole = division_.is_source ? user_receive_ : user_send_;
   for (const Move& move : edges.pack) memcpy(packed + move.to, whole + move.from, move.bytes);
   const auto at = [](uint8_t* buffer, uint64_t offset) { return buffer == nullptr ? nullptr : buffer + offset; };
   copse_status_t status = Make(team, edges.call, edges_send_.data(), edges_receive_.data());

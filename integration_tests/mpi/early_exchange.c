@@ -17,7 +17,7 @@ const char* const kKindNames[KINDS] = {
     "scan",      "exscan"};
 
 int works_in_place(enum kind kind) {
-  if (kind == BCAST || kind == REDUCE_SCATTER || kind == REDUCE_SCATTER_BLOCK) return 0;
+  if (kind == BCAST) return 0;
 #ifdef OPEN_MPI
   return 1;
 #else
@@ -32,6 +32,9 @@ static int has_lists(const struct exchange* e) {
 }
 static int reduces(const struct exchange* e) {
   return e->kind == REDUCE || e->kind == ALLREDUCE || e->kind >= REDUCE_SCATTER;
+}
+static int reduces_and_scatters(const struct exchange* e) {
+  return e->kind == REDUCE_SCATTER || e->kind == REDUCE_SCATTER_BLOCK;
 }
 static int is_from_all_to_all(const struct exchange* e) {
   return e->kind == ALLTOALL || e->kind == ALLTOALLV || e->kind == ALLTOALLW;
@@ -65,8 +68,7 @@ static size_t bytes_of(const struct exchange* e, int from, int to) {
 
 /* What `from` has for `to`. */
 static struct data data_of(const struct exchange* e, int from, int to) {
-  const int by_receiver =
-      is_scatter(e) || is_from_all_to_all(e) || e->kind == REDUCE_SCATTER || e->kind == REDUCE_SCATTER_BLOCK;
+  const int by_receiver = is_scatter(e) || is_from_all_to_all(e) || reduces_and_scatters(e);
   return (struct data){from, 1, e->round, by_receiver ? (uint64_t)to << 32 : 0};
 }
 
@@ -135,6 +137,8 @@ void plan(struct exchange* e, size_t offset) {
   } else {
     plan_regular(e);
   }
+  e->result_bytes = e->receive_bytes;
+  if (reduces_and_scatters(e) && e->in_place) e->receive_bytes = e->send_bytes;
   e->send = aligned_alloc(PAGE, round_up(offset + e->send_bytes + 1));
   EXPECT(e->send != NULL);
   e->send += offset;
@@ -187,7 +191,7 @@ static void fill_wanted(struct exchange* e) {
   } else if (reduces(e)) {
     struct data data = data_of(e, 0, me);
     data.count = e->kind == SCAN ? me + 1 : e->kind == EXSCAN ? me : n;
-    if (data.count > 0) fill(e->wanted, e->receive_bytes, data);
+    if (data.count > 0) fill(e->wanted, e->result_bytes, data);
   } else if (is_scatter(e)) {
     if (!e->in_place || !is_root(e)) fill(e->wanted, e->receive_bytes, data_of(e, e->root, me));
   } else if (e->receive_bytes > 0) {
@@ -294,8 +298,14 @@ static int is_undefined(const struct exchange* e) {
   return e->receive == NULL || (e->kind == EXSCAN && e->comm_rank == 0);
 }
 
+/* The buffer may be shorter by now. */
+static size_t defined_bytes(const struct exchange* e) {
+  return e->result_bytes < e->receive_bytes ? e->result_bytes : e->receive_bytes;
+}
+
 int is_right(const struct exchange* e) {
-  return is_undefined(e) || first_difference(e->receive, e->wanted, e->receive_bytes) == e->receive_bytes;
+  const size_t bytes = defined_bytes(e);
+  return is_undefined(e) || first_difference(e->receive, e->wanted, bytes) == bytes;
 }
 
 static void check_guard(const char* what, const char* from, const char* to) {
@@ -309,7 +319,7 @@ void check(const struct exchange* e) {
   if (is_undefined(e)) return;
   snprintf(what, sizeof(what), "%s round %d block %zu root %d%s%s%s", kKindNames[e->kind], e->round, e->block, e->root,
            e->in_place ? " in place" : "", e->late != 0 ? " late" : "", e->is_mapped ? "" : " in memory of malloc");
-  expect_same(what, e->receive, e->wanted, e->receive_bytes);
+  expect_same(what, e->receive, e->wanted, defined_bytes(e));
   if (!e->is_mapped) return;
   check_guard(what, e->base, e->receive);
   check_guard(what, e->receive + e->receive_bytes, e->base + e->base_bytes);

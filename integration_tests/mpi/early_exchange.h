@@ -47,6 +47,7 @@ struct exchange {
 
   int comm_rank, comm_size;
   size_t send_bytes, receive_bytes;
+  size_t result_bytes; /* at the front of what is received; what is behind is MPI's to use */
   int *send_counts, *send_at, *receive_counts, *receive_at;
   char *send, *receive;
   char* wanted; /* in the receive buffer */

@@ -51,19 +51,19 @@ static void in_place(void) {
 
 /* Several calls that may be under way at once, next to each other in one piece of memory, without a gap. */
 static void neighbours(void) {
-  enum { COUNT = 8 };
-  static const enum kind kKinds[COUNT] = {BCAST,   ALLREDUCE, ALLTOALLV, ALLGATHER, ALLTOALL, REDUCE_SCATTER_BLOCK,
-                                          SCATTER, ALLGATHERV};
+  enum { COUNT = 12 };
+  static const enum kind kKinds[COUNT] = {BCAST,   ALLREDUCE,  ALLTOALLV, ALLGATHER, ALLTOALL, REDUCE_SCATTER_BLOCK,
+                                          SCATTER, ALLGATHERV, SCAN,      GATHERV,   SCATTERV, REDUCE_SCATTER};
   for (int round = 0; round < (thorough ? 40 : 8); ++round) {
     struct exchange e[COUNT];
     size_t bytes = 0, offset = round % 2 == 0 ? 0 : draw(&luck, PAGE);
     for (int i = 0; i < COUNT; ++i) {
+      const enum kind kind = kKinds[(i + round) % COUNT];
+      /* Many short blocks of different lengths would not be worth it. */
+      const size_t times = kind == ALLTOALLV || kind == ALLGATHERV || kind == GATHERV ? 3 : 1;
       const size_t block = draw(&luck, 2) == 0 ? (1 + draw(&luck, 40)) * PAGE : 1 + draw(&luck, 200000);
-      e[i] = (struct exchange){.kind = kKinds[(i + round) % COUNT],
-                               .block = block,
-                               .round = i,
-                               .root = i,
-                               .late = draw(&luck, 2) * (1 + i % size)};
+      e[i] = (struct exchange){
+          .kind = kind, .block = times * block, .round = i, .root = i, .late = draw(&luck, 2) * (1 + i % size)};
       plan(&e[i], 0);
       bytes += e[i].receive_bytes;
     }
@@ -80,6 +80,18 @@ static void neighbours(void) {
     for (int i = 0; i < COUNT; ++i) check(&e[(first + 3 * i) % COUNT]);
     for (int i = 0; i < COUNT; ++i) release(&e[i]);
     free(memory);
+  }
+}
+
+/* One call of each, so long that it returns early. */
+static void kinds(void) {
+  for (int kind = 0; kind < KINDS; ++kind) {
+    struct exchange e = {.kind = (enum kind)kind, .block = 2 << 20, .round = 2, .root = 1, .late = 1 + kind % size};
+    plan(&e, 0);
+    receive_in_pages(&e, 0);
+    perform(&e);
+    check(&e);
+    release(&e);
   }
 }
 
@@ -143,6 +155,7 @@ static const struct early_case kCases[] = {
     {.name = "scan", .run = scan},
     {.name = "exscan", .run = exscan},
     {.name = "in_place", .run = in_place},
+    {.name = "kinds", .run = kinds},
     {.name = "neighbours", .run = neighbours},
     {.name = "elements_with_gaps", .run = elements_with_gaps},
 };

@@ -53,6 +53,12 @@ class TnbcTest : public ShimTest {
 };
 
 TEST_P(TnbcTest, BlocksOfAllSizes) { ExpectRight("sizes", 3); }
+// Each kind of early.h once, with nothing in its way.
+TEST_P(TnbcTest, EveryKindReturnsEarly) {
+  const MpiResult result = Run(EarlyJobOf(3, "on", {"sizes/kinds"}), kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("early returns: 16 calls, 0 more waited").size(), 1u) << result.Text();
+}
 TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 3); }
 TEST_P(TnbcTest, AllWaysToTouch) { ExpectRight("touching", 4); }
 TEST_P(TnbcTest, SystemCallsAndStreams) { ExpectRight("transfers", 2); }
