@@ -16,7 +16,9 @@
 #include "client/mpi/intercepted.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/requests.h"
+#include "client/mpi/say.h"
 #include "client/mpi/session.h"
+#include "client/mpi/statistics.h"
 
 namespace copse::mpi {
 
@@ -102,15 +104,44 @@ struct Persistent<kEntry, Call, kFunction> {
   }
 };
 
+// Whose error handler is told that data of a call's buffer is lost: the argument's at this place, or that of
+// MPI_COMM_WORLD.
+int Tell(MPI_Comm comm) { return Mpi().Comm_call_errhandler(comm, MPI_ERR_OTHER); }
+struct OfWorld {
+  static int Told(const auto&) { return Tell(MPI_COMM_WORLD); }
+};
+template <size_t kPlace>
+struct OfComm {
+  static int Told(const auto& all) { return Tell(std::get<kPlace>(all)); }
+};
+template <size_t kPlace>
+struct OfWin {
+  static int Told(const auto& all) { return Mpi().Win_call_errhandler(std::get<kPlace>(all), MPI_ERR_OTHER); }
+};
+struct OfFile {
+  static int Told(const auto& all) { return Mpi().File_call_errhandler(std::get<0>(all), MPI_ERR_OTHER); }
+};
+
+// Returns what the program's call returns, if the handler lets it.
+template <typename Owner>
+int FailLost(Entry entry, const auto& all) {
+  Say("%s: %s", NameOf(entry), kLostData);
+  Owner::Told(all);
+  return MPI_ERR_OTHER;
+}
+
 // Waits for what is pending of the buffers at these places among the arguments, each with its count and type behind it.
-template <auto kFunction, size_t... kBuffers>
+template <Entry kEntry, auto kFunction, typename Owner, size_t... kBuffers>
 struct OfMessage;
-template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), size_t... kBuffers>
-struct OfMessage<kFunction, kBuffers...> {
+template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), typename Owner,
+          size_t... kBuffers>
+struct OfMessage<kEntry, kFunction, Owner, kBuffers...> {
   static int Run(Arguments... arguments) {
     if (AnyPending()) {
       const auto all = std::tie(arguments...);
-      (AwaitMessage(std::get<kBuffers>(all), std::get<kBuffers + 1>(all), std::get<kBuffers + 2>(all)), ...);
+      const bool is_there =
+          (AwaitMessage(std::get<kBuffers>(all), std::get<kBuffers + 1>(all), std::get<kBuffers + 2>(all)) && ...);
+      if (!is_there) return FailLost<Owner>(kEntry, all);
     }
     return (Mpi().*kFunction)(arguments...);
   }
@@ -127,7 +158,21 @@ struct OfMemory<kFunction> {
   }
 };
 
-// What the MPI calls in it is its own.
+// What the MPI calls in it is its own. What it does on the way may need all that is pending.
+template <Entry kEntry, auto kFunction, size_t kBuffer>
+struct OfFileMessage;
+template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), size_t kBuffer>
+struct OfFileMessage<kEntry, kFunction, kBuffer> {
+  static int Run(Arguments... arguments) {
+    AwaitAllPending();
+    const auto all = std::tie(arguments...);
+    if (!AwaitMessage(std::get<kBuffer>(all), std::get<kBuffer + 1>(all), std::get<kBuffer + 2>(all))) {
+      return FailLost<OfFile>(kEntry, all);
+    }
+    const InsideMpi inside;
+    return (Mpi().*kFunction)(arguments...);
+  }
+};
 template <auto kFunction>
 struct Shielded;
 template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
@@ -176,14 +221,21 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   SET_PLAIN(Finalize)
   COPSE_MPI_COMPLETIONS(SET_PLAIN)
   COPSE_MPI_COLLECTIVES(SET_COLLECTIVE, )
-  COPSE_MPI_FILE_CALLS(SET_SHIELDED)
+#define SET_FILE(name) SET(name, (&OfFileMessage<kEntry##name, &MpiApi::name, 1>::Run))
+#define SET_FILE_AT(name) SET(name, (&OfFileMessage<kEntry##name, &MpiApi::name, 2>::Run))
+  COPSE_MPI_FILE_CALLS(SET_SHIELDED, SET_FILE, SET_FILE_AT)
 #define SET_WINDOW_MAKER(name) SET(name, (&OfWindow<&MpiApi::name, 1>::Run))
   COPSE_MPI_WINDOW_MAKERS(SET_WINDOW_MAKER)
-#define SET_ONE_BUFFER(name) SET(name, (&OfMessage<&MpiApi::name, 0>::Run))
-#define SET_MESSAGES(name) SET(name, (&OfMessage<&MpiApi::name, 0, 5>::Run))
-#define SET_RESULTS(name) SET(name, (&OfMessage<&MpiApi::name, 0, 3>::Run))
+#define SET_OF(name, owner, ...) SET(name, (&OfMessage<kEntry##name, &MpiApi::name, owner, __VA_ARGS__>::Run))
+#define SET_MESSAGE(name) SET_OF(name, OfComm<5>, 0)
+#define SET_REPLACED(name) SET_OF(name, OfComm<7>, 0)
+#define SET_MATCHED(name) SET_OF(name, OfWorld, 0)
+#define SET_PUT(name) SET_OF(name, OfWin<7>, 0)
+#define SET_COMBINED(name) SET_OF(name, OfWin<8>, 0)
+#define SET_MESSAGES(name) SET_OF(name, OfComm<10>, 0, 5)
+#define SET_RESULTS(name) SET_OF(name, OfWin<11>, 0, 3)
 #define SET_MEMORY(name) SET(name, (&OfMemory<&MpiApi::name>::Run))
-  COPSE_MPI_ONE_BUFFER(SET_ONE_BUFFER)
+  COPSE_MPI_ONE_BUFFER(SET_MESSAGE, SET_REPLACED, SET_MATCHED, SET_PUT, SET_COMBINED)
   COPSE_MPI_MESSAGE_BUFFERS(SET_MESSAGES)
   COPSE_MPI_RESULT_BUFFERS(SET_RESULTS)
   COPSE_MPI_OTHER_BUFFERS(SET_MEMORY)
@@ -197,9 +249,9 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   SET(name##_init_c, (&Persistent<kEntry##name##_init_c, name##Call, &MpiApi::name##_init_c>::Run))
   COPSE_MPI_COLLECTIVES(SET_PERSISTENT, )
   COPSE_MPI_COLLECTIVES_WITH_COUNTS(SET_LARGE, )
-  COPSE_MPI_LARGE_FILE_CALLS(SET_SHIELDED)
+  COPSE_MPI_LARGE_FILE_CALLS(SET_FILE, SET_FILE_AT)
   COPSE_MPI_LARGE_WINDOW_MAKERS(SET_WINDOW_MAKER)
-  COPSE_MPI_LARGE_ONE_BUFFER(SET_ONE_BUFFER)
+  COPSE_MPI_LARGE_ONE_BUFFER(SET_MESSAGE, SET_REPLACED, SET_MATCHED, SET_PUT, SET_COMBINED)
   COPSE_MPI_LARGE_MESSAGE_BUFFERS(SET_MESSAGES)
   COPSE_MPI_LARGE_RESULT_BUFFERS(SET_RESULTS)
   COPSE_MPI_LARGE_OTHER_BUFFERS(SET_MEMORY)

@@ -92,6 +92,11 @@ class Communicator {
     return static_cast<copse_status_t>(late_failure_.exchange(COPSE_OK, std::memory_order_relaxed));
   }
 
+  // A call has failed on this rank alone, before it began: the others' next call is not this rank's next one, so all of
+  // its calls fail from here on. Thread-safe.
+  void SetOutOfStep() { is_out_of_step_.store(true, std::memory_order_relaxed); }
+  bool is_out_of_step() const { return is_out_of_step_.load(std::memory_order_relaxed); }
+
   // Of calls that go on after the program's call. Thread-safe.
   void Retain() { uses_.fetch_add(1, std::memory_order_relaxed); }
   void Release();
@@ -137,6 +142,7 @@ class Communicator {
   bool has_no_stream_ = false;  // none could be formed
   std::unique_ptr<tnbc::NodeLayout> layout_;
   std::atomic<int> late_failure_{COPSE_OK};
+  std::atomic<bool> is_out_of_step_{false};
   bool has_failed_ = false;
   bool freed_ = false;
   std::atomic<int> uses_{1};

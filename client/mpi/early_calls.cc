@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/mpi/driven_wait.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/requests.h"
 #include "client/mpi/say.h"
@@ -90,42 +91,24 @@ class Driven final : public tnbc::Caller {
  public:
   // `kind`: of its calls, if anybody asks what they cost.
   Driven(Session* session, Communicator* communicator, EarlyKind* kind = nullptr)
-      : session_(session), communicator_(communicator), kind_(kind), since_(session->timeout_s < 0 ? 0 : NowSeconds()) {
+      : communicator_(communicator), kind_(kind), wait_(session) {
     communicator_->Retain();
   }
   ~Driven() override { communicator_->Release(); }
 
   copse_status_t Post(copse_request_t* request) override {
-    while (TheRequests()->HasAny() && TheRequests()->HasQueued(communicator_->team())) Drive(session_);
-    for (;;) {
-      const copse_status_t status = Note(copse_post(request));
-      if (status != COPSE_ERR_NO_RESOURCE || session_->IsOver(since_)) return status;
-      Drive(session_);
-    }
+    Request call{request, &error_};
+    return wait_.Post(communicator_->team(), &call);
   }
-
   copse_status_t Await(copse_request_t* request) override {
-    for (;;) {
-      copse_wait(request, session_->slice());
-      const copse_status_t status = Note(copse_test(request));
-      if (status != COPSE_INPROGRESS) return status;
-      if (session_->IsOver(since_)) {
-        copse_cancel(request);
-        error_ = kTimeIsOver;
-        return COPSE_ERR_TIMED_OUT;
-      }
-      Drive(session_);
-    }
+    Request call{request, &error_};
+    return wait_.Await(&call);
   }
-
-  double slice() const override { return session_->slice(); }
+  double slice() const override { return wait_.slice(); }
   bool Turn() override {
-    if (session_->IsOver(since_)) {
-      error_ = kTimeIsOver;
-      return false;
-    }
-    Drive(session_);
-    return true;
+    if (wait_.Turn()) return true;
+    error_ = kTimeIsOver;
+    return false;
   }
 
   void OnEnd(const Cost& cost) override {
@@ -139,32 +122,45 @@ class Driven final : public tnbc::Caller {
   const std::string& error() const { return error_; }
 
  private:
-  copse_status_t Note(copse_status_t status) {
-    if (status < 0) error_ = copse_last_error();
-    return status;
-  }
+  // As DrivenWait has it.
+  struct Request {
+    copse_status_t Post() const { return Note(copse_post(request)); }
+    copse_status_t Test() const { return Note(copse_test(request)); }
+    void Wait(double seconds) const { copse_wait(request, seconds); }
+    copse_status_t GiveUp(const char* why) const {
+      copse_cancel(request);
+      *error = why;
+      return COPSE_ERR_TIMED_OUT;
+    }
+    copse_status_t Note(copse_status_t status) const {
+      if (status < 0) *error = copse_last_error();
+      return status;
+    }
 
-  Session* const session_;
+    copse_request_t* const request;
+    std::string* const error;
+  };
+
   Communicator* const communicator_;
   EarlyKind* const kind_;
-  const double since_;  // seconds
+  DrivenWait wait_;
   std::string error_;
 };
 
 }  // namespace
 
-EarlyMode WantedEarlyMode() {
+EarlyMode WantedEarlyMode(std::string* complaint) {
   const char* text = getenv("COPSE_TNBC");
   if (text == nullptr || *text == '\0' || strcmp(text, "off") == 0) return EarlyMode::kOff;
   const bool is_auto = strcmp(text, "auto") == 0;
   if (!is_auto && strcmp(text, "on") != 0) {
-    Say("COPSE_TNBC: none of off, auto and on, so it is ignored (value=%s)", text);
+    *complaint = std::string("COPSE_TNBC: none of off, auto and on, so it is ignored (value=") + text + ")";
     return EarlyMode::kOff;
   }
   const char* why = nullptr;
   the_guard = tnbc::PageGuard::Start({OnLost, OnWait}, &why);
   if (the_guard == nullptr) {
-    Say("no call returns early: %s", why);
+    *complaint = std::string("no call returns early: ") + why;
     return EarlyMode::kOff;
   }
   static const MemoryHooks hooks = {&the_guard->pending(), AwaitMemory, AwaitAllPending, ActOnFault};
@@ -200,11 +196,11 @@ void StopEarlyCalls(const Session& session) {
 bool AnyPending() { return the_guard != nullptr && the_guard->pending().load(std::memory_order_relaxed) != 0; }
 
 void AwaitAllPending() {
-  if (AnyPending()) the_guard->AwaitAll();
+  if (AnyPending()) the_guard->AwaitAll(OnWait);
 }
 
-void AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
-  if (!AnyPending() || count <= 0 || type == MPI_DATATYPE_NULL || buffer == MPI_IN_PLACE) return;
+bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
+  if (!AnyPending() || count <= 0 || type == MPI_DATATYPE_NULL || buffer == MPI_IN_PLACE) return true;
   MPI_Aint low = 0, extent = 0, true_low = 0, true_extent = 0;
   const bool known = Mpi().Type_get_extent(type, &low, &extent) == MPI_SUCCESS &&
                      Mpi().Type_get_true_extent(type, &true_low, &true_extent) == MPI_SUCCESS;
@@ -212,11 +208,9 @@ void AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
   const MPI_Aint last = static_cast<MPI_Aint>(count - 1) * extent;
   const MPI_Aint begin = std::min<MPI_Aint>(last, 0) + true_low,
                  end = std::max<MPI_Aint>(last, 0) + true_low + true_extent;
-  if (!known) {
-    the_guard->AwaitAll();
-  } else if (end > begin) {
-    the_guard->Await(static_cast<const char*>(buffer) + begin, static_cast<uint64_t>(end - begin));
-  }
+  if (!known) return the_guard->AwaitAll(OnWait);
+  if (end <= begin) return true;
+  return the_guard->Await(static_cast<const char*>(buffer) + begin, static_cast<uint64_t>(end - begin), OnWait);
 }
 
 EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
@@ -320,7 +314,6 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   // Remote accesses to a window's memory are announced to nobody.
   const bool may_return = pays && offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
   const auto caller = std::make_shared<Driven>(session_, communicator, kind);
-  AwaitBuffers(communicator->team(), *offload);
   const uint64_t since = NowNanoseconds();
   bool returned_early = false;
   copse_status_t status = offload->Pack();
@@ -334,12 +327,16 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   return status;
 }
 
-void EarlyCalls::AwaitBuffers(copse_team_t* team, const Offload& offload) {
-  if (!AnyPending()) return;
-  if (!offload.has_plain_buffers() || !early_return_.AwaitBuffers(team, offload.args, GiveTurn)) AwaitAll();
+bool EarlyCalls::AwaitBuffers(const Communicator& communicator, const Offload& offload) {
+  if (!AnyPending()) return true;
+  const auto rank = static_cast<uint32_t>(communicator.rank()), size = static_cast<uint32_t>(communicator.size());
+  bool is_there = false;
+  const bool known =
+      offload.has_plain_buffers() && early_return_.AwaitBuffers(offload.args, rank, size, GiveTurn, &is_there);
+  return known ? is_there : AwaitAll();
 }
 
-void EarlyCalls::AwaitAll() { guard_->AwaitAll(GiveTurn); }
+bool EarlyCalls::AwaitAll() { return guard_->AwaitAll(GiveTurn); }
 
 void EarlyCalls::Print() const {
   const tnbc::EarlyCounters& counters = early_return_.counters();

@@ -27,8 +27,9 @@ extern SetMemoryHooks the_set_memory_hooks;
 // COPSE_TNBC. On ranks that differ, the least holds.
 enum class EarlyMode : uint8_t { kOff, kAuto, kOn };
 
-// What this process is to do, by its environment and by what its system allows.
-EarlyMode WantedEarlyMode();
+// What this process is to do, by its environment and by what its system allows. Where that is not what was asked for,
+// *complaint says why.
+EarlyMode WantedEarlyMode(std::string* complaint);
 
 // Early returns of this process; one, between MPI_Init and MPI_Finalize.
 class EarlyCalls {
@@ -43,10 +44,11 @@ class EarlyCalls {
   copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, std::string* error,
                      uint64_t* waited_ns);
 
-  // Until nothing of a call's buffers is pending.
-  void AwaitBuffers(copse_team_t* team, const Offload& offload);
-  // Until nothing is.
-  void AwaitAll();
+  // Until nothing of a call's buffers is pending but what is lost. Returns whether nothing is; of types with gaps,
+  // whether nothing at all is.
+  bool AwaitBuffers(const Communicator& communicator, const Offload& offload);
+  // The same of all memory.
+  bool AwaitAll();
   // Before MPI_Finalize.
   void Drain();
   // One line on standard error, for copse-run --stats.
@@ -76,10 +78,14 @@ void StopEarlyCalls(const Session& session);
 
 // Whether any memory is pending: the question before every call that passes a buffer on.
 bool AnyPending();
-// Until none is.
+// Until none is but what is lost.
 void AwaitAllPending();
-// For calls that go to MPI with a buffer: until nothing of it is pending.
-void AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type);
+// For calls that go to MPI with a buffer: until nothing of it is pending but what is lost. Returns whether nothing is.
+bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type);
+
+// Why calls fail that are given such memory, one line.
+inline constexpr char kLostData[] =
+    "the data of its buffer is lost: an MPI call that returned early, on another communicator, has failed since";
 
 }  // namespace copse::mpi
 

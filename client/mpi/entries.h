@@ -48,109 +48,111 @@
   ENTRY(Start)                       \
   ENTRY(Startall)
 
-/* Of MPI_File those that libraries make of collectives and requests, which are theirs and not the program's. */
-#define COPSE_MPI_FILE_CALLS(ENTRY) \
-  ENTRY(File_open)                  \
-  ENTRY(File_close)                 \
-  ENTRY(File_delete)                \
-  ENTRY(File_preallocate)           \
-  ENTRY(File_seek_shared)           \
-  ENTRY(File_set_atomicity)         \
-  ENTRY(File_set_info)              \
-  ENTRY(File_set_size)              \
-  ENTRY(File_set_view)              \
-  ENTRY(File_sync)                  \
-  ENTRY(File_read)                  \
-  ENTRY(File_read_all)              \
-  ENTRY(File_read_all_begin)        \
-  ENTRY(File_read_all_end)          \
-  ENTRY(File_read_at)               \
-  ENTRY(File_read_at_all)           \
-  ENTRY(File_read_at_all_begin)     \
-  ENTRY(File_read_at_all_end)       \
-  ENTRY(File_read_ordered)          \
-  ENTRY(File_read_ordered_begin)    \
-  ENTRY(File_read_ordered_end)      \
-  ENTRY(File_read_shared)           \
-  ENTRY(File_iread)                 \
-  ENTRY(File_iread_all)             \
-  ENTRY(File_iread_at)              \
-  ENTRY(File_iread_at_all)          \
-  ENTRY(File_iread_shared)          \
-  ENTRY(File_write)                 \
-  ENTRY(File_write_all)             \
-  ENTRY(File_write_all_begin)       \
-  ENTRY(File_write_all_end)         \
-  ENTRY(File_write_at)              \
-  ENTRY(File_write_at_all)          \
-  ENTRY(File_write_at_all_begin)    \
-  ENTRY(File_write_at_all_end)      \
-  ENTRY(File_write_ordered)         \
-  ENTRY(File_write_ordered_begin)   \
-  ENTRY(File_write_ordered_end)     \
-  ENTRY(File_write_shared)          \
-  ENTRY(File_iwrite)                \
-  ENTRY(File_iwrite_all)            \
-  ENTRY(File_iwrite_at)             \
-  ENTRY(File_iwrite_at_all)         \
-  ENTRY(File_iwrite_shared)
-#define COPSE_MPI_LARGE_FILE_CALLS(ENTRY) \
-  ENTRY(File_read_c)                      \
-  ENTRY(File_read_all_c)                  \
-  ENTRY(File_read_all_begin_c)            \
-  ENTRY(File_read_at_c)                   \
-  ENTRY(File_read_at_all_c)               \
-  ENTRY(File_read_at_all_begin_c)         \
-  ENTRY(File_read_ordered_c)              \
-  ENTRY(File_read_ordered_begin_c)        \
-  ENTRY(File_read_shared_c)               \
-  ENTRY(File_iread_c)                     \
-  ENTRY(File_iread_all_c)                 \
-  ENTRY(File_iread_at_c)                  \
-  ENTRY(File_iread_at_all_c)              \
-  ENTRY(File_iread_shared_c)              \
-  ENTRY(File_write_c)                     \
-  ENTRY(File_write_all_c)                 \
-  ENTRY(File_write_all_begin_c)           \
-  ENTRY(File_write_at_c)                  \
-  ENTRY(File_write_at_all_c)              \
-  ENTRY(File_write_at_all_begin_c)        \
-  ENTRY(File_write_ordered_c)             \
-  ENTRY(File_write_ordered_begin_c)       \
-  ENTRY(File_write_shared_c)              \
-  ENTRY(File_iwrite_c)                    \
-  ENTRY(File_iwrite_all_c)                \
-  ENTRY(File_iwrite_at_c)                 \
-  ENTRY(File_iwrite_at_all_c)             \
-  ENTRY(File_iwrite_shared_c)
+/* Of MPI_File those that libraries make of collectives and requests, which are theirs and not the program's: without a
+ * buffer, and with one, its count and its type behind the file or behind an offset. */
+#define COPSE_MPI_FILE_CALLS(ENTRY, BUFFER, BUFFER_AT) \
+  ENTRY(File_open)                                     \
+  ENTRY(File_close)                                    \
+  ENTRY(File_delete)                                   \
+  ENTRY(File_preallocate)                              \
+  ENTRY(File_seek_shared)                              \
+  ENTRY(File_set_atomicity)                            \
+  ENTRY(File_set_info)                                 \
+  ENTRY(File_set_size)                                 \
+  ENTRY(File_set_view)                                 \
+  ENTRY(File_sync)                                     \
+  BUFFER(File_read)                                    \
+  BUFFER(File_read_all)                                \
+  BUFFER(File_read_all_begin)                          \
+  ENTRY(File_read_all_end)                             \
+  BUFFER_AT(File_read_at)                              \
+  BUFFER_AT(File_read_at_all)                          \
+  BUFFER_AT(File_read_at_all_begin)                    \
+  ENTRY(File_read_at_all_end)                          \
+  BUFFER(File_read_ordered)                            \
+  BUFFER(File_read_ordered_begin)                      \
+  ENTRY(File_read_ordered_end)                         \
+  BUFFER(File_read_shared)                             \
+  BUFFER(File_iread)                                   \
+  BUFFER(File_iread_all)                               \
+  BUFFER_AT(File_iread_at)                             \
+  BUFFER_AT(File_iread_at_all)                         \
+  BUFFER(File_iread_shared)                            \
+  BUFFER(File_write)                                   \
+  BUFFER(File_write_all)                               \
+  BUFFER(File_write_all_begin)                         \
+  ENTRY(File_write_all_end)                            \
+  BUFFER_AT(File_write_at)                             \
+  BUFFER_AT(File_write_at_all)                         \
+  BUFFER_AT(File_write_at_all_begin)                   \
+  ENTRY(File_write_at_all_end)                         \
+  BUFFER(File_write_ordered)                           \
+  BUFFER(File_write_ordered_begin)                     \
+  ENTRY(File_write_ordered_end)                        \
+  BUFFER(File_write_shared)                            \
+  BUFFER(File_iwrite)                                  \
+  BUFFER(File_iwrite_all)                              \
+  BUFFER_AT(File_iwrite_at)                            \
+  BUFFER_AT(File_iwrite_at_all)                        \
+  BUFFER(File_iwrite_shared)
+#define COPSE_MPI_LARGE_FILE_CALLS(BUFFER, BUFFER_AT) \
+  BUFFER(File_read_c)                                 \
+  BUFFER(File_read_all_c)                             \
+  BUFFER(File_read_all_begin_c)                       \
+  BUFFER_AT(File_read_at_c)                           \
+  BUFFER_AT(File_read_at_all_c)                       \
+  BUFFER_AT(File_read_at_all_begin_c)                 \
+  BUFFER(File_read_ordered_c)                         \
+  BUFFER(File_read_ordered_begin_c)                   \
+  BUFFER(File_read_shared_c)                          \
+  BUFFER(File_iread_c)                                \
+  BUFFER(File_iread_all_c)                            \
+  BUFFER_AT(File_iread_at_c)                          \
+  BUFFER_AT(File_iread_at_all_c)                      \
+  BUFFER(File_iread_shared_c)                         \
+  BUFFER(File_write_c)                                \
+  BUFFER(File_write_all_c)                            \
+  BUFFER(File_write_all_begin_c)                      \
+  BUFFER_AT(File_write_at_c)                          \
+  BUFFER_AT(File_write_at_all_c)                      \
+  BUFFER_AT(File_write_at_all_begin_c)                \
+  BUFFER(File_write_ordered_c)                        \
+  BUFFER(File_write_ordered_begin_c)                  \
+  BUFFER(File_write_shared_c)                         \
+  BUFFER(File_iwrite_c)                               \
+  BUFFER(File_iwrite_all_c)                           \
+  BUFFER_AT(File_iwrite_at_c)                         \
+  BUFFER_AT(File_iwrite_at_all_c)                     \
+  BUFFER(File_iwrite_shared_c)
 
 /* What MPI does with a program's memory, by where its buffers are among the arguments: one at the front, with its count
- * and type; a second one behind the first message's, or behind the first buffer's; elsewhere. */
-#define COPSE_MPI_ONE_BUFFER(ENTRY) \
-  ENTRY(Send)                       \
-  ENTRY(Bsend)                      \
-  ENTRY(Ssend)                      \
-  ENTRY(Rsend)                      \
-  ENTRY(Isend)                      \
-  ENTRY(Ibsend)                     \
-  ENTRY(Issend)                     \
-  ENTRY(Irsend)                     \
-  ENTRY(Send_init)                  \
-  ENTRY(Bsend_init)                 \
-  ENTRY(Ssend_init)                 \
-  ENTRY(Rsend_init)                 \
-  ENTRY(Recv)                       \
-  ENTRY(Irecv)                      \
-  ENTRY(Recv_init)                  \
-  ENTRY(Mrecv)                      \
-  ENTRY(Imrecv)                     \
-  ENTRY(Sendrecv_replace)           \
-  ENTRY(Put)                        \
-  ENTRY(Get)                        \
-  ENTRY(Accumulate)                 \
-  ENTRY(Rput)                       \
-  ENTRY(Rget)                       \
-  ENTRY(Raccumulate)
+ * and type; a second one behind the first message's, or behind the first buffer's; elsewhere. Those of one, by where
+ * their communicator or window is: behind two arguments more, behind four, nowhere; behind four, behind five. */
+#define COPSE_MPI_ONE_BUFFER(MESSAGE, REPLACED, MATCHED, PUT, COMBINED) \
+  MESSAGE(Send)                                                         \
+  MESSAGE(Bsend)                                                        \
+  MESSAGE(Ssend)                                                        \
+  MESSAGE(Rsend)                                                        \
+  MESSAGE(Isend)                                                        \
+  MESSAGE(Ibsend)                                                       \
+  MESSAGE(Issend)                                                       \
+  MESSAGE(Irsend)                                                       \
+  MESSAGE(Send_init)                                                    \
+  MESSAGE(Bsend_init)                                                   \
+  MESSAGE(Ssend_init)                                                   \
+  MESSAGE(Rsend_init)                                                   \
+  MESSAGE(Recv)                                                         \
+  MESSAGE(Irecv)                                                        \
+  MESSAGE(Recv_init)                                                    \
+  MATCHED(Mrecv)                                                        \
+  MATCHED(Imrecv)                                                       \
+  REPLACED(Sendrecv_replace)                                            \
+  PUT(Put)                                                              \
+  PUT(Get)                                                              \
+  COMBINED(Accumulate)                                                  \
+  PUT(Rput)                                                             \
+  PUT(Rget)                                                             \
+  COMBINED(Raccumulate)
 #define COPSE_MPI_MESSAGE_BUFFERS(ENTRY) ENTRY(Sendrecv)
 #define COPSE_MPI_RESULT_BUFFERS(ENTRY) \
   ENTRY(Get_accumulate)                 \
@@ -173,31 +175,31 @@
   ENTRY(Ineighbor_alltoall)            \
   ENTRY(Ineighbor_alltoallv)           \
   ENTRY(Ineighbor_alltoallw)
-#define COPSE_MPI_LARGE_ONE_BUFFER(ENTRY) \
-  ENTRY(Send_c)                           \
-  ENTRY(Bsend_c)                          \
-  ENTRY(Ssend_c)                          \
-  ENTRY(Rsend_c)                          \
-  ENTRY(Isend_c)                          \
-  ENTRY(Ibsend_c)                         \
-  ENTRY(Issend_c)                         \
-  ENTRY(Irsend_c)                         \
-  ENTRY(Send_init_c)                      \
-  ENTRY(Bsend_init_c)                     \
-  ENTRY(Ssend_init_c)                     \
-  ENTRY(Rsend_init_c)                     \
-  ENTRY(Recv_c)                           \
-  ENTRY(Irecv_c)                          \
-  ENTRY(Recv_init_c)                      \
-  ENTRY(Mrecv_c)                          \
-  ENTRY(Imrecv_c)                         \
-  ENTRY(Sendrecv_replace_c)               \
-  ENTRY(Put_c)                            \
-  ENTRY(Get_c)                            \
-  ENTRY(Accumulate_c)                     \
-  ENTRY(Rput_c)                           \
-  ENTRY(Rget_c)                           \
-  ENTRY(Raccumulate_c)
+#define COPSE_MPI_LARGE_ONE_BUFFER(MESSAGE, REPLACED, MATCHED, PUT, COMBINED) \
+  MESSAGE(Send_c)                                                             \
+  MESSAGE(Bsend_c)                                                            \
+  MESSAGE(Ssend_c)                                                            \
+  MESSAGE(Rsend_c)                                                            \
+  MESSAGE(Isend_c)                                                            \
+  MESSAGE(Ibsend_c)                                                           \
+  MESSAGE(Issend_c)                                                           \
+  MESSAGE(Irsend_c)                                                           \
+  MESSAGE(Send_init_c)                                                        \
+  MESSAGE(Bsend_init_c)                                                       \
+  MESSAGE(Ssend_init_c)                                                       \
+  MESSAGE(Rsend_init_c)                                                       \
+  MESSAGE(Recv_c)                                                             \
+  MESSAGE(Irecv_c)                                                            \
+  MESSAGE(Recv_init_c)                                                        \
+  MATCHED(Mrecv_c)                                                            \
+  MATCHED(Imrecv_c)                                                           \
+  REPLACED(Sendrecv_replace_c)                                                \
+  PUT(Put_c)                                                                  \
+  PUT(Get_c)                                                                  \
+  COMBINED(Accumulate_c)                                                      \
+  PUT(Rput_c)                                                                 \
+  PUT(Rget_c)                                                                 \
+  COMBINED(Raccumulate_c)
 #define COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY) ENTRY(Sendrecv_c)
 #define COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY) \
   ENTRY(Get_accumulate_c)                     \
@@ -231,27 +233,27 @@
   ENTRY(Win_allocate_shared_c)
 
 /* Those of MPI-3, and what MPI-4 added. */
-#define COPSE_MPI_3_ENTRIES(ENTRY)              \
-  ENTRY(Init)                                   \
-  ENTRY(Init_thread)                            \
-  ENTRY(Finalize)                               \
-  COPSE_MPI_COLLECTIVES(COPSE_MPI_MODES, ENTRY) \
-  COPSE_MPI_COMPLETIONS(ENTRY)                  \
-  COPSE_MPI_FILE_CALLS(ENTRY)                   \
-  COPSE_MPI_WINDOW_MAKERS(ENTRY)                \
-  COPSE_MPI_ONE_BUFFER(ENTRY)                   \
-  COPSE_MPI_MESSAGE_BUFFERS(ENTRY)              \
-  COPSE_MPI_RESULT_BUFFERS(ENTRY)               \
-  COPSE_MPI_OTHER_BUFFERS(ENTRY)                \
+#define COPSE_MPI_3_ENTRIES(ENTRY)                        \
+  ENTRY(Init)                                             \
+  ENTRY(Init_thread)                                      \
+  ENTRY(Finalize)                                         \
+  COPSE_MPI_COLLECTIVES(COPSE_MPI_MODES, ENTRY)           \
+  COPSE_MPI_COMPLETIONS(ENTRY)                            \
+  COPSE_MPI_FILE_CALLS(ENTRY, ENTRY, ENTRY)               \
+  COPSE_MPI_WINDOW_MAKERS(ENTRY)                          \
+  COPSE_MPI_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY) \
+  COPSE_MPI_MESSAGE_BUFFERS(ENTRY)                        \
+  COPSE_MPI_RESULT_BUFFERS(ENTRY)                         \
+  COPSE_MPI_OTHER_BUFFERS(ENTRY)                          \
   ENTRY(Win_free)
-#define COPSE_MPI_4_ENTRIES(ENTRY)                          \
-  COPSE_MPI_COLLECTIVES(COPSE_MPI_PERSISTENT, ENTRY)        \
-  COPSE_MPI_COLLECTIVES_WITH_COUNTS(COPSE_MPI_LARGE, ENTRY) \
-  COPSE_MPI_LARGE_FILE_CALLS(ENTRY)                         \
-  COPSE_MPI_LARGE_ONE_BUFFER(ENTRY)                         \
-  COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY)                    \
-  COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY)                     \
-  COPSE_MPI_LARGE_OTHER_BUFFERS(ENTRY)                      \
+#define COPSE_MPI_4_ENTRIES(ENTRY)                              \
+  COPSE_MPI_COLLECTIVES(COPSE_MPI_PERSISTENT, ENTRY)            \
+  COPSE_MPI_COLLECTIVES_WITH_COUNTS(COPSE_MPI_LARGE, ENTRY)     \
+  COPSE_MPI_LARGE_FILE_CALLS(ENTRY, ENTRY)                      \
+  COPSE_MPI_LARGE_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY) \
+  COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY)                        \
+  COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY)                         \
+  COPSE_MPI_LARGE_OTHER_BUFFERS(ENTRY)                          \
   COPSE_MPI_LARGE_WINDOW_MAKERS(ENTRY)
 #define COPSE_MPI_ENTRIES(ENTRY) \
   COPSE_MPI_3_ENTRIES(ENTRY)     \

@@ -3,35 +3,11 @@
 
 #include <iterator>
 
+#include "client/mpi/driven_wait.h"
 #include "client/mpi/early_calls.h"
 #include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
-namespace {
-
-copse_status_t Await(Session* session, Offload* offload, double since) {
-  for (;;) {
-    offload->Wait(session->slice());
-    const copse_status_t status = offload->Test();
-    if (status != COPSE_INPROGRESS) return status;
-    if (session->IsOver(since)) return offload->GiveUp(kTimeIsOver);
-    Drive(session);
-  }
-}
-
-// A full queue has room again once calls that are under way have ended. Those of the team that wait for room themselves
-// come first.
-copse_status_t Post(Session* session, copse_team_t* team, Offload* offload, double since) {
-  while (TheRequests()->HasAny() && TheRequests()->HasQueued(team)) Drive(session);
-  for (;;) {
-    const copse_status_t status = offload->Post();
-    if (status != COPSE_ERR_NO_RESOURCE || session->IsOver(since)) return status;
-    Drive(session);
-  }
-}
-
-}  // namespace
-
 constinit thread_local int InsideMpi::depth = 0;
 
 CallState::CallState(Session* session, Entry entry)
@@ -44,19 +20,35 @@ void CallState::Enter(MPI_Comm comm, bool may_wait) {
     reason = Reason::kBadArguments;
   } else {
     reason = communicator->Enter(session, may_wait);
-    if (const auto late = communicator->TakeLateFailure(); late != COPSE_OK) FailLate(late);
+    if (!TakeLateFailure() && communicator->is_out_of_step()) {
+      FailBefore(COPSE_ERR_CANCELED, "a call has failed on this rank alone");
+    }
     // To look at the clock twice takes as long as all else that a call goes through that is passed on.
     if (start_ == 0 && communicator->WantsTimeOf(*session, reason)) start_ = NowNanoseconds();
   }
 }
 
-// Instead of this call: the team is not what it was. Memory whose data is lost becomes the program's again.
-void CallState::FailLate(copse_status_t late) {
-  status = late;
-  error_ = std::string("a call that had returned early has failed: ") + copse_status_string(late);
+// Instead of this call: the team is not what it was, or this rank not where the others are.
+void CallState::FailBefore(copse_status_t why, const char* text) {
+  status = why;
+  error_ = std::string(text) + ": " + copse_status_string(why);
   is_done = true;
-  if (reason == Reason::kNone) reason = Reason::kFailedBefore;
+  reason = Reason::kFailedBefore;
+}
+
+// Memory whose data is lost becomes the program's again.
+bool CallState::TakeLateFailure() {
+  const copse_status_t late = communicator->TakeLateFailure();
+  if (late == COPSE_OK) return false;
+  FailBefore(late, "a call that had returned early has failed");
   if (EarlyCalls* const early = TheEarlyCalls(); early != nullptr) early->early_return().ForgetLost();
+  return true;
+}
+
+void CallState::Lose(Offload* offload) {
+  if (TakeLateFailure()) return;
+  Note(offload->Lose(kLostData), *offload);
+  communicator->SetOutOfStep();
 }
 
 void CallState::Note(copse_status_t noted, const Offload& offload) {
@@ -72,24 +64,24 @@ void CallState::Choose(const Offload& offload) {
 
 copse_status_t CallState::RunOnTeam(Offload* offload) const {
   copse_team_t* const team = communicator->team();
-  if (AnyPending()) TheEarlyCalls()->AwaitBuffers(team, *offload);
-  const double since = session->timeout_s < 0 ? 0 : NowSeconds();
+  DrivenWait wait(session);
   copse_status_t now = offload->Init(team);
   if (now == COPSE_OK) now = offload->Pack();
-  if (now == COPSE_OK) now = Post(session, team, offload, since);
-  if (now == COPSE_OK) now = Await(session, offload, since);
+  if (now == COPSE_OK) now = wait.Post(team, offload);
+  if (now == COPSE_OK) now = wait.Await(offload);
   if (now == COPSE_OK) now = offload->Unpack();
   return now;
 }
 
 void CallState::Run(Offload* offload) {
-  tnbc::Division division;
   EarlyCalls* const early = TheEarlyCalls();
+  if (AnyPending() && !early->AwaitBuffers(*communicator, *offload)) return Lose(offload);
+  tnbc::Division division;
   if (early != nullptr && early->Divides(communicator, *offload, &division)) {
     status = early->Run(communicator, offload, division, &error_, &waited_ns_);
-    return;
+  } else {
+    Note(RunOnTeam(offload), *offload);
   }
-  Note(RunOnTeam(offload), *offload);
 }
 
 // By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that

@@ -40,6 +40,17 @@ class CallState {
   bool combines_first_calls() const {
     return reason == Reason::kFirstCalls && session->chooses_path && communicator->size() > 2;
   }
+  // Before MPI makes the call instead: waits for pending memory. False if data that it needs is lost: it has failed.
+  template <typename Call>
+  bool AwaitData(const Call& call) {
+    if (!AnyPending() || TheEarlyCalls()->AwaitAll() || communicator == nullptr) return true;
+    Offload offload(session, /*outlives_call=*/false);
+    const Reason why = call.Prepare(*communicator, &offload);
+    if (why == Reason::kBadArguments) return true;
+    if (why == Reason::kNone && TheEarlyCalls()->AwaitBuffers(*communicator, offload)) return true;
+    Lose(&offload);
+    return false;
+  }
   // Sends a blocking call to MPI if that is faster.
   void Choose(const Offload& offload);
   // Runs an offload to its end.
@@ -64,7 +75,9 @@ class CallState {
 
  private:
   copse_status_t RunOnTeam(Offload* offload) const;
-  void FailLate(copse_status_t late);
+  void FailBefore(copse_status_t why, const char* text);
+  bool TakeLateFailure();
+  void Lose(Offload* offload);
   void Note(copse_status_t status, const Offload& offload);
   void Decide();
 
@@ -82,23 +95,20 @@ struct CallMode {
 
 // `go(CallState*)` is called if the call may be offloaded, and says by the state's reason whether it was; `pass()`
 // calls MPI, unless that is done. Returns what the program's call returns.
-template <typename Go, typename Pass>
-int RunCall(Entry entry, MPI_Comm comm, const CallMode& mode, Go go, Pass pass) {
+template <typename Call, typename Go, typename Pass>
+int RunCall(Entry entry, const Call& call, const CallMode& mode, Go go, Pass pass) {
   Session* const session = TheSession();
   if (session == nullptr || InsideMpi::IsNested()) return pass();
   CallState state(session, entry);
   {
     const InsideMpi inside;
-    state.Enter(comm, mode.may_wait);
+    state.Enter(call.comm, mode.may_wait);
     try {
       if (state.is_offloaded() || (mode.has_part_in_first && state.combines_first_calls())) go(&state);
     } catch (const std::bad_alloc&) {  // nothing else fails so
       state.status = COPSE_ERR_NO_MEMORY;
     }
-    if (!state.is_offloaded() && !state.is_done) {
-      if (AnyPending()) TheEarlyCalls()->AwaitAll();
-      state.result = pass();
-    }
+    if (!state.is_offloaded() && !state.is_done && state.AwaitData(call)) state.result = pass();
     state.Count();
   }
   return state.Finish();
@@ -121,7 +131,7 @@ int RunBlocking(Entry entry, const Call& call, Pass pass) {
   };
   // Of short reductions the order is the same from the first one.
   constexpr bool kIsReduction = requires { call.op; };
-  return RunCall(entry, call.comm, {.may_wait = true, .has_part_in_first = kIsReduction}, go, pass);
+  return RunCall(entry, call, {.may_wait = true, .has_part_in_first = kIsReduction}, go, pass);
 }
 
 // A null `request` is for MPI to refuse.
@@ -133,7 +143,7 @@ int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pas
     state->Prepare(call, &pending->offload);
     if (state->is_offloaded()) state->Start(pending, request);
   };
-  return RunCall(entry, call.comm, {.may_wait = false}, go, pass);
+  return RunCall(entry, call, {.may_wait = false}, go, pass);
 }
 
 // Makes a request, which MPI_Start starts.
@@ -145,7 +155,7 @@ int RunPersistent(Entry entry, const Call& call, MPI_Request* request, Pass pass
     state->reason = call.Prepare(*state->communicator, &pending->offload);
     if (state->is_offloaded()) state->MakePersistent(pending, request);
   };
-  return RunCall(entry, call.comm, {.may_wait = true}, go, pass);
+  return RunCall(entry, call, {.may_wait = true}, go, pass);
 }
 
 }  // namespace copse::mpi

@@ -49,6 +49,7 @@ namespace copse::mpi {
   CALLED(Comm_size)                  \
   CALLED(Comm_test_inter)            \
   CALLED(Errhandler_free)            \
+  CALLED(File_call_errhandler)       \
   CALLED(Group_free)                 \
   CALLED(Group_translate_ranks)      \
   CALLED(Query_thread)               \
@@ -64,7 +65,8 @@ namespace copse::mpi {
   CALLED(Type_get_true_extent)       \
   CALLED(Type_set_attr)              \
   CALLED(Type_size)                  \
-  CALLED(Type_size_x)
+  CALLED(Type_size_x)                \
+  CALLED(Win_call_errhandler)
 
 struct MpiApi {
 #define COPSE_MPI_POINTER(name) decltype(&PMPI_##name) name;

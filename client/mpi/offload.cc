@@ -180,6 +180,11 @@ copse_status_t Offload::GiveUp(const char* why) {
   return COPSE_ERR_TIMED_OUT;
 }
 
+copse_status_t Offload::Lose(const char* why) {
+  error_ = why;
+  return COPSE_ERR_CANCELED;
+}
+
 copse_status_t Offload::Unpack() {
   if (in_order_.has_value() && Combine() != MPI_SUCCESS) {
     error_ = "MPI_Reduce_local failed";

@@ -88,6 +88,8 @@ class Offload {
   void Wait(double seconds);
   // Ends a call with an error that says why.
   copse_status_t GiveUp(const char* why);
+  // The same of one that cannot begin, since its data is lost.
+  copse_status_t Lose(const char* why);
   // Once the call has succeeded.
   copse_status_t Unpack();
 

@@ -61,8 +61,12 @@ void Requests::Activate(const std::shared_ptr<PendingCall>& call) {
   call->since_ = NowSeconds();
   active_.push_back(call);
   waitable_.fetch_add(1, std::memory_order_relaxed);
-  if (AnyPending()) TheEarlyCalls()->AwaitBuffers(call->team, call->offload);
-  call->status_ = call->offload.Pack();
+  if (!AnyPending() || TheEarlyCalls()->AwaitBuffers(*call->communicator, call->offload)) {
+    call->status_ = call->offload.Pack();
+  } else {
+    call->status_ = call->offload.Lose(kLostData);
+    call->communicator->SetOutOfStep();
+  }
   call->state_ = call->status_ == COPSE_OK ? PendingCall::State::kQueued : PendingCall::State::kEnded;
   if (call->status_ != COPSE_OK) return;
   ++queued_;

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "client/mpi/early_calls.h"
 #include "client/mpi/element_types.h"
@@ -48,8 +50,15 @@ void Publish(Session* session) {
   the_session.store(session, std::memory_order_release);
 }
 
-// COPSE_MPI_CALLS_BEFORE is for all communicators. What is not a number is said once and ignored.
-void SetCallsBefore(Session* session) {
+// What this rank has to say of its settings, which most often are those of all ranks: one of them says it.
+using Complaints = std::vector<std::string>;
+
+void SayAll(const Complaints& complaints) {
+  for (const std::string& complaint : complaints) Say("%s", complaint.c_str());
+}
+
+// COPSE_MPI_CALLS_BEFORE is for all communicators.
+void SetCallsBefore(Session* session, Complaints* complaints) {
   session->calls_before = kCallsBefore;
   session->calls_before_of_world = kCallsBeforeOfWorld;
   const char* text = getenv("COPSE_MPI_CALLS_BEFORE");
@@ -57,18 +66,20 @@ void SetCallsBefore(Session* session) {
   char* end = nullptr;
   const unsigned long long value = strtoull(text, &end, 10);
   if (*end != '\0' || text[0] == '-') {
-    Say("COPSE_MPI_CALLS_BEFORE: not a number of calls, so it is ignored (value=%s)", text);
+    complaints->push_back(std::string("COPSE_MPI_CALLS_BEFORE: not a number of calls, so it is ignored (value=") +
+                          text + ")");
     return;
   }
   session->calls_before = session->calls_before_of_world = std::min<uint64_t>(value, INT64_MAX);
   session->weighs_teams = false;
 }
 
-void SetOffload(Session* session) {
+void SetOffload(Session* session, Complaints* complaints) {
   const char* text = getenv("COPSE_MPI_OFFLOAD");
   if (text == nullptr || *text == '\0' || strcmp(text, "faster") == 0) return;
   if (strcmp(text, "all") != 0) {
-    Say("COPSE_MPI_OFFLOAD: neither faster nor all, so it is ignored (value=%s)", text);
+    complaints->push_back(std::string("COPSE_MPI_OFFLOAD: neither faster nor all, so it is ignored (value=") + text +
+                          ")");
     return;
   }
   session->chooses_path = session->weighs_teams = false;
@@ -76,10 +87,12 @@ void SetOffload(Session* session) {
 
 // Threads that compute while another one communicates may be stopped where the others do not expect it: that has to be
 // asked for.
-void SetEarlyMode(Session* session) {
+void SetEarlyMode(Session* session, Complaints* complaints) {
   Mpi().Query_thread(&session->thread_level);
   session->main_thread = syscall(SYS_gettid);
-  EarlyMode mode = WantedEarlyMode();
+  std::string complaint;
+  EarlyMode mode = WantedEarlyMode(&complaint);
+  if (!complaint.empty()) complaints->push_back(complaint);
   if (mode == EarlyMode::kAuto && session->thread_level > MPI_THREAD_FUNNELED) mode = EarlyMode::kOff;
   session->early_mode = static_cast<uint8_t>(mode);
 }
@@ -118,8 +131,9 @@ void WarnOfMissingDaemons(const Session& session, int first, char reason[kReason
       text);
 }
 
-// All ranks take the smallest of the limits that any was given, so that they agree on calls.
-bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
+// All ranks take the smallest of the limits that any was given, so that they agree on calls. The first one that has
+// complaints says them.
+bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[kReasonBytes]) {
   const bool attached = session->context != nullptr;
   long long mine[] = {attached ? session->size : session->rank,
                       static_cast<long long>(session->calls_before),
@@ -127,7 +141,8 @@ bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
                       static_cast<long long>(session->message_bytes_max),
                       session->weighs_teams,
                       session->chooses_path,
-                      session->early_mode};
+                      session->early_mode,
+                      complaints.empty() ? session->size : session->rank};
   long long least[std::size(mine)] = {};
   if (Mpi().Allreduce(mine, least, std::size(mine), MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) {
     return false;
@@ -138,6 +153,7 @@ bool AgreeOnDaemons(Session* session, char reason[kReasonBytes]) {
   session->weighs_teams = least[4] != 0;
   session->chooses_path = least[5] != 0;
   session->early_mode = static_cast<uint8_t>(least[6]);
+  if (least[7] == session->rank) SayAll(complaints);
   if (least[0] == session->size) return true;
   WarnOfMissingDaemons(*session, static_cast<int>(least[0]), reason);
   return false;
@@ -169,13 +185,15 @@ void StartSession() {
   auto* session = new Session();
   Mpi().Comm_rank(MPI_COMM_WORLD, &session->rank);
   Mpi().Comm_size(MPI_COMM_WORLD, &session->size);
-  SetCallsBefore(session);
-  SetOffload(session);
+  Complaints complaints;
+  SetCallsBefore(session, &complaints);
+  SetOffload(session, &complaints);
   session->keeps_times = Flag("COPSE_MPI_STATS");
   session->message_bytes_max = kMessageBytesMax;
   char reason[kReasonBytes] = "";
   // A program that runs alone, perhaps without a launcher, has nobody to talk to, and hears of no missing daemon.
   if (session->size == 1) {
+    SayAll(complaints);
     Publish(session);
     return;
   }
@@ -186,12 +204,12 @@ void StartSession() {
       session->message_bytes_max = std::min(kMessageBytesMax, attr.message_bytes_max);
     }
     session->timeout_s = Timeout();
-    SetEarlyMode(session);
+    SetEarlyMode(session, &complaints);
   } else {
     session->context = nullptr;
     snprintf(reason, sizeof(reason), "%s", copse_last_error());
   }
-  if (!AgreeOnDaemons(session, reason) && session->context != nullptr) {
+  if (!AgreeOnDaemons(session, complaints, reason) && session->context != nullptr) {
     copse_fini(session->context);
     session->context = nullptr;
   }

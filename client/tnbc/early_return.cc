@@ -132,11 +132,14 @@ void EarlyReturn::RunLander() {
   }
 }
 
-bool EarlyReturn::AwaitBuffers(copse_team_t* team, const copse_coll_args_t& args, PageGuard::OnWait on_wait) {
+bool EarlyReturn::AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uint32_t size, PageGuard::OnWait on_wait,
+                               bool* is_there) {
   client::CallPlan plan;
-  if (client::PlanAnyCall(args, team->rank, team->size, context_->message_bytes_max(), &plan) != COPSE_OK) return false;
+  if (client::PlanAnyCall(args, rank, size, context_->message_bytes_max(), &plan) != COPSE_OK) return false;
+  *is_there = true;
   for (const client::BufferPlan* buffer : {&plan.send, &plan.receive}) {
-    if (buffer->address != nullptr && buffer->bytes > 0) guard_->Await(buffer->address, buffer->span, on_wait);
+    if (buffer->address == nullptr || buffer->bytes == 0) continue;
+    if (!guard_->Await(buffer->address, buffer->span, on_wait)) *is_there = false;
   }
   return true;
 }

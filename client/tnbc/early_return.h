@@ -47,8 +47,10 @@ class EarlyReturn {
   // `caller` outlives that, and is told if it fails. Else as a blocking call. *returned_early says which.
   copse_status_t Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early);
 
-  // Until nothing of the call's buffers is pending. False, having waited for nothing, if the arguments make no sense.
-  bool AwaitBuffers(copse_team_t* team, const copse_coll_args_t& args, PageGuard::OnWait on_wait);
+  // Until nothing of the buffers of rank `rank` of `size` is pending but what is lost; *is_there says whether nothing
+  // is. False, having waited for nothing, if the arguments make no sense.
+  bool AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uint32_t size, PageGuard::OnWait on_wait,
+                    bool* is_there);
 
   // Tells callers of calls that are over; Call does it, too.
   void Reap();

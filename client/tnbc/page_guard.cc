@@ -120,10 +120,23 @@ PageGuard::Touch PageGuard::TouchAt(uint64_t index) const {
   return {entry.address.load(std::memory_order_relaxed), entry.ns.load(std::memory_order_relaxed)};
 }
 
-void PageGuard::Await(const void* address, uint64_t bytes, OnWait on_wait) {
-  if (on_wait == nullptr) on_wait = callbacks_.on_wait;
-  const auto begin = reinterpret_cast<uintptr_t>(address);
-  while (const auto found = ranges_.Find(begin, bytes)) AwaitFound(*found, found->range.begin, on_wait);
+bool PageGuard::Await(const void* address, uint64_t bytes, OnWait on_wait) {
+  const bool tells = on_wait != nullptr;
+  if (!tells) on_wait = callbacks_.on_wait;
+  auto begin = reinterpret_cast<uintptr_t>(address);
+  bool is_there = true;
+  while (const auto found = ranges_.Find(begin, bytes)) {
+    if (!found->failed || !tells) {
+      AwaitFound(*found, found->range.begin, on_wait);
+      continue;
+    }
+    is_there = false;
+    const uint64_t behind = found->range.end - begin;
+    if (behind >= bytes) break;
+    begin += behind;
+    bytes -= behind;
+  }
+  return is_there;
 }
 
 // A range may have been released between the fault and the look into the index; then the access is tried again, and

@@ -55,10 +55,10 @@ class PageGuard {
   // The range's data will never come. It stays inaccessible until it is released.
   void MarkLost(const Range& range) { ranges_.MarkFailed(range.begin); }
 
-  // Until nothing of the memory is pending; where its data is lost, as a touch.
-  // `on_wait`: if not as in handlers.
-  void Await(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
-  void AwaitAll(OnWait on_wait = nullptr) { Await(nullptr, UINTPTR_MAX, on_wait); }
+  // Until nothing of the memory is pending but what is lost. Returns whether nothing is.
+  // `on_wait`: if not as in handlers. Without, what is lost is touched.
+  bool Await(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
+  bool AwaitAll(OnWait on_wait = nullptr) { return Await(nullptr, UINTPTR_MAX, on_wait); }
   // Whether anything of it is.
   bool IsPending(const void* address, uint64_t bytes) const {
     return ranges_.Find(reinterpret_cast<uintptr_t>(address), bytes).has_value();

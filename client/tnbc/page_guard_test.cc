@@ -100,6 +100,31 @@ TEST(PageGuardTest, AwaitingGivesTurnsMeanwhile) {
   EXPECT_GE(turns, before + 2);
 }
 
+TEST(PageGuardTest, WhoAsksIsToldOfLostDataOnceTheRestIsThere) {
+  PageGuard* const guard = Guard();
+  const Pages pages(4);
+  const uintptr_t at = pages.address();
+  const Range ranges[] = {{at, at + kPage}, {at + kPage, at + 2 * kPage}, {at + 3 * kPage, at + 4 * kPage}};
+  ASSERT_TRUE(guard->Protect(ranges));
+  guard->MarkLost(ranges[1]);
+  const PageGuard::OnWait on_wait = [] { ++turns; };
+  EXPECT_TRUE(guard->Await(pages.data() + 2 * kPage, kPage, on_wait));
+  EXPECT_FALSE(guard->Await(pages.data() + 2 * kPage - 1, 1, on_wait));
+  EXPECT_FALSE(guard->Await(pages.data() + 2 * kPage - 1, kPage, on_wait));
+  const int before = turns;
+  std::thread other([&] {
+    while (turns < before + 2) std::this_thread::yield();
+    guard->Release(ranges[0]);
+    while (turns < before + 4) std::this_thread::yield();
+    guard->Release(ranges[2]);
+  });
+  EXPECT_FALSE(guard->AwaitAll(on_wait));
+  other.join();
+  EXPECT_EQ(guard->pending(), 1u);
+  guard->Release(ranges[1]);
+  EXPECT_TRUE(guard->AwaitAll(on_wait));
+}
+
 TEST(PageGuardTest, RangesOfACallAreReleasedOneByOne) {
   PageGuard* const guard = Guard();
   const Pages pages(3);

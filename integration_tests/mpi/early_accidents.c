@@ -41,6 +41,7 @@ static int broadcast(char* at) {
   for (int i = 0; i < 2; ++i) MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
   EXPECT(memchr(at, 1, BYTES) == NULL); /* all is there */
   MPI_Barrier(MPI_COMM_WORLD);
+  printf("rank %d comes to the last one\n", rank);
   if (rank == 0) await_line(more[1]);
   return MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
@@ -60,6 +61,75 @@ static void daemon_dies_and_errors_return(void) {
   MPI_Error_class(code, &class);
   EXPECT(class == MPI_ERR_OTHER);
   EXPECT(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS); /* and from then on */
+  printf("rank %d was told\n", rank);
+  fflush(stdout);
+}
+
+/* --- A daemon dies while data is under way that rank 0, which is stopped, has not sent yet --- */
+
+enum { LONG_BYTES = 32 << 20, MIDDLE = LONG_BYTES / 2 };
+
+static void expect_lost(const char* call, int code) {
+  int class = MPI_SUCCESS;
+  if (code == MPI_SUCCESS) fail("%s with lost data succeeds", call);
+  MPI_Error_class(code, &class);
+  if (class != MPI_ERR_OTHER) fail("%s with lost data: class %d", call, class);
+}
+
+/* By calls that have nothing to do with the communicator that brought it. */
+static void give_lost_data_to_mpi(char* at, MPI_Comm other, MPI_Comm another, MPI_File file) {
+  MPI_Request request;
+  const int n = LONG_BYTES;
+  int flag = 0;
+  char* sum = malloc(LONG_BYTES);
+  expect_lost("MPI_Send", MPI_Send(at, n, MPI_BYTE, rank, 0, other));
+  expect_lost("MPI_Isend", MPI_Isend(at + MIDDLE, 1, MPI_BYTE, rank, 0, other, &request));
+  expect_lost("MPI_Irecv", MPI_Irecv(at, n, MPI_BYTE, rank, 0, other, &request));
+  expect_lost("MPI_Sendrecv", MPI_Sendrecv(&flag, 1, MPI_INT, rank, 0, at, n, MPI_BYTE, rank, 0, other, NULL));
+  expect_lost("MPI_File_write", MPI_File_write(file, at, n, MPI_BYTE, MPI_STATUS_IGNORE));
+  expect_lost("MPI_File_write_at", MPI_File_write_at(file, 0, at + MIDDLE, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+  EXPECT(MPI_File_write(file, at, 1, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS); /* which has come */
+  EXPECT(MPI_Isend(at, 1, MPI_BYTE, rank, 0, other, &request) == MPI_SUCCESS);
+  EXPECT(MPI_Recv(&flag, 1, MPI_BYTE, rank, 0, other, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  EXPECT(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  /* From then on the ranks' calls there are not the same. */
+  expect_lost("MPI_Allreduce", MPI_Allreduce(at, sum, n, MPI_BYTE, MPI_BOR, other));
+  expect_lost("MPI_Barrier", MPI_Barrier(other));
+  if (MPI_Iallreduce(at, sum, n, MPI_BYTE, MPI_BOR, another, &request) == MPI_SUCCESS) {
+    expect_lost("MPI_Iallreduce", MPI_Wait(&request, MPI_STATUS_IGNORE));
+  }
+  free(sum);
+}
+
+static void data_is_lost(void) {
+  use_file();
+  MPI_Comm other, another;
+  MPI_File file;
+  int pids[64], mine = getpid();
+  char path[4096], *at = mmap(NULL, LONG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(at != MAP_FAILED && size <= 64);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_dup(MPI_COMM_WORLD, &other); /* with the handler */
+  MPI_Comm_dup(MPI_COMM_WORLD, &another);
+  snprintf(path, sizeof(path), "%s.%d", more[0], rank);
+  EXPECT(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+  MPI_Allgather(&mine, 1, MPI_INT, pids, 1, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < 2; ++i) MPI_Bcast(at, LONG_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+  EXPECT(memchr(at, 1, LONG_BYTES) == NULL);
+  MPI_Barrier(other);
+  MPI_Barrier(another);
+  const int code = MPI_Bcast(at, LONG_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+  if (rank != 0) {
+    EXPECT(kill(pids[0], SIGSTOP) == 0); /* its segments are posted one after another */
+    EXPECT(code == MPI_SUCCESS);
+    printf("rank %d has returned\n", rank);
+    give_lost_data_to_mpi(at, other, another, file);
+  }
+  if (rank == 1) EXPECT(kill(pids[0], SIGCONT) == 0);
+  EXPECT(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS);
+  at[MIDDLE] = 1; /* the program's again */
+  EXPECT(MPI_File_write(file, at, LONG_BYTES, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  MPI_File_close(&file);
   printf("rank %d was told\n", rank);
   fflush(stdout);
 }
@@ -105,6 +175,7 @@ static void own_protected_page(void) { leave(touch_own_protected_page); }
 static const struct early_case kCases[] = {
     {.name = "daemon_dies", .run = daemon_dies},
     {.name = "daemon_dies_and_errors_return", .run = daemon_dies_and_errors_return},
+    {.name = "data_is_lost", .run = data_is_lost},
     {.name = "exits", .run = exits},
     {.name = "exits_in_order", .run = exits_in_order},
     {.name = "aborts", .run = aborts},

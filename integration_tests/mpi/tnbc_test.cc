@@ -59,6 +59,12 @@ TEST_P(TnbcTest, EveryKindReturnsEarly) {
   ExpectDone(result);
   EXPECT_EQ(result.ErrorsWith("early returns: 16 calls, 0 more waited").size(), 1u) << result.Text();
 }
+TEST_P(TnbcTest, AnUnknownModeIsSaidOnceAndIgnored) {
+  const MpiResult result = Run(EarlyJobOf(3, "sometimes", {"sizes/kinds"}), kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("COPSE_TNBC: none of off, auto and on").size(), 1u) << result.Text();
+  EXPECT_TRUE(result.ErrorsWith("early returns").empty()) << result.Text();
+}
 TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 3); }
 TEST_P(TnbcTest, AllWaysToTouch) { ExpectRight("touching", 4); }
 TEST_P(TnbcTest, SystemCallsAndStreams) { ExpectRight("transfers", 2); }
@@ -97,13 +103,22 @@ class TnbcAccidentsTest : public TnbcTest {
   MpiResult LoseADaemon(const std::string& name) {
     MpiResult result;
     std::thread job([&] { result = RunAccident(name); });
-    EXPECT_TRUE(AwaitCallWithoutRankZero());
+    EXPECT_TRUE(AwaitLines("comes to the last one", 4) && AwaitCallWithoutRankZero());
     cluster_.KillDaemon(1);
     // For reading, too: whoever would read may be dead by now.
     const int pipe = open(pipe_.c_str(), O_RDWR | O_CLOEXEC);
     EXPECT_EQ(write(pipe, "go\n", 3), 3);
     job.join();
     close(pipe);
+    return result;
+  }
+  // Node 1's goes when all ranks but 0 have returned from a broadcast whose data that has not sent.
+  MpiResult LoseADaemonBehindACall(const std::string& name) {
+    MpiResult result;
+    std::thread job([&] { result = RunAccident(name); });
+    EXPECT_TRUE(AwaitLines("has returned", 3));
+    cluster_.KillDaemon(1);
+    job.join();
     return result;
   }
   void ExpectOver(const MpiResult& result) {
@@ -113,6 +128,15 @@ class TnbcAccidentsTest : public TnbcTest {
   }
 
  private:
+  bool AwaitLines(const std::string& words, int count) {
+    const absl::Time deadline = absl::Now() + kDeathPatience;
+    for (int found = 0; absl::Now() < deadline; cluster_.Pass(kAskAgain), found = 0) {
+      std::ifstream stream(lines_);
+      for (std::string line; std::getline(stream, line);) found += absl::StrContains(line, words) ? 1 : 0;
+      if (found >= count) return true;
+    }
+    return false;
+  }
   bool AwaitCallWithoutRankZero() {
     const absl::Time deadline = absl::Now() + kDeathPatience;
     for (; absl::Now() < deadline; cluster_.Pass(kAskAgain)) {
@@ -140,6 +164,17 @@ TEST_P(TnbcAccidentsTest, WhoHandlesErrorsIsToldByTheNextCall) {
   EXPECT_EQ(result.code, 0) << result.Text();
   for (int rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(result.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << result.Text();
+  }
+}
+
+TEST_P(TnbcAccidentsTest, CallsOnOtherCommunicatorsFailWhoseDataIsLost) {
+  const MpiResult result = LoseADaemonBehindACall("data_is_lost");
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(result.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << result.Text();
+  }
+  for (const std::string call : {"MPI_Send", "MPI_File_write", "MPI_Allreduce", "MPI_Iallreduce"}) {
+    EXPECT_EQ(result.ErrorsWith(absl::StrCat(call, ": the data of its buffer is lost")).size(), 3u) << result.Text();
   }
 }
 
