@@ -104,6 +104,9 @@ struct copse_context final : copse::client::Handle {
   copse_status_t Register(void* memory, uint64_t bytes);
   copse_status_t Deregister(void* memory);
 
+  // Where the process counts its early returns; the daemon shows them. Valid, for any thread, while it is attached.
+  copse::client::Port& early_counts() { return queue_->port(); }
+
   std::mutex& mutex() { return mutex_; }
   copse::client::ControlChannel& channel() { return *channel_; }
   uint64_t message_bytes_max() const { return attr_.message_bytes_max; }

@@ -73,6 +73,9 @@ TEST(LayoutTest, PortHeader) {
   EXPECT_EQ(offsetof(ring::PortHeader, closed), 320u);
   EXPECT_EQ(offsetof(ring::PortHeader, wake_offset), 324u);
   EXPECT_EQ(offsetof(ring::PortHeader, wake_bits), 328u);
+  EXPECT_EQ(offsetof(ring::PortHeader, early), 384u);
+  EXPECT_EQ(ring::kEarlyCounts, 8u);
+  EXPECT_EQ(static_cast<uint32_t>(ring::EarlyCount::kFusesBlown), 7u);
 }
 
 TEST(LayoutTest, DaemonPage) {

@@ -45,6 +45,14 @@ class Port {
   // A failure text of an event; empty if the event has none.
   std::string Text(uint32_t index) const;
 
+  // Counts of the process's that the daemon shows. Thread-safe.
+  void SetEarly(ring::EarlyCount count, uint64_t value) {
+    header_->early[static_cast<uint32_t>(count)].store(value, std::memory_order_relaxed);
+  }
+  void AddEarly(ring::EarlyCount count, uint64_t more) {
+    header_->early[static_cast<uint32_t>(count)].fetch_add(more, std::memory_order_relaxed);
+  }
+
   bool closed() const { return header_->closed.load(std::memory_order_acquire) != 0; }
   uint8_t* data() const { return memory_.data() + data_offset_; }
   uint64_t data_bytes() const { return data_bytes_; }

@@ -6,7 +6,8 @@
 //
 // Trust: the daemon writes `PortHeader` geometry once and never reads it back; of what a client can write it reads only
 // dq_tail, eq_head, eq_waiting (each checked against the ring's size) and DQ entries (each copied once, then validated,
-// then acted on) and payload bytes, whose content harms nobody but the client's own call.
+// then acted on) and payload bytes, whose content harms nobody but the client's own call; and `early`, numbers that are
+// only ever added up and shown.
 #ifndef COPSE_CLIENT_RING_LAYOUT_H_
 #define COPSE_CLIENT_RING_LAYOUT_H_
 
@@ -90,6 +91,19 @@ struct EqEntry {
 };
 static_assert(sizeof(EqEntry) == 32);
 
+// What a client counts of its calls that return before their data is there, by index in `early`. Times are nanoseconds.
+enum class EarlyCount : uint32_t {
+  kCalls = 0,         // that returned early
+  kCallsWaited = 1,   // that were divided, but did not
+  kPendingBytes = 2,  // of results, when calls returned
+  kInsideNs = 3,      // in early calls
+  kBehindNs = 4,      // from their starts to their last data
+  kTouches = 5,       // of pending memory
+  kTouchesNs = 6,     // what threads waited then
+  kFusesBlown = 7,    // kinds of calls that block from then on
+};
+inline constexpr uint32_t kEarlyCounts = 8;
+
 // Start of the memfd; the rest follows at the offsets it names. Producer and consumer indices run freely (modulo 2^64);
 // entry i lives at i mod entries, and entries are powers of two.
 struct PortHeader {
@@ -116,6 +130,7 @@ struct PortHeader {
   // is woken together with others, and by which bits. 0: nowhere.
   uint32_t wake_offset;
   uint32_t wake_bits;
+  alignas(64) std::atomic<uint64_t> early[kEarlyCounts];  // client: by EarlyCount; 0 of one that does not count
 };
 static_assert(sizeof(PortHeader) <= kPageBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);

@@ -30,6 +30,7 @@
 #include "daemon/core/engine_counters.h"
 #include "daemon/core/instruments.h"
 #include "daemon/loop/spin_policy.h"
+#include "daemon/shm/early_totals.h"
 #include "daemon/shm/listen_socket.h"
 #include "offload_emu/trace_ring.h"
 
@@ -339,6 +340,7 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["loop.wakes.network"] = wakes_.network;
   status->counters["loop.wakes.mailbox"] = wakes_.mailbox;
   status->counters["loop.wakes.doorbell"] = attach_server_->doorbells();
+  attach_server_->early_totals().AppendCounters(&status->counters);
   status->counters["process.cpu_us"] =
       static_cast<uint64_t>(absl::ToInt64Microseconds(absl::DurationFromTimespec(cpu)));
   AppendOldNames(&status->counters);

@@ -51,7 +51,7 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int Finalize() {
   const InsideMpi inside;
-  if (TheSession() != nullptr) StopEarlyCalls(*TheSession());
+  if (TheSession() != nullptr) StopEarlyCalls();
   if (TheRequests() != nullptr) TheRequests()->Stop();
   copse_context_t* const context = EndSession();
   const int result = Mpi().Finalize();

@@ -2,7 +2,6 @@
 #include "client/mpi/early_calls.h"
 
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +40,12 @@ tnbc::PageGuard* the_guard = nullptr;
       reinterpret_cast<void*>(address));  // NOLINT: of a fault
   Mpi().Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
   _exit(1);
+}
+
+// COPSE_TNBC_STATS: every rank tells.
+bool WantsStatistics() {
+  const char* text = getenv("COPSE_TNBC_STATS");
+  return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
 }
 
 void GiveTurn() {
@@ -186,10 +191,10 @@ void StartEarlyCalls(Session* session) {
   pthread_atfork(BeforeFork, nullptr, nullptr);
 }
 
-void StopEarlyCalls(const Session& session) {
+void StopEarlyCalls() {
   if (the_early_calls == nullptr) return;
   the_early_calls->Drain();
-  if (session.keeps_times && session.rank == 0) the_early_calls->Print();
+  the_early_calls->Print();
   delete std::exchange(the_early_calls, nullptr);
 }
 
@@ -310,7 +315,7 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   }
   const uint64_t blown = kind->fuse.blown();
   const bool pays = static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kOn || kind->fuse.MayReturnEarly();
-  fuses_blown_.fetch_add(kind->fuse.blown() - blown, std::memory_order_relaxed);
+  early_return_.CountFuses(kind->fuse.blown() - blown);
   // Remote accesses to a window's memory are announced to nobody.
   const bool may_return = pays && offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
   const auto caller = std::make_shared<Driven>(session_, communicator, kind);
@@ -339,15 +344,9 @@ bool EarlyCalls::AwaitBuffers(const Communicator& communicator, const Offload& o
 bool EarlyCalls::AwaitAll() { return guard_->AwaitAll(GiveTurn); }
 
 void EarlyCalls::Print() const {
-  const tnbc::EarlyCounters& counters = early_return_.counters();
-  const tnbc::FaultCounters& faults = guard_->counters();
-  constexpr double kMebibyte = 1 << 20, kSecond = 1e9;
-  Say("early returns: %" PRIu64 " calls, %" PRIu64
-      " more waited; pending at return %.3f MiB; in the calls %.6f s, until "
-      "the data was there %.6f s; %" PRIu64 " touches waited %.6f s; %" PRIu64 " fuses blown",
-      counters.early.load(), counters.waited.load(), static_cast<double>(counters.pending_bytes) / kMebibyte,
-      static_cast<double>(counters.inside_ns) / kSecond, static_cast<double>(counters.behind_ns) / kSecond,
-      faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond, fuses_blown_.load());
+  const std::string line = early_return_.Describe();
+  if (WantsStatistics()) return Say("rank %d: %s", session_->rank, line.c_str());
+  if (session_->keeps_times && session_->rank == 0) Say("%s", line.c_str());
 }
 
 void EarlyCalls::Drain() {

@@ -51,7 +51,7 @@ class EarlyCalls {
   bool AwaitAll();
   // Before MPI_Finalize.
   void Drain();
-  // One line on standard error, for copse-run --stats.
+  // One line on standard error: rank 0's for copse-run --stats, everybody's for COPSE_TNBC_STATS.
   void Print() const;
 
   tnbc::EarlyReturn& early_return() { return early_return_; }
@@ -66,7 +66,6 @@ class EarlyCalls {
   uint64_t node_ = 0;  // a hash of this process's node's name
   tnbc::PageGuard* const guard_;
   tnbc::EarlyReturn early_return_;
-  std::atomic<uint64_t> fuses_blown_{0};
 };
 
 // Null where calls never return early.
@@ -74,7 +73,7 @@ EarlyCalls* TheEarlyCalls();
 // After StartSession, if its mode is not off.
 void StartEarlyCalls(Session* session);
 // Before EndSession.
-void StopEarlyCalls(const Session& session);
+void StopEarlyCalls();
 
 // Whether any memory is pending: the question before every call that passes a buffer on.
 bool AnyPending();

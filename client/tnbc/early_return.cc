@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/early_return.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "client/context.h"
+#include "client/port.h"
+#include "client/ring_layout.h"
 #include "client/tnbc/monotonic_clock.h"
 #include "client/user_op.h"
 
@@ -114,8 +118,39 @@ bool EarlyReturn::Advance() {
     (state == PendingCall::State::kOver ? over_ : lost_).push_back(std::move(under_way_[i]));
     under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  Publish();
   changed_.notify_all();
   return wants_room;
+}
+
+std::string EarlyReturn::Describe() const {
+  constexpr double kMebibyte = 1 << 20, kSecond = 1e9;
+  const FaultCounters& faults = guard_->counters();
+  char line[512];
+  snprintf(line, sizeof(line),
+           "early returns: %" PRIu64 " calls, %" PRIu64
+           " more waited; pending at return %.3f MiB; in the calls %.6f s, until the data was there %.6f s; %" PRIu64
+           " touches waited %.6f s; %" PRIu64 " fuses blown",
+           counters_.early.load(), counters_.waited.load(), static_cast<double>(counters_.pending_bytes) / kMebibyte,
+           static_cast<double>(counters_.inside_ns) / kSecond, static_cast<double>(counters_.behind_ns) / kSecond,
+           faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond, counters_.fuses_blown.load());
+  return line;
+}
+
+void EarlyReturn::Publish() {
+  client::Port& counts = context_->early_counts();
+  const auto set = [&](ring::EarlyCount count, const std::atomic<uint64_t>& value) {
+    counts.SetEarly(count, value.load(std::memory_order_relaxed));
+  };
+  set(ring::EarlyCount::kCalls, counters_.early);
+  set(ring::EarlyCount::kCallsWaited, counters_.waited);
+  set(ring::EarlyCount::kPendingBytes, counters_.pending_bytes);
+  set(ring::EarlyCount::kInsideNs, counters_.inside_ns);
+  set(ring::EarlyCount::kBehindNs, counters_.behind_ns);
+  set(ring::EarlyCount::kFusesBlown, counters_.fuses_blown);
+  // Of the process, whatever context they are of: each is told once.
+  counts.AddEarly(ring::EarlyCount::kTouches, guard_->TakeFaults());
+  counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->TakeWaitNs());
 }
 
 void EarlyReturn::RunLander() {
@@ -149,6 +184,7 @@ bool EarlyReturn::Drain(double seconds) {
     std::unique_lock lock(mutex_);
     const auto patience = std::chrono::duration<double>(seconds);
     if (!changed_.wait_for(lock, patience, [this] { return under_way_.empty(); })) return false;
+    Publish();
   }
   Reap();
   return true;

@@ -63,6 +63,9 @@ class EarlyReturn {
 
   PageGuard& guard() { return *guard_; }
   const EarlyCounters& counters() const { return counters_; }
+  // These and the process's faults, for people: one line.
+  std::string Describe() const;
+  void CountFuses(uint64_t blown) { counters_.fuses_blown.fetch_add(blown, std::memory_order_relaxed); }
 
  private:
   using Calls = std::vector<std::shared_ptr<PendingCall>>;
@@ -70,6 +73,8 @@ class EarlyReturn {
   void Enlist(const std::shared_ptr<PendingCall>& call);
   copse_status_t AwaitEnd(PendingCall* call, Caller* caller);
   void RunLander();
+  // Lets the daemon have the counters. With the lock, so that no older ones come last; allocates nothing.
+  void Publish();
   // Posts what may be, brings what has come to its place, and moves calls that are over out of the way. Returns whether
   // a call found no room, and has to be tried again soon.
   bool Advance();

@@ -103,6 +103,15 @@ void PageGuard::Release(const Range& range) {
   ranges_.Remove(range.begin);
 }
 
+uint64_t PageGuard::Take(const std::atomic<uint64_t>& counter, std::atomic<uint64_t>* taken) {
+  uint64_t before = taken->load(std::memory_order_relaxed);
+  for (;;) {
+    const uint64_t now = counter.load(std::memory_order_relaxed);
+    if (now <= before) return 0;
+    if (taken->compare_exchange_weak(before, now, std::memory_order_relaxed)) return now - before;
+  }
+}
+
 void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait) {
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   const uint64_t since = NowNs();

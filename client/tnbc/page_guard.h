@@ -65,6 +65,9 @@ class PageGuard {
   }
   const std::atomic<uint32_t>& pending() const { return ranges_.count(); }
   const FaultCounters& counters() const { return counters_; }
+  // What was counted since the last call, by whomever.
+  uint64_t TakeFaults() { return Take(counters_.faults, &faults_taken_); }
+  uint64_t TakeWaitNs() { return Take(counters_.wait_ns, &wait_ns_taken_); }
 
   // What was touched while it was pending, the latest of all.
   struct Touch {
@@ -90,8 +93,11 @@ class PageGuard {
   bool CanWriteProtected();
   void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait);
 
+  static uint64_t Take(const std::atomic<uint64_t>& counter, std::atomic<uint64_t>* taken);
+
   PendingRanges ranges_;
   FaultCounters counters_;
+  std::atomic<uint64_t> faults_taken_{0}, wait_ns_taken_{0};
   Callbacks callbacks_;
   Sigaction sigaction_ = &::sigaction;
   int memory_ = -1;  // /proc/self/mem

@@ -213,7 +213,7 @@ PendingCall::State PendingCall::Advance(bool may_post) {
   if (state_ != State::kUnderWay) return state_;
   if (complete_ < landed_.size() || !(is_protected_ || is_awaited_)) return state_;
   state_ = State::kOver;
-  counters_->behind_ns.fetch_add(NowNs() - since_ns_, std::memory_order_relaxed);
+  if (is_protected_) counters_->behind_ns.fetch_add(NowNs() - since_ns_, std::memory_order_relaxed);
   return state_;
 }
 

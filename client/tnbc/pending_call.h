@@ -24,7 +24,8 @@ struct EarlyCounters {
   std::atomic<uint64_t> waited{0};         // divided calls that did not: memory that cannot be protected, or no room
   std::atomic<uint64_t> pending_bytes{0};  // of results, at returns
   std::atomic<uint64_t> inside_ns{0};      // in early calls
-  std::atomic<uint64_t> behind_ns{0};      // between returns and the ends of their calls
+  std::atomic<uint64_t> behind_ns{0};      // from the starts of early calls to their last data
+  std::atomic<uint64_t> fuses_blown{0};
 };
 
 // A divided call from its start to its end. Its lock guards what has come; it is made by one thread, which gives it to

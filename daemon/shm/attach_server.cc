@@ -109,6 +109,12 @@ void AttachServer::WakeClients() {
   context_.page->group_wake().Wake();
 }
 
+EarlyTotals AttachServer::early_totals() const {
+  EarlyTotals totals = context_.early;
+  for (const std::unique_ptr<ClientSession>& session : sessions_) session->AddEarly(&totals);
+  return totals;
+}
+
 absl::Time AttachServer::NextDeadline() const {
   absl::Time deadline = absl::InfiniteFuture();
   for (const std::unique_ptr<ClientSession>& session : sessions_)

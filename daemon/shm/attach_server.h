@@ -18,6 +18,7 @@
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/client_session.h"
 #include "daemon/shm/daemon_page.h"
+#include "daemon/shm/early_totals.h"
 
 namespace copse::daemon {
 
@@ -40,6 +41,8 @@ class AttachServer {
   void WakeClients();
   // Times that clients have rung since the start.
   uint64_t doorbells() const { return context_.doorbells; }
+  // What clients have counted of calls that return early, those that are gone included.
+  EarlyTotals early_totals() const;
   // When ReadPosts has something to do at the latest.
   absl::Time NextDeadline() const;
 

@@ -59,6 +59,11 @@ class ClientPort {
   // if it does sleep.
   bool WakeIfWaiting();
 
+  // What the client says that it has counted: any numbers at all.
+  uint64_t early(ring::EarlyCount count) const {
+    return header_->early[static_cast<uint32_t>(count)].load(std::memory_order_relaxed);
+  }
+
   // The port is gone: says so and wakes the client.
   void Close();
 

@@ -456,6 +456,7 @@ void ClientSession::End(const std::string& why) {
     COPSE_LOG(kInfo, "client ", client_, ": ", reason);
   }
   doomed_ = true;  // whatever the core still says goes nowhere
+  AddEarly(&context_->early);
   context_->core->Detach(client_, died, reason);
   calls_->port().Close();
 }

@@ -24,6 +24,7 @@
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/client_calls.h"
 #include "daemon/shm/daemon_page.h"
+#include "daemon/shm/early_totals.h"
 #include "daemon/shm/packet_socket.h"
 #include "daemon/shm/process_watch.h"
 #include "daemon/shm/region_table.h"
@@ -59,6 +60,7 @@ struct SessionContext {
   DaemonPage* page;
   uint64_t ports_bytes = 0;  // in use, of all sessions
   uint64_t doorbells = 0;    // rung by clients
+  EarlyTotals early;         // of clients that are gone
 };
 
 // Life: Start, then callbacks of poller and core and calls of Read and Tick, in any order; once
@@ -86,6 +88,11 @@ class ClientSession final : public ClientSink {
   bool TakeEventsPut() { return std::exchange(events_put_, false); }
   // True if it slept; the page's GroupWake may have to be told to wake it.
   bool WakeIfWaiting() { return calls_->port().WakeIfWaiting(); }
+
+  // What it has counted so far, if attached.
+  void AddEarly(EarlyTotals* totals) const {
+    if (attached()) totals->Add(calls_->port());
+  }
 
   // Tells the client why, and takes it from the core. `why` replaces a doomed session's own reason
   // if not empty.

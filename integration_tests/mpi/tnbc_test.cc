@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,7 +20,9 @@
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
 #include "integration_tests/mpi/shim_fixture.h"
+#include "integration_tests/procs/child_process.h"
 #include "integration_tests/scenarios/cluster.h"
+#include "nlohmann/json.hpp"
 
 namespace copse::mpi_test {
 namespace {
@@ -79,6 +84,77 @@ TEST_P(TnbcTest, ThreadsThatCallByDefault) { ExpectRight("threads_multiple", 2, 
 // calls that have it.
 TEST_P(TnbcTest, ThreadsWhoseCallsFillTheDataArea) { ExpectRight("threads_crossing", 4); }
 TEST_P(TnbcTest, CallsAfterCalls) { ExpectRight("order", 4); }
+
+// What early returns have brought: each rank says it, and the daemons, which add up what their ranks say.
+class TnbcCountersTest : public TnbcTest {
+ protected:
+  // Of `stats`, of all nodes together.
+  std::map<std::string, uint64_t> Stats() {
+    std::map<std::string, uint64_t> sums;
+    auto copsectl = procs::ChildProcess::Start(
+        {.arguments = {PathOf("cli/ctl/copsectl"), "-e", cluster_.planner_address(), "stats", "-w", "json"},
+         .stdout_pipe = true});
+    EXPECT_TRUE(copsectl.ok()) << copsectl.status();
+    std::string text;
+    for (auto line = (*copsectl)->ReadLine(kJobPatience); line.ok(); line = (*copsectl)->ReadLine(kJobPatience)) {
+      text += *line;
+    }
+    EXPECT_TRUE((*copsectl)->AwaitEnd(kJobPatience).ok());
+    EXPECT_EQ((*copsectl)->exit_code(), 0) << text;
+    const nlohmann::json nodes = nlohmann::json::parse(text, nullptr, false);
+    EXPECT_EQ(nodes.size(), kNodes) << text;
+    if (!nodes.is_array()) return sums;
+    for (const auto& node : nodes) {
+      for (const auto& [name, value] : node["counters"].items()) sums[name] += value.get<uint64_t>();
+    }
+    return sums;
+  }
+};
+
+TEST_P(TnbcCountersTest, RanksAndDaemonsTellTheSame) {
+  constexpr uint32_t kRanks = 3;
+  for (const auto& [name, value] : Stats()) {
+    if (!absl::StartsWith(name, "early.")) continue;
+    EXPECT_EQ(value, 0u) << name;
+  }
+  MpiRun run = EarlyJobOf(kRanks, "on", {"sizes"});
+  run.environment["COPSE_TNBC_STATS"] = "1";
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  uint64_t calls = 0, waited = 0, touches = 0;
+  double inside_s = 0, behind_s = 0;
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    const std::string beginning = absl::StrCat("rank ", rank, ": ");
+    const Words lines = result.ErrorsWith(beginning + "early returns: ");
+    ASSERT_EQ(lines.size(), 1u) << result.Text();
+    unsigned long of_calls = 0, of_waited = 0, of_touches = 0;
+    double pending = 0, inside = 0, behind = 0;
+    const std::string text = lines[0].substr(lines[0].find(beginning) + beginning.size());
+    ASSERT_EQ(sscanf(text.c_str(),
+                     "early returns: %lu calls, %lu more waited; pending at return %lf MiB; in the calls %lf s, until "
+                     "the data was there %lf s; %lu touches",
+                     &of_calls, &of_waited, &pending, &inside, &behind, &of_touches),
+              6)
+        << text;
+    EXPECT_GT(of_calls, 0u) << text;
+    calls += of_calls;
+    waited += of_waited;
+    touches += of_touches;
+    inside_s += inside;
+    behind_s += behind;
+  }
+  // The ranks have left.
+  std::map<std::string, uint64_t> stats = Stats();
+  EXPECT_EQ(stats["early.calls"], calls);
+  EXPECT_EQ(stats["early.calls_waited"], waited);
+  EXPECT_EQ(stats["early.touches"], touches);
+  EXPECT_GT(stats["early.pending_bytes"], calls * 4096);
+  constexpr double kMicrosecond = 1e-6;
+  EXPECT_NEAR(static_cast<double>(stats["early.inside_us"]) * kMicrosecond, inside_s, 1e-4);
+  EXPECT_NEAR(static_cast<double>(stats["early.behind_us"]) * kMicrosecond, behind_s, 1e-4);
+  EXPECT_LE(stats["early.hidden_us"], stats["early.behind_us"]);
+  EXPECT_EQ(stats["early.fuses_blown"], 0u);
+}
 
 // What goes wrong in a job of four ranks, the first two of which are node 0's.
 class TnbcAccidentsTest : public TnbcTest {
@@ -193,6 +269,8 @@ TEST_P(TnbcAccidentsTest, AFaultOfTheProgramsOwnEndsTheJob) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, TnbcTest, testing::Values("mpich", "openmpi"),
+                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Both, TnbcCountersTest, testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
 INSTANTIATE_TEST_SUITE_P(Both, TnbcAccidentsTest, testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
