@@ -8,6 +8,7 @@
 
 #include "client/mpi/say.h"
 #include "client/mpi/team_formation.h"
+#include "client/tnbc/held_signals.h"
 
 namespace copse::mpi {
 namespace {
@@ -71,6 +72,7 @@ int Communicator::OnDelete(MPI_Comm, int, void* attribute, void*) {
 
 void Communicator::Release() {
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const tnbc::HeldSignals held;
   // Without a session its team goes with the context, or is another process's.
   for (copse_team_t* const team : {stream_, team_}) {
     if (team != nullptr && TheSession() != nullptr) copse_team_destroy(team);

@@ -20,6 +20,7 @@
 #include "client/mpi/requests.h"
 #include "client/mpi/say.h"
 #include "client/mpi/wait_time.h"
+#include "client/tnbc/held_signals.h"
 
 namespace copse::mpi {
 namespace {
@@ -129,10 +130,20 @@ class Driven final : public tnbc::Caller {
  private:
   // As DrivenWait has it.
   struct Request {
-    copse_status_t Post() const { return Note(copse_post(request)); }
-    copse_status_t Test() const { return Note(copse_test(request)); }
-    void Wait(double seconds) const { copse_wait(request, seconds); }
+    copse_status_t Post() const {
+      const tnbc::HeldSignals held;
+      return Note(copse_post(request));
+    }
+    copse_status_t Test() const {
+      const tnbc::HeldSignals held;
+      return Note(copse_test(request));
+    }
+    void Wait(double seconds) const {
+      const tnbc::HeldSignals held;
+      copse_wait(request, seconds);
+    }
     copse_status_t GiveUp(const char* why) const {
+      const tnbc::HeldSignals held;
       copse_cancel(request);
       *error = why;
       return COPSE_ERR_TIMED_OUT;
@@ -264,10 +275,14 @@ std::vector<uint32_t> EarlyCalls::OrderOf(Communicator* communicator, const Offl
 // A call of our own.
 bool EarlyCalls::Make(Communicator* communicator, const copse_coll_args_t& args) {
   copse_request_t* request = nullptr;
-  if (copse_collective_init(communicator->team(), &args, &request) != COPSE_OK) return false;
+  {
+    const tnbc::HeldSignals held;
+    if (copse_collective_init(communicator->team(), &args, &request) != COPSE_OK) return false;
+  }
   Driven driven(session_, communicator);
   copse_status_t status = driven.Post(request);
   if (status == COPSE_OK) status = driven.Await(request);
+  const tnbc::HeldSignals held;
   copse_finalize(request);
   return status == COPSE_OK;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/mpi/packing.h"
+#include "client/tnbc/held_signals.h"
 
 namespace copse::mpi {
 namespace {
@@ -26,7 +27,10 @@ char* FrontOf(std::span<const ElementRun> blocks) {
 }  // namespace
 
 Offload::~Offload() {
-  if (request_ != nullptr) copse_finalize(request_);
+  if (request_ != nullptr) {
+    const tnbc::HeldSignals held;
+    copse_finalize(request_);
+  }
   for (MPI_Datatype& type : kept_types_) Mpi().Type_free(&type);
 }
 
@@ -156,6 +160,7 @@ copse_status_t Offload::Init(copse_team_t* team) {
     KeepTypes(&packings_);
     KeepTypes(&unpackings_);
   }
+  const tnbc::HeldSignals held;
   return Note(copse_collective_init(team, &args, &request_));
 }
 
@@ -168,13 +173,23 @@ copse_status_t Offload::Pack() {
   return COPSE_OK;
 }
 
-copse_status_t Offload::Post() { return Note(copse_post(request_)); }
+copse_status_t Offload::Post() {
+  const tnbc::HeldSignals held;
+  return Note(copse_post(request_));
+}
 
-copse_status_t Offload::Test() { return Note(copse_test(request_)); }
+copse_status_t Offload::Test() {
+  const tnbc::HeldSignals held;
+  return Note(copse_test(request_));
+}
 
-void Offload::Wait(double seconds) { copse_wait(request_, seconds); }
+void Offload::Wait(double seconds) {
+  const tnbc::HeldSignals held;
+  copse_wait(request_, seconds);
+}
 
 copse_status_t Offload::GiveUp(const char* why) {
+  const tnbc::HeldSignals held;
   copse_cancel(request_);
   error_ = why;
   return COPSE_ERR_TIMED_OUT;

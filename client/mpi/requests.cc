@@ -9,6 +9,7 @@
 #include "client/mpi/early_calls.h"
 #include "client/mpi/quiet_thread.h"
 #include "client/mpi/wait_time.h"
+#include "client/tnbc/held_signals.h"
 
 namespace copse::mpi {
 namespace {
@@ -37,6 +38,7 @@ PendingCall::PendingCall(Session* session, Entry entry, Communicator* communicat
 }
 
 PendingCall::~PendingCall() {
+  const tnbc::HeldSignals held;
   if (persistent && team != nullptr && TheSession() != nullptr) copse_team_destroy(team);
   communicator->Release();
 }

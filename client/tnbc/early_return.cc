@@ -13,6 +13,7 @@
 #include "client/context.h"
 #include "client/port.h"
 #include "client/ring_layout.h"
+#include "client/tnbc/held_signals.h"
 #include "client/tnbc/monotonic_clock.h"
 #include "client/user_op.h"
 
@@ -42,6 +43,7 @@ EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t co
 
 EarlyReturn::~EarlyReturn() {
   {
+    const HeldSignals held;
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
@@ -53,6 +55,7 @@ EarlyReturn::~EarlyReturn() {
 }
 
 void EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call) {
+  const HeldSignals held;
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return under_way_.size() + over_.size() + lost_.size() < kCallsMax; });
   under_way_.push_back(call);
@@ -90,6 +93,7 @@ copse_status_t EarlyReturn::AwaitEnd(PendingCall* call, Caller* caller) {
   Advance();
   while (call->state() == PendingCall::State::kUnderWay) {
     {
+      const HeldSignals held;
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, std::chrono::duration<double>(caller->slice()),
                         [call] { return call->state() != PendingCall::State::kUnderWay; });
@@ -102,6 +106,7 @@ copse_status_t EarlyReturn::AwaitEnd(PendingCall* call, Caller* caller) {
 }
 
 bool EarlyReturn::Advance() {
+  const HeldSignals held;
   const std::lock_guard lock(mutex_);
   bool wants_room = false;
   blocked_.clear();
@@ -181,6 +186,7 @@ bool EarlyReturn::AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uin
 
 bool EarlyReturn::Drain(double seconds) {
   {
+    const HeldSignals held;
     std::unique_lock lock(mutex_);
     const auto patience = std::chrono::duration<double>(seconds);
     if (!changed_.wait_for(lock, patience, [this] { return under_way_.empty(); })) return false;
@@ -193,6 +199,7 @@ bool EarlyReturn::Drain(double seconds) {
 bool EarlyReturn::ForgetLost() {
   Calls lost;
   {
+    const HeldSignals held;
     const std::lock_guard lock(mutex_);
     lost.swap(lost_);
     lost_.reserve(kCallsMax);
@@ -205,6 +212,7 @@ bool EarlyReturn::ForgetLost() {
 void EarlyReturn::Reap() {
   Calls over;
   {
+    const HeldSignals held;
     const std::lock_guard lock(mutex_);
     if (over_.empty()) return;
     over.swap(over_);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/tnbc/held_signals.h"
 #include "client/tnbc/memory_kind.h"
 #include "client/tnbc/monotonic_clock.h"
 
@@ -33,6 +34,7 @@ PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, cons
 }
 
 PendingCall::~PendingCall() {
+  const HeldSignals held;
   bool complete = true;
   for (copse_request_t* request : requests_) {
     if (copse_finalize(request) == COPSE_OK) continue;
@@ -48,6 +50,7 @@ PendingCall::~PendingCall() {
 }
 
 bool PendingCall::Prepare() {
+  const HeldSignals held;
   const auto address = reinterpret_cast<uintptr_t>(user_receive_);
   const bool receives = !division_.runs.empty();
   if (PageBytes() > division_.edge_bytes) return false;
@@ -59,6 +62,7 @@ bool PendingCall::Prepare() {
 }
 
 copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive) {
+  const HeldSignals held;
   copse_coll_args_t args = sub.args;
   if (sub.sends) args.send = send;
   if (sub.receives) args.recv = receive;
@@ -112,6 +116,7 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
     if (status != COPSE_OK) return status;
     status = Make(stream, sub, at(send_, sub.send_offset), at(receive_, sub.receive_offset));
   }
+  const HeldSignals held;
   const std::lock_guard lock(mutex_);
   landed_.assign(division_.calls.size(), false);
   landed_ns_.resize(division_.calls.size());
@@ -131,6 +136,7 @@ copse_status_t PendingCall::Finish() {
 }
 
 bool PendingCall::Protect() {
+  const HeldSignals held;
   const std::lock_guard lock(mutex_);
   if (state_ != State::kUnderWay) return false;
   std::vector<Range> ranges;
@@ -182,11 +188,11 @@ void PendingCall::PostNext() {
 void PendingCall::Lose(copse_status_t status) {
   state_ = State::kLost;
   status_ = status;
-  is_posted_ = true;  // nothing more comes
+  is_posted_ = true;                          // nothing more comes
+  if (is_finished_) caller_->OnLate(status);  // first: who waits is to know whose it is
   for (const Guarded& guarded : guarded_) {
     if (guarded.missing > 0) guard_->MarkLost(guarded.range);
   }
-  if (is_finished_) caller_->OnLate(status);
 }
 
 PendingCall::State PendingCall::Advance(bool may_post) {
@@ -238,6 +244,7 @@ void PendingCall::Report() {
 }
 
 void PendingCall::Forget() {
+  const HeldSignals held;
   const std::lock_guard lock(mutex_);
   for (Guarded& guarded : guarded_) {
     if (guarded.missing > 0) guard_->Release(guarded.range);

@@ -14,6 +14,7 @@
 #include "client/tnbc/caller.h"
 #include "client/tnbc/copy_memory.h"
 #include "client/tnbc/division.h"
+#include "client/tnbc/held_signals.h"
 #include "client/tnbc/page_guard.h"
 
 namespace copse::tnbc {
@@ -56,11 +57,13 @@ class PendingCall {
   bool Protect();
   // From now on the caller waits for it; once it is over, CopyOut.
   void SetAwaited() {
+    const HeldSignals held;
     const std::lock_guard lock(mutex_);
     is_awaited_ = true;
   }
   void CopyOut();
   State state() {
+    const HeldSignals held;
     const std::lock_guard lock(mutex_);
     return state_;
   }

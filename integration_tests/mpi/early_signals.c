@@ -290,6 +290,42 @@ static void alarms_all_the_time(void) {
   release(&still);
 }
 
+/* Handlers that touch what is under way, while the thread is in calls that bring other data. */
+static const volatile char* volatile touched;
+static char untouched_value;
+static void on_alarm_touch(int number) {
+  const volatile char* const at = touched;
+  (void)number;
+  ++alarms;
+  if (at != NULL && *at != untouched_value) handler_was_wrong = 1;
+}
+static void alarms_touch_in_calls(void) {
+  enum { BYTES = 2 << 20, ROUNDS = 60, CALLS = 20 };
+  MPI_Comm other;
+  MPI_Comm_dup(MPI_COMM_WORLD, &other);
+  struct sigaction action = {.sa_flags = SA_RESTART};
+  action.sa_handler = on_alarm_touch;
+  EXPECT(sigaction(SIGALRM, &action, NULL) == 0);
+  const timer_t timer = new_timer(130000, 130000);
+  for (int round = 0; round < ROUNDS; ++round) {
+    struct exchange e = {.kind = BCAST, .block = BYTES, .round = round, .root = round % size};
+    int sum = 0;
+    plan(&e, 0);
+    receive_in_pages(&e, 0);
+    perform(&e);
+    untouched_value = e.wanted[BYTES / 2];
+    touched = e.receive + BYTES / 2;
+    for (int i = 0; i < CALLS; ++i) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, other);
+    EXPECT(sum == size * (size - 1) / 2);
+    touched = NULL;
+    check(&e);
+    release(&e);
+  }
+  timer_delete(timer);
+  MPI_Comm_free(&other);
+  EXPECT(!handler_was_wrong);
+}
+
 static const struct early_case kCases[] = {
     {.name = "handler_before_init", .pending = handler_before_init, .before_init = install_before_init},
     {.name = "jumps_plain", .pending = jumps_plain},
@@ -309,5 +345,6 @@ static const struct early_case kCases[] = {
     {.name = "blocked_in_thread", .pending = blocked_in_thread},
     {.name = "alarm_looks", .pending = alarm_looks},
     {.name = "alarms_all_the_time", .run = alarms_all_the_time},
+    {.name = "alarms_touch_in_calls", .run = alarms_touch_in_calls},
 };
 EARLY_GROUP(early_signals, "signals", kCases, MPI_THREAD_SINGLE);

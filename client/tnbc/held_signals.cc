@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/held_signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "client/tnbc/page_guard.h"
+
+namespace copse::tnbc {
+namespace {
+
+constexpr uint64_t BitOf(int signal) { return uint64_t{1} << (signal - 1); }
+
+// Of all signals but those that code brings upon itself.
+constexpr uint64_t kCanWait =
+    ~(BitOf(SIGSEGV) | BitOf(SIGBUS) | BitOf(SIGFPE) | BitOf(SIGILL) | BitOf(SIGTRAP) | BitOf(SIGSYS) | BitOf(SIGABRT));
+
+// Not by libc's name: what stands before that keeps account of what the program blocks.
+void Mask(int how, const uint64_t* set, uint64_t* previous) {
+  const int error = errno;
+  syscall(SYS_rt_sigprocmask, how, set, previous, sizeof(*set));
+  errno = error;
+}
+
+}  // namespace
+
+HeldSignals::HeldSignals() : holds_(PageGuard::Get() != nullptr) {
+  if (holds_) Mask(SIG_BLOCK, &kCanWait, &before_);
+}
+
+HeldSignals::~HeldSignals() {
+  if (holds_) Mask(SIG_SETMASK, &before_, nullptr);
+}
+
+}  // namespace copse::tnbc
