@@ -21,6 +21,7 @@
 #include "client/mpi/say.h"
 #include "client/mpi/wait_time.h"
 #include "client/tnbc/held_signals.h"
+#include "client/tnbc/send_snapshot.h"
 
 namespace copse::mpi {
 namespace {
@@ -47,6 +48,16 @@ tnbc::PageGuard* the_guard = nullptr;
 bool WantsStatistics() {
   const char* text = getenv("COPSE_TNBC_STATS");
   return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
+}
+
+// COPSE_TNBC_SNAPSHOT. Copies of what is sent: `write`, when it is written to or sent; `copy`, in the call.
+tnbc::SendSnapshot::Way WantedSnapshot() {
+  const char* text = getenv("COPSE_TNBC_SNAPSHOT");
+  const bool copies = text != nullptr && strcmp(text, "copy") == 0;
+  if (text != nullptr && *text != '\0' && !copies && strcmp(text, "write") != 0) {
+    Say("COPSE_TNBC_SNAPSHOT: neither write nor copy, so it is ignored (value=%s)", text);
+  }
+  return copies ? tnbc::SendSnapshot::Way::kAtOnce : tnbc::SendSnapshot::Way::kInPieces;
 }
 
 void GiveTurn() {
@@ -230,7 +241,7 @@ bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
 }
 
 EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
-    : session_(session), guard_(guard), early_return_(session->context, guard, kCopyBytesMax) {
+    : session_(session), guard_(guard), early_return_(session->context, guard, kCopyBytesMax, WantedSnapshot()) {
   copse_context_attr_t attr{};
   attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE;
   copse_context_get_attr(session->context, &attr);

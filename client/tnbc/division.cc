@@ -574,6 +574,33 @@ bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layo
   return true;
 }
 
+std::vector<Part> SentBy(const Division& division, const SubCall& call) {
+  if (!division.send_pack.empty()) return {};
+  const uint64_t element = client::DatatypeBytes(call.args.type);
+  std::vector<Part> parts;
+  if (division.is_source) {
+    parts.push_back({call.receive_offset, call.args.count * element});
+  } else if (call.sends && call.send_counts.empty()) {
+    parts.push_back({call.send_offset, call.args.count * element});
+  } else if (call.sends) {
+    for (size_t i = 0; i < call.send_counts.size(); ++i) {
+      parts.push_back({call.send_offset + call.send_displacements[i] * element, call.send_counts[i] * element});
+    }
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.offset < b.offset; });
+  std::vector<Part> apart;
+  for (const Part& part : parts) {
+    if (part.bytes == 0) continue;
+    if (apart.empty() || apart.back().offset + apart.back().bytes < part.offset) {
+      apart.push_back(part);
+    } else {
+      Part& last = apart.back();
+      last.bytes = std::max(last.offset + last.bytes, part.offset + part.bytes) - last.offset;
+    }
+  }
+  return apart;
+}
+
 std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uint64_t page) {
   struct Brought {
     Part part;

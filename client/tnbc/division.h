@@ -99,6 +99,10 @@ uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout);
 bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
             Division* division);
 
+// What this rank sends by a call of the division: of the whole's send buffer, or of the receive buffer if
+// `is_source`. In order of addresses, none overlapping another; none if what is sent is packed.
+std::vector<Part> SentBy(const Division& division, const SubCall& call);
+
 // Where pages become accessible together.
 struct Granule {
   Part pages;                   // in the run's buffer, whole pages of memory

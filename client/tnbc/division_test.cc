@@ -164,15 +164,28 @@ class Ranks {
     }
   }
 
-  // Into copies, of which the parts are taken, as the library does it.
+  // From copies that have what is sent and nothing else, into copies, of which the parts are taken, as the library does
+  // it.
   void CarryCall(size_t index) {
-    std::vector<Bytes> copies;
-    for (const Rank& rank : ranks_)
-      copies.push_back(rank.division.is_source ? rank.receive : Bytes(rank.receive.size()));
+    std::vector<Bytes> sent, copies;
+    for (const Rank& rank : ranks_) {
+      const Division& division = rank.division;
+      const Bytes& from = division.is_source ? rank.receive : rank.packed_send;
+      // What is packed is copied at once.
+      sent.push_back(division.send_pack.empty() ? Bytes(from.size()) : from);
+      uint64_t end = 0;
+      for (const Part& part : SentBy(division, division.calls[index])) {
+        ASSERT_GE(part.offset, end);
+        end = part.offset + part.bytes;
+        ASSERT_LE(end, from.size());
+        memcpy(sent.back().data() + part.offset, from.data() + part.offset, part.bytes);
+      }
+      copies.push_back(division.is_source ? sent.back() : Bytes(rank.receive.size()));
+    }
     std::vector<View> views;
     for (size_t i = 0; i < ranks_.size(); ++i) {
       const SubCall& call = ranks_[i].division.calls[index];
-      views.push_back({&call, ranks_[i].packed_send.data() + call.send_offset, copies[i].data() + call.receive_offset});
+      views.push_back({&call, sent[i].data() + call.send_offset, copies[i].data() + call.receive_offset});
     }
     Carry(views);
     for (size_t i = 0; i < ranks_.size(); ++i) {

@@ -28,8 +28,8 @@ constexpr double kRetrySeconds = 1e-3;
 
 }  // namespace
 
-EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max)
-    : context_(context), guard_(guard), memory_(context, copy_bytes_max) {
+EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max, SendSnapshot::Way way)
+    : context_(context), guard_(guard), way_(way), memory_(context, copy_bytes_max) {
   under_way_.reserve(kCallsMax);
   over_.reserve(kCallsMax);
   lost_.reserve(kCallsMax);
@@ -37,21 +37,34 @@ EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t co
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  lander_ = std::thread([this] { RunLander(); });
+  try {
+    lander_ = std::thread([this] { RunLander(); });
+    copier_ = std::thread([this] { RunCopier(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    Stop();
+    throw;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 EarlyReturn::~EarlyReturn() {
+  Stop();
+  for (Calls* calls : {&under_way_, &lost_}) {
+    for (const auto& call : *calls) call->Forget();
+  }
+}
+
+void EarlyReturn::Stop() {
   {
     const HeldSignals held;
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
+    copies_wanted_.notify_all();
   }
-  lander_.join();
-  for (Calls* calls : {&under_way_, &lost_}) {
-    for (const auto& call : *calls) call->Forget();
-  }
+  if (lander_.joinable()) lander_.join();
+  if (copier_.joinable()) copier_.join();
 }
 
 void EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call) {
@@ -65,12 +78,13 @@ void EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call) {
 copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early) {
   const uint64_t since = NowNs();
   Reap();
-  const auto call =
-      std::make_shared<PendingCall>(PendingCall::Owner{&memory_, guard_, &counters_}, work.args, work.division, caller);
+  const auto call = std::make_shared<PendingCall>(PendingCall::Owner{&memory_, guard_, &counters_, way_}, work.args,
+                                                  work.division, caller);
   const bool is_early = work.may_return && call->Prepare();
   Enlist(call);
   copse_status_t status = call->Start(work.team, work.stream);
   Advance();
+  while (status == COPSE_OK && call->CopyMeanwhile()) Advance();
   if (status == COPSE_OK) status = call->Finish();
   *returned_early = status == COPSE_OK && is_early && call->Protect();
   if (*returned_early) {
@@ -78,6 +92,10 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
     counters_.early.fetch_add(1, std::memory_order_relaxed);
     counters_.pending_bytes.fetch_add(call->pending_bytes(), std::memory_order_relaxed);
     Advance();
+    if (call->wants_copies()) {
+      const std::lock_guard lock(mutex_);
+      copies_wanted_.notify_one();
+    }
     counters_.inside_ns.fetch_add(NowNs() - since, std::memory_order_relaxed);
     return COPSE_OK;
   }
@@ -135,10 +153,11 @@ std::string EarlyReturn::Describe() const {
   snprintf(line, sizeof(line),
            "early returns: %" PRIu64 " calls, %" PRIu64
            " more waited; pending at return %.3f MiB; in the calls %.6f s, until the data was there %.6f s; %" PRIu64
-           " touches waited %.6f s; %" PRIu64 " fuses blown",
+           " touches waited %.6f s; %" PRIu64 " writes copied; %" PRIu64 " fuses blown",
            counters_.early.load(), counters_.waited.load(), static_cast<double>(counters_.pending_bytes) / kMebibyte,
            static_cast<double>(counters_.inside_ns) / kSecond, static_cast<double>(counters_.behind_ns) / kSecond,
-           faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond, counters_.fuses_blown.load());
+           faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond, faults.copies.load(),
+           counters_.fuses_blown.load());
   return line;
 }
 
@@ -172,6 +191,35 @@ void EarlyReturn::RunLander() {
   }
 }
 
+PendingCall* EarlyReturn::NextToCopy() {
+  for (const auto& call : under_way_) {
+    if (call->wants_copies()) return call.get();
+  }
+  return nullptr;
+}
+
+void EarlyReturn::RunCopier() {
+  pthread_setname_np(pthread_self(), "copse-copier");
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    copies_wanted_.wait(lock, [this] { return stopping_ || NextToCopy() != nullptr; });
+    if (stopping_) return;
+    copying_ = NextToCopy();
+    lock.unlock();
+    copying_->CopyNext();
+    Advance();
+    lock.lock();
+    copying_ = nullptr;
+    copied_.notify_all();
+  }
+}
+
+void EarlyReturn::AwaitCopier(std::unique_lock<std::mutex>& lock, const Calls& calls) {
+  copied_.wait(lock, [&] {
+    return std::none_of(calls.begin(), calls.end(), [this](const auto& call) { return call.get() == copying_; });
+  });
+}
+
 bool EarlyReturn::AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uint32_t size, PageGuard::OnWait on_wait,
                                bool* is_there) {
   client::CallPlan plan;
@@ -200,7 +248,8 @@ bool EarlyReturn::ForgetLost() {
   Calls lost;
   {
     const HeldSignals held;
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    AwaitCopier(lock, lost_);
     lost.swap(lost_);
     lost_.reserve(kCallsMax);
     changed_.notify_all();
@@ -213,8 +262,9 @@ void EarlyReturn::Reap() {
   Calls over;
   {
     const HeldSignals held;
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (over_.empty()) return;
+    AwaitCopier(lock, over_);
     over.swap(over_);
     over_.reserve(kCallsMax);
     changed_.notify_all();

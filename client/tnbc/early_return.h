@@ -17,18 +17,21 @@
 #include "client/tnbc/division.h"
 #include "client/tnbc/page_guard.h"
 #include "client/tnbc/pending_call.h"
+#include "client/tnbc/send_snapshot.h"
 
 namespace copse::tnbc {
 
 // Early returns on one context. A call is divided; its ends are waited for, so that pages alone are left; these become
-// inaccessible, and the call returns. What is sent was copied before. A thread of its own waits for the daemon, writes
-// what has come to where it belongs and makes it accessible; who touches it before waits in PageGuard.
+// inaccessible, and the call returns. A thread of its own waits for the daemon, writes what has come to where it
+// belongs and makes it accessible; who touches it before waits in PageGuard. What is sent is copied by then, or becomes
+// read-only, and another thread copies it.
 //
 // Thread-safe; calls of one team are made one after another, as ever.
 class EarlyReturn {
  public:
   // `copy_bytes_max`: of copies of buffers under way. Throws std::system_error if there is no thread.
-  EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max);
+  EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max,
+              SendSnapshot::Way way = SendSnapshot::Way::kInPieces);
   // Gives up what is under way.
   ~EarlyReturn();
   EarlyReturn(const EarlyReturn&) = delete;
@@ -70,17 +73,23 @@ class EarlyReturn {
  private:
   using Calls = std::vector<std::shared_ptr<PendingCall>>;
 
+  void Stop();
   void Enlist(const std::shared_ptr<PendingCall>& call);
   copse_status_t AwaitEnd(PendingCall* call, Caller* caller);
   void RunLander();
   // Lets the daemon have the counters. With the lock, so that no older ones come last; allocates nothing.
   void Publish();
+  void RunCopier();
+  PendingCall* NextToCopy();
+  // Until the copier has nothing to do with them any more.
+  void AwaitCopier(std::unique_lock<std::mutex>& lock, const Calls& calls);
   // Posts what may be, brings what has come to its place, and moves calls that are over out of the way. Returns whether
   // a call found no room, and has to be tried again soon.
   bool Advance();
 
   copse_context_t* const context_;
   PageGuard* const guard_;
+  const SendSnapshot::Way way_;
   CopyMemory memory_;
   EarlyCounters counters_;
 
@@ -90,8 +99,10 @@ class EarlyReturn {
   Calls over_;  // what they have is given back by a thread of the program's, since the lander must not wait for it
   Calls lost_;
   std::vector<const copse_team_t*> blocked_;  // of Advance; kept, since the lander allocates nothing
+  PendingCall* copying_ = nullptr;            // by the copier
+  std::condition_variable copies_wanted_, copied_;
   bool stopping_ = false;
-  std::thread lander_;
+  std::thread lander_, copier_;
 };
 
 }  // namespace copse::tnbc

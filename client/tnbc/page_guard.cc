@@ -30,6 +30,21 @@ bool SetRights(const Range& range, int rights) {
   return syscall(SYS_mprotect, range.begin, range.bytes(), rights) == 0;
 }
 
+const Range& RangeOf(const Range& range) { return range; }
+const Range& RangeOf(const PendingRanges::Found& snapshot) { return snapshot.range; }
+
+// Of ranges in order; those side by side at once.
+template <typename Ranges>
+bool SetRightsOfAll(const Ranges& ranges, int rights) {
+  for (size_t i = 0; i < ranges.size();) {
+    size_t last = i;
+    while (last + 1 < ranges.size() && RangeOf(ranges[last + 1]).begin == RangeOf(ranges[last]).end) ++last;
+    if (!SetRights({RangeOf(ranges[i]).begin, RangeOf(ranges[last]).end}, rights)) return false;
+    i = last + 1;
+  }
+  return true;
+}
+
 }  // namespace
 
 PageGuard* PageGuard::Get() { return the_guard.load(std::memory_order_acquire); }
@@ -86,16 +101,43 @@ bool PageGuard::Write(uintptr_t to, const void* from, uint64_t bytes) const {
 // Known first, protected then: a fault finds its range.
 bool PageGuard::Protect(std::span<const Range> ranges) {
   if (!ranges_.Add(ranges)) return false;
-  for (size_t i = 0; i < ranges.size();) {
-    size_t last = i;
-    while (last + 1 < ranges.size() && ranges[last + 1].begin == ranges[last].end) ++last;
-    if (!SetRights({ranges[i].begin, ranges[last].end}, PROT_NONE)) {
-      for (const Range& range : ranges) Release(range);
-      return false;
-    }
-    i = last + 1;
+  if (SetRightsOfAll(ranges, PROT_NONE)) return true;
+  for (const Range& range : ranges) Release(range);
+  return false;
+}
+
+bool PageGuard::ProtectSnapshots(std::span<PendingRanges::Found> snapshots) {
+  if (!ranges_.AddSnapshots(snapshots)) return false;
+  if (SetRightsOfAll(snapshots, PROT_READ)) return true;
+  for (const PendingRanges::Found& snapshot : snapshots) DropSnapshot(snapshot);
+  return false;
+}
+
+// Nothing of the program's runs on this thread meanwhile, so that a claim is not left behind.
+bool PageGuard::Settle(const PendingRanges::Found& snapshot, bool wanted) {
+  uint64_t all = ~uint64_t{0}, before = 0;  // as the kernel has masks
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+  const bool claimed = PendingRanges::Claim(snapshot);
+  if (claimed) {
+    const Range& range = snapshot.range;
+    if (wanted) memcpy(snapshot.copy, reinterpret_cast<const void*>(range.begin), range.bytes());
+    SetRights(range, PROT_READ | PROT_WRITE);
+    PendingRanges::Settle(snapshot);
   }
-  return true;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
+  while (!claimed && !PendingRanges::AwaitSettled(snapshot, kTurnEveryNs)) {
+  }
+  return claimed;
+}
+
+void PageGuard::SettleSnapshot(const PendingRanges::Found& snapshot) {
+  Settle(snapshot, true);
+  ranges_.RemoveSnapshot(snapshot);
+}
+
+void PageGuard::DropSnapshot(const PendingRanges::Found& snapshot) {
+  Settle(snapshot, false);
+  ranges_.RemoveSnapshot(snapshot);
 }
 
 void PageGuard::Release(const Range& range) {
@@ -113,6 +155,10 @@ uint64_t PageGuard::Take(const std::atomic<uint64_t>& counter, std::atomic<uint6
 }
 
 void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait) {
+  if (found.copy != nullptr) {
+    if (Settle(found, true)) counters_.copies.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   const uint64_t since = NowNs();
   TouchEntry& touch = touch_entries_[touches_.fetch_add(1, std::memory_order_acq_rel) % kTouchesKept];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Page protection of memory whose data is still on its way, and the fault handler that makes who touches it wait.
+// Page protection of memory whose data is still on its way, and the fault handler that makes who touches it wait; and
+// of memory that has yet to be sent, which is copied before it is written to.
 #ifndef COPSE_CLIENT_TNBC_PAGE_GUARD_H_
 #define COPSE_CLIENT_TNBC_PAGE_GUARD_H_
 
@@ -21,6 +22,7 @@ namespace copse::tnbc {
 struct FaultCounters {
   std::atomic<uint64_t> faults{0};   // touches of pending memory, system calls' included
   std::atomic<uint64_t> wait_ns{0};  // of the threads that touched it
+  std::atomic<uint64_t> copies{0};   // of snapshots, by who was to change them
 };
 
 // The guard of this process. Pages of pending ranges are inaccessible: who touches one is stopped by SIGSEGV, waits in
@@ -52,10 +54,19 @@ class PageGuard {
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const;
   // The range's data is there: makes it accessible and wakes who waits.
   void Release(const Range& range);
+
+  // Makes snapshots of whole pages, in order, of which `range` and `copy` are given, read-only: until it is settled,
+  // each has in it what it has now. False, changing nothing, as Protect.
+  bool ProtectSnapshots(std::span<PendingRanges::Found> snapshots);
+  // Copies it, unless somebody has, and makes it writable. Not for handlers.
+  void SettleSnapshot(const PendingRanges::Found& snapshot);
+  // Makes it writable without a copy. Nobody writes to `copy` any more.
+  void DropSnapshot(const PendingRanges::Found& snapshot);
+
   // The range's data will never come. It stays inaccessible until it is released.
   void MarkLost(const Range& range) { ranges_.MarkFailed(range.begin); }
 
-  // Until nothing of the memory is pending but what is lost. Returns whether nothing is.
+  // Until nothing of the memory is pending but what is lost. Returns whether nothing is. Snapshots of it are copied.
   // `on_wait`: if not as in handlers. Without, what is lost is touched.
   bool Await(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
   bool AwaitAll(OnWait on_wait = nullptr) { return Await(nullptr, UINTPTR_MAX, on_wait); }
@@ -92,6 +103,8 @@ class PageGuard {
   void Chain(int signal, siginfo_t* info, void* context);
   bool CanWriteProtected();
   void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait);
+  // Whether it was this thread that opened it.
+  static bool Settle(const PendingRanges::Found& snapshot, bool wanted);
 
   static uint64_t Take(const std::atomic<uint64_t>& counter, std::atomic<uint64_t>* taken);
 

@@ -140,6 +140,95 @@ TEST(PageGuardTest, RangesOfACallAreReleasedOneByOne) {
   guard->Release(ranges[2]);
 }
 
+// Of pages: a copy of each, and how the guard knows them.
+struct Snapshots {
+  Snapshots(const Pages& pages, uint64_t count) : copy(count * kPage, 'c') {
+    for (uint64_t i = 0; i < count; ++i) {
+      PendingRanges::Found one;
+      one.range = {pages.address() + i * kPage, pages.address() + (i + 1) * kPage};
+      one.copy = reinterpret_cast<uint8_t*>(copy.data()) + i * kPage;
+      all.push_back(one);
+    }
+  }
+  std::string copy;
+  std::vector<PendingRanges::Found> all;
+};
+
+TEST(SnapshotTest, WhoWritesCopiesAndReadsAreFree) {
+  PageGuard* const guard = Guard();
+  const Pages pages(3);
+  Snapshots snapshots(pages, 3);
+  ASSERT_TRUE(guard->ProtectSnapshots(snapshots.all));
+  const uint64_t copies = guard->counters().copies, faults = guard->counters().faults;
+  EXPECT_EQ(static_cast<volatile char*>(pages.data())[kPage], 'o');
+  EXPECT_EQ(guard->counters().copies, copies);
+  static_cast<volatile char*>(pages.data())[kPage + 7] = 'w';
+  EXPECT_EQ(guard->counters().copies, copies + 1);
+  EXPECT_EQ(guard->counters().faults, faults);
+  EXPECT_EQ(snapshots.copy, std::string(kPage, 'c') + std::string(kPage, 'o') + std::string(kPage, 'c'));
+  for (const PendingRanges::Found& one : snapshots.all) guard->SettleSnapshot(one);
+  EXPECT_EQ(snapshots.copy, std::string(3 * kPage, 'o'));
+  EXPECT_EQ(guard->counters().copies, copies + 1);
+  EXPECT_EQ(guard->pending(), 0u);
+  memset(pages.data(), 'w', 3 * kPage);
+  EXPECT_EQ(guard->counters().copies, copies + 1);
+}
+
+TEST(SnapshotTest, WhoeverWritesTheCopyHasWhatWasThere) {
+  PageGuard* const guard = Guard();
+  constexpr uint64_t kCount = 64;
+  for (int round = 0; round < 20; ++round) {
+    const Pages pages(kCount);
+    Snapshots snapshots(pages, kCount);
+    ASSERT_TRUE(guard->ProtectSnapshots(snapshots.all));
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 3; ++i) {
+      writers.emplace_back([&] {
+        for (uint64_t at = 0; at < kCount * kPage; at += 64) static_cast<volatile char*>(pages.data())[at] = 'w';
+      });
+    }
+    for (const PendingRanges::Found& one : snapshots.all) guard->SettleSnapshot(one);
+    for (std::thread& writer : writers) writer.join();
+    ASSERT_EQ(snapshots.copy, std::string(kCount * kPage, 'o'));
+    ASSERT_EQ(pages.data()[(kCount - 1) * kPage], 'w');
+    ASSERT_EQ(guard->pending(), 0u);
+  }
+}
+
+TEST(SnapshotTest, AwaitingCopiesAndDroppingDoesNot) {
+  PageGuard* const guard = Guard();
+  const Pages pages(2);
+  Snapshots snapshots(pages, 2);
+  ASSERT_TRUE(guard->ProtectSnapshots(snapshots.all));
+  guard->Await(pages.data() + 5, 1);
+  EXPECT_TRUE(guard->IsPending(pages.data(), 2 * kPage));
+  EXPECT_FALSE(guard->IsPending(pages.data(), kPage));
+  for (const PendingRanges::Found& one : snapshots.all) guard->DropSnapshot(one);
+  EXPECT_EQ(snapshots.copy, std::string(kPage, 'o') + std::string(kPage, 'c'));
+  memset(pages.data(), 'w', 2 * kPage);
+  EXPECT_EQ(guard->pending(), 0u);
+}
+
+// As where one buffer is sent twice: the second call finds the first one's pages, and copies itself.
+TEST(SnapshotTest, NoPageIsProtectedTwice) {
+  PageGuard* const guard = Guard();
+  const Pages pages(2);
+  Snapshots first(pages, 2), second(pages, 2);
+  ASSERT_TRUE(guard->ProtectSnapshots(first.all));
+  EXPECT_FALSE(guard->ProtectSnapshots(second.all));
+  const Range range = pages.All();
+  EXPECT_FALSE(guard->Protect({&range, 1}));
+  for (const uint64_t at : {uint64_t{0}, kPage}) static_cast<volatile char*>(pages.data())[at] = 'w';
+  // Copied, and not yet taken out.
+  ASSERT_TRUE(guard->ProtectSnapshots(second.all));
+  for (const PendingRanges::Found& one : first.all) guard->SettleSnapshot(one);
+  EXPECT_EQ(first.copy, std::string(2 * kPage, 'o'));
+  static_cast<volatile char*>(pages.data())[1] = 'x';
+  EXPECT_EQ(second.copy.substr(0, 3), "woo");
+  for (const PendingRanges::Found& one : second.all) guard->SettleSnapshot(one);
+  EXPECT_EQ(guard->pending(), 0u);
+}
+
 sigjmp_buf jump;
 std::atomic<void*> seen_address{nullptr};
 

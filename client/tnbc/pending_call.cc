@@ -14,6 +14,9 @@
 namespace copse::tnbc {
 namespace {
 
+// Shorter ones are copied at once.
+constexpr uint64_t kSnapshotBytesMin = 128 << 10;
+
 uint64_t PageBytes() {
   static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return bytes;
@@ -26,8 +29,10 @@ PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, cons
     : memory_(owner.memory),
       guard_(owner.guard),
       counters_(owner.counters),
+      way_(owner.way),
       division_(division),
-      caller_(std::move(caller)) {
+      caller_(std::move(caller)),
+      snapshot_(owner.guard) {
   user_receive_ = static_cast<uint8_t*>(args.recv);
   if (args.recv == COPSE_IN_PLACE) user_receive_ = nullptr;
   user_send_ = division.sends_received ? user_receive_ + division.send_at : static_cast<const uint8_t*>(args.send);
@@ -59,6 +64,13 @@ bool PendingCall::Prepare() {
   if (division_.receive_bytes > 0) receive_copy_ = memory_->Take(division_.receive_bytes);
   return (division_.send_bytes == 0 || send_copy_.address != nullptr) &&
          (division_.receive_bytes == 0 || receive_copy_.address != nullptr);
+}
+
+bool PendingCall::MayProtectSent() const {
+  const uint8_t* const from = division_.is_source ? user_receive_ : user_send_;
+  const uint64_t bytes = division_.is_source ? division_.receive_bytes : division_.send_bytes;
+  const auto begin = reinterpret_cast<uintptr_t>(from);
+  return bytes >= kSnapshotBytesMin && way_ == SendSnapshot::Way::kInPieces && MayProtect({begin, begin + bytes});
 }
 
 copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive) {
@@ -96,11 +108,16 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
     kept_send_.resize(division_.send_bytes);  // before calls overwrite it
     send_ = kept_send_.data();
   }
-  if (send_ != user_send_ && division_.send_bytes > 0 && division_.send_pack.empty()) {
+  // What lies in the receive buffer goes as results come.
+  if (send_ != user_send_ && !division_.send_pack.empty()) {
+    for (const Move& move : division_.send_pack) memcpy(send_ + move.to, user_send_ + move.from, move.bytes);
+  } else if (division_.sends_received && division_.send_bytes > 0) {
     memcpy(send_, user_send_, division_.send_bytes);
+  } else if (is_early) {
+    const auto way = MayProtectSent() ? way_ : SendSnapshot::Way::kAtOnce;
+    snapshot_.Start(division_, division_.is_source ? user_receive_ : user_send_, division_.is_source ? receive_ : send_,
+                    way, PageBytes());
   }
-  for (const Move& move : division_.send_pack) memcpy(send_ + move.to, user_send_ + move.from, move.bytes);
-  if (is_early && division_.is_source) memcpy(receive_, user_receive_, division_.receive_bytes);
 
   const Edges& edges = division_.edges;
   edges_send_.resize(edges.send_bytes);
@@ -125,17 +142,32 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   return status;
 }
 
+bool PendingCall::CopyMeanwhile() {
+  return !snapshot_.HasAll() && copse_test(requests_[0]) == COPSE_INPROGRESS && snapshot_.CopyNext();
+}
+
 copse_status_t PendingCall::Finish() {
   if (const copse_status_t status = caller_->Await(requests_[0]); status != COPSE_OK) return status;
   for (const Move& move : division_.edges.unpack) {
     memcpy(user_receive_ + move.to, edges_receive_.data() + move.from, move.bytes);
   }
   const Move& own = division_.own;
-  if (own.bytes > 0) memcpy(user_receive_ + own.to, send_ + own.from, own.bytes);
+  if (own.bytes > 0) memcpy(user_receive_ + own.to, user_send_ + own.from, own.bytes);
   return COPSE_OK;
 }
 
 bool PendingCall::Protect() {
+  const bool is_early = snapshot_.Protect() && ProtectReceived();
+  if (is_early) {
+    is_left_.store(true, std::memory_order_release);
+  } else {
+    while (snapshot_.CopyNext()) {
+    }
+  }
+  return is_early;
+}
+
+bool PendingCall::ProtectReceived() {
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
   if (state_ != State::kUnderWay) return false;
@@ -175,7 +207,7 @@ bool PendingCall::LandCall(uint32_t index) {
 // In order, each as soon as what it waits for is complete.
 void PendingCall::PostNext() {
   wants_room_ = false;
-  while (posted_ < landed_.size() && division_.calls[posted_].after <= complete_) {
+  while (posted_ < landed_.size() && division_.calls[posted_].after <= complete_ && snapshot_.HasCall(posted_)) {
     const copse_status_t status = copse_post(requests_[1 + posted_]);
     wants_room_ = status == COPSE_ERR_NO_RESOURCE;
     if (wants_room_) return;
@@ -190,6 +222,7 @@ void PendingCall::Lose(copse_status_t status) {
   status_ = status;
   is_posted_ = true;                          // nothing more comes
   if (is_finished_) caller_->OnLate(status);  // first: who waits is to know whose it is
+  snapshot_.Drop();
   for (const Guarded& guarded : guarded_) {
     if (guarded.missing > 0) guard_->MarkLost(guarded.range);
   }
@@ -246,6 +279,7 @@ void PendingCall::Report() {
 void PendingCall::Forget() {
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
+  snapshot_.Drop();
   for (Guarded& guarded : guarded_) {
     if (guarded.missing > 0) guard_->Release(guarded.range);
     guarded.missing = 0;

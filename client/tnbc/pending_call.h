@@ -16,6 +16,7 @@
 #include "client/tnbc/division.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/page_guard.h"
+#include "client/tnbc/send_snapshot.h"
 
 namespace copse::tnbc {
 
@@ -40,6 +41,7 @@ class PendingCall {
     CopyMemory* memory;
     PageGuard* guard;
     EarlyCounters* counters;
+    SendSnapshot::Way way;
   };
   PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division,
               std::shared_ptr<Caller> caller);
@@ -49,12 +51,18 @@ class PendingCall {
 
   // Whether memory of this rank allows an early return; takes what it needs for that.
   bool Prepare();
-  // Copies what is sent, posts the edges and makes the other calls, which are posted by Advance from now on.
+  // Copies of what is sent as much as has to be at once, posts the edges and makes the other calls, which are posted by
+  // Advance from now on.
   copse_status_t Start(copse_team_t* team, copse_team_t* stream);
+  // Copies a piece of what is sent, as long as the edges are not there. Returns whether there was one.
+  bool CopyMeanwhile();
   // Waits for the edges, and brings them to where they belong.
   copse_status_t Finish();
-  // False if it has to be waited for after all.
+  // False if it has to be waited for after all. Then all that is sent is copied.
   bool Protect();
+  // Whether it has returned early with something left to be copied, which CopyNext does, of a thread of its own.
+  bool wants_copies() const { return is_left_.load(std::memory_order_acquire) && !snapshot_.HasAll(); }
+  void CopyNext() { snapshot_.CopyNext(); }
   // From now on the caller waits for it; once it is over, CopyOut.
   void SetAwaited() {
     const HeldSignals held;
@@ -87,6 +95,8 @@ class PendingCall {
 
  private:
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
+  bool MayProtectSent() const;
+  bool ProtectReceived();
   void PostNext();
   void Lose(copse_status_t status);
   bool LandCall(uint32_t index);
@@ -98,6 +108,7 @@ class PendingCall {
   CopyMemory* const memory_;
   PageGuard* const guard_;
   EarlyCounters* const counters_;
+  const SendSnapshot::Way way_;
   const Division division_;
   const std::shared_ptr<Caller> caller_;
   const uint8_t* user_send_ = nullptr;
@@ -105,6 +116,8 @@ class PendingCall {
   // Where calls send from and receive to: copies, or the program's own.
   uint8_t *send_ = nullptr, *receive_ = nullptr;
   CopyMemory::Block send_copy_, receive_copy_;
+  SendSnapshot snapshot_;
+  std::atomic<bool> is_left_{false};
   std::vector<uint8_t> kept_send_, edges_send_, edges_receive_;
   std::vector<copse_request_t*> requests_;  // the edges', then the calls'
   uint64_t pending_bytes_ = 0;

@@ -12,9 +12,19 @@
 namespace copse::tnbc {
 namespace {
 
-// A word's lowest bit: its range has failed. The rest counts the ranges that had it.
-constexpr uint32_t kFailed = 1;
-constexpr uint32_t kNextRange = 2;
+// A word's lowest bits: what is with its range. The rest counts the ranges that had it.
+constexpr uint32_t kState = 3;
+constexpr uint32_t kFailed = 1;   // of a pending one
+constexpr uint32_t kCopying = 2;  // of snapshots
+constexpr uint32_t kSettled = 3;
+constexpr uint32_t kNextRange = 4;
+
+void Wake(std::atomic<uint32_t>* word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
+
+uint8_t* CopyOf(const Range&) { return nullptr; }
+uint8_t* CopyOf(const PendingRanges::Found& snapshot) { return snapshot.copy; }
+const Range& RangeOf(const Range& range) { return range; }
+const Range& RangeOf(const PendingRanges::Found& snapshot) { return snapshot.range; }
 
 }  // namespace
 
@@ -36,24 +46,56 @@ void PendingRanges::Publish() {
     copy.entries[i].begin.store(items_[i].range.begin, std::memory_order_relaxed);
     copy.entries[i].end.store(items_[i].range.end, std::memory_order_relaxed);
     copy.entries[i].word.store(items_[i].word, std::memory_order_relaxed);
+    copy.entries[i].copy.store(items_[i].copy, std::memory_order_relaxed);
   }
   copy.count.store(items_.size(), std::memory_order_relaxed);
   count_.store(static_cast<uint32_t>(items_.size()), std::memory_order_relaxed);
   version_.store(next, std::memory_order_release);
 }
 
-bool PendingRanges::Add(std::span<const Range> ranges) {
-  const std::lock_guard lock(mutex_);
+// Of what is settled the program may have made anything since.
+template <typename Ranges>
+bool PendingRanges::Insert(const Ranges& ranges) {
+  TakeOutSettled();
   if (ranges.size() > free_words_.size()) return false;
-  if (ranges.empty()) return true;
-  for (const Range& range : ranges) {
-    items_.push_back({range, free_words_.back()});
+  for (const auto& range : ranges) {
+    const Item new_item{RangeOf(range), 0, nullptr};
+    const auto next = std::lower_bound(items_.begin(), items_.end(), new_item,
+                                       [](const Item& a, const Item& b) { return a.range.end <= b.range.begin; });
+    if (next != items_.end() && next->range.begin < new_item.range.end) return false;
+  }
+  const auto old_items = static_cast<std::ptrdiff_t>(items_.size());
+  for (const auto& range : ranges) {
+    items_.push_back({RangeOf(range), free_words_.back(), CopyOf(range)});
     free_words_.pop_back();
   }
   // Ranges of one call need not lie in one gap between those of others.
-  std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) { return a.range.begin < b.range.begin; });
-  Publish();
+  std::inplace_merge(items_.begin(), items_.begin() + old_items, items_.end(),
+                     [](const Item& a, const Item& b) { return a.range.begin < b.range.begin; });
+  if (!ranges.empty()) Publish();
   return true;
+}
+
+bool PendingRanges::Add(std::span<const Range> ranges) {
+  const std::lock_guard lock(mutex_);
+  return Insert(ranges);
+}
+
+bool PendingRanges::AddSnapshots(std::span<Found> snapshots) {
+  const std::lock_guard lock(mutex_);
+  if (!Insert(snapshots)) return false;
+  for (Found& snapshot : snapshots) {
+    snapshot.word = &words_[ItemAt(snapshot.range.begin)->word];
+    snapshot.value = snapshot.word->load(std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void PendingRanges::TakeOutSettled() {
+  for (size_t i = items_.size(); i-- > 0;) {
+    const uint32_t value = words_[items_[i].word].load(std::memory_order_acquire);
+    if ((value & kState) == kSettled) TakeOut(items_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 std::vector<PendingRanges::Item>::iterator PendingRanges::ItemAt(uintptr_t begin) {
@@ -66,12 +108,38 @@ void PendingRanges::Remove(uintptr_t begin) {
   const std::lock_guard lock(mutex_);
   const auto item = ItemAt(begin);
   if (item == items_.end()) return;
+  TakeOut(item);
+}
+
+void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
   std::atomic<uint32_t>& word = words_[item->word];
   free_words_.push_back(item->word);
   items_.erase(item);
   Publish();
-  word.store((word.load(std::memory_order_relaxed) & ~kFailed) + kNextRange, std::memory_order_release);
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  word.store((word.load(std::memory_order_relaxed) & ~kState) + kNextRange, std::memory_order_release);
+  Wake(&word);
+}
+
+void PendingRanges::RemoveSnapshot(const Found& snapshot) {
+  const std::lock_guard lock(mutex_);
+  if (snapshot.word->load(std::memory_order_relaxed) / kNextRange != snapshot.value / kNextRange) return;
+  TakeOut(ItemAt(snapshot.range.begin));
+}
+
+bool PendingRanges::Claim(const Found& snapshot) {
+  uint32_t untouched = snapshot.value & ~kState;
+  return snapshot.word->compare_exchange_strong(untouched, untouched | kCopying, std::memory_order_acq_rel);
+}
+
+void PendingRanges::Settle(const Found& snapshot) {
+  snapshot.word->store((snapshot.value & ~kState) | kSettled, std::memory_order_release);
+  Wake(snapshot.word);
+}
+
+bool PendingRanges::AwaitSettled(const Found& snapshot, uint64_t nanoseconds) {
+  Found claimed = snapshot;
+  claimed.value = (snapshot.value & ~kState) | kCopying;
+  return Wait(claimed, nanoseconds);
 }
 
 void PendingRanges::MarkFailed(uintptr_t begin) {
@@ -81,7 +149,7 @@ void PendingRanges::MarkFailed(uintptr_t begin) {
   std::atomic<uint32_t>& word = words_[item->word];
   word.fetch_or(kFailed, std::memory_order_release);
   Publish();
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  Wake(&word);
 }
 
 std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uintptr_t address, uint64_t bytes) const {
@@ -95,15 +163,18 @@ std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uint
       high = middle;
     }
   }
-  if (low == count) return std::nullopt;
-  const Entry& entry = copy.entries[low];
-  Found found;
-  found.range = {entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)};
-  if (found.range.begin >= address + bytes) return std::nullopt;
-  found.word = &words_[entry.word.load(std::memory_order_relaxed)];
-  found.value = found.word->load(std::memory_order_acquire);
-  found.failed = (found.value & kFailed) != 0;
-  return found;
+  for (; low < count; ++low) {
+    const Entry& entry = copy.entries[low];
+    Found found;
+    found.range = {entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)};
+    if (found.range.begin >= address + bytes) return std::nullopt;
+    found.word = &words_[entry.word.load(std::memory_order_relaxed)];
+    found.value = found.word->load(std::memory_order_acquire);
+    found.copy = entry.copy.load(std::memory_order_relaxed);
+    found.failed = (found.value & kState) == kFailed;
+    if ((found.value & kState) != kSettled) return found;
+  }
+  return std::nullopt;
 }
 
 std::optional<PendingRanges::Found> PendingRanges::Find(uintptr_t address, uint64_t bytes) const {

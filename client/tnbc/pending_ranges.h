@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory whose data is still on its way, as a fault handler can look it up: without a lock.
+// Memory whose data is still on its way, or has yet to be sent, as a fault handler can look it up: without a lock.
 #ifndef COPSE_CLIENT_TNBC_PENDING_RANGES_H_
 #define COPSE_CLIENT_TNBC_PENDING_RANGES_H_
 
@@ -24,9 +24,12 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// An ordered index of ranges, none overlapping another, that readers search without a lock: they wait for no writer,
-// allocate nothing, and may be signal handlers (Li et al., T-NBC, have a red-black tree here, which cannot be read so).
-// Each range has a word to wait on. Thread-safe.
+// An ordered index of ranges, none overlapping another, of two kinds. The data of a pending one is on its way: who
+// touches it waits until it is taken out. A snapshot is to be sent: it may be read, and has to be copied before it is
+// written to, by whoever claims it first; then it counts no more, though it is in the index until it is taken out.
+//
+// Readers search without a lock: they wait for no writer, allocate nothing, and may be signal handlers (Li et al.,
+// T-NBC, have a red-black tree here, which cannot be read so). Each range has a word to wait on. Thread-safe.
 class PendingRanges {
  public:
   static constexpr size_t kRangesMax = 4096;
@@ -35,23 +38,35 @@ class PendingRanges {
   // each time their range is taken out.
   struct Found {
     Range range;
-    const std::atomic<uint32_t>* word = nullptr;
+    std::atomic<uint32_t>* word = nullptr;
     uint32_t value = 0;
     bool failed = false;
+    uint8_t* copy = nullptr;  // of a snapshot, as long as the range
   };
 
   PendingRanges();
   PendingRanges(const PendingRanges&) = delete;
   PendingRanges& operator=(const PendingRanges&) = delete;
 
-  // False, changing nothing, if there is no room. `ranges` are in order, and overlap nothing.
+  // False, changing nothing, if there is no room, or something of it is in the index already. `ranges` are in order.
   bool Add(std::span<const Range> ranges);
+  // The same of snapshots, of which `range` and `copy` are given.
+  bool AddSnapshots(std::span<Found> snapshots);
   // Takes out the range that begins there, and wakes who waits for it.
   void Remove(uintptr_t begin);
   // Its data will never come: it stays, and who waits for it is woken.
   void MarkFailed(uintptr_t begin);
 
-  // The first range that has a byte of [address, address + bytes). For handlers, too.
+  // A snapshot is copied by who claims it, and only by him. For handlers, too.
+  static bool Claim(const Found& snapshot);
+  // By him, when it is: wakes who waits.
+  static void Settle(const Found& snapshot);
+  // Until somebody else has, if he has claimed it, or so long. Returns whether nobody is at it.
+  static bool AwaitSettled(const Found& snapshot, uint64_t nanoseconds);
+  // Takes out a snapshot that is settled; others may have done so.
+  void RemoveSnapshot(const Found& snapshot);
+
+  // The first range that has a byte of [address, address + bytes) and is not settled. For handlers, too.
   std::optional<Found> Find(uintptr_t address, uint64_t bytes) const;
   // Until the range is taken out or has failed, or so long. Returns whether it is. For handlers, too.
   static bool Wait(const Found& found, uint64_t nanoseconds);
@@ -66,6 +81,7 @@ class PendingRanges {
   struct Entry {
     std::atomic<uintptr_t> begin{0}, end{0};
     std::atomic<uint32_t> word{0};
+    std::atomic<uint8_t*> copy{nullptr};
   };
   struct Copy {
     std::atomic<size_t> count{0};
@@ -74,8 +90,13 @@ class PendingRanges {
   struct Item {
     Range range;
     uint32_t word;
+    uint8_t* copy;
   };
 
+  template <typename Ranges>
+  bool Insert(const Ranges& ranges);
+  void TakeOut(std::vector<Item>::iterator item);
+  void TakeOutSettled();
   void Publish();
   std::vector<Item>::iterator ItemAt(uintptr_t begin);
   std::optional<Found> Search(const Copy& copy, uintptr_t address, uint64_t bytes) const;

@@ -139,5 +139,82 @@ TEST(PendingRangesTest, ReadersSeeWholeStatesWhileOthersWrite) {
   EXPECT_EQ(misses, 0u);
 }
 
+PendingRanges::Found SnapshotOf(Range range, uint8_t* copy) {
+  PendingRanges::Found snapshot;
+  snapshot.range = range;
+  snapshot.copy = copy;
+  return snapshot;
+}
+
+TEST(SnapshotsOfPendingRangesTest, OneClaimsAndOthersWaitUntilItIsSettled) {
+  PendingRanges ranges;
+  uint8_t copy[4096];
+  PendingRanges::Found snapshot = SnapshotOf({4096, 8192}, copy);
+  ASSERT_TRUE(ranges.AddSnapshots({&snapshot, 1}));
+  const auto found = ranges.Find(5000, 1);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->copy, copy);
+  EXPECT_TRUE(PendingRanges::AwaitSettled(*found, kLong));  // nobody is at it
+  ASSERT_TRUE(PendingRanges::Claim(snapshot));
+  EXPECT_FALSE(PendingRanges::Claim(*found));
+  EXPECT_FALSE(PendingRanges::AwaitSettled(*found, 1000));
+  std::thread other([&] { PendingRanges::Settle(snapshot); });
+  EXPECT_TRUE(PendingRanges::AwaitSettled(*found, kLong));
+  other.join();
+  EXPECT_FALSE(PendingRanges::Claim(*found));
+}
+
+TEST(SnapshotsOfPendingRangesTest, WhatIsSettledIsNotFoundAndMakesRoom) {
+  PendingRanges ranges;
+  uint8_t copy[1];
+  PendingRanges::Found both[] = {SnapshotOf({100, 200}, copy), SnapshotOf({200, 300}, copy)};
+  ASSERT_TRUE(ranges.AddSnapshots(both));
+  ASSERT_TRUE(PendingRanges::Claim(both[0]));
+  EXPECT_EQ(ranges.Find(0, 1000)->range, both[0].range);
+  PendingRanges::Settle(both[0]);
+  EXPECT_EQ(ranges.Find(0, 1000)->range, both[1].range);
+  const Range again = {150, 160};
+  EXPECT_TRUE(ranges.Add({&again, 1}));
+  EXPECT_EQ(ranges.Find(0, 1000)->range, again);
+  ranges.RemoveSnapshot(both[0]);  // of which there is nothing left
+  EXPECT_EQ(ranges.count(), 2u);
+  ASSERT_TRUE(PendingRanges::Claim(both[1]));
+  PendingRanges::Settle(both[1]);
+  ranges.RemoveSnapshot(both[1]);
+  EXPECT_EQ(ranges.count(), 1u);
+}
+
+TEST(SnapshotsOfPendingRangesTest, NothingIsInTheIndexTwice) {
+  PendingRanges ranges;
+  uint8_t copy[1];
+  PendingRanges::Found snapshot = SnapshotOf({100, 200}, copy);
+  ASSERT_TRUE(ranges.AddSnapshots({&snapshot, 1}));
+  const Range overlapping[] = {{0, 50}, {199, 300}};
+  EXPECT_FALSE(ranges.Add(overlapping));
+  PendingRanges::Found inside = SnapshotOf({120, 130}, copy);
+  EXPECT_FALSE(ranges.AddSnapshots({&inside, 1}));
+  EXPECT_EQ(ranges.count(), 1u);
+  const Range beside[] = {{0, 100}, {200, 300}};
+  EXPECT_TRUE(ranges.Add(beside));
+}
+
+// Who found a snapshot must not claim another one that has its word since.
+TEST(SnapshotsOfPendingRangesTest, AFormerSnapshotCannotBeClaimed) {
+  PendingRanges ranges;
+  uint8_t copy[1];
+  PendingRanges::Found first = SnapshotOf({100, 200}, copy), second = SnapshotOf({100, 200}, copy);
+  ASSERT_TRUE(ranges.AddSnapshots({&first, 1}));
+  const auto found = ranges.Find(100, 1);
+  ASSERT_TRUE(PendingRanges::Claim(first));
+  PendingRanges::Settle(first);
+  ranges.RemoveSnapshot(first);
+  ASSERT_TRUE(ranges.AddSnapshots({&second, 1}));
+  ASSERT_EQ(second.word, found->word);
+  EXPECT_FALSE(PendingRanges::Claim(*found));
+  ranges.RemoveSnapshot(first);
+  EXPECT_EQ(ranges.count(), 1u);
+  EXPECT_TRUE(PendingRanges::Claim(second));
+}
+
 }  // namespace
 }  // namespace copse::tnbc

@@ -39,6 +39,7 @@ class TnbcTest : public ShimTest {
     MpiRun run = JobOf(ranks, "early", std::move(arguments));
     run.environment["COPSE_MPI_CALLS_BEFORE"] = "0";
     run.environment["COPSE_TNBC"] = mode;
+    run.environment["COPSE_TNBC_SNAPSHOT"] = snapshot_;
     return run;
   }
   void ExpectRight(const std::string& group, uint32_t ranks, const std::string& mode = "on") {
@@ -55,6 +56,8 @@ class TnbcTest : public ShimTest {
       }
     }
   }
+
+  std::string snapshot_;  // COPSE_TNBC_SNAPSHOT
 };
 
 TEST_P(TnbcTest, BlocksOfAllSizes) { ExpectRight("sizes", 3); }
@@ -84,6 +87,11 @@ TEST_P(TnbcTest, ThreadsThatCallByDefault) { ExpectRight("threads_multiple", 2, 
 // calls that have it.
 TEST_P(TnbcTest, ThreadsWhoseCallsFillTheDataArea) { ExpectRight("threads_crossing", 4); }
 TEST_P(TnbcTest, CallsAfterCalls) { ExpectRight("order", 4); }
+TEST_P(TnbcTest, SendBuffersBehindTheCall) { ExpectRight("sends", 3); }
+TEST_P(TnbcTest, SendBuffersThatAreCopiedInTheCall) {
+  snapshot_ = "copy";
+  ExpectRight("sends", 2);
+}
 
 // What early returns have brought: each rank says it, and the daemons, which add up what their ranks say.
 class TnbcCountersTest : public TnbcTest {

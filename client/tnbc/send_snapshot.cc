@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/send_snapshot.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "client/tnbc/held_signals.h"
+
+namespace copse::tnbc {
+namespace {
+
+// Who writes to a piece copies all of it; the kernel is called for each.
+constexpr uint64_t kPieceBytes = 256 << 10;
+// So many of a call at most, since the index of all calls has room for PendingRanges::kRangesMax.
+constexpr uint64_t kPiecesMax = 256;
+// Shorter ones are copied in less time than it takes to protect and open them.
+constexpr uint64_t kPieceBytesMin = 32 << 10;
+
+uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+bool AreApart(const std::vector<std::vector<Part>>& sent) {
+  std::vector<Part> all;
+  for (const std::vector<Part>& parts : sent) all.insert(all.end(), parts.begin(), parts.end());
+  std::sort(all.begin(), all.end(), [](const Part& a, const Part& b) { return a.offset < b.offset; });
+  for (size_t i = 1; i < all.size(); ++i) {
+    if (all[i - 1].offset + all[i - 1].bytes > all[i].offset) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void SendSnapshot::Start(const Division& division, const uint8_t* from, uint8_t* to, Way way, uint64_t page) {
+  std::vector<std::vector<Part>> sent;  // by call
+  for (const SubCall& call : division.calls) sent.push_back(SentBy(division, call));
+  if (way == Way::kInPieces && AreApart(sent)) return CutInPieces(sent, from, to, page);
+  for (const std::vector<Part>& parts : sent) {
+    for (const Part& part : parts) memcpy(to + part.offset, from + part.offset, part.bytes);
+  }
+}
+
+void SendSnapshot::CutInPieces(const std::vector<std::vector<Part>>& sent, const uint8_t* from, uint8_t* to,
+                               uint64_t page) {
+  uint64_t bytes = 0;
+  for (const std::vector<Part>& parts : sent) {
+    for (const Part& part : parts) bytes += part.bytes;
+  }
+  const uint64_t longest = std::max(kPieceBytes, RoundUp(2 * bytes / kPiecesMax, page));
+  const auto base = reinterpret_cast<uintptr_t>(from);
+  const auto copy = [from, to, base](uintptr_t begin, uintptr_t end) {
+    memcpy(to + (begin - base), from + (begin - base), end - begin);
+  };
+  for (const std::vector<Part>& parts : sent) {
+    for (const Part& part : parts) {
+      const uintptr_t begin = base + part.offset, end = begin + part.bytes;
+      const uintptr_t first = RoundUp(begin, page), last = end / page * page;
+      if (last < first + kPieceBytesMin || pieces_.size() >= kPiecesMax) {
+        copy(begin, end);
+        continue;
+      }
+      copy(begin, first);
+      copy(last, end);
+      for (uintptr_t at = first; at < last; at += longest) {
+        PendingRanges::Found piece;
+        piece.range = {at, std::min(at + longest, last)};
+        piece.copy = to + (at - base);
+        pieces_.push_back(piece);
+      }
+    }
+    ends_.push_back(static_cast<uint32_t>(pieces_.size()));
+  }
+  last_.store(static_cast<uint32_t>(pieces_.size()), std::memory_order_release);
+}
+
+// A handler that waits for the lander waits for this piece, too, if it is this thread that copies it.
+bool SendSnapshot::CopyNext() {
+  const HeldSignals held;
+  const uint32_t next = copied_.load(std::memory_order_relaxed);
+  bool is_protected = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (next >= last_.load(std::memory_order_relaxed)) return false;
+    is_copying_ = true;
+    is_protected = is_protected_;
+  }
+  const PendingRanges::Found& piece = pieces_[next];
+  if (is_protected) {
+    guard_->SettleSnapshot(piece);
+  } else {
+    memcpy(piece.copy, reinterpret_cast<const void*>(piece.range.begin), piece.range.bytes());
+  }
+  const std::lock_guard lock(mutex_);
+  is_copying_ = false;
+  copied_.store(next + 1, std::memory_order_release);
+  return true;
+}
+
+bool SendSnapshot::Protect() {
+  const HeldSignals held;
+  const std::lock_guard lock(mutex_);
+  const uint32_t next = copied_.load(std::memory_order_relaxed), last = last_.load(std::memory_order_relaxed);
+  if (next >= last) return true;
+  // In order of addresses, as the guard wants them.
+  std::vector<uint32_t> order;
+  for (uint32_t i = next; i < last; ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(),
+            [this](uint32_t a, uint32_t b) { return pieces_[a].range.begin < pieces_[b].range.begin; });
+  std::vector<PendingRanges::Found> snapshots;
+  for (const uint32_t i : order) snapshots.push_back(pieces_[i]);
+  if (!guard_->ProtectSnapshots(snapshots)) return false;
+  for (size_t i = 0; i < order.size(); ++i) pieces_[order[i]] = snapshots[i];
+  is_protected_ = true;
+  return true;
+}
+
+void SendSnapshot::Drop() {
+  const HeldSignals held;
+  const std::lock_guard lock(mutex_);
+  const uint32_t end = copied_.load(std::memory_order_relaxed) + (is_copying_ ? 1 : 0);
+  for (uint32_t i = end; is_protected_ && i < last_.load(std::memory_order_relaxed); ++i) {
+    guard_->DropSnapshot(pieces_[i]);
+  }
+  if (end < last_.load(std::memory_order_relaxed)) last_.store(end, std::memory_order_release);
+}
+
+}  // namespace copse::tnbc

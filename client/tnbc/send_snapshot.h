@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a call sends, as it is when the call returns: copied piece by piece, and until then protected.
+#ifndef COPSE_CLIENT_TNBC_SEND_SNAPSHOT_H_
+#define COPSE_CLIENT_TNBC_SEND_SNAPSHOT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "client/tnbc/division.h"
+#include "client/tnbc/page_guard.h"
+
+namespace copse::tnbc {
+
+// A call's buffer is copied to memory that the daemon reaches, at the same offsets, in the order in which the
+// division's calls are posted. Bytes beside whole pages are copied at once, since their pages are also others'. The
+// rest is pieces: CopyNext copies one; Protect makes those that are left read-only, so that the call may return. Who
+// writes to one copies it himself (PageGuard).
+//
+// Calls follow Start CopyNext* [Protect CopyNext*] and then, or at any time, Drop; CopyNext by one thread at a time,
+// others by any.
+class SendSnapshot {
+ public:
+  // Of memory that is not worth protecting, or may not be protected, pieces are copied at once, too.
+  enum class Way { kAtOnce, kInPieces };
+
+  explicit SendSnapshot(PageGuard* guard) : guard_(guard) {}
+  SendSnapshot(const SendSnapshot&) = delete;
+  SendSnapshot& operator=(const SendSnapshot&) = delete;
+
+  // `page`: bytes of one.
+  void Start(const Division& division, const uint8_t* from, uint8_t* to, Way way, uint64_t page);
+  // Copies a piece. False if there is none left.
+  bool CopyNext();
+  // False, having protected nothing, if there is no room for more, or somebody else has protected some of it.
+  bool Protect();
+  // Those that are left are not wanted any more. One that is being copied will be.
+  void Drop();
+
+  // Whether what a call of the division sends is there.
+  bool HasCall(uint32_t call) const {
+    return call >= ends_.size() || ends_[call] <= copied_.load(std::memory_order_acquire);
+  }
+  bool HasAll() const { return copied_.load(std::memory_order_acquire) >= last_.load(std::memory_order_acquire); }
+
+ private:
+  void CutInPieces(const std::vector<std::vector<Part>>& sent, const uint8_t* from, uint8_t* to, uint64_t page);
+
+  PageGuard* const guard_;
+  std::vector<PendingRanges::Found> pieces_;  // in order of calls
+  std::vector<uint32_t> ends_;  // by call: the pieces of it and of those before; empty: nothing to wait for
+  std::atomic<uint32_t> copied_{0};
+  std::atomic<uint32_t> last_{0};  // of pieces that are wanted
+  std::mutex mutex_;               // guards what follows
+  bool is_copying_ = false;
+  bool is_protected_ = false;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_SEND_SNAPSHOT_H_

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What becomes of a send buffer right behind the call, which may have returned before it was sent: each rank is late
+ * once, and finds the others' edges there, so that it returns at once. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "early.h"
+#include "early_exchange.h"
+
+enum { BYTES = 3 << 20, JUNK = 0x3c, ROUNDS = 3 };
+
+/* What one call sends, and has brought. */
+struct sending {
+  size_t block, bytes; /* of each rank, of all */
+  int round;
+  char *send, *receive, *wanted;
+};
+
+static void fill_for(struct sending* s, char* to, int from, int to_rank) {
+  fill(to, s->block, (struct data){from, 1, s->round, (uint64_t)to_rank << 32});
+}
+
+/* A send buffer of mmap(), not where a page begins, that has what this rank sends. */
+static void begin(struct sending* s, int round) {
+  s->block = BYTES / (size_t)size;
+  s->bytes = s->block * (size_t)size;
+  s->round = round;
+  s->send = (char*)mmap(NULL, s->bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(s->send != MAP_FAILED);
+  s->send += 64;
+  s->receive = malloc(s->bytes);
+  s->wanted = malloc(s->bytes);
+  for (int i = 0; i < size; ++i) {
+    fill_for(s, s->send + (size_t)i * s->block, rank, i);
+    fill_for(s, s->wanted + (size_t)i * s->block, i, rank);
+  }
+}
+
+static void exchange_blocks(const struct sending* s, char* receive, MPI_Comm comm) {
+  const int n = (int)s->block;
+  if (s->round % size == rank) be_late();
+  EXPECT(MPI_Alltoall(s->send, n, MPI_BYTE, receive, n, MPI_BYTE, comm) == MPI_SUCCESS);
+}
+
+static void end(struct sending* s) {
+  expect_same("what was sent", s->receive, s->wanted, s->bytes);
+  if (s->send != NULL) munmap(s->send - 64, s->bytes + PAGE);
+  free(s->receive);
+  free(s->wanted);
+}
+
+/* `after` may do away with the buffer. */
+static void each_round(void (*after)(struct sending*)) {
+  for (int round = 0; round < ROUNDS; ++round) {
+    struct sending s;
+    begin(&s, round);
+    exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
+    after(&s);
+    end(&s);
+  }
+}
+
+static void overwrite(struct sending* s) { memset(s->send, JUNK, s->bytes); }
+static void overwrite_backwards(struct sending* s) {
+  for (size_t at = s->bytes; at-- > 0;) ((volatile char*)s->send)[at] = JUNK;
+}
+static void written(void) { each_round(overwrite); }
+static void written_backwards(void) { each_round(overwrite_backwards); }
+
+static void look(struct sending* s) {
+  char* same = malloc(s->block);
+  for (int i = 0; i < size; ++i) {
+    fill_for(s, same, rank, i);
+    expect_same("the send buffer", s->send + (size_t)i * s->block, same, s->block);
+  }
+  free(same);
+}
+static void looked_at(void) { each_round(look); }
+
+static void unmap(struct sending* s) {
+  EXPECT(munmap(s->send - 64, s->bytes + PAGE) == 0);
+  /* Somebody else's now. */
+  char* other = mmap(s->send - 64, s->bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(other != MAP_FAILED);
+  memset(other, JUNK, s->bytes);
+  munmap(other, s->bytes + PAGE);
+  s->send = NULL;
+}
+static void unmapped(void) { each_round(unmap); }
+
+static void protect(struct sending* s) {
+  char* const at = s->send - 64;
+  EXPECT(mprotect(at, s->bytes, PROT_READ) == 0);
+  EXPECT(mprotect(at, s->bytes, PROT_READ | PROT_WRITE) == 0);
+  overwrite(s);
+}
+static void protected_and_opened(void) { each_round(protect); }
+
+static void discard(struct sending* s) { EXPECT(madvise(s->send - 64, s->bytes, MADV_DONTNEED) == 0); }
+static void discarded(void) { each_round(discard); }
+
+/* The kernel writes there, and reads. */
+static void read_into(struct sending* s) {
+  int pipe_ends[2];
+  char junk[4 * PAGE];
+  memset(junk, JUNK, sizeof(junk));
+  EXPECT(pipe(pipe_ends) == 0);
+  for (size_t at = 0; at + sizeof(junk) <= s->bytes; at += 64 * PAGE) {
+    EXPECT(write(pipe_ends[1], s->send + at, PAGE) == PAGE);
+    EXPECT(read(pipe_ends[0], s->send + at, PAGE) == PAGE);
+    EXPECT(write(pipe_ends[1], junk, sizeof(junk)) == sizeof(junk));
+    EXPECT(read(pipe_ends[0], s->send + at, sizeof(junk)) == sizeof(junk));
+  }
+  close(pipe_ends[0]), close(pipe_ends[1]);
+}
+static void read_from_a_pipe(void) { each_round(read_into); }
+
+static void receive_into(struct sending* s) {
+  const int next = (rank + 1) % size, before = (rank + size - 1) % size, n = (int)s->bytes;
+  char* junk = malloc(s->bytes);
+  memset(junk, JUNK, s->bytes);
+  MPI_Sendrecv(junk, n, MPI_BYTE, next, 1, s->send, n, MPI_BYTE, before, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  expect_same("message into the send buffer", s->send, junk, s->bytes);
+  free(junk);
+}
+static void received_into(void) { each_round(receive_into); }
+
+static void broadcast_into(struct sending* s) {
+  MPI_Bcast(s->send, (int)s->bytes, MPI_BYTE, s->round % size, MPI_COMM_WORLD);
+  overwrite(s);
+}
+static void broadcast_over(void) { each_round(broadcast_into); }
+
+static void fork_and_write(struct sending* s) {
+  int status = -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    memset(s->send, JUNK, s->bytes);
+    _exit(s->send[s->bytes / 2] != JUNK);
+  }
+  overwrite(s);
+  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+}
+static void forked(void) { each_round(fork_and_write); }
+
+static void* write_half(void* argument) {
+  struct sending* const s = argument;
+  memset(s->send + s->bytes / 2, JUNK, s->bytes - s->bytes / 2);
+  return NULL;
+}
+static void write_by_two(struct sending* s) {
+  pthread_t thread;
+  EXPECT(pthread_create(&thread, NULL, write_half, s) == 0);
+  for (size_t at = s->bytes; at-- > 0;) ((volatile char*)s->send)[at] = JUNK;
+  pthread_join(thread, NULL);
+}
+static void written_by_threads(void) { each_round(write_by_two); }
+
+static struct sending* handled;
+static void on_signal(int signal) {
+  (void)signal;
+  overwrite(handled);
+}
+static void raise_one(struct sending* s) {
+  struct sigaction action = {.sa_handler = on_signal}, before;
+  handled = s;
+  EXPECT(sigaction(SIGUSR1, &action, &before) == 0 && raise(SIGUSR1) == 0);
+  EXPECT(s->send[s->bytes - 1] == JUNK && sigaction(SIGUSR1, &before, NULL) == 0);
+}
+static void written_by_handlers(void) { each_round(raise_one); }
+
+/* The same buffer, sent again at once, also by another communicator, and by another collective. */
+static void send_again(struct sending* s) {
+  static MPI_Comm other = MPI_COMM_NULL;
+  char *again = malloc(s->bytes), *sum = malloc(s->bytes), *first = malloc(s->bytes);
+  if (other == MPI_COMM_NULL) MPI_Comm_dup(MPI_COMM_WORLD, &other);
+  exchange_blocks(s, again, other);
+  MPI_Allreduce(s->send, sum, (int)s->bytes, MPI_BYTE, MPI_BXOR, other);
+  if (rank == 0) memcpy(first, s->send, s->bytes);
+  overwrite(s);
+  exchange_blocks(s, first, MPI_COMM_WORLD); /* of junk */
+  expect_same("what was sent again", again, s->wanted, s->bytes);
+  for (int i = 0; i < size; ++i) {
+    char* const block = again + (size_t)i * s->block;
+    fill(block, s->block, (struct data){0, size, s->round, (uint64_t)i << 32});
+  }
+  expect_same("the sum", sum, again, s->bytes);
+  memset(again, JUNK, s->bytes);
+  expect_same("what was sent last", first, again, s->bytes);
+  free(again), free(sum), free(first);
+}
+static void sent_again(void) { each_round(send_again); }
+
+static const struct early_case kCases[] = {
+    {.name = "written", .run = written},
+    {.name = "written_backwards", .run = written_backwards},
+    {.name = "looked_at", .run = looked_at},
+    {.name = "unmapped", .run = unmapped},
+    {.name = "protected_and_opened", .run = protected_and_opened},
+    {.name = "discarded", .run = discarded},
+    {.name = "read_from_a_pipe", .run = read_from_a_pipe},
+    {.name = "received_into", .run = received_into},
+    {.name = "broadcast_over", .run = broadcast_over},
+    {.name = "forked", .run = forked},
+    {.name = "written_by_threads", .run = written_by_threads},
+    {.name = "written_by_handlers", .run = written_by_handlers},
+    {.name = "sent_again", .run = sent_again},
+};
+EARLY_GROUP(early_sends, "sends", kCases, MPI_THREAD_SINGLE);
