@@ -43,6 +43,7 @@
 #include "bench/scale.h"
 #include "bench/shim.h"
 #include "bench/targets.h"
+#include "bench/tnbc_cost.h"
 #include "bench/tnbc_order.h"
 #include "bench/tnbc_scenarios.h"
 #include "bench/transfer.h"
@@ -78,6 +79,7 @@ const Bench kBenches[] = {
     {"replan", "a network that changes under running calls: what is lost, and what replanning brings", RunReplan},
     {"scale", "every collective with up to 65,536 ranks, simulated: time, connections, memory of daemons", RunScale},
     {"shim", "what MPI calls take more that Copse passes on, and MPI_Init and MPI_Finalize", RunShim},
+    {"tnbc-cost", "what early returns (T-NBC) cost: protection, faults, snapshots, time in the call", RunTnbcCost},
     {"tnbc-order", "what priorities bring to early returns (T-NBC), by the order of reading", RunTnbcOrder},
     {"tnbc-scenarios", "what overlaps in the scenarios of the T-NBC paper", RunTnbcScenarios},
     {"transfer", "long data from process to process by UCX: eager, rendezvous, put; rate and processor", RunTransfer},

@@ -38,6 +38,13 @@ void AddTnbcScenarios(std::vector<Target>* targets) {
   }
 }
 
+void AddTnbcCosts(std::vector<Target>* targets) {
+  for (const char* payload : {"alltoall 256 KiB", "alltoall 1 MiB", "bcast 256 KiB", "bcast 1 MiB"}) {
+    targets->push_back({"tnbc-cost", absl::StrCat(payload, ", shaped 1 Gbit/s"), 2, 1, "in call", "", 3,
+                        "what is left to hide; of 16 ranks on two cores: tnbc-scenarios"});
+  }
+}
+
 void AddTnbcOrders(std::vector<Target>* targets) {
   for (const std::string library : {"openmpi", "mpich"}) {
     for (const char* order : {"forward", "reverse", "random"}) {
@@ -283,6 +290,7 @@ std::vector<Target> MakeTargets() {
   };
   AddKernels(&targets);
   AddTnbcScenarios(&targets);
+  AddTnbcCosts(&targets);
   AddTnbcOrders(&targets);
   AddTnbcApps(&targets);
   return targets;
