@@ -195,6 +195,12 @@ copse_status_t copse_context::Register(void* memory, uint64_t bytes) {
               memory, static_cast<unsigned long long>(bytes));
 }
 
+bool copse_context::ReachesPages(const void* memory, uint64_t bytes) {
+  Lock lock(mutex_);
+  const UserMemory::Range* range = queue_->user_memory().Reachable(memory, bytes);
+  return range != nullptr && range->kind == UserMemory::Kind::kRegion && !range->freed;
+}
+
 copse_status_t copse_context::Deregister(void* memory) {
   Lock lock(mutex_);
   UserMemory::Range* range = queue_->user_memory().At(memory);

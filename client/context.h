@@ -103,6 +103,8 @@ struct copse_context final : copse::client::Handle {
   copse_status_t Free(void* memory);
   copse_status_t Register(void* memory, uint64_t bytes);
   copse_status_t Deregister(void* memory);
+  // Whether all of it is pages of one copse_alloc, which the daemon reads and writes as they lie.
+  bool ReachesPages(const void* memory, uint64_t bytes);
 
   // Where the process counts its early returns; the daemon shows them. Valid, for any thread, while it is attached.
   copse::client::Port& early_counts() { return queue_->port(); }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/copse.h"
+#include "client/mpi/allocated_memory.h"
 #include "client/mpi/collective_calls.h"
 #include "client/mpi/communicator.h"
 #include "client/mpi/completions.h"
@@ -56,7 +57,10 @@ int Finalize() {
   copse_context_t* const context = EndSession();
   const int result = Mpi().Finalize();
   // The daemon is left last: where ranks that wait in MPI's poll, it may answer late, and nobody is to wait for that.
-  if (context != nullptr) copse_fini(context);
+  if (context != nullptr) {
+    KeepAllocatedMemory(context);
+    copse_fini(context);
+  }
   return result;
 }
 
@@ -219,6 +223,8 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   SET_PLAIN(Init)
   SET_PLAIN(Init_thread)
   SET_PLAIN(Finalize)
+  SET_PLAIN(Alloc_mem)
+  SET_PLAIN(Free_mem)
   COPSE_MPI_COMPLETIONS(SET_PLAIN)
   COPSE_MPI_COLLECTIVES(SET_COLLECTIVE, )
 #define SET_FILE(name) SET(name, (&OfFileMessage<kEntry##name, &MpiApi::name, 1>::Run))

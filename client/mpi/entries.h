@@ -245,7 +245,9 @@
   COPSE_MPI_MESSAGE_BUFFERS(ENTRY)                        \
   COPSE_MPI_RESULT_BUFFERS(ENTRY)                         \
   COPSE_MPI_OTHER_BUFFERS(ENTRY)                          \
-  ENTRY(Win_free)
+  ENTRY(Win_free)                                         \
+  ENTRY(Alloc_mem)                                        \
+  ENTRY(Free_mem)
 #define COPSE_MPI_4_ENTRIES(ENTRY)                              \
   COPSE_MPI_COLLECTIVES(COPSE_MPI_PERSISTENT, ENTRY)            \
   COPSE_MPI_COLLECTIVES_WITH_COUNTS(COPSE_MPI_LARGE, ENTRY)     \

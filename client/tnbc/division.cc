@@ -601,6 +601,17 @@ std::vector<Part> SentBy(const Division& division, const SubCall& call) {
   return apart;
 }
 
+bool WritesPartsOnly(const Division& division) {
+  for (const SubCall& call : division.calls) {
+    if (!call.receives || call.keeps_own) continue;
+    uint64_t elements = call.receive_counts.empty() ? call.args.count : 0, bytes = 0;
+    for (const uint64_t count : call.receive_counts) elements += count;
+    for (const Part& part : call.parts) bytes += part.bytes;
+    if (elements * client::DatatypeBytes(call.args.type) != bytes) return false;
+  }
+  return true;
+}
+
 std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uint64_t page) {
   struct Brought {
     Part part;

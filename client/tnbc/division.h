@@ -103,6 +103,10 @@ bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layo
 // `is_source`. In order of addresses, none overlapping another; none if what is sent is packed.
 std::vector<Part> SentBy(const Division& division, const SubCall& call);
 
+// Whether calls write to the receive buffer what `parts` say and nothing else: not a rank's own block again, which the
+// program may have changed by then.
+bool WritesPartsOnly(const Division& division);
+
 // Where pages become accessible together.
 struct Granule {
   Part pages;                   // in the run's buffer, whole pages of memory

@@ -187,11 +187,16 @@ class Ranks {
       const SubCall& call = ranks_[i].division.calls[index];
       views.push_back({&call, sent[i].data() + call.send_offset, copies[i].data() + call.receive_offset});
     }
+    const std::vector<Bytes> before = copies;
     Carry(views);
     for (size_t i = 0; i < ranks_.size(); ++i) {
       for (const Part& part : ranks_[i].division.calls[index].parts) {
         ASSERT_LE(part.offset + part.bytes, ranks_[i].receive.size());
         memcpy(ranks_[i].receive.data() + part.offset, copies[i].data() + part.offset, part.bytes);
+        memcpy(copies[i].data() + part.offset, before[i].data() + part.offset, part.bytes);
+      }
+      if (WritesPartsOnly(ranks_[i].division)) {
+        ASSERT_EQ(copies[i], before[i]);
       }
     }
   }
@@ -567,6 +572,27 @@ INSTANTIATE_TEST_SUITE_P(
                                      COPSE_COLL_SCATTERV, COPSE_COLL_REDUCE_SCATTERV),
                      testing::Bool()),
     [](const auto& info) { return NameOf(std::get<0>(info.param)) + (std::get<1>(info.param) ? "_in_place" : ""); });
+
+TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {
+  const NodeLayout layout = Nodes({1, 2});
+  copse_coll_args_t args{};
+  args.type = COPSE_DT_UINT8;
+  args.op = COPSE_OP_SUM;
+  args.count = 1 << 20;
+  const auto writes_parts_only = [&](copse_collective_t collective, uint32_t rank) {
+    args.collective = collective;
+    Division division;
+    EXPECT_TRUE(Divide(args, rank, layout, {}, &division));
+    return WritesPartsOnly(division);
+  };
+  for (const auto collective : {COPSE_COLL_ALLREDUCE, COPSE_COLL_ALLTOALL, COPSE_COLL_SCATTER}) {
+    EXPECT_TRUE(writes_parts_only(collective, 0));
+  }
+  EXPECT_TRUE(writes_parts_only(COPSE_COLL_BCAST, 1));
+  EXPECT_FALSE(writes_parts_only(COPSE_COLL_ALLGATHER, 0));
+  EXPECT_FALSE(writes_parts_only(COPSE_COLL_GATHER, 0));
+  EXPECT_TRUE(writes_parts_only(COPSE_COLL_GATHER, 1));
+}
 
 TEST(MayDivideTest, ShortCallsAndBarriersAreNotDivided) {
   copse_coll_args_t args{};

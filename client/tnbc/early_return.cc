@@ -78,8 +78,8 @@ void EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call) {
 copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early) {
   const uint64_t since = NowNs();
   Reap();
-  const auto call = std::make_shared<PendingCall>(PendingCall::Owner{&memory_, guard_, &counters_, way_}, work.args,
-                                                  work.division, caller);
+  const auto call = std::make_shared<PendingCall>(PendingCall::Owner{context_, &memory_, guard_, &counters_, way_},
+                                                  work.args, work.division, caller);
   const bool is_early = work.may_return && call->Prepare();
   Enlist(call);
   copse_status_t status = call->Start(work.team, work.stream);
@@ -231,6 +231,8 @@ bool EarlyReturn::AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uin
   }
   return true;
 }
+
+bool EarlyReturn::Reaches(const void* memory, uint64_t bytes) { return context_->ReachesPages(memory, bytes); }
 
 bool EarlyReturn::Drain(double seconds) {
   {

@@ -55,6 +55,9 @@ class EarlyReturn {
   bool AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uint32_t size, PageGuard::OnWait on_wait,
                     bool* is_there);
 
+  // Whether what is received there has not to be copied.
+  bool Reaches(const void* memory, uint64_t bytes);
+
   // Tells callers of calls that are over; Call does it, too.
   void Reap();
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/context.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/memory_kind.h"
 #include "client/tnbc/monotonic_clock.h"
@@ -14,8 +15,8 @@
 namespace copse::tnbc {
 namespace {
 
-// Shorter ones are copied at once.
-constexpr uint64_t kSnapshotBytesMin = 128 << 10;
+// Shorter ones are copied at once: from there on that takes longer than to protect and open them (bench/tnbc_cost.cc).
+constexpr uint64_t kSnapshotBytesMin = 512 << 10;
 
 uint64_t PageBytes() {
   static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -26,7 +27,8 @@ uint64_t PageBytes() {
 
 PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division,
                          std::shared_ptr<Caller> caller)
-    : memory_(owner.memory),
+    : context_(owner.context),
+      memory_(owner.memory),
       guard_(owner.guard),
       counters_(owner.counters),
       way_(owner.way),
@@ -59,18 +61,23 @@ bool PendingCall::Prepare() {
   const auto address = reinterpret_cast<uintptr_t>(user_receive_);
   const bool receives = !division_.runs.empty();
   if (PageBytes() > division_.edge_bytes) return false;
-  if (receives && !MayProtect({address, address + division_.receive_bytes})) return false;
+  lands_by_itself_ =
+      receives && WritesPartsOnly(division_) && context_->ReachesPages(user_receive_, division_.receive_bytes);
+  if (receives && !lands_by_itself_ && !MayProtect({address, address + division_.receive_bytes})) return false;
+  const bool copies_received = division_.receive_bytes > 0 && !lands_by_itself_;
   if (division_.send_bytes > 0) send_copy_ = memory_->Take(division_.send_bytes);
-  if (division_.receive_bytes > 0) receive_copy_ = memory_->Take(division_.receive_bytes);
-  return (division_.send_bytes == 0 || send_copy_.address != nullptr) &&
-         (division_.receive_bytes == 0 || receive_copy_.address != nullptr);
+  if (copies_received) receive_copy_ = memory_->Take(division_.receive_bytes);
+  is_early_ = (division_.send_bytes == 0 || send_copy_.address != nullptr) &&
+              (!copies_received || receive_copy_.address != nullptr);
+  return is_early_;
 }
 
 bool PendingCall::MayProtectSent() const {
   const uint8_t* const from = division_.is_source ? user_receive_ : user_send_;
   const uint64_t bytes = division_.is_source ? division_.receive_bytes : division_.send_bytes;
   const auto begin = reinterpret_cast<uintptr_t>(from);
-  return bytes >= kSnapshotBytesMin && way_ == SendSnapshot::Way::kInPieces && MayProtect({begin, begin + bytes});
+  return bytes >= kSnapshotBytesMin && way_ == SendSnapshot::Way::kInPieces &&
+         (MayProtect({begin, begin + bytes}) || context_->ReachesPages(from, bytes));
 }
 
 copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive) {
@@ -98,27 +105,15 @@ copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t
 copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   stream_ = stream;
   since_ns_ = NowNs();
-  const bool is_early = send_copy_.address != nullptr || receive_copy_.address != nullptr;
   send_ = const_cast<uint8_t*>(user_send_);  // never written to
   receive_ = user_receive_;
-  if (is_early) {
+  if (is_early_) {
     send_ = send_copy_.address;
-    receive_ = receive_copy_.address;
+    if (!lands_by_itself_) receive_ = receive_copy_.address;
   } else if ((division_.sends_received || !division_.send_pack.empty()) && division_.send_bytes > 0) {
     kept_send_.resize(division_.send_bytes);  // before calls overwrite it
     send_ = kept_send_.data();
   }
-  // What lies in the receive buffer goes as results come.
-  if (send_ != user_send_ && !division_.send_pack.empty()) {
-    for (const Move& move : division_.send_pack) memcpy(send_ + move.to, user_send_ + move.from, move.bytes);
-  } else if (division_.sends_received && division_.send_bytes > 0) {
-    memcpy(send_, user_send_, division_.send_bytes);
-  } else if (is_early) {
-    const auto way = MayProtectSent() ? way_ : SendSnapshot::Way::kAtOnce;
-    snapshot_.Start(division_, division_.is_source ? user_receive_ : user_send_, division_.is_source ? receive_ : send_,
-                    way, PageBytes());
-  }
-
   const Edges& edges = division_.edges;
   edges_send_.resize(edges.send_bytes);
   edges_receive_.resize(edges.receive_bytes);
@@ -129,6 +124,17 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   const auto at = [](uint8_t* buffer, uint64_t offset) { return buffer == nullptr ? nullptr : buffer + offset; };
   copse_status_t status = Make(team, edges.call, edges_send_.data(), edges_receive_.data());
   if (status == COPSE_OK) status = caller_->Post(requests_[0]);
+  if (status != COPSE_OK) return status;
+  // While they are on their way. What lies in the receive buffer goes as results come.
+  if (send_ != user_send_ && !division_.send_pack.empty()) {
+    for (const Move& move : division_.send_pack) memcpy(send_ + move.to, user_send_ + move.from, move.bytes);
+  } else if (division_.sends_received && division_.send_bytes > 0) {
+    memcpy(send_, user_send_, division_.send_bytes);
+  } else if (is_early_) {
+    const auto way = MayProtectSent() ? way_ : SendSnapshot::Way::kAtOnce;
+    snapshot_.Start(division_, division_.is_source ? user_receive_ : user_send_, division_.is_source ? receive_ : send_,
+                    way, PageBytes());
+  }
   for (const SubCall& sub : division_.calls) {
     if (status != COPSE_OK) return status;
     status = Make(stream, sub, at(send_, sub.send_offset), at(receive_, sub.receive_offset));
@@ -196,7 +202,7 @@ bool PendingCall::LandCall(uint32_t index) {
   for (const Part& part : division_.calls[index].parts) {
     const uintptr_t to = reinterpret_cast<uintptr_t>(user_receive_) + part.offset;
     // What lies outside pages was brought before, and may be the program's again.
-    if (!guard_->Write(to, receive_ + part.offset, part.bytes)) return false;
+    if (!lands_by_itself_ && !guard_->Write(to, receive_ + part.offset, part.bytes)) return false;
   }
   for (const uint32_t i : guarded_of_call_[index]) {
     if (--guarded_[i].missing == 0) guard_->Release(guarded_[i].range);

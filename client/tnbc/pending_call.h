@@ -38,6 +38,7 @@ class PendingCall {
 
   // The pointers' objects outlive it.
   struct Owner {
+    copse_context_t* context;
     CopyMemory* memory;
     PageGuard* guard;
     EarlyCounters* counters;
@@ -105,6 +106,7 @@ class PendingCall {
     return {begin, begin + granule.pages.bytes};
   }
 
+  copse_context_t* const context_;
   CopyMemory* const memory_;
   PageGuard* const guard_;
   EarlyCounters* const counters_;
@@ -113,6 +115,9 @@ class PendingCall {
   const std::shared_ptr<Caller> caller_;
   const uint8_t* user_send_ = nullptr;
   uint8_t* user_receive_ = nullptr;
+  bool is_early_ = false;
+  // Results go to the program's memory as they come, which the daemon reaches by pages of its own.
+  bool lands_by_itself_ = false;
   // Where calls send from and receive to: copies, or the program's own.
   uint8_t *send_ = nullptr, *receive_ = nullptr;
   CopyMemory::Block send_copy_, receive_copy_;

@@ -194,6 +194,53 @@ static void alloc_mem(void) {
   MPI_Free_mem(at);
 }
 
+/* What is sent and received in memory of MPI_Alloc_mem; also in a part of it, in messages and by a window, and freed at
+ * once. What is not freed stays. */
+static unsigned char* not_freed;
+static int is_there_still(void) {
+  for (size_t i = 0; i < LONG_BYTES; ++i) {
+    if (not_freed[i] != 77) return 1;
+  }
+  return 0;
+}
+static void alloc_mem_both(void) {
+  const size_t all = 2 * LONG_BYTES / (size_t)size / 8 * (size_t)size * 8, part = all / (size_t)size;
+  for (int round = 0; round < 2 * size; ++round) {
+    char *send = NULL, *receive = NULL, *wanted = malloc(all);
+    MPI_Win window;
+    EXPECT(MPI_Alloc_mem((MPI_Aint)all + PAGE, MPI_INFO_NULL, &send) == MPI_SUCCESS);
+    EXPECT(MPI_Alloc_mem((MPI_Aint)all + PAGE, MPI_INFO_NULL, &receive) == MPI_SUCCESS);
+    char* const to = receive + round * 100;
+    for (int i = 0; i < size; ++i) {
+      fill(send + (size_t)i * part, part, (struct data){rank, 1, round, (uint64_t)i << 32});
+      fill(wanted + (size_t)i * part, part, (struct data){i, 1, round, (uint64_t)rank << 32});
+    }
+    if (rank == round % size) be_late();
+    EXPECT(MPI_Alltoall(send, (int)part, MPI_BYTE, to, (int)part, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS);
+    memset(send, round, all);
+    expect_same("alltoall", to, wanted, all);
+    MPI_Allreduce(send, to, (int)all, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
+    memset(send, 0, all);
+    memset(wanted, size % 2 == 1 ? round : 0, all);
+    MPI_Sendrecv(to, (int)all, MPI_BYTE, (rank + 1) % size, 1, send, (int)all, MPI_BYTE, (rank + size - 1) % size, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    expect_same("message", send, wanted, all);
+    MPI_Win_create(send, (MPI_Aint)all, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    MPI_Put(to, (int)part, MPI_BYTE, (rank + 1) % size, 0, (int)part, MPI_BYTE, window);
+    MPI_Win_fence(0, window);
+    expect_same("window", send, wanted, all);
+    MPI_Win_free(&window);
+    MPI_Bcast(send, (int)all, MPI_BYTE, round % size, MPI_COMM_WORLD);
+    EXPECT(MPI_Free_mem(send) == MPI_SUCCESS && MPI_Free_mem(receive) == MPI_SUCCESS);
+    free(wanted);
+  }
+  EXPECT(MPI_Alloc_mem(LONG_BYTES, MPI_INFO_NULL, &not_freed) == MPI_SUCCESS);
+  if (rank == 0) memset(not_freed, 77, LONG_BYTES);
+  MPI_Bcast(not_freed, LONG_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+  after_finalize = is_there_still;
+}
+
 /* Ranks of one node look at each other's memory after a barrier; those on one machine are one node to MPI. */
 static void window_of_node(void) {
   MPI_Comm node;
@@ -282,6 +329,7 @@ static const struct early_case kCases[] = {
     {.name = "file_shared", .run = file_shared},
     {.name = "file_private", .run = file_private},
     {.name = "alloc_mem", .run = alloc_mem},
+    {.name = "alloc_mem_both", .run = alloc_mem_both},
     {.name = "window_of_node", .run = window_of_node},
     {.name = "huge_pages", .run = huge_pages},
     {.name = "locked", .run = locked},
