@@ -79,7 +79,7 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
   const uint64_t since = NowNs();
   Reap();
   const auto call = std::make_shared<PendingCall>(PendingCall::Owner{context_, &memory_, guard_, &counters_, way_},
-                                                  work.args, work.division, caller);
+                                                  work.args, work.division, work.record, caller);
   const bool is_early = work.may_return && call->Prepare();
   Enlist(call);
   copse_status_t status = call->Start(work.team, work.stream);
@@ -225,9 +225,10 @@ bool EarlyReturn::AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uin
   client::CallPlan plan;
   if (client::PlanAnyCall(args, rank, size, context_->message_bytes_max(), &plan) != COPSE_OK) return false;
   *is_there = true;
-  for (const client::BufferPlan* buffer : {&plan.send, &plan.receive}) {
-    if (buffer->address == nullptr || buffer->bytes == 0) continue;
-    if (!guard_->Await(buffer->address, buffer->span, on_wait)) *is_there = false;
+  const auto has_data = [](const client::BufferPlan& buffer) { return buffer.address != nullptr && buffer.bytes > 0; };
+  if (has_data(plan.send) && !guard_->Await(plan.send.address, plan.send.span, on_wait)) *is_there = false;
+  if (has_data(plan.receive) && !guard_->AwaitUnused(plan.receive.address, plan.receive.span, on_wait)) {
+    *is_there = false;
   }
   return true;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/copse.h"
+#include "client/tnbc/call_recorder.h"
 #include "client/tnbc/caller.h"
 #include "client/tnbc/copy_memory.h"
 #include "client/tnbc/division.h"
@@ -44,7 +45,8 @@ class EarlyReturn {
     copse_team_t* stream;
     const copse_coll_args_t& args;  // with the buffers, of which nothing is pending (AwaitBuffers)
     const Division& division;
-    bool may_return = false;  // early
+    bool may_return = false;         // early
+    RecordedCall* record = nullptr;  // who touches it; null: nobody wants to know
   };
   // Makes a call that is divided. If it may, and this rank's memory allows it, returns once the rest can go on alone;
   // `caller` outlives that, and is told if it fails. Else as a blocking call. *returned_early says which.

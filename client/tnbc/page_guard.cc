@@ -99,14 +99,22 @@ bool PageGuard::Write(uintptr_t to, const void* from, uint64_t bytes) const {
 }
 
 // Known first, protected then: a fault finds its range.
-bool PageGuard::Protect(std::span<const Range> ranges) {
-  if (!ranges_.Add(ranges)) return false;
+bool PageGuard::Protect(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
+  if (!touches.empty()) has_touches_ = true;
+  for (const Range& range : ranges) StopLookingAt(range);
+  bool has_room = ranges_.Add(ranges, touches);
+  if (!has_room && has_touches_) {
+    StopLooking(nullptr, UINTPTR_MAX);
+    has_room = ranges_.Add(ranges, touches);
+  }
+  if (!has_room) return false;
   if (SetRightsOfAll(ranges, PROT_NONE)) return true;
   for (const Range& range : ranges) Release(range);
   return false;
 }
 
 bool PageGuard::ProtectSnapshots(std::span<PendingRanges::Found> snapshots) {
+  for (const PendingRanges::Found& snapshot : snapshots) StopLookingAt(snapshot.range);
   if (!ranges_.AddSnapshots(snapshots)) return false;
   if (SetRightsOfAll(snapshots, PROT_READ)) return true;
   for (const PendingRanges::Found& snapshot : snapshots) DropSnapshot(snapshot);
@@ -132,12 +140,12 @@ bool PageGuard::Settle(const PendingRanges::Found& snapshot, bool wanted) {
 
 void PageGuard::SettleSnapshot(const PendingRanges::Found& snapshot) {
   Settle(snapshot, true);
-  ranges_.RemoveSnapshot(snapshot);
+  ranges_.Remove(snapshot);
 }
 
 void PageGuard::DropSnapshot(const PendingRanges::Found& snapshot) {
   Settle(snapshot, false);
-  ranges_.RemoveSnapshot(snapshot);
+  ranges_.Remove(snapshot);
 }
 
 void PageGuard::Release(const Range& range) {
@@ -154,19 +162,61 @@ uint64_t PageGuard::Take(const std::atomic<uint64_t>& counter, std::atomic<uint6
   }
 }
 
-void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait) {
+// Whether the range is open now, though perhaps taken out; else its state has changed, and is to be looked at again.
+// Who opens it may be the thread that a handler has interrupted, so nobody waits for it for long.
+bool PageGuard::TryOpen(const PendingRanges::Found& found) {
+  if (found.is_open) return true;
+  if (found.is_opening) {
+    if (PendingRanges::Wait(found, kTurnEveryNs)) return false;
+    SetRights(found.range, PROT_READ | PROT_WRITE);
+    return true;
+  }
+  if (!PendingRanges::BeginOpening(found)) return false;
+  SetRights(found.range, PROT_READ | PROT_WRITE);
+  PendingRanges::EndOpening(found);
+  return true;
+}
+
+void PageGuard::StopLookingAt(const Range& range) {
+  if (has_touches_) StopLooking(reinterpret_cast<const void*>(range.begin), range.bytes());  // NOLINT
+}
+
+void PageGuard::StopLooking(const void* address, uint64_t bytes, const FirstTouch* touch) {
+  auto begin = reinterpret_cast<uintptr_t>(address);
+  const uintptr_t end = begin + bytes;
+  while (begin < end) {
+    const auto found = ranges_.Find(begin, end - begin);
+    if (!found.has_value()) return;
+    const bool is_meant = found->there && (touch == nullptr || found->touch == touch);
+    if (is_meant && !TryOpen(*found)) continue;
+    if (is_meant) ranges_.Remove(*found);
+    begin = found->range.end;
+  }
+}
+
+void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher) {
   if (found.copy != nullptr) {
     if (Settle(found, true)) counters_.copies.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  counters_.faults.fetch_add(1, std::memory_order_relaxed);
   const uint64_t since = NowNs();
+  uint64_t never = 0;
+  if (found.touch != nullptr && toucher != Toucher::kNobody && found.touch->ns.compare_exchange_strong(never, since)) {
+    found.touch->by_call = toucher == Toucher::kCall;
+  }
+  if (found.there) {
+    TryOpen(found);
+    return;
+  }
+  counters_.faults.fetch_add(1, std::memory_order_relaxed);
   TouchEntry& touch = touch_entries_[touches_.fetch_add(1, std::memory_order_acq_rel) % kTouchesKept];
   touch.address.store(address, std::memory_order_relaxed);
   touch.ns.store(since, std::memory_order_relaxed);
   if (found.failed) callbacks_.on_lost(address);
   while (!PendingRanges::Wait(found, kTurnEveryNs)) on_wait();
-  counters_.wait_ns.fetch_add(NowNs() - since, std::memory_order_relaxed);
+  const uint64_t waited = NowNs() - since;
+  counters_.wait_ns.fetch_add(waited, std::memory_order_relaxed);
+  if (found.touch != nullptr) found.touch->waited_ns.fetch_add(waited, std::memory_order_relaxed);
 }
 
 // One that is being written, or was written over, is of another time or place than who asks looks for.
@@ -175,23 +225,32 @@ PageGuard::Touch PageGuard::TouchAt(uint64_t index) const {
   return {entry.address.load(std::memory_order_relaxed), entry.ns.load(std::memory_order_relaxed)};
 }
 
-bool PageGuard::Await(const void* address, uint64_t bytes, OnWait on_wait) {
+bool PageGuard::AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher) {
   const bool tells = on_wait != nullptr;
   if (!tells) on_wait = callbacks_.on_wait;
   auto begin = reinterpret_cast<uintptr_t>(address);
+  const uintptr_t end = begin + bytes;
   bool is_there = true;
-  while (const auto found = ranges_.Find(begin, bytes)) {
-    if (!found->failed || !tells) {
-      AwaitFound(*found, found->range.begin, on_wait);
-      continue;
+  while (begin < end) {
+    const auto found = ranges_.Find(begin, end - begin);
+    if (!found.has_value()) break;
+    const bool is_lost = found->failed && tells;
+    if (is_lost) is_there = false;
+    if (is_lost || found->is_open) {
+      begin = found->range.end;
+    } else {
+      AwaitFound(*found, found->range.begin, on_wait, toucher);
     }
-    is_there = false;
-    const uint64_t behind = found->range.end - begin;
-    if (behind >= bytes) break;
-    begin += behind;
-    bytes -= behind;
   }
   return is_there;
+}
+
+bool PageGuard::Await(const void* address, uint64_t bytes, OnWait on_wait) {
+  return AwaitMemory(address, bytes, on_wait, bytes == UINTPTR_MAX ? Toucher::kNobody : Toucher::kCall);
+}
+
+bool PageGuard::AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait) {
+  return AwaitMemory(address, bytes, on_wait, Toucher::kNobody);
 }
 
 // A range may have been released between the fault and the look into the index; then the access is tried again, and
@@ -204,8 +263,9 @@ bool PageGuard::IsSecondMiss(uintptr_t address) {
 
 bool PageGuard::Handle(uintptr_t address) {
   const auto found = ranges_.Find(address, 1);
-  if (!found.has_value()) return !IsSecondMiss(address);
-  AwaitFound(*found, address, callbacks_.on_wait);
+  // One that is open the program has protected itself.
+  if (!found.has_value() || found->is_open) return !IsSecondMiss(address);
+  AwaitFound(*found, address, callbacks_.on_wait, Toucher::kAccess);
   return true;
 }
 

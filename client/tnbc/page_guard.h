@@ -48,12 +48,18 @@ class PageGuard {
   static PageGuard* Get();
 
   // Makes ranges of whole pages, in order, inaccessible. False, changing nothing, if there is no room for more or the
-  // kernel refuses.
-  bool Protect(std::span<const Range> ranges);
+  // kernel refuses. `touches`, one a range, or none: who wants to know when they are touched; never freed.
+  bool Protect(std::span<const Range> ranges, std::span<FirstTouch* const> touches = {});
   // Writes into memory, accessible or not, of mappings that are private. False if the kernel refuses.
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const;
   // The range's data is there: makes it accessible and wakes who waits.
   void Release(const Range& range);
+  // The same, of one whose first touch has yet to be seen: it stays closed until then, and who touches it goes on at
+  // once.
+  void ReleaseAtTouch(const Range& range) { ranges_.MarkThere(range.begin); }
+  // Opens what is left of such ranges in this memory (`touch`: of the one that has it), and looks no longer who touches
+  // them.
+  void StopLooking(const void* address, uint64_t bytes, const FirstTouch* touch = nullptr);
 
   // Makes snapshots of whole pages, in order, of which `range` and `copy` are given, read-only: until it is settled,
   // each has in it what it has now. False, changing nothing, as Protect.
@@ -70,6 +76,8 @@ class PageGuard {
   // `on_wait`: if not as in handlers. Without, what is lost is touched.
   bool Await(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
   bool AwaitAll(OnWait on_wait = nullptr) { return Await(nullptr, UINTPTR_MAX, on_wait); }
+  // As Await, of memory that is to be written over: it is no touch where the data is there.
+  bool AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
   // Whether anything of it is.
   bool IsPending(const void* address, uint64_t bytes) const {
     return ranges_.Find(reinterpret_cast<uintptr_t>(address), bytes).has_value();
@@ -102,7 +110,11 @@ class PageGuard {
   bool IsSecondMiss(uintptr_t address);
   void Chain(int signal, siginfo_t* info, void* context);
   bool CanWriteProtected();
-  void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait);
+  enum class Toucher : uint8_t { kNobody, kAccess, kCall };
+  void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher);
+  bool AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher);
+  bool TryOpen(const PendingRanges::Found& found);
+  void StopLookingAt(const Range& range);
   // Whether it was this thread that opened it.
   static bool Settle(const PendingRanges::Found& snapshot, bool wanted);
 
@@ -110,6 +122,7 @@ class PageGuard {
 
   PendingRanges ranges_;
   FaultCounters counters_;
+  std::atomic<bool> has_touches_{false};  // somebody wants to know
   std::atomic<uint64_t> faults_taken_{0}, wait_ns_taken_{0};
   Callbacks callbacks_;
   Sigaction sigaction_ = &::sigaction;

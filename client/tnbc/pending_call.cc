@@ -26,13 +26,14 @@ uint64_t PageBytes() {
 }  // namespace
 
 PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division,
-                         std::shared_ptr<Caller> caller)
+                         RecordedCall* record, std::shared_ptr<Caller> caller)
     : context_(owner.context),
       memory_(owner.memory),
       guard_(owner.guard),
       counters_(owner.counters),
       way_(owner.way),
       division_(division),
+      record_(record),
       caller_(std::move(caller)),
       snapshot_(owner.guard) {
   user_receive_ = static_cast<uint8_t*>(args.recv);
@@ -184,8 +185,26 @@ bool PendingCall::ProtectReceived() {
     ranges.push_back(guarded_.back().range);
     pending_bytes_ += granule.pages.bytes;
   }
-  is_protected_ = is_finished_ = guard_->Protect(ranges);
+  is_protected_ = is_finished_ = guard_->Protect(ranges, Record());
   return is_protected_;
+}
+
+// Who is told what is touched; by range.
+std::vector<FirstTouch*> PendingCall::Record() {
+  std::vector<FirstTouch*> touches;
+  if (record_ == nullptr) return touches;
+  record_->pieces = std::vector<RecordedCall::Piece>(guarded_.size());
+  for (uint32_t i = 0; i < guarded_.size(); ++i) {
+    RecordedCall::Piece& piece = record_->pieces[i];
+    piece.range = guarded_[i].range;
+    piece.offset = piece.range.begin - reinterpret_cast<uintptr_t>(user_receive_);
+    touches.push_back(&piece.touch);
+  }
+  for (size_t call = 0; call < division_.calls.size(); ++call) {
+    for (const uint32_t i : guarded_of_call_[call]) record_->pieces[i].parts.push_back(division_.calls[call].part);
+  }
+  record_->recorder->LookAt(record_);
+  return touches;
 }
 
 void PendingCall::CopyOut() {
@@ -205,9 +224,16 @@ bool PendingCall::LandCall(uint32_t index) {
     if (!lands_by_itself_ && !guard_->Write(to, receive_ + part.offset, part.bytes)) return false;
   }
   for (const uint32_t i : guarded_of_call_[index]) {
-    if (--guarded_[i].missing == 0) guard_->Release(guarded_[i].range);
+    if (--guarded_[i].missing == 0) Open(i);
   }
   return true;
+}
+
+void PendingCall::Open(uint32_t index) {
+  const Range& range = guarded_[index].range;
+  if (record_ == nullptr) return guard_->Release(range);
+  record_->pieces[index].there_ns = NowNs();
+  guard_->ReleaseAtTouch(range);
 }
 
 // In order, each as soon as what it waits for is complete.

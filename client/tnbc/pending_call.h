@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/copse.h"
+#include "client/tnbc/call_recorder.h"
 #include "client/tnbc/caller.h"
 #include "client/tnbc/copy_memory.h"
 #include "client/tnbc/division.h"
@@ -44,7 +45,8 @@ class PendingCall {
     EarlyCounters* counters;
     SendSnapshot::Way way;
   };
-  PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division,
+  // `record`: who touches it; null: nobody wants to know.
+  PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division, RecordedCall* record,
               std::shared_ptr<Caller> caller);
   ~PendingCall();
   PendingCall(const PendingCall&) = delete;
@@ -91,6 +93,11 @@ class PendingCall {
     inside_ns_ = inside_ns;
     waited_before_ns_ = guard_->counters().wait_ns;
     touches_before_ = guard_->touches();
+    if (record_ != nullptr) {
+      record_->call.early = true;
+      record_->call.returned = NowNs();
+      record_->call.inside = inside_ns;
+    }
   }
   void Report();
 
@@ -100,6 +107,8 @@ class PendingCall {
   bool ProtectReceived();
   void PostNext();
   void Lose(copse_status_t status);
+  std::vector<FirstTouch*> Record();
+  void Open(uint32_t index);
   bool LandCall(uint32_t index);
   Range RangeOf(const Granule& granule) const {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(user_receive_) + granule.pages.offset;
@@ -112,6 +121,7 @@ class PendingCall {
   EarlyCounters* const counters_;
   const SendSnapshot::Way way_;
   const Division division_;
+  RecordedCall* const record_;  // null: none
   const std::shared_ptr<Caller> caller_;
   const uint8_t* user_send_ = nullptr;
   uint8_t* user_receive_ = nullptr;

@@ -13,11 +13,14 @@ namespace copse::tnbc {
 namespace {
 
 // A word's lowest bits: what is with its range. The rest counts the ranges that had it.
-constexpr uint32_t kState = 3;
-constexpr uint32_t kFailed = 1;   // of a pending one
-constexpr uint32_t kCopying = 2;  // of snapshots
-constexpr uint32_t kSettled = 3;
-constexpr uint32_t kNextRange = 4;
+constexpr uint32_t kFailed = 1;  // of a pending one
+constexpr uint32_t kThere = 2;
+constexpr uint32_t kOpening = 4;
+constexpr uint32_t kOpen = 8;
+constexpr uint32_t kCopying = 16;  // of snapshots
+constexpr uint32_t kSettled = 32;
+constexpr uint32_t kNextRange = 64;
+constexpr uint32_t kState = kNextRange - 1;
 
 void Wake(std::atomic<uint32_t>* word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
 
@@ -47,6 +50,7 @@ void PendingRanges::Publish() {
     copy.entries[i].end.store(items_[i].range.end, std::memory_order_relaxed);
     copy.entries[i].word.store(items_[i].word, std::memory_order_relaxed);
     copy.entries[i].copy.store(items_[i].copy, std::memory_order_relaxed);
+    copy.entries[i].touch.store(items_[i].touch, std::memory_order_relaxed);
   }
   copy.count.store(items_.size(), std::memory_order_relaxed);
   count_.store(static_cast<uint32_t>(items_.size()), std::memory_order_relaxed);
@@ -55,18 +59,19 @@ void PendingRanges::Publish() {
 
 // Of what is settled the program may have made anything since.
 template <typename Ranges>
-bool PendingRanges::Insert(const Ranges& ranges) {
+bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstTouch* const> touches) {
   TakeOutSettled();
   if (ranges.size() > free_words_.size()) return false;
   for (const auto& range : ranges) {
-    const Item new_item{RangeOf(range), 0, nullptr};
+    const Item new_item{RangeOf(range), 0, nullptr, nullptr};
     const auto next = std::lower_bound(items_.begin(), items_.end(), new_item,
                                        [](const Item& a, const Item& b) { return a.range.end <= b.range.begin; });
     if (next != items_.end() && next->range.begin < new_item.range.end) return false;
   }
   const auto old_items = static_cast<std::ptrdiff_t>(items_.size());
-  for (const auto& range : ranges) {
-    items_.push_back({RangeOf(range), free_words_.back(), CopyOf(range)});
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    FirstTouch* const touch = touches.empty() ? nullptr : touches[i];
+    items_.push_back({RangeOf(ranges[i]), free_words_.back(), CopyOf(ranges[i]), touch});
     free_words_.pop_back();
   }
   // Ranges of one call need not lie in one gap between those of others.
@@ -76,9 +81,9 @@ bool PendingRanges::Insert(const Ranges& ranges) {
   return true;
 }
 
-bool PendingRanges::Add(std::span<const Range> ranges) {
+bool PendingRanges::Add(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
   const std::lock_guard lock(mutex_);
-  return Insert(ranges);
+  return Insert(ranges, touches);
 }
 
 bool PendingRanges::AddSnapshots(std::span<Found> snapshots) {
@@ -94,7 +99,7 @@ bool PendingRanges::AddSnapshots(std::span<Found> snapshots) {
 void PendingRanges::TakeOutSettled() {
   for (size_t i = items_.size(); i-- > 0;) {
     const uint32_t value = words_[items_[i].word].load(std::memory_order_acquire);
-    if ((value & kState) == kSettled) TakeOut(items_.begin() + static_cast<std::ptrdiff_t>(i));
+    if ((value & kSettled) != 0) TakeOut(items_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
@@ -106,9 +111,13 @@ std::vector<PendingRanges::Item>::iterator PendingRanges::ItemAt(uintptr_t begin
 
 void PendingRanges::Remove(uintptr_t begin) {
   const std::lock_guard lock(mutex_);
-  const auto item = ItemAt(begin);
-  if (item == items_.end()) return;
-  TakeOut(item);
+  if (const auto item = ItemAt(begin); item != items_.end()) TakeOut(item);
+}
+
+void PendingRanges::Remove(const Found& found) {
+  const std::lock_guard lock(mutex_);
+  if (found.word->load(std::memory_order_relaxed) / kNextRange != found.value / kNextRange) return;
+  TakeOut(ItemAt(found.range.begin));
 }
 
 void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
@@ -118,12 +127,6 @@ void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
   Publish();
   word.store((word.load(std::memory_order_relaxed) & ~kState) + kNextRange, std::memory_order_release);
   Wake(&word);
-}
-
-void PendingRanges::RemoveSnapshot(const Found& snapshot) {
-  const std::lock_guard lock(mutex_);
-  if (snapshot.word->load(std::memory_order_relaxed) / kNextRange != snapshot.value / kNextRange) return;
-  TakeOut(ItemAt(snapshot.range.begin));
 }
 
 bool PendingRanges::Claim(const Found& snapshot) {
@@ -142,14 +145,27 @@ bool PendingRanges::AwaitSettled(const Found& snapshot, uint64_t nanoseconds) {
   return Wait(claimed, nanoseconds);
 }
 
-void PendingRanges::MarkFailed(uintptr_t begin) {
+void PendingRanges::Mark(uintptr_t begin, uint32_t flag) {
   const std::lock_guard lock(mutex_);
   const auto item = ItemAt(begin);
   if (item == items_.end()) return;
   std::atomic<uint32_t>& word = words_[item->word];
-  word.fetch_or(kFailed, std::memory_order_release);
+  word.fetch_or(flag, std::memory_order_release);
   Publish();
   Wake(&word);
+}
+
+void PendingRanges::MarkFailed(uintptr_t begin) { Mark(begin, kFailed); }
+void PendingRanges::MarkThere(uintptr_t begin) { Mark(begin, kThere); }
+
+bool PendingRanges::BeginOpening(const Found& found) {
+  uint32_t value = found.value;
+  return found.there && !found.is_opening && found.word->compare_exchange_strong(value, value | kOpening);
+}
+
+void PendingRanges::EndOpening(const Found& found) {
+  found.word->fetch_or(kOpen, std::memory_order_release);
+  Wake(found.word);
 }
 
 std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uintptr_t address, uint64_t bytes) const {
@@ -171,8 +187,12 @@ std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uint
     found.word = &words_[entry.word.load(std::memory_order_relaxed)];
     found.value = found.word->load(std::memory_order_acquire);
     found.copy = entry.copy.load(std::memory_order_relaxed);
-    found.failed = (found.value & kState) == kFailed;
-    if ((found.value & kState) != kSettled) return found;
+    found.touch = entry.touch.load(std::memory_order_relaxed);
+    found.failed = (found.value & kFailed) != 0;
+    found.there = (found.value & kThere) != 0;
+    found.is_opening = (found.value & kOpening) != 0;
+    found.is_open = (found.value & kOpen) != 0;
+    if ((found.value & kSettled) == 0) return found;
   }
   return std::nullopt;
 }

@@ -24,6 +24,13 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+// When a range was first touched. It outlives its range, since a handler may still write it then.
+struct FirstTouch {
+  std::atomic<uint64_t> ns{0};         // of CLOCK_MONOTONIC; 0: nobody has
+  std::atomic<uint64_t> waited_ns{0};  // by all who touched it
+  std::atomic<bool> by_call{false};    // of libc or MPI, with this memory as its buffer
+};
+
 // An ordered index of ranges, none overlapping another, of two kinds. The data of a pending one is on its way: who
 // touches it waits until it is taken out. A snapshot is to be sent: it may be read, and has to be copied before it is
 // written to, by whoever claims it first; then it counts no more, though it is in the index until it is taken out.
@@ -39,8 +46,11 @@ class PendingRanges {
   struct Found {
     Range range;
     std::atomic<uint32_t>* word = nullptr;
+    FirstTouch* touch = nullptr;  // null: nobody wants to know
     uint32_t value = 0;
     bool failed = false;
+    // Its data is there, and it is closed only to see who touches it; somebody opens it; it is open.
+    bool there = false, is_opening = false, is_open = false;
     uint8_t* copy = nullptr;  // of a snapshot, as long as the range
   };
 
@@ -49,13 +59,23 @@ class PendingRanges {
   PendingRanges& operator=(const PendingRanges&) = delete;
 
   // False, changing nothing, if there is no room, or something of it is in the index already. `ranges` are in order.
-  bool Add(std::span<const Range> ranges);
+  // `touches`: one a range, or none.
+  bool Add(std::span<const Range> ranges, std::span<FirstTouch* const> touches = {});
   // The same of snapshots, of which `range` and `copy` are given.
   bool AddSnapshots(std::span<Found> snapshots);
   // Takes out the range that begins there, and wakes who waits for it.
   void Remove(uintptr_t begin);
+  // Takes out this one, if it still is there.
+  void Remove(const Found& found);
   // Its data will never come: it stays, and who waits for it is woken.
   void MarkFailed(uintptr_t begin);
+  // Its data is there: it stays, and who waits for it is woken.
+  void MarkThere(uintptr_t begin);
+
+  // Of a range whose data is there: whether the caller is the one to open it, which then says that it has. For
+  // handlers, too.
+  static bool BeginOpening(const Found& found);
+  static void EndOpening(const Found& found);
 
   // A snapshot is copied by who claims it, and only by him. For handlers, too.
   static bool Claim(const Found& snapshot);
@@ -63,8 +83,6 @@ class PendingRanges {
   static void Settle(const Found& snapshot);
   // Until somebody else has, if he has claimed it, or so long. Returns whether nobody is at it.
   static bool AwaitSettled(const Found& snapshot, uint64_t nanoseconds);
-  // Takes out a snapshot that is settled; others may have done so.
-  void RemoveSnapshot(const Found& snapshot);
 
   // The first range that has a byte of [address, address + bytes) and is not settled. For handlers, too.
   std::optional<Found> Find(uintptr_t address, uint64_t bytes) const;
@@ -82,6 +100,7 @@ class PendingRanges {
     std::atomic<uintptr_t> begin{0}, end{0};
     std::atomic<uint32_t> word{0};
     std::atomic<uint8_t*> copy{nullptr};
+    std::atomic<FirstTouch*> touch{nullptr};
   };
   struct Copy {
     std::atomic<size_t> count{0};
@@ -91,13 +110,15 @@ class PendingRanges {
     Range range;
     uint32_t word;
     uint8_t* copy;
+    FirstTouch* touch;
   };
 
   template <typename Ranges>
-  bool Insert(const Ranges& ranges);
+  bool Insert(const Ranges& ranges, std::span<FirstTouch* const> touches = {});
   void TakeOut(std::vector<Item>::iterator item);
   void TakeOutSettled();
   void Publish();
+  void Mark(uintptr_t begin, uint32_t flag);
   std::vector<Item>::iterator ItemAt(uintptr_t begin);
   std::optional<Found> Search(const Copy& copy, uintptr_t address, uint64_t bytes) const;
 

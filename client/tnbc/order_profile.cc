@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/order_profile.h"
+
+#include <utility>
+
+#include "client/tnbc/record_line.h"
+
+namespace copse::tnbc {
+namespace {
+
+constexpr char kWord[] = "copse-profile";
+// More parts than any machine has cores, and any call segments.
+constexpr uint64_t kPartsMax = 1 << 20;
+
+// FNV-1a, byte by byte.
+constexpr uint64_t kHashStart = 0xcbf29ce484222325, kHashFactor = 0x100000001b3;
+uint64_t Mixed(uint64_t hash, unsigned char byte) { return (hash ^ byte) * kHashFactor; }
+
+bool IsPermutation(const std::vector<uint32_t>& order, uint64_t parts) {
+  std::vector<bool> seen(parts);
+  for (const uint32_t part : order) {
+    if (part >= parts || seen[part]) return false;
+    seen[part] = true;
+  }
+  return order.size() == parts;
+}
+
+void ReadOrder(RecordReader* record, OrderProfile* profile) {
+  if (record->word() != "order") return record->Fail("no such record");
+  ProfileKey key;
+  key.communicator = record->Hex("communicator");
+  key.collective = record->Text("collective");
+  key.length = static_cast<uint32_t>(record->Number("length", UINT32_MAX));
+  key.parts = static_cast<uint32_t>(record->Number("parts", kPartsMax));
+  std::vector<uint32_t> order = record->Numbers("order");
+  if (!record->error().empty()) return;
+  if (!IsPermutation(order, key.parts)) {
+    std::string text;
+    for (const uint32_t part : order) text += (text.empty() ? "" : ",") + std::to_string(part);
+    return record->Fail("order: not each part once (value=" + (text.empty() ? "-" : text) + ")");
+  }
+  const std::string collective = key.collective;
+  if (!profile->orders.emplace(std::move(key), std::move(order)).second) {
+    record->Fail("such calls have one before (value=" + collective + ")");
+  }
+}
+
+}  // namespace
+
+const std::vector<uint32_t>* OrderProfile::Find(const ProfileKey& key) const {
+  const auto found = orders.find(key);
+  return found == orders.end() ? nullptr : &found->second;
+}
+
+uint64_t OrderProfile::Hash() const {
+  uint64_t hash = kHashStart;
+  for (const char c : FormatProfile(*this)) hash = Mixed(hash, static_cast<unsigned char>(c));
+  return hash >> 2 | 1;
+}
+
+uint64_t HashOf(const std::vector<int>& numbers) {
+  uint64_t hash = kHashStart;
+  for (const int number : numbers) {
+    const auto value = static_cast<uint32_t>(number);
+    for (int shift = 0; shift < 32; shift += 8) hash = Mixed(hash, static_cast<unsigned char>(value >> shift));
+  }
+  return hash;
+}
+
+std::string FormatProfile(const OrderProfile& profile) {
+  std::string text = std::string(kWord) + " " + std::to_string(kProfileVersion) + "\n";
+  for (const auto& [key, order] : profile.orders) {
+    text += RecordWriter("order")
+                .AddHex("communicator", key.communicator)
+                .Add("collective", key.collective)
+                .Add("length", key.length)
+                .Add("parts", key.parts)
+                .Add("order", order)
+                .Finish();
+  }
+  return text;
+}
+
+std::string ParseProfile(std::string_view text, OrderProfile* profile) {
+  *profile = OrderProfile();
+  return ReadRecords(text, kWord, kProfileVersion, [&](RecordReader* record) { ReadOrder(record, profile); });
+}
+
+}  // namespace copse::tnbc

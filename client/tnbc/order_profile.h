@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Orders of parts that are known before a program starts, by kind of call, as a file: docs/reference/copse-trace.md has
+// the format.
+#ifndef COPSE_CLIENT_TNBC_ORDER_PROFILE_H_
+#define COPSE_CLIENT_TNBC_ORDER_PROFILE_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace copse::tnbc {
+
+inline constexpr uint64_t kProfileVersion = 1;
+
+// Which calls have an order: the same on all ranks, and in all launches of a program on as many.
+struct ProfileKey {
+  uint64_t communicator = 0;  // by its members
+  std::string collective;
+  uint32_t length = 0;  // a class of lengths
+  uint32_t parts = 0;
+
+  auto operator<=>(const ProfileKey&) const = default;
+};
+
+struct OrderProfile {
+  std::map<ProfileKey, std::vector<uint32_t>> orders;  // permutations of 0 to parts - 1
+
+  // Null: not known.
+  const std::vector<uint32_t>* Find(const ProfileKey& key) const;
+  // Not 0, and less than 2^62: equal for profiles that say the same.
+  uint64_t Hash() const;
+};
+
+// A hash of numbers, equal on all machines: that of a communicator, by the ranks of its members in MPI_COMM_WORLD.
+uint64_t HashOf(const std::vector<int>& numbers);
+
+std::string FormatProfile(const OrderProfile& profile);
+// Returns an error that names line, key and value, or nothing.
+std::string ParseProfile(std::string_view text, OrderProfile* profile);
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_ORDER_PROFILE_H_
