@@ -83,7 +83,9 @@ struct Blocking;
 template <Entry kEntry, typename Call, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
 struct Blocking<kEntry, Call, kFunction> {
   static int Run(Arguments... arguments) {
-    return RunBlocking(kEntry, CallOf<Call, 0>(arguments...), [&] { return (Mpi().*kFunction)(arguments...); });
+    // The preload has jumped here, so this is where the program goes on.
+    return RunBlocking(kEntry, CallOf<Call, 0>(arguments...), __builtin_return_address(0),
+                       [&] { return (Mpi().*kFunction)(arguments...); });
   }
 };
 

@@ -6,9 +6,11 @@
 #include <numeric>
 #include <vector>
 
+#include "client/arguments.h"
 #include "client/mpi/say.h"
 #include "client/mpi/team_formation.h"
 #include "client/tnbc/held_signals.h"
+#include "client/tnbc/order_profile.h"
 
 namespace copse::mpi {
 namespace {
@@ -30,12 +32,14 @@ const Weight& WeightOf(MPI_Comm comm) { return comm == MPI_COMM_WORLD ? kWeightO
 // Lengths that are about as long have calls that take about as long, within what plans and protocols differ by.
 constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};
 
+uint32_t LengthClassOf(const Offload& offload) {
+  const auto* const found = std::lower_bound(std::begin(kLengthClasses), std::end(kLengthClasses), offload.known_bytes);
+  return static_cast<uint32_t>(found - std::begin(kLengthClasses));
+}
+
 // Of calls that are measured together.
 uint64_t KindOf(const Offload& offload) {
-  const auto length = std::lower_bound(std::begin(kLengthClasses), std::end(kLengthClasses), offload.known_bytes) -
-                      std::begin(kLengthClasses);
-  return static_cast<uint64_t>(offload.args.collective) * (std::size(kLengthClasses) + 1) +
-         static_cast<uint64_t>(length);
+  return static_cast<uint64_t>(offload.args.collective) * (std::size(kLengthClasses) + 1) + LengthClassOf(offload);
 }
 
 // A new communicator starts without: it has calls and a team of its own.
@@ -149,8 +153,7 @@ PathChoice* Communicator::ChoiceOf(const Session& session, const Offload& offloa
   return &choices_[KindOf(offload)];
 }
 
-// Whether all members were started with this process: of others nobody knows whether they have daemons.
-bool Communicator::IsOfThisJob() const {
+std::vector<int> Communicator::WorldRanks() const {
   MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
   Mpi().Comm_group(comm_, &group);
   Mpi().Comm_group(MPI_COMM_WORLD, &world);
@@ -159,10 +162,13 @@ bool Communicator::IsOfThisJob() const {
   Mpi().Group_translate_ranks(group, size_, ranks.data(), world, world_ranks.data());
   Mpi().Group_free(&group);
   Mpi().Group_free(&world);
-  for (const int rank : world_ranks) {
-    if (rank == MPI_UNDEFINED) return false;
-  }
-  return true;
+  return world_ranks;
+}
+
+// Whether all members were started with this process: of others nobody knows whether they have daemons.
+bool Communicator::IsOfThisJob() const {
+  const std::vector<int> world_ranks = WorldRanks();
+  return std::find(world_ranks.begin(), world_ranks.end(), MPI_UNDEFINED) == world_ranks.end();
 }
 
 void Communicator::FormTeam(Session* session) {
@@ -183,6 +189,15 @@ copse_team_t* Communicator::FormPersistentTeam(Session* session) {
 }
 
 EarlyKind* Communicator::EarlyKindOf(const Offload& offload) { return &early_kinds_[KindOf(offload)]; }
+
+tnbc::TraceKind Communicator::DescribeKind(const Offload& offload) {
+  if (members_hash_ == 0) members_hash_ = tnbc::HashOf(WorldRanks());
+  return {.communicator = members_hash_,
+          .size = static_cast<uint32_t>(size_),
+          .rank = static_cast<uint32_t>(rank_),
+          .collective = client::CollectiveName(offload.args.collective),
+          .length = LengthClassOf(offload)};
+}
 
 bool Communicator::FormStream(Session* session) {
   if (stream_ == nullptr && !has_no_stream_) {

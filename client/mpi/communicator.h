@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "client/copse.h"
 #include "client/mpi/mpi_api.h"
@@ -19,6 +20,7 @@
 #include "client/tnbc/access_order.h"
 #include "client/tnbc/division.h"
 #include "client/tnbc/fuse.h"
+#include "client/tnbc/trace_file.h"
 
 namespace copse::mpi {
 
@@ -36,6 +38,7 @@ struct EarlyKind {
     bool divides = false;
   };
   Agreement agreement;
+  uint64_t calls = 0;
 };
 
 // A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with
@@ -83,6 +86,8 @@ class Communicator {
 
   // What early returns cost, of calls of this one's kind.
   EarlyKind* EarlyKindOf(const Offload& offload);
+  // The same, as traces and profiles have it.
+  tnbc::TraceKind DescribeKind(const Offload& offload);
 
   // Of a call that has returned early, and failed since. Thread-safe; allocates nothing.
   void NoteLateFailure(copse_status_t status) { late_failure_.store(status, std::memory_order_relaxed); }
@@ -125,6 +130,7 @@ class Communicator {
   void FormTeam(Session* session);
   int CallErrorHandler(int error);
   bool IsOfThisJob() const;
+  std::vector<int> WorldRanks() const;
 
   const MPI_Comm comm_;
   int rank_ = 0;
@@ -137,6 +143,7 @@ class Communicator {
   bool has_choice_ = false;                 // errors ended the job on all ranks when the team was formed
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   std::map<uint64_t, EarlyKind> early_kinds_;
+  uint64_t members_hash_ = 0;  // 0: not yet asked for
   copse_team_t* team_ = nullptr;
   copse_team_t* stream_ = nullptr;
   bool has_no_stream_ = false;  // none could be formed

@@ -202,7 +202,13 @@ EarlyMode WantedEarlyMode(std::string* complaint) {
 EarlyCalls* TheEarlyCalls() { return TheSession() == nullptr ? nullptr : the_early_calls; }
 
 void StartEarlyCalls(Session* session) {
-  if (static_cast<EarlyMode>(session->early_mode) == EarlyMode::kOff) return;
+  if (static_cast<EarlyMode>(session->early_mode) == EarlyMode::kOff) {
+    const char* folder = getenv("COPSE_TNBC_TRACE");
+    if (folder != nullptr && *folder != '\0' && session->rank == 0) {
+      Say("COPSE_TNBC_TRACE: no call returns early, so there is nothing to record (value=%s)", folder);
+    }
+    return;
+  }
   try {
     the_early_calls = new EarlyCalls(session, the_guard);
     AskUcx();
@@ -216,6 +222,7 @@ void StartEarlyCalls(Session* session) {
 void StopEarlyCalls() {
   if (the_early_calls == nullptr) return;
   the_early_calls->Drain();
+  the_early_calls->WriteTrace();
   the_early_calls->Print();
   delete std::exchange(the_early_calls, nullptr);
 }
@@ -246,6 +253,7 @@ EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
   attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE;
   copse_context_get_attr(session->context, &attr);
   node_ = std::hash<std::string_view>()(attr.node);
+  if (!session->early.trace_folder.empty()) recorder_ = new tnbc::CallRecorder(guard, session->early.launch);
 }
 
 bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division) {
@@ -258,9 +266,14 @@ bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, tnb
                       OrderOf(communicator, offload, tnbc::PartsOf(offload.args, layout)), division);
 }
 
-// What all ranks want first, as far as they have learnt and agreed.
+// What all ranks want first, by their profile, or as far as they have learnt and agreed.
 std::vector<uint32_t> EarlyCalls::OrderOf(Communicator* communicator, const Offload& offload, uint32_t parts) {
-  if (parts < 2) return {};
+  if (parts < 2 || session_->early.order == EarlyOrder::kOff) return {};
+  if (session_->early.profile.has_value()) {
+    const tnbc::TraceKind kind = communicator->DescribeKind(offload);
+    const auto* const known = session_->early.profile->Find({kind.communicator, kind.collective, kind.length, parts});
+    if (known != nullptr) return *known;
+  }
   early_return_.Reap();  // what the last call has taught
   EarlyKind* const kind = communicator->EarlyKindOf(offload);
   std::unique_lock lock(kind->mutex);
@@ -332,8 +345,18 @@ bool EarlyCalls::LearnLayout(Communicator* communicator) {
   return true;
 }
 
+tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload& offload,
+                                       const tnbc::Division& division, const void* site, uint64_t number) {
+  if (recorder_ == nullptr) return nullptr;
+  tnbc::RecordedCall* const record = recorder_->Begin(communicator->DescribeKind(offload), site, number);
+  if (record == nullptr) return nullptr;
+  for (const tnbc::SubCall& call : division.calls) record->call.order.push_back(call.part);
+  record->call.parts = static_cast<uint32_t>(division.calls.size());
+  return record;
+}
+
 copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
-                               std::string* error, uint64_t* waited_ns) {
+                               const void* site, std::string* error, uint64_t* waited_ns) {
   EarlyKind* const kind = communicator->EarlyKindOf(*offload);
   {
     const std::lock_guard lock(kind->mutex);
@@ -345,16 +368,26 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   // Remote accesses to a window's memory are announced to nobody.
   const bool may_return = pays && offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
   const auto caller = std::make_shared<Driven>(session_, communicator, kind);
+  tnbc::RecordedCall* const record = Record(communicator, *offload, division, site, ++kind->calls);
   const uint64_t since = NowNanoseconds();
   bool returned_early = false;
   copse_status_t status = offload->Pack();
   if (status == COPSE_OK) {
-    status = early_return_.Call({communicator->team(), communicator->stream(), offload->args, division, may_return},
+    status = early_return_.Call({.team = communicator->team(),
+                                 .stream = communicator->stream(),
+                                 .args = offload->args,
+                                 .division = division,
+                                 .may_return = may_return,
+                                 .record = record},
                                 caller, &returned_early);
     *error = caller->error();
   }
   if (status == COPSE_OK) status = offload->Unpack();
-  if (!returned_early) kind->fuse.CountBlocking(NowNanoseconds() - since);
+  if (!returned_early) {
+    const uint64_t taken = NowNanoseconds() - since;
+    kind->fuse.CountBlocking(taken);
+    if (record != nullptr) record->call.inside = taken;
+  }
   return status;
 }
 
@@ -373,6 +406,18 @@ void EarlyCalls::Print() const {
   const std::string line = early_return_.Describe();
   if (WantsStatistics()) return Say("rank %d: %s", session_->rank, line.c_str());
   if (session_->keeps_times && session_->rank == 0) Say("%s", line.c_str());
+}
+
+void EarlyCalls::WriteTrace() {
+  if (recorder_ == nullptr) return;
+  tnbc::TraceFile trace = recorder_->Finish();
+  trace.rank = static_cast<uint32_t>(session_->rank);
+  trace.ranks = static_cast<uint32_t>(session_->size);
+  trace.pid = static_cast<uint64_t>(getpid());
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  trace.host = host;
+  mpi::WriteTrace(session_->early.trace_folder, trace);
 }
 
 void EarlyCalls::Drain() {

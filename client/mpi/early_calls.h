@@ -16,6 +16,7 @@
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
 #include "client/mpi/session.h"
+#include "client/tnbc/call_recorder.h"
 #include "client/tnbc/early_return.h"
 
 namespace copse::mpi {
@@ -39,10 +40,10 @@ class EarlyCalls {
   // Whether the call is one of those that are divided; all ranks of `communicator` find the same. May be a collective
   // call, the first time.
   bool Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division);
-  // Makes a call that is divided. *error says why it failed.
+  // Makes a call that is divided, from `site` in the program. *error says why it failed.
   // *waited_ns: for data of earlier calls of its kind, since the last one.
-  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, std::string* error,
-                     uint64_t* waited_ns);
+  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, const void* site,
+                     std::string* error, uint64_t* waited_ns);
 
   // Until nothing of a call's buffers is pending but what is lost. Returns whether nothing is; of types with gaps,
   // whether nothing at all is.
@@ -51,6 +52,8 @@ class EarlyCalls {
   bool AwaitAll();
   // Before MPI_Finalize.
   void Drain();
+  // After that: the trace, if one is wanted.
+  void WriteTrace();
   // One line on standard error: rank 0's for copse-run --stats, everybody's for COPSE_TNBC_STATS.
   void Print() const;
 
@@ -61,11 +64,15 @@ class EarlyCalls {
   bool Make(Communicator* communicator, const copse_coll_args_t& args);
   bool AgreesOnIrregular(Communicator* communicator, const Offload& offload);
   bool LearnLayout(Communicator* communicator);
+  tnbc::RecordedCall* Record(Communicator* communicator, const Offload& offload, const tnbc::Division& division,
+                             const void* site, uint64_t number);
 
   Session* const session_;
   uint64_t node_ = 0;  // a hash of this process's node's name
   tnbc::PageGuard* const guard_;
   tnbc::EarlyReturn early_return_;
+  // Never destroyed: handlers may be writing to what it has.
+  tnbc::CallRecorder* recorder_ = nullptr;  // null: no traces
 };
 
 // Null where calls never return early.

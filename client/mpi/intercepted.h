@@ -72,6 +72,7 @@ class CallState {
   bool is_done = false;              // by MPI, with other calls than the program's
   copse_status_t status = COPSE_OK;  // of the offload
   int result = MPI_SUCCESS;          // of MPI
+  const void* site = nullptr;        // in the program, of a blocking call
 
  private:
   copse_status_t RunOnTeam(Offload* offload) const;
@@ -116,9 +117,11 @@ int RunCall(Entry entry, const Call& call, const CallMode& mode, Go go, Pass pas
 
 // The modes of a call, whose arguments `call` has.
 
+// `site`: where the program makes it.
 template <typename Call, typename Pass>
-int RunBlocking(Entry entry, const Call& call, Pass pass) {
+int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
   const auto go = [&](CallState* state) {
+    state->site = site;
     Offload offload(state->session, /*outlives_call=*/false);
     state->Prepare(call, &offload);
     if (state->is_offloaded()) state->Choose(offload);

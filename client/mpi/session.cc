@@ -95,6 +95,7 @@ void SetEarlyMode(Session* session, Complaints* complaints) {
   if (!complaint.empty()) complaints->push_back(complaint);
   if (mode == EarlyMode::kAuto && session->thread_level > MPI_THREAD_FUNNELED) mode = EarlyMode::kOff;
   session->early_mode = static_cast<uint8_t>(mode);
+  if (mode != EarlyMode::kOff) session->early = EarlySettings::FromEnvironment(session->rank == 0);
 }
 
 bool Flag(const char* name) {
@@ -142,7 +143,15 @@ bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[
                       session->weighs_teams,
                       session->chooses_path,
                       session->early_mode,
-                      complaints.empty() ? session->size : session->rank};
+                      complaints.empty() ? session->size : session->rank,
+                      0,
+                      0,
+                      0,
+                      0,
+                      0,
+                      0};
+  constexpr size_t kEarly = std::size(mine) - EarlySettings::kNumbers;
+  session->early.Tell(session->rank, session->size, mine + kEarly);
   long long least[std::size(mine)] = {};
   if (Mpi().Allreduce(mine, least, std::size(mine), MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) {
     return false;
@@ -154,6 +163,7 @@ bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[
   session->chooses_path = least[5] != 0;
   session->early_mode = static_cast<uint8_t>(least[6]);
   if (least[7] == session->rank) SayAll(complaints);
+  if (session->early_mode != 0) session->early.Settle(session->rank, session->size, least + kEarly);
   if (least[0] == session->size) return true;
   WarnOfMissingDaemons(*session, static_cast<int>(least[0]), reason);
   return false;

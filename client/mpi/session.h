@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "client/copse.h"
+#include "client/mpi/early_settings.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/statistics.h"
 #include "client/mpi/wait_time.h"
@@ -29,6 +30,7 @@ struct Session {
   double timeout_s = -1;           // COPSE_TIMEOUT; < 0: none
   bool keeps_times = false;        // COPSE_MPI_STATS
   uint8_t early_mode = 0;          // an EarlyMode
+  EarlySettings early;             // if that is not off
   int thread_level = MPI_THREAD_SINGLE;
   long main_thread = 0;  // the kernel's number
   int rank = 0;          // in MPI_COMM_WORLD

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/early_settings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/mpi/say.h"
+
+namespace copse::mpi {
+namespace {
+
+// A profile has a line for each kind of call; a file that is longer is something else.
+constexpr size_t kProfileBytesMax = 16 << 20;
+
+enum Number { kOrder, kProfileHash, kMinusProfileHash, kFirstWithoutProfile, kFirstWithoutTrace, kLaunch };
+
+const char* Variable(const char* name) {
+  const char* text = getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+// Returns an error, or nothing.
+std::string ReadFile(const std::string& path, std::string* text) {
+  FILE* const file = fopen(path.c_str(), "re");
+  if (file == nullptr) return strerror(errno);
+  char buffer[65536];
+  size_t bytes = 0;
+  while (text->size() <= kProfileBytesMax && (bytes = fread(buffer, 1, sizeof(buffer), file)) > 0) {
+    text->append(buffer, bytes);
+  }
+  const bool failed = ferror(file) != 0;
+  const int error = errno;
+  fclose(file);
+  if (failed) return strerror(error);
+  return text->size() > kProfileBytesMax ? "too long for a profile" : "";
+}
+
+std::string ReadProfile(const std::string& path, std::optional<tnbc::OrderProfile>* profile) {
+  std::string text;
+  std::string error = ReadFile(path, &text);
+  if (error.empty()) error = tnbc::ParseProfile(text, &profile->emplace());
+  if (error.empty()) return "";
+  profile->reset();
+  return "COPSE_TNBC_PROFILE: " + path + ": " + error;
+}
+
+std::string MakeFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+    return "COPSE_TNBC_TRACE: cannot make the folder: " + std::string(strerror(errno)) + " (value=" + path + ")";
+  }
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    return "COPSE_TNBC_TRACE: not a folder (value=" + path + ")";
+  }
+  if (access(path.c_str(), W_OK | X_OK) != 0) {
+    return "COPSE_TNBC_TRACE: nothing can be written there: " + std::string(strerror(errno)) + " (value=" + path + ")";
+  }
+  return "";
+}
+
+EarlyOrder WantedOrder(bool has_profile, bool may_speak) {
+  const EarlyOrder usual = has_profile ? EarlyOrder::kProfile : EarlyOrder::kLearnt;
+  const char* text = Variable("COPSE_TNBC_ORDER");
+  if (*text == '\0') return usual;
+  if (strcmp(text, "off") == 0) return EarlyOrder::kOff;
+  if (strcmp(text, "learnt") == 0) return EarlyOrder::kLearnt;
+  if (strcmp(text, "profile") == 0 && has_profile) return EarlyOrder::kProfile;
+  if (may_speak && strcmp(text, "profile") == 0) {
+    Say("COPSE_TNBC_ORDER: there is no COPSE_TNBC_PROFILE, so orders are learnt (value=profile)");
+  } else if (may_speak) {
+    Say("COPSE_TNBC_ORDER: none of off, learnt and profile, so it is ignored (value=%s)", text);
+  }
+  return usual;
+}
+
+}  // namespace
+
+EarlySettings EarlySettings::FromEnvironment(bool may_speak) {
+  EarlySettings settings;
+  settings.profile_file = Variable("COPSE_TNBC_PROFILE");
+  settings.order = WantedOrder(!settings.profile_file.empty(), may_speak);
+  if (settings.order == EarlyOrder::kProfile) {
+    settings.profile_error = ReadProfile(settings.profile_file, &settings.profile);
+  }
+  settings.trace_folder = Variable("COPSE_TNBC_TRACE");
+  if (!settings.trace_folder.empty()) settings.trace_error = MakeFolder(settings.trace_folder);
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  settings.launch = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  return settings;
+}
+
+void EarlySettings::Tell(int rank, int size, long long numbers[kNumbers]) const {
+  const auto hash = profile.has_value() ? static_cast<long long>(profile->Hash()) : 0;
+  numbers[kOrder] = static_cast<long long>(order);
+  numbers[kProfileHash] = hash;
+  numbers[kMinusProfileHash] = -hash;
+  numbers[kFirstWithoutProfile] = profile_error.empty() ? size : rank;
+  numbers[kFirstWithoutTrace] = trace_error.empty() ? size : rank;
+  numbers[kLaunch] = static_cast<long long>(launch);
+}
+
+void EarlySettings::Settle(int rank, int size, const long long least[kNumbers]) {
+  order = static_cast<EarlyOrder>(least[kOrder]);
+  launch = static_cast<uint64_t>(least[kLaunch]);
+  const bool all_equal = least[kProfileHash] == -least[kMinusProfileHash] && least[kProfileHash] != 0;
+  if (order == EarlyOrder::kProfile && !all_equal) {
+    order = EarlyOrder::kLearnt;
+    if (least[kFirstWithoutProfile] == rank) {
+      Say("%s; no rank has an order from a profile", profile_error.c_str());
+    } else if (least[kFirstWithoutProfile] == size && rank == 0) {
+      Say("COPSE_TNBC_PROFILE: ranks have read different profiles, so they are ignored (value=%s)",
+          profile_file.c_str());
+    }
+  }
+  if (order != EarlyOrder::kProfile) profile.reset();
+  if (least[kFirstWithoutTrace] == rank) Say("%s; rank %d leaves no trace", trace_error.c_str(), rank);
+  if (!trace_error.empty()) trace_folder.clear();
+}
+
+void WriteTrace(const std::string& folder, const tnbc::TraceFile& trace) {
+  const std::string path = folder + "/" + std::to_string(trace.rank) + tnbc::kTraceSuffix;
+  const std::string text = tnbc::FormatTrace(trace);
+  FILE* const file = fopen(path.c_str(), "we");
+  bool written = file != nullptr && fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr && fclose(file) != 0) written = false;
+  if (!written) Say("COPSE_TNBC_TRACE: cannot write %s: %s", path.c_str(), strerror(errno));
+  if (trace.left_out > 0) {
+    Say("COPSE_TNBC_TRACE: %" PRIu64 " calls were left out: there is room for no more (rank=%d)", trace.left_out,
+        static_cast<int>(trace.rank));
+  }
+}
+
+}  // namespace copse::mpi
