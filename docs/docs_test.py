@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pages say what the programs say. Arguments: copsed, copse-planner, copsectl, copse-perftest, copse-sim, copse-run."""
+"""Pages say what the programs say.
+
+Arguments: copsed, copse-planner, copsectl, copse-perftest, copse-sim, copse-run, copse-trace.
+"""
 
 import os
 import re
@@ -81,6 +84,13 @@ class DocsTest(unittest.TestCase):
         options = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", program_help, flags=re.M)) - {"--help", "--version"}
         self.assertGreater(len(options), 4)
         rows = set(re.findall(r"^\| `(--[a-z-]+)", read("mpi.md"), flags=re.M))
+        self.assertEqual(options, rows)
+
+    def test_every_option_of_copse_trace_has_a_row(self):
+        program_help = output(PROGRAMS[6], "--help").split("Options:")[1].split("Exit codes")[0]
+        options = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", program_help, flags=re.M)) - {"--help", "--version"}
+        self.assertGreater(len(options), 3)
+        rows = set(re.findall(r"^\| (?:`-\w`, )?`(--[a-z-]+)", read("reference/copse-trace.md"), flags=re.M))
         self.assertEqual(options, rows)
 
     def test_every_verb_and_option_of_copse_sim_is_described(self):

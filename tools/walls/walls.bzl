@@ -18,6 +18,7 @@ _ROOMS = {
     "//cli/ctl": "ctl",
     "//cli/perftest": "perftest",
     "//cli/sim": "copse-sim",
+    "//cli/trace": "copse-trace",
     "//client": "client",
     "//client/mpi": "mpi-library",
     "//client/run": "copse-run",
@@ -57,7 +58,7 @@ _DAEMON = ["daemon", "daemon-core"]
 _ENGINE = ["engine", "sim-transport", "ucx-transport"]
 _PLANNER = ["planner", "algorithms", "coordinator", "planner-server", "topology"]  # All of it but what planner and engine share.
 _CLIENT = ["client", "mpi-library", "copse-run"]
-_PROGRAMS = ["ctl", "copse-sim", "perftest"]
+_PROGRAMS = ["ctl", "copse-sim", "copse-trace", "perftest"]
 _TESTS = ["testing", "bench", "integration-tests"]
 _OURS = _DAEMON + _ENGINE + _PLANNER + _CLIENT + _PROGRAMS + ["schedule"]
 
@@ -84,10 +85,12 @@ _WALLS = {
     "mpi-library": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "absl", "command-line", "copse-run"] + _TESTS,
     "copse-run": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "client", "mpi-library"] + _TESTS,
     "command-line": _OURS + _GRPC + _UCX + _TESTS,
-    "ctl": _DAEMON + _PLANNER + _ENGINE + _CLIENT + _UCX + ["schedule", "copse-sim", "perftest"] + _TESTS,
-    "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "perftest", "planner-server"] + _CLIENT + _TESTS,
+    "ctl": _DAEMON + _PLANNER + _ENGINE + _CLIENT + _UCX + ["schedule", "copse-sim", "copse-trace", "perftest"] + _TESTS,
+    "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "copse-trace", "perftest", "planner-server"] + _CLIENT + _TESTS,
+    # Of the client it has the formats of files alone.
+    "copse-trace": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + ["schedule", "yaml", "sqlite", "ctl", "copse-sim", "perftest", "mpi-library", "copse-run"] + _TESTS,
     # A user of libcopse's C API like any other.
-    "perftest": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + ["schedule", "yaml", "sqlite", "ctl", "copse-sim", "mpi-library", "copse-run"] + _TESTS,
+    "perftest": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + ["schedule", "yaml", "sqlite", "ctl", "copse-sim", "copse-trace", "mpi-library", "copse-run"] + _TESTS,
     "fixture-inner": ["fixture-outer"],
 }
 

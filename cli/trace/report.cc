@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/trace/report.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/svg.h"
+#include "nlohmann/json.hpp"
+
+namespace copse::trace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::vector<std::string>;
+
+constexpr double kNsPerMs = 1e6;
+// Of calls of more parts no times are listed or drawn part by part.
+constexpr size_t kPartsShownMax = 32;
+
+std::string Ms(double ns) { return absl::StrFormat("%.3f", ns / kNsPerMs); }
+
+std::string Joined(const std::vector<uint32_t>& order) {
+  if (order.size() < 2) return "-";
+  if (order.size() <= kPartsShownMax) return absl::StrJoin(order, ",");
+  return absl::StrCat(absl::StrJoin(order.begin(), order.begin() + kPartsShownMax, ","), ",...");
+}
+
+std::string Percent(uint64_t some, uint64_t all) {
+  return all == 0 ? "-" : absl::StrFormat("%.0f %%", 100 * static_cast<double>(some) / static_cast<double>(all));
+}
+
+// Columns side by side; the first row has titles. The last column is not padded.
+std::string Table(const std::vector<Row>& rows) {
+  std::vector<size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      text += row[i];
+      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string TitleOf(const SiteSummary& site) {
+  return absl::StrCat(site.site, ": ", site.kind.collective, " of ", site.kind.size, " ranks, ",
+                      NameOfLength(site.kind.length));
+}
+
+std::string SitesText(const std::vector<SiteSummary>& sites) {
+  std::vector<Row> rows = {{"SITE", "COLLECTIVE", "LENGTH", "RANKS", "PARTS", "CALLS", "EARLY", "IN CALL", "THERE",
+                            "WAITED", "AT BEST", "UNTOUCHED", "FIRST TOUCHES"}};
+  for (const SiteSummary& site : sites) {
+    rows.push_back({site.site, site.kind.collective, NameOfLength(site.kind.length),
+                    absl::StrCat(site.ranks, "/", site.kind.size), absl::StrCat(site.kind.parts),
+                    absl::StrCat(site.calls), absl::StrCat(site.early), Ms(site.inside), Ms(site.there),
+                    Ms(site.waited), Ms(site.waited_at_best), Percent(site.untouched, site.pieces),
+                    Joined(site.order)});
+  }
+  return Table(rows);
+}
+
+std::string PartsText(const SiteSummary& site) {
+  std::vector<Row> rows = {{"PART", "THERE", "FIRST TOUCH", "WAITED", "TOUCHED"}};
+  for (size_t part = 0; part < site.parts.size(); ++part) {
+    const PartTimes& times = site.parts[part];
+    rows.push_back({absl::StrCat(part), Ms(times.there), times.touched_calls == 0 ? "-" : Ms(times.touch),
+                    Ms(times.waited), Percent(times.touched_calls, times.calls)});
+  }
+  return Table(rows);
+}
+
+std::string KindsText(const std::map<KindKey, WantedOrder>& orders) {
+  std::vector<Row> rows = {{"COLLECTIVE", "LENGTH", "RANKS", "PARTS", "CALLS", "IN ORDER", "ORDER"}};
+  for (const auto& [key, wanted] : orders) {
+    rows.push_back({key.collective, NameOfLength(key.length), absl::StrCat(key.size), absl::StrCat(key.parts),
+                    absl::StrCat(wanted.calls), Percent(wanted.in_order, wanted.calls), Joined(wanted.order)});
+  }
+  return Table(rows);
+}
+
+uint64_t LeftOut(const Traces& traces) {
+  uint64_t left_out = 0;
+  for (const tnbc::TraceFile& file : traces.files) left_out += file.left_out;
+  return left_out;
+}
+
+// --- The picture: a panel for each site, a row for each part ---
+
+constexpr double kWidth = 900, kLeft = 60, kRight = 860, kTop = 60, kRowHeight = 18, kTitleHeight = 26, kPanelGap = 30;
+constexpr double kBarHeight = 8;
+constexpr const char *kThereColour = "#b6d7ff", *kTouchColour = "#0969da", *kWaitColour = "#cf222e";
+
+bool IsDrawn(const SiteSummary& site) {
+  return site.early > 0 && !site.parts.empty() && site.parts.size() <= kPartsShownMax;
+}
+
+double HeightOf(const SiteSummary& site) {
+  return kTitleHeight + kRowHeight * static_cast<double>(site.parts.size() + 1) + kPanelGap;
+}
+
+void DrawSite(const SiteSummary& site, double top, Svg* svg) {
+  svg->Text(kLeft - 40, top + 14, TitleOf(site), {.size = 13, .bold = true});
+  double end = 1;  // ns
+  for (const PartTimes& part : site.parts) end = std::max({end, part.there, part.touch + part.waited});
+  const auto x_of = [end](double ns) { return kLeft + (kRight - kLeft) * ns / end; };
+  for (size_t i = 0; i < site.parts.size(); ++i) {
+    const PartTimes& part = site.parts[i];
+    const double y = top + kTitleHeight + kRowHeight * (static_cast<double>(i) + 0.5);
+    svg->Text(kLeft - 8, y + 4, absl::StrCat(i), {.anchor = Svg::Anchor::kEnd, .colour = kSvgGrey});
+    svg->Rect({kLeft, y - kBarHeight / 2}, x_of(part.there) - kLeft, kBarHeight, kThereColour);
+    if (part.touched_calls == 0) continue;
+    if (part.waited > 0) svg->Line({x_of(part.touch), y}, {x_of(part.touch + part.waited), y}, kWaitColour, 2);
+    svg->Circle({x_of(part.touch), y}, 3, kTouchColour);
+  }
+  const double axis = top + kTitleHeight + kRowHeight * static_cast<double>(site.parts.size());
+  svg->Line({kLeft, axis}, {kRight, axis});
+  svg->Text(kLeft, axis + 14, "the call returns", {.colour = kSvgGrey});
+  svg->Text(kRight, axis + 14, Ms(end) + " ms", {.anchor = Svg::Anchor::kEnd, .colour = kSvgGrey});
+}
+
+}  // namespace
+
+std::string TextOf(const Traces& traces) {
+  const std::vector<SiteSummary> sites = Summarize(traces);
+  std::string text = absl::StrFormat(
+      "%d of %d ranks; times are means of early calls, ms; THERE, FIRST TOUCH: since the "
+      "call returned\n",
+      traces.files.size(), traces.ranks);
+  if (const uint64_t left_out = LeftOut(traces); left_out > 0) {
+    absl::StrAppend(&text, left_out, " calls of all ranks were left out\n");
+  }
+  absl::StrAppend(&text, "\n", SitesText(sites));
+  for (const SiteSummary& site : sites) {
+    if (site.parts.size() < 2 || site.parts.size() > kPartsShownMax || site.early == 0) continue;
+    absl::StrAppend(&text, "\n", TitleOf(site), "\n", PartsText(site));
+  }
+  if (const auto orders = WantedOrders(traces); !orders.empty()) {
+    absl::StrAppend(&text, "\nOrders for a profile\n", KindsText(orders));
+  }
+  return text;
+}
+
+std::string JsonOf(const Traces& traces) {
+  Json json = {{"ranks", traces.ranks},  {"files", traces.files.size()}, {"left_out", LeftOut(traces)},
+               {"sites", Json::array()}, {"orders", Json::array()},      {"disagreements", Disagreements(traces)}};
+  for (const SiteSummary& site : Summarize(traces)) {
+    Json parts = Json::array();
+    for (const PartTimes& part : site.parts) {
+      Json times = {{"there_ns", part.there}, {"waited_ns", part.waited}, {"calls", part.calls}};
+      times["touched_calls"] = part.touched_calls;
+      if (part.touched_calls > 0) times["first_touch_ns"] = part.touch;
+      parts.push_back(std::move(times));
+    }
+    json["sites"].push_back({{"site", site.site},
+                             {"collective", site.kind.collective},
+                             {"length", site.kind.length},
+                             {"size", site.kind.size},
+                             {"ranks", site.ranks},
+                             {"calls", site.calls},
+                             {"early", site.early},
+                             {"in_call_ns", site.inside},
+                             {"there_ns", site.there},
+                             {"waited_ns", site.waited},
+                             {"waited_at_best_ns", site.waited_at_best},
+                             {"pieces", site.pieces},
+                             {"untouched", site.untouched},
+                             {"order", site.order},
+                             {"parts", std::move(parts)}});
+  }
+  for (const auto& [key, wanted] : WantedOrders(traces)) {
+    json["orders"].push_back({{"communicator", absl::StrCat(absl::Hex(key.communicator, absl::kZeroPad16))},
+                              {"size", key.size},
+                              {"collective", key.collective},
+                              {"length", key.length},
+                              {"parts", key.parts},
+                              {"calls", wanted.calls},
+                              {"in_order", wanted.in_order},
+                              {"order", wanted.order}});
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string PictureOf(const Traces& traces) {
+  std::vector<SiteSummary> sites = Summarize(traces);
+  std::erase_if(sites, [](const SiteSummary& site) { return !IsDrawn(site); });
+  double height = kTop;
+  for (const SiteSummary& site : sites) height += HeightOf(site);
+  Svg svg(kWidth, height, "Parts of results: until they were there (bars), first touches (dots), waits (red)");
+  double top = kTop;
+  for (const SiteSummary& site : sites) {
+    DrawSite(site, top, &svg);
+    top += HeightOf(site);
+  }
+  return std::move(svg).Finish();
+}
+
+}  // namespace copse::trace

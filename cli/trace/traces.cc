@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/trace/traces.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+
+namespace copse::trace {
+namespace {
+
+using Order = std::vector<uint32_t>;
+
+constexpr size_t kDisagreementsMax = 20;
+
+absl::StatusOr<tnbc::TraceFile> ReadTrace(const std::filesystem::path& path) {
+  std::ifstream stream(path);
+  std::stringstream text;
+  text << stream.rdbuf();
+  if (!stream) return absl::InvalidArgumentError(absl::StrCat(path.string(), ": cannot be read"));
+  tnbc::TraceFile trace;
+  const std::string error = tnbc::ParseTrace(text.str(), &trace);
+  if (!error.empty()) return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", error));
+  return trace;
+}
+
+// Places that parts have among the first touches of a call; none if nothing was touched.
+std::optional<std::vector<uint64_t>> PlacesOf(const tnbc::TraceCall& call) {
+  const std::vector<uint64_t> touches = FirstTouches(call);
+  if (std::all_of(touches.begin(), touches.end(), [](uint64_t ns) { return ns == UINT64_MAX; })) return std::nullopt;
+  Order order(call.parts);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return touches[a] < touches[b]; });
+  std::vector<uint64_t> places(call.parts);
+  for (size_t i = 0; i < order.size(); ++i) places[order[i]] = i;
+  return places;
+}
+
+Order OrderBy(const std::vector<uint64_t>& sums) {
+  Order order(sums.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return sums[a] < sums[b]; });
+  return order;
+}
+
+// As if what was touched first had come first, at the times at which anything came; the program computes between its
+// touches as it did.
+uint64_t WaitedAtBest(const tnbc::TraceCall& call) {
+  std::vector<uint64_t> there;
+  std::vector<const tnbc::TracePiece*> touched;
+  for (const tnbc::TracePiece& piece : call.pieces) {
+    if (!piece.there.has_value()) continue;
+    there.push_back(*piece.there);
+    if (piece.touch.has_value()) touched.push_back(&piece);
+  }
+  std::sort(there.begin(), there.end());
+  std::sort(touched.begin(), touched.end(), [](const auto* a, const auto* b) { return *a->touch < *b->touch; });
+  uint64_t before = 0, now = 0, waited = 0;  // in the trace; in the play
+  for (size_t i = 0; i < touched.size(); ++i) {
+    now += *touched[i]->touch - std::min(before, *touched[i]->touch);
+    before = *touched[i]->touch + touched[i]->waited;
+    if (there[i] <= now) continue;
+    waited += there[i] - now;
+    now = there[i];
+  }
+  return waited;
+}
+
+class Summarizer {
+ public:
+  void Add(uint32_t rank, const KindKey& key, const std::string& site, const tnbc::TraceCall& call) {
+    Sums& sums = sums_[{key, site}];
+    sums.ranks.insert(rank);
+    SiteSummary& summary = sums.summary;
+    summary.kind = key;
+    summary.site = site;
+    summary.parts.resize(key.parts);
+    sums.places.resize(key.parts);
+    ++summary.calls;
+    if (!call.early) return;
+    ++summary.early;
+    summary.inside += static_cast<double>(call.inside);
+    AddPieces(call, &summary);
+    AddParts(call, &summary);
+    summary.waited_at_best += static_cast<double>(WaitedAtBest(call));
+    if (const auto places = PlacesOf(call); places.has_value()) {
+      for (size_t part = 0; part < places->size(); ++part) sums.places[part] += (*places)[part];
+    }
+  }
+
+  std::vector<SiteSummary> Finish() {
+    std::vector<SiteSummary> summaries;
+    for (auto& [key, sums] : sums_) {
+      SiteSummary& summary = sums.summary;
+      summary.ranks = static_cast<uint32_t>(sums.ranks.size());
+      summary.order = OrderBy(sums.places);
+      const auto early = static_cast<double>(std::max<uint64_t>(summary.early, 1));
+      for (double* sum : {&summary.inside, &summary.there, &summary.waited, &summary.waited_at_best}) *sum /= early;
+      for (PartTimes& part : summary.parts) {
+        part.there /= static_cast<double>(std::max<uint64_t>(part.calls, 1));
+        part.waited /= static_cast<double>(std::max<uint64_t>(part.calls, 1));
+        part.touch /= static_cast<double>(std::max<uint64_t>(part.touched_calls, 1));
+      }
+      summaries.push_back(std::move(summary));
+    }
+    return summaries;
+  }
+
+ private:
+  struct Sums {
+    SiteSummary summary;
+    std::set<uint32_t> ranks;
+    std::vector<uint64_t> places;
+  };
+
+  static void AddPieces(const tnbc::TraceCall& call, SiteSummary* summary) {
+    uint64_t last = 0;
+    for (const tnbc::TracePiece& piece : call.pieces) {
+      ++summary->pieces;
+      if (!piece.touch.has_value()) ++summary->untouched;
+      last = std::max(last, piece.there.value_or(0));
+      summary->waited += static_cast<double>(piece.waited);
+    }
+    summary->there += static_cast<double>(last);
+  }
+
+  static void AddParts(const tnbc::TraceCall& call, SiteSummary* summary) {
+    const std::vector<uint64_t> touches = FirstTouches(call);
+    for (uint32_t part = 0; part < call.parts; ++part) {
+      PartTimes& times = summary->parts[part];
+      uint64_t there = 0, waited = 0;
+      bool has_piece = false;
+      for (const tnbc::TracePiece& piece : call.pieces) {
+        if (piece.parts != Order{part}) continue;
+        has_piece = true;
+        there = std::max(there, piece.there.value_or(0));
+        waited += piece.waited;
+      }
+      if (!has_piece) continue;
+      ++times.calls;
+      times.there += static_cast<double>(there);
+      times.waited += static_cast<double>(waited);
+      if (touches[part] == UINT64_MAX) continue;
+      ++times.touched_calls;
+      times.touch += static_cast<double>(touches[part]);
+    }
+  }
+
+  std::map<std::pair<KindKey, std::string>, Sums> sums_;
+};
+
+// Calls `visit(file, call, key)` for each call.
+template <typename Visit>
+void ForEachCall(const Traces& traces, Visit visit) {
+  for (const tnbc::TraceFile& file : traces.files) {
+    for (const tnbc::TraceCall& call : file.calls) visit(file, call, KeyOf(file.kinds[call.kind], call));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Traces> ReadTraces(const std::string& folder) {
+  std::error_code error;
+  std::map<std::string, std::filesystem::path> paths;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (absl::EndsWith(at->path().string(), tnbc::kTraceSuffix)) paths[at->path().string()] = at->path();
+  }
+  if (error) return absl::NotFoundError(absl::StrCat(folder, ": ", error.message()));
+  if (paths.empty()) return absl::NotFoundError(absl::StrCat(folder, ": no file *", tnbc::kTraceSuffix));
+  Traces traces;
+  for (const auto& [name, path] : paths) {
+    ASSIGN_OR_RETURN(tnbc::TraceFile trace, ReadTrace(path));
+    const tnbc::TraceFile& first = traces.files.empty() ? trace : traces.files.front();
+    if (trace.launch != first.launch || trace.ranks != first.ranks) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": of another launch than other files of this folder"));
+    }
+    traces.files.push_back(std::move(trace));
+  }
+  std::sort(traces.files.begin(), traces.files.end(),
+            [](const tnbc::TraceFile& a, const tnbc::TraceFile& b) { return a.rank < b.rank; });
+  for (size_t i = 1; i < traces.files.size(); ++i) {
+    if (traces.files[i].rank != traces.files[i - 1].rank) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": two files of one rank (rank=", traces.files[i].rank, ")"));
+  }
+  traces.ranks = traces.files.front().ranks;
+  return traces;
+}
+
+KindKey KeyOf(const tnbc::TraceKind& kind, const tnbc::TraceCall& call) {
+  return {.communicator = kind.communicator,
+          .size = kind.size,
+          .collective = kind.collective,
+          .length = kind.length,
+          .parts = call.parts};
+}
+
+std::string NameOf(const tnbc::TraceSite& site) {
+  std::string name = absl::StrCat(site.object.empty() ? "?" : site.object, "+0x", absl::Hex(site.offset));
+  if (!site.function.empty()) absl::StrAppend(&name, " (", site.function, ")");
+  return name;
+}
+
+std::string NameOfLength(uint32_t length) {
+  constexpr const char* kNames[] = {"any length", "to 1 KiB", "to 16 KiB", "to 256 KiB", "over 256 KiB"};
+  return length < std::size(kNames) ? kNames[length] : absl::StrCat("length class ", length);
+}
+
+std::vector<uint64_t> FirstTouches(const tnbc::TraceCall& call) {
+  std::vector<uint64_t> own(call.parts, UINT64_MAX), shared(call.parts, UINT64_MAX);
+  std::vector<bool> has_own(call.parts, false);
+  for (const tnbc::TracePiece& piece : call.pieces) {
+    const uint64_t touch = piece.touch.value_or(UINT64_MAX);
+    if (piece.parts.size() == 1) has_own[piece.parts[0]] = true;
+    for (const uint32_t part : piece.parts) {
+      uint64_t& first = (piece.parts.size() == 1 ? own : shared)[part];
+      first = std::min(first, touch);
+    }
+  }
+  for (uint32_t part = 0; part < call.parts; ++part) {
+    if (!has_own[part]) own[part] = shared[part];
+  }
+  return own;
+}
+
+std::vector<SiteSummary> Summarize(const Traces& traces) {
+  Summarizer summarizer;
+  ForEachCall(traces, [&](const tnbc::TraceFile& file, const tnbc::TraceCall& call, const KindKey& key) {
+    summarizer.Add(file.rank, key, NameOf(file.sites[call.site]), call);
+  });
+  return summarizer.Finish();
+}
+
+std::map<KindKey, WantedOrder> WantedOrders(const Traces& traces) {
+  std::map<KindKey, std::vector<uint64_t>> sums;
+  std::map<KindKey, std::vector<std::vector<uint64_t>>> all;
+  ForEachCall(traces, [&](const tnbc::TraceFile&, const tnbc::TraceCall& call, const KindKey& key) {
+    if (key.parts < 2) return;
+    const auto places = PlacesOf(call);
+    if (!places.has_value()) return;
+    std::vector<uint64_t>& sum = sums[key];
+    sum.resize(key.parts);
+    for (size_t part = 0; part < key.parts; ++part) sum[part] += (*places)[part];
+    all[key].push_back(*places);
+  });
+  std::map<KindKey, WantedOrder> orders;
+  for (const auto& [key, sum] : sums) {
+    WantedOrder& wanted = orders[key];
+    wanted.order = OrderBy(sum);
+    wanted.calls = all[key].size();
+    for (const auto& places : all[key]) {
+      bool in_order = true;
+      for (size_t i = 0; i < wanted.order.size(); ++i) in_order = in_order && places[wanted.order[i]] == i;
+      if (in_order) ++wanted.in_order;
+    }
+  }
+  return orders;
+}
+
+absl::StatusOr<tnbc::OrderProfile> ProfileOf(const Traces& traces) {
+  if (traces.files.size() < traces.ranks) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("traces of some ranks are missing (files=", traces.files.size(), ", ranks=", traces.ranks, ")"));
+  }
+  tnbc::OrderProfile profile;
+  for (const auto& [key, wanted] : WantedOrders(traces)) {
+    profile.orders[{key.communicator, key.collective, key.length, key.parts}] = wanted.order;
+  }
+  return profile;
+}
+
+// Communicators of the same members have calls of the same number: these are compared in turn.
+std::vector<std::string> Disagreements(const Traces& traces) {
+  std::vector<std::string> lines;
+  if (traces.files.size() < traces.ranks) {
+    lines.push_back(
+        absl::StrCat("traces of ", traces.ranks - traces.files.size(), " of ", traces.ranks, " ranks are missing"));
+  }
+  struct Seen {
+    std::map<uint32_t, std::vector<const tnbc::TraceCall*>> of_rank;
+    uint32_t size = 0;
+  };
+  using CallKey = std::tuple<uint64_t, std::string, uint32_t, uint64_t>;
+  std::map<CallKey, Seen> calls;
+  bool is_complete = traces.files.size() == traces.ranks;
+  for (const tnbc::TraceFile& file : traces.files) {
+    is_complete = is_complete && file.left_out == 0;
+    for (const tnbc::TraceCall& call : file.calls) {
+      const tnbc::TraceKind& kind = file.kinds[call.kind];
+      Seen& seen = calls[{kind.communicator, kind.collective, kind.length, call.number}];
+      seen.of_rank[file.rank].push_back(&call);
+      seen.size = kind.size;
+    }
+  }
+  for (const auto& [key, seen] : calls) {
+    const auto& [first_rank, first] = *seen.of_rank.begin();
+    const std::string name =
+        absl::StrCat("call ", std::get<3>(key), " of ", std::get<1>(key), ", ", NameOfLength(std::get<2>(key)));
+    if (is_complete && seen.of_rank.size() < seen.size) {
+      lines.push_back(absl::StrCat(name, ": on ", seen.of_rank.size(), " of ", seen.size, " ranks"));
+    }
+    for (const auto& [rank, mine] : seen.of_rank) {
+      for (size_t i = 0; i < std::min(first.size(), mine.size()); ++i) {
+        if (mine[i]->order == first[i]->order && mine[i]->parts == first[i]->parts) continue;
+        lines.push_back(absl::StrCat(name, ": rank ", rank, " was brought ", absl::StrJoin(mine[i]->order, ","),
+                                     ", rank ", first_rank, " ", absl::StrJoin(first[i]->order, ",")));
+      }
+    }
+  }
+  if (lines.size() > kDisagreementsMax) {
+    const size_t more = lines.size() - kDisagreementsMax;
+    lines.resize(kDisagreementsMax);
+    lines.push_back(absl::StrCat("and ", more, " more"));
+  }
+  return lines;
+}
+
+}  // namespace copse::trace

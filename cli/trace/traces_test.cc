@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/trace/traces.h"
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/tnbc/order_profile.h"
+#include "client/tnbc/trace_file.h"
+#include "gtest/gtest.h"
+
+namespace copse::trace {
+namespace {
+
+using tnbc::TraceCall;
+using tnbc::TraceFile;
+using tnbc::TracePiece;
+using Order = std::vector<uint32_t>;
+
+constexpr uint64_t kMs = 1'000'000;
+
+TracePiece PieceOf(Order parts, uint64_t there, std::optional<uint64_t> touch, uint64_t waited = 0) {
+  TracePiece piece;
+  piece.bytes = 4096;
+  piece.parts = std::move(parts);
+  piece.there = there;
+  piece.touch = touch;
+  piece.waited = waited;
+  return piece;
+}
+
+TraceCall CallOf(uint64_t number, std::vector<TracePiece> pieces) {
+  TraceCall call;
+  call.number = number;
+  call.early = true;
+  call.inside = 2 * kMs;
+  call.parts = 3;
+  call.order = {0, 1, 2};
+  call.pieces = std::move(pieces);
+  return call;
+}
+
+// Of a launch of two ranks, whose calls touch part 2, then 1, then 0.
+TraceFile FileOf(uint32_t rank) {
+  TraceFile file;
+  file.rank = rank;
+  file.ranks = 2;
+  file.launch = 5;
+  file.sites = {{"app", 16, "main"}};
+  file.kinds = {{77, 2, rank, "bcast", 4}};
+  file.calls = {CallOf(1, {PieceOf({0}, 1 * kMs, 9 * kMs), PieceOf({1}, 2 * kMs, 6 * kMs),
+                           PieceOf({2}, 3 * kMs, 1 * kMs, 2 * kMs)}),
+                CallOf(2, {PieceOf({0}, 1 * kMs, 9 * kMs), PieceOf({1}, 2 * kMs, 6 * kMs),
+                           PieceOf({2}, 3 * kMs, 1 * kMs, 2 * kMs)})};
+  return file;
+}
+Traces Both() { return {2, {FileOf(0), FileOf(1)}}; }
+
+TEST(FirstTouchesTest, PagesOfSeveralPartsCountWhereAPartHasNoOthers) {
+  const TraceCall call = CallOf(1, {PieceOf({0}, 0, 50), PieceOf({0, 1}, 0, 10), PieceOf({2}, 0, std::nullopt)});
+  EXPECT_EQ(FirstTouches(call), (std::vector<uint64_t>{50, 10, UINT64_MAX}));
+}
+
+TEST(SummarizeTest, TellsWhatWaitedAndWhatNeedNotHave) {
+  const std::vector<SiteSummary> sites = Summarize(Both());
+  ASSERT_EQ(sites.size(), 1u);
+  const SiteSummary& site = sites[0];
+  EXPECT_EQ(site.site, "app+0x10 (main)");
+  EXPECT_EQ(site.ranks, 2u);
+  EXPECT_EQ(site.calls, 4u);
+  EXPECT_EQ(site.early, 4u);
+  EXPECT_EQ(site.pieces, 12u);
+  EXPECT_EQ(site.untouched, 0u);
+  EXPECT_DOUBLE_EQ(site.inside, 2 * kMs);
+  EXPECT_DOUBLE_EQ(site.there, 3 * kMs);
+  EXPECT_DOUBLE_EQ(site.waited, 2 * kMs);
+  EXPECT_DOUBLE_EQ(site.waited_at_best, 0);  // what is touched at 1 ms could have come then
+  EXPECT_EQ(site.order, (Order{2, 1, 0}));
+  ASSERT_EQ(site.parts.size(), 3u);
+  EXPECT_DOUBLE_EQ(site.parts[2].there, 3 * kMs);
+  EXPECT_DOUBLE_EQ(site.parts[2].touch, 1 * kMs);
+  EXPECT_DOUBLE_EQ(site.parts[2].waited, 2 * kMs);
+}
+
+TEST(SummarizeTest, WhatIsWantedAtOnceWaitsInAnyOrder) {
+  Traces traces = {1, {FileOf(0)}};
+  traces.files[0].calls = {CallOf(1, {PieceOf({0}, 4 * kMs, 3 * kMs, 1 * kMs), PieceOf({1}, 3 * kMs, 0, 3 * kMs),
+                                      PieceOf({2}, 9 * kMs, std::nullopt)})};
+  const std::vector<SiteSummary> sites = Summarize(traces);
+  EXPECT_DOUBLE_EQ(sites[0].waited, 4 * kMs);
+  EXPECT_DOUBLE_EQ(sites[0].waited_at_best, 4 * kMs);
+  EXPECT_EQ(sites[0].untouched, 1u);
+}
+
+TEST(WantedOrdersTest, IsWhatMostTouchFirst) {
+  Traces traces = Both();
+  // One call has another order, and one touches nothing.
+  traces.files[1].calls[0].pieces = {PieceOf({0}, 0, 1), PieceOf({1}, 0, 2), PieceOf({2}, 0, 3)};
+  traces.files[1].calls[1].pieces.clear();
+  const auto orders = WantedOrders(traces);
+  ASSERT_EQ(orders.size(), 1u);
+  const WantedOrder& wanted = orders.begin()->second;
+  EXPECT_EQ(wanted.order, (Order{2, 1, 0}));
+  EXPECT_EQ(wanted.calls, 3u);
+  EXPECT_EQ(wanted.in_order, 2u);
+}
+
+TEST(ProfileOfTest, HasEveryKind) {
+  const auto profile = ProfileOf(Both());
+  ASSERT_TRUE(profile.ok());
+  ASSERT_NE(profile->Find({77, "bcast", 4, 3}), nullptr);
+  EXPECT_EQ(*profile->Find({77, "bcast", 4, 3}), (Order{2, 1, 0}));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ProfileOf({2, {FileOf(0)}}).status()));
+}
+
+TEST(DisagreementsTest, NamesTheCallAndTheRanks) {
+  EXPECT_TRUE(Disagreements(Both()).empty());
+  Traces traces = Both();
+  traces.files[1].calls[1].order = {2, 1, 0};
+  EXPECT_EQ(Disagreements(traces),
+            (std::vector<std::string>{"call 2 of bcast, over 256 KiB: rank 1 was brought 2,1,0, rank 0 0,1,2"}));
+  traces = Both();
+  traces.files[1].calls.pop_back();
+  EXPECT_EQ(Disagreements(traces), (std::vector<std::string>{"call 2 of bcast, over 256 KiB: on 1 of 2 ranks"}));
+  traces.files[1].left_out = 1;
+  EXPECT_TRUE(Disagreements(traces).empty());
+  traces.files.pop_back();
+  EXPECT_EQ(Disagreements(traces), (std::vector<std::string>{"traces of 1 of 2 ranks are missing"}));
+}
+
+class ReadTracesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/traces";
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+  }
+  void Write(const std::string& name, const std::string& text) { std::ofstream(folder_ + "/" + name) << text; }
+  std::string Error() { return std::string(ReadTraces(folder_).status().message()); }
+
+  std::string folder_;
+};
+
+TEST_F(ReadTracesTest, ReadsAllByRank) {
+  Write("1.copse-trace", tnbc::FormatTrace(FileOf(1)));
+  Write("0.copse-trace", tnbc::FormatTrace(FileOf(0)));
+  Write("notes", "other");
+  const auto traces = ReadTraces(folder_);
+  ASSERT_TRUE(traces.ok()) << traces.status();
+  EXPECT_EQ(traces->ranks, 2u);
+  ASSERT_EQ(traces->files.size(), 2u);
+  EXPECT_EQ(traces->files[0], FileOf(0));
+  EXPECT_EQ(traces->files[1], FileOf(1));
+}
+
+TEST_F(ReadTracesTest, SaysWhatIsWrong) {
+  EXPECT_EQ(Error(), folder_ + ": no file *.copse-trace");
+  Write("0.copse-trace", tnbc::FormatTrace(FileOf(0)));
+  Write("1.copse-trace", tnbc::FormatTrace(FileOf(0)));
+  EXPECT_EQ(Error(), folder_ + ": two files of one rank (rank=0)");
+  TraceFile other = FileOf(1);
+  other.launch = 6;
+  Write("1.copse-trace", tnbc::FormatTrace(other));
+  EXPECT_EQ(Error(), folder_ + "/1.copse-trace: of another launch than other files of this folder");
+  Write("1.copse-trace", "copse-trace 1\nprocess rank=x\n");
+  EXPECT_EQ(Error(), folder_ + "/1.copse-trace: line 2: process: ranks: missing");
+  EXPECT_TRUE(absl::IsNotFound(ReadTraces(folder_ + "/none").status()));
+}
+
+}  // namespace
+}  // namespace copse::trace
