@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/early_settings.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/tnbc/trace_file.h"
+#include "gtest/gtest.h"
+
+namespace copse::mpi {
+namespace {
+
+// Ranks that settle what their environments say, in one process.
+class EarlySettingsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/early_settings";
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+    Clear();
+  }
+  void TearDown() override { Clear(); }
+
+  std::string Profile(const std::string& name, const std::string& order) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path) << "copse-profile 1\norder communicator=1 collective=bcast length=4 parts=2 order=" << order
+                        << "\n";
+    return path;
+  }
+  // A rank of these settings; adds to what rank 0 says.
+  void AddRank(const std::string& order, const std::string& profile, const std::string& trace = "") {
+    Clear();
+    if (!order.empty()) setenv("COPSE_TNBC_ORDER", order.c_str(), 1);
+    if (!profile.empty()) setenv("COPSE_TNBC_PROFILE", profile.c_str(), 1);
+    if (!trace.empty()) setenv("COPSE_TNBC_TRACE", trace.c_str(), 1);
+    testing::internal::CaptureStderr();
+    ranks_.push_back(EarlySettings::FromEnvironment(ranks_.empty()));
+    said_ += testing::internal::GetCapturedStderr();
+  }
+  void Settle() {
+    const int size = static_cast<int>(ranks_.size());
+    long long least[EarlySettings::kNumbers], mine[EarlySettings::kNumbers];
+    for (int rank = 0; rank < size; ++rank) {
+      ranks_[rank].Tell(rank, size, mine);
+      for (int i = 0; i < EarlySettings::kNumbers; ++i) least[i] = rank == 0 ? mine[i] : std::min(least[i], mine[i]);
+    }
+    testing::internal::CaptureStderr();
+    for (int rank = 0; rank < size; ++rank) ranks_[rank].Settle(rank, size, least);
+    said_ += testing::internal::GetCapturedStderr();
+  }
+  void ExpectOrder(EarlyOrder order) const {
+    for (const EarlySettings& settings : ranks_) {
+      EXPECT_EQ(settings.order, order);
+      EXPECT_EQ(settings.profile.has_value(), order == EarlyOrder::kProfile);
+      EXPECT_EQ(settings.launch, ranks_[0].launch);
+    }
+  }
+
+  std::string folder_, said_;
+  std::vector<EarlySettings> ranks_;
+
+ private:
+  static void Clear() {
+    for (const char* name : {"COPSE_TNBC_ORDER", "COPSE_TNBC_PROFILE", "COPSE_TNBC_TRACE"}) unsetenv(name);
+  }
+};
+
+TEST_F(EarlySettingsTest, OrdersAreLearntUnlessThereIsAProfile) {
+  for (int rank = 0; rank < 3; ++rank) AddRank("", "");
+  Settle();
+  ExpectOrder(EarlyOrder::kLearnt);
+  ranks_.clear();
+  for (int rank = 0; rank < 3; ++rank) AddRank("", Profile("profile" + std::to_string(rank), "1,0"));
+  Settle();
+  ExpectOrder(EarlyOrder::kProfile);
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(EarlySettingsTest, TheLeastOfTheOrdersHolds) {
+  AddRank("profile", Profile("profile", "1,0"));
+  AddRank("off", Profile("profile", "1,0"));
+  Settle();
+  ExpectOrder(EarlyOrder::kOff);
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(EarlySettingsTest, ProfilesThatDifferAreIgnored) {
+  AddRank("", Profile("one", "1,0"));
+  AddRank("", Profile("other", "0,1"));
+  Settle();
+  ExpectOrder(EarlyOrder::kLearnt);
+  EXPECT_EQ(said_, "copse-mpi: COPSE_TNBC_PROFILE: ranks have read different profiles, so they are ignored (value=" +
+                       folder_ + "/one)\n");
+}
+
+TEST_F(EarlySettingsTest, TheFirstRankWithoutAProfileSaysWhy) {
+  AddRank("", Profile("good", "1,0"));
+  AddRank("", folder_ + "/none");
+  AddRank("", Profile("bad", "1,1"));
+  Settle();
+  ExpectOrder(EarlyOrder::kLearnt);
+  EXPECT_EQ(said_, "copse-mpi: COPSE_TNBC_PROFILE: " + folder_ +
+                       "/none: No such file or directory; no rank has an order from a profile\n");
+}
+
+TEST_F(EarlySettingsTest, ValuesThatMeanNothingAreSaidByRankZero) {
+  AddRank("best", "");
+  AddRank("best", "");
+  Settle();
+  ExpectOrder(EarlyOrder::kLearnt);
+  EXPECT_EQ(said_, "copse-mpi: COPSE_TNBC_ORDER: none of off, learnt and profile, so it is ignored (value=best)\n");
+  said_.clear();
+  ranks_.clear();
+  AddRank("profile", "");
+  AddRank("profile", "");
+  Settle();
+  ExpectOrder(EarlyOrder::kLearnt);
+  EXPECT_EQ(said_,
+            "copse-mpi: COPSE_TNBC_ORDER: there is no COPSE_TNBC_PROFILE, so orders are learnt (value=profile)\n");
+}
+
+TEST_F(EarlySettingsTest, AFolderForTracesIsMadeAndABadOneIsSaidOnce) {
+  AddRank("", "", folder_ + "/traces");
+  AddRank("", "", folder_ + "/no/traces");
+  AddRank("", "", Profile("file", "1,0"));
+  Settle();
+  EXPECT_TRUE(std::filesystem::is_directory(folder_ + "/traces"));
+  EXPECT_EQ(ranks_[0].trace_folder, folder_ + "/traces");
+  EXPECT_EQ(ranks_[1].trace_folder, "");
+  EXPECT_EQ(ranks_[2].trace_folder, "");
+  EXPECT_EQ(said_, "copse-mpi: COPSE_TNBC_TRACE: cannot make the folder: No such file or directory (value=" + folder_ +
+                       "/no/traces); rank 1 leaves no trace\n");
+}
+
+TEST_F(EarlySettingsTest, ATraceThatCannotBeWrittenAndCallsThatAreLeftOutAreSaid) {
+  tnbc::TraceFile trace;
+  trace.rank = 2;
+  trace.ranks = 3;
+  trace.left_out = 5;
+  testing::internal::CaptureStderr();
+  WriteTrace(folder_ + "/none", trace);
+  WriteTrace(folder_, trace);
+  const std::string left_out =
+      "copse-mpi: COPSE_TNBC_TRACE: 5 calls were left out: there is room for no more (rank=2)\n";
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "copse-mpi: COPSE_TNBC_TRACE: cannot write " + folder_ +
+                                                        "/none/2.copse-trace: No such file or directory\n" + left_out +
+                                                        left_out);
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/2.copse-trace"));
+}
+
+}  // namespace
+}  // namespace copse::mpi
