@@ -14,32 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kinds.h"
 #include "modes.h"
 
-enum {
-  BARRIER,
-  BCAST,
-  REDUCE,
-  ALLREDUCE,
-  GATHER,
-  GATHERV,
-  SCATTER,
-  SCATTERV,
-  ALLGATHER,
-  ALLGATHERV,
-  ALLTOALL,
-  ALLTOALLV,
-  ALLTOALLW,
-  REDUCE_SCATTER,
-  REDUCE_SCATTER_BLOCK,
-  SCAN,
-  EXSCAN,
-  COLLECTIVE_COUNT
-};
-static const char* const kNames[] = {"barrier",  "bcast",     "reduce",    "allreduce",      "gather",
-                                     "gatherv",  "scatter",   "scatterv",  "allgather",      "allgatherv",
-                                     "alltoall", "alltoallv", "alltoallw", "reduce_scatter", "reduce_scatter_block",
-                                     "scan",     "exscan"};
+enum { BARRIER, COLLECTIVE_KINDS(KIND_ENUMERATOR) COLLECTIVE_COUNT };
+static const char* const kNames[] = {"barrier", COLLECTIVE_KINDS(KIND_NAME)};
 
 enum { RANKS_MAX = 16, SLACK = 64 };
 

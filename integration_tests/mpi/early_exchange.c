@@ -11,10 +11,7 @@
 
 enum { GUARD_BYTE = 0x5a, SENT_BYTE = 0xc3 };
 
-const char* const kKindNames[KINDS] = {
-    "bcast",     "reduce",     "allreduce", "gather",    "gatherv",   "scatter",        "scatterv",
-    "allgather", "allgatherv", "alltoall",  "alltoallv", "alltoallw", "reduce_scatter", "reduce_scatter_block",
-    "scan",      "exscan"};
+const char* const kKindNames[KINDS] = {COLLECTIVE_KINDS(KIND_NAME)};
 
 int works_in_place(enum kind kind) {
   if (kind == BCAST) return 0;

@@ -7,25 +7,9 @@
 #include <mpi.h>
 #include <stddef.h>
 
-enum kind {
-  BCAST,
-  REDUCE,
-  ALLREDUCE,
-  GATHER,
-  GATHERV,
-  SCATTER,
-  SCATTERV,
-  ALLGATHER,
-  ALLGATHERV,
-  ALLTOALL,
-  ALLTOALLV,
-  ALLTOALLW,
-  REDUCE_SCATTER,
-  REDUCE_SCATTER_BLOCK,
-  SCAN,
-  EXSCAN,
-  KINDS
-};
+#include "kinds.h"
+
+enum kind { COLLECTIVE_KINDS(KIND_ENUMERATOR) KINDS };
 
 extern const char* const kKindNames[KINDS];
 

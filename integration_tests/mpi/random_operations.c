@@ -11,10 +11,7 @@
 
 #include "random_chance.h"
 
-static const char* const kNames[] = {
-    "barrier",  "bcast",     "reduce",     "allreduce", "gather",    "gatherv",        "scatter",
-    "scatterv", "allgather", "allgatherv", "alltoall",  "alltoallv", "reduce_scatter", "reduce_scatter_block",
-    "scan",     "exscan",    "",           "send",      "receive"};
+static const char* const kNames[] = {"barrier", COLLECTIVE_KINDS(KIND_NAME) "", "send", "receive"};
 
 static void trace(const struct thread* t, const char* what, const struct operation* o, uint64_t hash) {
   if (!tracing) return;

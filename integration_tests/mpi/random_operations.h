@@ -8,32 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kinds.h"
 #include "random_elements.h"
 #include "random_program.h"
 
 enum { GUARD = 64 }; /* bytes around received data */
 
-enum kind {
-  BARRIER,
-  BCAST,
-  REDUCE,
-  ALLREDUCE,
-  GATHER,
-  GATHERV,
-  SCATTER,
-  SCATTERV,
-  ALLGATHER,
-  ALLGATHERV,
-  ALLTOALL,
-  ALLTOALLV,
-  REDUCE_SCATTER,
-  REDUCE_SCATTER_BLOCK,
-  SCAN,
-  EXSCAN,
-  KINDS,
-  SEND,
-  RECEIVE
-};
+/* MPI_Alltoallw is not drawn. */
+enum kind { BARRIER, COLLECTIVE_KINDS(KIND_ENUMERATOR) KINDS, SEND, RECEIVE };
 
 enum mode { BLOCKING, STARTED, PERSISTENT };
 

@@ -68,7 +68,8 @@ static void collective(struct thread* t, int slot, uint64_t* state, enum mode mo
   struct operation* o = new_operation(t, slot, state);
   if (threads > 1 && !STARTED_WORKS_WITH_THREADS) mode = BLOCKING;
   o->mode = mode;
-  o->kind = (enum kind)draw(state, KINDS);
+  o->kind = (enum kind)draw(state, KINDS - 1);
+  if (o->kind >= ALLTOALLW) ++o->kind;
   o->root = (int)draw(state, (unsigned)o->on.size);
   o->count = draw_count(state);
   const int reduces = o->kind == REDUCE || o->kind == ALLREDUCE || o->kind >= REDUCE_SCATTER;
