@@ -85,7 +85,8 @@ static void give_lost_data_to_mpi(char* at, MPI_Comm other, MPI_Comm another, MP
   expect_lost("MPI_Send", MPI_Send(at, n, MPI_BYTE, rank, 0, other));
   expect_lost("MPI_Isend", MPI_Isend(at + MIDDLE, 1, MPI_BYTE, rank, 0, other, &request));
   expect_lost("MPI_Irecv", MPI_Irecv(at, n, MPI_BYTE, rank, 0, other, &request));
-  expect_lost("MPI_Sendrecv", MPI_Sendrecv(&flag, 1, MPI_INT, rank, 0, at, n, MPI_BYTE, rank, 0, other, NULL));
+  expect_lost("MPI_Sendrecv",
+              MPI_Sendrecv(&flag, 1, MPI_INT, rank, 0, at, n, MPI_BYTE, rank, 0, other, MPI_STATUS_IGNORE));
   expect_lost("MPI_File_write", MPI_File_write(file, at, n, MPI_BYTE, MPI_STATUS_IGNORE));
   expect_lost("MPI_File_write_at", MPI_File_write_at(file, 0, at + MIDDLE, 1, MPI_BYTE, MPI_STATUS_IGNORE));
   EXPECT(MPI_File_write(file, at, 1, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS); /* which has come */
