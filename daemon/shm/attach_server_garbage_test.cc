@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/prng.h"
@@ -34,6 +36,12 @@ class AttachServerGarbageTest : public testing::Test {
     ASSERT_TRUE(event.has_value()) << round;
     ASSERT_EQ(event->value, static_cast<uint64_t>(round));
     ASSERT_EQ(event->status, 0);
+  }
+
+  uint64_t EarlyCalls() const {
+    std::map<std::string, uint64_t> counters;
+    daemon_.server().early_totals().AppendCounters(&counters);
+    return counters.at("early.calls");
   }
 
   OneNodeDaemon daemon_;
@@ -83,7 +91,10 @@ TEST_F(AttachServerGarbageTest, InSharedMemory) {
         bad->header()->eq_head.store(bad->header()->eq_tail.load());
         bad->header()->dq_tail.store(bad->header()->dq_head.load() + prng_.Below(18));
     }
+    for (uint32_t i = 0; i < ring::kEarlyCounts; ++i) bad->header()->early[i].store(prng_.Next() >> prng_.Below(64));
+    const uint64_t before = EarlyCalls();
     for (int i = 0; i < 4; ++i) daemon_.Turn();
+    ASSERT_GE(EarlyCalls(), before) << round;  // of a client that is dropped, too
     ASSERT_NO_FATAL_FAILURE(ExpectServes(good.get(), round));
   }
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,6 +28,31 @@ namespace {
 using attach::MessageType;
 
 using AttachServerTest = AttachFixture;
+
+// --- Counts of early returns ---
+
+uint64_t EarlyCalls(const OneNodeDaemon& daemon) {
+  std::map<std::string, uint64_t> counters;
+  daemon.server().early_totals().AppendCounters(&counters);
+  return counters.at("early.calls");
+}
+
+TEST_F(AttachServerTest, CountsOfClientsStayWhenTheyAreGone) {
+  const auto first = Attached(), second = Attached();
+  EXPECT_EQ(EarlyCalls(*daemon_), 0u);
+  first->header()->early[static_cast<uint32_t>(ring::EarlyCount::kCalls)].store(5);
+  second->header()->early[static_cast<uint32_t>(ring::EarlyCount::kCalls)].store(70);
+  EXPECT_EQ(EarlyCalls(*daemon_), 75u);
+  first->Close();
+  ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().client_count() == 1; }));
+  EXPECT_EQ(EarlyCalls(*daemon_), 75u);
+  second->header()->early[static_cast<uint32_t>(ring::EarlyCount::kCalls)].store(71);
+  EXPECT_EQ(EarlyCalls(*daemon_), 76u);
+  // One that never attached counts nothing.
+  const RawClient silent = Connect();
+  daemon_->Turn();
+  EXPECT_EQ(EarlyCalls(*daemon_), 76u);
+}
 
 // --- Attach ---
 

@@ -77,6 +77,7 @@ class OneNodeDaemon {
   const std::string& socket() const { return socket_; }
   DaemonCore& core() { return *core_; }
   AttachServer& server() { return *server_; }
+  const AttachServer& server() const { return *server_; }
   DaemonPage& page() { return *page_; }
   Poller& poller() { return *poller_; }
   std::function<void()> turn() {
