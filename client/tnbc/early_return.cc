@@ -148,7 +148,8 @@ bool EarlyReturn::Advance() {
 
 std::string EarlyReturn::Describe() const {
   constexpr double kMebibyte = 1 << 20, kSecond = 1e9;
-  const FaultCounters& faults = guard_->counters();
+  static const FaultCounters kNone;
+  const FaultCounters& faults = guard_ == nullptr ? kNone : guard_->counters();
   char line[512];
   snprintf(line, sizeof(line),
            "early returns: %" PRIu64 " calls, %" PRIu64
@@ -172,6 +173,7 @@ void EarlyReturn::Publish() {
   set(ring::EarlyCount::kInsideNs, counters_.inside_ns);
   set(ring::EarlyCount::kBehindNs, counters_.behind_ns);
   set(ring::EarlyCount::kFusesBlown, counters_.fuses_blown);
+  if (guard_ == nullptr) return;
   // Of the process, whatever context they are of: each is told once.
   counts.AddEarly(ring::EarlyCount::kTouches, guard_->TakeFaults());
   counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->TakeWaitNs());

@@ -30,7 +30,8 @@ namespace copse::tnbc {
 // Thread-safe; calls of one team are made one after another, as ever.
 class EarlyReturn {
  public:
-  // `copy_bytes_max`: of copies of buffers under way. Throws std::system_error if there is no thread.
+  // `guard`: null where no memory can be protected; then no call may return early. `copy_bytes_max`: of copies of
+  // buffers under way. Throws std::system_error if there is no thread.
   EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max,
               SendSnapshot::Way way = SendSnapshot::Way::kInPieces);
   // Gives up what is under way.

@@ -74,6 +74,12 @@ PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
   return guard;
 }
 
+// An open /proc/self/mem stays that of the process that opened it.
+void PageGuard::OnForked() {
+  close(memory_);
+  memory_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+}
+
 bool PageGuard::CanWriteProtected() {
   const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   void* const page = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

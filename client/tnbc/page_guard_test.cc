@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -69,6 +70,21 @@ TEST(PageGuardTest, WhoTouchesWaitsForTheData) {
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(read, 8);
   EXPECT_EQ(guard->pending(), 0u);
+}
+
+TEST(PageGuardTest, AForkedChildWritesToItsOwnMemory) {
+  PageGuard* const guard = Guard();
+  const Pages pages(1);
+  const pid_t child = fork();
+  if (child == 0) {
+    guard->OnForked();
+    const bool written = guard->Write(pages.address(), "child", 6);
+    _exit(written && strcmp(pages.data(), "child") == 0 ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(pages.data()[0], 'o');
 }
 
 TEST(PageGuardTest, AWriteComesBehindTheData) {

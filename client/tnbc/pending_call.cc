@@ -98,6 +98,7 @@ copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t
   give(sub.receive_displacements, COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS, &args.recv_displacements);
   copse_request_t* request = nullptr;
   if (const auto status = copse_collective_init(team, &args, &request); status != COPSE_OK) return status;
+  request->is_part = true;
   requests_.push_back(request);
   return COPSE_OK;
 }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/team_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/arguments.h"
+
+namespace copse::tnbc {
+namespace {
+
+// Calls after which ranks look again whether irregular ones are worth dividing.
+constexpr uint64_t kAgreeAtLeastEvery = 1024;
+// Lengths that are of one kind, up to so many bytes, as far as all ranks know them.
+constexpr uint64_t kShortBytesMax = 256 << 10;
+
+// Whether all ranks give the same count.
+bool HasOneLength(copse_collective_t collective) {
+  switch (collective) {
+    case COPSE_COLL_ALLGATHERV:
+    case COPSE_COLL_GATHERV:
+    case COPSE_COLL_SCATTERV:
+    case COPSE_COLL_ALLTOALLV:
+    case COPSE_COLL_REDUCE_SCATTERV:
+      return false;
+    default:
+      return true;
+  }
+}
+
+copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, std::vector<uint64_t>* all) {
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_ALLREDUCE;
+  args.type = COPSE_DT_UINT64;
+  args.op = op;
+  args.count = mine.size();
+  args.send = mine.data();
+  args.recv = all->data();
+  return args;
+}
+
+}  // namespace
+
+bool TeamCalls::Divide(const copse_coll_args_t& args, Team* team, Division* division) {
+  if (size_ < 2 || !MayDivide(args, size_)) return false;
+  if (!has_learnt_) has_learnt_ = LearnLayout(team);
+  if (!layout_.has_value()) return false;
+  if (NeedsAgreement(args.collective) && !AgreesOnIrregular(args, team)) return false;
+  return tnbc::Divide(args, rank_, *layout_, OrderOf(args, team), division);
+}
+
+CallKind* TeamCalls::KindOf(const copse_coll_args_t& args) {
+  const bool is_long = HasOneLength(args.collective) && args.count * client::DatatypeBytes(args.type) > kShortBytesMax;
+  return &kinds_[2 * static_cast<uint64_t>(args.collective) + (is_long ? 1 : 0)];
+}
+
+// Each rank says where it is: one that is not asked for early returns makes another call, and all are told so. Then all
+// form the second team, or none has it. False if a call fails; so does then, on all ranks, the one that wanted to know.
+bool TeamCalls::LearnLayout(Team* team) {
+  std::vector<uint64_t> nodes(size_);
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_ALLGATHER;
+  args.type = COPSE_DT_UINT64;
+  args.count = 1;
+  args.send = &node_;
+  args.recv = nodes.data();
+  if (team->Make(args) != COPSE_OK) return false;
+  const std::vector<uint64_t> mine = {team->FormStream() ? uint64_t{1} : 0};
+  std::vector<uint64_t> least(1);
+  if (team->Make(Combination(COPSE_OP_MIN, mine, &least)) != COPSE_OK) return false;
+  if (least[0] == 1) layout_ = NodeLayout::Of(nodes);
+  return true;
+}
+
+// Calls 1, 2, 4 and so on of a kind decide for those that follow, by the rank of which most may come late.
+bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, Team* team) {
+  CallKind::Agreement& agreement = KindOf(args)->agreement;
+  if (++agreement.calls < agreement.at) return agreement.divides;
+  agreement.at = std::min(2 * agreement.calls, agreement.calls + kAgreeAtLeastEvery);
+  const std::vector<uint64_t> mine = {LateBytes(args, rank_, size_)};
+  std::vector<uint64_t> most(1);
+  agreement.divides =
+      team->Make(Combination(COPSE_OP_MAX, mine, &most)) == COPSE_OK && IsWorthDividing(args.collective, most[0]);
+  return agreement.divides;
+}
+
+// What all ranks want first, as far as they have learnt and agreed.
+std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, Team* team) {
+  const uint32_t parts = PartsOf(args, *layout_);
+  if (parts < 2) return {};
+  CallKind* const kind = KindOf(args);
+  std::unique_lock lock(kind->mutex);
+  AccessOrder& order = kind->order;
+  order.SetParts(parts);
+  if (!order.CountCall()) return order.order();
+  const std::vector<uint64_t> mine = order.Positions();
+  lock.unlock();
+  std::vector<uint64_t> sums(parts);
+  const bool agreed = team->Make(Combination(COPSE_OP_SUM, mine, &sums)) == COPSE_OK;
+  lock.lock();
+  if (agreed) order.Adopt(sums);
+  return order.order();
+}
+
+}  // namespace copse::tnbc

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a team's members find out together about its calls that may return early: where its ranks are, which calls are
+// divided, and in which order their parts come.
+#ifndef COPSE_CLIENT_TNBC_TEAM_CALLS_H_
+#define COPSE_CLIENT_TNBC_TEAM_CALLS_H_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "client/copse.h"
+#include "client/tnbc/access_order.h"
+#include "client/tnbc/division.h"
+#include "client/tnbc/fuse.h"
+
+namespace copse::tnbc {
+
+// Calls of one kind.
+struct CallKind {
+  Fuse fuse;
+  std::mutex mutex;  // guards what follows: what a call has taught may be told by another team's thread
+  AccessOrder order;
+
+  // Where the ranks have to agree whether such calls are divided; by their own thread alone.
+  struct Agreement {
+    uint64_t calls = 0;
+    uint64_t at = 1;  // calls, when they look at it again
+    bool divides = false;
+  };
+  Agreement agreement;
+};
+
+// Of one team. The thread that makes the team's calls uses it.
+class TeamCalls {
+ public:
+  // How the team's own calls are made.
+  class Team {
+   public:
+    virtual ~Team() = default;
+    // A call in the team's order, to its end.
+    virtual copse_status_t Make(const copse_coll_args_t& args) = 0;
+    // Forms the second team of the same members. Whether it has worked may differ by rank.
+    virtual bool FormStream() = 0;
+  };
+
+  // `node`: a name of this rank's node, equal for ranks of one.
+  TeamCalls(uint32_t rank, uint32_t size, uint64_t node) : rank_(rank), size_(size), node_(node) {}
+  TeamCalls(const TeamCalls&) = delete;
+  TeamCalls& operator=(const TeamCalls&) = delete;
+
+  // Whether the call is one of those that are divided, and how. All ranks find the same, and make the same calls of
+  // `team` to find it.
+  bool Divide(const copse_coll_args_t& args, Team* team, Division* division);
+  CallKind* KindOf(const copse_coll_args_t& args);
+
+ private:
+  bool LearnLayout(Team* team);
+  bool AgreesOnIrregular(const copse_coll_args_t& args, Team* team);
+  std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, Team* team);
+
+  const uint32_t rank_, size_;
+  const uint64_t node_;
+  bool has_learnt_ = false;
+  std::optional<NodeLayout> layout_;  // none, though it has learnt: no call is divided
+  std::map<uint64_t, CallKind> kinds_;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_TEAM_CALLS_H_
