@@ -243,7 +243,7 @@ copse_status_t BlockingCalls::Call(copse_team_t* team, const copse_coll_args_t& 
   if (const auto status = Tell(mine.get()); status != COPSE_OK) return status;
   if (const auto status = AwaitBuffers(plan); status != COPSE_OK) return status;
   // An operation of the program's is not the team's.
-  if (plan.fold == nullptr && MayDivide(args)) {
+  if (plan.fold == nullptr && MayDivide(args, team->size)) {
     const std::lock_guard lock(mine->mutex);
     early_return_.Reap();  // what the last call has taught
     Maker maker(mine.get(), deadline);

@@ -99,6 +99,9 @@ class PageGuard {
 
   // Where sigaction itself leads to ActOnFault: the kernel's.
   void SetSigaction(Sigaction kernels) { sigaction_ = kernels; }
+  // In a child of fork: what it writes to is its own memory, not its parent's. Async-signal-safe.
+  void OnForked();
+
   // What takes the place of sigaction for SIGSEGV and SIGBUS: the program's action is for faults that are its own.
   int ActOnFault(int signal, const struct sigaction* next, struct sigaction* previous);
 

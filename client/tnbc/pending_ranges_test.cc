@@ -176,11 +176,11 @@ TEST(SnapshotsOfPendingRangesTest, WhatIsSettledIsNotFoundAndMakesRoom) {
   const Range again = {150, 160};
   EXPECT_TRUE(ranges.Add({&again, 1}));
   EXPECT_EQ(ranges.Find(0, 1000)->range, again);
-  ranges.RemoveSnapshot(both[0]);  // of which there is nothing left
+  ranges.Remove(both[0]);  // of which there is nothing left
   EXPECT_EQ(ranges.count(), 2u);
   ASSERT_TRUE(PendingRanges::Claim(both[1]));
   PendingRanges::Settle(both[1]);
-  ranges.RemoveSnapshot(both[1]);
+  ranges.Remove(both[1]);
   EXPECT_EQ(ranges.count(), 1u);
 }
 
@@ -207,11 +207,11 @@ TEST(SnapshotsOfPendingRangesTest, AFormerSnapshotCannotBeClaimed) {
   const auto found = ranges.Find(100, 1);
   ASSERT_TRUE(PendingRanges::Claim(first));
   PendingRanges::Settle(first);
-  ranges.RemoveSnapshot(first);
+  ranges.Remove(first);
   ASSERT_TRUE(ranges.AddSnapshots({&second, 1}));
   ASSERT_EQ(second.word, found->word);
   EXPECT_FALSE(PendingRanges::Claim(*found));
-  ranges.RemoveSnapshot(first);
+  ranges.Remove(first);
   EXPECT_EQ(ranges.count(), 1u);
   EXPECT_TRUE(PendingRanges::Claim(second));
 }
