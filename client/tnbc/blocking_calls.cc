@@ -318,6 +318,7 @@ copse_status_t BlockingCalls::Await(const void* memory, uint64_t bytes) {
   if (guard_ == nullptr || guard_->pending().load(std::memory_order_relaxed) == 0) return COPSE_OK;
   if (memory == nullptr) bytes = UINTPTR_MAX;
   if (bytes == 0 || guard_->Await(memory, bytes, OnWait)) return COPSE_OK;
+  early_return_.Reap();  // whose lock the thread that has lost it holds until it has told so
   if (const auto status = TellUntold(); status != COPSE_OK) return status;
   return Fail(COPSE_ERR_INTERNAL, "the memory's data is lost: a call that had returned early has failed (memory=%p)",
               memory);

@@ -2,7 +2,7 @@
 /*
  * One rank of a team whose blocking calls may return early, as a program of libcopse's:
  *
- *     early_client RANK SIZE results|results_of_child|member_dies
+ *     early_client RANK SIZE results|results_once|results_of_child|member_dies
  *
  * Exit code 0; 1 with a line on standard error that says what was wrong.
  */
@@ -181,12 +181,12 @@ static void chain(uint64_t call) {
   munmap(c, bytes);
 }
 
-static void results(void) {
+static void results(int looks) {
   static const copse_collective_t kCollectives[] = {COPSE_COLL_BCAST,    COPSE_COLL_REDUCE,   COPSE_COLL_ALLREDUCE,
                                                     COPSE_COLL_SCATTER,  COPSE_COLL_GATHER,   COPSE_COLL_ALLGATHER,
                                                     COPSE_COLL_ALLTOALL, COPSE_COLL_ALLTOALLV};
   uint64_t call = 0;
-  for (int look = 0; look < LOOKS; ++look) {
+  for (int look = 0; look < looks; ++look) {
     for (size_t i = 0; i < sizeof(kCollectives) / sizeof(kCollectives[0]); ++i) {
       make(kCollectives[i], ++call, (enum look)look);
     }
@@ -245,7 +245,7 @@ static void member_dies(void) {
 int main(int argc, char** argv) {
   copse_team_params_t params;
   copse_context_attr_t attr;
-  expect(argc == 4, "arguments: RANK SIZE results|results_of_child|member_dies");
+  expect(argc == 4, "arguments: RANK SIZE results|results_once|results_of_child|member_dies");
   rank = (uint32_t)strtoul(argv[1], NULL, 10);
   size = (uint32_t)strtoul(argv[2], NULL, 10);
   memset(&params, 0, sizeof(params));
@@ -261,7 +261,7 @@ int main(int argc, char** argv) {
   printf("mode %d\n", (int)attr.early);
   fflush(stdout);
   expect(copse_team_create(context, &params, &team) == COPSE_OK, "team_create");
-  if (strncmp(argv[3], "results", 7) == 0) results();
+  if (strncmp(argv[3], "results", 7) == 0) results(strcmp(argv[3], "results") == 0 ? LOOKS : 1);
   if (strcmp(argv[3], "member_dies") == 0) member_dies();
   expect(copse_fini(context) == COPSE_OK, "fini");
   return 0;
