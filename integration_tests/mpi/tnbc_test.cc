@@ -125,7 +125,7 @@ TEST_P(TnbcCountersTest, RanksAndDaemonsTellTheSame) {
     if (!absl::StartsWith(name, "early.")) continue;
     EXPECT_EQ(value, 0u) << name;
   }
-  MpiRun run = EarlyJobOf(kRanks, "on", {"sizes"});
+  MpiRun run = EarlyJobOf(kRanks, "on", {"sizes/alltoall"});
   run.environment["COPSE_TNBC_STATS"] = "1";
   const MpiResult result = Run(run, kJobPatience);
   ExpectDone(result);
