@@ -149,6 +149,7 @@ struct OfMessage<kEntry, kFunction, Owner, kBuffers...> {
           (AwaitMessage(std::get<kBuffers>(all), std::get<kBuffers + 1>(all), std::get<kBuffers + 2>(all)) && ...);
       if (!is_there) return FailLost<Owner>(kEntry, all);
     }
+    const OffSyscallGuard off;
     return (Mpi().*kFunction)(arguments...);
   }
 };
@@ -160,6 +161,7 @@ template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
 struct OfMemory<kFunction> {
   static int Run(Arguments... arguments) {
     AwaitAllPending();
+    const OffSyscallGuard off;
     return (Mpi().*kFunction)(arguments...);
   }
 };
@@ -215,6 +217,7 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
     copse::mpi::SetMemoryHooks set_memory_hooks) {
   using namespace copse::mpi;  // NOLINT: the entries' names
   the_set_memory_hooks = set_memory_hooks;
+  OffSyscallGuard::guard = static_cast<const SyscallGuard*>(set_memory_hooks(nullptr)(kSyscallGuard));
   if (const char* missing = LoadMpiApi(find); missing != nullptr) return missing;
 #define SET(name, function) entries[kEntry##name] = Any(function);
 #define SET_PLAIN(name) SET(name, &name)

@@ -20,6 +20,7 @@
 #include "client/mpi/requests.h"
 #include "client/mpi/say.h"
 #include "client/mpi/wait_time.h"
+#include "client/tnbc/free_syscall.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/send_snapshot.h"
 
@@ -174,6 +175,17 @@ class Driven final : public tnbc::Caller {
   std::string error_;
 };
 
+// COPSE_TNBC_SYSCALLS, which the preload has obeyed, as far as it could.
+void ComplainOfSyscalls(std::string* complaint) {
+  const char* text = getenv("COPSE_TNBC_SYSCALLS");
+  if (text == nullptr || *text == '\0' || strcmp(text, "libc") == 0) return;
+  if (strcmp(text, "strict") != 0) {
+    *complaint = std::string("COPSE_TNBC_SYSCALLS: neither libc nor strict, so it is ignored (value=") + text + ")";
+  } else if (OffSyscallGuard::guard == nullptr) {
+    *complaint = "COPSE_TNBC_SYSCALLS: as libc, since the kernel has no Syscall User Dispatch, or does not allow it";
+  }
+}
+
 }  // namespace
 
 EarlyMode WantedEarlyMode(std::string* complaint) {
@@ -189,6 +201,11 @@ EarlyMode WantedEarlyMode(std::string* complaint) {
   if (the_guard == nullptr) {
     *complaint = std::string("no call returns early: ") + why;
     return EarlyMode::kOff;
+  }
+  ComplainOfSyscalls(complaint);
+  if (const SyscallGuard* const stopped = OffSyscallGuard::guard; stopped != nullptr) {
+    tnbc::the_free_syscall = stopped->call;
+    the_guard->SetSelector(stopped->selector);
   }
   static const MemoryHooks hooks = {&the_guard->pending(), AwaitMemory, AwaitAllPending, ActOnFault};
   if (const FindLibcCall find = the_set_memory_hooks(&hooks); find != nullptr) {
@@ -357,6 +374,8 @@ tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload
 
 copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
                                const void* site, std::string* error, uint64_t* waited_ns) {
+  // With locks that the lander needs, too, no call is to wait for it.
+  const OffSyscallGuard off(/*always=*/true);
   EarlyKind* const kind = communicator->EarlyKindOf(*offload);
   {
     const std::lock_guard lock(kind->mutex);

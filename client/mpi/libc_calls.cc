@@ -7,8 +7,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pty.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -20,6 +23,7 @@
 
 #include "client/mpi/libc_next.h"
 #include "client/mpi/libc_wrapped.h"
+#include "client/mpi/syscall_guard.h"
 #include "client/mpi/touched_memory.h"
 
 // Of libc, those that its headers show to some programs only; and libaio's.
@@ -72,7 +76,19 @@ template <LibcCall kCall, typename Result, typename... Arguments, bool kIsNoexce
 struct OfMask<kCall, Result(Arguments...) noexcept(kIsNoexcept), kMask> {
   static Result Run(Arguments... arguments) {
     sigset_t room;
-    std::get<kMask>(std::tie(arguments...)) = WithoutFaultSignal(Argument<kMask>(arguments...), &room);
+    std::get<kMask>(std::tie(arguments...)) = WithoutGuarded(Argument<kMask>(arguments...), &room);
+    return Next<Result(Arguments...)>(kCall)(arguments...);
+  }
+};
+
+template <LibcCall kCall, typename Function, typename Before>
+struct OffGuardCall;
+template <LibcCall kCall, typename Result, typename... Arguments, bool kIsNoexcept, typename Before>
+struct OffGuardCall<kCall, Result(Arguments...) noexcept(kIsNoexcept), Before> {
+  static Result Run(Arguments... arguments) {
+    if (IsAnythingPending()) Before::AwaitIt(arguments...);
+    if (TheSyscallGuard() == nullptr) return Next<Result(Arguments...)>(kCall)(arguments...);
+    const OffGuard off;
     return Next<Result(Arguments...)>(kCall)(arguments...);
   }
 };
@@ -83,11 +99,14 @@ void* const kWrappers[] = {
 #define COPSE_MPI_OF_MEMORY(name, ...) \
   reinterpret_cast<void*>(&OfMemory<LibcCall::name, decltype(::name), __VA_ARGS__>::Run),
 #define COPSE_MPI_OF_MASK(name, mask) reinterpret_cast<void*>(&OfMask<LibcCall::name, decltype(::name), mask>::Run),
+#define COPSE_MPI_OFF_GUARD(name, ...) \
+  reinterpret_cast<void*>(&OffGuardCall<LibcCall::name, decltype(::name), __VA_ARGS__>::Run),
     COPSE_MPI_LIBC_WRAPPED_CALLS(COPSE_MPI_WRAPPED) COPSE_MPI_LIBC_MEMORY_CALLS(COPSE_MPI_OF_MEMORY)
-        COPSE_MPI_LIBC_MASKED_CALLS(COPSE_MPI_OF_MASK)
+        COPSE_MPI_LIBC_MASKED_CALLS(COPSE_MPI_OF_MASK) COPSE_MPI_LIBC_BLOCKING_CALLS(COPSE_MPI_OFF_GUARD)
 #undef COPSE_MPI_WRAPPED
 #undef COPSE_MPI_OF_MEMORY
 #undef COPSE_MPI_OF_MASK
+#undef COPSE_MPI_OFF_GUARD
 };
 constexpr int kWrapperCount = sizeof(kWrappers) / sizeof(kWrappers[0]);
 
@@ -125,7 +144,7 @@ void Resolve(int call) {
 }
 
 // All at once, so that none is left to a signal handler.
-__attribute__((constructor)) void ResolveAll() {
+void ResolveAll() {
   is_resolving = true;
   for (int call = 0; call < kLibcCallCount; ++call) Resolve(call);
   // Nobody else is to be told of what is missing.
@@ -147,6 +166,7 @@ void* ResolveNow(int call) {
 }
 
 void* FindNext(const char* name) {
+  if (strcmp(name, kSyscallGuard) == 0) return const_cast<SyscallGuard*>(TheSyscallGuard());
   for (int call = 0; call < kLibcCallCount; ++call) {
     if (strcmp(kNames[call], name) == 0) return ResolveNow(call);
   }
@@ -184,14 +204,39 @@ void* copse_mpi_resolve_libc(void** slot) {
   return function;
 }
 
+namespace {
+
+bool Has(const char* name, const char* value) {
+  const char* text = getenv(name);
+  return text != nullptr && strcmp(text, value) == 0;
+}
+
+int ActByLibc(int signal, const struct sigaction* next, struct sigaction* previous) {
+  return Next<int(int, const struct sigaction*, struct sigaction*)>(LibcCall::sigaction)(signal, next, previous);
+}
+
+// Where calls may return early, signals are guarded from the start: threads of before MPI_Init have their makers'
+// masks. Nothing is pending as yet.
+__attribute__((constructor)) void Begin() {
+  ResolveAll();
+  if (!Has("COPSE_TNBC", "on") && !Has("COPSE_TNBC", "auto")) return;
+  if (Has("COPSE_TNBC_SYSCALLS", "strict")) StartSyscallGuard();
+  static constinit std::atomic<uint32_t> pending = 0;
+  static const MemoryHooks hooks = {&pending, [](const void*, size_t) {}, [] {}, ActByLibc};
+  copse_mpi_set_memory_hooks(&hooks);
+}
+
+}  // namespace
+
 FindLibcCall copse_mpi_set_memory_hooks(const MemoryHooks* hooks) {
+  if (hooks == nullptr) return FindNext;
   ResolveAll();
   FindHeap();
   the_memory_hooks.store(hooks, std::memory_order_release);
   for (int call = 0; call < kWrapperCount; ++call) {
     __atomic_store_n(&copse_mpi_libc_slots[call], kWrappers[call], __ATOMIC_RELEASE);
   }
-  FreeFaultSignal();
+  FreeGuardedSignals();
   return FindNext;
 }
 

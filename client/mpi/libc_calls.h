@@ -3,7 +3,7 @@
  * The functions of libc that libcopse-mpi.so takes the place of, so that they meet no memory that is pending
  * (memory_hooks.h). The one list for the assembler (trampolines.S), the preload and exports_test.
  *
- * Not among them:
+ * Not among them, though with COPSE_TNBC_SYSCALLS=strict the first three kinds are waited for, too (syscall_guard.h):
  * - calls by which the kernel reads or writes little, which fail with EFAULT on pending memory: stat, poll, select,
  *   ioctl, getsockopt, names of files and hosts, times; but also readlink, getcwd, getdents, getrandom, messages of
  *   System V and POSIX (msgrcv, mq_receive) and io_uring;
@@ -114,18 +114,27 @@
   CALL(siggetmask)                         \
   CALL(sighold)                            \
   CALL(sigrelse)                           \
-  CALL(sigpause)
+  CALL(sigpause)                           \
+  CALL(pthread_create)
+
+/* Calls that block all signals on their way, so that the thread is off guard (syscall_guard.h), and what is awaited
+ * before them. */
+#define COPSE_MPI_LIBC_BLOCKING_CALLS(CALL) \
+  CALL(pthread_kill, Nothing)               \
+  CALL(pthread_cancel, Nothing)             \
+  CALL(fork, Anything)                      \
+  CALL(_Fork, Anything)                     \
+  CALL(forkpty, Anything)                   \
+  CALL(daemon, Anything)                    \
+  CALL(posix_spawn, Anything)               \
+  CALL(posix_spawnp, Anything)              \
+  CALL(system, Anything)                    \
+  CALL(popen, Anything)
 
 /* Calls before which everything is awaited. As they return twice or never, or have arguments that nobody counted, no
  * function of C++ is between them and the program. */
 #define COPSE_MPI_LIBC_PROCESS_CALLS(CALL) \
-  CALL(fork)                               \
   CALL(vfork)                              \
-  CALL(_Fork)                              \
-  CALL(forkpty)                            \
-  CALL(daemon)                             \
-  CALL(posix_spawn)                        \
-  CALL(posix_spawnp)                       \
   CALL(execve)                             \
   CALL(execveat)                           \
   CALL(fexecve)                            \
@@ -134,14 +143,13 @@
   CALL(execvpe)                            \
   CALL(execl)                              \
   CALL(execle)                             \
-  CALL(execlp)                             \
-  CALL(system)                             \
-  CALL(popen)
+  CALL(execlp)
 
-#define COPSE_MPI_LIBC_CALLS(CALL)   \
-  COPSE_MPI_LIBC_WRAPPED_CALLS(CALL) \
-  COPSE_MPI_LIBC_MEMORY_CALLS(CALL)  \
-  COPSE_MPI_LIBC_MASKED_CALLS(CALL)  \
+#define COPSE_MPI_LIBC_CALLS(CALL)    \
+  COPSE_MPI_LIBC_WRAPPED_CALLS(CALL)  \
+  COPSE_MPI_LIBC_MEMORY_CALLS(CALL)   \
+  COPSE_MPI_LIBC_MASKED_CALLS(CALL)   \
+  COPSE_MPI_LIBC_BLOCKING_CALLS(CALL) \
   COPSE_MPI_LIBC_PROCESS_CALLS(CALL)
 
 #endif /* COPSE_CLIENT_MPI_LIBC_CALLS_H_ */

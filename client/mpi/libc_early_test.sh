@@ -7,9 +7,10 @@ failed=0
 for order in "$preload" "$other" "$preload:$other" "$other:$preload"; do
   expected=hello
   [[ $order == *"$other"* ]] && expected=$'early calls: right\nhello'
-  for now in '' 1; do
-    said=$(LD_BIND_NOW=$now LD_PRELOAD=$order /bin/echo hello 2>&1) || said+=" and exit code $?"
-    [ "$said" = "$expected" ] || { echo "LD_BIND_NOW=$now LD_PRELOAD=$order: $said" >&2; failed=1; }
+  for environment in LD_BIND_NOW= LD_BIND_NOW=1 COPSE_TNBC=on 'COPSE_TNBC=auto COPSE_TNBC_SYSCALLS=strict'; do
+    # shellcheck disable=SC2086 # several variables
+    said=$(env $environment LD_PRELOAD="$order" /bin/echo hello 2>&1) || said+=" and exit code $?"
+    [ "$said" = "$expected" ] || { echo "$environment LD_PRELOAD=$order: $said" >&2; failed=1; }
   done
 done
 exit $failed

@@ -4,8 +4,10 @@
 #ifndef COPSE_CLIENT_MPI_LIBC_WRAPPED_H_
 #define COPSE_CLIENT_MPI_LIBC_WRAPPED_H_
 
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 
 namespace copse::mpi {
 
@@ -39,12 +41,17 @@ int sighold(int signal);
 int sigrelse(int signal);
 int sigpause(int mask);
 
+// syscall_guard.cc
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument);
+
 }  // namespace wrapped
 
+// The signals, by bit, that are never blocked: SIGSEGV, and SIGSYS where system calls are stopped.
+uint64_t GuardedSignals();
 // Has what was blocked and handled before there were hooks as the wrappers would have had it.
-void FreeFaultSignal();
-// `set`, or a copy of it in `*room` that does not have SIGSEGV.
-const sigset_t* WithoutFaultSignal(const sigset_t* set, sigset_t* room);
+void FreeGuardedSignals();
+// `set`, or a copy of it in `*room` that has none of them.
+const sigset_t* WithoutGuarded(const sigset_t* set, sigset_t* room);
 
 // Learns how to find the length of a chunk of the heap.
 void FindHeap();

@@ -29,12 +29,27 @@ struct MemoryHooks {
 
 // What the program would call by that name but for us; null if we are not in between. For what the back end itself does
 // to pending memory (mprotect, munmap) and to SIGSEGV (sigaction), which is not to come back to its hooks.
+// kSyscallGuard is a name, too.
 using FindLibcCall = void* (*)(const char* name);
+
+// Where the program's system calls are stopped while memory is pending (COPSE_TNBC_SYSCALLS=strict; syscall_guard.h).
+struct SyscallGuard {
+  // 1: they are stopped, 0: they are not. For who makes memory pending to set: before it is, and once nothing is.
+  std::atomic<uint8_t>* selector;
+  // Makes a system call that is never stopped; returns what the kernel does. For what is done to pending memory.
+  long (*call)(long number, long, long, long, long, long, long);
+  // Between them, which may be nested, this thread's are not stopped, and threads that it starts are not guarded. It is
+  // cheap while nothing is pending; but then what becomes pending meanwhile stops calls, unless `always`.
+  void (*leave)(bool always);
+  void (*enter)();
+};
+// By this name FindLibcCall has a const SyscallGuard*; null where there is none.
+inline constexpr char kSyscallGuard[] = "copse_mpi_syscall_guard";
 
 // From now on the program's calls are looked at, and SIGSEGV is not blocked where the program blocks it, though it is
 // told so; that holds for the calling thread and for handlers as they are, too. But a thread that exists already and
-// blocks SIGSEGV goes on doing so: best called before MPI starts threads, with nothing pending. Called once; `*hooks`
-// stays.
+// blocks SIGSEGV goes on doing so. Where the environment has COPSE_TNBC on or auto the preload sees to that itself,
+// before there are threads. Called with nothing pending, once but for null, which sets nothing; `*hooks` stays.
 using SetMemoryHooks = FindLibcCall (*)(const MemoryHooks* hooks);
 
 }  // namespace copse::mpi

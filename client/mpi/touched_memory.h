@@ -125,6 +125,10 @@ struct FixedMapping {
   }
 };
 
+struct Nothing {
+  static void AwaitIt(const auto&...) {}
+};
+
 // What has a length that only the kernel knows.
 struct Anything {
   static void AwaitIt(const auto&...) { AwaitAll(); }

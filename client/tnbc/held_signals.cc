@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/held_signals.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
+#include "client/tnbc/free_syscall.h"
 #include "client/tnbc/page_guard.h"
 
 namespace copse::tnbc {
@@ -19,9 +18,7 @@ constexpr uint64_t kCanWait =
 
 // Not by libc's name: what stands before that keeps account of what the program blocks.
 void Mask(int how, const uint64_t* set, uint64_t* previous) {
-  const int error = errno;
-  syscall(SYS_rt_sigprocmask, how, set, previous, sizeof(*set));
-  errno = error;
+  Free(SYS_rt_sigprocmask, how, set, previous, sizeof(*set));
 }
 
 }  // namespace

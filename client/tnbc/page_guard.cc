@@ -10,6 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "client/tnbc/free_syscall.h"
 #include "client/tnbc/monotonic_clock.h"
 
 namespace copse::tnbc {
@@ -26,9 +27,7 @@ uint64_t Mix(uint64_t value) {
 }
 
 // Not by libc's name, which a library in front of it may have made wait for what this is to open.
-bool SetRights(const Range& range, int rights) {
-  return syscall(SYS_mprotect, range.begin, range.bytes(), rights) == 0;
-}
+bool SetRights(const Range& range, int rights) { return Free(SYS_mprotect, range.begin, range.bytes(), rights) == 0; }
 
 const Range& RangeOf(const Range& range) { return range; }
 const Range& RangeOf(const PendingRanges::Found& snapshot) { return snapshot.range; }
@@ -94,8 +93,8 @@ bool PageGuard::CanWriteProtected() {
 bool PageGuard::Write(uintptr_t to, const void* from, uint64_t bytes) const {
   const auto* data = static_cast<const char*>(from);
   while (bytes > 0) {
-    const ssize_t written = syscall(SYS_pwrite64, memory_, data, bytes, to);
-    if (written <= 0 && errno == EINTR) continue;
+    const long written = Free(SYS_pwrite64, memory_, data, bytes, to);
+    if (written == -EINTR) continue;
     if (written <= 0) return false;
     data += written;
     to += static_cast<uint64_t>(written);
@@ -129,8 +128,9 @@ bool PageGuard::ProtectSnapshots(std::span<PendingRanges::Found> snapshots) {
 
 // Nothing of the program's runs on this thread meanwhile, so that a claim is not left behind.
 bool PageGuard::Settle(const PendingRanges::Found& snapshot, bool wanted) {
-  uint64_t all = ~uint64_t{0}, before = 0;  // as the kernel has masks
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+  // As the kernel has masks. Who is stopped by SIGSYS while it is blocked is killed.
+  uint64_t all = ~(uint64_t{1} << (SIGSYS - 1)), before = 0;
+  Free(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
   const bool claimed = PendingRanges::Claim(snapshot);
   if (claimed) {
     const Range& range = snapshot.range;
@@ -138,7 +138,7 @@ bool PageGuard::Settle(const PendingRanges::Found& snapshot, bool wanted) {
     SetRights(range, PROT_READ | PROT_WRITE);
     PendingRanges::Settle(snapshot);
   }
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
+  Free(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
   while (!claimed && !PendingRanges::AwaitSettled(snapshot, kTurnEveryNs)) {
   }
   return claimed;
@@ -262,7 +262,7 @@ bool PageGuard::AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait)
 // A range may have been released between the fault and the look into the index; then the access is tried again, and
 // who finds nothing a second time in the same index has touched memory that is not ours.
 bool PageGuard::IsSecondMiss(uintptr_t address) {
-  const auto thread = static_cast<uint64_t>(syscall(SYS_gettid));
+  const auto thread = static_cast<uint64_t>(Free(SYS_gettid));
   const uint64_t miss = Mix(Mix(thread) ^ address) ^ ranges_.version();
   return misses_[Mix(thread) % kMisses].exchange(miss, std::memory_order_relaxed) == miss;
 }

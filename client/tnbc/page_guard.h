@@ -102,6 +102,8 @@ class PageGuard {
   // In a child of fork: what it writes to is its own memory, not its parent's. Async-signal-safe.
   void OnForked();
 
+  // Of who stops the program's system calls while memory is pending (PendingRanges::SetSelector). Called while none is.
+  void SetSelector(std::atomic<uint8_t>* selector) { ranges_.SetSelector(selector); }
   // What takes the place of sigaction for SIGSEGV and SIGBUS: the program's action is for faults that are its own.
   int ActOnFault(int signal, const struct sigaction* next, struct sigaction* previous);
 

@@ -5,9 +5,10 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
+
+#include "client/tnbc/free_syscall.h"
 
 namespace copse::tnbc {
 namespace {
@@ -22,7 +23,7 @@ constexpr uint32_t kSettled = 32;
 constexpr uint32_t kNextRange = 64;
 constexpr uint32_t kState = kNextRange - 1;
 
-void Wake(std::atomic<uint32_t>* word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
+void Wake(std::atomic<uint32_t>* word) { Free(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX); }
 
 uint8_t* CopyOf(const Range&) { return nullptr; }
 uint8_t* CopyOf(const PendingRanges::Found& snapshot) { return snapshot.copy; }
@@ -42,6 +43,7 @@ PendingRanges::PendingRanges() : words_(std::make_unique<std::atomic<uint32_t>[]
 // that it has interrupted. Readers that were slower than two writers see another version at their end. Orders as in
 // Boehm, "Can seqlocks get along with programming language memory models?" (MSPC 2012).
 void PendingRanges::Publish() {
+  if (selector_ != nullptr) selector_->store(items_.empty() ? 0 : 1, std::memory_order_relaxed);
   const uint32_t next = version_.load(std::memory_order_relaxed) + 1;
   Copy& copy = copies_[next % 2];
   std::atomic_thread_fence(std::memory_order_release);
@@ -210,7 +212,7 @@ bool PendingRanges::Wait(const Found& found, uint64_t nanoseconds) {
   const timespec patience{static_cast<time_t>(nanoseconds / 1'000'000'000),
                           static_cast<long>(nanoseconds % 1'000'000'000)};
   const auto is_over = [&found] { return found.failed || found.word->load(std::memory_order_acquire) != found.value; };
-  if (!is_over()) syscall(SYS_futex, found.word, FUTEX_WAIT_PRIVATE, found.value, &patience, nullptr, 0);
+  if (!is_over()) Free(SYS_futex, found.word, FUTEX_WAIT_PRIVATE, found.value, &patience);
   return is_over();
 }
 

@@ -89,6 +89,9 @@ class PendingRanges {
   // Until the range is taken out or has failed, or so long. Returns whether it is. For handlers, too.
   static bool Wait(const Found& found, uint64_t nanoseconds);
 
+  // A byte that is 1 while there are ranges, and 0 while there are none. Called while there are none.
+  void SetSelector(std::atomic<uint8_t>* selector) { selector_ = selector; }
+
   // Of ranges.
   const std::atomic<uint32_t>& count() const { return count_; }
   // Changes with every Add, Remove and MarkFailed.
@@ -125,6 +128,7 @@ class PendingRanges {
   std::mutex mutex_;  // guards items_ and free_words_
   std::vector<Item> items_;
   std::vector<uint32_t> free_words_;
+  std::atomic<uint8_t>* selector_ = nullptr;
 
   std::atomic<uint32_t> version_{0};  // its parity: which copy is read
   std::atomic<uint32_t> count_{0};

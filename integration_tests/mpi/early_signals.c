@@ -224,6 +224,33 @@ static void blocked_in_thread(struct exchange* e) {
   EXPECT(pthread_join(thread, NULL) == 0);
 }
 
+/* One that there was before MPI_Init. */
+static pthread_t early_thread;
+static pthread_barrier_t early_thread_goes;
+static struct exchange* volatile early_threads_data;
+static void* await_data(void* unused) {
+  (void)unused;
+  pthread_barrier_wait(&early_thread_goes);
+  check(early_threads_data);
+  return NULL;
+}
+static void start_early_thread(void) {
+  sigset_t all, before;
+  sigfillset(&all);
+  EXPECT(pthread_barrier_init(&early_thread_goes, NULL, 2) == 0);
+  EXPECT(pthread_sigmask(SIG_BLOCK, &all, &before) == 0);
+  EXPECT(pthread_create(&early_thread, NULL, await_data, NULL) == 0);
+  EXPECT(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+}
+static void blocked_in_thread_before_init(struct exchange* e) {
+  static int is_over;
+  if (is_over) return;
+  is_over = 1;
+  early_threads_data = e;
+  pthread_barrier_wait(&early_thread_goes);
+  EXPECT(pthread_join(early_thread, NULL) == 0);
+}
+
 /* --- Other signals --- */
 
 static volatile sig_atomic_t alarms;
@@ -343,6 +370,9 @@ static const struct early_case kCases[] = {
     {.name = "blocked_by_process", .pending = blocked_by_process},
     {.name = "blocked_by_thread", .pending = blocked_by_thread},
     {.name = "blocked_in_thread", .pending = blocked_in_thread},
+    {.name = "blocked_in_thread_before_init",
+     .pending = blocked_in_thread_before_init,
+     .before_init = start_early_thread},
     {.name = "alarm_looks", .pending = alarm_looks},
     {.name = "alarms_all_the_time", .run = alarms_all_the_time},
     {.name = "alarms_touch_in_calls", .run = alarms_touch_in_calls},

@@ -42,6 +42,12 @@ class TnbcTest : public ShimTest {
     run.environment["COPSE_TNBC_SNAPSHOT"] = snapshot_;
     return run;
   }
+  // With COPSE_TNBC_SYSCALLS=strict.
+  void ExpectRightWhenStrict(Words groups, uint32_t ranks) {
+    MpiRun run = EarlyJobOf(ranks, "on", std::move(groups));
+    run.environment["COPSE_TNBC_SYSCALLS"] = "strict";
+    ExpectDone(Run(run, kJobPatience));
+  }
   void ExpectRight(const std::string& group, uint32_t ranks, const std::string& mode = "on") {
     if (!IsCampaign()) {
       ExpectDone(Run(EarlyJobOf(ranks, mode, {group}), kJobPatience));
@@ -86,6 +92,12 @@ TEST_P(TnbcTest, ThreadsThatCallByDefault) { ExpectRight("threads_multiple", 2, 
 // Of several communicators, each rank's in another order: what finds no room in the port's data area must not wait for
 // calls that have it.
 TEST_P(TnbcTest, ThreadsWhoseCallsFillTheDataArea) { ExpectRight("threads_crossing", 4); }
+TEST_P(TnbcTest, SystemCallsPastLibc) { ExpectRightWhenStrict({"system_calls", "processes"}, 2); }
+TEST_P(TnbcTest, SignalsAndThreadsWhoseSystemCallsAreStopped) {
+  ExpectRightWhenStrict({"signals/goes_on", "signals/handler_looks", "signals/blocked_by_thread",
+                         "signals/blocked_in_thread_before_init", "signals/alarm_looks", "threads", "threads_multiple"},
+                        3);
+}
 TEST_P(TnbcTest, CallsAfterCalls) { ExpectRight("order", 4); }
 TEST_P(TnbcTest, SendBuffersBehindTheCall) { ExpectRight("sends", 3); }
 TEST_P(TnbcTest, SendBuffersThatAreCopiedInTheCall) {
