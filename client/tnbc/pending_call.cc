@@ -103,7 +103,7 @@ copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t
   return COPSE_OK;
 }
 
-// The ends come first, and the rest follows while they are waited for.
+// The ends come first, and the rest follows when they are there.
 copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   stream_ = stream;
   since_ns_ = NowNs();
@@ -161,6 +161,8 @@ copse_status_t PendingCall::Finish() {
   }
   const Move& own = division_.own;
   if (own.bytes > 0) memcpy(user_receive_ + own.to, user_send_ + own.from, own.bytes);
+  const std::lock_guard lock(mutex_);
+  has_edges_ = true;
   return COPSE_OK;
 }
 
@@ -281,7 +283,8 @@ PendingCall::State PendingCall::Advance(bool may_post) {
     Lose(COPSE_ERR_INTERNAL);
     return state_;
   }
-  if (may_post && !is_posted_) PostNext();
+  // What the program waits for has the network for itself.
+  if (may_post && has_edges_ && !is_posted_) PostNext();
   if (state_ != State::kUnderWay) return state_;
   if (complete_ < landed_.size() || !(is_protected_ || is_awaited_)) return state_;
   state_ = State::kOver;

@@ -55,8 +55,8 @@ class PendingCall {
 
   // Whether memory of this rank allows an early return; takes what it needs for that.
   bool Prepare();
-  // Copies of what is sent as much as has to be at once, posts the edges and makes the other calls, which are posted by
-  // Advance from now on.
+  // Posts the edges, copies of what is sent as much as has to be at once, and makes the other calls, which are posted
+  // by Advance once the edges are there.
   copse_status_t Start(copse_team_t* team, copse_team_t* stream);
   // Copies a piece of what is sent, as long as the edges are not there. Returns whether there was one.
   bool CopyMeanwhile();
@@ -144,6 +144,7 @@ class PendingCall {
 
   std::mutex mutex_;  // guards what follows; the lander's and the caller's
   bool is_started_ = false;
+  bool has_edges_ = false;
   bool is_protected_ = false;
   bool is_awaited_ = false;   // by the caller, to its end
   bool is_finished_ = false;  // as far as the caller's thread is concerned

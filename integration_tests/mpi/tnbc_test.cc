@@ -80,6 +80,14 @@ TEST_P(TnbcTest, AnUnknownModeIsSaidOnceAndIgnored) {
   EXPECT_TRUE(result.ErrorsWith("early returns").empty()) << result.Text();
 }
 TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 3); }
+// Pages of copse_alloc are shared, so calls with them would wait if results did not land there by themselves.
+TEST_P(TnbcTest, MemoryOfTheMpisAllocatorIsReached) {
+  MpiRun run = EarlyJobOf(2, "on", {"memory/alloc_mem_both"});
+  run.environment["COPSE_MPI_STATS"] = "1";
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("calls, 0 more waited").size(), 1u) << result.Text();
+}
 TEST_P(TnbcTest, AllWaysToTouch) { ExpectRight("touching", 4); }
 TEST_P(TnbcTest, SystemCallsAndStreams) { ExpectRight("transfers", 2); }
 TEST_P(TnbcTest, MemoryThatIsGivenBackOrProtected) { ExpectRight("memory_calls", 3); }
