@@ -17,6 +17,8 @@
 #include "bench/scenario_rounds.h"
 #include "bench/site.h"
 #include "bench/tnbc_systems.h"
+#include "integration_tests/procs/child_process.h"
+#include "integration_tests/procs/programs.h"
 
 namespace copse::bench {
 namespace {
@@ -26,6 +28,8 @@ using Words = std::vector<std::string>;
 
 constexpr uint64_t kKiB = 1024;
 constexpr char kProfileVariable[] = "COPSE_TNBC_PROFILE";
+constexpr char kTraceVariable[] = "COPSE_TNBC_TRACE";
+constexpr absl::Duration kProfilePatience = absl::Seconds(60);
 
 // Blocks are read by ranks that need no core for it, in as long as the call takes: so the order is all that matters.
 struct Setting {
@@ -73,19 +77,28 @@ class Starter {
     return StartTnbc(system, ranks, site_);
   }
 
-  // A launch that learns and leaves what it has learnt in the file.
+  // A launch that leaves traces, of which copse-trace makes the profile.
   absl::Status Record(const Options& options, const std::string& library, const RankCell& cell) const {
+    const std::string profile = ProfileOf(library), traces = absl::StrCat(profile, ".traces");
     const auto start = [&](const Words& arguments) {
-      return StartTnbc(library + kLearnt,
+      return StartTnbc(library + kUnordered,
                        {.program = kScenarioProgram,
                         .ppn = setting_.ppn,
+                        .in_turn = true,
                         .arguments = arguments,
-                        .environment = {{kProfileVariable, ProfileOf(library)}}},
+                        .environment = {{kTraceVariable, traces}}},
                        site_);
     };
-    RankContender contender(library + kLearnt, start, nullptr, {cell},
+    RankContender contender(library + kUnordered, start, nullptr, {cell},
                             {.calls_max = 1, .cell_timeout = options.cell_timeout}, nullptr);
-    return contender.Measure({0}, [](size_t, const std::vector<double>&) {});
+    RETURN_IF_ERROR(contender.Measure({0}, [](size_t, const std::vector<double>&) {}));
+    ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("cli/trace/copse-trace"));
+    ASSIGN_OR_RETURN(const auto maker,
+                     procs::ChildProcess::Start({.arguments = {program, traces, "--profile", profile, "--check"},
+                                                 .log_file = absl::StrCat(profile, ".log")}));
+    RETURN_IF_ERROR(maker->AwaitEnd(kProfilePatience));
+    if (maker->exit_code() == 0) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("copse-trace: ", maker->DescribeFailure()));
   }
 
  private:

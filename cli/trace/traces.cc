@@ -47,12 +47,48 @@ std::optional<std::vector<uint64_t>> PlacesOf(const tnbc::TraceCall& call) {
   return places;
 }
 
-Order OrderBy(const std::vector<uint64_t>& sums) {
-  Order order(sums.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return sums[a] < sums[b]; });
-  return order;
-}
+// Places that parts have had in calls.
+class Places {
+ public:
+  void Add(const std::vector<uint64_t>& places) {
+    parts_.resize(places.size());
+    for (size_t part = 0; part < places.size(); ++part) {
+      ++parts_[part].calls_at[places[part]];
+      parts_[part].sum += places[part];
+    }
+    ++calls_;
+  }
+
+  uint64_t calls() const { return calls_; }
+  // By the median, so that what some calls do otherwise changes nothing; then by the mean.
+  Order OrderOf(uint32_t parts) const {
+    std::vector<std::pair<uint64_t, uint64_t>> keys;
+    for (const Part& part : parts_) keys.emplace_back(MedianOf(part), part.sum);
+    keys.resize(parts);
+    Order order(parts);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+    return order;
+  }
+
+ private:
+  struct Part {
+    std::map<uint64_t, uint64_t> calls_at;  // by place
+    uint64_t sum = 0;
+  };
+
+  uint64_t MedianOf(const Part& part) const {
+    uint64_t calls = 0;
+    for (const auto& [place, here] : part.calls_at) {
+      calls += here;
+      if (2 * calls >= calls_) return place;
+    }
+    return 0;
+  }
+
+  std::vector<Part> parts_;
+  uint64_t calls_ = 0;
+};
 
 // As if what was touched first had come first, at the times at which anything came; the program computes between its
 // touches as it did.
@@ -86,7 +122,6 @@ class Summarizer {
     summary.kind = key;
     summary.site = site;
     summary.parts.resize(key.parts);
-    sums.places.resize(key.parts);
     ++summary.calls;
     if (!call.early) return;
     ++summary.early;
@@ -94,9 +129,7 @@ class Summarizer {
     AddPieces(call, &summary);
     AddParts(call, &summary);
     summary.waited_at_best += static_cast<double>(WaitedAtBest(call));
-    if (const auto places = PlacesOf(call); places.has_value()) {
-      for (size_t part = 0; part < places->size(); ++part) sums.places[part] += (*places)[part];
-    }
+    if (const auto places = PlacesOf(call); places.has_value()) sums.places.Add(*places);
   }
 
   std::vector<SiteSummary> Finish() {
@@ -104,7 +137,7 @@ class Summarizer {
     for (auto& [key, sums] : sums_) {
       SiteSummary& summary = sums.summary;
       summary.ranks = static_cast<uint32_t>(sums.ranks.size());
-      summary.order = OrderBy(sums.places);
+      summary.order = sums.places.OrderOf(summary.kind.parts);
       const auto early = static_cast<double>(std::max<uint64_t>(summary.early, 1));
       for (double* sum : {&summary.inside, &summary.there, &summary.waited, &summary.waited_at_best}) *sum /= early;
       for (PartTimes& part : summary.parts) {
@@ -121,7 +154,7 @@ class Summarizer {
   struct Sums {
     SiteSummary summary;
     std::set<uint32_t> ranks;
-    std::vector<uint64_t> places;
+    Places places;
   };
 
   static void AddPieces(const tnbc::TraceCall& call, SiteSummary* summary) {
@@ -243,27 +276,23 @@ std::vector<SiteSummary> Summarize(const Traces& traces) {
 }
 
 std::map<KindKey, WantedOrder> WantedOrders(const Traces& traces) {
-  std::map<KindKey, std::vector<uint64_t>> sums;
-  std::map<KindKey, std::vector<std::vector<uint64_t>>> all;
+  std::map<KindKey, Places> places;
+  std::map<KindKey, std::map<std::vector<uint64_t>, uint64_t>> calls;
   ForEachCall(traces, [&](const tnbc::TraceFile&, const tnbc::TraceCall& call, const KindKey& key) {
     if (key.parts < 2) return;
-    const auto places = PlacesOf(call);
-    if (!places.has_value()) return;
-    std::vector<uint64_t>& sum = sums[key];
-    sum.resize(key.parts);
-    for (size_t part = 0; part < key.parts; ++part) sum[part] += (*places)[part];
-    all[key].push_back(*places);
+    const auto of_call = PlacesOf(call);
+    if (!of_call.has_value()) return;
+    places[key].Add(*of_call);
+    ++calls[key][*of_call];
   });
   std::map<KindKey, WantedOrder> orders;
-  for (const auto& [key, sum] : sums) {
+  for (const auto& [key, all] : places) {
     WantedOrder& wanted = orders[key];
-    wanted.order = OrderBy(sum);
-    wanted.calls = all[key].size();
-    for (const auto& places : all[key]) {
-      bool in_order = true;
-      for (size_t i = 0; i < wanted.order.size(); ++i) in_order = in_order && places[wanted.order[i]] == i;
-      if (in_order) ++wanted.in_order;
-    }
+    wanted.order = all.OrderOf(key.parts);
+    wanted.calls = all.calls();
+    std::vector<uint64_t> in_order(key.parts);
+    for (uint32_t i = 0; i < key.parts; ++i) in_order[wanted.order[i]] = i;
+    wanted.in_order = calls[key][in_order];
   }
   return orders;
 }

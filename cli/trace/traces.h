@@ -68,8 +68,8 @@ std::vector<SiteSummary> Summarize(const Traces& traces);
 // counts only where a part has no piece of its own.
 std::vector<uint64_t> FirstTouches(const tnbc::TraceCall& call);
 
-// What all ranks touch first comes first, as they would agree themselves (client/tnbc/access_order.h): the sums over
-// all calls of a kind of the places that its parts have among the first touches.
+// What most calls of a kind, of all ranks, touch first comes first: by the median of the places that a part has among
+// the first touches. A call or a rank that does otherwise changes nothing, as long as they are few.
 struct WantedOrder {
   std::vector<uint32_t> order;
   uint64_t calls = 0;     // that touched anything, of all ranks

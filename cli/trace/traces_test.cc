@@ -109,6 +109,21 @@ TEST(WantedOrdersTest, IsWhatMostTouchFirst) {
   EXPECT_EQ(wanted.in_order, 2u);
 }
 
+// Where two places of a program call alike, and one of them more often.
+TEST(WantedOrdersTest, IsTheOrderOfMostCallsAndNoMixture) {
+  Traces traces = {1, {FileOf(0)}};
+  const auto touched = [](const Order& order) {
+    std::vector<TracePiece> pieces;
+    for (uint32_t i = 0; i < order.size(); ++i) pieces.push_back(PieceOf({order[i]}, 0, i));
+    return CallOf(1, pieces);
+  };
+  traces.files[0].calls = {touched({2, 0, 1}), touched({0, 1, 2}), touched({2, 0, 1}), touched({0, 1, 2}),
+                           touched({2, 0, 1})};
+  const WantedOrder wanted = WantedOrders(traces).begin()->second;
+  EXPECT_EQ(wanted.order, (Order{2, 0, 1}));
+  EXPECT_EQ(wanted.in_order, 3u);
+}
+
 TEST(ProfileOfTest, HasEveryKind) {
   const auto profile = ProfileOf(Both());
   ASSERT_TRUE(profile.ok());

@@ -9,8 +9,8 @@ namespace copse::tnbc {
 namespace {
 
 constexpr char kWord[] = "copse-profile";
-// More parts than any machine has cores, and any call segments.
-constexpr uint64_t kPartsMax = 1 << 20;
+// More than any machine has cores, and any call segments.
+constexpr uint64_t kPartsMax = 1 << 16;
 
 // FNV-1a, byte by byte.
 constexpr uint64_t kHashStart = 0xcbf29ce484222325, kHashFactor = 0x100000001b3;

@@ -61,7 +61,7 @@ TEST(OrderProfileTest, WhatIsWrongIsSaidWithItsLine) {
   }
   EXPECT_EQ(ErrorOf(key + "1,0\n" + key + "0,1\n"), "line 3: order: such calls have one before (value=bcast)");
   EXPECT_EQ(ErrorOf("order communicator=1 collective=bcast length=4 parts=9999999999 order=-\n"),
-            "line 2: order: parts: too large (value=9999999999, limit=1048576)");
+            "line 2: order: parts: too large (value=9999999999, limit=65536)");
   EXPECT_EQ(ErrorOf("other a=1\n"), "line 2: other: no such record");
   OrderProfile profile;
   EXPECT_EQ(ParseProfile("copse-profile 2\n", &profile),

@@ -9,6 +9,8 @@ namespace copse::tnbc {
 namespace {
 
 constexpr char kWord[] = "copse-trace";
+// More than any machine has cores, and any call segments.
+constexpr uint64_t kPartsMax = 1 << 16;
 
 void WritePiece(const TracePiece& piece, std::string* text) {
   RecordWriter line("piece");
@@ -70,7 +72,7 @@ class Reader {
     call.early = record->Number("early", 1) != 0;
     call.returned = record->Number("returned");
     call.inside = record->Number("inside");
-    call.parts = static_cast<uint32_t>(record->Number("parts", UINT32_MAX));
+    call.parts = static_cast<uint32_t>(record->Number("parts", kPartsMax));
     call.order = record->Numbers("order");
     trace_->calls.push_back(std::move(call));
   }
