@@ -117,7 +117,8 @@ class BlockingCalls final : public client::EarlyBlocking {
         mode_(guard == nullptr ? COPSE_EARLY_OFF : mode),
         guard_(guard),
         node_(Fnv1a64(context->attr().node)),
-        early_return_(context, guard, kCopyBytesMax) {}
+        // Nobody tells when the program frees what it sends, so that is copied before calls return.
+        early_return_(context, guard, kCopyBytesMax, SendSnapshot::Way::kAtOnce) {}
 
   copse_early_t mode() const override { return mode_; }
   copse_status_t Call(copse_team_t* team, const copse_coll_args_t& args, const CallPlan& plan,

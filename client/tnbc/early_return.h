@@ -33,7 +33,7 @@ class EarlyReturn {
   // `guard`: null where no memory can be protected; then no call may return early. `copy_bytes_max`: of copies of
   // buffers under way. Throws std::system_error if there is no thread.
   EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max,
-              SendSnapshot::Way way = SendSnapshot::Way::kInPieces);
+              SendSnapshot::Way way);
   // Gives up what is under way.
   ~EarlyReturn();
   EarlyReturn(const EarlyReturn&) = delete;
