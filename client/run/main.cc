@@ -44,6 +44,7 @@ struct Options {
   bool dry_run = false;
   bool stats = false;
   std::string offload;  // faster, all or empty
+  std::string tnbc;     // off, auto, on or empty
   std::optional<uint64_t> calls_before;
   std::string launcher;
   std::string library;
@@ -61,7 +62,10 @@ Words CutCommand(Words* arguments) {
   for (; i < arguments->size(); ++i) {
     const std::string& word = (*arguments)[i];
     if (word == "--" || !absl::StartsWith(word, "-")) break;
-    if (word == "--calls-before" || word == "--launcher" || word == "--library" || word == "--offload") ++i;
+    if (word == "--calls-before" || word == "--launcher" || word == "--library" || word == "--offload" ||
+        word == "--tnbc") {
+      ++i;
+    }
   }
   if (i >= arguments->size()) return {};
   Words command(arguments->begin() + static_cast<std::ptrdiff_t>(i), arguments->end());
@@ -82,6 +86,11 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   app.add_option("--offload", options->offload,
                  "faster: blocking calls go to the daemons unless MPI is measured to be faster (default); all: all do")
       ->option_text("WHAT");
+  app.add_option(
+         "--tnbc", options->tnbc,
+         "on: blocking calls return early, and page protection keeps the program correct; auto: where it pays; off "
+         "(default)")
+      ->option_text("MODE");
   std::string calls_before;
   app.add_option(
          "--calls-before", calls_before,
@@ -98,6 +107,9 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   }
   if (!options->offload.empty() && options->offload != "faster" && options->offload != "all") {
     return cli::UsageError(absl::StrCat("--offload: neither faster nor all (value=", options->offload, ")"));
+  }
+  if (!options->tnbc.empty() && options->tnbc != "off" && options->tnbc != "auto" && options->tnbc != "on") {
+    return cli::UsageError(absl::StrCat("--tnbc: none of off, auto and on (value=", options->tnbc, ")"));
   }
   if (!answer.has_value() && options->command.empty()) return cli::UsageError("no launcher");
   return answer;
@@ -170,6 +182,7 @@ Additions AdditionsOf(const Options& options, const std::string& library) {
   }
   if (options.stats) additions.variables["COPSE_MPI_STATS"] = "1";
   if (!options.offload.empty()) additions.variables["COPSE_MPI_OFFLOAD"] = options.offload;
+  if (!options.tnbc.empty()) additions.variables["COPSE_TNBC"] = options.tnbc;
   if (options.calls_before.has_value()) {
     additions.variables["COPSE_MPI_CALLS_BEFORE"] = absl::StrCat(*options.calls_before);
   }

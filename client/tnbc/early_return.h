@@ -32,8 +32,7 @@ class EarlyReturn {
  public:
   // `guard`: null where no memory can be protected; then no call may return early. `copy_bytes_max`: of copies of
   // buffers under way. Throws std::system_error if there is no thread.
-  EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max,
-              SendSnapshot::Way way);
+  EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max, SendSnapshot::Way way);
   // Gives up what is under way.
   ~EarlyReturn();
   EarlyReturn(const EarlyReturn&) = delete;

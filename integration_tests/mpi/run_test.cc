@@ -43,6 +43,12 @@ TEST_P(RunTest, ItsProgramsAreOffloaded) {
   EXPECT_EQ(barriers.by_mpi, 2u) << result.Text();
 }
 
+TEST_P(RunTest, CallsMayReturnEarly) {
+  const MpiResult result = Run(JobUnder({"--stats", "--offload", "all", "--tnbc", "on"}));
+  EXPECT_EQ(result.code, 0) << result.Text();
+  EXPECT_EQ(result.ErrorsWith("early returns: ").size(), 1u) << result.Text();
+}
+
 TEST_P(RunTest, WithoutStatsNothingIsPrinted) {
   const MpiResult result = Run(JobUnder({}));
   EXPECT_EQ(result.code, 0) << result.Text();
@@ -66,7 +72,7 @@ TEST_P(RunTest, TheExitCodeIsTheLaunchers) {
 }
 
 TEST_P(RunTest, AnOptionsWrongValueIsNamed) {
-  for (const Words& option : {Words{"--offload", "most"}, Words{"--calls-before", "few"}}) {
+  for (const Words& option : {Words{"--offload", "most"}, Words{"--calls-before", "few"}, Words{"--tnbc", "perhaps"}}) {
     const MpiResult result = Run(JobUnder(option));
     EXPECT_EQ(result.code, 2) << result.Text();
     EXPECT_EQ(result.ErrorsWith(absl::StrCat("(value=", option[1], ")")).size(), 1u) << result.Text();
