@@ -188,7 +188,14 @@ copse_team_t* Communicator::FormPersistentTeam(Session* session) {
   return FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-persistent"}).team;
 }
 
-EarlyKind* Communicator::EarlyKindOf(const Offload& offload) { return &early_kinds_[KindOf(offload)]; }
+tnbc::TeamCalls* Communicator::DividedCalls(uint64_t node) {
+  if (!divided_calls_.has_value()) {
+    divided_calls_.emplace(static_cast<uint32_t>(rank_), static_cast<uint32_t>(size_), node);
+  }
+  return &*divided_calls_;
+}
+
+tnbc::CallKind* Communicator::EarlyKindOf(const Offload& offload) { return divided_calls_->KindOf(KindOf(offload)); }
 
 tnbc::TraceKind Communicator::DescribeKind(const Offload& offload) {
   if (members_hash_ == 0) members_hash_ = tnbc::HashOf(WorldRanks());

@@ -17,29 +17,10 @@
 #include "client/mpi/path_choice.h"
 #include "client/mpi/session.h"
 #include "client/mpi/statistics.h"
-#include "client/tnbc/access_order.h"
-#include "client/tnbc/division.h"
-#include "client/tnbc/fuse.h"
+#include "client/tnbc/team_calls.h"
 #include "client/tnbc/trace_file.h"
 
 namespace copse::mpi {
-
-// Calls of one kind that may return early.
-struct EarlyKind {
-  tnbc::Fuse fuse;
-  std::mutex mutex;  // guards what follows: what a call has taught may be told by another communicator's thread
-  tnbc::AccessOrder order;
-  uint64_t waited_ns = 0;  // for their data, since the last one began
-
-  // Where the ranks have to agree whether such calls are divided; by their own thread alone.
-  struct Agreement {
-    uint64_t calls = 0;
-    uint64_t at = 1;  // calls, when they look at it again
-    bool divides = false;
-  };
-  Agreement agreement;
-  uint64_t calls = 0;
-};
 
 // A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with
 // the communicator, whoever frees that; then it lasts until the calls that go on are over. Calls follow Enter (Fail)?
@@ -75,17 +56,15 @@ class Communicator {
   // A team for one persistent call, which all ranks form together. Null if there is none, on all ranks.
   copse_team_t* FormPersistentTeam(Session* session);
 
-  // Which ranks share nodes: null until the ranks have told each other.
-  const tnbc::NodeLayout* layout() const { return layout_.get(); }
-  void SetLayout(tnbc::NodeLayout layout) { layout_ = std::make_unique<tnbc::NodeLayout>(std::move(layout)); }
-
   // A second team of the same ranks, for the parts of divided calls, which a thread of its own posts. Formed by all
   // together, once; false if that has failed, on all ranks.
   bool FormStream(Session* session);
   copse_team_t* stream() const { return stream_; }
 
-  // What early returns cost, of calls of this one's kind.
-  EarlyKind* EarlyKindOf(const Offload& offload);
+  // How calls are divided; `node`: a name of this rank's node, equal for ranks of one.
+  tnbc::TeamCalls* DividedCalls(uint64_t node);
+  // What early returns cost, of calls of this one's kind; behind DividedCalls.
+  tnbc::CallKind* EarlyKindOf(const Offload& offload);
   // The same, as traces and profiles have it.
   tnbc::TraceKind DescribeKind(const Offload& offload);
 
@@ -142,12 +121,11 @@ class Communicator {
   bool order_may_change_ = true;            // of operands; until as many calls as in every run
   bool has_choice_ = false;                 // errors ended the job on all ranks when the team was formed
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
-  std::map<uint64_t, EarlyKind> early_kinds_;
-  uint64_t members_hash_ = 0;  // 0: not yet asked for
+  uint64_t members_hash_ = 0;               // 0: not yet asked for
   copse_team_t* team_ = nullptr;
   copse_team_t* stream_ = nullptr;
   bool has_no_stream_ = false;  // none could be formed
-  std::unique_ptr<tnbc::NodeLayout> layout_;
+  std::optional<tnbc::TeamCalls> divided_calls_;
   std::atomic<int> late_failure_{COPSE_OK};
   std::atomic<bool> is_out_of_step_{false};
   bool has_failed_ = false;

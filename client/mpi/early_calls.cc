@@ -23,15 +23,13 @@
 #include "client/tnbc/free_syscall.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/send_snapshot.h"
+#include "client/tnbc/team_calls.h"
 
 namespace copse::mpi {
 namespace {
 
 // Of copies of buffers under way; a call that finds no room does not return early.
 constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
-
-// Calls after which ranks look again whether irregular ones are worth dividing.
-constexpr uint64_t kAgreeAtLeastEvery = 1024;
 
 EarlyCalls* the_early_calls = nullptr;
 tnbc::PageGuard* the_guard = nullptr;
@@ -108,7 +106,7 @@ void AskUcx() {
 class Driven final : public tnbc::Caller {
  public:
   // `kind`: of its calls, if anybody asks what they cost.
-  Driven(Session* session, Communicator* communicator, EarlyKind* kind = nullptr)
+  Driven(Session* session, Communicator* communicator, tnbc::CallKind* kind = nullptr)
       : communicator_(communicator), kind_(kind), wait_(session) {
     communicator_->Retain();
   }
@@ -170,9 +168,46 @@ class Driven final : public tnbc::Caller {
   };
 
   Communicator* const communicator_;
-  EarlyKind* const kind_;
+  tnbc::CallKind* const kind_;
   DrivenWait wait_;
   std::string error_;
+};
+
+// Calls of our own, to find out how the program's are divided.
+class OfTeam final : public tnbc::TeamCalls::Team {
+ public:
+  OfTeam(Session* session, Communicator* communicator, const Offload& offload)
+      : session_(session), communicator_(communicator), offload_(offload) {}
+
+  copse_status_t Make(const copse_coll_args_t& args) override {
+    copse_request_t* request = nullptr;
+    {
+      const tnbc::HeldSignals held;
+      const copse_status_t status = copse_collective_init(communicator_->team(), &args, &request);
+      if (status != COPSE_OK) return status;
+    }
+    Driven driven(session_, communicator_);
+    copse_status_t status = driven.Post(request);
+    if (status == COPSE_OK) status = driven.Await(request);
+    const tnbc::HeldSignals held;
+    copse_finalize(request);
+    return status;
+  }
+
+  bool FormStream() override { return communicator_->FormStream(session_); }
+
+  // By their profile.
+  const std::vector<uint32_t>* KnownOrder(uint32_t parts) override {
+    if (session_->early.order == EarlyOrder::kOff || !session_->early.profile.has_value()) return nullptr;
+    const tnbc::TraceKind kind = communicator_->DescribeKind(offload_);
+    return session_->early.profile->Find({kind.communicator, kind.collective, kind.length, parts});
+  }
+  bool learns() const override { return session_->early.order != EarlyOrder::kOff; }
+
+ private:
+  Session* const session_;
+  Communicator* const communicator_;
+  const Offload& offload_;
 };
 
 // COPSE_TNBC_SYSCALLS, which the preload has obeyed, as far as it could.
@@ -276,90 +311,10 @@ EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
 bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division) {
   const auto size = static_cast<uint32_t>(communicator->size());
   if (!offload.is_divisible() || !tnbc::MayDivide(offload.args, size)) return false;
-  if (tnbc::NeedsAgreement(offload.args.collective) && !AgreesOnIrregular(communicator, offload)) return false;
-  if (communicator->layout() == nullptr && !LearnLayout(communicator)) return false;
-  const tnbc::NodeLayout& layout = *communicator->layout();
-  return tnbc::Divide(offload.args, static_cast<uint32_t>(communicator->rank()), layout,
-                      OrderOf(communicator, offload, tnbc::PartsOf(offload.args, layout)), division);
-}
-
-// What all ranks want first, by their profile, or as far as they have learnt and agreed.
-std::vector<uint32_t> EarlyCalls::OrderOf(Communicator* communicator, const Offload& offload, uint32_t parts) {
-  if (parts < 2 || session_->early.order == EarlyOrder::kOff) return {};
-  if (session_->early.profile.has_value()) {
-    const tnbc::TraceKind kind = communicator->DescribeKind(offload);
-    const auto* const known = session_->early.profile->Find({kind.communicator, kind.collective, kind.length, parts});
-    if (known != nullptr) return *known;
-  }
   early_return_.Reap();  // what the last call has taught
-  EarlyKind* const kind = communicator->EarlyKindOf(offload);
-  std::unique_lock lock(kind->mutex);
-  tnbc::AccessOrder& order = kind->order;
-  order.SetParts(parts);
-  if (!order.CountCall()) return order.order();
-  const std::vector<uint64_t> mine = order.Positions();
-  lock.unlock();
-  std::vector<uint64_t> sums(parts);
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_ALLREDUCE;
-  args.type = COPSE_DT_UINT64;
-  args.op = COPSE_OP_SUM;
-  args.count = parts;
-  args.send = mine.data();
-  args.recv = sums.data();
-  const bool agreed = Make(communicator, args);
-  lock.lock();
-  if (agreed) order.Adopt(sums);
-  return order.order();
-}
-
-// A call of our own.
-bool EarlyCalls::Make(Communicator* communicator, const copse_coll_args_t& args) {
-  copse_request_t* request = nullptr;
-  {
-    const tnbc::HeldSignals held;
-    if (copse_collective_init(communicator->team(), &args, &request) != COPSE_OK) return false;
-  }
-  Driven driven(session_, communicator);
-  copse_status_t status = driven.Post(request);
-  if (status == COPSE_OK) status = driven.Await(request);
-  const tnbc::HeldSignals held;
-  copse_finalize(request);
-  return status == COPSE_OK;
-}
-
-// Calls 1, 2, 4 and so on of a kind decide for those that follow, by the rank of which most may come late.
-bool EarlyCalls::AgreesOnIrregular(Communicator* communicator, const Offload& offload) {
-  EarlyKind::Agreement& agreement = communicator->EarlyKindOf(offload)->agreement;
-  if (++agreement.calls < agreement.at) return agreement.divides;
-  agreement.at = std::min(2 * agreement.calls, agreement.calls + kAgreeAtLeastEvery);
-  const uint64_t mine = tnbc::LateBytes(offload.args, static_cast<uint32_t>(communicator->rank()),
-                                        static_cast<uint32_t>(communicator->size()));
-  uint64_t most = 0;
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_ALLREDUCE;
-  args.type = COPSE_DT_UINT64;
-  args.op = COPSE_OP_MAX;
-  args.count = 1;
-  args.send = &mine;
-  args.recv = &most;
-  agreement.divides = Make(communicator, args) && tnbc::IsWorthDividing(offload.args.collective, most);
-  return agreement.divides;
-}
-
-// Each rank says where it is, and all form the second team. If that fails, so does the call that wanted to know, which
-// all ranks then make alike.
-bool EarlyCalls::LearnLayout(Communicator* communicator) {
-  std::vector<uint64_t> nodes(static_cast<size_t>(communicator->size()));
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_ALLGATHER;
-  args.type = COPSE_DT_UINT64;
-  args.count = 1;
-  args.send = &node_;
-  args.recv = nodes.data();
-  if (!communicator->FormStream(session_) || !Make(communicator, args)) return false;
-  communicator->SetLayout(tnbc::NodeLayout::Of(nodes));
-  return true;
+  tnbc::TeamCalls* const calls = communicator->DividedCalls(node_);
+  OfTeam team(session_, communicator, offload);
+  return calls->Divide(offload.args, communicator->EarlyKindOf(offload), &team, division);
 }
 
 tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload& offload,
@@ -376,7 +331,7 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
                                const void* site, std::string* error, uint64_t* waited_ns) {
   // With locks that the lander needs, too, no call is to wait for it.
   const OffSyscallGuard off(/*always=*/true);
-  EarlyKind* const kind = communicator->EarlyKindOf(*offload);
+  tnbc::CallKind* const kind = communicator->EarlyKindOf(*offload);
   {
     const std::lock_guard lock(kind->mutex);
     *waited_ns = std::exchange(kind->waited_ns, 0);
@@ -387,7 +342,7 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   // Remote accesses to a window's memory are announced to nobody.
   const bool may_return = pays && offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
   const auto caller = std::make_shared<Driven>(session_, communicator, kind);
-  tnbc::RecordedCall* const record = Record(communicator, *offload, division, site, ++kind->calls);
+  tnbc::RecordedCall* const record = Record(communicator, *offload, division, site, kind->calls);
   const uint64_t since = NowNanoseconds();
   bool returned_early = false;
   copse_status_t status = offload->Pack();

@@ -60,10 +60,6 @@ class EarlyCalls {
   tnbc::EarlyReturn& early_return() { return early_return_; }
 
  private:
-  std::vector<uint32_t> OrderOf(Communicator* communicator, const Offload& offload, uint32_t parts);
-  bool Make(Communicator* communicator, const copse_coll_args_t& args);
-  bool AgreesOnIrregular(Communicator* communicator, const Offload& offload);
-  bool LearnLayout(Communicator* communicator);
   tnbc::RecordedCall* Record(Communicator* communicator, const Offload& offload, const tnbc::Division& division,
                              const void* site, uint64_t number);
 

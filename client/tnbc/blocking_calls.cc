@@ -73,6 +73,29 @@ void InForkedChild() {
   if (PageGuard* const guard = PageGuard::Get(); guard != nullptr) guard->OnForked();
 }
 
+// Lengths that are of one kind, up to so many bytes, as far as all ranks know them.
+constexpr uint64_t kShortBytesMax = 256 << 10;
+
+// Whether all ranks give the same count.
+bool HasOneLength(copse_collective_t collective) {
+  switch (collective) {
+    case COPSE_COLL_ALLGATHERV:
+    case COPSE_COLL_GATHERV:
+    case COPSE_COLL_SCATTERV:
+    case COPSE_COLL_ALLTOALLV:
+    case COPSE_COLL_REDUCE_SCATTERV:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Of calls that are measured together.
+uint64_t KindOf(const copse_coll_args_t& args) {
+  const bool is_long = HasOneLength(args.collective) && args.count * client::DatatypeBytes(args.type) > kShortBytesMax;
+  return 2 * static_cast<uint64_t>(args.collective) + (is_long ? 1 : 0);
+}
+
 // Null, and a line in the log, where the system does not allow it.
 PageGuard* StartGuard() {
   const char* why = "";
@@ -249,8 +272,8 @@ copse_status_t BlockingCalls::Call(copse_team_t* team, const copse_coll_args_t& 
     early_return_.Reap();  // what the last call has taught
     Maker maker(mine.get(), deadline);
     Division division;
-    if (mine->calls.Divide(args, &maker, &division)) {
-      CallKind* const kind = mine->calls.KindOf(args);
+    CallKind* const kind = mine->calls.KindOf(KindOf(args));
+    if (mine->calls.Divide(args, kind, &maker, &division)) {
       return Divided(mine.get(), kind, args, division, std::make_shared<Waiter>(mine, kind, deadline));
     }
   }

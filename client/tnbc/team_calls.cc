@@ -4,29 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/arguments.h"
-
 namespace copse::tnbc {
 namespace {
 
 // Calls after which ranks look again whether irregular ones are worth dividing.
 constexpr uint64_t kAgreeAtLeastEvery = 1024;
-// Lengths that are of one kind, up to so many bytes, as far as all ranks know them.
-constexpr uint64_t kShortBytesMax = 256 << 10;
-
-// Whether all ranks give the same count.
-bool HasOneLength(copse_collective_t collective) {
-  switch (collective) {
-    case COPSE_COLL_ALLGATHERV:
-    case COPSE_COLL_GATHERV:
-    case COPSE_COLL_SCATTERV:
-    case COPSE_COLL_ALLTOALLV:
-    case COPSE_COLL_REDUCE_SCATTERV:
-      return false;
-    default:
-      return true;
-  }
-}
 
 copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, std::vector<uint64_t>* all) {
   copse_coll_args_t args{};
@@ -41,17 +23,13 @@ copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, 
 
 }  // namespace
 
-bool TeamCalls::Divide(const copse_coll_args_t& args, Team* team, Division* division) {
+bool TeamCalls::Divide(const copse_coll_args_t& args, CallKind* kind, Team* team, Division* division) {
   if (size_ < 2 || !MayDivide(args, size_)) return false;
+  if (NeedsAgreement(args.collective) && !AgreesOnIrregular(args, kind, team)) return false;
   if (!has_learnt_) has_learnt_ = LearnLayout(team);
   if (!layout_.has_value()) return false;
-  if (NeedsAgreement(args.collective) && !AgreesOnIrregular(args, team)) return false;
-  return tnbc::Divide(args, rank_, *layout_, OrderOf(args, team), division);
-}
-
-CallKind* TeamCalls::KindOf(const copse_coll_args_t& args) {
-  const bool is_long = HasOneLength(args.collective) && args.count * client::DatatypeBytes(args.type) > kShortBytesMax;
-  return &kinds_[2 * static_cast<uint64_t>(args.collective) + (is_long ? 1 : 0)];
+  ++kind->calls;
+  return tnbc::Divide(args, rank_, *layout_, OrderOf(args, kind, team), division);
 }
 
 // Each rank says where it is: one that is not asked for early returns makes another call, and all are told so. Then all
@@ -73,8 +51,8 @@ bool TeamCalls::LearnLayout(Team* team) {
 }
 
 // Calls 1, 2, 4 and so on of a kind decide for those that follow, by the rank of which most may come late.
-bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, Team* team) {
-  CallKind::Agreement& agreement = KindOf(args)->agreement;
+bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team) {
+  CallKind::Agreement& agreement = kind->agreement;
   if (++agreement.calls < agreement.at) return agreement.divides;
   agreement.at = std::min(2 * agreement.calls, agreement.calls + kAgreeAtLeastEvery);
   const std::vector<uint64_t> mine = {LateBytes(args, rank_, size_)};
@@ -84,11 +62,12 @@ bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, Team* team) {
   return agreement.divides;
 }
 
-// What all ranks want first, as far as they have learnt and agreed.
-std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, Team* team) {
+// What all ranks want first, as far as they know, or have learnt and agreed.
+std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind* kind, Team* team) {
   const uint32_t parts = PartsOf(args, *layout_);
   if (parts < 2) return {};
-  CallKind* const kind = KindOf(args);
+  if (const std::vector<uint32_t>* const known = team->KnownOrder(parts); known != nullptr) return *known;
+  if (!team->learns()) return {};
   std::unique_lock lock(kind->mutex);
   AccessOrder& order = kind->order;
   order.SetParts(parts);

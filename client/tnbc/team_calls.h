@@ -23,6 +23,7 @@ struct CallKind {
   Fuse fuse;
   std::mutex mutex;  // guards what follows: what a call has taught may be told by another team's thread
   AccessOrder order;
+  uint64_t waited_ns = 0;  // for their data, since the last one began
 
   // Where the ranks have to agree whether such calls are divided; by their own thread alone.
   struct Agreement {
@@ -31,6 +32,7 @@ struct CallKind {
     bool divides = false;
   };
   Agreement agreement;
+  uint64_t calls = 0;  // that were divided; by their own thread alone
 };
 
 // Of one team. The thread that makes the team's calls uses it.
@@ -42,8 +44,12 @@ class TeamCalls {
     virtual ~Team() = default;
     // A call in the team's order, to its end.
     virtual copse_status_t Make(const copse_coll_args_t& args) = 0;
-    // Forms the second team of the same members. Whether it has worked may differ by rank.
+    // Forms the second team of the same members, unless it is there. Whether it has worked may differ by rank.
     virtual bool FormStream() = 0;
+    // An order of the call's parts that all ranks know without having learnt it; null: none.
+    virtual const std::vector<uint32_t>* KnownOrder(uint32_t) { return nullptr; }
+    // Whether orders are learnt.
+    virtual bool learns() const { return true; }
   };
 
   // `node`: a name of this rank's node, equal for ranks of one.
@@ -52,14 +58,14 @@ class TeamCalls {
   TeamCalls& operator=(const TeamCalls&) = delete;
 
   // Whether the call is one of those that are divided, and how. All ranks find the same, and make the same calls of
-  // `team` to find it.
-  bool Divide(const copse_coll_args_t& args, Team* team, Division* division);
-  CallKind* KindOf(const copse_coll_args_t& args);
+  // `team` to find it. `kind`: of calls of one collective, which is the same one on all ranks.
+  bool Divide(const copse_coll_args_t& args, CallKind* kind, Team* team, Division* division);
+  CallKind* KindOf(uint64_t kind) { return &kinds_[kind]; }
 
  private:
   bool LearnLayout(Team* team);
-  bool AgreesOnIrregular(const copse_coll_args_t& args, Team* team);
-  std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, Team* team);
+  bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team);
+  std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, Team* team);
 
   const uint32_t rank_, size_;
   const uint64_t node_;
