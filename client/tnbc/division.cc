@@ -612,7 +612,17 @@ bool WritesPartsOnly(const Division& division) {
   return true;
 }
 
-std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uint64_t page) {
+bool EdgesFillPages(const Division& division, uintptr_t address, uint64_t page) {
+  return std::all_of(division.edges.unpack.begin(), division.edges.unpack.end(), [&](const Move& move) {
+    return std::any_of(division.runs.begin(), division.runs.end(), [&](const Part& run) {
+      const uintptr_t first = (address + run.offset + page - 1) / page * page;
+      const uintptr_t last = (address + run.offset + run.bytes) / page * page;
+      return address + move.to >= first && address + move.to + move.bytes <= last;
+    });
+  });
+}
+
+std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uint64_t page, bool edges_too) {
   struct Brought {
     Part part;
     uint32_t call;
@@ -620,6 +630,10 @@ std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uin
   std::vector<Brought> all;
   for (uint32_t call = 0; call < division.calls.size(); ++call) {
     for (const Part& part : division.calls[call].parts) all.push_back({part, call});
+  }
+  const auto behind = static_cast<uint32_t>(division.calls.size());
+  for (const Move& move : division.edges.unpack) {
+    if (edges_too) all.push_back({{move.to, move.bytes}, behind});
   }
   std::sort(all.begin(), all.end(), [](const Brought& a, const Brought& b) { return a.part.offset < b.part.offset; });
   std::vector<Granule> granules;

@@ -113,9 +113,13 @@ struct Granule {
   std::vector<uint32_t> calls;  // all of which bring something there; in order
 };
 
+// Whether all that the edges bring lies on whole pages of the result, where the buffer is at `address`: then nobody has
+// to wait for them, since these pages can be protected, too.
+bool EdgesFillPages(const Division& division, uintptr_t address, uint64_t page);
+
 // The granules of a receive buffer at `address`: all whole pages of its runs on which something is brought by a call.
-// `page`: bytes of one.
-std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uint64_t page);
+// `page`: bytes of one. `edges_too`: those that the edges bring, too, as a call behind the others.
+std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uint64_t page, bool edges_too = false);
 
 }  // namespace copse::tnbc
 

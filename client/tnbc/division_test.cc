@@ -573,6 +573,30 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Bool()),
     [](const auto& info) { return NameOf(std::get<0>(info.param)) + (std::get<1>(info.param) ? "_in_place" : ""); });
 
+// Of a buffer that begins and ends with a page nothing is outside granules, if the edges have theirs.
+TEST(EdgesFillPagesTest, WhereTheBufferHasWholePages) {
+  constexpr uint64_t kPage = 4096, kPages = 256;
+  const NodeLayout layout = Nodes({1, 2});
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_BCAST;
+  args.type = COPSE_DT_UINT8;
+  args.count = kPages * kPage;
+  Division division;
+  ASSERT_TRUE(Divide(args, 1, layout, {}, &division));
+  EXPECT_TRUE(EdgesFillPages(division, 5 * kPage, kPage));
+  EXPECT_FALSE(EdgesFillPages(division, 5 * kPage + 16, kPage));
+  uint64_t bytes = 0;
+  const auto behind = static_cast<uint32_t>(division.calls.size());
+  const std::vector<Granule> granules = GranulesOf(division, 5 * kPage, kPage, /*edges_too=*/true);
+  for (const Granule& granule : granules) {
+    EXPECT_EQ(granule.pages.offset, bytes);
+    bytes += granule.pages.bytes;
+  }
+  EXPECT_EQ(bytes, args.count);
+  EXPECT_EQ(granules.front().calls, std::vector<uint32_t>{behind});
+  EXPECT_EQ(granules.back().calls, std::vector<uint32_t>{behind});
+}
+
 TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {
   const NodeLayout layout = Nodes({1, 2});
   copse_coll_args_t args{};

@@ -84,9 +84,12 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
   Enlist(call);
   copse_status_t status = call->Start(work.team, work.stream);
   Advance();
-  while (status == COPSE_OK && call->CopyMeanwhile()) Advance();
-  if (status == COPSE_OK) status = call->Finish();
-  *returned_early = status == COPSE_OK && is_early && call->Protect();
+  *returned_early = status == COPSE_OK && is_early && call->MayLeaveEdges() && call->Protect(/*leaves_edges=*/true);
+  if (!*returned_early) {
+    while (status == COPSE_OK && call->CopyMeanwhile()) Advance();
+    if (status == COPSE_OK) status = call->Finish();
+    *returned_early = status == COPSE_OK && is_early && call->Protect(/*leaves_edges=*/false);
+  }
   if (*returned_early) {
     call->NoteReturn(NowNs() - since);
     counters_.early.fetch_add(1, std::memory_order_relaxed);

@@ -2,12 +2,15 @@
 #include "client/tnbc/pending_call.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "client/context.h"
+#include "client/tnbc/free_syscall.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/memory_kind.h"
 #include "client/tnbc/monotonic_clock.h"
@@ -17,6 +20,9 @@ namespace {
 
 // Shorter ones are copied at once: from there on that takes longer than to protect and open them (bench/tnbc_cost.cc).
 constexpr uint64_t kSnapshotBytesMin = 512 << 10;
+
+// Of a call that does not wait for them: what they take is not to exceed the waiting.
+constexpr size_t kEdgesLeftMax = 4;
 
 uint64_t PageBytes() {
   static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -43,6 +49,7 @@ PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, cons
 
 PendingCall::~PendingCall() {
   const HeldSignals held;
+  DropAliases();
   bool complete = true;
   for (copse_request_t* request : requests_) {
     if (copse_finalize(request) == COPSE_OK) continue;
@@ -145,7 +152,7 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   const std::lock_guard lock(mutex_);
   landed_.assign(division_.calls.size(), false);
   landed_ns_.resize(division_.calls.size());
-  guarded_of_call_.resize(division_.calls.size());
+  guarded_of_call_.resize(division_.calls.size() + 1);  // the last one's: the edges
   is_started_ = status == COPSE_OK;
   return status;
 }
@@ -159,18 +166,71 @@ copse_status_t PendingCall::Finish() {
   for (const Move& move : division_.edges.unpack) {
     memcpy(user_receive_ + move.to, edges_receive_.data() + move.from, move.bytes);
   }
-  const Move& own = division_.own;
-  if (own.bytes > 0) memcpy(user_receive_ + own.to, user_send_ + own.from, own.bytes);
+  CopyOwn();
   const std::lock_guard lock(mutex_);
   has_edges_ = true;
   return COPSE_OK;
 }
 
-bool PendingCall::Protect() {
-  const bool is_early = snapshot_.Protect() && ProtectReceived();
+void PendingCall::CopyOwn() {
+  const Move& own = division_.own;
+  if (own.bytes > 0) memcpy(user_receive_ + own.to, user_send_ + own.from, own.bytes);
+}
+
+// Who looks at first touches has parts for them; the edges are of none.
+bool PendingCall::MayLeaveEdges() const {
+  return is_early_ && record_ == nullptr && division_.edges.unpack.size() <= kEdgesLeftMax &&
+         EdgesFillPages(division_, reinterpret_cast<uintptr_t>(user_receive_), PageBytes());
+}
+
+// A shared mapping of length 0 that is moved leaves the old one where it is (mremap(2)). The kernel would not write
+// where memory is shared and inaccessible.
+bool PendingCall::AddAliases() {
+  if (!lands_by_itself_) return true;
+  for (const Move& move : division_.edges.unpack) {
+    const uintptr_t to = reinterpret_cast<uintptr_t>(user_receive_) + move.to;
+    const uintptr_t begin = to / PageBytes() * PageBytes();
+    const uint64_t bytes = (to + move.bytes - begin + PageBytes() - 1) / PageBytes() * PageBytes();
+    const long alias = Free(SYS_mremap, begin, 0, bytes, MREMAP_MAYMOVE);
+    if (alias < 0 && alias > -4096) {
+      DropAliases();
+      return false;
+    }
+    aliases_.push_back({static_cast<uintptr_t>(alias), static_cast<uintptr_t>(alias) + bytes});
+  }
+  return true;
+}
+
+void PendingCall::DropAliases() {
+  for (const Range& alias : aliases_) Free(SYS_munmap, alias.begin, alias.bytes());
+  aliases_.clear();
+}
+
+bool PendingCall::LandEdges() {
+  for (size_t i = 0; i < division_.edges.unpack.size(); ++i) {
+    const Move& move = division_.edges.unpack[i];
+    const uint8_t* const from = edges_receive_.data() + move.from;
+    const uintptr_t to = reinterpret_cast<uintptr_t>(user_receive_) + move.to;
+    if (lands_by_itself_) {
+      memcpy(reinterpret_cast<uint8_t*>(aliases_[i].begin) + to % PageBytes(), from, move.bytes);  // NOLINT: as mapped
+    } else if (!guard_->Write(to, from, move.bytes)) {
+      return false;
+    }
+  }
+  DropAliases();
+  has_edges_ = true;
+  OpenAfter(static_cast<uint32_t>(division_.calls.size()));
+  return true;
+}
+
+bool PendingCall::Protect(bool leaves_edges) {
+  if (leaves_edges) CopyOwn();
+  leaves_edges_ = leaves_edges && AddAliases();
+  const bool is_early = leaves_edges_ == leaves_edges && snapshot_.Protect() && ProtectReceived();
   if (is_early) {
     is_left_.store(true, std::memory_order_release);
   } else {
+    DropAliases();
     while (snapshot_.CopyNext()) {
     }
   }
@@ -181,8 +241,13 @@ bool PendingCall::ProtectReceived() {
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
   if (state_ != State::kUnderWay) return false;
+  // Of an attempt before.
+  guarded_.clear();
+  for (std::vector<uint32_t>& guarded : guarded_of_call_) guarded.clear();
+  pending_bytes_ = 0;
   std::vector<Range> ranges;
-  for (const Granule& granule : GranulesOf(division_, reinterpret_cast<uintptr_t>(user_receive_), PageBytes())) {
+  for (const Granule& granule :
+       GranulesOf(division_, reinterpret_cast<uintptr_t>(user_receive_), PageBytes(), leaves_edges_)) {
     for (const uint32_t call : granule.calls) guarded_of_call_[call].push_back(static_cast<uint32_t>(guarded_.size()));
     guarded_.push_back({RangeOf(granule), static_cast<uint32_t>(granule.calls.size())});
     ranges.push_back(guarded_.back().range);
@@ -226,10 +291,14 @@ bool PendingCall::LandCall(uint32_t index) {
     // What lies outside pages was brought before, and may be the program's again.
     if (!lands_by_itself_ && !guard_->Write(to, receive_ + part.offset, part.bytes)) return false;
   }
+  OpenAfter(index);
+  return true;
+}
+
+void PendingCall::OpenAfter(uint32_t index) {
   for (const uint32_t i : guarded_of_call_[index]) {
     if (--guarded_[i].missing == 0) Open(i);
   }
-  return true;
 }
 
 void PendingCall::Open(uint32_t index) {
@@ -266,6 +335,14 @@ void PendingCall::Lose(copse_status_t status) {
 PendingCall::State PendingCall::Advance(bool may_post) {
   const std::lock_guard lock(mutex_);
   if (!is_started_ || state_ != State::kUnderWay) return state_;
+  if (is_protected_ && !has_edges_) {
+    const copse_status_t status = copse_test(requests_[0]);
+    if (status == COPSE_INPROGRESS) return state_;
+    if (status != COPSE_OK || !LandEdges()) {
+      Lose(status != COPSE_OK ? status : COPSE_ERR_INTERNAL);
+      return state_;
+    }
+  }
   complete_ = 0;
   for (uint32_t i = 0; i < posted_; ++i) {
     if (landed_[i]) {

@@ -62,8 +62,11 @@ class PendingCall {
   bool CopyMeanwhile();
   // Waits for the edges, and brings them to where they belong.
   copse_status_t Finish();
+  // Whether the caller need not wait for the edges, which come as the rest does.
+  bool MayLeaveEdges() const;
   // False if it has to be waited for after all. Then all that is sent is copied.
-  bool Protect();
+  // `leaves_edges`: without having called Finish, which is then called if this returns false.
+  bool Protect(bool leaves_edges);
   // Whether it has returned early with something left to be copied, which CopyNext does, of a thread of its own.
   bool wants_copies() const { return is_left_.load(std::memory_order_acquire) && !snapshot_.HasAll(); }
   void CopyNext() { snapshot_.CopyNext(); }
@@ -106,9 +109,14 @@ class PendingCall {
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
   bool MayProtectSent() const;
   bool ProtectReceived();
+  void CopyOwn();
+  bool AddAliases();
+  void DropAliases();
+  bool LandEdges();
   void PostNext();
   void Lose(copse_status_t status);
   std::vector<FirstTouch*> Record();
+  void OpenAfter(uint32_t call);
   void Open(uint32_t index);
   bool LandCall(uint32_t index);
   Range RangeOf(const Granule& granule) const {
@@ -145,6 +153,9 @@ class PendingCall {
   std::mutex mutex_;  // guards what follows; the lander's and the caller's
   bool is_started_ = false;
   bool has_edges_ = false;
+  bool leaves_edges_ = false;
+  // Of where the edges belong, if that is memory which is shared: other addresses of its pages.
+  std::vector<Range> aliases_;
   bool is_protected_ = false;
   bool is_awaited_ = false;   // by the caller, to its end
   bool is_finished_ = false;  // as far as the caller's thread is concerned

@@ -11,7 +11,10 @@
 #include "early.h"
 #include "early_exchange.h"
 
-enum { BYTES = 1 << 20 };
+enum {
+  BYTES = 1 << 20,
+  BESIDE = 16, /* a buffer that begins there shares its pages, so that calls wait for its ends */
+};
 
 static void use_file(void) {
   EXPECT(more[0] != NULL && freopen(more[0], "a", stdout) != NULL && dup2(fileno(stdout), STDERR_FILENO) >= 0);
@@ -19,7 +22,7 @@ static void use_file(void) {
 }
 
 static char* new_pages(void) {
-  char* at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* at = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   EXPECT(at != MAP_FAILED);
   return at;
 }
@@ -47,7 +50,7 @@ static int broadcast(char* at) {
 }
 
 static void daemon_dies(void) {
-  char* at = new_pages();
+  char* at = new_pages() + BESIDE;
   broadcast(at);
   if (rank != 0) at[0] = at[BYTES / 2];
   MPI_Barrier(MPI_COMM_WORLD);
@@ -107,8 +110,9 @@ static void data_is_lost(void) {
   MPI_Comm other, another;
   MPI_File file;
   int pids[64], mine = getpid();
-  char path[4096], *at = mmap(NULL, LONG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char path[4096], *at = mmap(NULL, LONG_BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   EXPECT(at != MAP_FAILED && size <= 64);
+  at += BESIDE;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_dup(MPI_COMM_WORLD, &other); /* with the handler */
   MPI_Comm_dup(MPI_COMM_WORLD, &another);
