@@ -3,12 +3,12 @@
  * A blocking collective and the computation behind it, first such as has nothing to do with the data (unrelated), then
  * such as reads what was received, block by block (related).
  *
- *     mpi_scenario_LIBRARY BUDGET_MS CALLS_MAX MODE:COLLECTIVE:BYTES:UNRELATED_US:RELATED_US:SHARE:ORDER...
+ *     mpi_scenario_LIBRARY BUDGET_MS CALLS_MAX MODE:COLLECTIVE:BYTES:UNRELATED_US:RELATED_US:SHARE:ORDER:MEMORY...
  *
  * COLLECTIVE is `alltoall` with blocks of BYTES or `bcast` of BYTES, which is read in eight blocks. SHARE is how much
  * of a core computes: a loop that would take so long if each rank had no more of a core than that; 0: it sleeps
  * instead, and needs no core. ORDER is that in which blocks are read: `forward`, `reverse` or `random`, the same on all
- * ranks. MODE is not looked at.
+ * ranks. MEMORY is where data lies: `malloc`'s or `mpi`, MPI_Alloc_mem's. MODE is not looked at.
  *
  * Samples, for each round (kFigures): microseconds of the slowest rank for
  *     the call, all of whose data is looked at at once
@@ -44,6 +44,7 @@ enum {
 
 typedef struct {
   int is_bcast;
+  int is_of_mpi;  /* memory */
   uint64_t bytes; /* of a block */
   uint32_t blocks;
   double unrelated_us, related_us, share;
@@ -110,12 +111,26 @@ static void make_order(const char* name, scenario* what) {
   }
 }
 
+static char* allocate(const scenario* what, uint64_t bytes) {
+  char* memory = NULL;
+  if (!what->is_of_mpi) return malloc(bytes);
+  return MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory) == MPI_SUCCESS ? memory : NULL;
+}
+
+static void release(const scenario* what, char* memory) {
+  if (!what->is_of_mpi) {
+    free(memory);
+  } else if (memory != NULL) {
+    MPI_Free_mem(memory);
+  }
+}
+
 static int make_scenario(const char* text, scenario* what) {
-  char collective[kWordBytes], order[kWordBytes];
+  char collective[kWordBytes], order[kWordBytes], memory[kWordBytes];
   unsigned long long bytes;
   memset(what, 0, sizeof(*what));
-  if (sscanf(text, "%*[^:]:%15[^:]:%llu:%lf:%lf:%lf:%15s", collective, &bytes, &what->unrelated_us, &what->related_us,
-             &what->share, order) != 6) {
+  if (sscanf(text, "%*[^:]:%15[^:]:%llu:%lf:%lf:%lf:%15[^:]:%15s", collective, &bytes, &what->unrelated_us,
+             &what->related_us, &what->share, order, memory) != 7) {
     return 0;
   }
   what->is_bcast = strcmp(collective, "bcast") == 0;
@@ -123,15 +138,16 @@ static int make_scenario(const char* text, scenario* what) {
   what->bytes = what->is_bcast ? bytes / kSegments : bytes;
   if (what->bytes == 0 || what->bytes % kPage != 0) return 0;
   make_order(order, what);
-  what->incoming = malloc(what->blocks * what->bytes);
-  if (!what->is_bcast) what->outgoing = malloc(what->blocks * what->bytes);
+  what->is_of_mpi = strcmp(memory, "mpi") == 0;
+  what->incoming = allocate(what, what->blocks * what->bytes);
+  if (!what->is_bcast) what->outgoing = allocate(what, what->blocks * what->bytes);
   return what->incoming != NULL && (what->is_bcast || what->outgoing != NULL);
 }
 
 static void free_scenario(scenario* what) {
   free(what->order);
-  free(what->incoming);
-  free(what->outgoing);
+  release(what, what->incoming);
+  release(what, what->outgoing);
 }
 
 /* --- A round --- */

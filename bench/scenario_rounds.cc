@@ -47,7 +47,7 @@ RankCell CellOf(const Payload& payload, const Computation& computation) {
           payload.collective,
           payload.bytes,
           {absl::StrCat(computation.unrelated * 1e3), absl::StrCat(computation.related * 1e3),
-           absl::StrCat(computation.share), computation.order}};
+           absl::StrCat(computation.share), computation.order, payload.memory}};
 }
 
 absl::StatusOr<std::vector<double>> TimeCalls(const Options& options, const std::vector<Payload>& payloads,

@@ -32,8 +32,9 @@ inline constexpr char kScenarioProgram[] = "bench/mpi_scenario";
 
 // What is sent.
 struct Payload {
-  std::string collective;  // alltoall, bcast
-  uint64_t bytes = 0;      // of a block, or of all
+  std::string collective;         // alltoall, bcast
+  uint64_t bytes = 0;             // of a block, or of all
+  std::string memory = "malloc";  // malloc, mpi: of MPI_Alloc_mem
 };
 // How many blocks the computation reads, of a payload on so many ranks.
 uint32_t BlocksOf(const Payload& payload, uint32_t ranks);

@@ -29,7 +29,7 @@ TEST(ScenarioRoundsTest, TheProgramIsToldMicroseconds) {
   const RankCell cell = CellOf({"alltoall", 65536}, {.unrelated = 1.5, .related = 20, .share = 0.125});
   EXPECT_EQ(cell.collective, "alltoall");
   EXPECT_EQ(cell.bytes, 65536u);
-  EXPECT_EQ(cell.words, (std::vector<std::string>{"1500", "20000", "0.125", "forward"}));
+  EXPECT_EQ(cell.words, (std::vector<std::string>{"1500", "20000", "0.125", "forward", "malloc"}));
 }
 
 TEST(ScenarioRoundsTest, BlocksComeByRanksOrSegments) {

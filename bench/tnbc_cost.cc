@@ -168,11 +168,18 @@ constexpr uint32_t kNodes = 2;
 
 std::vector<Payload> Payloads(bool quick) {
   if (quick) return {{"alltoall", 256 * kKiB}};
-  return {{"alltoall", 256 * kKiB}, {"alltoall", kMiB}, {"bcast", 256 * kKiB}, {"bcast", kMiB}};
+  std::vector<Payload> payloads;
+  for (const std::string memory : {"malloc", "mpi"}) {
+    for (const std::string collective : {"alltoall", "bcast"}) {
+      for (const uint64_t bytes : {256 * kKiB, kMiB}) payloads.push_back({collective, bytes, memory});
+    }
+  }
+  return payloads;
 }
 
 std::string NameOf(const Payload& payload) {
-  return absl::StrCat(payload.collective, " ", SizeName(payload.bytes), ", shaped ", kFastLink.name);
+  return absl::StrCat(payload.collective, " ", SizeName(payload.bytes),
+                      payload.memory == "mpi" ? ", memory of MPI_Alloc_mem" : "", ", shaped ", kFastLink.name);
 }
 
 // The programs sleep behind the call until all is there.
