@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "client/context.h"
@@ -61,6 +62,7 @@ void EarlyReturn::Stop() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
+    lander_wanted_.notify_all();
     copies_wanted_.notify_all();
   }
   if (lander_.joinable()) lander_.join();
@@ -72,7 +74,6 @@ void EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return under_way_.size() + over_.size() + lost_.size() < kCallsMax; });
   under_way_.push_back(call);
-  changed_.notify_all();
 }
 
 copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early) {
@@ -80,11 +81,13 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
   Reap();
   const auto call = std::make_shared<PendingCall>(PendingCall::Owner{context_, &memory_, guard_, &counters_, way_},
                                                   work.args, work.division, work.record, caller);
+  std::optional<HeldSignals> held(std::in_place);  // at once, where they would be held often
   const bool is_early = work.may_return && call->Prepare();
   Enlist(call);
   copse_status_t status = call->Start(work.team, work.stream);
   Advance();
   *returned_early = status == COPSE_OK && is_early && call->MayLeaveEdges() && call->Protect(/*leaves_edges=*/true);
+  held.reset();
   if (!*returned_early) {
     while (status == COPSE_OK && call->CopyMeanwhile()) Advance();
     if (status == COPSE_OK) status = call->Finish();
@@ -95,6 +98,7 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
     counters_.early.fetch_add(1, std::memory_order_relaxed);
     counters_.pending_bytes.fetch_add(call->pending_bytes(), std::memory_order_relaxed);
     Advance();
+    lander_wanted_.notify_one();
     if (call->wants_copies()) {
       const std::lock_guard lock(mutex_);
       copies_wanted_.notify_one();
@@ -112,6 +116,7 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
 copse_status_t EarlyReturn::AwaitEnd(PendingCall* call, Caller* caller) {
   call->SetAwaited();
   Advance();
+  lander_wanted_.notify_one();
   while (call->state() == PendingCall::State::kUnderWay) {
     {
       const HeldSignals held;
@@ -129,6 +134,7 @@ copse_status_t EarlyReturn::AwaitEnd(PendingCall* call, Caller* caller) {
 bool EarlyReturn::Advance() {
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
+  const size_t before = under_way_.size();
   bool wants_room = false;
   blocked_.clear();
   for (size_t i = 0; i < under_way_.size();) {
@@ -145,7 +151,7 @@ bool EarlyReturn::Advance() {
     under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   Publish();
-  changed_.notify_all();
+  if (under_way_.size() < before) changed_.notify_all();
   return wants_room;
 }
 
@@ -186,7 +192,7 @@ void EarlyReturn::RunLander() {
   pthread_setname_np(pthread_self(), "copse-lander");
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || !under_way_.empty(); });
+    lander_wanted_.wait(lock, [this] { return stopping_ || !under_way_.empty(); });
     if (stopping_) return;
     lock.unlock();
     const uint64_t seen = context_->ends();

@@ -100,6 +100,8 @@ class EarlyReturn {
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
+  // There are calls under way that nobody but the lander moves on: not while their callers do.
+  std::condition_variable lander_wanted_;
   Calls under_way_;
   Calls over_;  // what they have is given back by a thread of the program's, since the lander must not wait for it
   Calls lost_;

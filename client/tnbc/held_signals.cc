@@ -23,12 +23,15 @@ void Mask(int how, const uint64_t* set, uint64_t* previous) {
 
 }  // namespace
 
-HeldSignals::HeldSignals() : holds_(PageGuard::Get() != nullptr) {
+constinit thread_local int HeldSignals::depth_ = 0;
+
+HeldSignals::HeldSignals() : holds_(depth_++ == 0 && PageGuard::Get() != nullptr) {
   if (holds_) Mask(SIG_BLOCK, &kCanWait, &before_);
 }
 
 HeldSignals::~HeldSignals() {
   if (holds_) Mask(SIG_SETMASK, &before_, nullptr);
+  --depth_;
 }
 
 }  // namespace copse::tnbc

@@ -11,7 +11,7 @@ namespace copse::tnbc {
 // While there is one, this thread gets no signals that can wait, if there is a PageGuard. A handler that touches
 // pending memory waits for the lander; were it to interrupt code that has a lock which the lander needs, for ever. So
 // threads of the program's have one where they take such locks: libcopse's, EarlyReturn's and PendingRanges'. They may
-// be nested. Cost: two system calls.
+// be nested, in one scope within the other. Cost: two system calls of the outermost.
 class HeldSignals {
  public:
   HeldSignals();
@@ -20,6 +20,7 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
  private:
+  static thread_local int depth_;
   const bool holds_;
   uint64_t before_ = 0;  // the thread's mask, as the kernel has it
 };
