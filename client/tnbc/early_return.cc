@@ -142,6 +142,7 @@ bool EarlyReturn::Advance() {
     const bool may_post = std::find(blocked_.begin(), blocked_.end(), call.stream()) == blocked_.end();
     const PendingCall::State state = call.Advance(may_post);
     wants_room = wants_room || call.wants_room();
+    if (call.wants_copies()) copies_wanted_.notify_one();
     if (!call.is_posted()) blocked_.push_back(call.stream());
     if (state == PendingCall::State::kUnderWay) {
       ++i;
@@ -188,11 +189,19 @@ void EarlyReturn::Publish() {
   counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->TakeWaitNs());
 }
 
+// For a while after the last call it waits for the daemon as if there were one: the daemon wakes it where a call ends,
+// and the next caller need not. To wake a thread costs a caller more than all else in a short call.
 void EarlyReturn::RunLander() {
   pthread_setname_np(pthread_self(), "copse-lander");
+  using Clock = std::chrono::steady_clock;
   std::unique_lock lock(mutex_);
+  Clock::time_point idle_since = Clock::now();
   for (;;) {
-    lander_wanted_.wait(lock, [this] { return stopping_ || !under_way_.empty(); });
+    if (!under_way_.empty()) idle_since = Clock::now();
+    if (Clock::now() - idle_since >= std::chrono::duration<double>(kSliceSeconds)) {
+      lander_wanted_.wait(lock, [this] { return stopping_ || !under_way_.empty(); });
+      idle_since = Clock::now();
+    }
     if (stopping_) return;
     lock.unlock();
     const uint64_t seen = context_->ends();

@@ -10,6 +10,8 @@
 namespace copse::tnbc {
 namespace {
 
+constinit thread_local int depth = 0;  // of those that this thread has
+
 constexpr uint64_t BitOf(int signal) { return uint64_t{1} << (signal - 1); }
 
 // Of all signals but those that code brings upon itself.
@@ -23,15 +25,13 @@ void Mask(int how, const uint64_t* set, uint64_t* previous) {
 
 }  // namespace
 
-constinit thread_local int HeldSignals::depth_ = 0;
-
-HeldSignals::HeldSignals() : holds_(depth_++ == 0 && PageGuard::Get() != nullptr) {
+HeldSignals::HeldSignals() : holds_(depth++ == 0 && PageGuard::Get() != nullptr) {
   if (holds_) Mask(SIG_BLOCK, &kCanWait, &before_);
 }
 
 HeldSignals::~HeldSignals() {
   if (holds_) Mask(SIG_SETMASK, &before_, nullptr);
-  --depth_;
+  --depth;
 }
 
 }  // namespace copse::tnbc

@@ -20,7 +20,6 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
  private:
-  static thread_local int depth_;
   const bool holds_;
   uint64_t before_ = 0;  // the thread's mask, as the kernel has it
 };

@@ -219,6 +219,7 @@ bool PendingCall::LandEdges() {
   }
   DropAliases();
   has_edges_ = true;
+  is_left_.store(true, std::memory_order_release);
   OpenAfter(static_cast<uint32_t>(division_.calls.size()));
   return true;
 }
@@ -228,7 +229,8 @@ bool PendingCall::Protect(bool leaves_edges) {
   leaves_edges_ = leaves_edges && AddAliases();
   const bool is_early = leaves_edges_ == leaves_edges && snapshot_.Protect() && ProtectReceived();
   if (is_early) {
-    is_left_.store(true, std::memory_order_release);
+    // Nothing is posted before the edges are there, and to wake who copies takes the caller longer than all else.
+    if (!leaves_edges) is_left_.store(true, std::memory_order_release);
   } else {
     DropAliases();
     while (snapshot_.CopyNext()) {
