@@ -22,6 +22,7 @@
 #include "client/mpi/wait_time.h"
 #include "client/tnbc/free_syscall.h"
 #include "client/tnbc/held_signals.h"
+#include "client/tnbc/late_failure.h"
 #include "client/tnbc/send_snapshot.h"
 #include "client/tnbc/team_calls.h"
 
@@ -37,7 +38,7 @@ tnbc::PageGuard* the_guard = nullptr;
 // In the handler of a thread that has touched what never comes: the call that failed has returned long ago, so there is
 // nobody to be told but the job.
 [[noreturn]] void OnLost(uintptr_t address) {
-  Say("memory was touched whose data is lost: an MPI call that returned early has failed since (address=%p)",
+  Say("memory was touched whose data is lost, after %s (address=%p)", tnbc::DescribeLateFailure(),
       reinterpret_cast<void*>(address));  // NOLINT: of a fault
   Mpi().Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
   _exit(1);
@@ -105,9 +106,9 @@ void AskUcx() {
 // One call of the program's: how its parts are posted and waited for, and who is told if they fail later.
 class Driven final : public tnbc::Caller {
  public:
-  // `kind`: of its calls, if anybody asks what they cost.
-  Driven(Session* session, Communicator* communicator, tnbc::CallKind* kind = nullptr)
-      : communicator_(communicator), kind_(kind), wait_(session) {
+  // `name`, `kind`: of a call of the program's.
+  Driven(Session* session, Communicator* communicator, const char* name = nullptr, tnbc::CallKind* kind = nullptr)
+      : communicator_(communicator), name_(name), kind_(kind), wait_(session) {
     communicator_->Retain();
   }
   ~Driven() override { communicator_->Release(); }
@@ -133,7 +134,10 @@ class Driven final : public tnbc::Caller {
     kind_->waited_ns += cost.waited_ns;
     kind_->order.Learn(cost.touches);
   }
-  void OnLate(copse_status_t status) override { communicator_->NoteLateFailure(status); }
+  void OnLate(copse_status_t status, const char* why) override {
+    tnbc::NoteLateFailure(name_, why);
+    communicator_->NoteLateFailure(status);
+  }
 
   const std::string& error() const { return error_; }
 
@@ -168,6 +172,7 @@ class Driven final : public tnbc::Caller {
   };
 
   Communicator* const communicator_;
+  const char* const name_;
   tnbc::CallKind* const kind_;
   DrivenWait wait_;
   std::string error_;
@@ -328,7 +333,7 @@ tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload
 }
 
 copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
-                               const void* site, std::string* error, uint64_t* waited_ns) {
+                               const Origin& origin, std::string* error, uint64_t* waited_ns) {
   // With locks that the lander needs, too, no call is to wait for it.
   const OffSyscallGuard off(/*always=*/true);
   tnbc::CallKind* const kind = communicator->EarlyKindOf(*offload);
@@ -341,8 +346,8 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   early_return_.CountFuses(kind->fuse.blown() - blown);
   // Remote accesses to a window's memory are announced to nobody.
   const bool may_return = pays && offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
-  const auto caller = std::make_shared<Driven>(session_, communicator, kind);
-  tnbc::RecordedCall* const record = Record(communicator, *offload, division, site, kind->calls);
+  const auto caller = std::make_shared<Driven>(session_, communicator, origin.name, kind);
+  tnbc::RecordedCall* const record = Record(communicator, *offload, division, origin.site, kind->calls);
   const uint64_t since = NowNanoseconds();
   bool returned_early = false;
   copse_status_t status = offload->Pack();

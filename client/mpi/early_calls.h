@@ -40,9 +40,14 @@ class EarlyCalls {
   // Whether the call is one of those that are divided; all ranks of `communicator` find the same. May be a collective
   // call, the first time.
   bool Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division);
-  // Makes a call that is divided, from `site` in the program. *error says why it failed.
+  // A call's name, and where it is made in the program.
+  struct Origin {
+    const char* name;
+    const void* site;
+  };
+  // Makes a call that is divided. *error says why it failed.
   // *waited_ns: for data of earlier calls of its kind, since the last one.
-  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, const void* site,
+  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, const Origin& origin,
                      std::string* error, uint64_t* waited_ns);
 
   // Until nothing of a call's buffers is pending but what is lost. Returns whether nothing is; of types with gaps,

@@ -79,7 +79,7 @@ void CallState::Run(Offload* offload) {
   if (AnyPending() && !early->AwaitBuffers(*communicator, *offload)) return Lose(offload);
   tnbc::Division division;
   if (early != nullptr && early->Divides(communicator, *offload, &division)) {
-    status = early->Run(communicator, offload, division, site, &error_, &waited_ns_);
+    status = early->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
   } else {
     Note(RunOnTeam(offload), *offload);
   }

@@ -27,6 +27,7 @@
 #include "client/log.h"
 #include "client/team.h"
 #include "client/tnbc/early_return.h"
+#include "client/tnbc/late_failure.h"
 #include "client/tnbc/monotonic_clock.h"
 #include "client/tnbc/page_guard.h"
 #include "client/tnbc/team_calls.h"
@@ -50,9 +51,10 @@ constexpr double kFailureSeconds = 1;
 // In the handler of a thread that has touched what never comes. The call that failed has returned long ago, and there
 // is nothing right that the thread could be given: it dies as of a fault of its own.
 [[noreturn]] void OnLost(uintptr_t) {
-  constexpr char kText[] =
-      "copse: memory was touched whose data is lost: a call that returned early has failed since\n";
-  if (write(STDERR_FILENO, kText, sizeof(kText) - 1) > 0) {
+  char text[768];
+  const int bytes =
+      snprintf(text, sizeof(text), "copse: memory was touched whose data is lost, after %s\n", DescribeLateFailure());
+  if (write(STDERR_FILENO, text, static_cast<size_t>(bytes)) > 0) {
     struct sigaction none {};
     none.sa_handler = SIG_DFL;
     sigaction(SIGSEGV, &none, nullptr);
@@ -236,7 +238,10 @@ class BlockingCalls::Waiter final : public Caller {
     const std::lock_guard lock(kind_->mutex);
     kind_->order.Learn(cost.touches);
   }
-  void OnLate(copse_status_t status) override { mine_->failure.store(status, std::memory_order_relaxed); }
+  void OnLate(copse_status_t status, const char* why) override {
+    NoteLateFailure(nullptr, why);
+    mine_->failure.store(status, std::memory_order_relaxed);
+  }
 
   // Whether this thread's last error says why the call has failed.
   bool has_error() const { return has_error_; }

@@ -31,8 +31,9 @@ class Caller {
     std::vector<AccessOrder::Touch> touches;  // of its parts
   };
   virtual void OnEnd(const Cost& cost) = 0;
-  // A call that has returned early has failed. By the library's own thread; allocates nothing, waits for nothing.
-  virtual void OnLate(copse_status_t status) = 0;
+  // A call that has returned early has failed, for the reason `why`. By the library's own thread; allocates nothing,
+  // waits for nothing.
+  virtual void OnLate(copse_status_t status, const char* why) = 0;
 };
 
 }  // namespace copse::tnbc

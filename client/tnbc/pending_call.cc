@@ -24,6 +24,8 @@ constexpr uint64_t kSnapshotBytesMin = 512 << 10;
 // Of a call that does not wait for them: what they take is not to exceed the waiting.
 constexpr size_t kEdgesLeftMax = 4;
 
+constexpr char kUnmapped[] = "its buffer is not mapped any more";
+
 uint64_t PageBytes() {
   static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return bytes;
@@ -317,17 +319,17 @@ void PendingCall::PostNext() {
     const copse_status_t status = copse_post(requests_[1 + posted_]);
     wants_room_ = status == COPSE_ERR_NO_RESOURCE;
     if (wants_room_) return;
-    if (status != COPSE_OK) return Lose(status);
+    if (status != COPSE_OK) return Lose(status, copse_last_error());
     ++posted_;
   }
   is_posted_ = posted_ == landed_.size();
 }
 
-void PendingCall::Lose(copse_status_t status) {
+void PendingCall::Lose(copse_status_t status, const char* why) {
   state_ = State::kLost;
   status_ = status;
-  is_posted_ = true;                          // nothing more comes
-  if (is_finished_) caller_->OnLate(status);  // first: who waits is to know whose it is
+  is_posted_ = true;                               // nothing more comes
+  if (is_finished_) caller_->OnLate(status, why);  // first: who waits is to know whose it is
   snapshot_.Drop();
   for (const Guarded& guarded : guarded_) {
     if (guarded.missing > 0) guard_->MarkLost(guarded.range);
@@ -340,8 +342,12 @@ PendingCall::State PendingCall::Advance(bool may_post) {
   if (is_protected_ && !has_edges_) {
     const copse_status_t status = copse_test(requests_[0]);
     if (status == COPSE_INPROGRESS) return state_;
-    if (status != COPSE_OK || !LandEdges()) {
-      Lose(status != COPSE_OK ? status : COPSE_ERR_INTERNAL);
+    if (status != COPSE_OK) {
+      Lose(status, copse_last_error());
+      return state_;
+    }
+    if (!LandEdges()) {
+      Lose(COPSE_ERR_INTERNAL, kUnmapped);
       return state_;
     }
   }
@@ -354,12 +360,12 @@ PendingCall::State PendingCall::Advance(bool may_post) {
     const copse_status_t status = copse_test(requests_[1 + i]);
     if (status == COPSE_INPROGRESS) continue;
     if (status != COPSE_OK) {
-      Lose(status);
+      Lose(status, copse_last_error());
       return state_;
     }
     ++complete_;
     if (!is_protected_ || LandCall(i)) continue;
-    Lose(COPSE_ERR_INTERNAL);
+    Lose(COPSE_ERR_INTERNAL, kUnmapped);
     return state_;
   }
   // What the program waits for has the network for itself.

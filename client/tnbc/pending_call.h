@@ -114,7 +114,7 @@ class PendingCall {
   void DropAliases();
   bool LandEdges();
   void PostNext();
-  void Lose(copse_status_t status);
+  void Lose(copse_status_t status, const char* why);
   std::vector<FirstTouch*> Record();
   void OpenAfter(uint32_t call);
   void Open(uint32_t index);
