@@ -62,7 +62,10 @@ copse_status_t ApiOn(const char* name, T* handle, Body body) {
 
 copse_status_t FailNull(const char* what) { return Fail(COPSE_ERR_INVALID_ARGUMENT, "%s is NULL", what); }
 
-copse_status_t Blocking(const char* name, copse_team_t* team, const copse_coll_args_t& args) {
+// Inline: who calls the function of the API that has it is the program.
+__attribute__((always_inline)) inline copse_status_t Blocking(const char* name, copse_team_t* team,
+                                                              const copse_coll_args_t& args) {
+  const void* const site = __builtin_return_address(0);
   return ApiOn(name, team, [&] {
     copse_context_t* context = team->context;
     CallPlan plan;
@@ -71,7 +74,7 @@ copse_status_t Blocking(const char* name, copse_team_t* team, const copse_coll_a
       return status;
     }
     const Deadline deadline = DeadlineAfter(context->timeout_s());
-    if (context->early() != nullptr) return context->early()->Call(team, args, plan, deadline);
+    if (context->early() != nullptr) return context->early()->Call(team, args, plan, site, deadline);
     return context->Call(team, plan, deadline);
   });
 }

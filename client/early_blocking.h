@@ -22,8 +22,8 @@ class EarlyBlocking {
   // What this process does, by what it was asked for and what its system allows.
   virtual copse_early_t mode() const = 0;
 
-  // Makes a blocking call of the team; `plan` is what `args` is.
-  virtual copse_status_t Call(copse_team_t* team, const copse_coll_args_t& args, const CallPlan& plan,
+  // Makes a blocking call of the team; `plan` is what `args` is, `site` where the program makes it.
+  virtual copse_status_t Call(copse_team_t* team, const copse_coll_args_t& args, const CallPlan& plan, const void* site,
                               Deadline deadline) = 0;
   // Before another call of the team is posted: waits for its buffers, and tells what has failed.
   virtual copse_status_t BeforePost(copse_team_t* team, const CallPlan& plan) = 0;

@@ -106,9 +106,9 @@ void AskUcx() {
 // One call of the program's: how its parts are posted and waited for, and who is told if they fail later.
 class Driven final : public tnbc::Caller {
  public:
-  // `name`, `kind`: of a call of the program's.
-  Driven(Session* session, Communicator* communicator, const char* name = nullptr, tnbc::CallKind* kind = nullptr)
-      : communicator_(communicator), name_(name), kind_(kind), wait_(session) {
+  // `name`, `site`: of a call of the program's.
+  Driven(Session* session, Communicator* communicator, const char* name = nullptr, const tnbc::CallSite& site = {})
+      : communicator_(communicator), name_(name), site_(site), wait_(session) {
     communicator_->Retain();
   }
   ~Driven() override { communicator_->Release(); }
@@ -128,12 +128,7 @@ class Driven final : public tnbc::Caller {
     return false;
   }
 
-  void OnEnd(const Cost& cost) override {
-    kind_->fuse.CountEarly(cost.inside_ns + cost.waited_ns);
-    const std::lock_guard lock(kind_->mutex);
-    kind_->waited_ns += cost.waited_ns;
-    kind_->order.Learn(cost.touches);
-  }
+  void OnEnd(const Cost& cost) override { site_.Learn(cost); }
   void OnLate(copse_status_t status, const char* why) override {
     tnbc::NoteLateFailure(name_, why);
     communicator_->NoteLateFailure(status);
@@ -173,7 +168,7 @@ class Driven final : public tnbc::Caller {
 
   Communicator* const communicator_;
   const char* const name_;
-  tnbc::CallKind* const kind_;
+  const tnbc::CallSite site_;
   DrivenWait wait_;
   std::string error_;
 };
@@ -313,13 +308,14 @@ EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
   if (!session->early.trace_folder.empty()) recorder_ = new tnbc::CallRecorder(guard, session->early.launch);
 }
 
-bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division) {
+bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, const void* site,
+                         tnbc::Division* division) {
   const auto size = static_cast<uint32_t>(communicator->size());
   if (!offload.is_divisible() || !tnbc::MayDivide(offload.args, size)) return false;
   early_return_.Reap();  // what the last call has taught
   tnbc::TeamCalls* const calls = communicator->DividedCalls(node_);
   OfTeam team(session_, communicator, offload);
-  return calls->Divide(offload.args, communicator->EarlyKindOf(offload), &team, division);
+  return calls->Divide(offload.args, communicator->EarlyKindOf(offload), site, &team, division);
 }
 
 tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload& offload,
@@ -341,12 +337,13 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
     const std::lock_guard lock(kind->mutex);
     *waited_ns = std::exchange(kind->waited_ns, 0);
   }
-  const uint64_t blown = kind->fuse.blown();
-  const bool pays = static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kOn || kind->fuse.MayReturnEarly();
-  early_return_.CountFuses(kind->fuse.blown() - blown);
+  const tnbc::CallSite site = kind->At(origin.site);
+  const uint64_t blown = site.fuse->blown();
+  const bool pays = static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kOn || site.fuse->MayReturnEarly();
+  early_return_.CountFuses(site.fuse->blown() - blown);
   // Remote accesses to a window's memory are announced to nobody.
   const bool may_return = pays && offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
-  const auto caller = std::make_shared<Driven>(session_, communicator, origin.name, kind);
+  const auto caller = std::make_shared<Driven>(session_, communicator, origin.name, site);
   tnbc::RecordedCall* const record = Record(communicator, *offload, division, origin.site, kind->calls);
   const uint64_t since = NowNanoseconds();
   bool returned_early = false;
@@ -364,7 +361,7 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   if (status == COPSE_OK) status = offload->Unpack();
   if (!returned_early) {
     const uint64_t taken = NowNanoseconds() - since;
-    kind->fuse.CountBlocking(taken);
+    site.fuse->CountBlocking(taken);
     if (record != nullptr) record->call.inside = taken;
   }
   return status;

@@ -37,13 +37,13 @@ class EarlyCalls {
  public:
   EarlyCalls(Session* session, tnbc::PageGuard* guard);
 
-  // Whether the call is one of those that are divided; all ranks of `communicator` find the same. May be a collective
-  // call, the first time.
-  bool Divides(Communicator* communicator, const Offload& offload, tnbc::Division* division);
+  // Whether the call, made at `site` in the program, is one of those that are divided; all ranks of `communicator` find
+  // the same. May be a collective call, the first time.
+  bool Divides(Communicator* communicator, const Offload& offload, const void* site, tnbc::Division* division);
   // A call's name, and where it is made in the program.
   struct Origin {
-    const char* name;
-    const void* site;
+    const char* name = nullptr;
+    const void* site = nullptr;
   };
   // Makes a call that is divided. *error says why it failed.
   // *waited_ns: for data of earlier calls of its kind, since the last one.

@@ -78,7 +78,7 @@ void CallState::Run(Offload* offload) {
   EarlyCalls* const early = TheEarlyCalls();
   if (AnyPending() && !early->AwaitBuffers(*communicator, *offload)) return Lose(offload);
   tnbc::Division division;
-  if (early != nullptr && early->Divides(communicator, *offload, &division)) {
+  if (early != nullptr && early->Divides(communicator, *offload, site, &division)) {
     status = early->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
   } else {
     Note(RunOnTeam(offload), *offload);

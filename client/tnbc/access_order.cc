@@ -3,24 +3,48 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace copse::tnbc {
 namespace {
 
-// Programs that change their ways are followed, at a cost of a short call in so many.
+// Programs that change their ways are followed, at a cost of two short calls in so many.
 constexpr uint64_t kCallsBetweenMax = 256;
+// A period is seen twice, and so often at least, before it is believed.
+constexpr uint64_t kSeenMin = 4;
+
+std::vector<uint32_t> AsNumbered(uint32_t parts) {
+  std::vector<uint32_t> order(parts);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
 
 }  // namespace
 
 void AccessOrder::SetParts(uint32_t parts) {
-  if (order_.size() == parts) return;
-  order_.resize(parts);
-  std::iota(order_.begin(), order_.end(), 0);
-  wanted_ = order_;
+  if (parts_ == parts) return;
+  parts_ = parts;
+  orders_ = {AsNumbered(parts)};
+  wanted_.clear();
 }
 
-void AccessOrder::Learn(std::span<const Touch> touches) {
-  std::vector<uint32_t> wanted = order_;
+bool AccessOrder::BeginCall(const void* site) {
+  history_[calls_ % kHistory] = site;
+  if (++calls_ < agree_at_) return false;
+  agree_at_ = calls_ + std::min(calls_, kCallsBetweenMax);
+  return true;
+}
+
+const std::vector<uint32_t>& AccessOrder::OrderAt(uint64_t call) const {
+  return orders_[(call - first_) % orders_.size()];
+}
+
+const std::vector<uint32_t>& AccessOrder::order() const { return OrderAt(calls_); }
+
+void AccessOrder::Learn(const void* site, std::span<const uint32_t> order, std::span<const Touch> touches) {
+  if (order.size() != parts_) return;  // of before
+  if (wanted_.size() >= kSitesMax && !wanted_.contains(site)) return;
+  std::vector<uint32_t> wanted(order.begin(), order.end());
   size_t next = 0;
   for (const Touch& touch : touches) {
     next = std::max<size_t>(next, touch.parts_there);
@@ -30,23 +54,44 @@ void AccessOrder::Learn(std::span<const Touch> touches) {
     if (at > next) std::rotate(wanted.begin() + static_cast<std::ptrdiff_t>(next), found, found + 1);
     if (at >= next) ++next;
   }
-  wanted_ = std::move(wanted);
+  wanted_[site] = std::move(wanted);
 }
 
-bool AccessOrder::CountCall() {
-  if (++calls_ < agree_at_) return false;
-  agree_at_ = calls_ + std::min(calls_, kCallsBetweenMax);
-  return true;
+uint32_t AccessOrder::Period() const {
+  const uint64_t known = std::min<uint64_t>(calls_, kHistory);
+  for (uint32_t period = 1; period <= kPeriodMax; ++period) {
+    const uint64_t seen = std::max<uint64_t>(2 * period, kSeenMin);
+    if (seen > known) break;
+    uint64_t back = 0;
+    while (back + period < seen && SiteBefore(back) == SiteBefore(back + period)) ++back;
+    if (back + period == seen) return period;
+  }
+  return 1;
 }
 
-std::vector<uint64_t> AccessOrder::Positions() const {
-  std::vector<uint64_t> positions(wanted_.size());
-  for (size_t i = 0; i < wanted_.size(); ++i) positions[wanted_[i]] = i;
+std::vector<uint64_t> AccessOrder::Positions(uint32_t period) const {
+  std::vector<uint64_t> positions(size_t{period} * parts_);
+  for (uint32_t i = 0; i < period; ++i) {
+    // The call after i more is made where the one was that is as far before it as a period.
+    const bool is_known = i == 0 || calls_ > period - i;
+    const auto found = is_known ? wanted_.find(SiteBefore(i == 0 ? 0 : period - i)) : wanted_.end();
+    const std::vector<uint32_t>& wanted = found != wanted_.end() ? found->second : OrderAt(calls_ + i);
+    for (uint32_t at = 0; at < parts_; ++at) positions[size_t{i} * parts_ + wanted[at]] = at;
+  }
   return positions;
 }
 
-void AccessOrder::Adopt(std::span<const uint64_t> sums) {
-  std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return sums[a] < sums[b]; });
+void AccessOrder::Adopt(uint32_t period, std::span<const uint64_t> sums) {
+  std::vector<std::vector<uint32_t>> orders;
+  for (uint32_t i = 0; i < period; ++i) {
+    // Who has nothing to say for one part or another leaves them as they are.
+    std::vector<uint32_t> order = OrderAt(calls_ + i);
+    const auto sum = [&](uint32_t part) { return sums[size_t{i} * parts_ + part]; };
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return sum(a) < sum(b); });
+    orders.push_back(std::move(order));
+  }
+  orders_ = std::move(orders);
+  first_ = calls_;
 }
 
 }  // namespace copse::tnbc

@@ -4,42 +4,63 @@
 #ifndef COPSE_CLIENT_TNBC_ACCESS_ORDER_H_
 #define COPSE_CLIENT_TNBC_ACCESS_ORDER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 namespace copse::tnbc {
 
-// The order of calls of one kind (Li et al., T-NBC: priorities follow the order of accesses). Each rank learns by
-// itself; now and then all agree: Positions go around, and their sums, equal everywhere, are given to Adopt.
-// Thread-compatible.
+// The orders of calls of one kind (Li et al., T-NBC: priorities follow the order of accesses). Each rank learns by
+// itself, of each place in the program that makes such calls, but nobody knows which one the others are at, and an
+// order has to be the same everywhere. So it goes by a call's number: places mostly take turns in a period, which the
+// ranks agree upon now and then, together with an order for each call of it. Where a rank's places come otherwise,
+// parts come in an order that suits it less. Thread-compatible.
 class AccessOrder {
  public:
+  // Of calls after which places come again. Longer ones are not found.
+  static constexpr uint32_t kPeriodMax = 16;
+
   // As the parts are numbered, until something else is agreed upon. Another number of parts begins anew.
   void SetParts(uint32_t parts);
-  // First the one to be brought first; the same on all ranks.
-  const std::vector<uint32_t>& order() const { return order_; }
 
-  // What was waited for in one call that had order(), first touches first. Who is touched when others had come belongs
-  // behind these, whose touches nobody has seen, and before those that had not.
+  // Counts a call, which is made at `site`; the number of calls is the same on all ranks. True if they are to agree
+  // before it.
+  bool BeginCall(const void* site);
+  // Of that call: first the part to be brought first; the same on all ranks.
+  const std::vector<uint32_t>& order() const;
+
+  // What was waited for in one call from `site` that had `order`, first touches first. Who is touched when others had
+  // come belongs behind these, whose touches nobody has seen, and before those that had not.
   struct Touch {
     uint32_t part = 0;
     uint32_t parts_there = 0;  // at that time
   };
-  void Learn(std::span<const Touch> touches);
+  void Learn(const void* site, std::span<const uint32_t> order, std::span<const Touch> touches);
 
-  // Counts a call; the same on all ranks. True if they are to agree before it.
-  bool CountCall();
-  // By part: where this rank wants it.
-  std::vector<uint64_t> Positions() const;
-  // Sums over ranks: what they want first comes first.
-  void Adopt(std::span<const uint64_t> sums);
+  // To agree: the period that this rank sees; 1 if none.
+  uint32_t Period() const;
+  // For each call of a period that all have, beginning with this one, and by part: where this rank wants it.
+  std::vector<uint64_t> Positions(uint32_t period) const;
+  // Sums over ranks of these: what they want first comes first.
+  void Adopt(uint32_t period, std::span<const uint64_t> sums);
 
  private:
-  std::vector<uint32_t> order_;
-  std::vector<uint32_t> wanted_;  // by this rank
+  static constexpr size_t kSitesMax = 256;  // beyond, what they want is not kept
+  static constexpr size_t kHistory = 2 * kPeriodMax;
+
+  const std::vector<uint32_t>& OrderAt(uint64_t call) const;
+  // Of the call that is made that many before the last one.
+  const void* SiteBefore(uint64_t calls) const { return history_[(calls_ - 1 - calls) % kHistory]; }
+
+  uint32_t parts_ = 0;
+  std::vector<std::vector<uint32_t>> orders_;  // of a period
+  uint64_t first_ = 1;                         // the call that has the first of them
   uint64_t calls_ = 0;
   uint64_t agree_at_ = 2;
+  const void* history_[kHistory] = {};
+  std::map<const void*, std::vector<uint32_t>> wanted_;  // by this rank
 };
 
 }  // namespace copse::tnbc

@@ -12,12 +12,12 @@ namespace {
 using Parts = std::vector<uint32_t>;
 
 // A program that reads parts in this order, each in `reading` of what bringing one takes, with a single rank.
-void MakeCall(const Parts& reads, double reading, AccessOrder* order) {
-  if (order->CountCall()) order->Adopt(order->Positions());
+void MakeCall(const Parts& reads, double reading, AccessOrder* order, const void* site = nullptr) {
+  if (order->BeginCall(site)) order->Adopt(order->Period(), order->Positions(order->Period()));
+  const Parts brought = order->order();
   std::vector<AccessOrder::Touch> touches;
   double now = 0;
   for (const uint32_t part : reads) {
-    const auto& brought = order->order();
     const double comes = static_cast<double>(std::find(brought.begin(), brought.end(), part) - brought.begin()) + 1;
     if (comes > now) {
       touches.push_back({part, static_cast<uint32_t>(now)});
@@ -25,7 +25,7 @@ void MakeCall(const Parts& reads, double reading, AccessOrder* order) {
     }
     now += reading;
   }
-  order->Learn(touches);
+  order->Learn(site, brought, touches);
 }
 
 TEST(AccessOrderTest, FindsTheOrderOfReads) {
@@ -56,20 +56,76 @@ TEST(AccessOrderTest, RanksMeetInTheMiddle) {
   AccessOrder first, second;
   for (AccessOrder* order : {&first, &second}) order->SetParts(3);
   const AccessOrder::Touch touches[] = {{2, 0}, {1, 0}};
-  first.Learn(touches);
-  EXPECT_EQ(first.Positions(), (std::vector<uint64_t>{2, 1, 0}));
-  std::vector<uint64_t> sums = first.Positions();
-  for (size_t i = 0; i < 3; ++i) sums[i] += 2 * second.Positions()[i];
-  for (AccessOrder* order : {&first, &second}) order->Adopt(sums);
+  first.BeginCall(nullptr);
+  second.BeginCall(nullptr);
+  first.Learn(nullptr, first.order(), touches);
+  EXPECT_EQ(first.Positions(1), (std::vector<uint64_t>{2, 1, 0}));
+  std::vector<uint64_t> sums = first.Positions(1);
+  for (size_t i = 0; i < 3; ++i) sums[i] += 2 * second.Positions(1)[i];
+  for (AccessOrder* order : {&first, &second}) order->Adopt(1, sums);
   EXPECT_EQ(first.order(), second.order());
   EXPECT_EQ(first.order(), (Parts{0, 1, 2}));
+}
+
+TEST(AccessOrderTest, PlacesThatTakeTurnsHaveTheirOwn) {
+  const char sites[3] = {};
+  const Parts reads[] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}};
+  AccessOrder order;
+  order.SetParts(4);
+  // A beginning that is of no period; then the first place twice, and the others.
+  for (int call = 0; call < 3; ++call) MakeCall(reads[1], 0.1, &order, &sites[1]);
+  for (int call = 0; call < 200; ++call) {
+    const int place = call % 4 == 0 ? 0 : call % 4 - 1;
+    MakeCall(reads[place], 0.1, &order, &sites[place]);
+    if (call < 150) continue;
+    EXPECT_EQ(order.order(), reads[place]) << call;
+  }
+}
+
+// Ranks whose places come otherwise than all expected, and one that sees no period, have the same orders all the same.
+TEST(AccessOrderTest, WhatIsUsedDependsOnWhatAllKnow) {
+  const char sites[2] = {};
+  AccessOrder ranks[2];
+  for (AccessOrder& order : ranks) order.SetParts(2);
+  for (int call = 0; call < 100; ++call) {
+    const bool agrees = ranks[0].BeginCall(&sites[call % 2]);
+    EXPECT_EQ(ranks[1].BeginCall(&sites[call < 60 ? call % 2 : call % 7 / 4]), agrees);
+    if (agrees) {
+      const uint32_t period = ranks[0].Period() == ranks[1].Period() ? ranks[0].Period() : 1;
+      std::vector<uint64_t> sums = ranks[0].Positions(period);
+      const std::vector<uint64_t> others = ranks[1].Positions(period);
+      ASSERT_EQ(sums.size(), others.size());
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += others[i];
+      for (AccessOrder& order : ranks) order.Adopt(period, sums);
+    }
+    EXPECT_EQ(ranks[0].order(), ranks[1].order()) << call;
+    const AccessOrder::Touch last[] = {{1, 0}};
+    for (AccessOrder& order : ranks) {
+      if (call % 2 == 1) order.Learn(&sites[1], order.order(), last);
+    }
+    if (call == 40) {
+      EXPECT_EQ(ranks[0].order(), (Parts{0, 1}));
+    }
+    if (call == 41) {
+      EXPECT_EQ(ranks[0].order(), (Parts{1, 0}));
+    }
+  }
+}
+
+TEST(AccessOrderTest, NoPeriodThatIsTooLongIsSeen) {
+  const char sites[AccessOrder::kPeriodMax + 1] = {};
+  for (const uint32_t period : {1U, 3U, AccessOrder::kPeriodMax, AccessOrder::kPeriodMax + 1}) {
+    AccessOrder order;
+    for (uint32_t call = 0; call < 5 * period; ++call) order.BeginCall(&sites[call % period]);
+    EXPECT_EQ(order.Period(), period > AccessOrder::kPeriodMax ? 1 : period);
+  }
 }
 
 TEST(AccessOrderTest, AgreementsBecomeSeldom) {
   AccessOrder order;
   std::vector<int> at;
   for (int call = 1; call <= 1000; ++call) {
-    if (order.CountCall()) at.push_back(call);
+    if (order.BeginCall(nullptr)) at.push_back(call);
   }
   EXPECT_EQ(at, (std::vector<int>{2, 4, 8, 16, 32, 64, 128, 256, 512, 768}));
 }

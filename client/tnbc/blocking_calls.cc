@@ -146,7 +146,7 @@ class BlockingCalls final : public client::EarlyBlocking {
         early_return_(context, guard, kCopyBytesMax, SendSnapshot::Way::kAtOnce) {}
 
   copse_early_t mode() const override { return mode_; }
-  copse_status_t Call(copse_team_t* team, const copse_coll_args_t& args, const CallPlan& plan,
+  copse_status_t Call(copse_team_t* team, const copse_coll_args_t& args, const CallPlan& plan, const void* site,
                       Deadline deadline) override;
   copse_status_t BeforePost(copse_team_t* team, const CallPlan& plan) override;
   copse_status_t Await(const void* memory, uint64_t bytes) override;
@@ -159,7 +159,7 @@ class BlockingCalls final : public client::EarlyBlocking {
   class Waiter;
 
   std::shared_ptr<OfTeam> Of(copse_team_t* team);
-  copse_status_t Divided(OfTeam* mine, CallKind* kind, const copse_coll_args_t& args, const Division& division,
+  copse_status_t Divided(OfTeam* mine, Fuse* fuse, const copse_coll_args_t& args, const Division& division,
                          const std::shared_ptr<Waiter>& waiter);
   void AwaitFailures(OfTeam* mine);
   copse_status_t Tell(OfTeam* mine);
@@ -209,8 +209,8 @@ class BlockingCalls::Maker final : public TeamCalls::Team {
 // A call of the program's.
 class BlockingCalls::Waiter final : public Caller {
  public:
-  Waiter(std::shared_ptr<OfTeam> mine, CallKind* kind, Deadline deadline)
-      : mine_(std::move(mine)), kind_(kind), deadline_(deadline) {}
+  Waiter(std::shared_ptr<OfTeam> mine, const CallSite& site, Deadline deadline)
+      : mine_(std::move(mine)), site_(site), deadline_(deadline) {}
 
   copse_status_t Post(copse_request_t* request) override {
     for (;;) {
@@ -233,11 +233,7 @@ class BlockingCalls::Waiter final : public Caller {
   double slice() const override { return kSliceSeconds; }
   bool Turn() override { return !IsOver(); }
 
-  void OnEnd(const Cost& cost) override {
-    kind_->fuse.CountEarly(cost.inside_ns + cost.waited_ns);
-    const std::lock_guard lock(kind_->mutex);
-    kind_->order.Learn(cost.touches);
-  }
+  void OnEnd(const Cost& cost) override { site_.Learn(cost); }
   void OnLate(copse_status_t status, const char* why) override {
     NoteLateFailure(nullptr, why);
     mine_->failure.store(status, std::memory_order_relaxed);
@@ -254,7 +250,7 @@ class BlockingCalls::Waiter final : public Caller {
   }
 
   const std::shared_ptr<OfTeam> mine_;
-  CallKind* const kind_;  // mine_'s
+  const CallSite site_;  // mine_'s
   const Deadline deadline_;
   bool has_error_ = false;
 };
@@ -267,7 +263,7 @@ std::shared_ptr<OfTeam> BlockingCalls::Of(copse_team_t* team) {
 }
 
 copse_status_t BlockingCalls::Call(copse_team_t* team, const copse_coll_args_t& args, const CallPlan& plan,
-                                   Deadline deadline) {
+                                   const void* site, Deadline deadline) {
   const std::shared_ptr<OfTeam> mine = Of(team);
   if (const auto status = Tell(mine.get()); status != COPSE_OK) return status;
   if (const auto status = AwaitBuffers(plan); status != COPSE_OK) return status;
@@ -278,8 +274,9 @@ copse_status_t BlockingCalls::Call(copse_team_t* team, const copse_coll_args_t& 
     Maker maker(mine.get(), deadline);
     Division division;
     CallKind* const kind = mine->calls.KindOf(KindOf(args));
-    if (mine->calls.Divide(args, kind, &maker, &division)) {
-      return Divided(mine.get(), kind, args, division, std::make_shared<Waiter>(mine, kind, deadline));
+    if (mine->calls.Divide(args, kind, site, &maker, &division)) {
+      const CallSite at = kind->At(site);
+      return Divided(mine.get(), at.fuse, args, division, std::make_shared<Waiter>(mine, at, deadline));
     }
   }
   const auto status = context_->Call(team, plan, deadline);
@@ -295,15 +292,15 @@ void BlockingCalls::AwaitFailures(OfTeam* mine) {
   early_return_.ForgetLost();
 }
 
-copse_status_t BlockingCalls::Divided(OfTeam* mine, CallKind* kind, const copse_coll_args_t& args,
-                                      const Division& division, const std::shared_ptr<Waiter>& waiter) {
-  const uint64_t blown = kind->fuse.blown();
-  const bool pays = mode_ == COPSE_EARLY_ON || (mode_ == COPSE_EARLY_AUTO && kind->fuse.MayReturnEarly());
-  early_return_.CountFuses(kind->fuse.blown() - blown);
+copse_status_t BlockingCalls::Divided(OfTeam* mine, Fuse* fuse, const copse_coll_args_t& args, const Division& division,
+                                      const std::shared_ptr<Waiter>& waiter) {
+  const uint64_t blown = fuse->blown();
+  const bool pays = mode_ == COPSE_EARLY_ON || (mode_ == COPSE_EARLY_AUTO && fuse->MayReturnEarly());
+  early_return_.CountFuses(fuse->blown() - blown);
   const uint64_t since = NowNs();
   bool returned_early = false;
   const auto status = early_return_.Call({mine->team, mine->stream, args, division, pays}, waiter, &returned_early);
-  if (!returned_early) kind->fuse.CountBlocking(NowNs() - since);
+  if (!returned_early) fuse->CountBlocking(NowNs() - since);
   if (status == COPSE_OK) return COPSE_OK;
   mine->failure.store(status, std::memory_order_relaxed);
   mine->is_told.store(true, std::memory_order_relaxed);

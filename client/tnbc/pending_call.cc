@@ -31,6 +31,15 @@ uint64_t PageBytes() {
   return bytes;
 }
 
+// A part may be brought by several calls, one after another.
+std::vector<uint32_t> OrderOf(const Division& division) {
+  std::vector<uint32_t> order;
+  for (const SubCall& call : division.calls) {
+    if (order.empty() || order.back() != call.part) order.push_back(call.part);
+  }
+  return order;
+}
+
 }  // namespace
 
 PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division,
@@ -379,7 +388,7 @@ PendingCall::State PendingCall::Advance(bool may_post) {
 
 void PendingCall::Report() {
   if (!is_finished_) return;
-  Caller::Cost cost = {inside_ns_, guard_->counters().wait_ns - waited_before_ns_, {}};
+  Caller::Cost cost = {inside_ns_, guard_->counters().wait_ns - waited_before_ns_, OrderOf(division_), {}};
   const uint64_t end = guard_->touches();
   const uint64_t begin = std::max(touches_before_, end - std::min(end, PageGuard::kTouchesKept));
   for (uint64_t i = begin; i < end; ++i) {

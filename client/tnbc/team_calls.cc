@@ -9,6 +9,8 @@ namespace {
 
 // Calls after which ranks look again whether irregular ones are worth dividing.
 constexpr uint64_t kAgreeAtLeastEvery = 1024;
+// Whose fuses are kept apart: programs that make code as they run may have any number.
+constexpr size_t kSitesMax = 256;
 
 copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, std::vector<uint64_t>* all) {
   copse_coll_args_t args{};
@@ -23,13 +25,26 @@ copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, 
 
 }  // namespace
 
-bool TeamCalls::Divide(const copse_coll_args_t& args, CallKind* kind, Team* team, Division* division) {
+void CallSite::Learn(const Caller::Cost& cost) const {
+  fuse->CountEarly(cost.inside_ns + cost.waited_ns);
+  const std::lock_guard lock(kind->mutex);
+  kind->waited_ns += cost.waited_ns;
+  kind->order.Learn(address, cost.order, cost.touches);
+}
+
+CallSite CallKind::At(const void* address) {
+  const bool has_own = fuses.size() < kSitesMax || fuses.contains(address);
+  return {this, address, &fuses[has_own ? address : nullptr]};
+}
+
+bool TeamCalls::Divide(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team,
+                       Division* division) {
   if (size_ < 2 || !MayDivide(args, size_)) return false;
   if (NeedsAgreement(args.collective) && !AgreesOnIrregular(args, kind, team)) return false;
   if (!has_learnt_) has_learnt_ = LearnLayout(team);
   if (!layout_.has_value()) return false;
   ++kind->calls;
-  return tnbc::Divide(args, rank_, *layout_, OrderOf(args, kind, team), division);
+  return tnbc::Divide(args, rank_, *layout_, OrderOf(args, kind, site, team), division);
 }
 
 // Each rank says where it is: one that is not asked for early returns makes another call, and all are told so. Then all
@@ -62,23 +77,38 @@ bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind,
   return agreement.divides;
 }
 
+// Of how many calls, first: who sees another period than the others has none.
+bool TeamCalls::AgreeOnOrder(AccessOrder* order, std::mutex* mutex, Team* team) {
+  std::unique_lock lock(*mutex);
+  const uint64_t mine = order->Period();
+  lock.unlock();
+  std::vector<uint64_t> ends(2);  // the longest, and what is left of all bits by the shortest
+  if (team->Make(Combination(COPSE_OP_MAX, {mine, ~mine}, &ends)) != COPSE_OK) return false;
+  const uint32_t period = ends[0] == ~ends[1] ? static_cast<uint32_t>(mine) : 1;
+  lock.lock();
+  const std::vector<uint64_t> positions = order->Positions(period);
+  lock.unlock();
+  std::vector<uint64_t> sums(positions.size());
+  if (team->Make(Combination(COPSE_OP_SUM, positions, &sums)) != COPSE_OK) return false;
+  lock.lock();
+  order->Adopt(period, sums);
+  return true;
+}
+
 // What all ranks want first, as far as they know, or have learnt and agreed.
-std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind* kind, Team* team) {
+std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team) {
   const uint32_t parts = PartsOf(args, *layout_);
   if (parts < 2) return {};
   if (const std::vector<uint32_t>* const known = team->KnownOrder(parts); known != nullptr) return *known;
   if (!team->learns()) return {};
   std::unique_lock lock(kind->mutex);
-  AccessOrder& order = kind->order;
-  order.SetParts(parts);
-  if (!order.CountCall()) return order.order();
-  const std::vector<uint64_t> mine = order.Positions();
-  lock.unlock();
-  std::vector<uint64_t> sums(parts);
-  const bool agreed = team->Make(Combination(COPSE_OP_SUM, mine, &sums)) == COPSE_OK;
-  lock.lock();
-  if (agreed) order.Adopt(sums);
-  return order.order();
+  kind->order.SetParts(parts);
+  if (kind->order.BeginCall(site)) {
+    lock.unlock();
+    AgreeOnOrder(&kind->order, &kind->mutex, team);
+    lock.lock();
+  }
+  return kind->order.order();
 }
 
 }  // namespace copse::tnbc

@@ -13,14 +13,29 @@
 
 #include "client/copse.h"
 #include "client/tnbc/access_order.h"
+#include "client/tnbc/caller.h"
 #include "client/tnbc/division.h"
 #include "client/tnbc/fuse.h"
 
 namespace copse::tnbc {
 
+struct CallKind;
+
+// Of calls of one kind, those that the program makes at one place; each rank has its own.
+struct CallSite {
+  // What a call has cost that has returned early. Thread-safe.
+  void Learn(const Caller::Cost& cost) const;
+
+  CallKind* kind = nullptr;
+  const void* address = nullptr;
+  Fuse* fuse = nullptr;  // the kind's
+};
+
 // Calls of one kind.
 struct CallKind {
-  Fuse fuse;
+  CallSite At(const void* address);
+
+  std::map<const void*, Fuse> fuses;  // by place; by their own thread alone
   std::mutex mutex;  // guards what follows: what a call has taught may be told by another team's thread
   AccessOrder order;
   uint64_t waited_ns = 0;  // for their data, since the last one began
@@ -58,14 +73,16 @@ class TeamCalls {
   TeamCalls& operator=(const TeamCalls&) = delete;
 
   // Whether the call is one of those that are divided, and how. All ranks find the same, and make the same calls of
-  // `team` to find it. `kind`: of calls of one collective, which is the same one on all ranks.
-  bool Divide(const copse_coll_args_t& args, CallKind* kind, Team* team, Division* division);
+  // `team` to find it. `kind`: of calls of one collective, which is the same one on all ranks. `site`: where this
+  // rank's program makes the call, which may be elsewhere than the others'.
+  bool Divide(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team, Division* division);
   CallKind* KindOf(uint64_t kind) { return &kinds_[kind]; }
 
  private:
   bool LearnLayout(Team* team);
   bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team);
-  std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, Team* team);
+  bool AgreeOnOrder(AccessOrder* order, std::mutex* mutex, Team* team);
+  std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team);
 
   const uint32_t rank_, size_;
   const uint64_t node_;
