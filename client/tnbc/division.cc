@@ -612,17 +612,38 @@ bool WritesPartsOnly(const Division& division) {
   return true;
 }
 
-bool EdgesFillPages(const Division& division, uintptr_t address, uint64_t page) {
+namespace {
+
+// The pages of a run, by number, [first, last): whole ones, and those whose other bytes are spare.
+struct Pages {
+  uintptr_t first, last;
+};
+
+Pages PagesOf(const Division& division, const Part& run, const BufferPlace& place, bool spare_too) {
+  const uintptr_t begin = place.address + run.offset, end = begin + run.bytes;
+  Pages pages = {(begin + place.page - 1) / place.page, end / place.page};
+  const uint64_t before = begin % place.page, behind = (place.page - end % place.page) % place.page;
+  if (spare_too && run.offset == 0 && before <= place.spare_before) pages.first = begin / place.page;
+  if (spare_too && run.offset + run.bytes == division.receive_bytes && behind <= place.spare_behind) {
+    pages.last = (end + behind) / place.page;
+  }
+  return pages;
+}
+
+}  // namespace
+
+bool EdgesFillPages(const Division& division, const BufferPlace& place) {
   return std::all_of(division.edges.unpack.begin(), division.edges.unpack.end(), [&](const Move& move) {
     return std::any_of(division.runs.begin(), division.runs.end(), [&](const Part& run) {
-      const uintptr_t first = (address + run.offset + page - 1) / page * page;
-      const uintptr_t last = (address + run.offset + run.bytes) / page * page;
-      return address + move.to >= first && address + move.to + move.bytes <= last;
+      const Pages pages = PagesOf(division, run, place, /*spare_too=*/true);
+      const uintptr_t begin = place.address + move.to;
+      return begin >= pages.first * place.page && begin + move.bytes <= pages.last * place.page;
     });
   });
 }
 
-std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uint64_t page, bool edges_too) {
+std::vector<Granule> GranulesOf(const Division& division, const BufferPlace& place, bool edges_too) {
+  const uint64_t page = place.page;
   struct Brought {
     Part part;
     uint32_t call;
@@ -638,34 +659,32 @@ std::vector<Granule> GranulesOf(const Division& division, uintptr_t address, uin
   std::sort(all.begin(), all.end(), [](const Brought& a, const Brought& b) { return a.part.offset < b.part.offset; });
   std::vector<Granule> granules;
   for (const Part& run : division.runs) {
-    // In pages of the address space.
-    const uintptr_t first = (address + run.offset + page - 1) / page, last = (address + run.offset + run.bytes) / page;
+    const Pages pages = PagesOf(division, run, place, edges_too);
     for (const auto& [part, call] : all) {
       if (part.bytes == 0) continue;
-      uintptr_t begin = std::max(first, (address + part.offset) / page);
-      const uintptr_t end = std::min(last, (address + part.offset + part.bytes + page - 1) / page);
+      uintptr_t begin = std::max(pages.first, (place.address + part.offset) / page);
+      const uintptr_t end = std::min(pages.last, (place.address + part.offset + part.bytes + page - 1) / page);
       if (begin >= end) continue;
-      const uint64_t offset = begin * page - address;
+      const uintptr_t reached = granules.empty() ? 0 : granules.back().begin + granules.back().bytes;
       // The page that it shares with the part before it is a granule of its own.
-      if (!granules.empty() && granules.back().pages.offset + granules.back().pages.bytes > offset) {
+      if (reached > begin * page) {
         Granule& before = granules.back();
         if (before.calls == std::vector<uint32_t>{call}) {
-          before.pages.bytes = end * page - address - before.pages.offset;
+          before.bytes = end * page - before.begin;
           continue;
         }
-        if (before.pages.bytes > page) {
-          before.pages.bytes -= page;
-          granules.push_back({{offset, page}, before.calls});
+        if (before.bytes > page) {
+          before.bytes -= page;
+          granules.push_back({begin * page, page, before.calls});
         }
         std::vector<uint32_t>& calls = granules.back().calls;
         if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
         ++begin;
-      } else if (!granules.empty() && granules.back().pages.offset + granules.back().pages.bytes == offset &&
-                 granules.back().calls == std::vector<uint32_t>{call}) {
-        granules.back().pages.bytes = end * page - address - granules.back().pages.offset;
+      } else if (reached == begin * page && granules.back().calls == std::vector<uint32_t>{call}) {
+        granules.back().bytes = end * page - granules.back().begin;
         continue;
       }
-      if (begin < end) granules.push_back({{begin * page - address, (end - begin) * page}, {call}});
+      if (begin < end) granules.push_back({begin * page, (end - begin) * page, {call}});
     }
   }
   return granules;

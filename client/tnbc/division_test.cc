@@ -210,19 +210,20 @@ class Ranks {
       const uintptr_t address = 64 * kPage + offset;
       std::vector<bool> guarded(rank.receive.size(), false);
       uint64_t end = 0;
-      for (const Granule& granule : GranulesOf(rank.division, address, kPage)) {
-        EXPECT_EQ((address + granule.pages.offset) % kPage, 0u);
-        EXPECT_EQ(granule.pages.bytes % kPage, 0u);
-        ASSERT_GE(granule.pages.offset, end);
-        end = granule.pages.offset + granule.pages.bytes;
+      for (const Granule& granule : GranulesOf(rank.division, {address, kPage})) {
+        const uint64_t begin = granule.begin - address;
+        EXPECT_EQ(granule.begin % kPage, 0u);
+        EXPECT_EQ(granule.bytes % kPage, 0u);
+        ASSERT_GE(begin, end);
+        end = begin + granule.bytes;
         ASSERT_LE(end, rank.division.receive_bytes);
         EXPECT_FALSE(granule.calls.empty());
-        for (uint64_t k = granule.pages.offset; k < end; ++k) guarded[k] = true;
+        for (uint64_t k = begin; k < end; ++k) guarded[k] = true;
         // Its calls are those that bring something there, and no others.
         for (uint32_t call = 0; call < rank.division.calls.size(); ++call) {
           bool brings = false;
           for (const Part& part : rank.division.calls[call].parts) {
-            brings = brings || (part.offset < end && part.offset + part.bytes > granule.pages.offset);
+            brings = brings || (part.offset < end && part.offset + part.bytes > begin);
           }
           EXPECT_EQ(brings, std::find(granule.calls.begin(), granule.calls.end(), call) != granule.calls.end());
         }
@@ -583,18 +584,30 @@ TEST(EdgesFillPagesTest, WhereTheBufferHasWholePages) {
   args.count = kPages * kPage;
   Division division;
   ASSERT_TRUE(Divide(args, 1, layout, {}, &division));
-  EXPECT_TRUE(EdgesFillPages(division, 5 * kPage, kPage));
-  EXPECT_FALSE(EdgesFillPages(division, 5 * kPage + 16, kPage));
-  uint64_t bytes = 0;
+  constexpr uintptr_t kAt = 5 * kPage;
+  EXPECT_TRUE(EdgesFillPages(division, {kAt, kPage}));
+  EXPECT_FALSE(EdgesFillPages(division, {kAt + 16, kPage}));
+  EXPECT_FALSE(EdgesFillPages(division, {kAt + 16, kPage, 16, kPage - 17}));
+  EXPECT_FALSE(EdgesFillPages(division, {kAt + 16, kPage, 15, kPage}));
+  EXPECT_TRUE(EdgesFillPages(division, {kAt + 16, kPage, 16, kPage - 16}));
   const auto behind = static_cast<uint32_t>(division.calls.size());
-  const std::vector<Granule> granules = GranulesOf(division, 5 * kPage, kPage, /*edges_too=*/true);
-  for (const Granule& granule : granules) {
-    EXPECT_EQ(granule.pages.offset, bytes);
-    bytes += granule.pages.bytes;
+  for (const uint64_t offset : {0, 16}) {
+    const BufferPlace place = {kAt + offset, kPage, 16, kPage - 16};
+    uintptr_t end = kAt;
+    const std::vector<Granule> granules = GranulesOf(division, place, /*edges_too=*/true);
+    for (const Granule& granule : granules) {
+      EXPECT_EQ(granule.begin, end);
+      end = granule.begin + granule.bytes;
+    }
+    EXPECT_EQ(end, kAt + args.count + (offset == 0 ? 0 : kPage));
+    EXPECT_EQ(granules.front().calls, std::vector<uint32_t>{behind});
+    EXPECT_EQ(granules.back().calls, std::vector<uint32_t>{behind});
+    // Who waits for the edges has them there already.
+    for (const Granule& granule : GranulesOf(division, place)) {
+      EXPECT_GE(granule.begin, place.address);
+      EXPECT_LE(granule.begin + granule.bytes, place.address + args.count);
+    }
   }
-  EXPECT_EQ(bytes, args.count);
-  EXPECT_EQ(granules.front().calls, std::vector<uint32_t>{behind});
-  EXPECT_EQ(granules.back().calls, std::vector<uint32_t>{behind});
 }
 
 TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {

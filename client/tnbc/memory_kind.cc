@@ -82,4 +82,20 @@ bool MayProtect(const Range& range) {
   return true;
 }
 
+// Before such an allocation malloc has the bytes between its mapping and these words, and the bytes from there to the
+// mapping's end, whose lowest bits are flags: of one that is mapped only the second. That the program has the same two
+// words there by chance does no harm: it is its own memory that would be closed, as long as the buffer's.
+Spare SpareAround(const Range& range) {
+  constexpr uint64_t kFlags = 7, kIsMapped = 2;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  uint64_t words[2];
+  if (range.begin % page < sizeof(words)) return {};
+  memcpy(words, reinterpret_cast<const void*>(range.begin - sizeof(words)), sizeof(words));  // NOLINT: malloc's
+  const uint64_t before = sizeof(words) + words[0], bytes = words[0] + (words[1] & ~kFlags);
+  const bool is_mapped = (words[1] & kFlags) == kIsMapped && before == range.begin % page && bytes % page == 0 &&
+                         bytes >= before + range.bytes();
+  if (!is_mapped) return {};
+  return {before, bytes - before - range.bytes()};
+}
+
 }  // namespace copse::tnbc

@@ -14,6 +14,13 @@ namespace copse::tnbc {
 // gone before the data comes: the calling thread's is known by where it is, the process's first by the kernel's name.
 bool MayProtect(const Range& range);
 
+// Bytes before and behind `range` on its first and last page that are glibc's alone: where it is all of an allocation
+// that malloc has mapped for it. They have malloc's own two words, and nothing.
+struct Spare {
+  uint64_t before = 0, behind = 0;
+};
+Spare SpareAround(const Range& range);
+
 }  // namespace copse::tnbc
 
 #endif  // COPSE_CLIENT_TNBC_MEMORY_KIND_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/memory_kind.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,6 +28,27 @@ TEST(MemoryKindTest, PrivateMemoryMayBeProtected) {
     const std::unique_ptr<char, void (*)(void*)> memory(static_cast<char*>(malloc(bytes)), free);
     EXPECT_TRUE(MayProtect(RangeOf(memory.get(), bytes))) << bytes;
   }
+}
+
+TEST(MemoryKindTest, WhatMallocHasMappedHasItsPagesForItself) {
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // which rises else, as such memory is freed
+  for (const size_t bytes : {1 << 20, (1 << 20) + 1, (1 << 20) + 4095}) {
+    for (const bool is_aligned : {false, true}) {
+      void* const memory = is_aligned ? aligned_alloc(256, bytes) : malloc(bytes);
+      const std::unique_ptr<char, void (*)(void*)> holder(static_cast<char*>(memory), free);
+      const Range range = RangeOf(memory, bytes);
+      const Spare spare = SpareAround(range);
+      EXPECT_EQ(spare.before, range.begin % kPage);
+      EXPECT_EQ((range.end + spare.behind) % kPage, 0u);
+      // Not of a part of it, whose neighbours are the program's data.
+      EXPECT_EQ(SpareAround({range.begin + 64, range.end}).behind, 0u);
+      EXPECT_EQ(SpareAround({range.begin + kPage, range.end}).before, 0u);
+    }
+  }
+  // What lies in a heap has others beside it.
+  const std::unique_ptr<char, void (*)(void*)> small(static_cast<char*>(malloc(10'000)), free);
+  EXPECT_EQ(SpareAround(RangeOf(small.get(), 10'000)).behind, 0u);
+  EXPECT_EQ(SpareAround(RangeOf(static_memory, sizeof(static_memory))).before, 0u);
 }
 
 TEST(MemoryKindTest, StacksMayNot) {

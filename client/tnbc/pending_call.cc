@@ -191,7 +191,17 @@ void PendingCall::CopyOwn() {
 // Who looks at first touches has parts for them; the edges are of none.
 bool PendingCall::MayLeaveEdges() const {
   return is_early_ && record_ == nullptr && division_.edges.unpack.size() <= kEdgesLeftMax &&
-         EdgesFillPages(division_, reinterpret_cast<uintptr_t>(user_receive_), PageBytes());
+         EdgesFillPages(division_, PlaceOfReceived());
+}
+
+BufferPlace PendingCall::PlaceOfReceived() const {
+  const auto begin = reinterpret_cast<uintptr_t>(user_receive_);
+  BufferPlace place = {begin, PageBytes()};
+  if (lands_by_itself_) return place;
+  const Spare spare = SpareAround({begin, begin + division_.receive_bytes});
+  place.spare_before = spare.before;
+  place.spare_behind = spare.behind;
+  return place;
 }
 
 // A shared mapping of length 0 that is moved leaves the old one where it is (mremap(2)). The kernel would not write
@@ -259,12 +269,11 @@ bool PendingCall::ProtectReceived() {
   for (std::vector<uint32_t>& guarded : guarded_of_call_) guarded.clear();
   pending_bytes_ = 0;
   std::vector<Range> ranges;
-  for (const Granule& granule :
-       GranulesOf(division_, reinterpret_cast<uintptr_t>(user_receive_), PageBytes(), leaves_edges_)) {
+  for (const Granule& granule : GranulesOf(division_, PlaceOfReceived(), leaves_edges_)) {
     for (const uint32_t call : granule.calls) guarded_of_call_[call].push_back(static_cast<uint32_t>(guarded_.size()));
-    guarded_.push_back({RangeOf(granule), static_cast<uint32_t>(granule.calls.size())});
+    guarded_.push_back({{granule.begin, granule.begin + granule.bytes}, static_cast<uint32_t>(granule.calls.size())});
     ranges.push_back(guarded_.back().range);
-    pending_bytes_ += granule.pages.bytes;
+    pending_bytes_ += granule.bytes;
   }
   is_protected_ = is_finished_ = guard_->Protect(ranges, Record());
   return is_protected_;

@@ -119,10 +119,7 @@ class PendingCall {
   void OpenAfter(uint32_t call);
   void Open(uint32_t index);
   bool LandCall(uint32_t index);
-  Range RangeOf(const Granule& granule) const {
-    const uintptr_t begin = reinterpret_cast<uintptr_t>(user_receive_) + granule.pages.offset;
-    return {begin, begin + granule.pages.bytes};
-  }
+  BufferPlace PlaceOfReceived() const;
 
   copse_context_t* const context_;
   CopyMemory* const memory_;

@@ -3,7 +3,9 @@
 // Random MPI programs (random_program.c): what they receive on Copse is what they receive on their MPI alone. Five
 // seeds are a test, so that --gtest_filter runs them again. COPSE_RANDOM_PROGRAM_SEEDS: how many, instead of 10.
 // COPSE_RANDOM_PROGRAM_TOUCH: the programs look late at what blocking calls brought, which may return early.
-// Open MPI alone may not get to the end of one of them, which is then not run on Copse (random_program.h).
+// Open MPI alone may not get to the end of one of them, which is then not run on Copse (random_program.h). An MPI alone
+// may fail on one of them by a fault of its own; then it has to go through on Copse, which has nothing to be compared
+// to.
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -23,7 +25,9 @@ namespace {
 constexpr absl::Duration kPatience = absl::Minutes(2), kPatienceAlone = absl::Minutes(1);
 constexpr uint32_t kNodes = 3;
 constexpr int kSeedsOfATest = 5;
-constexpr char kUnended[] = "not_ended_by_mpi_alone";
+constexpr char kUnended[] = "not_ended_by_mpi_alone", kFailed[] = "failed_by_mpi_alone";
+// Of the seeds of a test: MPICH 4.0 truncates messages of pairs, Open MPI 4.1 those of its non-blocking calls.
+constexpr int kFailedMax = 1;
 
 int UnendedMax(const std::string& library) { return library == "openmpi" ? 1 : 0; }
 
@@ -42,7 +46,7 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
   const std::string library = std::get<0>(GetParam());
   const bool touches = std::getenv("COPSE_RANDOM_PROGRAM_TOUCH") != nullptr;
   uint64_t offloaded = 0;
-  int unended = 0;
+  int unended = 0, failed = 0;
   const int first = std::get<1>(GetParam()) * kSeedsOfATest + 1;
   for (int seed = first; seed < first + kSeedsOfATest && !HasFailure(); ++seed) {
     MpiRun run = {.library = library, .ranks = 2 + static_cast<uint32_t>(seed) % 4};
@@ -57,7 +61,13 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
       std::cout << kUnended << ": random_program_" << library << " " << seed << " on " << run.ranks << " ranks\n";
       continue;
     }
-    EXPECT_EQ(alone.code, 0) << alone.Text();
+    const bool is_compared = alone.code <= 0 || ++failed > kFailedMax;
+    if (is_compared) {
+      EXPECT_EQ(alone.code, 0) << alone.Text();
+    } else {
+      RecordProperty(kFailed, seed);
+      std::cout << kFailed << ": random_program_" << library << " " << seed << " on " << run.ranks << " ranks\n";
+    }
     run.preload = true;
     run.environment = {{"COPSE_MPI_STATS", "1"}, {"COPSE_MPI_CALLS_BEFORE", absl::StrCat(seed % 3)}};
     if (seed % 2 == 0 || touches) run.environment["COPSE_MPI_OFFLOAD"] = "all";
@@ -65,7 +75,9 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
     const MpiResult result = RunMpi(run, cluster.folder(), kPatience);
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out.size(), 1u) << result.Text();
-    EXPECT_EQ(result.out, alone.out) << result.Text();
+    if (is_compared) {
+      EXPECT_EQ(result.out, alone.out) << result.Text();
+    }
     for (const auto& [collective, counts] : ParseStatistics(result)) offloaded += counts.offloaded;
   }
   EXPECT_GT(offloaded, 100u);
