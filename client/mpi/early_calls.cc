@@ -44,12 +44,6 @@ tnbc::PageGuard* the_guard = nullptr;
   _exit(1);
 }
 
-// COPSE_TNBC_STATS: every rank tells.
-bool WantsStatistics() {
-  const char* text = getenv("COPSE_TNBC_STATS");
-  return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
-}
-
 // COPSE_TNBC_SNAPSHOT. Copies of what is sent: `write`, when it is written to or sent; `copy`, in the call.
 tnbc::SendSnapshot::Way WantedSnapshot() {
   const char* text = getenv("COPSE_TNBC_SNAPSHOT");
@@ -380,7 +374,7 @@ bool EarlyCalls::AwaitAll() { return guard_->AwaitAll(GiveTurn); }
 
 void EarlyCalls::Print() const {
   const std::string line = early_return_.Describe();
-  if (WantsStatistics()) return Say("rank %d: %s", session_->rank, line.c_str());
+  if (tnbc::WantsStatistics()) return Say("rank %d: %s", session_->rank, line.c_str());
   if (session_->keeps_times && session_->rank == 0) Say("%s", line.c_str());
 }
 

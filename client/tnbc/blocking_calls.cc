@@ -3,8 +3,6 @@
 // The C API's blocking calls, returning early: linked into libcopse, and started by copse_init if that is asked for.
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -109,11 +107,6 @@ PageGuard* StartGuard() {
   static const int registered = pthread_atfork(BeforeFork, nullptr, InForkedChild);
   static_cast<void>(registered);
   return guard;
-}
-
-bool WantsStatistics() {
-  const char* text = getenv("COPSE_TNBC_STATS");
-  return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
 }
 
 // By one write, since many processes' lines go to one place.

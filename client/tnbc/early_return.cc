@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
 #include <chrono>
@@ -28,6 +30,11 @@ constexpr double kSliceSeconds = 0.1;
 constexpr double kRetrySeconds = 1e-3;
 
 }  // namespace
+
+bool WantsStatistics() {
+  const char* text = getenv("COPSE_TNBC_STATS");
+  return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
+}
 
 EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max, SendSnapshot::Way way)
     : context_(context), guard_(guard), way_(way), memory_(context, copy_bytes_max) {

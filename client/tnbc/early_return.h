@@ -22,6 +22,9 @@
 
 namespace copse::tnbc {
 
+// COPSE_TNBC_STATS: whether every process is to print what its early returns cost.
+bool WantsStatistics();
+
 // Early returns on one context. A call is divided; its ends are waited for, so that pages alone are left; these become
 // inaccessible, and the call returns. A thread of its own waits for the daemon, writes what has come to where it
 // belongs and makes it accessible; who touches it before waits in PageGuard. What is sent is copied by then, or becomes
