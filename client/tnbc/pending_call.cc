@@ -161,6 +161,7 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   }
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
+  is_complete_.assign(division_.calls.size(), false);
   landed_.assign(division_.calls.size(), false);
   landed_ns_.resize(division_.calls.size());
   guarded_of_call_.resize(division_.calls.size() + 1);  // the last one's: the edges
@@ -354,6 +355,33 @@ void PendingCall::Lose(copse_status_t status, const char* why) {
   }
 }
 
+// False if one has failed.
+bool PendingCall::CountComplete() {
+  complete_ = 0;
+  for (uint32_t i = 0; i < posted_; ++i) {
+    if (!is_complete_[i]) {
+      const copse_status_t status = copse_test(requests_[1 + i]);
+      if (status == COPSE_INPROGRESS) continue;
+      if (status != COPSE_OK) {
+        Lose(status, copse_last_error());
+        return false;
+      }
+      is_complete_[i] = true;
+    }
+    ++complete_;
+  }
+  return true;
+}
+
+bool PendingCall::LandAll() {
+  for (uint32_t i = 0; i < posted_ && is_protected_; ++i) {
+    if (!is_complete_[i] || landed_[i] || LandCall(i)) continue;
+    Lose(COPSE_ERR_INTERNAL, kUnmapped);
+    return false;
+  }
+  return true;
+}
+
 PendingCall::State PendingCall::Advance(bool may_post) {
   const std::lock_guard lock(mutex_);
   if (!is_started_ || state_ != State::kUnderWay) return state_;
@@ -369,26 +397,10 @@ PendingCall::State PendingCall::Advance(bool may_post) {
       return state_;
     }
   }
-  complete_ = 0;
-  for (uint32_t i = 0; i < posted_; ++i) {
-    if (landed_[i]) {
-      ++complete_;
-      continue;
-    }
-    const copse_status_t status = copse_test(requests_[1 + i]);
-    if (status == COPSE_INPROGRESS) continue;
-    if (status != COPSE_OK) {
-      Lose(status, copse_last_error());
-      return state_;
-    }
-    ++complete_;
-    if (!is_protected_ || LandCall(i)) continue;
-    Lose(COPSE_ERR_INTERNAL, kUnmapped);
-    return state_;
-  }
-  // What the program waits for has the network for itself.
+  if (!CountComplete()) return state_;
+  // What the program waits for has the network for itself. The next ones travel while these are copied.
   if (may_post && has_edges_ && !is_posted_) PostNext();
-  if (state_ != State::kUnderWay) return state_;
+  if (state_ != State::kUnderWay || !LandAll()) return state_;
   if (complete_ < landed_.size() || !(is_protected_ || is_awaited_)) return state_;
   state_ = State::kOver;
   if (is_protected_) counters_->behind_ns.fetch_add(NowNs() - since_ns_, std::memory_order_relaxed);

@@ -118,6 +118,8 @@ class PendingCall {
   std::vector<FirstTouch*> Record();
   void OpenAfter(uint32_t call);
   void Open(uint32_t index);
+  bool CountComplete();
+  bool LandAll();
   bool LandCall(uint32_t index);
   BufferPlace PlaceOfReceived() const;
 
@@ -167,6 +169,7 @@ class PendingCall {
   };
   std::vector<Guarded> guarded_;
   std::vector<std::vector<uint32_t>> guarded_of_call_;  // indices
+  std::vector<bool> is_complete_;                       // by call: it has ended
   std::vector<bool> landed_;                            // by call: nothing more to do
   std::vector<uint64_t> landed_ns_;                     // by call
 };
