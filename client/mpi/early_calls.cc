@@ -35,8 +35,8 @@ constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
 EarlyCalls* the_early_calls = nullptr;
 tnbc::PageGuard* the_guard = nullptr;
 
-// In the handler of a thread that has touched what never comes: the call that failed has returned long ago, so there is
-// nobody to be told but the job.
+// A thread has touched what never comes: the call that failed has returned long ago, so there is nobody to be told but
+// the job. In its handler, or by another thread, if it waits in the kernel.
 [[noreturn]] void OnLost(uintptr_t address) {
   Say("memory was touched whose data is lost, after %s (address=%p)", tnbc::DescribeLateFailure(),
       reinterpret_cast<void*>(address));  // NOLINT: of a fault
@@ -71,6 +71,7 @@ void OnWait() {
 
 // Before a fork: the child would have pages that nothing opens.
 void BeforeFork() { AwaitAllPending(); }
+void BeginChild() { the_guard->OnForked(); }
 
 // What libc's calls wait for, by the preload.
 void AwaitMemory(const void* address, size_t bytes) { the_guard->Await(address, bytes); }
@@ -205,37 +206,58 @@ class OfTeam final : public tnbc::TeamCalls::Team {
 };
 
 // COPSE_TNBC_SYSCALLS, which the preload has obeyed, as far as it could.
-void ComplainOfSyscalls(std::string* complaint) {
+void ComplainOfSyscalls(std::vector<std::string>* complaints) {
   const char* text = getenv("COPSE_TNBC_SYSCALLS");
   if (text == nullptr || *text == '\0' || strcmp(text, "libc") == 0) return;
   if (strcmp(text, "strict") != 0) {
-    *complaint = std::string("COPSE_TNBC_SYSCALLS: neither libc nor strict, so it is ignored (value=") + text + ")";
+    complaints->push_back(std::string("COPSE_TNBC_SYSCALLS: neither libc nor strict, so it is ignored (value=") + text +
+                          ")");
   } else if (OffSyscallGuard::guard == nullptr) {
-    *complaint = "COPSE_TNBC_SYSCALLS: as libc, since the kernel has no Syscall User Dispatch, or does not allow it";
+    complaints->push_back(
+        "COPSE_TNBC_SYSCALLS: as libc, since the kernel has no Syscall User Dispatch, or does not allow it");
   }
+}
+
+// COPSE_TNBC_PROTECTION. How memory is closed to who is too early: by `mprotect`, or by `userfaultfd` where it may be.
+void SetProtection(tnbc::PageGuard* guard, std::vector<std::string>* complaints) {
+  const char* text = getenv("COPSE_TNBC_PROTECTION");
+  if (text == nullptr || *text == '\0' || strcmp(text, "mprotect") == 0) return;
+  if (strcmp(text, "userfaultfd") != 0) {
+    complaints->push_back(
+        std::string("COPSE_TNBC_PROTECTION: neither mprotect nor userfaultfd, so it is ignored (value=") + text + ")");
+    return;
+  }
+  const char* why = "";
+  try {
+    if (guard->StartMissing(&why)) return;
+  } catch (const std::system_error& error) {
+    why = "no thread";
+  }
+  complaints->push_back(std::string("COPSE_TNBC_PROTECTION: as mprotect, since ") + why);
 }
 
 }  // namespace
 
-EarlyMode WantedEarlyMode(std::string* complaint) {
+EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
   const char* text = getenv("COPSE_TNBC");
   if (text == nullptr || *text == '\0' || strcmp(text, "off") == 0) return EarlyMode::kOff;
   const bool is_auto = strcmp(text, "auto") == 0;
   if (!is_auto && strcmp(text, "on") != 0) {
-    *complaint = std::string("COPSE_TNBC: none of off, auto and on, so it is ignored (value=") + text + ")";
+    complaints->push_back(std::string("COPSE_TNBC: none of off, auto and on, so it is ignored (value=") + text + ")");
     return EarlyMode::kOff;
   }
   const char* why = nullptr;
   the_guard = tnbc::PageGuard::Start({OnLost, OnWait}, &why);
   if (the_guard == nullptr) {
-    *complaint = std::string("no call returns early: ") + why;
+    complaints->push_back(std::string("no call returns early: ") + why);
     return EarlyMode::kOff;
   }
-  ComplainOfSyscalls(complaint);
+  ComplainOfSyscalls(complaints);
   if (const SyscallGuard* const stopped = OffSyscallGuard::guard; stopped != nullptr) {
     tnbc::the_free_syscall = stopped->call;
     the_guard->SetSelector(stopped->selector);
   }
+  SetProtection(the_guard, complaints);
   static const MemoryHooks hooks = {&the_guard->pending(), AwaitMemory, AwaitAllPending, ActOnFault};
   if (const FindLibcCall find = the_set_memory_hooks(&hooks); find != nullptr) {
     if (void* const next = find("sigaction"); next != nullptr) {
@@ -262,7 +284,7 @@ void StartEarlyCalls(Session* session) {
     Say("no call returns early: no thread (%s)", error.what());
     return;
   }
-  pthread_atfork(BeforeFork, nullptr, nullptr);
+  pthread_atfork(BeforeFork, nullptr, BeginChild);
 }
 
 void StopEarlyCalls() {

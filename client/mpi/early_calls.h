@@ -29,8 +29,8 @@ extern SetMemoryHooks the_set_memory_hooks;
 enum class EarlyMode : uint8_t { kOff, kAuto, kOn };
 
 // What this process is to do, by its environment and by what its system allows. Where that is not what was asked for,
-// *complaint says why.
-EarlyMode WantedEarlyMode(std::string* complaint);
+// `complaints` get why.
+EarlyMode WantedEarlyMode(std::vector<std::string>* complaints);
 
 // Early returns of this process; one, between MPI_Init and MPI_Finalize.
 class EarlyCalls {

@@ -90,9 +90,7 @@ void SetOffload(Session* session, Complaints* complaints) {
 void SetEarlyMode(Session* session, Complaints* complaints) {
   Mpi().Query_thread(&session->thread_level);
   session->main_thread = syscall(SYS_gettid);
-  std::string complaint;
-  EarlyMode mode = WantedEarlyMode(&complaint);
-  if (!complaint.empty()) complaints->push_back(complaint);
+  EarlyMode mode = WantedEarlyMode(complaints);
   if (mode == EarlyMode::kAuto && session->thread_level > MPI_THREAD_FUNNELED) mode = EarlyMode::kOff;
   session->early_mode = static_cast<uint8_t>(mode);
   if (mode != EarlyMode::kOff) session->early = EarlySettings::FromEnvironment(session->rank == 0);

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace copse::tnbc {
 namespace {
 
@@ -28,8 +30,13 @@ constexpr uint64_t kReadable = 1, kWritable = 2, kShared = 8;
 
 struct MappingInfo {
   Range range;
-  bool protectable = false;
+  MemoryKind kind = MemoryKind::kOther;
 };
+
+MemoryKind PrivateOf(bool is_private, uint64_t inode) {
+  if (!is_private) return MemoryKind::kOther;
+  return inode == 0 ? MemoryKind::kPrivateAnonymous : MemoryKind::kPrivate;
+}
 
 bool IsStack(const char* name, const Range& range) {
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
@@ -45,8 +52,10 @@ bool AskKernel(int maps, uintptr_t address, MappingInfo* info) {
   query.name_address = reinterpret_cast<uint64_t>(name);
   if (ioctl(maps, kQuery, &query) != 0) return false;
   info->range = {query.begin, query.end};
-  info->protectable = (query.flags & (kReadable | kWritable | kShared)) == (kReadable | kWritable) &&
-                      query.page_bytes == static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) && !IsStack(name, info->range);
+  const bool is_private = (query.flags & (kReadable | kWritable | kShared)) == (kReadable | kWritable) &&
+                          query.page_bytes == static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) &&
+                          !IsStack(name, info->range);
+  info->kind = PrivateOf(is_private, query.inode);
   return true;
 }
 
@@ -56,13 +65,13 @@ bool ReadMaps(uintptr_t address, MappingInfo* info) {
   char line[4608];
   bool found = false;
   while (!found && fgets(line, sizeof(line), maps) != nullptr) {
-    unsigned long begin = 0, end = 0;
+    unsigned long begin = 0, end = 0, inode = 0;
     char rights[5] = "", name[4097] = "";
-    if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %4096[^\n]", &begin, &end, rights, name) < 3) continue;
+    if (sscanf(line, "%lx-%lx %4s %*s %*s %lu %4096[^\n]", &begin, &end, rights, &inode, name) < 4) continue;
     if (address < begin || address >= end) continue;
     found = true;
     info->range = {begin, end};
-    info->protectable = strncmp(rights, "rw-p", 4) == 0 && !IsStack(name, info->range);
+    info->kind = PrivateOf(strncmp(rights, "rw-p", 4) == 0 && !IsStack(name, info->range), inode);
   }
   fclose(maps);
   return found;
@@ -70,16 +79,18 @@ bool ReadMaps(uintptr_t address, MappingInfo* info) {
 
 }  // namespace
 
-bool MayProtect(const Range& range) {
+MemoryKind KindOf(const Range& range) {
   static const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  MemoryKind least = MemoryKind::kPrivateAnonymous;
   uintptr_t at = range.begin;
   while (at < range.end) {
     MappingInfo info;
-    if (!AskKernel(maps, at, &info) && !ReadMaps(at, &info)) return false;
-    if (!info.protectable || info.range.end <= at) return false;
+    if (!AskKernel(maps, at, &info) && !ReadMaps(at, &info)) return MemoryKind::kOther;
+    least = std::min(least, info.kind);
+    if (least == MemoryKind::kOther || info.range.end <= at) return MemoryKind::kOther;
     at = info.range.end;
   }
-  return true;
+  return least;
 }
 
 // Before such an allocation malloc has the bytes between its mapping and these words, and the bytes from there to the

@@ -10,9 +10,13 @@
 
 namespace copse::tnbc {
 
-// Whether all of `range` is readable and writable memory that no other process sees, and no stack, whose frames may be
-// gone before the data comes: the calling thread's is known by where it is, the process's first by the kernel's name.
-bool MayProtect(const Range& range);
+// Of all of a range, the least. A private one is readable and writable memory that no other process sees, and no stack,
+// whose frames may be gone before the data comes: the calling thread's is known by where it is, the process's first by
+// the kernel's name. An anonymous one is, besides, of no file.
+enum class MemoryKind : uint8_t { kOther, kPrivate, kPrivateAnonymous };
+MemoryKind KindOf(const Range& range);
+
+inline bool MayProtect(const Range& range) { return KindOf(range) != MemoryKind::kOther; }
 
 // Bytes before and behind `range` on its first and last page that are glibc's alone: where it is all of an allocation
 // that malloc has mapped for it. They have malloc's own two words, and nothing.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/memory_kind.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -49,6 +50,22 @@ TEST(MemoryKindTest, WhatMallocHasMappedHasItsPagesForItself) {
   const std::unique_ptr<char, void (*)(void*)> small(static_cast<char*>(malloc(10'000)), free);
   EXPECT_EQ(SpareAround(RangeOf(small.get(), 10'000)).behind, 0u);
   EXPECT_EQ(SpareAround(RangeOf(static_memory, sizeof(static_memory))).before, 0u);
+}
+
+TEST(MemoryKindTest, MemoryOfAFileIsNotAnonymous) {
+  const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  void* const mapped = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  close(file);
+  EXPECT_EQ(KindOf(RangeOf(mapped, 1)), MemoryKind::kPrivate);
+  // With other memory behind it.
+  void* const behind = static_cast<char*>(mapped) + kPage;
+  ASSERT_EQ(mmap(behind, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), behind);
+  EXPECT_EQ(KindOf(RangeOf(behind, kPage)), MemoryKind::kPrivateAnonymous);
+  EXPECT_EQ(KindOf(RangeOf(mapped, 2 * kPage)), MemoryKind::kPrivate);
+  munmap(mapped, 2 * kPage);
+  const std::unique_ptr<char, void (*)(void*)> memory(static_cast<char*>(malloc(1000)), free);
+  EXPECT_EQ(KindOf(RangeOf(memory.get(), 1000)), MemoryKind::kPrivateAnonymous);
 }
 
 TEST(MemoryKindTest, StacksMayNot) {

@@ -199,7 +199,7 @@ void MissingPages::OnForked() { close(faults_); }
 
 void MissingPages::EndWait(Waiter* waiter) {
   waiter->thread.store(0, std::memory_order_relaxed);
-  owner_->OnWaited(NowNs() - waiter->since_ns);
+  owner_->NoteWaited(NowNs() - waiter->since_ns);
 }
 
 void MissingPages::EndWaits(const Range& range) {
@@ -243,7 +243,7 @@ void MissingPages::Note(uintptr_t address, long thread) {
     if (is_it) EndWait(&waiter);
     if (waiter.thread == 0) free_one = &waiter;
   }
-  owner_->OnFault(address);
+  owner_->NoteFault(address);
   if (free_one == nullptr && used_ < kWaitersMax) free_one = &waiters_[used_++];
   if (free_one == nullptr) return;
   free_one->address = address;
@@ -273,8 +273,8 @@ bool MissingPages::LookAfterWaiters() {
       }
     }
   }
-  if (lost != 0) owner_->OnLost(lost);
-  if (!told_all) owner_->OnWait();
+  if (lost != 0) owner_->SayLost(lost);
+  if (!told_all) owner_->GiveTurn();
   return has_waiters;
 }
 

@@ -27,19 +27,19 @@ namespace copse::tnbc {
 // Never destroyed, as its monitor does not end. Thread-safe. Of a range, calls follow Close [Fill] Open.
 class MissingPages {
  public:
-  // Whose memory it is. Called by the monitor; OnWaited by who opens a range, too.
+  // Whose memory it is. Called by the monitor; NoteWaited by who opens a range, too.
   class Owner {
    public:
     enum class State { kOpen, kPending, kLost };
     // Of an address that was touched. Waits for nobody.
     virtual State StateOf(uintptr_t address) = 0;
     // A thread has begun to wait, and how long one has waited that goes on. They wait for nobody.
-    virtual void OnFault(uintptr_t address) = 0;
-    virtual void OnWaited(uint64_t ns) = 0;
+    virtual void NoteFault(uintptr_t address) = 0;
+    virtual void NoteWaited(uint64_t ns) = 0;
     // A thread waits for what never comes.
-    virtual void OnLost(uintptr_t address) = 0;
+    virtual void SayLost(uintptr_t address) = 0;
     // Now and then, while there is a thread that waits and cannot be told so.
-    virtual void OnWait() = 0;
+    virtual void GiveTurn() = 0;
 
    protected:
     ~Owner() = default;

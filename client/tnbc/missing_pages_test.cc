@@ -37,16 +37,16 @@ class Observer final : public MissingPages::Owner {
     }
     return State::kOpen;
   }
-  void OnFault(uintptr_t address) override {
+  void NoteFault(uintptr_t address) override {
     address_ = address;
     ++faults;
   }
-  void OnWaited(uint64_t ns) override {
+  void NoteWaited(uint64_t ns) override {
     waited_ns += ns;
     ++waits;
   }
-  void OnLost(uintptr_t address) override { lost = address; }
-  void OnWait() override { ++turns; }
+  void SayLost(uintptr_t address) override { lost = address; }
+  void GiveTurn() override { ++turns; }
 
   void Set(const Range& range, State state) {
     const std::lock_guard lock(mutex_);

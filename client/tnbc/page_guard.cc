@@ -73,10 +73,16 @@ PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
   return guard;
 }
 
-// An open /proc/self/mem stays that of the process that opened it.
+bool PageGuard::StartMissing(const char** why) {
+  missing_.store(MissingPages::Start(this, why), std::memory_order_release);
+  return MayMiss();
+}
+
+// An open /proc/self/mem stays that of the process that opened it, and so does a userfaultfd.
 void PageGuard::OnForked() {
   close(memory_);
   memory_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+  if (MissingPages* const missing = missing_.exchange(nullptr); missing != nullptr) missing->OnForked();
 }
 
 bool PageGuard::CanWriteProtected() {
@@ -103,18 +109,29 @@ bool PageGuard::Write(uintptr_t to, const void* from, uint64_t bytes) const {
   return true;
 }
 
-// Known first, protected then: a fault finds its range.
-bool PageGuard::Protect(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
+bool PageGuard::Add(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
   if (!touches.empty()) has_touches_ = true;
   for (const Range& range : ranges) StopLookingAt(range);
-  bool has_room = ranges_.Add(ranges, touches);
-  if (!has_room && has_touches_) {
-    StopLooking(nullptr, UINTPTR_MAX);
-    has_room = ranges_.Add(ranges, touches);
-  }
-  if (!has_room) return false;
+  if (ranges_.Add(ranges, touches)) return true;
+  if (!has_touches_) return false;
+  StopLooking(nullptr, UINTPTR_MAX);
+  return ranges_.Add(ranges, touches);
+}
+
+// Known first, protected then: a fault finds its range.
+bool PageGuard::Protect(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
+  if (!Add(ranges, touches)) return false;
   if (SetRightsOfAll(ranges, PROT_NONE)) return true;
   for (const Range& range : ranges) Release(range);
+  return false;
+}
+
+bool PageGuard::ProtectMissing(std::span<const Range> ranges, const std::function<void()>& keep) {
+  MissingPages* const missing = missing_.load(std::memory_order_acquire);
+  if (missing == nullptr || !Add(ranges, {})) return false;
+  keep();
+  if (missing->Close(ranges)) return true;
+  for (const Range& range : ranges) ReleaseMissing(range);
   return false;
 }
 
@@ -159,6 +176,16 @@ void PageGuard::Release(const Range& range) {
   ranges_.Remove(range.begin);
 }
 
+bool PageGuard::Fill(const Range& range, const void* from) {
+  if (!missing_.load(std::memory_order_acquire)->Fill(range, from)) return false;
+  ReleaseMissing(range);
+  return true;
+}
+
+void PageGuard::ReleaseMissing(const Range& range) {
+  missing_.load(std::memory_order_acquire)->Open(range, [&] { ranges_.Remove(range.begin); });
+}
+
 uint64_t PageGuard::Take(const std::atomic<uint64_t>& counter, std::atomic<uint64_t>* taken) {
   uint64_t before = taken->load(std::memory_order_relaxed);
   for (;;) {
@@ -200,6 +227,13 @@ void PageGuard::StopLooking(const void* address, uint64_t bytes, const FirstTouc
   }
 }
 
+void PageGuard::CountTouch(uintptr_t address, uint64_t ns) {
+  counters_.faults.fetch_add(1, std::memory_order_relaxed);
+  TouchEntry& touch = touch_entries_[touches_.fetch_add(1, std::memory_order_acq_rel) % kTouchesKept];
+  touch.address.store(address, std::memory_order_relaxed);
+  touch.ns.store(ns, std::memory_order_relaxed);
+}
+
 void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher) {
   if (found.copy != nullptr) {
     if (Settle(found, true)) counters_.copies.fetch_add(1, std::memory_order_relaxed);
@@ -214,10 +248,7 @@ void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address,
     TryOpen(found);
     return;
   }
-  counters_.faults.fetch_add(1, std::memory_order_relaxed);
-  TouchEntry& touch = touch_entries_[touches_.fetch_add(1, std::memory_order_acq_rel) % kTouchesKept];
-  touch.address.store(address, std::memory_order_relaxed);
-  touch.ns.store(since, std::memory_order_relaxed);
+  CountTouch(address, since);
   if (found.failed) callbacks_.on_lost(address);
   while (!PendingRanges::Wait(found, kTurnEveryNs)) on_wait();
   const uint64_t waited = NowNs() - since;
@@ -275,11 +306,31 @@ bool PageGuard::Handle(uintptr_t address) {
   return true;
 }
 
+PageGuard::State PageGuard::StateOf(uintptr_t address) {
+  const auto found = ranges_.Find(address, 1);
+  if (!found.has_value()) return State::kOpen;
+  return found->failed ? State::kLost : State::kPending;
+}
+
+void PageGuard::NoteFault(uintptr_t address) { CountTouch(address, NowNs()); }
+
+// The thread is where it would be in the handler of a fault.
+bool PageGuard::TakeTurn(const siginfo_t& info, const void* context) {
+  const MissingPages* const missing = missing_.load(std::memory_order_acquire);
+  if (missing == nullptr || !missing->IsTurn(info)) return false;
+  const uintptr_t address = missing->StuckAt(info, context);
+  if (address != 0 && StateOf(address) == State::kPending) callbacks_.on_wait();
+  return true;
+}
+
 void PageGuard::OnSignal(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   PageGuard* const guard = Get();
+  const bool is_turn = signal == SIGSEGV && guard->TakeTurn(*info, context);
   const bool is_ours = signal == SIGSEGV && info->si_code == SEGV_ACCERR;
-  if (!is_ours || !guard->Handle(reinterpret_cast<uintptr_t>(info->si_addr))) guard->Chain(signal, info, context);
+  if (!is_turn && (!is_ours || !guard->Handle(reinterpret_cast<uintptr_t>(info->si_addr)))) {
+    guard->Chain(signal, info, context);
+  }
   errno = error;
 }
 

@@ -14,6 +14,7 @@
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/memory_kind.h"
 #include "client/tnbc/monotonic_clock.h"
+#include "client/tnbc/unbrought.h"
 
 namespace copse::tnbc {
 namespace {
@@ -82,7 +83,12 @@ bool PendingCall::Prepare() {
   if (PageBytes() > division_.edge_bytes) return false;
   lands_by_itself_ =
       receives && WritesPartsOnly(division_) && context_->ReachesPages(user_receive_, division_.receive_bytes);
-  if (receives && !lands_by_itself_ && !MayProtect({address, address + division_.receive_bytes})) return false;
+  if (receives && !lands_by_itself_) {
+    const MemoryKind kind = KindOf({address, address + division_.receive_bytes});
+    if (kind == MemoryKind::kOther) return false;
+    // Who looks at first touches wants to see those, too, that come when the data is there.
+    may_miss_ = kind == MemoryKind::kPrivateAnonymous && record_ == nullptr && guard_->MayMiss();
+  }
   const bool copies_received = division_.receive_bytes > 0 && !lands_by_itself_;
   if (division_.send_bytes > 0) send_copy_ = memory_->Take(division_.send_bytes);
   if (copies_received) receive_copy_ = memory_->Take(division_.receive_bytes);
@@ -198,7 +204,8 @@ bool PendingCall::MayLeaveEdges() const {
 BufferPlace PendingCall::PlaceOfReceived() const {
   const auto begin = reinterpret_cast<uintptr_t>(user_receive_);
   BufferPlace place = {begin, PageBytes()};
-  if (lands_by_itself_) return place;
+  // Pages with others' words cannot be missing.
+  if (lands_by_itself_ || may_miss_) return place;
   const Spare spare = SpareAround({begin, begin + division_.receive_bytes});
   place.spare_before = spare.before;
   place.spare_behind = spare.behind;
@@ -235,15 +242,14 @@ bool PendingCall::LandEdges() {
     const uintptr_t to = reinterpret_cast<uintptr_t>(user_receive_) + move.to;
     if (lands_by_itself_) {
       memcpy(reinterpret_cast<uint8_t*>(aliases_[i].begin) + to % PageBytes(), from, move.bytes);  // NOLINT: as mapped
-    } else if (!guard_->Write(to, from, move.bytes)) {
+    } else if (!Write({move.to, move.bytes}, from)) {
       return false;
     }
   }
   DropAliases();
   has_edges_ = true;
   is_left_.store(true, std::memory_order_release);
-  OpenAfter(static_cast<uint32_t>(division_.calls.size()));
-  return true;
+  return OpenAfter(static_cast<uint32_t>(division_.calls.size()));
 }
 
 bool PendingCall::Protect(bool leaves_edges) {
@@ -269,15 +275,48 @@ bool PendingCall::ProtectReceived() {
   guarded_.clear();
   for (std::vector<uint32_t>& guarded : guarded_of_call_) guarded.clear();
   pending_bytes_ = 0;
-  std::vector<Range> ranges;
   for (const Granule& granule : GranulesOf(division_, PlaceOfReceived(), leaves_edges_)) {
     for (const uint32_t call : granule.calls) guarded_of_call_[call].push_back(static_cast<uint32_t>(guarded_.size()));
-    guarded_.push_back({{granule.begin, granule.begin + granule.bytes}, static_cast<uint32_t>(granule.calls.size())});
-    ranges.push_back(guarded_.back().range);
+    const Range range{granule.begin, granule.begin + granule.bytes};
+    guarded_.push_back({range, static_cast<uint32_t>(granule.calls.size()), may_miss_});
     pending_bytes_ += granule.bytes;
   }
-  is_protected_ = is_finished_ = guard_->Protect(ranges, Record());
+  is_protected_ = is_finished_ = CloseReceived();
   return is_protected_;
+}
+
+bool PendingCall::CloseReceived() {
+  std::vector<Range> all, missing, others;
+  for (const Guarded& guarded : guarded_) {
+    all.push_back(guarded.range);
+    (guarded.has_no_pages ? missing : others).push_back(guarded.range);
+  }
+  if (missing.empty()) return guard_->Protect(all, Record());
+  if (CloseMissing(missing, others)) return true;
+  for (Guarded& guarded : guarded_) guarded.has_no_pages = false;
+  return guard_->Protect(all);
+}
+
+// What lies there already goes with the pages, and comes back with them.
+bool PendingCall::CloseMissing(std::span<const Range> missing, std::span<const Range> others) {
+  std::vector<Part> pages;
+  for (const Range& range : missing) {
+    pages.push_back({range.begin - reinterpret_cast<uintptr_t>(user_receive_), range.bytes()});
+  }
+  const std::vector<Part> unbrought = UnbroughtOf(division_, leaves_edges_, pages);
+  bool is_kept = false;
+  const auto keep = [&] {
+    for (const Part& part : unbrought) memcpy(receive_ + part.offset, user_receive_ + part.offset, part.bytes);
+    is_kept = true;
+  };
+  const bool is_closed = guard_->ProtectMissing(missing, keep);
+  if (is_closed && guard_->Protect(others)) return true;
+  for (size_t i = 0; is_closed && i < missing.size(); ++i) guard_->ReleaseMissing(missing[i]);
+  for (size_t i = 0; is_kept && i < unbrought.size(); ++i) {
+    const Part& part = unbrought[i];
+    memcpy(user_receive_ + part.offset, receive_ + part.offset, part.bytes);
+  }
+  return false;
 }
 
 // Who is told what is touched; by range.
@@ -310,25 +349,60 @@ bool PendingCall::LandCall(uint32_t index) {
   landed_[index] = true;
   landed_ns_[index] = NowNs();
   for (const Part& part : division_.calls[index].parts) {
-    const uintptr_t to = reinterpret_cast<uintptr_t>(user_receive_) + part.offset;
     // What lies outside pages was brought before, and may be the program's again.
-    if (!lands_by_itself_ && !guard_->Write(to, receive_ + part.offset, part.bytes)) return false;
+    if (!lands_by_itself_ && !Write(part, receive_ + part.offset)) return false;
   }
-  OpenAfter(index);
+  return OpenAfter(index);
+}
+
+// To memory that is closed.
+bool PendingCall::Write(const Part& part, const uint8_t* from) {
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(user_receive_) + part.offset, end = begin + part.bytes;
+  if (!may_miss_) return guard_->Write(begin, from, part.bytes);
+  auto guarded = std::partition_point(guarded_.begin(), guarded_.end(),
+                                      [begin](const Guarded& before) { return before.range.end <= begin; });
+  for (; guarded != guarded_.end() && guarded->range.begin < end; ++guarded) {
+    const Range both{std::max(begin, guarded->range.begin), std::min(end, guarded->range.end)};
+    const uint8_t* const data = from + (both.begin - begin);
+    uint8_t* const kept = receive_ + (both.begin - reinterpret_cast<uintptr_t>(user_receive_));
+    if (!guarded->has_no_pages) {
+      if (!guard_->Write(both.begin, data, both.bytes())) return false;
+    } else if (kept != data) {
+      memcpy(kept, data, both.bytes());
+    }
+  }
   return true;
 }
 
-void PendingCall::OpenAfter(uint32_t index) {
+bool PendingCall::OpenAfter(uint32_t index) {
   for (const uint32_t i : guarded_of_call_[index]) {
-    if (--guarded_[i].missing == 0) Open(i);
+    if (--guarded_[i].missing > 0 || Open(i)) continue;
+    guarded_[i].missing = 1;  // for ever
+    return false;
   }
+  return true;
 }
 
-void PendingCall::Open(uint32_t index) {
+bool PendingCall::Open(uint32_t index) {
   const Range& range = guarded_[index].range;
-  if (record_ == nullptr) return guard_->Release(range);
-  record_->pieces[index].there_ns = NowNs();
-  guard_->ReleaseAtTouch(range);
+  if (guarded_[index].has_no_pages) {
+    return guard_->Fill(range, receive_ + (range.begin - reinterpret_cast<uintptr_t>(user_receive_)));
+  }
+  if (record_ == nullptr) {
+    guard_->Release(range);
+  } else {
+    record_->pieces[index].there_ns = NowNs();
+    guard_->ReleaseAtTouch(range);
+  }
+  return true;
+}
+
+void PendingCall::Release(const Guarded& guarded) {
+  if (guarded.has_no_pages) {
+    guard_->ReleaseMissing(guarded.range);
+  } else {
+    guard_->Release(guarded.range);
+  }
 }
 
 // In order, each as soon as what it waits for is complete.
@@ -432,7 +506,7 @@ void PendingCall::Forget() {
   const std::lock_guard lock(mutex_);
   snapshot_.Drop();
   for (Guarded& guarded : guarded_) {
-    if (guarded.missing > 0) guard_->Release(guarded.range);
+    if (guarded.missing > 0) Release(guarded);
     guarded.missing = 0;
   }
   state_ = State::kOver;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "client/copse.h"
@@ -106,6 +107,8 @@ class PendingCall {
   void Report();
 
  private:
+  struct Guarded;
+
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
   bool MayProtectSent() const;
   bool ProtectReceived();
@@ -116,8 +119,12 @@ class PendingCall {
   void PostNext();
   void Lose(copse_status_t status, const char* why);
   std::vector<FirstTouch*> Record();
-  void OpenAfter(uint32_t call);
-  void Open(uint32_t index);
+  bool CloseReceived();
+  bool CloseMissing(std::span<const Range> missing, std::span<const Range> others);
+  bool Write(const Part& part, const uint8_t* from);
+  bool OpenAfter(uint32_t call);
+  bool Open(uint32_t index);
+  void Release(const Guarded& guarded);
   bool CountComplete();
   bool LandAll();
   bool LandCall(uint32_t index);
@@ -136,6 +143,8 @@ class PendingCall {
   bool is_early_ = false;
   // Results go to the program's memory as they come, which the daemon reaches by pages of its own.
   bool lands_by_itself_ = false;
+  // Pages of the receive buffer may be missing until their data is there.
+  bool may_miss_ = false;
   // Where calls send from and receive to: copies, or the program's own.
   uint8_t *send_ = nullptr, *receive_ = nullptr;
   CopyMemory::Block send_copy_, receive_copy_;
@@ -166,6 +175,8 @@ class PendingCall {
   struct Guarded {
     Range range;
     uint32_t missing;  // calls
+    // Its pages come when all of it is there, from receive_: nothing is written to them before.
+    bool has_no_pages = false;
   };
   std::vector<Guarded> guarded_;
   std::vector<std::vector<uint32_t>> guarded_of_call_;  // indices

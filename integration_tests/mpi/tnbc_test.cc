@@ -4,6 +4,7 @@
 // COPSE_TEST_CAMPAIGN, at more lengths, on 2 to 5 ranks; on 3, also left to the library's judgement, and by MPI alone.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -31,6 +33,14 @@ namespace {
 constexpr absl::Duration kJobPatience = absl::Minutes(4);
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
+// As client/tnbc/missing_pages.cc does.
+bool MayUseUserfaultfd() {
+  int faults = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC));
+  if (faults < 0) faults = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+  if (faults >= 0) close(faults);
+  return faults >= 0;
+}
+
 bool IsCampaign() { return std::getenv("COPSE_TEST_CAMPAIGN") != nullptr; }
 
 class TnbcTest : public ShimTest {
@@ -40,6 +50,7 @@ class TnbcTest : public ShimTest {
     run.environment["COPSE_MPI_CALLS_BEFORE"] = "0";
     run.environment["COPSE_TNBC"] = mode;
     run.environment["COPSE_TNBC_SNAPSHOT"] = snapshot_;
+    run.environment["COPSE_TNBC_PROTECTION"] = protection_;
     return run;
   }
   // With COPSE_TNBC_SYSCALLS=strict.
@@ -63,7 +74,8 @@ class TnbcTest : public ShimTest {
     }
   }
 
-  std::string snapshot_;  // COPSE_TNBC_SNAPSHOT
+  std::string snapshot_;    // COPSE_TNBC_SNAPSHOT
+  std::string protection_;  // COPSE_TNBC_PROTECTION
 };
 
 TEST_P(TnbcTest, BlocksOfAllSizes) { ExpectRight("sizes", 3); }
@@ -112,6 +124,33 @@ TEST_P(TnbcTest, SendBuffersThatAreCopiedInTheCall) {
   snapshot_ = "copy";
   ExpectRight("sends", 2);
 }
+
+// By userfaultfd, with libc's calls as they are.
+class TnbcMissingTest : public TnbcTest {
+ protected:
+  void SetUp() override {
+    if (!MayUseUserfaultfd()) GTEST_SKIP() << "userfaultfd is not allowed here (vm.unprivileged_userfaultfd)";
+    TnbcTest::SetUp();
+    protection_ = "userfaultfd";
+  }
+};
+
+TEST_P(TnbcMissingTest, AllWaysToTouch) {
+  const MpiResult result = Run(EarlyJobOf(3, "on", {"touching", "memory", "signals", "order"}), kJobPatience);
+  ExpectDone(result);
+  EXPECT_TRUE(result.ErrorsWith("COPSE_TNBC_PROTECTION").empty()) << result.Text();
+}
+// Past libc, but for forks; into what is sent, too, which therefore is copied in the call.
+TEST_P(TnbcMissingTest, SystemCallsAndThreads) {
+  snapshot_ = "copy";
+  Words groups{"transfers", "memory_calls", "processes", "threads"};
+  for (const std::string name :
+       {"writes", "writes_lists", "thread_writes", "reads", "structures", "unknown", "blocks"}) {
+    groups.push_back("system_calls/" + name);
+  }
+  ExpectDone(Run(EarlyJobOf(2, "on", std::move(groups)), kJobPatience));
+}
+TEST_P(TnbcMissingTest, ThreadsThatCall) { ExpectRight("threads_multiple", 3); }
 
 // What early returns have brought: each rank says it, and the daemons, which add up what their ranks say.
 class TnbcCountersTest : public TnbcTest {
@@ -297,6 +336,8 @@ TEST_P(TnbcAccidentsTest, AFaultOfTheProgramsOwnEndsTheJob) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, TnbcTest, testing::Values("mpich", "openmpi"),
+                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Both, TnbcMissingTest, testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
 INSTANTIATE_TEST_SUITE_P(Both, TnbcCountersTest, testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
