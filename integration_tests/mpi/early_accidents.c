@@ -56,6 +56,14 @@ static void daemon_dies(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   printf("rank %d went on\n", rank);
 }
+/* Of whole pages nobody waits in the call, even for the edges. */
+static void daemon_dies_and_data_is_touched(void) {
+  char* at = new_pages();
+  broadcast(at);
+  if (rank != 0) at[0] = at[BYTES / 2];
+  MPI_Barrier(MPI_COMM_WORLD);
+  printf("rank %d went on\n", rank);
+}
 /* Nobody touches what did not come, but calls MPI. */
 static void daemon_dies_and_errors_return(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -179,6 +187,7 @@ static void own_protected_page(void) { leave(touch_own_protected_page); }
 
 static const struct early_case kCases[] = {
     {.name = "daemon_dies", .run = daemon_dies},
+    {.name = "daemon_dies_and_data_is_touched", .run = daemon_dies_and_data_is_touched},
     {.name = "daemon_dies_and_errors_return", .run = daemon_dies_and_errors_return},
     {.name = "data_is_lost", .run = data_is_lost},
     {.name = "exits", .run = exits},

@@ -161,6 +161,34 @@ static void partly_received_again(struct exchange* e) {
   release(&next);
 }
 
+/* Who touches is needed by the root meanwhile: it receives a message there, without which the root does not go on. */
+static void needed_by_root(void) {
+  enum { BYTES = 128 * PAGE };
+  char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *message = malloc(BYTES);
+  const int root = size - 1;
+  for (int round = 0; round < 6; ++round) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    fill(wanted, BYTES, (struct data){0, 1, round, 0});
+    if (rank == root) memcpy(at, wanted, BYTES);
+    if (rank != root) MPI_Irecv(message, BYTES, MPI_BYTE, root, round, MPI_COMM_WORLD, &request);
+    /* In the first calls orders are agreed upon, for which all are needed. */
+    for (int i = 0; i < root && rank == root && round > 2; ++i) {
+      MPI_Ssend(wanted, BYTES, MPI_BYTE, i, round, MPI_COMM_WORLD);
+    }
+    MPI_Bcast(at, BYTES, MPI_BYTE, root, MPI_COMM_WORLD);
+    EXPECT(((volatile char*)at)[BYTES / 2] == wanted[BYTES / 2]);
+    for (int i = 0; i < root && rank == root && round <= 2; ++i) {
+      MPI_Ssend(wanted, BYTES, MPI_BYTE, i, round, MPI_COMM_WORLD);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect_same("what the root had", at, wanted, BYTES);
+    if (rank != root) expect_same("what it sent", message, wanted, BYTES);
+  }
+  free(at);
+  free(wanted);
+  free(message);
+}
+
 static const struct early_case kCases[] = {
     {.name = "first", .pending = first},
     {.name = "last", .pending = last},
@@ -185,6 +213,7 @@ static const struct early_case kCases[] = {
     {.name = "partly_received_again", .pending = partly_received_again},
     {.name = "combined_in_place", .pending = combined_in_place},
     {.name = "sent_on", .pending = sent_on},
+    {.name = "needed_by_root", .run = needed_by_root},
     {.name = "never", .pending = never},
 };
 EARLY_GROUP(early_touching, "touching", kCases, MPI_THREAD_SINGLE);

@@ -33,6 +33,8 @@ namespace {
 constexpr absl::Duration kJobPatience = absl::Minutes(4);
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
+constexpr char kNotAllowed[] = "userfaultfd is not allowed here (vm.unprivileged_userfaultfd)";
+
 // As client/tnbc/missing_pages.cc does.
 bool MayUseUserfaultfd() {
   int faults = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC));
@@ -129,14 +131,25 @@ TEST_P(TnbcTest, SendBuffersThatAreCopiedInTheCall) {
 class TnbcMissingTest : public TnbcTest {
  protected:
   void SetUp() override {
-    if (!MayUseUserfaultfd()) GTEST_SKIP() << "userfaultfd is not allowed here (vm.unprivileged_userfaultfd)";
+    if (!MayUseUserfaultfd()) GTEST_SKIP() << kNotAllowed;
     TnbcTest::SetUp();
     protection_ = "userfaultfd";
   }
 };
 
 TEST_P(TnbcMissingTest, AllWaysToTouch) {
-  const MpiResult result = Run(EarlyJobOf(3, "on", {"touching", "memory", "signals", "order"}), kJobPatience);
+  Words groups{"touching",
+               "signals/goes_on",
+               "signals/handler_looks_and_jumps",
+               "signals/blocked_by_thread",
+               "signals/sent_by_itself",
+               "signals/alarm_looks",
+               "signals/alarms_all_the_time"};
+  for (const std::string memory : {"malloc_long", "posix_memalign_huge", "bss", "data", "file_private", "locked",
+                                   "between_protected", "over_a_seam"}) {
+    groups.push_back("memory/" + memory);
+  }
+  const MpiResult result = Run(EarlyJobOf(3, "on", std::move(groups)), kJobPatience);
   ExpectDone(result);
   EXPECT_TRUE(result.ErrorsWith("COPSE_TNBC_PROTECTION").empty()) << result.Text();
 }
@@ -269,6 +282,11 @@ class TnbcAccidentsTest : public TnbcTest {
     EXPECT_TRUE(result.ErrorsWith("went on").empty()) << result.Text();
     ExpectNobodyWentOn(result);
   }
+  void ExpectLostDataEndsTheJob() {
+    const MpiResult result = LoseADaemon("daemon_dies_and_data_is_touched");
+    ExpectOver(result);
+    EXPECT_FALSE(result.ErrorsWith("memory was touched whose data is lost, after MPI_Bcast").empty()) << result.Text();
+  }
 
  private:
   bool AwaitLines(const std::string& words, int count) {
@@ -300,6 +318,13 @@ TEST_P(TnbcAccidentsTest, ADaemonThatDiesEndsTheJobWithTheCallsName) {
   ExpectOver(result);
   EXPECT_FALSE(result.ErrorsWith("MPI_Bcast").empty()) << result.Text();
   EXPECT_FALSE(result.ErrorsWith("copse").empty()) << result.Text();
+}
+
+TEST_P(TnbcAccidentsTest, WhoTouchesLostDataEndsTheJob) { ExpectLostDataEndsTheJob(); }
+TEST_P(TnbcAccidentsTest, WhoWaitsForLostDataInTheKernelEndsTheJob) {
+  if (!MayUseUserfaultfd()) GTEST_SKIP() << kNotAllowed;
+  protection_ = "userfaultfd";
+  ExpectLostDataEndsTheJob();
 }
 
 TEST_P(TnbcAccidentsTest, WhoHandlesErrorsIsToldByTheNextCall) {
