@@ -339,8 +339,8 @@ tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload
   if (recorder_ == nullptr) return nullptr;
   tnbc::RecordedCall* const record = recorder_->Begin(communicator->DescribeKind(offload), site, number);
   if (record == nullptr) return nullptr;
-  for (const tnbc::SubCall& call : division.calls) record->call.order.push_back(call.part);
-  record->call.parts = static_cast<uint32_t>(division.calls.size());
+  record->call.order = tnbc::OrderOf(division);
+  record->call.parts = static_cast<uint32_t>(record->call.order.size());
   return record;
 }
 

@@ -99,6 +99,9 @@ uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout);
 bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
             Division* division);
 
+// In which its parts are brought, each by calls that follow each other.
+std::vector<uint32_t> OrderOf(const Division& division);
+
 // What this rank sends by a call of the division: of the whole's send buffer, or of the receive buffer if
 // `is_source`. In order of addresses, none overlapping another; none if what is sent is packed.
 std::vector<Part> SentBy(const Division& division, const SubCall& call);

@@ -32,15 +32,6 @@ uint64_t PageBytes() {
   return bytes;
 }
 
-// A part may be brought by several calls, one after another.
-std::vector<uint32_t> OrderOf(const Division& division) {
-  std::vector<uint32_t> order;
-  for (const SubCall& call : division.calls) {
-    if (order.empty() || order.back() != call.part) order.push_back(call.part);
-  }
-  return order;
-}
-
 }  // namespace
 
 PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division,
@@ -331,7 +322,10 @@ std::vector<FirstTouch*> PendingCall::Record() {
     touches.push_back(&piece.touch);
   }
   for (size_t call = 0; call < division_.calls.size(); ++call) {
-    for (const uint32_t i : guarded_of_call_[call]) record_->pieces[i].parts.push_back(division_.calls[call].part);
+    for (const uint32_t i : guarded_of_call_[call]) {
+      std::vector<uint32_t>& parts = record_->pieces[i].parts;
+      if (parts.empty() || parts.back() != division_.calls[call].part) parts.push_back(division_.calls[call].part);
+    }
   }
   record_->recorder->LookAt(record_);
   return touches;
@@ -481,6 +475,18 @@ PendingCall::State PendingCall::Advance(bool may_post) {
   return state_;
 }
 
+uint32_t PendingCall::PartsThereAt(uint64_t ns) const {
+  const std::vector<SubCall>& calls = division_.calls;
+  uint32_t parts = 0;
+  for (size_t i = 0; i < calls.size();) {
+    bool is_there = true;
+    const uint32_t part = calls[i].part;
+    for (; i < calls.size() && calls[i].part == part; ++i) is_there = is_there && landed_ns_[i] < ns;
+    if (is_there) ++parts;
+  }
+  return parts;
+}
+
 void PendingCall::Report() {
   if (!is_finished_) return;
   Caller::Cost cost = {inside_ns_, guard_->counters().wait_ns - waited_before_ns_, OrderOf(division_), {}};
@@ -493,9 +499,7 @@ void PendingCall::Report() {
       const bool brings = std::any_of(call.parts.begin(), call.parts.end(),
                                       [&](const Part& part) { return offset - part.offset < part.bytes; });
       if (!brings) continue;
-      const auto there =
-          std::count_if(landed_ns_.begin(), landed_ns_.end(), [&](uint64_t ns) { return ns < touch.ns; });
-      cost.touches.push_back({call.part, static_cast<uint32_t>(there)});
+      cost.touches.push_back({call.part, PartsThereAt(touch.ns)});
     }
   }
   caller_->OnEnd(cost);
