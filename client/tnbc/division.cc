@@ -21,11 +21,6 @@ constexpr uint64_t kIrregularBytesMin = 512 << 10;
 constexpr uint64_t kSegmentsMax = 8;
 constexpr uint32_t kReductionsAtATime = 2;
 constexpr uint64_t kSegmentBytesMin = 128 << 10;
-// An alltoall's blocks come in pieces: the next sender's first ones fill the network while the last ones of the one
-// before arrive, and what has come is copied meanwhile. Each piece of each rank's block is a range that is closed.
-constexpr uint64_t kPiecesMax = 4;
-constexpr uint64_t kPieceBytesMin = 512 << 10;
-constexpr uint64_t kPiecesOfRanksMax = 256;
 
 // Elements of an edge.
 uint64_t EdgeElements(uint64_t element_bytes) {
@@ -372,32 +367,22 @@ class Divider {
     if (!in_place()) division_->own = {rank_ * block_, rank_ * block_, block_};
     division_->runs.push_back({0, size_ * block_});
     DivideEdgesOfAlltoall();
-    const uint64_t fit = std::max<uint64_t>(kPiecesOfRanksMax / size_, 1);
-    const uint64_t pieces = std::clamp(block_ / kPieceBytesMin, uint64_t{1}, std::min(kPiecesMax, fit));
     for (uint32_t round = 0; round < layout_.ranks_per_node; ++round) {
-      for (uint64_t piece = 0; piece < pieces; ++piece) AddPieceOfAlltoall(round, piece, pieces);
+      SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
+      call.sends = call.receives = true;
+      const bool sends = Sends(rank_, round);
+      call.part = PartAt(round);
+      if (sends) call.after = round;
+      for (uint32_t other = 0; other < size_; ++other) {
+        const bool comes = other != rank_ && Sends(other, round);
+        call.send_counts.push_back(sends && other != rank_ ? MiddleFrom(rank_) : 0);
+        call.send_displacements.push_back(other * args_.count + HeadOf(rank_));
+        call.receive_counts.push_back(comes ? MiddleFrom(other) : 0);
+        call.receive_displacements.push_back(other * args_.count + HeadOf(other));
+        if (comes) call.parts.push_back({call.receive_displacements.back() * element_, MiddleFrom(other) * element_});
+      }
+      division_->calls.push_back(std::move(call));
     }
-  }
-
-  // Of all blocks that are sent in the round.
-  void AddPieceOfAlltoall(uint32_t round, uint64_t piece, uint64_t pieces) {
-    SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
-    call.sends = call.receives = true;
-    call.part = PartAt(round);
-    const bool sends = Sends(rank_, round);
-    const auto turn = static_cast<uint32_t>(division_->calls.size());
-    if (sends) call.after = turn - (pieces > 1 && turn > 0 ? 1 : 0);
-    const auto begin_of = [&](uint32_t rank) { return MiddleFrom(rank) * piece / pieces; };
-    const auto count_of = [&](uint32_t rank) { return MiddleFrom(rank) * (piece + 1) / pieces - begin_of(rank); };
-    for (uint32_t other = 0; other < size_; ++other) {
-      const bool goes = sends && other != rank_, comes = other != rank_ && Sends(other, round);
-      call.send_counts.push_back(goes ? count_of(rank_) : 0);
-      call.send_displacements.push_back(other * args_.count + HeadOf(rank_) + begin_of(rank_));
-      call.receive_counts.push_back(comes ? count_of(other) : 0);
-      call.receive_displacements.push_back(other * args_.count + HeadOf(other) + begin_of(other));
-      if (comes) call.parts.push_back({call.receive_displacements.back() * element_, count_of(other) * element_});
-    }
-    division_->calls.push_back(std::move(call));
   }
 
   void DivideEdgesOfAlltoall() {

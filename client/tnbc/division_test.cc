@@ -392,11 +392,6 @@ INSTANTIATE_TEST_SUITE_P(InPlace, DivisionTest,
                                           testing::Values(65537, 300'001), testing::Values(true)),
                          NameOfCase);
 
-INSTANTIATE_TEST_SUITE_P(InPieces, DivisionTest,
-                         testing::Combine(testing::Values(COPSE_COLL_ALLTOALL), testing::Values(1'600'001),
-                                          testing::Bool()),
-                         NameOfCase);
-
 TEST(NodeLayoutTest, NumbersRanksOnTheirNodes) {
   const NodeLayout layout = Nodes({7, 9, 7, 7, 9, 5});
   EXPECT_EQ(layout.ranks_per_node, 3u);
@@ -409,7 +404,7 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
   const NodeLayout layout = Nodes({1, 1, 1, 2, 2, 2});
   copse_coll_args_t args{};
   args.collective = COPSE_COLL_ALLTOALL;
-  args.count = 1 << 19;
+  args.count = 1 << 20;
   uint8_t some = 0;
   args.send = args.recv = &some;
   std::vector<std::vector<uint32_t>> senders(3);
@@ -428,33 +423,6 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
   EXPECT_EQ(of_rank_1.calls[0].after, 0u);
   EXPECT_EQ(of_rank_1.calls[1].after, 1u);
   EXPECT_EQ(of_rank_1.calls[2].after, 0u);
-}
-
-// Of long blocks a sender's pieces follow each other, two under way at a time, the next sender's behind them.
-TEST(DivisionOfAlltoallTest, LongBlocksComeInPieces) {
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_ALLTOALL;
-  args.count = (1 << 20) + 1;
-  uint8_t some = 0;
-  args.send = args.recv = &some;
-  Division division;
-  ASSERT_TRUE(Divide(args, 1, Nodes({1, 1, 2, 2}), {}, &division));
-  EXPECT_EQ(OrderOf(division), (std::vector<uint32_t>{0, 1}));
-  std::vector<uint32_t> parts, after;
-  std::vector<uint64_t> bytes(4);
-  for (const SubCall& call : division.calls) {
-    parts.push_back(call.part);
-    after.push_back(call.after);
-    for (size_t from = 0; from < 4; ++from) bytes[from] += call.receive_counts[from];
-  }
-  EXPECT_EQ(parts, (std::vector<uint32_t>{0, 0, 1, 1}));
-  EXPECT_EQ(after, (std::vector<uint32_t>{0, 0, 1, 2}));
-  for (const size_t from : {0, 2}) EXPECT_GE(bytes[from] + 2 * division.edge_bytes, args.count);
-  // Many ranks' are whole: so many ranges could not be closed.
-  std::vector<uint64_t> nodes(200);
-  for (size_t i = 0; i < nodes.size(); ++i) nodes[i] = i / 2;
-  ASSERT_TRUE(Divide(args, 1, NodeLayout::Of(nodes), {}, &division));
-  EXPECT_EQ(division.calls.size(), 2u);
 }
 
 // Blocks of every length around the edges', at distances, the last rank's first.
