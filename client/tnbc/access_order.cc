@@ -8,6 +8,8 @@
 namespace copse::tnbc {
 namespace {
 
+// Who waits for a part sees that it is wanted before others, and mostly no more: an order takes some calls to be found.
+constexpr uint64_t kOftenUntil = 16, kCallsBetweenMin = 2;
 // Programs that change their ways are followed, at a cost of two short calls in so many.
 constexpr uint64_t kCallsBetweenMax = 256;
 // A period is seen twice, and so often at least, before it is believed.
@@ -31,7 +33,7 @@ void AccessOrder::SetParts(uint32_t parts) {
 bool AccessOrder::BeginCall(const void* site) {
   history_[calls_ % kHistory] = site;
   if (++calls_ < agree_at_) return false;
-  agree_at_ = calls_ + std::min(calls_, kCallsBetweenMax);
+  agree_at_ = calls_ + (calls_ < kOftenUntil ? kCallsBetweenMin : std::min(calls_, kCallsBetweenMax));
   return true;
 }
 
@@ -45,14 +47,17 @@ void AccessOrder::Learn(const void* site, std::span<const uint32_t> order, std::
   if (order.size() != parts_) return;  // of before
   if (wanted_.size() >= kSitesMax && !wanted_.contains(site)) return;
   std::vector<uint32_t> wanted(order.begin(), order.end());
-  size_t next = 0;
+  size_t next = 0;  // behind what was waited for before
   for (const Touch& touch : touches) {
-    next = std::max<size_t>(next, touch.parts_there);
     const auto found = std::find(wanted.begin(), wanted.end(), touch.part);
     if (found == wanted.end()) continue;
     const auto at = static_cast<size_t>(found - wanted.begin());
-    if (at > next) std::rotate(wanted.begin() + static_cast<std::ptrdiff_t>(next), found, found + 1);
-    if (at >= next) ++next;
+    if (at < next) continue;
+    size_t to = std::max<size_t>(next, touch.parts_there);
+    // It has its place, and was waited for all the same: one of those before it may not be wanted as soon.
+    if (to >= at) to = at > next ? at - 1 : at;
+    std::rotate(wanted.begin() + static_cast<std::ptrdiff_t>(to), found, found + 1);
+    next = to + 1;
   }
   wanted_[site] = std::move(wanted);
 }

@@ -32,7 +32,8 @@ class AccessOrder {
   const std::vector<uint32_t>& order() const;
 
   // What was waited for in one call from `site` that had `order`, first touches first. Who is touched when others had
-  // come belongs behind these, whose touches nobody has seen, and before those that had not.
+  // come belongs behind these, whose touches nobody has seen, and before those that had not. What has that place and
+  // was waited for goes one further: it is seen in the next call whether that was worse.
   struct Touch {
     uint32_t part = 0;
     uint32_t parts_there = 0;  // at that time
