@@ -494,12 +494,14 @@ void PendingCall::Report() {
   const uint64_t begin = std::max(touches_before_, end - std::min(end, PageGuard::kTouchesKept));
   for (uint64_t i = begin; i < end; ++i) {
     const PageGuard::Touch touch = guard_->TouchAt(i);
-    const uint64_t offset = touch.address - reinterpret_cast<uintptr_t>(user_receive_);
-    for (const SubCall& call : division_.calls) {
-      const bool brings = std::any_of(call.parts.begin(), call.parts.end(),
-                                      [&](const Part& part) { return offset - part.offset < part.bytes; });
-      if (!brings) continue;
-      cost.touches.push_back({call.part, PartsThereAt(touch.ns)});
+    // Of a page that several parts share, those are wanted that were not there.
+    for (size_t call = 0; call < division_.calls.size(); ++call) {
+      const std::vector<uint32_t>& guarded = guarded_of_call_[call];
+      const bool brings = std::any_of(guarded.begin(), guarded.end(), [&](uint32_t index) {
+        return touch.address >= guarded_[index].range.begin && touch.address < guarded_[index].range.end;
+      });
+      if (!brings || landed_ns_[call] < touch.ns) continue;
+      cost.touches.push_back({division_.calls[call].part, PartsThereAt(touch.ns)});
     }
   }
   caller_->OnEnd(cost);
