@@ -576,9 +576,7 @@ bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layo
 
 std::vector<uint32_t> OrderOf(const Division& division) {
   std::vector<uint32_t> order;
-  for (const SubCall& call : division.calls) {
-    if (order.empty() || order.back() != call.part) order.push_back(call.part);
-  }
+  for (const SubCall& call : division.calls) order.push_back(call.part);
   return order;
 }
 

@@ -99,7 +99,7 @@ uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout);
 bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
             Division* division);
 
-// In which its parts are brought, each by calls that follow each other.
+// In which its parts are brought, each by one call.
 std::vector<uint32_t> OrderOf(const Division& division);
 
 // What this rank sends by a call of the division: of the whole's send buffer, or of the receive buffer if

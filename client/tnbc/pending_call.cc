@@ -322,10 +322,7 @@ std::vector<FirstTouch*> PendingCall::Record() {
     touches.push_back(&piece.touch);
   }
   for (size_t call = 0; call < division_.calls.size(); ++call) {
-    for (const uint32_t i : guarded_of_call_[call]) {
-      std::vector<uint32_t>& parts = record_->pieces[i].parts;
-      if (parts.empty() || parts.back() != division_.calls[call].part) parts.push_back(division_.calls[call].part);
-    }
+    for (const uint32_t i : guarded_of_call_[call]) record_->pieces[i].parts.push_back(division_.calls[call].part);
   }
   record_->recorder->LookAt(record_);
   return touches;
@@ -475,18 +472,6 @@ PendingCall::State PendingCall::Advance(bool may_post) {
   return state_;
 }
 
-uint32_t PendingCall::PartsThereAt(uint64_t ns) const {
-  const std::vector<SubCall>& calls = division_.calls;
-  uint32_t parts = 0;
-  for (size_t i = 0; i < calls.size();) {
-    bool is_there = true;
-    const uint32_t part = calls[i].part;
-    for (; i < calls.size() && calls[i].part == part; ++i) is_there = is_there && landed_ns_[i] < ns;
-    if (is_there) ++parts;
-  }
-  return parts;
-}
-
 void PendingCall::Report() {
   if (!is_finished_) return;
   Caller::Cost cost = {inside_ns_, guard_->counters().wait_ns - waited_before_ns_, OrderOf(division_), {}};
@@ -494,6 +479,7 @@ void PendingCall::Report() {
   const uint64_t begin = std::max(touches_before_, end - std::min(end, PageGuard::kTouchesKept));
   for (uint64_t i = begin; i < end; ++i) {
     const PageGuard::Touch touch = guard_->TouchAt(i);
+    const auto there = std::count_if(landed_ns_.begin(), landed_ns_.end(), [&](uint64_t ns) { return ns < touch.ns; });
     // Of a page that several parts share, those are wanted that were not there.
     for (size_t call = 0; call < division_.calls.size(); ++call) {
       const std::vector<uint32_t>& guarded = guarded_of_call_[call];
@@ -501,7 +487,7 @@ void PendingCall::Report() {
         return touch.address >= guarded_[index].range.begin && touch.address < guarded_[index].range.end;
       });
       if (!brings || landed_ns_[call] < touch.ns) continue;
-      cost.touches.push_back({division_.calls[call].part, PartsThereAt(touch.ns)});
+      cost.touches.push_back({division_.calls[call].part, static_cast<uint32_t>(there)});
     }
   }
   caller_->OnEnd(cost);

@@ -129,7 +129,6 @@ class PendingCall {
   bool LandAll();
   bool LandCall(uint32_t index);
   BufferPlace PlaceOfReceived() const;
-  uint32_t PartsThereAt(uint64_t ns) const;
 
   copse_context_t* const context_;
   CopyMemory* const memory_;

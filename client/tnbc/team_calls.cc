@@ -77,22 +77,22 @@ bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind,
   return agreement.divides;
 }
 
-// Of how many calls, first: who sees another period than the others has none.
-bool TeamCalls::AgreeOnOrder(AccessOrder* order, std::mutex* mutex, Team* team) {
-  std::unique_lock lock(*mutex);
-  const uint64_t mine = order->Period();
+// Of how many calls, first: where ranks see other periods than others, there is none. If a call fails, so does, on all
+// ranks, the one that is to be made then.
+void TeamCalls::AgreeOnOrder(CallKind* kind, Team* team) {
+  std::unique_lock lock(kind->mutex);
+  const uint64_t mine = kind->order.Period();
   lock.unlock();
   std::vector<uint64_t> ends(2);  // the longest, and what is left of all bits by the shortest
-  if (team->Make(Combination(COPSE_OP_MAX, {mine, ~mine}, &ends)) != COPSE_OK) return false;
+  if (team->Make(Combination(COPSE_OP_MAX, {mine, ~mine}, &ends)) != COPSE_OK) return;
   const uint32_t period = ends[0] == ~ends[1] ? static_cast<uint32_t>(mine) : 1;
   lock.lock();
-  const std::vector<uint64_t> positions = order->Positions(period);
+  const std::vector<uint64_t> positions = kind->order.Positions(period);
   lock.unlock();
   std::vector<uint64_t> sums(positions.size());
-  if (team->Make(Combination(COPSE_OP_SUM, positions, &sums)) != COPSE_OK) return false;
+  if (team->Make(Combination(COPSE_OP_SUM, positions, &sums)) != COPSE_OK) return;
   lock.lock();
-  order->Adopt(period, sums);
-  return true;
+  kind->order.Adopt(period, sums);
 }
 
 // What all ranks want first, as far as they know, or have learnt and agreed.
@@ -105,7 +105,7 @@ std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind
   kind->order.SetParts(parts);
   if (kind->order.BeginCall(site)) {
     lock.unlock();
-    AgreeOnOrder(&kind->order, &kind->mutex, team);
+    AgreeOnOrder(kind, team);
     lock.lock();
   }
   return kind->order.order();

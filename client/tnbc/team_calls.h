@@ -81,7 +81,7 @@ class TeamCalls {
  private:
   bool LearnLayout(Team* team);
   bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team);
-  bool AgreeOnOrder(AccessOrder* order, std::mutex* mutex, Team* team);
+  static void AgreeOnOrder(CallKind* kind, Team* team);
   std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team);
 
   const uint32_t rank_, size_;

@@ -121,7 +121,7 @@ TEST_F(EarlyReturnsTest, ALateFailureIsToldByTheNextCall) {
   ExpectEnd(0, kSegmentationFault);
   ExpectEnd(1, 0);
   ExpectEnd(2, 0);
-  EXPECT_TRUE(absl::StrContains(Errors(), "memory was touched whose data is lost")) << Errors();
+  EXPECT_TRUE(absl::StrContains(Errors(), "memory was touched whose data is lost, after copse: ")) << Errors();
 }
 
 TEST_F(EarlyReturnsTest, RandomCalls) {

@@ -105,7 +105,7 @@ class TidyRulesTest(unittest.TestCase):
     def test_path(self):
         self.one("path", "docs/a.md", "see /wo" + "rk/main/x\n")
         self.one("path", "a/b.cc", "// /ro" + "ot/.cache\n")
-        self.none("path", "a/b.cc", "// a/work/x, ~/root/x\n")
+        self.none("path", "a/b.cc", "// a/wo" + "rk/x, ~/ro" + "ot/x\n")
 
 
 if __name__ == "__main__":
