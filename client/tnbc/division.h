@@ -110,30 +110,6 @@ std::vector<Part> SentBy(const Division& division, const SubCall& call);
 // program may have changed by then.
 bool WritesPartsOnly(const Division& division);
 
-// Where pages become accessible together.
-struct Granule {
-  uintptr_t begin = 0;          // an address
-  uint64_t bytes = 0;           // whole pages
-  std::vector<uint32_t> calls;  // all of which bring something there; in order
-};
-
-// Where a receive buffer is.
-struct BufferPlace {
-  uintptr_t address = 0;
-  uint64_t page = 0;  // bytes of one
-  // Bytes before and behind the buffer that are nobody else's: of a page whose other bytes are these, all may be
-  // closed.
-  uint64_t spare_before = 0, spare_behind = 0;
-};
-
-// Whether all that the edges bring lies on pages of the result alone: then nobody has to wait for them, since these
-// pages can be protected, too.
-bool EdgesFillPages(const Division& division, const BufferPlace& place);
-
-// The granules of a receive buffer: all whole pages of its runs on which something is brought by a call. `edges_too`:
-// those that the edges bring, too, as a call behind the others; these pages may have spare bytes.
-std::vector<Granule> GranulesOf(const Division& division, const BufferPlace& place, bool edges_too = false);
-
 }  // namespace copse::tnbc
 
 #endif  // COPSE_CLIENT_TNBC_DIVISION_H_

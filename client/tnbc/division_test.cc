@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "client/tnbc/granules.h"
 #include "gtest/gtest.h"
 
 namespace copse::tnbc {
@@ -573,42 +574,6 @@ INSTANTIATE_TEST_SUITE_P(
                                      COPSE_COLL_SCATTERV, COPSE_COLL_REDUCE_SCATTERV),
                      testing::Bool()),
     [](const auto& info) { return NameOf(std::get<0>(info.param)) + (std::get<1>(info.param) ? "_in_place" : ""); });
-
-// Of a buffer that begins and ends with a page nothing is outside granules, if the edges have theirs.
-TEST(EdgesFillPagesTest, WhereTheBufferHasWholePages) {
-  constexpr uint64_t kPage = 4096, kPages = 256;
-  const NodeLayout layout = Nodes({1, 2});
-  copse_coll_args_t args{};
-  args.collective = COPSE_COLL_BCAST;
-  args.type = COPSE_DT_UINT8;
-  args.count = kPages * kPage;
-  Division division;
-  ASSERT_TRUE(Divide(args, 1, layout, {}, &division));
-  constexpr uintptr_t kAt = 5 * kPage;
-  EXPECT_TRUE(EdgesFillPages(division, {kAt, kPage}));
-  EXPECT_FALSE(EdgesFillPages(division, {kAt + 16, kPage}));
-  EXPECT_FALSE(EdgesFillPages(division, {kAt + 16, kPage, 16, kPage - 17}));
-  EXPECT_FALSE(EdgesFillPages(division, {kAt + 16, kPage, 15, kPage}));
-  EXPECT_TRUE(EdgesFillPages(division, {kAt + 16, kPage, 16, kPage - 16}));
-  const auto behind = static_cast<uint32_t>(division.calls.size());
-  for (const uint64_t offset : {0, 16}) {
-    const BufferPlace place = {kAt + offset, kPage, 16, kPage - 16};
-    uintptr_t end = kAt;
-    const std::vector<Granule> granules = GranulesOf(division, place, /*edges_too=*/true);
-    for (const Granule& granule : granules) {
-      EXPECT_EQ(granule.begin, end);
-      end = granule.begin + granule.bytes;
-    }
-    EXPECT_EQ(end, kAt + args.count + (offset == 0 ? 0 : kPage));
-    EXPECT_EQ(granules.front().calls, std::vector<uint32_t>{behind});
-    EXPECT_EQ(granules.back().calls, std::vector<uint32_t>{behind});
-    // Who waits for the edges has them there already.
-    for (const Granule& granule : GranulesOf(division, place)) {
-      EXPECT_GE(granule.begin, place.address);
-      EXPECT_LE(granule.begin + granule.bytes, place.address + args.count);
-    }
-  }
-}
 
 TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {
   const NodeLayout layout = Nodes({1, 2});

@@ -20,12 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "client/tnbc/test_pages.h"
 #include "gtest/gtest.h"
 
 namespace copse::tnbc {
 namespace {
-
-const uint64_t kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 
 // What is closed, and what was said of it.
 class Observer final : public MissingPages::Owner {
@@ -121,25 +120,6 @@ class MissingPagesTest : public testing::Test {
   }
 
   MissingPages* missing_ = nullptr;
-};
-
-class Pages {
- public:
-  explicit Pages(uint64_t count) : bytes_(count * kPage) {
-    data_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    memset(data_, 'o', bytes_);
-  }
-  ~Pages() { munmap(data_, bytes_); }
-  char* data() const { return data_; }
-  Range All() const { return Some(0, bytes_ / kPage); }
-  Range Some(uint64_t first, uint64_t last) const {
-    const auto at = reinterpret_cast<uintptr_t>(data_);
-    return {at + first * kPage, at + last * kPage};
-  }
-
- private:
-  const uint64_t bytes_;
-  char* data_;
 };
 
 TEST_F(MissingPagesTest, WhoTouchesWaitsForTheData) {

@@ -12,12 +12,11 @@
 #include <thread>
 #include <vector>
 
+#include "client/tnbc/test_pages.h"
 #include "gtest/gtest.h"
 
 namespace copse::tnbc {
 namespace {
-
-const uint64_t kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 
 std::atomic<int> turns{0};
 std::atomic<void (*)()> on_turn{nullptr};
@@ -36,22 +35,6 @@ PageGuard* Guard() {
   EXPECT_NE(guard, nullptr) << why;
   return guard;
 }
-
-class Pages {
- public:
-  explicit Pages(uint64_t count) : bytes_(count * kPage) {
-    data_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    memset(data_, 'o', bytes_);
-  }
-  ~Pages() { munmap(data_, bytes_); }
-  char* data() const { return data_; }
-  Range All() const { return {address(), address() + bytes_}; }
-  uintptr_t address() const { return reinterpret_cast<uintptr_t>(data_); }
-
- private:
-  const uint64_t bytes_;
-  char* data_;
-};
 
 TEST(PageGuardTest, WhoTouchesWaitsForTheData) {
   PageGuard* const guard = Guard();

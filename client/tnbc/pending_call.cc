@@ -14,7 +14,6 @@
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/memory_kind.h"
 #include "client/tnbc/monotonic_clock.h"
-#include "client/tnbc/unbrought.h"
 
 namespace copse::tnbc {
 namespace {

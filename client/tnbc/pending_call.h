@@ -16,6 +16,7 @@
 #include "client/tnbc/caller.h"
 #include "client/tnbc/copy_memory.h"
 #include "client/tnbc/division.h"
+#include "client/tnbc/granules.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/monotonic_clock.h"
 #include "client/tnbc/page_guard.h"
