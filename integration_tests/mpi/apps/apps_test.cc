@@ -52,8 +52,8 @@ class AppsTest : public testing::TestWithParam<App> {
   procs::ProcessCluster cluster_;
 };
 
-TEST_P(AppsTest, GivesTheSameWithItsCollectivesOffloaded) {
-  Words expected, by_faster, by_all;
+TEST_P(AppsTest, GivesTheSameWithItsCollectivesOffloadedAndReturningEarly) {
+  Words expected, by_faster, by_all, early;
   Run("plain", {}, &expected);
   Run("faster", {PathOf("client/run/copse-run")}, &by_faster);
   EXPECT_EQ(DescribeDifference(expected, by_faster, GetParam().tolerance), "") << absl::StrJoin(by_faster, "\n");
@@ -64,6 +64,12 @@ TEST_P(AppsTest, GivesTheSameWithItsCollectivesOffloaded) {
     EXPECT_GT(statistics[collective].offloaded, 0u) << collective << "\n" << with_copse.Text();
   }
   for (const std::string& line : with_copse.ErrorsWith("copse-mpi: MPI_")) std::printf("%s\n", line.c_str());
+  const MpiResult returning_early =
+      Run("early", {PathOf("client/run/copse-run"), "--stats", "--offload", "all", "--tnbc", "on"}, &early);
+  EXPECT_EQ(DescribeDifference(expected, early, GetParam().tolerance), "") << absl::StrJoin(early, "\n");
+  const Words about_returns = returning_early.ErrorsWith("copse-mpi: early returns");
+  EXPECT_EQ(about_returns.size(), 1u) << returning_early.Text();
+  for (const std::string& line : about_returns) std::printf("%s\n", line.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AppsTest, testing::ValuesIn(Apps()), [](const auto& info) { return info.param.name; });
