@@ -20,9 +20,11 @@
 #include "client/mpi/requests.h"
 #include "client/mpi/say.h"
 #include "client/mpi/wait_time.h"
+#include "client/tnbc/adopted_memory.h"
 #include "client/tnbc/free_syscall.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/late_failure.h"
+#include "client/tnbc/memory_end.h"
 #include "client/tnbc/send_snapshot.h"
 #include "client/tnbc/team_calls.h"
 
@@ -32,8 +34,17 @@ namespace {
 // Of copies of buffers under way; a call that finds no room does not return early.
 constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
 
+// Of this process's environment.
+struct EarlyMeans {
+  tnbc::SendSnapshot::Way snapshot = tnbc::SendSnapshot::Way::kInPieces;
+  bool adopts = false;
+};
+EarlyMeans the_means;
+
 EarlyCalls* the_early_calls = nullptr;
 tnbc::PageGuard* the_guard = nullptr;
+// Null: nothing is; else it stays.
+std::atomic<tnbc::AdoptedMemory*> the_adopted{nullptr};
 
 // A thread has touched what never comes: the call that failed has returned long ago, so there is nobody to be told but
 // the job. In its handler, or by another thread, if it waits in the kernel.
@@ -42,16 +53,6 @@ tnbc::PageGuard* the_guard = nullptr;
       reinterpret_cast<void*>(address));  // NOLINT: of a fault
   Mpi().Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
   _exit(1);
-}
-
-// COPSE_TNBC_SNAPSHOT. Copies of what is sent: `write`, when it is written to or sent; `copy`, in the call.
-tnbc::SendSnapshot::Way WantedSnapshot() {
-  const char* text = getenv("COPSE_TNBC_SNAPSHOT");
-  const bool copies = text != nullptr && strcmp(text, "copy") == 0;
-  if (text != nullptr && *text != '\0' && !copies && strcmp(text, "write") != 0) {
-    Say("COPSE_TNBC_SNAPSHOT: neither write nor copy, so it is ignored (value=%s)", text);
-  }
-  return copies ? tnbc::SendSnapshot::Way::kAtOnce : tnbc::SendSnapshot::Way::kInPieces;
 }
 
 void GiveTurn() {
@@ -69,9 +70,22 @@ void OnWait() {
   Drive(session);
 }
 
-// Before a fork: the child would have pages that nothing opens.
-void BeforeFork() { AwaitAllPending(); }
-void BeginChild() { the_guard->OnForked(); }
+// Before a fork: the child would have pages that nothing opens, and share those that are adopted.
+void BeforeFork() {
+  AwaitAllPending();
+  if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->BeginFork();
+}
+void GoOnInParent() {
+  if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(false);
+}
+void BeginChild() {
+  if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(true);
+  the_guard->OnForked();
+}
+
+void ReleaseMemory(const void* address, size_t bytes, tnbc::MemoryEnd end) {
+  if (tnbc::AdoptedMemory* const adopted = the_adopted.load()) adopted->Release(address, bytes, end);
+}
 
 // What libc's calls wait for, by the preload.
 void AwaitMemory(const void* address, size_t bytes) { the_guard->Await(address, bytes); }
@@ -87,6 +101,9 @@ struct UcmUnmapped {
 };
 void OnUnmapped(int, const UcmUnmapped* event, void*) {
   if (AnyPending()) the_guard->Await(event->address, event->bytes);
+  if (tnbc::AdoptedMemory::count().load(std::memory_order_relaxed) != 0) {
+    ReleaseMemory(event->address, event->bytes, tnbc::MemoryEnd::kMoves);
+  }
 }
 void AskUcx() {
   void* const ucm = dlopen("libucm.so.0", RTLD_LAZY | RTLD_NOLOAD);
@@ -205,14 +222,19 @@ class OfTeam final : public tnbc::TeamCalls::Team {
   const Offload& offload_;
 };
 
+// Whether a variable is not what it is by default, but the other.
+bool IsOther(const char* name, const char* usual, const char* other, std::vector<std::string>* complaints) {
+  const char* text = getenv(name);
+  if (text == nullptr || *text == '\0' || strcmp(text, usual) == 0) return false;
+  if (strcmp(text, other) == 0) return true;
+  complaints->push_back(std::string(name) + ": neither " + usual + " nor " + other +
+                        ", so it is ignored (value=" + text + ")");
+  return false;
+}
+
 // COPSE_TNBC_SYSCALLS, which the preload has obeyed, as far as it could.
 void ComplainOfSyscalls(std::vector<std::string>* complaints) {
-  const char* text = getenv("COPSE_TNBC_SYSCALLS");
-  if (text == nullptr || *text == '\0' || strcmp(text, "libc") == 0) return;
-  if (strcmp(text, "strict") != 0) {
-    complaints->push_back(std::string("COPSE_TNBC_SYSCALLS: neither libc nor strict, so it is ignored (value=") + text +
-                          ")");
-  } else if (OffSyscallGuard::guard == nullptr) {
+  if (IsOther("COPSE_TNBC_SYSCALLS", "libc", "strict", complaints) && OffSyscallGuard::guard == nullptr) {
     complaints->push_back(
         "COPSE_TNBC_SYSCALLS: as libc, since the kernel has no Syscall User Dispatch, or does not allow it");
   }
@@ -220,13 +242,7 @@ void ComplainOfSyscalls(std::vector<std::string>* complaints) {
 
 // COPSE_TNBC_PROTECTION. How memory is closed to who is too early: by `mprotect`, or by `userfaultfd` where it may be.
 void SetProtection(tnbc::PageGuard* guard, std::vector<std::string>* complaints) {
-  const char* text = getenv("COPSE_TNBC_PROTECTION");
-  if (text == nullptr || *text == '\0' || strcmp(text, "mprotect") == 0) return;
-  if (strcmp(text, "userfaultfd") != 0) {
-    complaints->push_back(
-        std::string("COPSE_TNBC_PROTECTION: neither mprotect nor userfaultfd, so it is ignored (value=") + text + ")");
-    return;
-  }
+  if (!IsOther("COPSE_TNBC_PROTECTION", "mprotect", "userfaultfd", complaints)) return;
   const char* why = "";
   try {
     if (guard->StartMissing(&why)) return;
@@ -258,8 +274,15 @@ EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
     the_guard->SetSelector(stopped->selector);
   }
   SetProtection(the_guard, complaints);
-  static const MemoryHooks hooks = {&the_guard->pending(), AwaitMemory, AwaitAllPending, ActOnFault};
+  if (IsOther("COPSE_TNBC_SNAPSHOT", "write", "copy", complaints))
+    the_means.snapshot = tnbc::SendSnapshot::Way::kAtOnce;
+  const bool adopts = !IsOther("COPSE_TNBC_ADOPT", "on", "off", complaints);
+  static const MemoryHooks hooks = {
+      &the_guard->pending(),          AwaitMemory,  AwaitAllPending, ActOnFault, &tnbc::AdoptedMemory::count(),
+      tnbc::AdoptedMemory::kBytesMin, ReleaseMemory};
   if (const FindLibcCall find = the_set_memory_hooks(&hooks); find != nullptr) {
+    // Where the program makes system calls past libc, there is nobody to be told of a fork.
+    the_means.adopts = adopts && find(kKnownHeap) != nullptr && OffSyscallGuard::guard == nullptr;
     if (void* const next = find("sigaction"); next != nullptr) {
       the_guard->SetSigaction(reinterpret_cast<tnbc::PageGuard::Sigaction>(next));
     }
@@ -279,12 +302,13 @@ void StartEarlyCalls(Session* session) {
   }
   try {
     the_early_calls = new EarlyCalls(session, the_guard);
+    the_adopted = the_early_calls->early_return().adopted();
     AskUcx();
   } catch (const std::system_error& error) {
     Say("no call returns early: no thread (%s)", error.what());
     return;
   }
-  pthread_atfork(BeforeFork, nullptr, BeginChild);
+  pthread_atfork(BeforeFork, GoOnInParent, BeginChild);
 }
 
 void StopEarlyCalls() {
@@ -316,7 +340,13 @@ bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
 }
 
 EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
-    : session_(session), guard_(guard), early_return_(session->context, guard, kCopyBytesMax, WantedSnapshot()) {
+    : session_(session),
+      guard_(guard),
+      early_return_(session->context, guard,
+                    {.copy_bytes_max = kCopyBytesMax,
+                     .way = the_means.snapshot,
+                     .adopts = the_means.adopts,
+                     .on_wait = GiveTurn}) {
   copse_context_attr_t attr{};
   attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE;
   copse_context_get_attr(session->context, &attr);

@@ -66,6 +66,9 @@ template <LibcCall kCall, typename Result, typename... Arguments, bool kIsNoexce
 struct OfMemory<kCall, Result(Arguments...) noexcept(kIsNoexcept), Touched> {
   static Result Run(Arguments... arguments) {
     if (IsAnythingPending()) Touched::AwaitIt(arguments...);
+    if constexpr (requires { Touched::ReleaseIt(arguments...); }) {
+      if (IsAnythingAdopted()) Touched::ReleaseIt(arguments...);
+    }
     return Next<Result(Arguments...)>(kCall)(arguments...);
   }
 };
@@ -87,6 +90,9 @@ template <LibcCall kCall, typename Result, typename... Arguments, bool kIsNoexce
 struct OffGuardCall<kCall, Result(Arguments...) noexcept(kIsNoexcept), Before> {
   static Result Run(Arguments... arguments) {
     if (IsAnythingPending()) Before::AwaitIt(arguments...);
+    if constexpr (requires { Before::ReleaseIt(arguments...); }) {
+      if (IsAnythingAdopted()) Before::ReleaseIt(arguments...);
+    }
     if (TheSyscallGuard() == nullptr) return Next<Result(Arguments...)>(kCall)(arguments...);
     const OffGuard off;
     return Next<Result(Arguments...)>(kCall)(arguments...);
@@ -166,6 +172,7 @@ void* ResolveNow(int call) {
 }
 
 void* FindNext(const char* name) {
+  if (strcmp(name, kKnownHeap) == 0) return KnownHeap();
   if (strcmp(name, kSyscallGuard) == 0) return const_cast<SyscallGuard*>(TheSyscallGuard());
   for (int call = 0; call < kLibcCallCount; ++call) {
     if (strcmp(kNames[call], name) == 0) return ResolveNow(call);
@@ -189,6 +196,14 @@ void Await(const volatile void* address, size_t bytes) {
 void AwaitAll() {
   const int error = errno;
   the_memory_hooks.load(std::memory_order_acquire)->await_all();
+  errno = error;
+}
+
+void Release(const volatile void* address, size_t bytes, tnbc::MemoryEnd end) {
+  const size_t room = UINTPTR_MAX - reinterpret_cast<uintptr_t>(address);
+  const int error = errno;
+  the_memory_hooks.load(std::memory_order_acquire)
+      ->release(const_cast<const void*>(address), bytes < room ? bytes : room, end);
   errno = error;
 }
 

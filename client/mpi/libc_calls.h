@@ -69,12 +69,12 @@
   CALL(setbuf, StreamBuffer<1>)           \
   CALL(setbuffer, Bytes<1, 2>)            \
   CALL(setvbuf, Bytes<1, 3>)              \
-  CALL(munmap, Bytes<0, 1>)               \
+  CALL(munmap, Unmapped)                  \
   CALL(mmap, FixedMapping)                \
   CALL(mmap64, FixedMapping)              \
   CALL(mprotect, Bytes<0, 1>)             \
   CALL(pkey_mprotect, Bytes<0, 1>)        \
-  CALL(madvise, Bytes<0, 1>)              \
+  CALL(madvise, ChangedBytes<0, 1>)       \
   CALL(mlock, Bytes<0, 1>)                \
   CALL(mlock2, Bytes<0, 1>)               \
   CALL(msync, Bytes<0, 1>)                \
@@ -122,10 +122,10 @@
 #define COPSE_MPI_LIBC_BLOCKING_CALLS(CALL) \
   CALL(pthread_kill, Nothing)               \
   CALL(pthread_cancel, Nothing)             \
-  CALL(fork, Anything)                      \
-  CALL(_Fork, Anything)                     \
-  CALL(forkpty, Anything)                   \
-  CALL(daemon, Anything)                    \
+  CALL(fork, Forked)                        \
+  CALL(_Fork, Forked)                       \
+  CALL(forkpty, Forked)                     \
+  CALL(daemon, Forked)                      \
   CALL(posix_spawn, Anything)               \
   CALL(posix_spawnp, Anything)              \
   CALL(system, Anything)                    \

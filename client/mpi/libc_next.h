@@ -10,6 +10,7 @@
 
 #include "client/mpi/libc_calls.h"
 #include "client/mpi/memory_hooks.h"
+#include "client/tnbc/memory_end.h"
 
 namespace copse::mpi {
 
@@ -38,9 +39,15 @@ inline bool IsAnythingPending() {
   return hooks != nullptr && hooks->pending->load(std::memory_order_relaxed) != 0;
 }
 
-// The hooks of these names, while something is pending; errno stays.
+inline bool IsAnythingAdopted() {
+  const MemoryHooks* hooks = the_memory_hooks.load(std::memory_order_acquire);
+  return hooks != nullptr && hooks->adopted != nullptr && hooks->adopted->load(std::memory_order_relaxed) != 0;
+}
+
+// The hooks of these names, while something is pending, or adopted; errno stays.
 void Await(const volatile void* address, size_t bytes);
 void AwaitAll();
+void Release(const volatile void* address, size_t bytes, tnbc::MemoryEnd end);
 
 // For back ends, and exported for tests.
 extern "C" __attribute__((visibility("default"))) FindLibcCall copse_mpi_set_memory_hooks(const MemoryHooks* hooks);

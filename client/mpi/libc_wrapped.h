@@ -55,6 +55,8 @@ const sigset_t* WithoutGuarded(const sigset_t* set, sigset_t* room);
 
 // Learns how to find the length of a chunk of the heap.
 void FindHeap();
+// Not null if it has.
+void* KnownHeap();
 
 }  // namespace copse::mpi
 

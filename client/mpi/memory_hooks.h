@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "client/tnbc/memory_end.h"
+
 namespace copse::mpi {
 
 // Any thread may call them, also in signal handlers, and the back end's own calls of libc do: while anything is pending
@@ -25,6 +27,13 @@ struct MemoryHooks {
   void (*await_all)();
   // The program's sigaction() for SIGSEGV and SIGBUS, whose handlers are the back end's.
   int (*act_on_fault)(int signal, const struct sigaction* next, struct sigaction* previous);
+  // How many of the program's buffers have pages that are not its own; 0, or null: nothing to do. Such a buffer has at
+  // least so many bytes.
+  const std::atomic<uint32_t>* adopted = nullptr;
+  size_t adopted_bytes_min = 0;
+  // Gives those in [address, address + bytes) their own again, before the kernel is to do with them what it does
+  // otherwise to shared memory, or what they are is not known any more.
+  void (*release)(const void* address, size_t bytes, tnbc::MemoryEnd end) = nullptr;
 };
 
 // What the program would call by that name but for us; null if we are not in between. For what the back end itself does
@@ -45,6 +54,9 @@ struct SyscallGuard {
 };
 // By this name FindLibcCall has a const SyscallGuard*; null where there is none.
 inline constexpr char kSyscallGuard[] = "copse_mpi_syscall_guard";
+
+// Not null by this name: the lengths of free()'s chunks are known, so that `release` is told of them.
+inline constexpr char kKnownHeap[] = "copse_mpi_known_heap";
 
 // From now on the program's calls are looked at, and SIGSEGV is not blocked where the program blocks it, though it is
 // told so; that holds for the calling thread and for handlers as they are, too. But a thread that exists already and

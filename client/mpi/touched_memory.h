@@ -13,10 +13,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <tuple>
 
 #include "client/mpi/libc_next.h"
+#include "client/tnbc/memory_end.h"
 
 namespace copse::mpi {
 
@@ -40,6 +42,24 @@ template <int kAddress, int kBytes>
 struct Bytes {
   static void AwaitIt(const auto&... arguments) {
     Await(Argument<kAddress>(arguments...), Argument<kBytes>(arguments...));
+  }
+};
+
+// Of calls to which shared memory is not what other memory is.
+template <int kAddress, int kBytes>
+struct ChangedBytes : Bytes<kAddress, kBytes> {
+  static void ReleaseIt(const auto&... arguments) {
+    Release(Argument<kAddress>(arguments...), Argument<kBytes>(arguments...), tnbc::MemoryEnd::kStays);
+  }
+};
+
+// Of munmap(), which fails on what begins within a page.
+struct Unmapped : Bytes<0, 1> {
+  static void ReleaseIt(const auto&... arguments) {
+    const auto address = reinterpret_cast<uintptr_t>(Argument<0>(arguments...));
+    const bool goes = address % static_cast<uintptr_t>(getpagesize()) == 0;
+    Release(Argument<0>(arguments...), Argument<1>(arguments...),
+            goes ? tnbc::MemoryEnd::kGoes : tnbc::MemoryEnd::kStays);
   }
 };
 
@@ -123,6 +143,10 @@ struct FixedMapping {
   static void AwaitIt(const auto&... arguments) {
     if ((Argument<3>(arguments...) & MAP_FIXED) != 0) Bytes<0, 1>::AwaitIt(arguments...);
   }
+  // Though what is mapped may not be, and then the contents stay.
+  static void ReleaseIt(const auto&... arguments) {
+    if ((Argument<3>(arguments...) & MAP_FIXED) != 0) ChangedBytes<0, 1>::ReleaseIt(arguments...);
+  }
 };
 
 struct Nothing {
@@ -132,6 +156,11 @@ struct Nothing {
 // What has a length that only the kernel knows.
 struct Anything {
   static void AwaitIt(const auto&...) { AwaitAll(); }
+};
+
+// A child would share what is shared. Where pthread_atfork() has its turn, that sees to it, too.
+struct Forked : Anything {
+  static void ReleaseIt(const auto&...) { Release(nullptr, SIZE_MAX, tnbc::MemoryEnd::kStays); }
 };
 
 }  // namespace copse::mpi

@@ -136,7 +136,7 @@ class BlockingCalls final : public client::EarlyBlocking {
         guard_(guard),
         node_(Fnv1a64(context->attr().node)),
         // Nobody tells when the program frees what it sends, so that is copied before calls return.
-        early_return_(context, guard, kCopyBytesMax, SendSnapshot::Way::kAtOnce) {}
+        early_return_(context, guard, {.copy_bytes_max = kCopyBytesMax, .way = SendSnapshot::Way::kAtOnce}) {}
 
   copse_early_t mode() const override { return mode_; }
   copse_status_t Call(copse_team_t* team, const copse_coll_args_t& args, const CallPlan& plan, const void* site,

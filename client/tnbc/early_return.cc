@@ -17,6 +17,7 @@
 #include "client/port.h"
 #include "client/ring_layout.h"
 #include "client/tnbc/held_signals.h"
+#include "client/tnbc/memory_end.h"
 #include "client/tnbc/monotonic_clock.h"
 #include "client/user_op.h"
 
@@ -36,8 +37,14 @@ bool WantsStatistics() {
   return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
 }
 
-EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max, SendSnapshot::Way way)
-    : context_(context), guard_(guard), way_(way), memory_(context, copy_bytes_max) {
+EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, const Options& options)
+    : context_(context),
+      guard_(guard),
+      way_(options.way),
+      memory_(context, options.copy_bytes_max),
+      adopted_(options.adopts && guard != nullptr
+                   ? new AdoptedMemory(&memory_, guard, options.copy_bytes_max / 2, options.on_wait)
+                   : nullptr) {
   under_way_.reserve(kCallsMax);
   over_.reserve(kCallsMax);
   lost_.reserve(kCallsMax);
@@ -60,7 +67,10 @@ EarlyReturn::~EarlyReturn() {
   Stop();
   for (Calls* calls : {&under_way_, &lost_}) {
     for (const auto& call : *calls) call->Forget();
+    calls->clear();
   }
+  over_.clear();
+  if (adopted_ != nullptr) adopted_->Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays);
 }
 
 void EarlyReturn::Stop() {
@@ -86,8 +96,9 @@ void EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call) {
 copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early) {
   const uint64_t since = NowNs();
   Reap();
-  const auto call = std::make_shared<PendingCall>(PendingCall::Owner{context_, &memory_, guard_, &counters_, way_},
-                                                  work.args, work.division, work.record, caller);
+  const auto call =
+      std::make_shared<PendingCall>(PendingCall::Owner{context_, &memory_, adopted_, guard_, &counters_, way_},
+                                    work.args, work.division, work.record, caller);
   std::optional<HeldSignals> held(std::in_place);  // at once, where they would be held often
   const bool is_early = work.may_return && call->Prepare();
   Enlist(call);
@@ -171,11 +182,11 @@ std::string EarlyReturn::Describe() const {
   snprintf(line, sizeof(line),
            "early returns: %" PRIu64 " calls, %" PRIu64
            " more waited; pending at return %.3f MiB; in the calls %.6f s, until the data was there %.6f s; %" PRIu64
-           " touches waited %.6f s; %" PRIu64 " writes copied; %" PRIu64 " fuses blown",
+           " touches waited %.6f s; %" PRIu64 " writes copied; %" PRIu64 " fuses blown; %" PRIu64 " buffers adopted",
            counters_.early.load(), counters_.waited.load(), static_cast<double>(counters_.pending_bytes) / kMebibyte,
            static_cast<double>(counters_.inside_ns) / kSecond, static_cast<double>(counters_.behind_ns) / kSecond,
            faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond, faults.copies.load(),
-           counters_.fuses_blown.load());
+           counters_.fuses_blown.load(), adopted_ == nullptr ? 0 : adopted_->adoptions());
   return line;
 }
 

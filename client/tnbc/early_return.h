@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/copse.h"
+#include "client/tnbc/adopted_memory.h"
 #include "client/tnbc/call_recorder.h"
 #include "client/tnbc/caller.h"
 #include "client/tnbc/copy_memory.h"
@@ -34,8 +35,16 @@ bool WantsStatistics();
 class EarlyReturn {
  public:
   // `guard`: null where no memory can be protected; then no call may return early. `copy_bytes_max`: of copies of
-  // buffers under way. Throws std::system_error if there is no thread.
-  EarlyReturn(copse_context_t* context, PageGuard* guard, uint64_t copy_bytes_max, SendSnapshot::Way way);
+  // buffers under way, and, up to half of it, of memory that is adopted. Throws std::system_error if there is no
+  // thread. `adopts`: memory that results come to again and again; then somebody calls adopted()->Release where that is
+  // due.
+  struct Options {
+    uint64_t copy_bytes_max = 0;
+    SendSnapshot::Way way = SendSnapshot::Way::kInPieces;
+    bool adopts = false;
+    PageGuard::OnWait on_wait = nullptr;  // of who waits outside of handlers
+  };
+  EarlyReturn(copse_context_t* context, PageGuard* guard, const Options& options);
   // Gives up what is under way.
   ~EarlyReturn();
   EarlyReturn(const EarlyReturn&) = delete;
@@ -73,6 +82,8 @@ class EarlyReturn {
   bool ForgetLost();
 
   PageGuard& guard() { return *guard_; }
+  // Never destroyed, since hooks may be in it. Null: nothing is.
+  AdoptedMemory* adopted() { return adopted_; }
   const EarlyCounters& counters() const { return counters_; }
   // These and the process's faults, for people: one line.
   std::string Describe() const;
@@ -99,6 +110,7 @@ class EarlyReturn {
   PageGuard* const guard_;
   const SendSnapshot::Way way_;
   CopyMemory memory_;
+  AdoptedMemory* const adopted_;
   EarlyCounters counters_;
 
   std::mutex mutex_;  // guards what follows

@@ -26,21 +26,25 @@ struct MappingQuery {
   uint64_t name_address = 0, build_id_address = 0;
 };
 constexpr unsigned long kQuery = _IOWR('f', 17, MappingQuery);
-constexpr uint64_t kReadable = 1, kWritable = 2, kShared = 8;
+constexpr uint64_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8;
 
-struct MappingInfo {
-  Range range;
-  MemoryKind kind = MemoryKind::kOther;
-};
-
-MemoryKind PrivateOf(bool is_private, uint64_t inode) {
-  if (!is_private) return MemoryKind::kOther;
-  return inode == 0 ? MemoryKind::kPrivateAnonymous : MemoryKind::kPrivate;
-}
+// Memory of copse_alloc.
+constexpr char kOurName[] = "/memfd:copse";
 
 bool IsStack(const char* name, const Range& range) {
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   return strcmp(name, "[stack]") == 0 || (here >= range.begin && here < range.end);
+}
+
+// `flags`: as the kernel has them.
+void Classify(uint64_t flags, const char* name, MappingInfo* info) {
+  const bool is_open = (flags & (kReadable | kWritable)) == (kReadable | kWritable), is_shared = (flags & kShared) != 0;
+  if (is_open && is_shared && strncmp(name, kOurName, strlen(kOurName)) == 0) info->kind = MemoryKind::kOurs;
+  if (is_open && !is_shared && !IsStack(name, info->range)) {
+    info->kind = info->inode == 0 ? MemoryKind::kPrivateAnonymous : MemoryKind::kPrivate;
+  }
+  info->rights = ((flags & kReadable) != 0 ? PROT_READ : 0) | ((flags & kWritable) != 0 ? PROT_WRITE : 0) |
+                 ((flags & kExecutable) != 0 ? PROT_EXEC : 0);
 }
 
 // False if the kernel does not know the question.
@@ -51,11 +55,9 @@ bool AskKernel(int maps, uintptr_t address, MappingInfo* info) {
   query.name_bytes = sizeof(name);
   query.name_address = reinterpret_cast<uint64_t>(name);
   if (ioctl(maps, kQuery, &query) != 0) return false;
-  info->range = {query.begin, query.end};
-  const bool is_private = (query.flags & (kReadable | kWritable | kShared)) == (kReadable | kWritable) &&
-                          query.page_bytes == static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) &&
-                          !IsStack(name, info->range);
-  info->kind = PrivateOf(is_private, query.inode);
+  *info = {{query.begin, query.end}, MemoryKind::kOther, 0, query.offset, query.inode};
+  // Huge pages have files of their own.
+  if (query.page_bytes == static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) Classify(query.flags, name, info);
   return true;
 }
 
@@ -65,33 +67,60 @@ bool ReadMaps(uintptr_t address, MappingInfo* info) {
   char line[4608];
   bool found = false;
   while (!found && fgets(line, sizeof(line), maps) != nullptr) {
-    unsigned long begin = 0, end = 0, inode = 0;
+    unsigned long begin = 0, end = 0, offset = 0, inode = 0;
     char rights[5] = "", name[4097] = "";
-    if (sscanf(line, "%lx-%lx %4s %*s %*s %lu %4096[^\n]", &begin, &end, rights, &inode, name) < 4) continue;
+    if (sscanf(line, "%lx-%lx %4s %lx %*s %lu %4096[^\n]", &begin, &end, rights, &offset, &inode, name) < 5) continue;
     if (address < begin || address >= end) continue;
     found = true;
-    info->range = {begin, end};
-    info->kind = PrivateOf(strncmp(rights, "rw-p", 4) == 0 && !IsStack(name, info->range), inode);
+    *info = {{begin, end}, MemoryKind::kOther, 0, offset, inode};
+    const uint64_t flags = (rights[0] == 'r' ? kReadable : 0) | (rights[1] == 'w' ? kWritable : 0) |
+                           (rights[2] == 'x' ? kExecutable : 0) | (rights[3] == 's' ? kShared : 0);
+    Classify(flags, name, info);
   }
+  fclose(maps);
+  return found;
+}
+
+bool DevicesMayKnowPages() {
+  FILE* const status = fopen("/proc/self/status", "re");
+  if (status == nullptr) return true;
+  char line[4608];
+  unsigned long pinned = 1;
+  while (fgets(line, sizeof(line), status) != nullptr && sscanf(line, "VmPin: %lu", &pinned) != 1) {
+  }
+  fclose(status);
+  if (pinned != 0) return true;
+  FILE* const maps = fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return true;
+  bool found = false;
+  while (!found && fgets(line, sizeof(line), maps) != nullptr) found = strstr(line, " /dev/nvidia") != nullptr;
   fclose(maps);
   return found;
 }
 
 }  // namespace
 
-MemoryKind KindOf(const Range& range) {
+std::optional<MappingInfo> MappingAt(uintptr_t address) {
   static const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  MappingInfo info;
+  if (!AskKernel(maps, address, &info) && !ReadMaps(address, &info)) return std::nullopt;
+  return info;
+}
+
+MemoryKind KindOf(const Range& range) {
   MemoryKind least = MemoryKind::kPrivateAnonymous;
   uintptr_t at = range.begin;
   while (at < range.end) {
-    MappingInfo info;
-    if (!AskKernel(maps, at, &info) && !ReadMaps(at, &info)) return MemoryKind::kOther;
-    least = std::min(least, info.kind);
-    if (least == MemoryKind::kOther || info.range.end <= at) return MemoryKind::kOther;
-    at = info.range.end;
+    const auto info = MappingAt(at);
+    if (!info.has_value()) return MemoryKind::kOther;
+    least = std::min(least, info->kind);
+    if (least == MemoryKind::kOther || info->range.end <= at) return MemoryKind::kOther;
+    at = info->range.end;
   }
   return least;
 }
+
+bool MayExchange(const Range& range) { return KindOf(range) >= MemoryKind::kPrivate && !DevicesMayKnowPages(); }
 
 // Before such an allocation malloc has the bytes between its mapping and these words, and the bytes from there to the
 // mapping's end, whose lowest bits are flags: of one that is mapped only the second. That the program has the same two

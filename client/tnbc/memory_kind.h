@@ -5,18 +5,33 @@
 #define COPSE_CLIENT_TNBC_MEMORY_KIND_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "client/tnbc/pending_ranges.h"
 
 namespace copse::tnbc {
 
-// Of all of a range, the least. A private one is readable and writable memory that no other process sees, and no stack,
+// Of all of a range, the least. Private memory is readable and writable, no other process sees it, and it is no stack,
 // whose frames may be gone before the data comes: the calling thread's is known by where it is, the process's first by
-// the kernel's name. An anonymous one is, besides, of no file.
-enum class MemoryKind : uint8_t { kOther, kPrivate, kPrivateAnonymous };
+// the kernel's name. Anonymous memory is, besides, of no file. Ours is shared with the daemon alone.
+enum class MemoryKind : uint8_t { kOther, kOurs, kPrivate, kPrivateAnonymous };
 MemoryKind KindOf(const Range& range);
 
 inline bool MayProtect(const Range& range) { return KindOf(range) != MemoryKind::kOther; }
+
+// What the kernel says of the mapping that has an address.
+struct MappingInfo {
+  Range range;
+  MemoryKind kind = MemoryKind::kOther;
+  int rights = 0;  // of PROT_READ, PROT_WRITE, PROT_EXEC
+  uint64_t offset = 0, inode = 0;
+};
+std::optional<MappingInfo> MappingAt(uintptr_t address);
+
+// Whether the pages of this memory that are of no file may be exchanged for others with the same contents: private
+// memory, in a process whose pages no device is known to have: network cards (the kernel counts those: VmPin), or GPUs
+// of makers whose drivers do not say.
+bool MayExchange(const Range& range);
 
 // Bytes before and behind `range` on its first and last page that are glibc's alone: where it is all of an allocation
 // that malloc has mapped for it. They have malloc's own two words, and nothing.

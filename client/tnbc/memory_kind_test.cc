@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -66,6 +67,29 @@ TEST(MemoryKindTest, MemoryOfAFileIsNotAnonymous) {
   munmap(mapped, 2 * kPage);
   const std::unique_ptr<char, void (*)(void*)> memory(static_cast<char*>(malloc(1000)), free);
   EXPECT_EQ(KindOf(RangeOf(memory.get(), 1000)), MemoryKind::kPrivateAnonymous);
+}
+
+TEST(MemoryKindTest, OursIsSharedMemoryOfOurName) {
+  for (const char* name : {"copse", "other"}) {
+    const int file = memfd_create(name, MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(file, static_cast<off_t>(4 * kPage)), 0);
+    void* const mapped = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, kPage);
+    close(file);
+    ASSERT_NE(mapped, MAP_FAILED);
+    const bool is_ours = strcmp(name, "copse") == 0;
+    EXPECT_EQ(KindOf(RangeOf(mapped, 2 * kPage)), is_ours ? MemoryKind::kOurs : MemoryKind::kOther) << name;
+    EXPECT_EQ(MayProtect(RangeOf(mapped, 2 * kPage)), is_ours) << name;
+    EXPECT_FALSE(MayExchange(RangeOf(mapped, 2 * kPage))) << name;
+    // Of a page within it.
+    const auto found = MappingAt(reinterpret_cast<uintptr_t>(mapped) + kPage);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->range, RangeOf(mapped, 2 * kPage));
+    EXPECT_EQ(found->offset, kPage);
+    EXPECT_EQ(found->rights, PROT_READ | PROT_WRITE);
+    EXPECT_NE(found->inode, 0u);
+    munmap(mapped, 2 * kPage);
+    EXPECT_FALSE(MappingAt(reinterpret_cast<uintptr_t>(mapped)).has_value());
+  }
 }
 
 TEST(MemoryKindTest, StacksMayNot) {

@@ -109,6 +109,19 @@ bool PageGuard::Write(uintptr_t to, const void* from, uint64_t bytes) const {
   return true;
 }
 
+bool PageGuard::Read(void* to, uintptr_t from, uint64_t bytes) const {
+  auto* data = static_cast<char*>(to);
+  while (bytes > 0) {
+    const long read = Free(SYS_pread64, memory_, data, bytes, from);
+    if (read == -EINTR) continue;
+    if (read <= 0) return false;
+    data += read;
+    from += static_cast<uint64_t>(read);
+    bytes -= static_cast<uint64_t>(read);
+  }
+  return true;
+}
+
 bool PageGuard::Add(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
   if (!touches.empty()) has_touches_ = true;
   for (const Range& range : ranges) StopLookingAt(range);

@@ -67,6 +67,8 @@ class PageGuard final : private MissingPages::Owner {
   void ReleaseMissing(const Range& range);
   // Writes into memory, accessible or not, of mappings that are private. False if the kernel refuses.
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const;
+  // Reads memory, accessible or not. False if the kernel refuses.
+  bool Read(void* to, uintptr_t from, uint64_t bytes) const;
   // The range's data is there: makes it accessible and wakes who waits.
   void Release(const Range& range);
   // The same, of one whose first touch has yet to be seen: it stays closed until then, and who touches it goes on at

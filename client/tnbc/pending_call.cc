@@ -37,6 +37,7 @@ PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, cons
                          RecordedCall* record, std::shared_ptr<Caller> caller)
     : context_(owner.context),
       memory_(owner.memory),
+      adopted_(owner.adopted),
       guard_(owner.guard),
       counters_(owner.counters),
       way_(owner.way),
@@ -64,6 +65,7 @@ PendingCall::~PendingCall() {
     if (complete) memory_->GiveBack(block);
     if (!complete) memory_->Drop(block);
   }
+  if (!complete && buffer_ != nullptr) adopted_->Spoil(buffer_);
 }
 
 bool PendingCall::Prepare() {
@@ -74,12 +76,15 @@ bool PendingCall::Prepare() {
   lands_by_itself_ =
       receives && WritesPartsOnly(division_) && context_->ReachesPages(user_receive_, division_.receive_bytes);
   if (receives && !lands_by_itself_) {
-    const MemoryKind kind = KindOf({address, address + division_.receive_bytes});
-    if (kind == MemoryKind::kOther) return false;
+    const Range result{address, address + division_.receive_bytes};
+    if (adopted_ != nullptr && !guard_->MayMiss()) buffer_ = adopted_->Use(result, WritesPartsOnly(division_));
+    const MemoryKind kind = KindOf(result);
+    if (kind < (buffer_ == nullptr ? MemoryKind::kPrivate : MemoryKind::kOurs)) return false;
     // Who looks at first touches wants to see those, too, that come when the data is there.
     may_miss_ = kind == MemoryKind::kPrivateAnonymous && record_ == nullptr && guard_->MayMiss();
   }
-  const bool copies_received = division_.receive_bytes > 0 && !lands_by_itself_;
+  const bool is_adopted = buffer_ != nullptr && WritesPartsOnly(division_);
+  const bool copies_received = division_.receive_bytes > 0 && !lands_by_itself_ && !is_adopted;
   if (division_.send_bytes > 0) send_copy_ = memory_->Take(division_.send_bytes);
   if (copies_received) receive_copy_ = memory_->Take(division_.receive_bytes);
   is_early_ = (division_.send_bytes == 0 || send_copy_.address != nullptr) &&
@@ -125,7 +130,11 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   receive_ = user_receive_;
   if (is_early_) {
     send_ = send_copy_.address;
-    if (!lands_by_itself_) receive_ = receive_copy_.address;
+    if (buffer_ != nullptr && receive_copy_.address == nullptr) {
+      receive_ = buffer_->At(reinterpret_cast<uintptr_t>(user_receive_));
+    } else if (!lands_by_itself_) {
+      receive_ = receive_copy_.address;
+    }
   } else if ((division_.sends_received || !division_.send_pack.empty()) && division_.send_bytes > 0) {
     kept_send_.resize(division_.send_bytes);  // before calls overwrite it
     send_ = kept_send_.data();
@@ -281,10 +290,38 @@ bool PendingCall::CloseReceived() {
     all.push_back(guarded.range);
     (guarded.has_no_pages ? missing : others).push_back(guarded.range);
   }
+  if (buffer_ != nullptr) return CloseAdopted(all);
   if (missing.empty()) return guard_->Protect(all, Record());
   if (CloseMissing(missing, others)) return true;
   for (Guarded& guarded : guarded_) guarded.has_no_pages = false;
   return guard_->Protect(all);
+}
+
+bool PendingCall::CloseAdopted(std::span<const Range> all) {
+  bool is_closed = false;
+  exchanged_ = adopted_->Close(
+      buffer_.get(), all, [&] { return guard_->Protect(all, Record()); },
+      [this](std::span<const Range> pages) { KeepUnbrought(pages); }, &is_closed);
+  return is_closed;
+}
+
+// Of pages that are to be exchanged: what no call brings. On the first and last there may be spare bytes, too.
+void PendingCall::KeepUnbrought(std::span<const Range> pages) {
+  const auto begin = reinterpret_cast<uintptr_t>(user_receive_);
+  const Range result{begin, begin + division_.receive_bytes};
+  const auto keep = [this](uintptr_t from, uintptr_t to) {
+    if (from < to) guard_->Read(buffer_->At(from), from, to - from);
+  };
+  std::vector<Part> parts;
+  for (const Range& range : pages) {
+    const Range inside{std::max(range.begin, result.begin), std::min(range.end, result.end)};
+    parts.push_back({inside.begin - begin, inside.bytes()});
+    keep(range.begin, inside.begin);
+    keep(inside.end, range.end);
+  }
+  for (const Part& part : UnbroughtOf(division_, leaves_edges_, parts)) {
+    keep(begin + part.offset, begin + part.offset + part.bytes);
+  }
 }
 
 // What lies there already goes with the pages, and comes back with them.
@@ -348,6 +385,7 @@ bool PendingCall::LandCall(uint32_t index) {
 // To memory that is closed.
 bool PendingCall::Write(const Part& part, const uint8_t* from) {
   const uintptr_t begin = reinterpret_cast<uintptr_t>(user_receive_) + part.offset, end = begin + part.bytes;
+  if (buffer_ != nullptr) return WriteAround(Range{begin, end}, from);
   if (!may_miss_) return guard_->Write(begin, from, part.bytes);
   auto guarded = std::partition_point(guarded_.begin(), guarded_.end(),
                                       [begin](const Guarded& before) { return before.range.end <= begin; });
@@ -362,6 +400,19 @@ bool PendingCall::Write(const Part& part, const uint8_t* from) {
     }
   }
   return true;
+}
+
+// What is exchanged is accessible elsewhere, and there already unless it has come by a copy.
+bool PendingCall::WriteAround(const Range& range, const uint8_t* from) {
+  uintptr_t at = range.begin;
+  for (const Range& pages : exchanged_) {
+    const uintptr_t begin = std::clamp(pages.begin, at, range.end), end = std::clamp(pages.end, at, range.end);
+    if (begin > at && !guard_->Write(at, from + (at - range.begin), begin - at)) return false;
+    const uint8_t* const data = from + (begin - range.begin);
+    if (end > begin && buffer_->At(begin) != data) memcpy(buffer_->At(begin), data, end - begin);
+    at = std::max(at, end);
+  }
+  return at == range.end || guard_->Write(at, from + (at - range.begin), range.end - at);
 }
 
 bool PendingCall::OpenAfter(uint32_t index) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/copse.h"
+#include "client/tnbc/adopted_memory.h"
 #include "client/tnbc/call_recorder.h"
 #include "client/tnbc/caller.h"
 #include "client/tnbc/copy_memory.h"
@@ -44,6 +45,7 @@ class PendingCall {
   struct Owner {
     copse_context_t* context;
     CopyMemory* memory;
+    AdoptedMemory* adopted;  // null: none is
     PageGuard* guard;
     EarlyCounters* counters;
     SendSnapshot::Way way;
@@ -121,8 +123,11 @@ class PendingCall {
   void Lose(copse_status_t status, const char* why);
   std::vector<FirstTouch*> Record();
   bool CloseReceived();
+  bool CloseAdopted(std::span<const Range> all);
+  void KeepUnbrought(std::span<const Range> pages);
   bool CloseMissing(std::span<const Range> missing, std::span<const Range> others);
   bool Write(const Part& part, const uint8_t* from);
+  bool WriteAround(const Range& range, const uint8_t* from);
   bool OpenAfter(uint32_t call);
   bool Open(uint32_t index);
   void Release(const Guarded& guarded);
@@ -133,6 +138,7 @@ class PendingCall {
 
   copse_context_t* const context_;
   CopyMemory* const memory_;
+  AdoptedMemory* const adopted_;
   PageGuard* const guard_;
   EarlyCounters* const counters_;
   const SendSnapshot::Way way_;
@@ -144,6 +150,9 @@ class PendingCall {
   bool is_early_ = false;
   // Results go to the program's memory as they come, which the daemon reaches by pages of its own.
   bool lands_by_itself_ = false;
+  // The receive buffer, if it is one whose pages are exchanged; and those that are, once it is closed.
+  std::shared_ptr<AdoptedBuffer> buffer_;
+  std::vector<Range> exchanged_;
   // Pages of the receive buffer may be missing until their data is there.
   bool may_miss_ = false;
   // Where calls send from and receive to: copies, or the program's own.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments: [thorough] NAME... [-- ARGUMENT...]; a name is that of a group, or GROUP/CASE. Names are printed on
- * standard error as their turn comes, and rank 0 prints "done" at the end. */
+ * Arguments: [thorough] [repeats] NAME... [-- ARGUMENT...]; a name is that of a group, or GROUP/CASE. Names are printed
+ * on standard error as their turn comes, and rank 0 prints "done" at the end. */
 #define _GNU_SOURCE
 #include "early.h"
 
@@ -18,10 +18,11 @@ static const struct early_group* const kGroups[] = {
     &early_memory_calls, &early_mpi_calls,        &early_processes,        &early_signals,
     &early_threads,      &early_threads_multiple, &early_threads_crossing, &early_order,
     &early_sends,        &early_traces,           &early_system_calls,     &early_accidents,
+    &early_adoption,
 };
 enum { GROUPS = sizeof(kGroups) / sizeof(kGroups[0]) };
 
-int rank, size, thorough;
+int rank, size, thorough, repeats;
 const char* case_name = "";
 char** more;
 uint64_t luck;
@@ -129,6 +130,7 @@ int main(int argc, char** argv) {
   int provided = MPI_THREAD_SINGLE;
   char** names = argv + 1;
   if (*names != NULL && strcmp(*names, "thorough") == 0) thorough = 1, ++names;
+  if (*names != NULL && strcmp(*names, "repeats") == 0) repeats = 1, ++names;
   for (more = names; *more != NULL && strcmp(*more, "--") != 0;) ++more;
   if (*more != NULL) *more++ = NULL;
   const int count = for_chosen(names, before_init);

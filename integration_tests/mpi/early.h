@@ -17,6 +17,7 @@ enum { PAGE = 4096 };
 
 extern int rank, size;              /* of MPI_COMM_WORLD */
 extern int thorough;                /* every size and place, instead of some */
+extern int repeats;                 /* each exchange is one that was made in the same memory before */
 extern const char* case_name;       /* of what runs */
 extern char** more;                 /* arguments behind the names; NULL ends them */
 extern uint64_t luck;               /* chance, of all ranks alike; each case begins anew */
@@ -46,7 +47,7 @@ struct early_group {
 
 extern const struct early_group early_sizes, early_memory, early_touching, early_transfers, early_memory_calls,
     early_mpi_calls, early_processes, early_signals, early_threads, early_threads_multiple, early_threads_crossing,
-    early_order, early_sends, early_traces, early_system_calls, early_accidents;
+    early_order, early_sends, early_traces, early_system_calls, early_accidents, early_adoption;
 
 /* Ends the job. */
 void fail(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn));

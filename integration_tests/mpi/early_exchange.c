@@ -285,7 +285,13 @@ void call(struct exchange* e) {
   }
 }
 
+enum { EARLIER = 3 }; /* from the second on a buffer may be adopted */
+
 void perform(struct exchange* e) {
+  for (int i = 0; repeats && i < EARLIER; ++i) {
+    contribute(e);
+    EXPECT(call_mpi(e) == MPI_SUCCESS);
+  }
   contribute(e);
   call(e);
 }

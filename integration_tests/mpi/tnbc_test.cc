@@ -61,15 +61,23 @@ class TnbcTest : public ShimTest {
     run.environment["COPSE_TNBC_SYSCALLS"] = "strict";
     ExpectDone(Run(run, kJobPatience));
   }
-  void ExpectRight(const std::string& group, uint32_t ranks, const std::string& mode = "on") {
+  // `how`: an argument before the group; empty: none.
+  void ExpectRight(const std::string& group, uint32_t ranks, const std::string& mode = "on",
+                   const std::string& how = "") {
+    Words names;
+    if (!how.empty()) names.push_back(how);
+    names.push_back(group);
     if (!IsCampaign()) {
-      ExpectDone(Run(EarlyJobOf(ranks, mode, {group}), kJobPatience));
+      ExpectDone(Run(EarlyJobOf(ranks, mode, names), kJobPatience));
       return;
     }
     for (ranks = 2; ranks <= 5 && !HasFailure(); ++ranks) {
       for (const std::string& way : ranks == 3 ? Words{"by MPI alone", "auto", "on"} : Words{"on"}) {
         SCOPED_TRACE(absl::StrCat(group, ", ", ranks, " ranks, ", way));
-        MpiRun run = EarlyJobOf(ranks, way, {"thorough", group});
+        if (!how.empty() && way != "on") continue;
+        Words arguments = {"thorough"};
+        arguments.insert(arguments.end(), names.begin(), names.end());
+        MpiRun run = EarlyJobOf(ranks, way, arguments);
         run.preload = way != "by MPI alone";
         ExpectDone(Run(run, kJobPatience));
       }
@@ -101,6 +109,27 @@ TEST_P(TnbcTest, MemoryOfTheMpisAllocatorIsReached) {
   const MpiResult result = Run(run, kJobPatience);
   ExpectDone(result);
   EXPECT_EQ(result.ErrorsWith("calls, 0 more waited").size(), 1u) << result.Text();
+}
+// From the second call on, in pages that were exchanged.
+TEST_P(TnbcTest, MemoryThatResultsComeToAgain) { ExpectRight("adoption", 3, "on", "repeats"); }
+TEST_P(TnbcTest, WhatIsDoneToMemoryThatIsAdopted) {
+  for (const char* group : {"memory_calls", "processes", "transfers", "sends"}) ExpectRight(group, 3, "on", "repeats");
+  if (!IsCampaign()) return;
+  for (const char* group : {"sizes", "memory", "touching"}) ExpectRight(group, 3, "on", "repeats");
+}
+TEST_P(TnbcTest, MemoryIsNotAdoptedWhereThatIsNotWanted) {
+  MpiRun run = EarlyJobOf(2, "on", {"repeats", "sends"});
+  run.environment["COPSE_TNBC_ADOPT"] = "off";
+  run.environment["COPSE_MPI_STATS"] = "1";
+  const MpiResult none = Run(run, kJobPatience);
+  ExpectDone(none);
+  EXPECT_EQ(none.ErrorsWith("; 0 buffers adopted").size(), 1u) << none.Text();
+  run.environment["COPSE_TNBC_ADOPT"] = "sometimes";
+  const MpiResult some = Run(run, kJobPatience);
+  ExpectDone(some);
+  EXPECT_EQ(some.ErrorsWith("COPSE_TNBC_ADOPT: neither on nor off").size(), 1u) << some.Text();
+  EXPECT_EQ(some.ErrorsWith("buffers adopted").size(), 1u) << some.Text();
+  EXPECT_TRUE(some.ErrorsWith("; 0 buffers adopted").empty()) << some.Text();
 }
 TEST_P(TnbcTest, AllWaysToTouch) { ExpectRight("touching", 4); }
 TEST_P(TnbcTest, SystemCallsAndStreams) { ExpectRight("transfers", 2); }
