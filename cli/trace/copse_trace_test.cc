@@ -90,7 +90,7 @@ TEST_F(CopseTraceTest, WritesWhatItIsAskedFor) {
   tnbc::OrderProfile profile;
   EXPECT_EQ(tnbc::ParseProfile(ReadText(file), &profile), "");
   ASSERT_EQ(profile.orders.size(), 1u);
-  EXPECT_EQ(profile.orders.begin()->second, (std::vector<uint32_t>{1, 0}));
+  EXPECT_EQ(profile.orders.begin()->second.order, (std::vector<uint32_t>{1, 0}));
 }
 
 TEST_F(CopseTraceTest, SaysWhatFailed) {

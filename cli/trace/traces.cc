@@ -304,7 +304,7 @@ absl::StatusOr<tnbc::OrderProfile> ProfileOf(const Traces& traces) {
   }
   tnbc::OrderProfile profile;
   for (const auto& [key, wanted] : WantedOrders(traces)) {
-    profile.orders[{key.communicator, key.collective, key.length, key.parts}] = wanted.order;
+    profile.orders[{key.communicator, key.collective, key.length, key.parts}].order = wanted.order;
   }
   return profile;
 }

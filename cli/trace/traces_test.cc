@@ -127,8 +127,8 @@ TEST(WantedOrdersTest, IsTheOrderOfMostCallsAndNoMixture) {
 TEST(ProfileOfTest, HasEveryKind) {
   const auto profile = ProfileOf(Both());
   ASSERT_TRUE(profile.ok());
-  ASSERT_NE(profile->Find({77, "bcast", 4, 3}), nullptr);
-  EXPECT_EQ(*profile->Find({77, "bcast", 4, 3}), (Order{2, 1, 0}));
+  ASSERT_NE(profile->Find({77, "bcast", 4, 3}, 1), nullptr);
+  EXPECT_EQ(*profile->Find({77, "bcast", 4, 3}, 1), (Order{2, 1, 0}));
   EXPECT_TRUE(absl::IsFailedPrecondition(ProfileOf({2, {FileOf(0)}}).status()));
 }
 

@@ -209,10 +209,10 @@ class OfTeam final : public tnbc::TeamCalls::Team {
   bool FormStream() override { return communicator_->FormStream(session_); }
 
   // By their profile.
-  const std::vector<uint32_t>* KnownOrder(uint32_t parts) override {
+  const std::vector<uint32_t>* KnownOrder(uint32_t parts, uint64_t call) override {
     if (session_->early.order == EarlyOrder::kOff || !session_->early.profile.has_value()) return nullptr;
     const tnbc::TraceKind kind = communicator_->DescribeKind(offload_);
-    return session_->early.profile->Find({kind.communicator, kind.collective, kind.length, parts});
+    return session_->early.profile->Find({kind.communicator, kind.collective, kind.length, parts}, call);
   }
   bool learns() const override { return session_->early.order != EarlyOrder::kOff; }
 

@@ -25,31 +25,56 @@ bool IsPermutation(const std::vector<uint32_t>& order, uint64_t parts) {
   return order.size() == parts;
 }
 
-void ReadOrder(RecordReader* record, OrderProfile* profile) {
+std::vector<uint32_t> ReadOrder(RecordReader* record, const std::string& key, uint64_t parts) {
+  std::vector<uint32_t> order = record->Numbers(key);
+  if (!record->error().empty() || IsPermutation(order, parts)) return order;
+  std::string text;
+  for (const uint32_t part : order) text += (text.empty() ? "" : ",") + std::to_string(part);
+  record->Fail(key + ": not each part once (value=" + (text.empty() ? "-" : text) + ", parts=" + std::to_string(parts) +
+               ")");
+  return {};
+}
+
+uint64_t ReadFromOne(RecordReader* record, const std::string& key, uint64_t limit = UINT64_MAX) {
+  const uint64_t value = record->Number(key, limit);
+  if (value == 0) record->Fail(key + ": too small (value=0, limit=1)");
+  return value;
+}
+
+std::string SlotKey(uint64_t slot) { return "slot" + std::to_string(slot); }
+
+void ReadOrders(RecordReader* record, OrderProfile* profile) {
   if (record->word() != "order") return record->Fail("no such record");
   ProfileKey key;
   key.communicator = record->Hex("communicator");
   key.collective = record->Text("collective");
   key.length = static_cast<uint32_t>(record->Number("length", UINT32_MAX));
   key.parts = static_cast<uint32_t>(record->Number("parts", kPartsMax));
-  std::vector<uint32_t> order = record->Numbers("order");
-  if (!record->error().empty()) return;
-  if (!IsPermutation(order, key.parts)) {
-    std::string text;
-    for (const uint32_t part : order) text += (text.empty() ? "" : ",") + std::to_string(part);
-    return record->Fail("order: not each part once (value=" + (text.empty() ? "-" : text) + ")");
+  ProfileOrders orders;
+  orders.order = ReadOrder(record, "order", key.parts);
+  if (record->Has("period")) {
+    const uint64_t period = ReadFromOne(record, "period", kProfilePeriodMax);
+    orders.first = ReadFromOne(record, "first");
+    for (uint64_t slot = 0; slot < period; ++slot) {
+      orders.slots.push_back(ReadOrder(record, SlotKey(slot), key.parts));
+    }
   }
+  if (!record->error().empty()) return;
   const std::string collective = key.collective;
-  if (!profile->orders.emplace(std::move(key), std::move(order)).second) {
+  if (!profile->orders.emplace(std::move(key), std::move(orders)).second) {
     record->Fail("such calls have one before (value=" + collective + ")");
   }
 }
 
 }  // namespace
 
-const std::vector<uint32_t>* OrderProfile::Find(const ProfileKey& key) const {
+const std::vector<uint32_t>& ProfileOrders::Of(uint64_t call) const {
+  return slots.empty() || call < first ? order : slots[(call - first) % slots.size()];
+}
+
+const std::vector<uint32_t>* OrderProfile::Find(const ProfileKey& key, uint64_t call) const {
   const auto found = orders.find(key);
-  return found == orders.end() ? nullptr : &found->second;
+  return found == orders.end() ? nullptr : &found->second.Of(call);
 }
 
 uint64_t OrderProfile::Hash() const {
@@ -69,21 +94,23 @@ uint64_t HashOf(const std::vector<int>& numbers) {
 
 std::string FormatProfile(const OrderProfile& profile) {
   std::string text = std::string(kWord) + " " + std::to_string(kProfileVersion) + "\n";
-  for (const auto& [key, order] : profile.orders) {
-    text += RecordWriter("order")
-                .AddHex("communicator", key.communicator)
-                .Add("collective", key.collective)
-                .Add("length", key.length)
-                .Add("parts", key.parts)
-                .Add("order", order)
-                .Finish();
+  for (const auto& [key, orders] : profile.orders) {
+    RecordWriter record("order");
+    record.AddHex("communicator", key.communicator)
+        .Add("collective", key.collective)
+        .Add("length", key.length)
+        .Add("parts", key.parts)
+        .Add("order", orders.order);
+    if (!orders.slots.empty()) record.Add("period", orders.slots.size()).Add("first", orders.first);
+    for (size_t slot = 0; slot < orders.slots.size(); ++slot) record.Add(SlotKey(slot), orders.slots[slot]);
+    text += record.Finish();
   }
   return text;
 }
 
 std::string ParseProfile(std::string_view text, OrderProfile* profile) {
   *profile = OrderProfile();
-  return ReadRecords(text, kWord, kProfileVersion, [&](RecordReader* record) { ReadOrder(record, profile); });
+  return ReadRecords(text, kWord, kProfileVersion, [&](RecordReader* record) { ReadOrders(record, profile); });
 }
 
 }  // namespace copse::tnbc

@@ -15,6 +15,8 @@
 namespace copse::tnbc {
 
 inline constexpr uint64_t kProfileVersion = 1;
+// Of calls after which orders come again; as many as are found by learning.
+inline constexpr uint32_t kProfilePeriodMax = 16;
 
 // Which calls have an order: the same on all ranks, and in all launches of a program on as many.
 struct ProfileKey {
@@ -26,11 +28,24 @@ struct ProfileKey {
   auto operator<=>(const ProfileKey&) const = default;
 };
 
-struct OrderProfile {
-  std::map<ProfileKey, std::vector<uint32_t>> orders;  // permutations of 0 to parts - 1
+// What calls of a kind have: permutations of 0 to parts - 1.
+struct ProfileOrders {
+  std::vector<uint32_t> order;  // of those before `first`, and of all if there are no slots
+  uint64_t first = 1;           // the call, by its number of its kind, that has the first slot's
+  // Of as many calls one after the other, over and over; at most kProfilePeriodMax.
+  std::vector<std::vector<uint32_t>> slots;
 
-  // Null: not known.
-  const std::vector<uint32_t>* Find(const ProfileKey& key) const;
+  // `call`: its number of its kind, from 1.
+  const std::vector<uint32_t>& Of(uint64_t call) const;
+
+  bool operator==(const ProfileOrders&) const = default;
+};
+
+struct OrderProfile {
+  std::map<ProfileKey, ProfileOrders> orders;
+
+  // The order of a call, by its number of its kind, from 1. Null: not known.
+  const std::vector<uint32_t>* Find(const ProfileKey& key, uint64_t call) const;
   // Not 0, and less than 2^62: equal for profiles that say the same.
   uint64_t Hash() const;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/order_profile.h"
 
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,11 +11,13 @@
 namespace copse::tnbc {
 namespace {
 
+using Order = std::vector<uint32_t>;
+
 OrderProfile Example() {
   OrderProfile profile;
-  profile.orders[{0xabc, "alltoall", 4, 2}] = {1, 0};
-  profile.orders[{0xabc, "bcast", 4, 8}] = {7, 6, 5, 4, 3, 2, 1, 0};
-  profile.orders[{1, "bcast", 3, 3}] = {0, 2, 1};
+  profile.orders[{0xabc, "alltoall", 4, 2}] = {.order = {1, 0}, .slots = {}};
+  profile.orders[{0xabc, "bcast", 4, 8}] = {.order = {7, 6, 5, 4, 3, 2, 1, 0}, .slots = {}};
+  profile.orders[{1, "bcast", 3, 3}] = {.order = {0, 2, 1}, .first = 5, .slots = {{1, 0, 2}, {2, 1, 0}}};
   return profile;
 }
 
@@ -27,19 +31,45 @@ TEST(OrderProfileTest, WhatIsWrittenIsRead) {
 
 TEST(OrderProfileTest, FindsByAllOfTheKey) {
   const OrderProfile profile = Example();
-  ASSERT_NE(profile.Find({0xabc, "alltoall", 4, 2}), nullptr);
-  EXPECT_EQ(*profile.Find({0xabc, "alltoall", 4, 2}), (std::vector<uint32_t>{1, 0}));
-  EXPECT_EQ(profile.Find({0xabd, "alltoall", 4, 2}), nullptr);
-  EXPECT_EQ(profile.Find({0xabc, "bcast", 4, 2}), nullptr);
-  EXPECT_EQ(profile.Find({0xabc, "alltoall", 3, 2}), nullptr);
-  EXPECT_EQ(profile.Find({0xabc, "alltoall", 4, 3}), nullptr);
+  ASSERT_NE(profile.Find({0xabc, "alltoall", 4, 2}, 1), nullptr);
+  EXPECT_EQ(*profile.Find({0xabc, "alltoall", 4, 2}, 1), (Order{1, 0}));
+  EXPECT_EQ(profile.Find({0xabd, "alltoall", 4, 2}, 1), nullptr);
+  EXPECT_EQ(profile.Find({0xabc, "bcast", 4, 2}, 1), nullptr);
+  EXPECT_EQ(profile.Find({0xabc, "alltoall", 3, 2}, 1), nullptr);
+  EXPECT_EQ(profile.Find({0xabc, "alltoall", 4, 3}, 1), nullptr);
+}
+
+TEST(OrderProfileTest, SlotsTakeTurnsFromTheirFirstCallOn) {
+  const OrderProfile profile = Example();
+  const ProfileKey key = {1, "bcast", 3, 3};
+  for (const uint64_t call : {1, 2, 3, 4}) EXPECT_EQ(*profile.Find(key, call), (Order{0, 2, 1})) << call;
+  for (const uint64_t call : {5, 7, 1'000'001}) EXPECT_EQ(*profile.Find(key, call), (Order{1, 0, 2})) << call;
+  for (const uint64_t call : {6, 8, 1'000'002}) EXPECT_EQ(*profile.Find(key, call), (Order{2, 1, 0})) << call;
+  for (const uint64_t call : {1, 2, 1'000}) EXPECT_EQ(*profile.Find({0xabc, "alltoall", 4, 2}, call), (Order{1, 0}));
+}
+
+// What was written before there were slots has them nowhere.
+TEST(OrderProfileTest, SlotsAreOneLineWithTheirKind) {
+  EXPECT_EQ(FormatProfile(Example()),
+            "copse-profile 1\n"
+            "order communicator=0000000000000001 collective=bcast length=3 parts=3 order=0,2,1 period=2 first=5 "
+            "slot0=1,0,2 slot1=2,1,0\n"
+            "order communicator=0000000000000abc collective=alltoall length=4 parts=2 order=1,0\n"
+            "order communicator=0000000000000abc collective=bcast length=4 parts=8 order=7,6,5,4,3,2,1,0\n");
 }
 
 TEST(OrderProfileTest, ProfilesThatDifferHaveOtherHashes) {
-  OrderProfile other = Example();
-  other.orders[{1, "bcast", 3, 3}] = {0, 1, 2};
-  EXPECT_NE(other.Hash(), Example().Hash());
-  for (const OrderProfile& profile : {Example(), other, OrderProfile()}) {
+  const ProfileKey key = {1, "bcast", 3, 3};
+  std::vector<OrderProfile> profiles(6, Example());
+  profiles[1].orders[key].order = {0, 1, 2};
+  profiles[2].orders[key].slots[1] = {0, 1, 2};
+  profiles[3].orders[key].first = 6;
+  profiles[4].orders[key].slots.pop_back();
+  profiles[5] = OrderProfile();
+  std::set<uint64_t> hashes;
+  for (const OrderProfile& profile : profiles) hashes.insert(profile.Hash());
+  EXPECT_EQ(hashes.size(), profiles.size());
+  for (const OrderProfile& profile : profiles) {
     EXPECT_NE(profile.Hash(), 0u);
     EXPECT_LT(profile.Hash(), uint64_t{1} << 62);
   }
@@ -57,7 +87,8 @@ TEST(OrderProfileTest, WhatIsWrongIsSaidWithItsLine) {
   EXPECT_EQ(ErrorOf(key + "1,0\n"), "");
   EXPECT_EQ(ErrorOf(key + "1,x\n"), "line 2: order: order: not numbers (value=1,x)");
   for (const char* order : {"1", "1,1", "0,2", "0,1,2", "-"}) {
-    EXPECT_EQ(ErrorOf(key + order), std::string("line 2: order: order: not each part once (value=") + order + ")");
+    EXPECT_EQ(ErrorOf(key + order),
+              std::string("line 2: order: order: not each part once (value=") + order + ", parts=2)");
   }
   EXPECT_EQ(ErrorOf(key + "1,0\n" + key + "0,1\n"), "line 3: order: such calls have one before (value=bcast)");
   EXPECT_EQ(ErrorOf("order communicator=1 collective=bcast length=4 parts=9999999999 order=-\n"),
@@ -66,6 +97,27 @@ TEST(OrderProfileTest, WhatIsWrongIsSaidWithItsLine) {
   OrderProfile profile;
   EXPECT_EQ(ParseProfile("copse-profile 2\n", &profile),
             "line 1: not what it should begin with, \"copse-profile 1\" (value=copse-profile%202)");
+}
+
+TEST(OrderProfileTest, WhatIsWrongWithSlotsIsSaidWithItsLine) {
+  const std::string key = "order communicator=1 collective=bcast length=4 parts=2 order=0,1 ";
+  const auto error = [&](const std::string& rest) { return ErrorOf(key + rest + "\n"); };
+  EXPECT_EQ(error("period=2 first=3 slot0=1,0 slot1=0,1"), "");
+  EXPECT_EQ(error("slot1=0,1 slot0=1,0 first=3 period=2"), "");
+  EXPECT_EQ(error("period=0 first=3"), "line 2: order: period: too small (value=0, limit=1)");
+  EXPECT_EQ(error("period=17 first=3"), "line 2: order: period: too large (value=17, limit=16)");
+  EXPECT_EQ(error("period=x first=3"), "line 2: order: period: not a number (value=x)");
+  EXPECT_EQ(error("period=1 slot0=1,0"), "line 2: order: first: missing");
+  EXPECT_EQ(error("period=1 first=0 slot0=1,0"), "line 2: order: first: too small (value=0, limit=1)");
+  EXPECT_EQ(error("period=2 first=3 slot0=1,0"), "line 2: order: slot1: missing");
+  EXPECT_EQ(error("period=2 first=3 slot0=1,0 slot0=0,1"), "line 2: order: slot0: given twice (value=0,1)");
+  EXPECT_EQ(error("period=1 first=3 slot0=1,0 slot1=0,1"), "line 2: order: slot1: not known (value=0,1)");
+  EXPECT_EQ(error("first=3"), "line 2: order: first: not known (value=3)");
+  EXPECT_EQ(error("period=1 first=3 slot0=1,x"), "line 2: order: slot0: not numbers (value=1,x)");
+  for (const char* order : {"1", "1,1", "0,2", "0,1,2", "-"}) {
+    EXPECT_EQ(error(std::string("period=2 first=3 slot0=0,1 slot1=") + order),
+              std::string("line 2: order: slot1: not each part once (value=") + order + ", parts=2)");
+  }
 }
 
 }  // namespace

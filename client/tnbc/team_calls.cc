@@ -99,7 +99,8 @@ void TeamCalls::AgreeOnOrder(CallKind* kind, Team* team) {
 std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team) {
   const uint32_t parts = PartsOf(args, *layout_);
   if (parts < 2) return {};
-  if (const std::vector<uint32_t>* const known = team->KnownOrder(parts); known != nullptr) return *known;
+  const std::vector<uint32_t>* const known = team->KnownOrder(parts, kind->calls);
+  if (known != nullptr) return *known;
   if (!team->learns()) return {};
   std::unique_lock lock(kind->mutex);
   kind->order.SetParts(parts);

@@ -61,8 +61,9 @@ class TeamCalls {
     virtual copse_status_t Make(const copse_coll_args_t& args) = 0;
     // Forms the second team of the same members, unless it is there. Whether it has worked may differ by rank.
     virtual bool FormStream() = 0;
-    // An order of the call's parts that all ranks know without having learnt it; null: none.
-    virtual const std::vector<uint32_t>* KnownOrder(uint32_t) { return nullptr; }
+    // An order of a call's parts that all ranks know without having learnt it; null: none. `call`: its number of its
+    // kind, from 1.
+    virtual const std::vector<uint32_t>* KnownOrder(uint32_t /*parts*/, uint64_t /*call*/) { return nullptr; }
     // Whether orders are learnt.
     virtual bool learns() const { return true; }
   };

@@ -133,7 +133,9 @@ TEST_P(TracesTest, WhatCannotBeReadOrWrittenIsSaidOnceAndIgnored) {
   const MpiResult result = Run(JobWith({{"COPSE_TNBC_PROFILE", bad}, {"COPSE_TNBC_TRACE", bad}}));
   ExpectDone(result);
   EXPECT_EQ(result.ErrorsWith("COPSE_TNBC").size(), 2u) << result.Text();
-  EXPECT_EQ(result.ErrorsWith(absl::StrCat(bad, ": line 2: order: order: not each part once (value=1,1)")).size(), 1u)
+  EXPECT_EQ(
+      result.ErrorsWith(absl::StrCat(bad, ": line 2: order: order: not each part once (value=1,1, parts=2)")).size(),
+      1u)
       << result.Text();
   EXPECT_EQ(result.ErrorsWith(absl::StrCat("COPSE_TNBC_TRACE: not a folder (value=", bad, ")")).size(), 1u)
       << result.Text();
