@@ -32,6 +32,8 @@ struct Options {
   std::string folder, plot, profile, write_out = "table";
   bool check = false;
 
+  // The tables have it, too.
+  bool tells_of_profile() const { return !profile.empty() && !prints(); }
   bool prints() const { return write_out == "json" || (plot.empty() && profile.empty() && !check); }
 };
 
@@ -66,6 +68,9 @@ absl::Status Run(const Options& options, std::ostream& out) {
   if (!options.profile.empty()) {
     ASSIGN_OR_RETURN(const tnbc::OrderProfile profile, ProfileOf(traces));
     RETURN_IF_ERROR(WriteFile(options.profile, tnbc::FormatProfile(profile)));
+  }
+  if (options.tells_of_profile()) {
+    for (const std::string& line : WhyNoSlots(WantedOrders(traces))) out << line << "\n";
   }
   if (options.prints()) out << (options.write_out == "json" ? JsonOf(traces) : TextOf(traces));
   if (!options.check) return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/tnbc/order_profile.h"
@@ -32,7 +33,11 @@ class CopseTraceTest : public testing::Test {
     Write(0, 2);
     Write(1, 2);
   }
-  void Write(uint32_t rank, uint32_t ranks) {
+  void Write(uint32_t rank, uint32_t ranks) { WriteFile(FileOf(rank, ranks)); }
+  void WriteFile(const tnbc::TraceFile& file) {
+    std::ofstream(folder_ + "/" + std::to_string(file.rank) + tnbc::kTraceSuffix) << tnbc::FormatTrace(file);
+  }
+  static tnbc::TraceFile FileOf(uint32_t rank, uint32_t ranks) {
     tnbc::TraceFile file;
     file.rank = rank;
     file.ranks = ranks;
@@ -47,7 +52,21 @@ class CopseTraceTest : public testing::Test {
     call.pieces = {{.bytes = 4096, .parts = {0}, .there = 1'000'000, .touch = 4'000'000},
                    {.bytes = 4096, .parts = {1}, .there = 2'000'000, .touch = 500'000, .waited = 1'500'000}};
     file.calls = {call};
-    std::ofstream(folder_ + "/" + std::to_string(rank) + tnbc::kTraceSuffix) << tnbc::FormatTrace(file);
+    return file;
+  }
+  // Four calls, read forwards and backwards from two places: as `sites` has them.
+  static tnbc::TraceFile InTurn(uint32_t rank, const std::vector<uint32_t>& sites) {
+    tnbc::TraceFile file = FileOf(rank, 2);
+    file.sites.push_back({"app", 32, "main"});
+    const tnbc::TraceCall call = file.calls[0];
+    file.calls.clear();
+    for (const uint32_t site : sites) {
+      file.calls.push_back(call);
+      file.calls.back().site = site;
+      file.calls.back().number = file.calls.size();
+      if (site == 1) std::swap(file.calls.back().pieces[0].touch, file.calls.back().pieces[1].touch);
+    }
+    return file;
   }
   int Run(const std::vector<std::string>& arguments) {
     out_.str("");
@@ -66,7 +85,8 @@ TEST_F(CopseTraceTest, PrintsTables) {
             std::string::npos)
       << out_.str();
   EXPECT_NE(out_.str().find("1     2.000  0.500        1.500   100 %\n"), std::string::npos) << out_.str();
-  EXPECT_NE(out_.str().find("alltoall    over 256 KiB  2      2      2      100 %     1,0\n"), std::string::npos)
+  EXPECT_NE(out_.str().find("alltoall    over 256 KiB  2      2      all      all   2      100 %     1,0\n"),
+            std::string::npos)
       << out_.str();
 }
 
@@ -91,6 +111,44 @@ TEST_F(CopseTraceTest, WritesWhatItIsAskedFor) {
   EXPECT_EQ(tnbc::ParseProfile(ReadText(file), &profile), "");
   ASSERT_EQ(profile.orders.size(), 1u);
   EXPECT_EQ(profile.orders.begin()->second.order, (std::vector<uint32_t>{1, 0}));
+}
+
+TEST_F(CopseTraceTest, TellsWhatPlacesWantThatTakeTurns) {
+  for (const uint32_t rank : {0, 1}) WriteFile(InTurn(rank, {0, 1, 0, 1}));
+  ASSERT_EQ(Run({folder_}), 0) << err_.str();
+  const std::string tables = out_.str();
+  for (const char* line :
+       {"alltoall    over 256 KiB  2      2      all        all               8      50 %      0,1\n",
+        "1, 3, ...  app<+0x10 (main)  4      100 %     1,0\n", "2, 4, ...  app+0x20 (main)   4      100 %     0,1\n"}) {
+    EXPECT_NE(tables.find(line), std::string::npos) << tables;
+  }
+  ASSERT_EQ(Run({folder_, "-w", "json"}), 0) << err_.str();
+  const nlohmann::json order = nlohmann::json::parse(out_.str())["orders"][0];
+  EXPECT_EQ(order["first"], 1);
+  ASSERT_EQ(order["slots"].size(), 2u);
+  EXPECT_EQ(order["slots"][0]["order"], (std::vector<int>{1, 0}));
+  EXPECT_EQ(order["slots"][1]["site"], "app+0x20 (main)");
+  EXPECT_EQ(order["slots"][1]["order"], (std::vector<int>{0, 1}));
+  ASSERT_EQ(Run({folder_, "--profile", folder_ + "/profile"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(ReadText(folder_ + "/profile"),
+            "copse-profile 1\norder communicator=000000000000004d collective=alltoall length=4 parts=2 order=0,1 "
+            "period=2 first=1 slot0=1,0 slot1=0,1\n");
+}
+
+TEST_F(CopseTraceTest, SaysWhereRanksTakeOtherTurns) {
+  WriteFile(InTurn(0, {0, 1, 0, 1}));
+  WriteFile(InTurn(1, {0, 1, 1, 0}));
+  const std::string line =
+      "alltoall of 2 ranks, over 256 KiB, 2 parts: one order for all, since ranks differ: on rank 0 places take turns "
+      "in a period of 2 from call 1, on rank 1 in no period of up to 16\n";
+  ASSERT_EQ(Run({folder_, "--profile", folder_ + "/profile", "--check"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), line + "2 ranks agree\n");
+  EXPECT_EQ(ReadText(folder_ + "/profile").find("slot"), std::string::npos);
+  ASSERT_EQ(Run({folder_}), 0) << err_.str();
+  EXPECT_NE(out_.str().find(line), std::string::npos) << out_.str();
+  ASSERT_EQ(Run({folder_, "-w", "json"}), 0) << err_.str();
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["orders"][0].count("why_none"), 1u);
 }
 
 TEST_F(CopseTraceTest, SaysWhatFailed) {

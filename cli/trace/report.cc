@@ -81,19 +81,36 @@ std::string PartsText(const SiteSummary& site) {
   return Table(rows);
 }
 
+Row RowOf(const CommonOrder& common, Row row) {
+  row.insert(row.end(), {absl::StrCat(common.calls), Percent(common.in_order, common.calls), Joined(common.order)});
+  return row;
+}
+
 std::string KindsText(const std::map<KindKey, WantedOrder>& orders) {
-  std::vector<Row> rows = {{"COLLECTIVE", "LENGTH", "RANKS", "PARTS", "CALLS", "IN ORDER", "ORDER"}};
+  std::vector<Row> rows = {{"COLLECTIVE", "LENGTH", "RANKS", "PARTS", "NUMBERS", "SITE", "CALLS", "IN ORDER", "ORDER"}};
   for (const auto& [key, wanted] : orders) {
-    rows.push_back({key.collective, NameOfLength(key.length), absl::StrCat(key.size), absl::StrCat(key.parts),
-                    absl::StrCat(wanted.calls), Percent(wanted.in_order, wanted.calls), Joined(wanted.order)});
+    rows.push_back(RowOf(wanted.all, {key.collective, NameOfLength(key.length), absl::StrCat(key.size),
+                                      absl::StrCat(key.parts), "all", "all"}));
+    for (size_t i = 0; i < wanted.slots.size(); ++i) {
+      const uint64_t number = wanted.first + i;
+      rows.push_back(RowOf(
+          wanted.slots[i].common,
+          {"", "", "", "", absl::StrCat(number, ", ", number + wanted.slots.size(), ", ..."), wanted.slots[i].site}));
+    }
   }
-  return Table(rows);
+  std::string text = Table(rows);
+  for (const std::string& line : WhyNoSlots(orders)) absl::StrAppend(&text, line, "\n");
+  return text;
 }
 
 uint64_t LeftOut(const Traces& traces) {
   uint64_t left_out = 0;
   for (const tnbc::TraceFile& file : traces.files) left_out += file.left_out;
   return left_out;
+}
+
+Json JsonOf(const CommonOrder& common) {
+  return {{"calls", common.calls}, {"in_order", common.in_order}, {"order", common.order}};
 }
 
 // --- The picture: a panel for each site, a row for each part ---
@@ -131,6 +148,16 @@ void DrawSite(const SiteSummary& site, double top, Svg* svg) {
 }
 
 }  // namespace
+
+std::vector<std::string> WhyNoSlots(const std::map<KindKey, WantedOrder>& orders) {
+  std::vector<std::string> lines;
+  for (const auto& [key, wanted] : orders) {
+    if (wanted.why_none.empty()) continue;
+    lines.push_back(absl::StrCat(key.collective, " of ", key.size, " ranks, ", NameOfLength(key.length), ", ",
+                                 key.parts, " parts: one order for all, since ", wanted.why_none));
+  }
+  return lines;
+}
 
 std::string TextOf(const Traces& traces) {
   const std::vector<SiteSummary> sites = Summarize(traces);
@@ -180,14 +207,20 @@ std::string JsonOf(const Traces& traces) {
                              {"parts", std::move(parts)}});
   }
   for (const auto& [key, wanted] : WantedOrders(traces)) {
-    json["orders"].push_back({{"communicator", absl::StrCat(absl::Hex(key.communicator, absl::kZeroPad16))},
-                              {"size", key.size},
-                              {"collective", key.collective},
-                              {"length", key.length},
-                              {"parts", key.parts},
-                              {"calls", wanted.calls},
-                              {"in_order", wanted.in_order},
-                              {"order", wanted.order}});
+    Json order = {{"communicator", absl::StrCat(absl::Hex(key.communicator, absl::kZeroPad16))},
+                  {"size", key.size},
+                  {"collective", key.collective},
+                  {"length", key.length},
+                  {"parts", key.parts}};
+    order.update(JsonOf(wanted.all));
+    if (!wanted.why_none.empty()) order["why_none"] = wanted.why_none;
+    if (!wanted.slots.empty()) order["first"] = wanted.first;
+    for (const WantedOrder::Slot& slot : wanted.slots) {
+      Json of_slot = {{"site", slot.site}};
+      of_slot.update(JsonOf(slot.common));
+      order["slots"].push_back(std::move(of_slot));
+    }
+    json["orders"].push_back(std::move(order));
   }
   return json.dump(2) + "\n";
 }

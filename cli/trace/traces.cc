@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "cli/trace/turns.h"
 
 namespace copse::trace {
 namespace {
@@ -88,6 +89,28 @@ class Places {
 
   std::vector<Part> parts_;
   uint64_t calls_ = 0;
+};
+
+// What calls touch first, counted together.
+class Tally {
+ public:
+  void Add(const std::vector<uint64_t>& places) {
+    places_.Add(places);
+    ++calls_of_[places];
+  }
+
+  CommonOrder Finish(uint32_t parts) const {
+    CommonOrder common = {.order = places_.OrderOf(parts), .calls = places_.calls()};
+    std::vector<uint64_t> in_order(parts);
+    for (uint32_t i = 0; i < parts; ++i) in_order[common.order[i]] = i;
+    const auto found = calls_of_.find(in_order);
+    if (found != calls_of_.end()) common.in_order = found->second;
+    return common;
+  }
+
+ private:
+  Places places_;
+  std::map<std::vector<uint64_t>, uint64_t> calls_of_;
 };
 
 // As if what was touched first had come first, at the times at which anything came; the program computes between its
@@ -201,6 +224,38 @@ void ForEachCall(const Traces& traces, Visit visit) {
   }
 }
 
+// A call's number is of its kind, whatever its parts.
+KindKey OfAnyParts(KindKey key) {
+  key.parts = 0;
+  return key;
+}
+
+// Where the calls of a kind are made.
+struct PlacesOfKind {
+  CallPlaces::InTurn in_turn;
+  std::map<uint32_t, std::set<std::string>> sites;  // by place, their names on all ranks
+
+  std::optional<uint32_t> PlaceOf(uint64_t number) const {
+    if (number == 0 || number > in_turn.places.size()) return std::nullopt;
+    return in_turn.places[number - 1];
+  }
+};
+
+std::map<KindKey, PlacesOfKind> PlacesOfKinds(const Traces& traces) {
+  std::map<KindKey, CallPlaces> places;
+  ForEachCall(traces, [&](const tnbc::TraceFile& file, const tnbc::TraceCall& call, const KindKey& key) {
+    places[OfAnyParts(key)].Add(file.rank, call.number, call.site);
+  });
+  std::map<KindKey, PlacesOfKind> kinds;
+  for (const auto& [key, of_kind] : places) kinds[key].in_turn = of_kind.Find();
+  ForEachCall(traces, [&](const tnbc::TraceFile& file, const tnbc::TraceCall& call, const KindKey& key) {
+    PlacesOfKind& kind = kinds.at(OfAnyParts(key));
+    const std::optional<uint32_t> place = kind.PlaceOf(call.number);
+    if (place.has_value()) kind.sites[*place].insert(NameOf(file.sites[call.site]));
+  });
+  return kinds;
+}
+
 }  // namespace
 
 absl::StatusOr<Traces> ReadTraces(const std::string& folder) {
@@ -276,23 +331,43 @@ std::vector<SiteSummary> Summarize(const Traces& traces) {
 }
 
 std::map<KindKey, WantedOrder> WantedOrders(const Traces& traces) {
-  std::map<KindKey, Places> places;
-  std::map<KindKey, std::map<std::vector<uint64_t>, uint64_t>> calls;
+  const std::map<KindKey, PlacesOfKind> kinds = PlacesOfKinds(traces);
+  struct Touched {
+    Tally all;
+    std::map<uint32_t, Tally> by_place;
+  };
+  std::map<KindKey, Touched> touched;
   ForEachCall(traces, [&](const tnbc::TraceFile&, const tnbc::TraceCall& call, const KindKey& key) {
     if (key.parts < 2) return;
-    const auto of_call = PlacesOf(call);
-    if (!of_call.has_value()) return;
-    places[key].Add(*of_call);
-    ++calls[key][*of_call];
+    const auto places = PlacesOf(call);
+    if (!places.has_value()) return;
+    Touched& mine = touched[key];
+    mine.all.Add(*places);
+    const std::optional<uint32_t> place = kinds.at(OfAnyParts(key)).PlaceOf(call.number);
+    if (place.has_value()) mine.by_place[*place].Add(*places);
   });
   std::map<KindKey, WantedOrder> orders;
-  for (const auto& [key, all] : places) {
+  for (const auto& [key, mine] : touched) {
+    const PlacesOfKind& kind = kinds.at(OfAnyParts(key));
     WantedOrder& wanted = orders[key];
-    wanted.order = all.OrderOf(key.parts);
-    wanted.calls = all.calls();
-    std::vector<uint64_t> in_order(key.parts);
-    for (uint32_t i = 0; i < key.parts; ++i) in_order[wanted.order[i]] = i;
-    wanted.in_order = calls[key][in_order];
+    wanted.all = mine.all.Finish(key.parts);
+    wanted.why_none = kind.in_turn.why_none;
+    if (!kind.in_turn.turns.has_value()) continue;
+    wanted.first = kind.in_turn.turns->first;
+    bool differ = false;
+    for (uint32_t i = 0; i < kind.in_turn.turns->period; ++i) {
+      const uint32_t place = *kind.PlaceOf(wanted.first + i);
+      const auto found = mine.by_place.find(place);
+      WantedOrder::Slot slot = {.site = absl::StrJoin(kind.sites.at(place), " or "), .common = {}};
+      if (found == mine.by_place.end()) {
+        slot.common.order = wanted.all.order;
+      } else {
+        slot.common = found->second.Finish(key.parts);
+      }
+      differ = differ || slot.common.order != wanted.all.order;
+      wanted.slots.push_back(std::move(slot));
+    }
+    if (!differ) wanted.slots.clear();
   }
   return orders;
 }
@@ -304,7 +379,11 @@ absl::StatusOr<tnbc::OrderProfile> ProfileOf(const Traces& traces) {
   }
   tnbc::OrderProfile profile;
   for (const auto& [key, wanted] : WantedOrders(traces)) {
-    profile.orders[{key.communicator, key.collective, key.length, key.parts}].order = wanted.order;
+    tnbc::ProfileOrders& orders = profile.orders[{key.communicator, key.collective, key.length, key.parts}];
+    orders.order = wanted.all.order;
+    if (wanted.slots.empty()) continue;
+    orders.first = wanted.first;
+    for (const WantedOrder::Slot& slot : wanted.slots) orders.slots.push_back(slot.common.order);
   }
   return profile;
 }

@@ -68,12 +68,26 @@ std::vector<SiteSummary> Summarize(const Traces& traces);
 // counts only where a part has no piece of its own.
 std::vector<uint64_t> FirstTouches(const tnbc::TraceCall& call);
 
-// What most calls of a kind, of all ranks, touch first comes first: by the median of the places that a part has among
-// the first touches. A call or a rank that does otherwise changes nothing, as long as they are few.
-struct WantedOrder {
+// What most of some calls, of all ranks, touch first comes first: by the median of the places that a part has among the
+// first touches. A call or a rank that does otherwise changes nothing, as long as they are few.
+struct CommonOrder {
   std::vector<uint32_t> order;
   uint64_t calls = 0;     // that touched anything, of all ranks
   uint64_t in_order = 0;  // that touched all in this order
+};
+
+// What calls of a kind want first.
+struct WantedOrder {
+  CommonOrder all;
+  // Of the calls that are made where the first call of a period is made, the second, and so on. Empty: places take no
+  // turns, or want the same.
+  struct Slot {
+    std::string site;  // on ranks that call from others: all of them
+    CommonOrder common;
+  };
+  std::vector<Slot> slots;
+  uint64_t first = 1;    // the call, by its number of its kind, that has the first slot
+  std::string why_none;  // why there are no slots, though calls are made at several places
 };
 std::map<KindKey, WantedOrder> WantedOrders(const Traces& traces);
 

@@ -103,7 +103,7 @@ TEST(WantedOrdersTest, IsWhatMostTouchFirst) {
   traces.files[1].calls[1].pieces.clear();
   const auto orders = WantedOrders(traces);
   ASSERT_EQ(orders.size(), 1u);
-  const WantedOrder& wanted = orders.begin()->second;
+  const CommonOrder& wanted = orders.begin()->second.all;
   EXPECT_EQ(wanted.order, (Order{2, 1, 0}));
   EXPECT_EQ(wanted.calls, 3u);
   EXPECT_EQ(wanted.in_order, 2u);
@@ -119,9 +119,111 @@ TEST(WantedOrdersTest, IsTheOrderOfMostCallsAndNoMixture) {
   };
   traces.files[0].calls = {touched({2, 0, 1}), touched({0, 1, 2}), touched({2, 0, 1}), touched({0, 1, 2}),
                            touched({2, 0, 1})};
-  const WantedOrder wanted = WantedOrders(traces).begin()->second;
+  const CommonOrder wanted = WantedOrders(traces).begin()->second.all;
   EXPECT_EQ(wanted.order, (Order{2, 0, 1}));
   EXPECT_EQ(wanted.in_order, 3u);
+}
+
+// A call at one of two places that touches parts in this order.
+TraceCall CallAt(uint32_t site, uint64_t number, const Order& touched) {
+  std::vector<TracePiece> pieces;
+  for (uint32_t i = 0; i < touched.size(); ++i) pieces.push_back(PieceOf({touched[i]}, 0, i));
+  TraceCall call = CallOf(number, std::move(pieces));
+  call.site = site;
+  return call;
+}
+
+const Order kForward = {0, 1, 2}, kBackward = {2, 1, 0};
+
+// Of two ranks: `before` calls at a place of their own, then `calls` of which every other one is read backwards.
+Traces InTurn(uint32_t before, uint32_t calls) {
+  Traces traces = Both();
+  for (TraceFile& file : traces.files) {
+    file.sites = {{"app", 16, "main"}, {"app", 32, "main"}, {"app", 48, "warm_up"}};
+    file.calls.clear();
+    for (uint64_t number = 1; number <= before; ++number) file.calls.push_back(CallAt(2, number, kForward));
+    for (uint32_t i = 0; i < calls; ++i) {
+      file.calls.push_back(CallAt(i % 2, before + i + 1, i % 2 == 0 ? kForward : kBackward));
+    }
+  }
+  return traces;
+}
+
+WantedOrder WantedOf(const Traces& traces) {
+  const auto orders = WantedOrders(traces);
+  EXPECT_EQ(orders.size(), 1u);
+  return orders.begin()->second;
+}
+
+TEST(WantedOrdersTest, PlacesThatTakeTurnsHaveOrdersOfTheirOwn) {
+  const WantedOrder wanted = WantedOf(InTurn(3, 8));
+  EXPECT_EQ(wanted.all.order, kForward);
+  EXPECT_EQ(wanted.all.calls, 22u);
+  EXPECT_EQ(wanted.all.in_order, 14u);
+  EXPECT_EQ(wanted.first, 4u);
+  ASSERT_EQ(wanted.slots.size(), 2u);
+  EXPECT_EQ(wanted.slots[0].site, "app+0x10 (main)");
+  EXPECT_EQ(wanted.slots[0].common.order, kForward);
+  EXPECT_EQ(wanted.slots[1].site, "app+0x20 (main)");
+  EXPECT_EQ(wanted.slots[1].common.order, kBackward);
+  EXPECT_EQ(wanted.slots[1].common.calls, 8u);
+  EXPECT_EQ(wanted.slots[1].common.in_order, 8u);
+  EXPECT_EQ(wanted.why_none, "");
+}
+
+TEST(WantedOrdersTest, RanksMayCallFromPlacesOfTheirOwn) {
+  Traces traces = InTurn(0, 8);
+  traces.files[1].sites[0].offset = 64;
+  const WantedOrder wanted = WantedOf(traces);
+  ASSERT_EQ(wanted.slots.size(), 2u);
+  EXPECT_EQ(wanted.slots[0].site, "app+0x10 (main) or app+0x40 (main)");
+  EXPECT_EQ(wanted.slots[0].common.calls, 8u);
+}
+
+// Calls of other parts have numbers of the same kind.
+TEST(WantedOrdersTest, TheTurnOfCallsOfOtherPartsHasTheOrderOfAll) {
+  Traces traces = InTurn(0, 0);
+  for (TraceFile& file : traces.files) {
+    for (uint32_t i = 0; i < 9; ++i) file.calls.push_back(CallAt(i % 3, i + 1, i % 3 == 0 ? kForward : kBackward));
+    for (uint32_t i = 2; i < 9; i += 3) {
+      file.calls[i].parts = 2;
+      file.calls[i].order = {0, 1};
+      file.calls[i].pieces.erase(file.calls[i].pieces.begin());
+    }
+  }
+  const auto orders = WantedOrders(traces);
+  ASSERT_EQ(orders.size(), 2u);
+  for (const auto& [key, wanted] : orders) {
+    EXPECT_EQ(wanted.slots.size(), key.parts == 2 ? 0u : 3u);  // what one place wants is what all such calls want
+    EXPECT_EQ(wanted.why_none, "");
+    if (key.parts == 2) continue;
+    EXPECT_EQ(wanted.slots[0].common.order, kForward);
+    EXPECT_EQ(wanted.slots[1].common.order, kBackward);
+    EXPECT_EQ(wanted.slots[2].common.order, wanted.all.order);
+    EXPECT_EQ(wanted.slots[2].common.calls, 0u);
+    EXPECT_EQ(wanted.slots[2].site, "app+0x30 (warm_up)");
+  }
+}
+
+TEST(WantedOrdersTest, PlacesThatWantTheSameNeedNoTurns) {
+  Traces traces = InTurn(0, 8);
+  for (TraceFile& file : traces.files) {
+    for (TraceCall& call : file.calls) call.pieces = CallAt(0, 1, kBackward).pieces;
+  }
+  EXPECT_EQ(WantedOf(traces).all.order, kBackward);
+  EXPECT_TRUE(WantedOf(traces).slots.empty());
+}
+
+TEST(WantedOrdersTest, WhereRanksDifferThereIsOneOrder) {
+  Traces traces = InTurn(0, 8);
+  for (const uint32_t i : {1, 2, 5}) traces.files[1].calls[i].site = 1 - traces.files[1].calls[i].site;
+  const WantedOrder wanted = WantedOf(traces);
+  EXPECT_TRUE(wanted.slots.empty());
+  EXPECT_EQ(wanted.why_none,
+            "ranks differ: on rank 0 places take turns in a period of 2 from call 1, on rank 1 in no period of up to "
+            "16");
+  EXPECT_EQ(wanted.all.calls, 16u);
+  EXPECT_TRUE(Disagreements(traces).empty());
 }
 
 TEST(ProfileOfTest, HasEveryKind) {
@@ -130,6 +232,14 @@ TEST(ProfileOfTest, HasEveryKind) {
   ASSERT_NE(profile->Find({77, "bcast", 4, 3}, 1), nullptr);
   EXPECT_EQ(*profile->Find({77, "bcast", 4, 3}, 1), (Order{2, 1, 0}));
   EXPECT_TRUE(absl::IsFailedPrecondition(ProfileOf({2, {FileOf(0)}}).status()));
+}
+
+TEST(ProfileOfTest, HasSlotsFromTheFirstCallThatTakesTurns) {
+  const auto profile = ProfileOf(InTurn(3, 8));
+  ASSERT_TRUE(profile.ok());
+  const tnbc::ProfileKey key = {77, "bcast", 4, 3};
+  for (const uint64_t call : {1, 2, 3, 4, 6, 100}) EXPECT_EQ(*profile->Find(key, call), kForward) << call;
+  for (const uint64_t call : {5, 7, 101}) EXPECT_EQ(*profile->Find(key, call), kBackward) << call;
 }
 
 TEST(DisagreementsTest, NamesTheCallAndTheRanks) {
