@@ -34,8 +34,9 @@ std::string ReadText(const std::string& path) {
 
 class TracesTest : public ShimTest {
  protected:
-  MpiRun JobWith(std::map<std::string, std::string> environment) {
-    MpiRun run = JobOf(kRanks, "early", {"traces"});
+  // `name`: a case of early_traces.c.
+  MpiRun JobWith(std::map<std::string, std::string> environment, const std::string& name = "reverse") {
+    MpiRun run = JobOf(kRanks, "early", {"traces/" + name});
     run.environment["COPSE_MPI_CALLS_BEFORE"] = "0";
     run.environment["COPSE_TNBC"] = "on";
     run.environment.merge(environment);
@@ -44,9 +45,10 @@ class TracesTest : public ShimTest {
   std::string InFolder(const std::string& name) { return absl::StrCat(cluster_.folder(), "/", name); }
 
   // Runs the program into a folder of traces, one a rank.
-  std::vector<tnbc::TraceFile> Trace(const std::string& folder, std::map<std::string, std::string> environment) {
+  std::vector<tnbc::TraceFile> Trace(const std::string& folder, std::map<std::string, std::string> environment,
+                                     const std::string& name = "reverse") {
     environment["COPSE_TNBC_TRACE"] = folder;
-    const MpiResult result = Run(JobWith(std::move(environment)));
+    const MpiResult result = Run(JobWith(std::move(environment), name));
     ExpectDone(result);
     EXPECT_TRUE(result.ErrorsWith("COPSE_TNBC").empty()) << result.Text();
     std::vector<tnbc::TraceFile> traces(kRanks);
@@ -125,6 +127,29 @@ TEST_P(TracesTest, TheOrderOfATraceIsTheNextLaunchsFromTheFirstCallOn) {
   EXPECT_EQ(CopseTrace({InFolder("second"), "--check"}), 0);
   std::filesystem::remove(InFolder(absl::StrCat("second/3", tnbc::kTraceSuffix)));
   EXPECT_EQ(CopseTrace({InFolder("second"), "--check"}), 1);
+}
+
+// A call that is read forwards, then two places of which the first one reads backwards.
+std::vector<Order> OrdersInTurn(uint32_t parts) {
+  std::vector<Order> orders = {Ascending(parts)};
+  for (uint64_t i = 0; i < kCallsOfAKind; ++i) orders.insert(orders.end(), {Descending(parts), Ascending(parts)});
+  return orders;
+}
+
+TEST_P(TracesTest, PlacesThatTakeTurnsHaveTheirOwnOrdersFromAProfile) {
+  for (const tnbc::TraceFile& trace : Trace(InFolder("first"), {{"COPSE_TNBC_ORDER", "off"}}, "turns")) {
+    EXPECT_EQ(trace.sites.size(), 6u);
+    EXPECT_EQ(OrdersOf(trace, "bcast"), std::vector<Order>(1 + 2 * kCallsOfAKind, Ascending(8)));
+    EXPECT_EQ(OrdersOf(trace, "alltoall"), std::vector<Order>(1 + 2 * kCallsOfAKind, Ascending(2)));
+  }
+  const std::string profile = InFolder("profile");
+  EXPECT_EQ(CopseTrace({InFolder("first"), "--check", "--profile", profile}), 0)
+      << ReadText(InFolder("copse-trace.log"));
+  for (const tnbc::TraceFile& trace : Trace(InFolder("second"), {{"COPSE_TNBC_PROFILE", profile}}, "turns")) {
+    EXPECT_EQ(OrdersOf(trace, "bcast"), OrdersInTurn(8)) << ReadText(profile);
+    EXPECT_EQ(OrdersOf(trace, "alltoall"), OrdersInTurn(2)) << ReadText(profile);
+  }
+  EXPECT_EQ(CopseTrace({InFolder("second"), "--check"}), 0);
 }
 
 TEST_P(TracesTest, WhatCannotBeReadOrWrittenIsSaidOnceAndIgnored) {
