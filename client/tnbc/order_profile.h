@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Orders of parts that are known before a program starts, by kind of call, as a file: docs/reference/copse-trace.md has
-// the format.
+// Orders of parts that are known before a program starts, by kind of call and a call's number of its kind, as a file:
+// docs/reference/copse-trace.md has the format.
 #ifndef COPSE_CLIENT_TNBC_ORDER_PROFILE_H_
 #define COPSE_CLIENT_TNBC_ORDER_PROFILE_H_
 
