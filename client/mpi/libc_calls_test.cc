@@ -15,11 +15,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "client/mpi/libc_calls.h"
 #include "client/mpi/libc_test_engine.h"
+#include "client/tnbc/memory_end.h"
 #include "gtest/gtest.h"
 
 namespace copse::mpi {
@@ -269,6 +273,72 @@ TEST(LibcCallsTest, ProcessesStartWhenEverythingIsThere) {
       Hide(memory, kBytes);
       EXPECT_EQ(start.run(command), 7);
       EXPECT_EQ(TheEngine()->awaited, 1);
+    });
+  }
+}
+
+// --- Memory that is adopted ---
+
+// What becomes of it; none: the call does not mind.
+using End = std::optional<tnbc::MemoryEnd>;
+
+// Does so while some is.
+End EndBy(const std::function<void()>& call) {
+  TheEngine()->adopted = 1;
+  call();
+  if (TheEngine()->adopted.exchange(0) == 0) return TheEngine()->end;
+  return std::nullopt;
+}
+
+TEST(LibcCallsTest, WhatIsAdoptedIsReleasedBeforeItIsChanged) {
+  const std::map<std::string, tnbc::MemoryEnd> ends = {{"munmap", tnbc::MemoryEnd::kGoes},
+                                                       {"mmap", tnbc::MemoryEnd::kStays},
+                                                       {"mmap64", tnbc::MemoryEnd::kStays},
+                                                       {"madvise", tnbc::MemoryEnd::kStays}};
+  for (const Change& change : kChanges) {
+    SCOPED_TRACE(change.name);
+    if (change.name == std::string("mremap")) continue;
+    InChild([&] {
+      SetHooks();
+      char* memory = NewPages();
+      memory[0] = 'm';
+      const auto wanted = ends.find(change.name);
+      const End end = EndBy([&] { EXPECT_TRUE(change.run(memory)) << strerror(errno); });
+      EXPECT_EQ(end, wanted == ends.end() ? End() : End(wanted->second));
+    });
+  }
+  InChild([] {
+    SetHooks();
+    void* memory = NewPages();
+    EXPECT_EQ(EndBy([&] { memory = mremap(memory, kBytes, 4 * kBytes, MREMAP_MAYMOVE); }), tnbc::MemoryEnd::kMoves);
+    EXPECT_EQ(EndBy([&] { EXPECT_EQ(munmap(static_cast<char*>(memory) + 1, kBytes), -1); }), tnbc::MemoryEnd::kStays);
+  });
+}
+
+TEST(LibcCallsTest, ChunksThatMayBeAdoptedAreReleased) {
+  InChild([] {
+    SetHooks();
+    void* small = malloc(kBytes / 2);
+    void* large = malloc(4 * kBytes);
+    EXPECT_EQ(EndBy([&] { large = realloc(large, 8 * kBytes); }), tnbc::MemoryEnd::kMoves);
+    EXPECT_EQ(EndBy([&] { large = reallocarray(large, 16, kBytes); }), tnbc::MemoryEnd::kMoves);
+    errno = 0;
+    EXPECT_EQ(EndBy([&] { free(large); }), tnbc::MemoryEnd::kGoes);
+    EXPECT_EQ(errno, 0);
+    EXPECT_EQ(EndBy([&] { free(small); }), std::nullopt);
+    EXPECT_EQ(EndBy([&] { free(nullptr); }), std::nullopt);
+  });
+}
+
+TEST(LibcCallsTest, AChildThatHasMemoryOfItsOwnSharesNothing) {
+  const std::set<std::string> forks = {"fork", "_Fork", "forkpty", "daemon"};
+  for (const Start& start : kStarts) {
+    SCOPED_TRACE(start.name);
+    InChild([&] {
+      SetHooks();
+      const Command command(NewPages());
+      const End end = EndBy([&] { EXPECT_EQ(start.run(command), 7); });
+      EXPECT_EQ(end, forks.count(start.name) != 0 ? End(tnbc::MemoryEnd::kStays) : End());
     });
   }
 }

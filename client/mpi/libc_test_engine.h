@@ -16,6 +16,7 @@
 #include <functional>
 
 #include "client/mpi/memory_hooks.h"
+#include "client/tnbc/memory_end.h"
 #include "gtest/gtest.h"
 
 extern "C" copse::mpi::FindLibcCall copse_mpi_set_memory_hooks(const copse::mpi::MemoryHooks* hooks);
@@ -35,6 +36,8 @@ struct Engine {
   int awaited;
   int acted;
   struct sigaction action;
+  std::atomic<uint32_t> adopted;
+  tnbc::MemoryEnd end;  // of what was released last
 };
 
 inline Engine* TheEngine() {
@@ -64,8 +67,15 @@ inline int ActHook(int signal, const struct sigaction* next, struct sigaction* p
   return 0;
 }
 
+inline void ReleaseHook(const void* /*address*/, size_t /*bytes*/, tnbc::MemoryEnd end) {
+  TheEngine()->adopted = 0;
+  TheEngine()->end = end;
+  errno = ENOTRECOVERABLE;
+}
+
 inline void SetHooks() {
-  static const MemoryHooks hooks = {&TheEngine()->pending, AwaitHook, Arrive, ActHook};
+  static const MemoryHooks hooks = {&TheEngine()->pending, AwaitHook, Arrive,     ActHook,
+                                    &TheEngine()->adopted, kBytes,    ReleaseHook};
   const FindLibcCall next = copse_mpi_set_memory_hooks(&hooks);
   TheEngine()->protect = reinterpret_cast<int (*)(void*, size_t, int)>(next("mprotect"));
   TheEngine()->next_sigaction = next("sigaction");
