@@ -355,6 +355,13 @@ void copse_context::AwaitEnd(uint64_t seen, Deadline deadline) {
   }
 }
 
+void copse_context::InterruptAwaitEnd() {
+  const Lock lock(mutex_);
+  ends_.fetch_add(1, std::memory_order_release);
+  news_.notify_all();
+  queue_->port().Interrupt();
+}
+
 copse_status_t copse_context::Wait(Lock& lock, const char* what, const std::string& team, Round* round,
                                    Deadline deadline) {
   while (true) {

@@ -92,6 +92,8 @@ struct copse_context final : copse::client::Handle {
   // deadline.
   uint64_t ends() const { return ends_.load(std::memory_order_acquire); }
   void AwaitEnd(uint64_t seen, copse::client::Deadline deadline);
+  // Who is in it returns, unless he is about to fall asleep.
+  void InterruptAwaitEnd();
 
   // --- Handles ---
   void Own(std::unique_ptr<Handle> handle);

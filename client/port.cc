@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <cstring>
 
@@ -181,6 +182,11 @@ void Port::Wait(uint64_t seen, Deadline until) {
   const uint32_t word = wake_word_->load(std::memory_order_seq_cst);
   if (!HasNews(seen)) FutexWait(wake_word_, word, wake_bits_, until);
   header_->eq_waiting.store(ring::kWaitsOnNothing, std::memory_order_relaxed);
+}
+
+void Port::Interrupt() {
+  syscall(SYS_futex, reinterpret_cast<const uint32_t*>(wake_word_), FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr,
+          wake_bits_);
 }
 
 std::string Port::Text(uint32_t index) const {

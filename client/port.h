@@ -41,6 +41,8 @@ class Port {
   uint64_t events_seen() const { return eq_head_; }
   // Until there are events beyond `seen`, the port is closed, or `until`. First spins a little, as long as that pays.
   void Wait(uint64_t seen, Deadline until);
+  // Who sleeps in Wait returns. For any thread.
+  void Interrupt();
 
   // A failure text of an event; empty if the event has none.
   std::string Text(uint32_t index) const;

@@ -76,11 +76,16 @@ EarlyReturn::~EarlyReturn() {
 void EarlyReturn::Stop() {
   {
     const HeldSignals held;
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
     lander_wanted_.notify_all();
     copies_wanted_.notify_all();
+    constexpr auto kAgain = std::chrono::milliseconds(1);
+    while (lander_.joinable() && !lander_is_over_) {
+      context_->InterruptAwaitEnd();
+      changed_.wait_for(lock, kAgain);
+    }
   }
   if (lander_.joinable()) lander_.join();
   if (copier_.joinable()) copier_.join();
@@ -220,13 +225,15 @@ void EarlyReturn::RunLander() {
       lander_wanted_.wait(lock, [this] { return stopping_ || !under_way_.empty(); });
       idle_since = Clock::now();
     }
-    if (stopping_) return;
+    if (stopping_) break;
     lock.unlock();
     const uint64_t seen = context_->ends();
     const double slice = Advance() ? kRetrySeconds : kSliceSeconds;
     context_->AwaitEnd(seen, client::DeadlineAfter(slice));
     lock.lock();
   }
+  lander_is_over_ = true;
+  changed_.notify_all();
 }
 
 PendingCall* EarlyReturn::NextToCopy() {

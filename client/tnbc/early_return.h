@@ -123,7 +123,7 @@ class EarlyReturn {
   std::vector<const copse_team_t*> blocked_;  // of Advance; kept, since the lander allocates nothing
   PendingCall* copying_ = nullptr;            // by the copier
   std::condition_variable copies_wanted_, copied_;
-  bool stopping_ = false;
+  bool stopping_ = false, lander_is_over_ = false;
   std::thread lander_, copier_;
 };
 
