@@ -36,6 +36,9 @@ struct View {
   uint8_t* receive = nullptr;
 };
 
+// Null where there are none.
+uint8_t* At(Bytes* bytes, uint64_t offset) { return bytes->empty() ? nullptr : bytes->data() + offset; }
+
 // Bytes are summed modulo 256.
 void Carry(const std::vector<View>& ranks) {
   const copse_coll_args_t& args = ranks[0].call->args;
@@ -186,7 +189,7 @@ class Ranks {
     std::vector<View> views;
     for (size_t i = 0; i < ranks_.size(); ++i) {
       const SubCall& call = ranks_[i].division.calls[index];
-      views.push_back({&call, sent[i].data() + call.send_offset, copies[i].data() + call.receive_offset});
+      views.push_back({&call, At(&sent[i], call.send_offset), At(&copies[i], call.receive_offset)});
     }
     const std::vector<Bytes> before = copies;
     Carry(views);

@@ -103,11 +103,11 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
   Reap();
   const auto call =
       std::make_shared<PendingCall>(PendingCall::Owner{context_, &memory_, adopted_, guard_, &counters_, way_},
-                                    work.args, work.division, work.record, caller);
+                                    work.stream, work.args, work.division, work.record, caller);
   std::optional<HeldSignals> held(std::in_place);  // at once, where they would be held often
   const bool is_early = work.may_return && call->Prepare();
   Enlist(call);
-  copse_status_t status = call->Start(work.team, work.stream);
+  copse_status_t status = call->Start(work.team);
   Advance();
   *returned_early = status == COPSE_OK && is_early && call->MayLeaveEdges() && call->Protect(/*leaves_edges=*/true);
   held.reset();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/memory_kind.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <string_view>
 
 #include "gtest/gtest.h"
 
@@ -24,6 +26,13 @@ Range RangeOf(const void* address, uint64_t bytes) {
 
 char static_memory[100'000];
 
+// Sanitizers have their own.
+bool IsMallocOfLibc() {
+  Dl_info info;
+  void* const found = dlsym(RTLD_DEFAULT, "malloc");
+  return dladdr(found, &info) != 0 && std::string_view(info.dli_fname).find("/libc.so.") != std::string_view::npos;
+}
+
 TEST(MemoryKindTest, PrivateMemoryMayBeProtected) {
   EXPECT_TRUE(MayProtect(RangeOf(static_memory, sizeof(static_memory))));
   for (const size_t bytes : {1000, 100'000, 10'000'000}) {
@@ -33,6 +42,7 @@ TEST(MemoryKindTest, PrivateMemoryMayBeProtected) {
 }
 
 TEST(MemoryKindTest, WhatMallocHasMappedHasItsPagesForItself) {
+  if (!IsMallocOfLibc()) GTEST_SKIP() << "malloc is not libc's";
   mallopt(M_MMAP_THRESHOLD, 128 << 10);  // which rises else, as such memory is freed
   for (const size_t bytes : {1 << 20, (1 << 20) + 1, (1 << 20) + 4095}) {
     for (const bool is_aligned : {false, true}) {

@@ -33,14 +33,15 @@ uint64_t PageBytes() {
 
 }  // namespace
 
-PendingCall::PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division,
-                         RecordedCall* record, std::shared_ptr<Caller> caller)
+PendingCall::PendingCall(const Owner& owner, copse_team_t* stream, const copse_coll_args_t& args,
+                         const Division& division, RecordedCall* record, std::shared_ptr<Caller> caller)
     : context_(owner.context),
       memory_(owner.memory),
       adopted_(owner.adopted),
       guard_(owner.guard),
       counters_(owner.counters),
       way_(owner.way),
+      stream_(stream),
       division_(division),
       record_(record),
       caller_(std::move(caller)),
@@ -123,8 +124,7 @@ copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t
 }
 
 // The ends come first, and the rest follows when they are there.
-copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
-  stream_ = stream;
+copse_status_t PendingCall::Start(copse_team_t* team) {
   since_ns_ = NowNs();
   send_ = const_cast<uint8_t*>(user_send_);  // never written to
   receive_ = user_receive_;
@@ -162,7 +162,7 @@ copse_status_t PendingCall::Start(copse_team_t* team, copse_team_t* stream) {
   }
   for (const SubCall& sub : division_.calls) {
     if (status != COPSE_OK) return status;
-    status = Make(stream, sub, at(send_, sub.send_offset), at(receive_, sub.receive_offset));
+    status = Make(stream_, sub, at(send_, sub.send_offset), at(receive_, sub.receive_offset));
   }
   const HeldSignals held;
   const std::lock_guard lock(mutex_);

@@ -50,9 +50,9 @@ class PendingCall {
     EarlyCounters* counters;
     SendSnapshot::Way way;
   };
-  // `record`: who touches it; null: nobody wants to know.
-  PendingCall(const Owner& owner, const copse_coll_args_t& args, const Division& division, RecordedCall* record,
-              std::shared_ptr<Caller> caller);
+  // `stream`: of what comes behind the edges. `record`: who touches it; null: nobody wants to know.
+  PendingCall(const Owner& owner, copse_team_t* stream, const copse_coll_args_t& args, const Division& division,
+              RecordedCall* record, std::shared_ptr<Caller> caller);
   ~PendingCall();
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
@@ -61,7 +61,7 @@ class PendingCall {
   bool Prepare();
   // Posts the edges, copies of what is sent as much as has to be at once, and makes the other calls, which are posted
   // by Advance once the edges are there.
-  copse_status_t Start(copse_team_t* team, copse_team_t* stream);
+  copse_status_t Start(copse_team_t* team);
   // Copies a piece of what is sent, as long as the edges are not there. Returns whether there was one.
   bool CopyMeanwhile();
   // Waits for the edges, and brings them to where they belong.
@@ -142,6 +142,7 @@ class PendingCall {
   PageGuard* const guard_;
   EarlyCounters* const counters_;
   const SendSnapshot::Way way_;
+  copse_team_t* const stream_;
   const Division division_;
   RecordedCall* const record_;  // null: none
   const std::shared_ptr<Caller> caller_;
@@ -165,8 +166,6 @@ class PendingCall {
   uint64_t pending_bytes_ = 0;
   uint64_t since_ns_ = 0;
   uint64_t inside_ns_ = 0, waited_before_ns_ = 0, touches_before_ = 0;
-
-  copse_team_t* stream_ = nullptr;
 
   std::mutex mutex_;  // guards what follows; the lander's and the caller's
   bool is_started_ = false;
