@@ -15,6 +15,7 @@
 #include <ucontext.h>
 
 #include "client/mpi/syscall_memory.h"
+#include "client/tnbc/free_syscall.h"
 
 // syscall_stub.S
 extern "C" {
@@ -48,11 +49,7 @@ constinit COPSE_MPI_OF_THREAD int depth = 0;
 constinit COPSE_MPI_OF_THREAD int off_since = 0;
 #undef COPSE_MPI_OF_THREAD
 
-template <typename... Arguments>
-long Free(long number, Arguments... arguments) {
-  const long all[6] = {(long)arguments...};  // NOLINT: values and addresses
-  return copse_mpi_syscall(number, all[0], all[1], all[2], all[3], all[4], all[5]);
-}
+using tnbc::Free;
 
 long SetDispatch(bool on) {
   if (!on) return Free(SYS_prctl, kSetDispatch, kDispatchOff, 0, 0, 0);
@@ -233,6 +230,7 @@ const SyscallGuard* TheSyscallGuard() { return is_started ? &the_guard : nullptr
 
 const char* StartSyscallGuard() {
   if (is_started) return nullptr;
+  tnbc::the_free_syscall = copse_mpi_syscall;
   if (pthread_key_create(&end_of_thread, EndThread) != 0) return "no room for one more of threads' own keys";
   if (!GuardThread()) return "the kernel has no Syscall User Dispatch, or does not allow it";
   struct sigaction before;
