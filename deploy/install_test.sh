@@ -81,6 +81,7 @@ said=$("$prefix/bin/copse-run" --dry-run --launcher hydra mpiexec -n 2 ./a)
 fails 2 "$prefix/bin/copse-run"
 fails 1 "$prefix/bin/copse-run" /no/such/launcher
 fails 1 "$prefix/bin/copse-run" --library /no/such/library --launcher srun srun ./a
+fails 1 "$prefix/bin/copse-run" --library "$prefix/lib/libcopse.so" --launcher srun srun ./a
 
 echo "== example"
 cp -r "$prefix/share/copse/example" "$TEST_TMPDIR/example"

@@ -24,6 +24,7 @@
 #include "base/status_macros.h"
 #include "cli/command_line/parse.h"
 #include "client/run/launch.h"
+#include "client/run/library_file.h"
 
 extern char** environ;
 
@@ -123,7 +124,10 @@ absl::StatusOr<std::string> FindLibrary(const std::string& given) {
                                       : Words{here.parent_path() / "lib/copse" / kLibraryName,
                                               here.parent_path() / "mpi" / kLibraryName};
   for (const std::string& place : places) {
-    if (std::filesystem::is_regular_file(place, error)) return std::string(std::filesystem::absolute(place));
+    if (!std::filesystem::exists(place, error)) continue;
+    const std::string path = std::filesystem::absolute(place);
+    RETURN_IF_ERROR(CheckLibrary(path));
+    return path;
   }
   return absl::NotFoundError(absl::StrCat("library: no such file (value=", places[0], ")"));
 }

@@ -2,7 +2,10 @@
 //
 // copse-run with the launchers of both MPIs.
 #include <algorithm>
+#include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -77,6 +80,25 @@ TEST_P(RunTest, AnOptionsWrongValueIsNamed) {
     EXPECT_EQ(result.code, 2) << result.Text();
     EXPECT_EQ(result.ErrorsWith(absl::StrCat("(value=", option[1], ")")).size(), 1u) << result.Text();
   }
+}
+
+TEST_P(RunTest, AFileThatIsNotTheLibraryIsNamed) {
+  const std::string folder = cluster_.folder();
+  const std::string back_end = PathOf(absl::StrCat("client/mpi/libcopse-mpi-", GetParam(), ".so"));
+  const std::string script = folder + "/script";
+  std::ofstream(script) << "#!/bin/sh\n";
+  for (const auto& [file, what] :
+       std::vector<std::pair<std::string, std::string>>{{script, "not a shared library"},
+                                                        {folder, "a directory"},
+                                                        {folder + "/absent", "no such file"},
+                                                        {back_end, "another library than libcopse-mpi.so"}}) {
+    const MpiResult result = Run(JobUnder({"--library", file}));
+    EXPECT_EQ(result.code, 1) << result.Text();
+    EXPECT_EQ(result.error, Words{absl::StrCat("copse-run: library: ", what, " (value=", file, ")")});
+    EXPECT_TRUE(result.out.empty()) << result.Text();
+  }
+  const MpiResult result = Run(JobUnder({"--library", PathOf("client/mpi/libcopse-mpi.so")}));
+  EXPECT_EQ(result.code, 0) << result.Text();
 }
 
 TEST_P(RunTest, DryRunPrintsTheCommand) {
