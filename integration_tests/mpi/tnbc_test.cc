@@ -101,6 +101,32 @@ TEST_P(TnbcTest, AnUnknownModeIsSaidOnceAndIgnored) {
   EXPECT_EQ(result.ErrorsWith("COPSE_TNBC: none of off, auto and on").size(), 1u) << result.Text();
   EXPECT_TRUE(result.ErrorsWith("early returns").empty()) << result.Text();
 }
+TEST_P(TnbcTest, UnknownSettingsAreSaidOnceAndIgnored) {
+  protection_ = "walls";
+  MpiRun run = EarlyJobOf(3, "on", {"sizes/kinds"});
+  run.environment["COPSE_TNBC_SYSCALLS"] = "some";
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  for (const std::string said :
+       {"COPSE_TNBC_PROTECTION: neither mprotect nor userfaultfd, so it is ignored (value=walls)",
+        "COPSE_TNBC_SYSCALLS: neither libc nor strict, so it is ignored (value=some)"}) {
+    EXPECT_EQ(result.ErrorsWith("copse-mpi: " + said).size(), 1u) << result.Text();
+  }
+  EXPECT_EQ(result.ErrorsWith("early returns: 16 calls, 0 more waited").size(), 1u) << result.Text();
+}
+TEST_P(TnbcTest, WhereUserfaultfdIsNotAllowedPagesAreProtected) {
+  protection_ = "userfaultfd";
+  const MpiResult result = Run(EarlyJobOf(2, "on", {"accidents/userfaultfd_is_forbidden"}), kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result
+                .ErrorsWith("copse-mpi: COPSE_TNBC_PROTECTION: as mprotect, since this process may not use userfaultfd "
+                            "for the kernel's faults, which takes vm.unprivileged_userfaultfd=1, CAP_SYS_PTRACE or ")
+                .size(),
+            1u)
+      << result.Text();
+  EXPECT_TRUE(result.ErrorsWith("early returns: 0 calls").empty()) << result.Text();
+  EXPECT_EQ(result.ErrorsWith("early returns: ").size(), 1u) << result.Text();
+}
 TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 3); }
 // Pages of copse_alloc are shared, so calls with them would wait if results did not land there by themselves.
 TEST_P(TnbcTest, MemoryOfTheMpisAllocatorIsReached) {
