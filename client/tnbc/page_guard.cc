@@ -10,6 +10,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <mutex>
+
 #include "client/tnbc/free_syscall.h"
 #include "client/tnbc/monotonic_clock.h"
 
@@ -49,6 +51,8 @@ bool SetRightsOfAll(const Ranges& ranges, int rights) {
 PageGuard* PageGuard::Get() { return the_guard.load(std::memory_order_acquire); }
 
 PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
+  static std::mutex starting;
+  const std::lock_guard lock(starting);
   if (PageGuard* started = Get(); started != nullptr) return started;
   auto* guard = new PageGuard;
   guard->callbacks_ = callbacks;
