@@ -119,6 +119,11 @@ copse_status_t BeforePost(copse_request_t* request) {
   return team == nullptr ? COPSE_OK : early->BeforePost(team, request->plan);
 }
 
+copse_status_t AwaitEarly(copse_context_t* context, const void* memory, uint64_t bytes) {
+  if (context->early() == nullptr) return COPSE_OK;
+  return context->early()->Await(memory, bytes, DeadlineAfter(context->timeout_s()));
+}
+
 // The state of a request, with events taken. Its lock is held.
 copse_status_t StateOf(copse_context::Lock& lock, copse_request_t* request) {
   request->context->Progress(lock);
@@ -326,8 +331,7 @@ copse_status_t copse_finalize(copse_request_t* request) {
 }
 
 copse_status_t copse_await(copse_context_t* context, const void* memory, uint64_t bytes) {
-  return ApiOn("await", context,
-               [&] { return context->early() == nullptr ? COPSE_OK : context->early()->Await(memory, bytes); });
+  return ApiOn("await", context, [&] { return AwaitEarly(context, memory, bytes); });
 }
 
 copse_status_t copse_barrier(copse_team_t* team) {
@@ -470,9 +474,7 @@ copse_status_t copse_register(copse_context_t* context, void* memory, uint64_t b
 copse_status_t copse_deregister(copse_context_t* context, void* memory) {
   return ApiOn("deregister", context, [&] {
     // It may be given back next.
-    if (context->early() != nullptr) {
-      if (const auto status = context->early()->Await(nullptr, 0); status != COPSE_OK) return status;
-    }
+    if (const auto status = AwaitEarly(context, nullptr, 0); status != COPSE_OK) return status;
     return context->Deregister(memory);
   });
 }

@@ -441,7 +441,8 @@ COPSE_API copse_status_t copse_alltoallv(copse_team_t* team, const void* send, c
  * it lies. Touching the memory waits as well; this is for what cannot wait: before memory is handed to a system call
  * (write, send), to another process or a device, before it is given back (free, munmap, realloc), and before its
  * protection is changed. The functions of this library do it themselves. Returns at once where no call returns early.
- * If the data is lost, the status of the call that has failed. */
+ * If the data is lost, the status of the call that has failed. COPSE_ERR_TIMED_OUT: it is not there within
+ * COPSE_TIMEOUT; it comes all the same, and may be waited for again. */
 COPSE_API copse_status_t copse_await(copse_context_t* context, const void* memory, uint64_t bytes);
 
 /* ---- Operations of the application's own --------------------------------------------------------------------- */

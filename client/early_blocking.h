@@ -27,8 +27,8 @@ class EarlyBlocking {
                               Deadline deadline) = 0;
   // Before another call of the team is posted: waits for its buffers, and tells what has failed.
   virtual copse_status_t BeforePost(copse_team_t* team, const CallPlan& plan) = 0;
-  // Until nothing of the memory is pending; of any memory, if it is null.
-  virtual copse_status_t Await(const void* memory, uint64_t bytes) = 0;
+  // Until nothing of the memory is pending; of any memory, if it is null. Errors: TIMED_OUT.
+  virtual copse_status_t Await(const void* memory, uint64_t bytes, Deadline deadline) = 0;
   // Until all calls are over that have returned early. Errors: TIMED_OUT.
   virtual copse_status_t Drain(Deadline deadline) = 0;
   // The team was destroyed, and no call of it is under way. Tells what has failed and nobody knows yet.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -109,6 +110,11 @@ PageGuard* StartGuard() {
   return guard;
 }
 
+// As NowNs() counts, which has the same clock.
+uint64_t NanosecondsOf(Deadline deadline) {
+  return static_cast<uint64_t>(std::chrono::nanoseconds(deadline.time_since_epoch()).count());
+}
+
 // By one write, since many processes' lines go to one place.
 void PrintLine(const std::string& text) {
   const std::string line = text + "\n";
@@ -142,7 +148,7 @@ class BlockingCalls final : public client::EarlyBlocking {
   copse_status_t Call(copse_team_t* team, const copse_coll_args_t& args, const CallPlan& plan, const void* site,
                       Deadline deadline) override;
   copse_status_t BeforePost(copse_team_t* team, const CallPlan& plan) override;
-  copse_status_t Await(const void* memory, uint64_t bytes) override;
+  copse_status_t Await(const void* memory, uint64_t bytes, Deadline deadline) override;
   copse_status_t Drain(Deadline deadline) override;
   copse_status_t Leave(copse_team_t* team) override;
   copse_status_t Finish(Deadline deadline) override;
@@ -157,7 +163,7 @@ class BlockingCalls final : public client::EarlyBlocking {
   void AwaitFailures(OfTeam* mine);
   copse_status_t Tell(OfTeam* mine);
   copse_status_t TellUntold();
-  copse_status_t AwaitBuffers(const CallPlan& plan);
+  copse_status_t AwaitBuffers(const CallPlan& plan, Deadline deadline);
 
   copse_context_t* const context_;
   const copse_early_t mode_;
@@ -259,7 +265,12 @@ copse_status_t BlockingCalls::Call(copse_team_t* team, const copse_coll_args_t& 
                                    const void* site, Deadline deadline) {
   const std::shared_ptr<OfTeam> mine = Of(team);
   if (const auto status = Tell(mine.get()); status != COPSE_OK) return status;
-  if (const auto status = AwaitBuffers(plan); status != COPSE_OK) return status;
+  if (const auto status = AwaitBuffers(plan, deadline); status != COPSE_OK) {
+    // From here on the ranks' calls are not the same.
+    int none = COPSE_OK;
+    if (mine->failure.compare_exchange_strong(none, status)) mine->is_told.store(true, std::memory_order_relaxed);
+    return status;
+  }
   // An operation of the program's is not the team's.
   if (plan.fold == nullptr && MayDivide(args, team->size)) {
     const std::lock_guard lock(mine->mutex);
@@ -320,23 +331,31 @@ copse_status_t BlockingCalls::TellUntold() {
   return COPSE_OK;
 }
 
-copse_status_t BlockingCalls::AwaitBuffers(const CallPlan& plan) {
+copse_status_t BlockingCalls::AwaitBuffers(const CallPlan& plan, Deadline deadline) {
   for (const client::BufferPlan* buffer : {&plan.send, &plan.receive}) {
     if (buffer->address == nullptr || buffer->span == 0) continue;
-    if (const auto status = Await(buffer->address, buffer->span); status != COPSE_OK) return status;
+    if (const auto status = Await(buffer->address, buffer->span, deadline); status != COPSE_OK) return status;
   }
   return COPSE_OK;
 }
 
 copse_status_t BlockingCalls::BeforePost(copse_team_t* team, const CallPlan& plan) {
   if (const auto status = Tell(Of(team).get()); status != COPSE_OK) return status;
-  return AwaitBuffers(plan);
+  return AwaitBuffers(plan, client::kNever);
 }
 
-copse_status_t BlockingCalls::Await(const void* memory, uint64_t bytes) {
+copse_status_t BlockingCalls::Await(const void* memory, uint64_t bytes, Deadline deadline) {
   if (guard_ == nullptr || guard_->pending().load(std::memory_order_relaxed) == 0) return COPSE_OK;
   if (memory == nullptr) bytes = UINTPTR_MAX;
-  if (bytes == 0 || guard_->Await(memory, bytes, OnWait)) return COPSE_OK;
+  if (bytes == 0) return COPSE_OK;
+  switch (guard_->AwaitUntil(NanosecondsOf(deadline), memory, bytes, OnWait)) {
+    case PageGuard::Outcome::kThere:
+      return COPSE_OK;
+    case PageGuard::Outcome::kLate:
+      return Fail(COPSE_ERR_TIMED_OUT, "the memory's data is not there in time (memory=%p)", memory);
+    case PageGuard::Outcome::kLost:
+      break;
+  }
   early_return_.Reap();  // whose lock the thread that has lost it holds until it has told so
   if (const auto status = TellUntold(); status != COPSE_OK) return status;
   return Fail(COPSE_ERR_INTERNAL, "the memory's data is lost: a call that had returned early has failed (memory=%p)",
