@@ -16,6 +16,7 @@
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/intercepted.h"
 #include "client/mpi/mpi_api.h"
+#include "client/mpi/persistent_messages.h"
 #include "client/mpi/requests.h"
 #include "client/mpi/say.h"
 #include "client/mpi/session.h"
@@ -136,33 +137,54 @@ int FailLost(Entry entry, const auto& all) {
   return MPI_ERR_OTHER;
 }
 
-// Waits for what is pending of the buffers at these places among the arguments, each with its count and type behind it.
-template <Entry kEntry, auto kFunction, typename Owner, size_t... kBuffers>
+// A buffer, by places among the arguments: its own, and those of what tells its length. Each waits for what is pending
+// of it, and returns whether nothing is.
+template <size_t kBuffer, size_t kCount = kBuffer + 1, size_t kType = kBuffer + 2>
+struct Counted {
+  static bool Await(const auto& all) {
+    return AwaitMessage(std::get<kBuffer>(all), std::get<kCount>(all), std::get<kType>(all));
+  }
+};
+template <size_t kBuffer, size_t kType>
+struct One {
+  static bool Await(const auto& all) { return AwaitMessage(std::get<kBuffer>(all), 1, std::get<kType>(all)); }
+};
+template <size_t kBuffer, size_t kBytes>
+struct Sized {
+  static bool Await(const auto& all) { return AwaitMessage(std::get<kBuffer>(all), std::get<kBytes>(all), MPI_BYTE); }
+};
+// Nobody looks where it is.
+struct Anywhere {
+  static bool Await(const auto&) { return AwaitEverything(); }
+};
+
+template <Entry kEntry, auto kFunction, typename Owner, typename... Buffers>
 struct OfMessage;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), typename Owner,
-          size_t... kBuffers>
-struct OfMessage<kEntry, kFunction, Owner, kBuffers...> {
+          typename... Buffers>
+struct OfMessage<kEntry, kFunction, Owner, Buffers...> {
   static int Run(Arguments... arguments) {
     if (AnyPending()) {
       const auto all = std::tie(arguments...);
-      const bool is_there =
-          (AwaitMessage(std::get<kBuffers>(all), std::get<kBuffers + 1>(all), std::get<kBuffers + 2>(all)) && ...);
-      if (!is_there) return FailLost<Owner>(kEntry, all);
+      if (!(Buffers::Await(all) && ...)) return FailLost<Owner>(kEntry, all);
     }
     const OffSyscallGuard off;
     return (Mpi().*kFunction)(arguments...);
   }
 };
 
-// Of buffers that are elsewhere.
-template <auto kFunction>
-struct OfMemory;
-template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
-struct OfMemory<kFunction> {
+// Of a message that MPI_Start starts: its communicator and its request are the last arguments.
+template <Entry kEntry, auto kFunction>
+struct OfStarted;
+template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
+struct OfStarted<kEntry, kFunction> {
   static int Run(Arguments... arguments) {
-    AwaitAllPending();
-    const OffSyscallGuard off;
-    return (Mpi().*kFunction)(arguments...);
+    const int result = OfMessage<kEntry, kFunction, OfComm<5>, Counted<0>>::Run(arguments...);
+    const auto all = std::tie(arguments...);
+    if (result == MPI_SUCCESS) {
+      RememberMessage(*std::get<6>(all), std::get<0>(all), std::get<1>(all), std::get<2>(all), std::get<5>(all));
+    }
+    return result;
   }
 };
 
@@ -174,9 +196,7 @@ struct OfFileMessage<kEntry, kFunction, kBuffer> {
   static int Run(Arguments... arguments) {
     AwaitAllPending();
     const auto all = std::tie(arguments...);
-    if (!AwaitMessage(std::get<kBuffer>(all), std::get<kBuffer + 1>(all), std::get<kBuffer + 2>(all))) {
-      return FailLost<OfFile>(kEntry, all);
-    }
+    if (!Counted<kBuffer>::Await(all)) return FailLost<OfFile>(kEntry, all);
     const InsideMpi inside;
     return (Mpi().*kFunction)(arguments...);
   }
@@ -238,18 +258,33 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
 #define SET_WINDOW_MAKER(name) SET(name, (&OfWindow<&MpiApi::name, 1>::Run))
   COPSE_MPI_WINDOW_MAKERS(SET_WINDOW_MAKER)
 #define SET_OF(name, owner, ...) SET(name, (&OfMessage<kEntry##name, &MpiApi::name, owner, __VA_ARGS__>::Run))
-#define SET_MESSAGE(name) SET_OF(name, OfComm<5>, 0)
-#define SET_REPLACED(name) SET_OF(name, OfComm<7>, 0)
-#define SET_MATCHED(name) SET_OF(name, OfWorld, 0)
-#define SET_PUT(name) SET_OF(name, OfWin<7>, 0)
-#define SET_COMBINED(name) SET_OF(name, OfWin<8>, 0)
-#define SET_MESSAGES(name) SET_OF(name, OfComm<10>, 0, 5)
-#define SET_RESULTS(name) SET_OF(name, OfWin<11>, 0, 3)
-#define SET_MEMORY(name) SET(name, (&OfMemory<&MpiApi::name>::Run))
-  COPSE_MPI_ONE_BUFFER(SET_MESSAGE, SET_REPLACED, SET_MATCHED, SET_PUT, SET_COMBINED)
+#define SET_MESSAGE(name) SET_OF(name, OfComm<5>, Counted<0>)
+#define SET_STARTED(name) SET(name, (&OfStarted<kEntry##name, &MpiApi::name>::Run))
+#define SET_REPLACED(name) SET_OF(name, OfComm<7>, Counted<0>)
+#define SET_MATCHED(name) SET_OF(name, OfWorld, Counted<0>)
+#define SET_PUT(name) SET_OF(name, OfWin<7>, Counted<0>)
+#define SET_COMBINED(name) SET_OF(name, OfWin<8>, Counted<0>)
+#define SET_MESSAGES(name) SET_OF(name, OfComm<10>, Counted<0>, Counted<5>)
+#define SET_RESULTS(name) SET_OF(name, OfWin<11>, Counted<0>, Counted<3>)
+#define SET_SIX(name) SET_OF(name, OfComm<6>, Anywhere)
+#define SET_SEVEN(name) SET_OF(name, OfComm<7>, Anywhere)
+#define SET_EIGHT(name) SET_OF(name, OfComm<8>, Anywhere)
+  COPSE_MPI_ONE_BUFFER(SET_MESSAGE, SET_STARTED, SET_REPLACED, SET_MATCHED, SET_PUT, SET_COMBINED)
   COPSE_MPI_MESSAGE_BUFFERS(SET_MESSAGES)
   COPSE_MPI_RESULT_BUFFERS(SET_RESULTS)
-  COPSE_MPI_OTHER_BUFFERS(SET_MEMORY)
+  SET_OF(Fetch_and_op, OfWin<6>, One<0, 2>, One<1, 2>)
+  SET_OF(Compare_and_swap, OfWin<6>, One<0, 3>, One<1, 3>, One<2, 3>)
+#define SET_PACK(name) SET_OF(name, OfComm<6>, Counted<0>, Sized<3, 4>)
+#define SET_UNPACK(name) SET_OF(name, OfComm<6>, Sized<0, 1>, Counted<3>)
+#define SET_PACK_EXTERNAL(name) SET_OF(name, OfWorld, Counted<1>, Sized<4, 5>)
+#define SET_UNPACK_EXTERNAL(name) SET_OF(name, OfWorld, Sized<1, 2>, Counted<4>)
+#define SET_REDUCE_LOCAL(name) SET_OF(name, OfWorld, Counted<0, 2, 3>, Counted<1, 2, 3>)
+  SET_PACK(Pack)
+  SET_UNPACK(Unpack)
+  SET_PACK_EXTERNAL(Pack_external)
+  SET_UNPACK_EXTERNAL(Unpack_external)
+  SET_REDUCE_LOCAL(Reduce_local)
+  COPSE_MPI_NEIGHBORHOODS(SET_SIX, SET_SEVEN, SET_EIGHT)
   SET(Win_free, (&OfWindow<&MpiApi::Win_free, -1>::Run))
 #if MPI_VERSION >= 4
 #define SET_PERSISTENT(unused, name, iname) \
@@ -262,10 +297,15 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   COPSE_MPI_COLLECTIVES_WITH_COUNTS(SET_LARGE, )
   COPSE_MPI_LARGE_FILE_CALLS(SET_FILE, SET_FILE_AT)
   COPSE_MPI_LARGE_WINDOW_MAKERS(SET_WINDOW_MAKER)
-  COPSE_MPI_LARGE_ONE_BUFFER(SET_MESSAGE, SET_REPLACED, SET_MATCHED, SET_PUT, SET_COMBINED)
+  COPSE_MPI_LARGE_ONE_BUFFER(SET_MESSAGE, SET_STARTED, SET_REPLACED, SET_MATCHED, SET_PUT, SET_COMBINED)
   COPSE_MPI_LARGE_MESSAGE_BUFFERS(SET_MESSAGES)
   COPSE_MPI_LARGE_RESULT_BUFFERS(SET_RESULTS)
-  COPSE_MPI_LARGE_OTHER_BUFFERS(SET_MEMORY)
+  SET_PACK(Pack_c)
+  SET_UNPACK(Unpack_c)
+  SET_PACK_EXTERNAL(Pack_external_c)
+  SET_UNPACK_EXTERNAL(Unpack_external_c)
+  SET_REDUCE_LOCAL(Reduce_local_c)
+  COPSE_MPI_LARGE_NEIGHBORHOODS(SET_SIX, SET_SEVEN, SET_EIGHT)
 #endif
   return nullptr;
 }

@@ -10,7 +10,9 @@
 
 #include "client/mpi/early_calls.h"
 #include "client/mpi/inside_mpi.h"
+#include "client/mpi/persistent_messages.h"
 #include "client/mpi/requests.h"
+#include "client/mpi/say.h"
 #include "client/mpi/session.h"
 #include "client/mpi/wait_time.h"
 
@@ -114,6 +116,20 @@ int Refuse(const char* function, const PendingCall& call, const char* why) {
   return call.communicator->Refuse(function, MPI_ERR_REQUEST, why);
 }
 
+// Data of earlier calls is lost: whether some of what this one sends, or receives over.
+int FailIfLost(Requests* ours, MPI_Request request) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (!AwaitMessageOf(request, &comm)) {
+    Say("MPI_Start: %s", kLostData);
+    Mpi().Comm_call_errhandler(comm, MPI_ERR_OTHER);
+    return MPI_ERR_OTHER;
+  }
+  const auto call = ours == nullptr ? nullptr : ours->Find(request);
+  if (call == nullptr || TheEarlyCalls()->AwaitBuffers(*call->communicator, call->offload)) return MPI_SUCCESS;
+  call->communicator->SetOutOfStep();
+  return call->communicator->Fail("MPI_Start", COPSE_ERR_CANCELED, kLostData);
+}
+
 }  // namespace
 
 int Wait(MPI_Request* request, MPI_Status* status) {
@@ -201,7 +217,10 @@ int Request_get_status(MPI_Request request, int* done, MPI_Status* status) {
 int Request_free(MPI_Request* request) {
   Requests* const ours = InsideMpi::IsNested() || request == nullptr ? nullptr : TheRequests();
   const auto call = ours == nullptr ? nullptr : ours->Find(*request);
-  if (call == nullptr) return Mpi().Request_free(request);
+  if (call == nullptr) {
+    if (request != nullptr) ForgetMessage(*request);
+    return Mpi().Request_free(request);
+  }
   if (ours->IsActive(*call)) return Refuse("MPI_Request_free", *call, "a collective that is not complete");
   ours->Forget(*request);
   const InsideMpi inside;
@@ -219,8 +238,12 @@ int Start(MPI_Request* request) { return Startall(1, request); }
 
 // A request of ours is a persistent receive, to MPI.
 int Startall(int count, MPI_Request requests[]) {
-  AwaitAllPending();  // a persistent message's buffer, perhaps
   Requests* const ours = InsideMpi::IsNested() ? nullptr : TheRequests();
+  if (AnyPending() && !AwaitEverything()) {
+    for (int i = 0; i < count; ++i) {
+      if (const int error = FailIfLost(ours, requests[i]); error != MPI_SUCCESS) return error;
+    }
+  }
   const int result = Mpi().Startall(count, requests);
   if (ours == nullptr || result != MPI_SUCCESS) return result;
   const InsideMpi inside;

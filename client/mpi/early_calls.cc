@@ -321,12 +321,11 @@ void StopEarlyCalls() {
 
 bool AnyPending() { return the_guard != nullptr && the_guard->pending().load(std::memory_order_relaxed) != 0; }
 
-void AwaitAllPending() {
-  if (AnyPending()) the_guard->AwaitAll(OnWait);
-}
+bool AwaitEverything() { return !AnyPending() || the_guard->AwaitAll(OnWait); }
+void AwaitAllPending() { AwaitEverything(); }
 
-bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
-  if (!AnyPending() || count <= 0 || type == MPI_DATATYPE_NULL || buffer == MPI_IN_PLACE) return true;
+tnbc::Range MemoryOf(const void* buffer, int64_t count, MPI_Datatype type) {
+  if (count <= 0 || type == MPI_DATATYPE_NULL || buffer == MPI_IN_PLACE) return {};
   MPI_Aint low = 0, extent = 0, true_low = 0, true_extent = 0;
   const bool known = Mpi().Type_get_extent(type, &low, &extent) == MPI_SUCCESS &&
                      Mpi().Type_get_true_extent(type, &true_low, &true_extent) == MPI_SUCCESS;
@@ -334,9 +333,19 @@ bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
   const MPI_Aint last = static_cast<MPI_Aint>(count - 1) * extent;
   const MPI_Aint begin = std::min<MPI_Aint>(last, 0) + true_low,
                  end = std::max<MPI_Aint>(last, 0) + true_low + true_extent;
-  if (!known) return the_guard->AwaitAll(OnWait);
-  if (end <= begin) return true;
-  return the_guard->Await(static_cast<const char*>(buffer) + begin, static_cast<uint64_t>(end - begin), OnWait);
+  if (!known) return {0, UINTPTR_MAX};
+  if (end <= begin) return {};
+  const uintptr_t address = reinterpret_cast<uintptr_t>(buffer) + static_cast<uintptr_t>(begin);
+  return {address, address + static_cast<uintptr_t>(end - begin)};
+}
+
+bool AwaitRange(const tnbc::Range& memory) {
+  if (!AnyPending() || memory.bytes() == 0) return true;
+  return the_guard->Await(reinterpret_cast<const void*>(memory.begin), memory.bytes(), OnWait);  // NOLINT: MPI's
+}
+
+bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
+  return !AnyPending() || AwaitRange(MemoryOf(buffer, count, type));
 }
 
 EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)

@@ -18,6 +18,7 @@
 #include "client/mpi/session.h"
 #include "client/tnbc/call_recorder.h"
 #include "client/tnbc/early_return.h"
+#include "client/tnbc/pending_ranges.h"
 
 namespace copse::mpi {
 
@@ -87,8 +88,13 @@ void StopEarlyCalls();
 bool AnyPending();
 // Until none is but what is lost.
 void AwaitAllPending();
+// The same. Returns whether nothing is.
+bool AwaitEverything();
 // For calls that go to MPI with a buffer: until nothing of it is pending but what is lost. Returns whether nothing is.
 bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type);
+// The memory that it is in; all of it, if the type tells nothing.
+tnbc::Range MemoryOf(const void* buffer, int64_t count, MPI_Datatype type);
+bool AwaitRange(const tnbc::Range& memory);
 
 // Why calls fail that are given such memory, one line.
 inline constexpr char kLostData[] =

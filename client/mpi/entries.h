@@ -127,31 +127,32 @@
 
 /* What MPI does with a program's memory, by where its buffers are among the arguments: one at the front, with its count
  * and type; a second one behind the first message's, or behind the first buffer's; elsewhere. Those of one, by where
- * their communicator or window is: behind two arguments more, behind four, nowhere; behind four, behind five. */
-#define COPSE_MPI_ONE_BUFFER(MESSAGE, REPLACED, MATCHED, PUT, COMBINED) \
-  MESSAGE(Send)                                                         \
-  MESSAGE(Bsend)                                                        \
-  MESSAGE(Ssend)                                                        \
-  MESSAGE(Rsend)                                                        \
-  MESSAGE(Isend)                                                        \
-  MESSAGE(Ibsend)                                                       \
-  MESSAGE(Issend)                                                       \
-  MESSAGE(Irsend)                                                       \
-  MESSAGE(Send_init)                                                    \
-  MESSAGE(Bsend_init)                                                   \
-  MESSAGE(Ssend_init)                                                   \
-  MESSAGE(Rsend_init)                                                   \
-  MESSAGE(Recv)                                                         \
-  MESSAGE(Irecv)                                                        \
-  MESSAGE(Recv_init)                                                    \
-  MATCHED(Mrecv)                                                        \
-  MATCHED(Imrecv)                                                       \
-  REPLACED(Sendrecv_replace)                                            \
-  PUT(Put)                                                              \
-  PUT(Get)                                                              \
-  COMBINED(Accumulate)                                                  \
-  PUT(Rput)                                                             \
-  PUT(Rget)                                                             \
+ * their communicator or window is: behind two arguments more, of messages that are started later, too; behind four,
+ * nowhere; behind four, behind five. */
+#define COPSE_MPI_ONE_BUFFER(MESSAGE, STARTED, REPLACED, MATCHED, PUT, COMBINED) \
+  MESSAGE(Send)                                                                  \
+  MESSAGE(Bsend)                                                                 \
+  MESSAGE(Ssend)                                                                 \
+  MESSAGE(Rsend)                                                                 \
+  MESSAGE(Isend)                                                                 \
+  MESSAGE(Ibsend)                                                                \
+  MESSAGE(Issend)                                                                \
+  MESSAGE(Irsend)                                                                \
+  STARTED(Send_init)                                                             \
+  STARTED(Bsend_init)                                                            \
+  STARTED(Ssend_init)                                                            \
+  STARTED(Rsend_init)                                                            \
+  MESSAGE(Recv)                                                                  \
+  MESSAGE(Irecv)                                                                 \
+  STARTED(Recv_init)                                                             \
+  MATCHED(Mrecv)                                                                 \
+  MATCHED(Imrecv)                                                                \
+  REPLACED(Sendrecv_replace)                                                     \
+  PUT(Put)                                                                       \
+  PUT(Get)                                                                       \
+  COMBINED(Accumulate)                                                           \
+  PUT(Rput)                                                                      \
+  PUT(Rget)                                                                      \
   COMBINED(Raccumulate)
 #define COPSE_MPI_MESSAGE_BUFFERS(ENTRY) ENTRY(Sendrecv)
 #define COPSE_MPI_RESULT_BUFFERS(ENTRY) \
@@ -164,41 +165,43 @@
   ENTRY(Unpack)                        \
   ENTRY(Pack_external)                 \
   ENTRY(Unpack_external)               \
-  ENTRY(Reduce_local)                  \
-  ENTRY(Neighbor_allgather)            \
-  ENTRY(Neighbor_allgatherv)           \
-  ENTRY(Neighbor_alltoall)             \
-  ENTRY(Neighbor_alltoallv)            \
-  ENTRY(Neighbor_alltoallw)            \
-  ENTRY(Ineighbor_allgather)           \
-  ENTRY(Ineighbor_allgatherv)          \
-  ENTRY(Ineighbor_alltoall)            \
-  ENTRY(Ineighbor_alltoallv)           \
-  ENTRY(Ineighbor_alltoallw)
-#define COPSE_MPI_LARGE_ONE_BUFFER(MESSAGE, REPLACED, MATCHED, PUT, COMBINED) \
-  MESSAGE(Send_c)                                                             \
-  MESSAGE(Bsend_c)                                                            \
-  MESSAGE(Ssend_c)                                                            \
-  MESSAGE(Rsend_c)                                                            \
-  MESSAGE(Isend_c)                                                            \
-  MESSAGE(Ibsend_c)                                                           \
-  MESSAGE(Issend_c)                                                           \
-  MESSAGE(Irsend_c)                                                           \
-  MESSAGE(Send_init_c)                                                        \
-  MESSAGE(Bsend_init_c)                                                       \
-  MESSAGE(Ssend_init_c)                                                       \
-  MESSAGE(Rsend_init_c)                                                       \
-  MESSAGE(Recv_c)                                                             \
-  MESSAGE(Irecv_c)                                                            \
-  MESSAGE(Recv_init_c)                                                        \
-  MATCHED(Mrecv_c)                                                            \
-  MATCHED(Imrecv_c)                                                           \
-  REPLACED(Sendrecv_replace_c)                                                \
-  PUT(Put_c)                                                                  \
-  PUT(Get_c)                                                                  \
-  COMBINED(Accumulate_c)                                                      \
-  PUT(Rput_c)                                                                 \
-  PUT(Rget_c)                                                                 \
+  ENTRY(Reduce_local)
+/* As many as there are neighbours. By where their communicator is: behind 6, 7 or 8 arguments. */
+#define COPSE_MPI_NEIGHBORHOODS(SIX, SEVEN, EIGHT) \
+  SIX(Neighbor_allgather)                          \
+  SEVEN(Neighbor_allgatherv)                       \
+  SIX(Neighbor_alltoall)                           \
+  EIGHT(Neighbor_alltoallv)                        \
+  EIGHT(Neighbor_alltoallw)                        \
+  SIX(Ineighbor_allgather)                         \
+  SEVEN(Ineighbor_allgatherv)                      \
+  SIX(Ineighbor_alltoall)                          \
+  EIGHT(Ineighbor_alltoallv)                       \
+  EIGHT(Ineighbor_alltoallw)
+#define COPSE_MPI_LARGE_ONE_BUFFER(MESSAGE, STARTED, REPLACED, MATCHED, PUT, COMBINED) \
+  MESSAGE(Send_c)                                                                      \
+  MESSAGE(Bsend_c)                                                                     \
+  MESSAGE(Ssend_c)                                                                     \
+  MESSAGE(Rsend_c)                                                                     \
+  MESSAGE(Isend_c)                                                                     \
+  MESSAGE(Ibsend_c)                                                                    \
+  MESSAGE(Issend_c)                                                                    \
+  MESSAGE(Irsend_c)                                                                    \
+  STARTED(Send_init_c)                                                                 \
+  STARTED(Bsend_init_c)                                                                \
+  STARTED(Ssend_init_c)                                                                \
+  STARTED(Rsend_init_c)                                                                \
+  MESSAGE(Recv_c)                                                                      \
+  MESSAGE(Irecv_c)                                                                     \
+  STARTED(Recv_init_c)                                                                 \
+  MATCHED(Mrecv_c)                                                                     \
+  MATCHED(Imrecv_c)                                                                    \
+  REPLACED(Sendrecv_replace_c)                                                         \
+  PUT(Put_c)                                                                           \
+  PUT(Get_c)                                                                           \
+  COMBINED(Accumulate_c)                                                               \
+  PUT(Rput_c)                                                                          \
+  PUT(Rget_c)                                                                          \
   COMBINED(Raccumulate_c)
 #define COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY) ENTRY(Sendrecv_c)
 #define COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY) \
@@ -209,17 +212,18 @@
   ENTRY(Unpack_c)                            \
   ENTRY(Pack_external_c)                     \
   ENTRY(Unpack_external_c)                   \
-  ENTRY(Reduce_local_c)                      \
-  ENTRY(Neighbor_allgather_c)                \
-  ENTRY(Neighbor_allgatherv_c)               \
-  ENTRY(Neighbor_alltoall_c)                 \
-  ENTRY(Neighbor_alltoallv_c)                \
-  ENTRY(Neighbor_alltoallw_c)                \
-  ENTRY(Ineighbor_allgather_c)               \
-  ENTRY(Ineighbor_allgatherv_c)              \
-  ENTRY(Ineighbor_alltoall_c)                \
-  ENTRY(Ineighbor_alltoallv_c)               \
-  ENTRY(Ineighbor_alltoallw_c)
+  ENTRY(Reduce_local_c)
+#define COPSE_MPI_LARGE_NEIGHBORHOODS(SIX, SEVEN, EIGHT) \
+  SIX(Neighbor_allgather_c)                              \
+  SEVEN(Neighbor_allgatherv_c)                           \
+  SIX(Neighbor_alltoall_c)                               \
+  EIGHT(Neighbor_alltoallv_c)                            \
+  EIGHT(Neighbor_alltoallw_c)                            \
+  SIX(Ineighbor_allgather_c)                             \
+  SEVEN(Ineighbor_allgatherv_c)                          \
+  SIX(Ineighbor_alltoall_c)                              \
+  EIGHT(Ineighbor_alltoallv_c)                           \
+  EIGHT(Ineighbor_alltoallw_c)
 
 /* What makes and ends windows. */
 #define COPSE_MPI_WINDOW_MAKERS(ENTRY) \
@@ -233,29 +237,31 @@
   ENTRY(Win_allocate_shared_c)
 
 /* Those of MPI-3, and what MPI-4 added. */
-#define COPSE_MPI_3_ENTRIES(ENTRY)                        \
-  ENTRY(Init)                                             \
-  ENTRY(Init_thread)                                      \
-  ENTRY(Finalize)                                         \
-  COPSE_MPI_COLLECTIVES(COPSE_MPI_MODES, ENTRY)           \
-  COPSE_MPI_COMPLETIONS(ENTRY)                            \
-  COPSE_MPI_FILE_CALLS(ENTRY, ENTRY, ENTRY)               \
-  COPSE_MPI_WINDOW_MAKERS(ENTRY)                          \
-  COPSE_MPI_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY) \
-  COPSE_MPI_MESSAGE_BUFFERS(ENTRY)                        \
-  COPSE_MPI_RESULT_BUFFERS(ENTRY)                         \
-  COPSE_MPI_OTHER_BUFFERS(ENTRY)                          \
-  ENTRY(Win_free)                                         \
-  ENTRY(Alloc_mem)                                        \
+#define COPSE_MPI_3_ENTRIES(ENTRY)                               \
+  ENTRY(Init)                                                    \
+  ENTRY(Init_thread)                                             \
+  ENTRY(Finalize)                                                \
+  COPSE_MPI_COLLECTIVES(COPSE_MPI_MODES, ENTRY)                  \
+  COPSE_MPI_COMPLETIONS(ENTRY)                                   \
+  COPSE_MPI_FILE_CALLS(ENTRY, ENTRY, ENTRY)                      \
+  COPSE_MPI_WINDOW_MAKERS(ENTRY)                                 \
+  COPSE_MPI_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, ENTRY) \
+  COPSE_MPI_MESSAGE_BUFFERS(ENTRY)                               \
+  COPSE_MPI_RESULT_BUFFERS(ENTRY)                                \
+  COPSE_MPI_OTHER_BUFFERS(ENTRY)                                 \
+  COPSE_MPI_NEIGHBORHOODS(ENTRY, ENTRY, ENTRY)                   \
+  ENTRY(Win_free)                                                \
+  ENTRY(Alloc_mem)                                               \
   ENTRY(Free_mem)
-#define COPSE_MPI_4_ENTRIES(ENTRY)                              \
-  COPSE_MPI_COLLECTIVES(COPSE_MPI_PERSISTENT, ENTRY)            \
-  COPSE_MPI_COLLECTIVES_WITH_COUNTS(COPSE_MPI_LARGE, ENTRY)     \
-  COPSE_MPI_LARGE_FILE_CALLS(ENTRY, ENTRY)                      \
-  COPSE_MPI_LARGE_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY) \
-  COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY)                        \
-  COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY)                         \
-  COPSE_MPI_LARGE_OTHER_BUFFERS(ENTRY)                          \
+#define COPSE_MPI_4_ENTRIES(ENTRY)                                     \
+  COPSE_MPI_COLLECTIVES(COPSE_MPI_PERSISTENT, ENTRY)                   \
+  COPSE_MPI_COLLECTIVES_WITH_COUNTS(COPSE_MPI_LARGE, ENTRY)            \
+  COPSE_MPI_LARGE_FILE_CALLS(ENTRY, ENTRY)                             \
+  COPSE_MPI_LARGE_ONE_BUFFER(ENTRY, ENTRY, ENTRY, ENTRY, ENTRY, ENTRY) \
+  COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY)                               \
+  COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY)                                \
+  COPSE_MPI_LARGE_OTHER_BUFFERS(ENTRY)                                 \
+  COPSE_MPI_LARGE_NEIGHBORHOODS(ENTRY, ENTRY, ENTRY)                   \
   COPSE_MPI_LARGE_WINDOW_MAKERS(ENTRY)
 #define COPSE_MPI_ENTRIES(ENTRY) \
   COPSE_MPI_3_ENTRIES(ENTRY)     \

@@ -125,6 +125,49 @@ static void give_lost_data_to_mpi(char* at, MPI_Comm other, MPI_Comm another, MP
   free(sum);
 }
 
+/* By calls that others have no part in. `few`: of the ranks that make them. */
+static void give_lost_data_to_own_calls(char* at, MPI_Comm other, MPI_Comm few) {
+  const int n = LONG_BYTES, own = rank - 1;
+  int place = 0;
+  char *room = malloc(LONG_BYTES), *lost = at + MIDDLE;
+  MPI_Comm ring;
+  MPI_Win window;
+  expect_lost("MPI_Pack", MPI_Pack(at, n, MPI_BYTE, room, n, &place, other));
+  expect_lost("MPI_Unpack", MPI_Unpack(lost, 1, &place, room, 1, MPI_BYTE, other));
+  expect_lost("MPI_Unpack", MPI_Unpack(room, n, &place, at, n, MPI_BYTE, other));
+  expect_lost("MPI_Pack_external", MPI_Pack_external("external32", lost, 1, MPI_BYTE, room, n, &(MPI_Aint){0}));
+  expect_lost("MPI_Reduce_local", MPI_Reduce_local(room, at, n, MPI_BYTE, MPI_BOR));
+  EXPECT(MPI_Pack(at, 1, MPI_BYTE, room, n, &place, other) == MPI_SUCCESS); /* which has come */
+  MPI_Cart_create(MPI_COMM_SELF, 1, (int[]){1}, (int[]){1}, 0, &ring);
+  MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+  expect_lost("MPI_Neighbor_allgather", MPI_Neighbor_allgather(lost, 1, MPI_BYTE, room, 1, MPI_BYTE, ring));
+  MPI_Comm_free(&ring);
+  MPI_Win_create(room, n, 1, MPI_INFO_NULL, few, &window);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  MPI_Win_fence(0, window);
+  expect_lost("MPI_Put", MPI_Put(at, n, MPI_BYTE, own, 0, n, MPI_BYTE, window));
+  expect_lost("MPI_Get", MPI_Get(at, n, MPI_BYTE, own, 0, n, MPI_BYTE, window));
+  expect_lost("MPI_Accumulate", MPI_Accumulate(lost, 1, MPI_BYTE, own, 0, 1, MPI_BYTE, MPI_BOR, window));
+  expect_lost("MPI_Fetch_and_op", MPI_Fetch_and_op(room, lost, MPI_BYTE, own, 0, MPI_BOR, window));
+  expect_lost("MPI_Compare_and_swap", MPI_Compare_and_swap(room, lost, room, MPI_BYTE, own, 0, window));
+  EXPECT(MPI_Put(at, 1, MPI_BYTE, own, 0, 1, MPI_BYTE, window) == MPI_SUCCESS);
+  MPI_Win_fence(0, window);
+  MPI_Win_free(&window);
+  free(room);
+}
+
+/* Requests that were made before; the first one's data has come. */
+enum { STARTED = 2 };
+static void start_with_lost_data(MPI_Request started[STARTED], MPI_Comm other) {
+  char byte = 1;
+  expect_lost("MPI_Start", MPI_Start(&started[1]));
+  expect_lost("MPI_Startall", MPI_Startall(STARTED, started));
+  EXPECT(MPI_Start(&started[0]) == MPI_SUCCESS);
+  EXPECT(MPI_Recv(&byte, 1, MPI_BYTE, rank, 1, other, MPI_STATUS_IGNORE) == MPI_SUCCESS && byte == 0);
+  EXPECT(MPI_Wait(&started[0], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  for (int i = 0; i < STARTED; ++i) EXPECT(MPI_Request_free(&started[i]) == MPI_SUCCESS);
+}
+
 static void data_is_lost(void) {
   use_file();
   MPI_Comm other, another;
@@ -143,12 +186,25 @@ static void data_is_lost(void) {
   EXPECT(memchr(at, 1, LONG_BYTES) == NULL);
   MPI_Barrier(other);
   MPI_Barrier(another);
+  MPI_Comm few;
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 0 ? MPI_UNDEFINED : 0, rank, &few);
+  MPI_Request started[STARTED];
+  for (int i = 0; i < STARTED; ++i) MPI_Send_init(at + i * MIDDLE, 1, MPI_BYTE, rank, 1, other, &started[i]);
+#if MPI_VERSION >= 4
+  MPI_Request collective;
+  MPI_Bcast_init(at, LONG_BYTES, MPI_BYTE, 0, another, MPI_INFO_NULL, &collective);
+#endif
   const int code = MPI_Bcast(at, LONG_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
   if (rank != 0) {
     EXPECT(kill(pids[0], SIGSTOP) == 0); /* its segments are posted one after another */
     EXPECT(code == MPI_SUCCESS);
     printf("rank %d has returned\n", rank);
     give_lost_data_to_mpi(at, other, another, file);
+    give_lost_data_to_own_calls(at, other, few);
+    start_with_lost_data(started, other);
+#if MPI_VERSION >= 4
+    expect_lost("MPI_Start", MPI_Start(&collective));
+#endif
   }
   if (rank == 1) EXPECT(kill(pids[0], SIGCONT) == 0);
   EXPECT(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS);

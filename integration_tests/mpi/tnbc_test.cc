@@ -396,9 +396,11 @@ TEST_P(TnbcAccidentsTest, CallsOnOtherCommunicatorsFailWhoseDataIsLost) {
   for (int rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(result.ErrorsWith(absl::StrCat("rank ", rank, " was told")).size(), 1u) << result.Text();
   }
-  for (const std::string call : {"MPI_Send", "MPI_File_write", "MPI_Allreduce", "MPI_Iallreduce"}) {
+  for (const std::string call : {"MPI_Send", "MPI_File_write", "MPI_Allreduce", "MPI_Iallreduce", "MPI_Pack",
+                                 "MPI_Reduce_local", "MPI_Neighbor_allgather", "MPI_Put", "MPI_Get"}) {
     EXPECT_EQ(result.ErrorsWith(absl::StrCat(call, ": the data of its buffer is lost")).size(), 3u) << result.Text();
   }
+  EXPECT_GE(result.ErrorsWith("MPI_Start: the data of its buffer is lost").size(), 6u) << result.Text();
 }
 
 TEST_P(TnbcAccidentsTest, ARankThatLeavesEndsTheJob) {
