@@ -215,6 +215,11 @@ class OfTeam final : public tnbc::TeamCalls::Team {
     return session_->early.profile->Find({kind.communicator, kind.collective, kind.length, parts}, call);
   }
   bool learns() const override { return session_->early.order != EarlyOrder::kOff; }
+  // Who knows what he wants, or wants to know it, is not left to judge.
+  bool tries() const override {
+    return static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kAuto && !session_->early.profile.has_value() &&
+           session_->early.trace_folder.empty();
+  }
 
  private:
   Session* const session_;
@@ -351,11 +356,9 @@ bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
 EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
     : session_(session),
       guard_(guard),
-      early_return_(session->context, guard,
-                    {.copy_bytes_max = kCopyBytesMax,
-                     .way = the_means.snapshot,
-                     .adopts = the_means.adopts,
-                     .on_wait = GiveTurn}) {
+      early_return_(
+          session->context, guard,
+          {.copy_bytes_max = kCopyBytesMax, .way = the_means.snapshot, .adopts = the_means.adopts, .on_wait = OnWait}) {
   copse_context_attr_t attr{};
   attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE;
   copse_context_get_attr(session->context, &attr);
@@ -370,7 +373,16 @@ bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, con
   early_return_.Reap();  // what the last call has taught
   tnbc::TeamCalls* const calls = communicator->DividedCalls(node_);
   OfTeam team(session_, communicator, offload);
-  return calls->Divide(offload.args, communicator->EarlyKindOf(offload), site, &team, division);
+  tnbc::CallKind* const kind = communicator->EarlyKindOf(offload);
+  const bool was_whole = kind->trial.is_whole();
+  const bool divides = calls->Divide(offload.args, kind, site, &team, division);
+  if (!was_whole && kind->trial.is_whole()) early_return_.CountFuses(1);
+  return divides;
+}
+
+void EarlyCalls::CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds) {
+  if (!offload.is_divisible() || !tnbc::MayDivide(offload.args, static_cast<uint32_t>(communicator->size()))) return;
+  communicator->EarlyKindOf(offload)->CountWhole(nanoseconds);
 }
 
 tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload& offload,
@@ -414,9 +426,10 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
     *error = caller->error();
   }
   if (status == COPSE_OK) status = offload->Unpack();
+  if (returned_early) site.CountEarlyReturn();
   if (!returned_early) {
     const uint64_t taken = NowNanoseconds() - since;
-    site.fuse->CountBlocking(taken);
+    site.CountBlocking(taken);
     if (record != nullptr) record->call.inside = taken;
   }
   return status;

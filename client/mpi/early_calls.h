@@ -41,6 +41,8 @@ class EarlyCalls {
   // Whether the call, made at `site` in the program, is one of those that are divided; all ranks of `communicator` find
   // the same. May be a collective call, the first time.
   bool Divides(Communicator* communicator, const Offload& offload, const void* site, tnbc::Division* division);
+  // What a call took that was not.
+  static void CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds);
   // A call's name, and where it is made in the program.
   struct Origin {
     const char* name = nullptr;

@@ -77,12 +77,15 @@ copse_status_t CallState::RunOnTeam(Offload* offload) const {
 void CallState::Run(Offload* offload) {
   EarlyCalls* const early = TheEarlyCalls();
   if (AnyPending() && !early->AwaitBuffers(*communicator, *offload)) return Lose(offload);
+  if (early == nullptr) return Note(RunOnTeam(offload), *offload);
   tnbc::Division division;
-  if (early != nullptr && early->Divides(communicator, *offload, site, &division)) {
+  if (early->Divides(communicator, *offload, site, &division)) {
     status = early->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
-  } else {
-    Note(RunOnTeam(offload), *offload);
+    return;
   }
+  const uint64_t since = NowNanoseconds();
+  Note(RunOnTeam(offload), *offload);
+  EarlyCalls::CountWhole(communicator, *offload, NowNanoseconds() - since);
 }
 
 // By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that

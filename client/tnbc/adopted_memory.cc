@@ -256,6 +256,9 @@ void AdoptedMemory::ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Bu
     if (guard_->IsPending(first, pages.bytes())) {
       lock->Leave();
       const bool is_there = guard_->AwaitUnused(first, pages.bytes(), on_wait_);
+      guard_->StopLooking(first, pages.bytes());  // at what is there
+      // Snapshots that are settled are about to go.
+      if (is_there && guard_->IsPending(first, pages.bytes())) on_wait_();
       lock->Take();
       if (!is_there) lost.push_back(buffer);
       continue;

@@ -158,7 +158,7 @@ class BlockingCalls final : public client::EarlyBlocking {
   class Waiter;
 
   std::shared_ptr<OfTeam> Of(copse_team_t* team);
-  copse_status_t Divided(OfTeam* mine, Fuse* fuse, const copse_coll_args_t& args, const Division& division,
+  copse_status_t Divided(OfTeam* mine, const CallSite& site, const copse_coll_args_t& args, const Division& division,
                          const std::shared_ptr<Waiter>& waiter);
   void AwaitFailures(OfTeam* mine);
   copse_status_t Tell(OfTeam* mine);
@@ -177,7 +177,9 @@ class BlockingCalls final : public client::EarlyBlocking {
 // A team's calls of the library's own.
 class BlockingCalls::Maker final : public TeamCalls::Team {
  public:
-  Maker(OfTeam* mine, Deadline deadline) : mine_(mine), deadline_(deadline) {}
+  Maker(OfTeam* mine, bool tries, Deadline deadline) : mine_(mine), tries_(tries), deadline_(deadline) {}
+
+  bool tries() const override { return tries_; }
 
   copse_status_t Make(const copse_coll_args_t& args) override {
     copse_team_t* const team = mine_->team;
@@ -202,6 +204,7 @@ class BlockingCalls::Maker final : public TeamCalls::Team {
 
  private:
   OfTeam* const mine_;
+  const bool tries_;
   const Deadline deadline_;
 };
 
@@ -271,19 +274,25 @@ copse_status_t BlockingCalls::Call(copse_team_t* team, const copse_coll_args_t& 
     if (mine->failure.compare_exchange_strong(none, status)) mine->is_told.store(true, std::memory_order_relaxed);
     return status;
   }
+  CallKind* kind = nullptr;
   // An operation of the program's is not the team's.
   if (plan.fold == nullptr && MayDivide(args, team->size)) {
     const std::lock_guard lock(mine->mutex);
     early_return_.Reap();  // what the last call has taught
-    Maker maker(mine.get(), deadline);
+    Maker maker(mine.get(), mode_ == COPSE_EARLY_AUTO, deadline);
     Division division;
-    CallKind* const kind = mine->calls.KindOf(KindOf(args));
-    if (mine->calls.Divide(args, kind, site, &maker, &division)) {
+    kind = mine->calls.KindOf(KindOf(args));
+    const bool was_whole = kind->trial.is_whole();
+    const bool divides = mine->calls.Divide(args, kind, site, &maker, &division);
+    if (!was_whole && kind->trial.is_whole()) early_return_.CountFuses(1);
+    if (divides) {
       const CallSite at = kind->At(site);
-      return Divided(mine.get(), at.fuse, args, division, std::make_shared<Waiter>(mine, at, deadline));
+      return Divided(mine.get(), at, args, division, std::make_shared<Waiter>(mine, at, deadline));
     }
   }
+  const uint64_t since = NowNs();
   const auto status = context_->Call(team, plan, deadline);
+  if (kind != nullptr) kind->CountWhole(NowNs() - since);
   if (status < 0 && mine->stream != nullptr) AwaitFailures(mine.get());
   return status;
 }
@@ -296,15 +305,16 @@ void BlockingCalls::AwaitFailures(OfTeam* mine) {
   early_return_.ForgetLost();
 }
 
-copse_status_t BlockingCalls::Divided(OfTeam* mine, Fuse* fuse, const copse_coll_args_t& args, const Division& division,
-                                      const std::shared_ptr<Waiter>& waiter) {
-  const uint64_t blown = fuse->blown();
-  const bool pays = mode_ == COPSE_EARLY_ON || (mode_ == COPSE_EARLY_AUTO && fuse->MayReturnEarly());
-  early_return_.CountFuses(fuse->blown() - blown);
+copse_status_t BlockingCalls::Divided(OfTeam* mine, const CallSite& site, const copse_coll_args_t& args,
+                                      const Division& division, const std::shared_ptr<Waiter>& waiter) {
+  const uint64_t blown = site.fuse->blown();
+  const bool pays = mode_ == COPSE_EARLY_ON || (mode_ == COPSE_EARLY_AUTO && site.fuse->MayReturnEarly());
+  early_return_.CountFuses(site.fuse->blown() - blown);
   const uint64_t since = NowNs();
   bool returned_early = false;
   const auto status = early_return_.Call({mine->team, mine->stream, args, division, pays}, waiter, &returned_early);
-  if (!returned_early) fuse->CountBlocking(NowNs() - since);
+  if (returned_early) site.CountEarlyReturn();
+  if (!returned_early) site.CountBlocking(NowNs() - since);
   if (status == COPSE_OK) return COPSE_OK;
   mine->failure.store(status, std::memory_order_relaxed);
   mine->is_told.store(true, std::memory_order_relaxed);

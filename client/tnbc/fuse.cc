@@ -22,13 +22,15 @@ double Fuse::Mean::Take() {
   return counted == 0 ? -1 : static_cast<double>(total) / static_cast<double>(counted);
 }
 
+void Fuse::TryAgain() {
+  call_ = settled_ = 0;
+  early_.Take();
+  blocking_.Take();
+}
+
 bool Fuse::MayReturnEarly() {
   if (settled_ > 0) {
-    if (--settled_ == 0) {
-      call_ = 0;
-      early_.Take();
-      blocking_.Take();
-    }
+    if (--settled_ == 0) TryAgain();
     return !is_blown_;
   }
   if (call_ == kEarlyCalls + kBlockingCalls) {

@@ -19,6 +19,8 @@ class Fuse {
  public:
   // Of the next call.
   bool MayReturnEarly();
+  // Measures both ways from the next call on.
+  void TryAgain();
   // What a call that blocked has taken, and an early one, once its data was there.
   void CountBlocking(uint64_t nanoseconds) { blocking_.Count(nanoseconds); }
   void CountEarly(uint64_t nanoseconds) { early_.Count(nanoseconds); }

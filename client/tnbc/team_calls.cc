@@ -29,7 +29,24 @@ void CallSite::Learn(const Caller::Cost& cost) const {
   fuse->CountEarly(cost.inside_ns + cost.waited_ns);
   const std::lock_guard lock(kind->mutex);
   kind->waited_ns += cost.waited_ns;
+  kind->trial.CountDivided(cost.inside_ns + cost.waited_ns, /*returned_early=*/true);
   kind->order.Learn(address, cost.order, cost.touches);
+}
+
+void CallSite::CountEarlyReturn() const {
+  const std::lock_guard lock(kind->mutex);
+  kind->trial.CountEarlyReturn();
+}
+
+void CallSite::CountBlocking(uint64_t nanoseconds) const {
+  fuse->CountBlocking(nanoseconds);
+  const std::lock_guard lock(kind->mutex);
+  kind->trial.CountDivided(nanoseconds, /*returned_early=*/false);
+}
+
+void CallKind::CountWhole(uint64_t nanoseconds) {
+  const std::lock_guard lock(mutex);
+  trial.CountWhole(nanoseconds);
 }
 
 CallSite CallKind::At(const void* address) {
@@ -42,7 +59,7 @@ bool TeamCalls::Divide(const copse_coll_args_t& args, CallKind* kind, const void
   if (size_ < 2 || !MayDivide(args, size_)) return false;
   if (NeedsAgreement(args.collective) && !AgreesOnIrregular(args, kind, team)) return false;
   if (!has_learnt_) has_learnt_ = LearnLayout(team);
-  if (!layout_.has_value()) return false;
+  if (!layout_.has_value() || (tries_ && !IsDivided(kind, team))) return false;
   ++kind->calls;
   return tnbc::Divide(args, rank_, *layout_, OrderOf(args, kind, site, team), division);
 }
@@ -58,11 +75,33 @@ bool TeamCalls::LearnLayout(Team* team) {
   args.send = &node_;
   args.recv = nodes.data();
   if (team->Make(args) != COPSE_OK) return false;
-  const std::vector<uint64_t> mine = {team->FormStream() ? uint64_t{1} : 0};
-  std::vector<uint64_t> least(1);
+  const std::vector<uint64_t> mine = {team->FormStream() ? uint64_t{1} : 0, team->tries() ? uint64_t{1} : 0};
+  std::vector<uint64_t> least(mine.size());
   if (team->Make(Combination(COPSE_OP_MIN, mine, &least)) != COPSE_OK) return false;
   if (least[0] == 1) layout_ = NodeLayout::Of(nodes);
+  tries_ = least[1] == 1;
   return true;
+}
+
+// If a call fails, so does, on all ranks, the one that is to be made then.
+bool TeamCalls::IsDivided(CallKind* kind, Team* team) {
+  std::unique_lock lock(kind->mutex);
+  DivisionTrial& trial = kind->trial;
+  if (trial.AgreesBeforeNext()) {
+    const DivisionTrial::Figures figures = trial.Mine();
+    lock.unlock();
+    const std::vector<uint64_t> mine(figures.begin(), figures.end());
+    std::vector<uint64_t> all(mine.size());
+    if (team->Make(Combination(COPSE_OP_SUM, mine, &all)) != COPSE_OK) return false;
+    DivisionTrial::Figures sums;
+    std::copy(all.begin(), all.end(), sums.begin());
+    lock.lock();
+    trial.Adopt(sums);
+  }
+  if (trial.is_new()) {
+    for (auto& [site, fuse] : kind->fuses) fuse.TryAgain();
+  }
+  return trial.DividesNext();
 }
 
 // Calls 1, 2, 4 and so on of a kind decide for those that follow, by the rank of which most may come late.

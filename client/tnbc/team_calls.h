@@ -15,6 +15,7 @@
 #include "client/tnbc/access_order.h"
 #include "client/tnbc/caller.h"
 #include "client/tnbc/division.h"
+#include "client/tnbc/division_trial.h"
 #include "client/tnbc/fuse.h"
 
 namespace copse::tnbc {
@@ -25,6 +26,9 @@ struct CallKind;
 struct CallSite {
   // What a call has cost that has returned early. Thread-safe.
   void Learn(const Caller::Cost& cost) const;
+  // That a divided call has returned: early, or after so long.
+  void CountEarlyReturn() const;
+  void CountBlocking(uint64_t nanoseconds) const;
 
   CallKind* kind = nullptr;
   const void* address = nullptr;
@@ -34,10 +38,13 @@ struct CallSite {
 // Calls of one kind.
 struct CallKind {
   CallSite At(const void* address);
+  // What a call has taken that was not divided.
+  void CountWhole(uint64_t nanoseconds);
 
   std::map<const void*, Fuse> fuses;  // by place; by their own thread alone
   std::mutex mutex;  // guards what follows: what a call has taught may be told by another team's thread
   AccessOrder order;
+  DivisionTrial trial;
   uint64_t waited_ns = 0;  // for their data, since the last one began
 
   // Where the ranks have to agree whether such calls are divided; by their own thread alone.
@@ -66,6 +73,8 @@ class TeamCalls {
     virtual const std::vector<uint32_t>* KnownOrder(uint32_t /*parts*/, uint64_t /*call*/) { return nullptr; }
     // Whether orders are learnt.
     virtual bool learns() const { return true; }
+    // Whether calls are divided only where that pays, if all ranks say so.
+    virtual bool tries() const { return false; }
   };
 
   // `node`: a name of this rank's node, equal for ranks of one.
@@ -83,11 +92,14 @@ class TeamCalls {
   bool LearnLayout(Team* team);
   bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team);
   static void AgreeOnOrder(CallKind* kind, Team* team);
+  // Whether the next call of a kind is divided.
+  static bool IsDivided(CallKind* kind, Team* team);
   std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team);
 
   const uint32_t rank_, size_;
   const uint64_t node_;
   bool has_learnt_ = false;
+  bool tries_ = false;
   std::optional<NodeLayout> layout_;  // none, though it has learnt: no call is divided
   std::map<uint64_t, CallKind> kinds_;
 };

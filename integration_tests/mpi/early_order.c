@@ -188,6 +188,19 @@ static void left_for_finalize(void) {
   after_finalize = look_at_left;
 }
 
+/* Whose pages cannot be protected, so that no call returns early. */
+static void on_stacks(void) {
+  char memory[256 << 10];
+  for (int round = 1; round <= 60; ++round) {
+    struct exchange e = {.kind = ALLREDUCE, .block = sizeof(memory), .round = round};
+    plan(&e, 0);
+    receive_at(&e, memory);
+    perform(&e);
+    check(&e);
+    release(&e);
+  }
+}
+
 static const struct early_case kCases[] = {
     {.name = "quick_pages", .run = quick_pages},
     {.name = "quick_between_pages", .run = quick_between_pages},
@@ -197,6 +210,7 @@ static const struct early_case kCases[] = {
     {.name = "rows_and_columns", .run = rows_and_columns},
     {.name = "many", .run = many},
     {.name = "made_of_what_is_freed", .run = made_of_what_is_freed},
+    {.name = "on_stacks", .run = on_stacks},
     {.name = "left_for_finalize", .run = left_for_finalize},
 };
 EARLY_GROUP(early_order, "order", kCases, MPI_THREAD_SINGLE);

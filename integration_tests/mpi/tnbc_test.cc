@@ -165,6 +165,19 @@ TEST_P(TnbcTest, ProcessesThatAreStarted) { ExpectRight("processes", 2); }
 TEST_P(TnbcTest, SignalsOfTheProgram) { ExpectRight("signals", 3); }
 TEST_P(TnbcTest, ThreadsThatTouch) { ExpectRight("threads", 2); }
 TEST_P(TnbcTest, ThreadsThatCall) { ExpectRight("threads_multiple", 3); }
+// To divide calls costs something: not where nobody gains by it.
+TEST_P(TnbcTest, CallsThatCannotReturnEarlyAreNotDividedByDefault) {
+  MpiRun run = EarlyJobOf(3, "auto", {"order/on_stacks"});
+  run.environment["COPSE_MPI_STATS"] = "1";
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("early returns: 0 calls, 2 more waited").size(), 1u) << result.Text();
+  EXPECT_EQ(result.ErrorsWith("; 1 fuses blown").size(), 1u) << result.Text();
+  run.environment["COPSE_TNBC"] = "on";
+  const MpiResult asked_for = Run(run, kJobPatience);
+  ExpectDone(asked_for);
+  EXPECT_EQ(asked_for.ErrorsWith("early returns: 0 calls, 60 more waited").size(), 1u) << asked_for.Text();
+}
 TEST_P(TnbcTest, ThreadsThatCallByDefault) { ExpectRight("threads_multiple", 2, "auto"); }
 // Of several communicators, each rank's in another order: what finds no room in the port's data area must not wait for
 // calls that have it.

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/division_trial.h"
+
+#include <algorithm>
+
+namespace copse::tnbc {
+namespace {
+
+// Calls of a trial: as many divided ones as a Fuse measures of its ways, and whole ones, of which the first is behind
+// calls that may still be under way.
+constexpr uint64_t kFirstCalls = 2;
+constexpr uint64_t kDividedCalls = 10;
+constexpr uint64_t kWholeCalls = 3;
+// As a Fuse has it: what early return has to save.
+constexpr double kWorth = 0.98;
+constexpr uint64_t kIntervalMin = 64;
+constexpr uint64_t kIntervalMax = 4096;
+
+}  // namespace
+
+bool DivisionTrial::AgreesBeforeNext() const {
+  return settled_ == 0 && ((call_ == kFirstCalls && !has_begun_) || call_ == kDividedCalls + kWholeCalls);
+}
+
+DivisionTrial::Figures DivisionTrial::Mine() const {
+  const uint64_t divided = early_.calls > 0 ? early_.Get() : blocking_.Get(), whole = whole_.Get();
+  // Who has not measured both says nothing.
+  const bool has_both = divided > 0 && whole > 0;
+  return {has_both ? divided : 0, has_both ? whole : 0, early_returns_};
+}
+
+void DivisionTrial::Adopt(const Figures& sums) {
+  const auto [divided, whole, early] = sums;
+  if (has_begun_) return Settle(static_cast<double>(divided) > kWorth * static_cast<double>(whole));
+  if (early == 0) return Settle(/*is_whole=*/true);
+  has_begun_ = true;
+}
+
+void DivisionTrial::Settle(bool is_whole) {
+  interval_ = is_whole == is_whole_ && interval_ > 0 ? std::min(2 * interval_, kIntervalMax) : kIntervalMin;
+  settled_ = interval_;
+  is_whole_ = is_whole;
+  call_ = early_returns_ = 0;
+  has_begun_ = false;
+  early_ = blocking_ = whole_ = Mean();
+}
+
+bool DivisionTrial::DividesNext() {
+  is_trial_whole_ = false;
+  if (settled_ > 0) {
+    --settled_;
+    return !is_whole_;
+  }
+  is_trial_whole_ = call_++ >= kDividedCalls;
+  return !is_trial_whole_;
+}
+
+void DivisionTrial::CountDivided(uint64_t nanoseconds, bool returned_early) {
+  if (settled_ > 0) return;
+  (returned_early ? early_ : blocking_).Count(nanoseconds);
+}
+
+void DivisionTrial::CountWhole(uint64_t nanoseconds) {
+  // What is under way from before may share the network with the first.
+  if (is_trial_whole_ && call_ > kDividedCalls + 1) whole_.Count(nanoseconds);
+}
+
+}  // namespace copse::tnbc
