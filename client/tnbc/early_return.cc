@@ -29,6 +29,8 @@ constexpr size_t kCallsMax = 256;
 // How often the lander looks whether it is to end, and how soon again for room in the daemon's queue.
 constexpr double kSliceSeconds = 0.1;
 constexpr double kRetrySeconds = 1e-3;
+// How long after the last call that returned early it waits for the daemon as if there were one.
+constexpr std::chrono::milliseconds kLingers(5);
 
 }  // namespace
 
@@ -116,6 +118,7 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
     if (status == COPSE_OK) status = call->Finish();
     *returned_early = status == COPSE_OK && is_early && call->Protect(/*leaves_edges=*/false);
   }
+  lingers_.store(*returned_early, std::memory_order_relaxed);
   if (*returned_early) {
     call->NoteReturn(NowNs() - since);
     counters_.early.fetch_add(1, std::memory_order_relaxed);
@@ -212,8 +215,8 @@ void EarlyReturn::Publish() {
   counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->TakeWaitNs());
 }
 
-// For a while after the last call it waits for the daemon as if there were one: the daemon wakes it where a call ends,
-// and the next caller need not. To wake a thread costs a caller more than all else in a short call.
+// While it lingers the daemon wakes it where a call ends, and the next caller need not: to wake a thread costs a caller
+// more than all else in a short call. But then it stands between the daemon and others who wait for theirs.
 void EarlyReturn::RunLander() {
   pthread_setname_np(pthread_self(), "copse-lander");
   using Clock = std::chrono::steady_clock;
@@ -221,15 +224,17 @@ void EarlyReturn::RunLander() {
   Clock::time_point idle_since = Clock::now();
   for (;;) {
     if (!under_way_.empty()) idle_since = Clock::now();
-    if (Clock::now() - idle_since >= std::chrono::duration<double>(kSliceSeconds)) {
+    const bool lingers = lingers_.load(std::memory_order_relaxed) && Clock::now() - idle_since < kLingers;
+    if (under_way_.empty() && !lingers) {
       lander_wanted_.wait(lock, [this] { return stopping_ || !under_way_.empty(); });
       idle_since = Clock::now();
     }
     if (stopping_) break;
+    const bool is_idle = under_way_.empty();
     lock.unlock();
     const uint64_t seen = context_->ends();
     const double slice = Advance() ? kRetrySeconds : kSliceSeconds;
-    context_->AwaitEnd(seen, client::DeadlineAfter(slice));
+    context_->AwaitEnd(seen, client::DeadlineAfter(is_idle ? std::chrono::duration<double>(kLingers).count() : slice));
     lock.lock();
   }
   lander_is_over_ = true;

@@ -4,6 +4,7 @@
 #ifndef COPSE_CLIENT_TNBC_EARLY_RETURN_H_
 #define COPSE_CLIENT_TNBC_EARLY_RETURN_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -121,6 +122,7 @@ class EarlyReturn {
   Calls over_;  // what they have is given back by a thread of the program's, since the lander must not wait for it
   Calls lost_;
   std::vector<const copse_team_t*> blocked_;  // of Advance; kept, since the lander allocates nothing
+  std::atomic<bool> lingers_{false};          // the last call returned early
   PendingCall* copying_ = nullptr;            // by the copier
   std::condition_variable copies_wanted_, copied_;
   bool stopping_ = false, lander_is_over_ = false;
