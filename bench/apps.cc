@@ -97,6 +97,20 @@ absl::StatusOr<netns::MpiCommand> CommandOf(const App& app, How how, Site* site,
   return netns::MakeMpiCommand(netns::PlaceOn(*site->cluster()->network(), site->cluster()->folder()), job);
 }
 
+// Of standard output and error, which launchers bring together as they come: the library's may stand behind what the
+// program has written, before its end of line.
+Lines LinesOf(const std::string& log) {
+  constexpr char kOurs[] = "copse-mpi: ";
+  Lines lines;
+  std::ifstream file(log);
+  for (std::string line; std::getline(file, line);) {
+    const size_t ours = line.find(kOurs);
+    if (ours != std::string::npos && ours > 0) lines.push_back(line.substr(0, ours));
+    lines.push_back(ours == std::string::npos ? line : line.substr(ours));
+  }
+  return lines;
+}
+
 // From the launcher's start to its end.
 absl::StatusOr<Timed> RunOnce(const App& app, How how, Site* site, absl::Duration at_most) {
   const std::string folder = absl::StrCat(site->cluster()->folder(), "/", app.name);
@@ -113,9 +127,7 @@ absl::StatusOr<Timed> RunOnce(const App& app, How how, Site* site, absl::Duratio
   Timed timed = {.seconds = absl::ToDoubleSeconds(absl::Now() - start)};
   if (!ended.ok()) return absl::Status(ended.code(), absl::StrCat("not done after ", absl::FormatDuration(at_most)));
   if (child->exit_code() != 0) return absl::InternalError(child->DescribeFailure());
-  Lines lines;
-  std::ifstream file(log);
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  const Lines lines = LinesOf(log);
   ASSIGN_OR_RETURN(const auto statistics, mpi_test::ParseStatisticsText(lines));
   timed.in_collectives = SecondsInCollectives(statistics);
   ASSIGN_OR_RETURN(timed.results, mpi_test::ResultsOf(app, folder, lines));

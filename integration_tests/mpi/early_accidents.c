@@ -76,13 +76,14 @@ static void daemon_dies_and_data_is_touched(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   printf("rank %d went on\n", rank);
 }
-/* Nobody touches what did not come, but calls MPI. */
+/* Nobody touches what did not come, but calls MPI. The first barrier may be over on ranks 0 and 1: the others have come
+ * to it before their daemon died. */
 static void daemon_dies_and_errors_return(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   int code = broadcast(new_pages()), class = MPI_SUCCESS;
-  if (code == MPI_SUCCESS) code = MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < 2 && code == MPI_SUCCESS; ++i) code = MPI_Barrier(MPI_COMM_WORLD);
   MPI_Error_class(code, &class);
-  EXPECT(class == MPI_ERR_OTHER);
+  if (class != MPI_ERR_OTHER) fail("class %d", class);
   EXPECT(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS); /* and from then on */
   printf("rank %d was told\n", rank);
   fflush(stdout);
