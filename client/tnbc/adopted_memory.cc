@@ -211,12 +211,17 @@ bool AdoptedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
          Free(SYS_mprotect, pages.begin, pages.bytes(), PROT_NONE) == 0;
 }
 
-// Who touches these pages meanwhile waits. What the program has mapped there itself stays.
-void AdoptedMemory::Restore(const AdoptedBuffer& buffer, const Range& pages, MemoryEnd end) {
+// Who touches these pages meanwhile waits. What the program has mapped there itself stays. False if some are the
+// block's as before, since the system has no others.
+bool AdoptedMemory::Restore(const AdoptedBuffer& buffer, const Range& pages, MemoryEnd end) {
   const uintptr_t block = PagesOf(buffer.range_).begin;
+  bool is_restored = true;
   for (uintptr_t at = pages.begin; at < pages.end;) {
     const auto mapping = MappingAt(at);
-    if (!mapping.has_value()) return;  // nothing is there any more
+    if (!mapping.has_value()) {  // nothing is there any more
+      at += PageBytes();
+      continue;
+    }
     const Range part{std::max(at, mapping->range.begin), std::min(pages.end, mapping->range.end)};
     at = mapping->range.end;
     if (mapping->inode != buffer.inode_ ||
@@ -228,15 +233,20 @@ void AdoptedMemory::Restore(const AdoptedBuffer& buffer, const Range& pages, Mem
       const uint64_t ends = end == MemoryEnd::kGoes ? std::min(PageBytes(), part.bytes()) : part.bytes();
       guard_->Write(part.begin, buffer.At(part.begin), ends);
       if (ends < part.bytes()) guard_->Write(part.end - ends, buffer.At(part.end - ends), ends);
+    } else {
+      is_restored = false;
     }
     if (is_closed) guard_->Release(part);
-    if (!is_closed || mapping->rights != (PROT_READ | PROT_WRITE))
+    if (!is_closed || mapping->rights != (PROT_READ | PROT_WRITE)) {
       Free(SYS_mprotect, part.begin, part.bytes(), mapping->rights);
+    }
   }
+  return is_restored;
 }
 
 void AdoptedMemory::ReleaseLocked(AdoptedBuffer* buffer, MemoryEnd end) {
-  for (const Range& pages : buffer->adopted_) Restore(*buffer, pages, end);
+  // A block that the program still has is not for others.
+  for (const Range& pages : buffer->adopted_) buffer->is_spoilt_ |= !Restore(*buffer, pages, end);
   for (Seen& seen : seen_) {
     if (seen.range.begin != buffer->range_.begin) continue;
     seen.uses = 0;

@@ -47,7 +47,7 @@ class AdoptedBuffer {
   const CopyMemory::Block block_;
   const uint64_t inode_;        // of the block's file
   std::vector<Range> adopted_;  // pages, in order and apart; the owner's lock guards them
-  bool is_spoilt_ = false;      // calls that were given up may still write to the block
+  bool is_spoilt_ = false;      // the block may still be written to, by calls that were given up or by the program
 };
 
 // Adopts the memory that results are received in, from the second call on, so that the daemon writes them where they
@@ -129,7 +129,7 @@ class AdoptedMemory {
   bool IsAsWeLeftIt(const AdoptedBuffer& buffer) const;
   bool Adopt(AdoptedBuffer* buffer, const Range& pages);
   static bool PutOrdinary(const Range& pages, MemoryEnd end);
-  void Restore(const AdoptedBuffer& buffer, const Range& pages, MemoryEnd end);
+  bool Restore(const AdoptedBuffer& buffer, const Range& pages, MemoryEnd end);
   void ReleaseLocked(AdoptedBuffer* buffer, MemoryEnd end);
   std::shared_ptr<AdoptedBuffer> Overlapping(const Range& range, const Buffers& but) const;
   // What is taken out goes to *over, whose blocks are to be given back without the lock.
