@@ -279,8 +279,9 @@ EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
     the_guard->SetSelector(stopped->selector);
   }
   SetProtection(the_guard, complaints);
-  if (IsOther("COPSE_TNBC_SNAPSHOT", "write", "copy", complaints))
+  if (IsOther("COPSE_TNBC_SNAPSHOT", "write", "copy", complaints)) {
     the_means.snapshot = tnbc::SendSnapshot::Way::kAtOnce;
+  }
   const bool adopts = !IsOther("COPSE_TNBC_ADOPT", "on", "off", complaints);
   static const MemoryHooks hooks = {
       &the_guard->pending(),          AwaitMemory,  AwaitAllPending, ActOnFault, &tnbc::AdoptedMemory::count(),

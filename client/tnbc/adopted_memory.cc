@@ -74,8 +74,6 @@ uint8_t* AdoptedBuffer::At(uintptr_t address) const {
 AdoptedMemory::AdoptedMemory(CopyMemory* memory, PageGuard* guard, uint64_t bytes_max, PageGuard::OnWait on_wait)
     : memory_(memory), guard_(guard), bytes_max_(bytes_max), on_wait_(on_wait) {}
 
-AdoptedMemory::~AdoptedMemory() { Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays); }
-
 void AdoptedMemory::GiveBack(const AdoptedBuffer& buffer) {
   bytes_.fetch_sub(buffer.block_.bytes, std::memory_order_relaxed);
   if (buffer.is_spoilt_) {

@@ -53,7 +53,7 @@ class AdoptedBuffer {
 // Adopts the memory that results are received in, from the second call on, so that the daemon writes them where they
 // belong. The program's pages become a second mapping of a block of CopyMemory; what is in them goes with them. The
 // mapping is shared, so children of fork would share it: before a fork, and before calls that treat shared memory
-// otherwise, pages become ordinary ones again (Release). Thread-safe.
+// otherwise, pages become ordinary ones again (Release); its owner releases all at the end. Thread-safe.
 class AdoptedMemory {
  public:
   // Smaller results are copied as quickly.
@@ -63,7 +63,6 @@ class AdoptedMemory {
   // `bytes_max`: of all that is adopted at a time. `on_wait`: as PageGuard's, called by who waits for memory that is
   // pending.
   AdoptedMemory(CopyMemory* memory, PageGuard* guard, uint64_t bytes_max, PageGuard::OnWait on_wait);
-  ~AdoptedMemory();
   AdoptedMemory(const AdoptedMemory&) = delete;
   AdoptedMemory& operator=(const AdoptedMemory&) = delete;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/division_trial.h"
 
-#include <algorithm>
-
 namespace copse::tnbc {
 namespace {
 
@@ -11,15 +9,11 @@ namespace {
 constexpr uint64_t kFirstCalls = 2;
 constexpr uint64_t kDividedCalls = 10;
 constexpr uint64_t kWholeCalls = 3;
-// As a Fuse has it: what early return has to save.
-constexpr double kWorth = 0.98;
-constexpr uint64_t kIntervalMin = 64;
-constexpr uint64_t kIntervalMax = 4096;
 
 }  // namespace
 
 bool DivisionTrial::AgreesBeforeNext() const {
-  return settled_ == 0 && ((call_ == kFirstCalls && !has_begun_) || call_ == kDividedCalls + kWholeCalls);
+  return !verdict_.holds() && ((call_ == kFirstCalls && !has_begun_) || call_ == kDividedCalls + kWholeCalls);
 }
 
 DivisionTrial::Figures DivisionTrial::Mine() const {
@@ -31,15 +25,13 @@ DivisionTrial::Figures DivisionTrial::Mine() const {
 
 void DivisionTrial::Adopt(const Figures& sums) {
   const auto [divided, whole, early] = sums;
-  if (has_begun_) return Settle(static_cast<double>(divided) > kWorth * static_cast<double>(whole));
+  if (has_begun_) return Settle(Verdict::IsPlainBetter(static_cast<double>(divided), static_cast<double>(whole)));
   if (early == 0) return Settle(/*is_whole=*/true);
   has_begun_ = true;
 }
 
 void DivisionTrial::Settle(bool is_whole) {
-  interval_ = is_whole == is_whole_ && interval_ > 0 ? std::min(2 * interval_, kIntervalMax) : kIntervalMin;
-  settled_ = interval_;
-  is_whole_ = is_whole;
+  verdict_.Find(is_whole);
   call_ = early_returns_ = 0;
   has_begun_ = false;
   early_ = blocking_ = whole_ = Mean();
@@ -47,16 +39,16 @@ void DivisionTrial::Settle(bool is_whole) {
 
 bool DivisionTrial::DividesNext() {
   is_trial_whole_ = false;
-  if (settled_ > 0) {
-    --settled_;
-    return !is_whole_;
+  if (verdict_.holds()) {
+    verdict_.CountCall();
+    return !is_whole();
   }
   is_trial_whole_ = call_++ >= kDividedCalls;
   return !is_trial_whole_;
 }
 
 void DivisionTrial::CountDivided(uint64_t nanoseconds, bool returned_early) {
-  if (settled_ > 0) return;
+  if (verdict_.holds()) return;
   (returned_early ? early_ : blocking_).Count(nanoseconds);
 }
 

@@ -5,8 +5,10 @@
 #define COPSE_CLIENT_TNBC_DIVISION_TRIAL_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
+
+#include "client/tnbc/verdict.h"
 
 namespace copse::tnbc {
 
@@ -27,7 +29,7 @@ class DivisionTrial {
   Figures Mine() const;
   void Adopt(const Figures& sums);
   // Whether a trial begins with the next call.
-  bool is_new() const { return settled_ == 0 && call_ == 0; }
+  bool is_new() const { return !verdict_.holds() && call_ == 0; }
   // Whether the next call, which this counts, is divided.
   bool DividesNext();
 
@@ -37,7 +39,8 @@ class DivisionTrial {
   // What a whole one has taken. Others than those of a trial are not counted.
   void CountWhole(uint64_t nanoseconds);
 
-  bool is_whole() const { return is_whole_; }
+  // As was agreed last.
+  bool is_whole() const { return verdict_.is_plain(); }
 
  private:
   struct Mean {
@@ -52,10 +55,8 @@ class DivisionTrial {
   Mean early_, blocking_, whole_;
   uint64_t early_returns_ = 0;
   bool has_begun_ = false;  // and the ranks have agreed to go on
-  uint64_t call_ = 0;       // of this trial
-  uint64_t settled_ = 0;    // calls until the next one
-  uint64_t interval_ = 0;
-  bool is_whole_ = false;  // as was agreed last
+  Verdict verdict_;
+  uint64_t call_ = 0;  // of this trial
   bool is_trial_whole_ = false;
 };
 

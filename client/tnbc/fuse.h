@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "client/tnbc/verdict.h"
+
 namespace copse::tnbc {
 
 // A Fuse compares what calls of one kind cost the program if they block and if they return early: the time in the call,
@@ -25,7 +27,7 @@ class Fuse {
   void CountBlocking(uint64_t nanoseconds) { blocking_.Count(nanoseconds); }
   void CountEarly(uint64_t nanoseconds) { early_.Count(nanoseconds); }
 
-  bool is_blown() const { return is_blown_; }
+  bool is_blown() const { return verdict_.is_plain(); }
   // How often it has gone from early to blocking.
   uint64_t blown() const { return blown_; }
 
@@ -43,10 +45,8 @@ class Fuse {
   void Decide();
 
   Mean blocking_, early_;
-  uint64_t call_ = 0;     // since the last decision
-  uint64_t settled_ = 0;  // calls until they are measured again
-  uint64_t interval_ = 0;
-  bool is_blown_ = false;
+  Verdict verdict_;
+  uint64_t call_ = 0;  // since it was dropped
   uint64_t blown_ = 0;
 };
 

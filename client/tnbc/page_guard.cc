@@ -100,30 +100,24 @@ bool PageGuard::CanWriteProtected() {
   return written;
 }
 
-bool PageGuard::Write(uintptr_t to, const void* from, uint64_t bytes) const {
-  const auto* data = static_cast<const char*>(from);
+bool PageGuard::Transfer(long call, char* data, uintptr_t address, uint64_t bytes) const {
   while (bytes > 0) {
-    const long written = Free(SYS_pwrite64, memory_, data, bytes, to);
-    if (written == -EINTR) continue;
-    if (written <= 0) return false;
-    data += written;
-    to += static_cast<uint64_t>(written);
-    bytes -= static_cast<uint64_t>(written);
+    const long done = Free(call, memory_, data, bytes, address);
+    if (done == -EINTR) continue;
+    if (done <= 0) return false;
+    data += done;
+    address += static_cast<uint64_t>(done);
+    bytes -= static_cast<uint64_t>(done);
   }
   return true;
 }
 
+bool PageGuard::Write(uintptr_t to, const void* from, uint64_t bytes) const {
+  return Transfer(SYS_pwrite64, const_cast<char*>(static_cast<const char*>(from)), to, bytes);
+}
+
 bool PageGuard::Read(void* to, uintptr_t from, uint64_t bytes) const {
-  auto* data = static_cast<char*>(to);
-  while (bytes > 0) {
-    const long read = Free(SYS_pread64, memory_, data, bytes, from);
-    if (read == -EINTR) continue;
-    if (read <= 0) return false;
-    data += read;
-    from += static_cast<uint64_t>(read);
-    bytes -= static_cast<uint64_t>(read);
-  }
-  return true;
+  return Transfer(SYS_pread64, static_cast<char*>(to), from, bytes);
 }
 
 bool PageGuard::Add(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {

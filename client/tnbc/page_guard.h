@@ -155,6 +155,8 @@ class PageGuard final : private MissingPages::Owner {
   // Whether it was this thread that opened it.
   static bool Settle(const PendingRanges::Found& snapshot, bool wanted);
 
+  // By pread64 or pwrite64 of /proc/self/mem, all of it.
+  bool Transfer(long call, char* data, uintptr_t address, uint64_t bytes) const;
   static uint64_t Take(const std::atomic<uint64_t>& counter, std::atomic<uint64_t>* taken);
 
   PendingRanges ranges_;

@@ -74,18 +74,18 @@ bool PendingCall::Prepare() {
   const auto address = reinterpret_cast<uintptr_t>(user_receive_);
   const bool receives = !division_.runs.empty();
   if (PageBytes() > division_.edge_bytes) return false;
-  lands_by_itself_ =
-      receives && WritesPartsOnly(division_) && context_->ReachesPages(user_receive_, division_.receive_bytes);
+  const bool writes_parts_only = WritesPartsOnly(division_);
+  lands_by_itself_ = receives && writes_parts_only && context_->ReachesPages(user_receive_, division_.receive_bytes);
   if (receives && !lands_by_itself_) {
     const Range result{address, address + division_.receive_bytes};
-    if (adopted_ != nullptr && !guard_->MayMiss()) buffer_ = adopted_->Use(result, WritesPartsOnly(division_));
+    if (adopted_ != nullptr && !guard_->MayMiss()) buffer_ = adopted_->Use(result, writes_parts_only);
     const MemoryKind kind = KindOf(result);
     if (kind < (buffer_ == nullptr ? MemoryKind::kPrivate : MemoryKind::kOurs)) return false;
     // Who looks at first touches wants to see those, too, that come when the data is there.
     may_miss_ = kind == MemoryKind::kPrivateAnonymous && record_ == nullptr && guard_->MayMiss();
   }
-  const bool is_adopted = buffer_ != nullptr && WritesPartsOnly(division_);
-  const bool copies_received = division_.receive_bytes > 0 && !lands_by_itself_ && !is_adopted;
+  const bool lands_in_buffer = buffer_ != nullptr && writes_parts_only;
+  const bool copies_received = division_.receive_bytes > 0 && !lands_by_itself_ && !lands_in_buffer;
   if (division_.send_bytes > 0) send_copy_ = memory_->Take(division_.send_bytes);
   if (copies_received) receive_copy_ = memory_->Take(division_.receive_bytes);
   is_early_ = (division_.send_bytes == 0 || send_copy_.address != nullptr) &&
