@@ -70,7 +70,7 @@ void AwaitReadable(int fd, absl::Duration timeout) {
 
 // What the new process does; only async-signal-safe calls, as we may have threads. Returns the errno of what failed.
 int Become(char** arguments, char** environment, int in, int out, int err, pid_t parent) {
-  setpgid(0, 0);
+  setsid();
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
   if (getppid() != parent) _exit(0);  // it died before we asked to be told
   for (int number = 1; number < SIGRTMIN; ++number) {

@@ -30,7 +30,9 @@ struct ChildOptions {
 };
 
 // A ChildProcess is started by Start and killed, if it still runs, by its destructor; when the thread that started it
-// ends, the kernel kills it. It has a process group of its own, so that a terminal's Ctrl-C reaches only us.
+// ends, the kernel kills it. It has a session of its own, as what systemd or a launcher starts: a terminal's Ctrl-C
+// reaches only us, and the kernel, which divides processors by session first (sched_autogroup), does not take all for
+// one program.
 //
 // Thread-compatible. No signal can reach a stranger: they go through a pidfd.
 class ChildProcess {
