@@ -78,6 +78,13 @@ TEST(ChildProcessTest, SettingsOfOursDoNotReachIt) {
             "-here-yes\n");
 }
 
+// What two services or jobs have: by sessions the kernel divides processors (sched_autogroup).
+TEST(ChildProcessTest, EachHasASessionOfItsOwn) {
+  auto child = ChildProcess::Start({.arguments = {"/bin/cat"}, .stdin_pipe = true});
+  ASSERT_TRUE(child.ok()) << child.status();
+  EXPECT_EQ(getsid((*child)->pid()), (*child)->pid());
+}
+
 TEST(ChildProcessTest, OutputGoesToTheLogUnlessPiped) {
   const std::string log = std::string(getenv("TEST_TMPDIR")) + "/log";
   EXPECT_EQ(RunShell("echo out; echo err >&2", {.log_file = log}), "out\n");
