@@ -9,6 +9,7 @@
 #include "client/arguments.h"
 #include "client/mpi/say.h"
 #include "client/mpi/team_formation.h"
+#include "client/mpi/watched_call.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/order_profile.h"
 
@@ -149,7 +150,8 @@ bool Communicator::EndsOnErrors() const {
 PathChoice* Communicator::ChoiceOf(const Session& session, const Offload& offload) {
   // A sum has to be the same in every run. Of two operands it is, in any order.
   const bool has_order = offload.is_order_sensitive && size_ > 2 && !offload.combines_in_order();
-  if (!session.chooses_path || !has_choice_ || has_order) return nullptr;
+  if (!session.chooses_path || has_order) return nullptr;
+  if (!all_end_on_errors_ && !CanWatch(offload)) return nullptr;
   return &choices_[KindOf(offload)];
 }
 
@@ -180,7 +182,7 @@ void Communicator::FormTeam(Session* session) {
   const FormedTeam formed =
       FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = name, .flag = EndsOnErrors()});
   team_ = formed.team;
-  has_choice_ = formed.all_flags;
+  all_end_on_errors_ = formed.all_flags;
   if (team_ == nullptr) by_mpi_ = Reason::kNoTeam;
 }
 

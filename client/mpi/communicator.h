@@ -50,6 +50,11 @@ class Communicator {
   // Whether an error ends the job, so that nobody waits by MPI for a rank that was told of one and has gone elsewhere.
   bool EndsOnErrors() const;
 
+  // Whether it was so on all ranks when they last compared. If not, MPI's calls are watched for a broken team.
+  bool all_end_on_errors() const { return all_end_on_errors_; }
+  // A rank handles errors itself by now; told on all ranks before the same call.
+  void SetHandlesErrors() { all_end_on_errors_ = false; }
+
   // Of a blocking call's kind; null if such calls always go to the team.
   PathChoice* ChoiceOf(const Session& session, const Offload& offload);
 
@@ -118,8 +123,8 @@ class Communicator {
   uint64_t calls_ = 0;
   uint64_t look_at_ = 0;  // calls, at which a team may be worth its while
   uint64_t first_ns_ = 0;
-  bool order_may_change_ = true;            // of operands; until as many calls as in every run
-  bool has_choice_ = false;                 // errors ended the job on all ranks when the team was formed
+  bool order_may_change_ = true;  // of operands; until as many calls as in every run
+  bool all_end_on_errors_ = false;
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   uint64_t members_hash_ = 0;               // 0: not yet asked for
   copse_team_t* team_ = nullptr;

@@ -68,6 +68,7 @@ class ClientCalls {
 
   void PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams);
   uint64_t NewCall(uint64_t value, const CheckedCall& checked);
+  void RefuseTeam(const ring::DqEntry& entry);
   void Refuse(uint64_t value, std::string_view text, schedule::Failure failure = schedule::Failure::kInvalidArgument);
 
   DaemonCore* const core_;

@@ -19,6 +19,8 @@ enum {
   THREADS = 3,
   THREAD_CALLS = 50,
   KIND_CALLS = 700,
+  /* The first ones, with COPSE_MPI_CALLS_BEFORE=4, then five by the daemons, and two of five by MPI. */
+  CALLS_TO_MPI = 11,
   LONG_SUM = 800,
   SUM_CALLS = 16400
 };
@@ -121,9 +123,31 @@ static void until_it_fails(void) {
 /* The same, but a failure ends the job. */
 static void until_it_ends(void) { call_until_failure(); }
 
+/* The last rank does not come to a call that goes by MPI, as if it had been told before that its daemon is dead. */
+static void left_alone(void) {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int i = 0; i < CALLS_TO_MPI; ++i) EXPECT(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
+  if (rank == size - 1) {
+    FILE* pipe = fopen(pipe_name, "w");
+    EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
+    int other = 0;
+    for (int i = 0; i < size - 1; ++i) {
+      MPI_Recv(&other, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+  } else {
+    int mine = rank, sum = 0;
+    EXPECT(error_class(MPI_Barrier(MPI_COMM_WORLD)) == MPI_ERR_OTHER);
+    EXPECT(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS);
+    MPI_Send(&mine, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD);
+  }
+  printf("rank %d was told\n", rank);
+  fflush(stdout);
+}
+
 /* More calls than it takes to find out by which way they are faster, and again. */
 static void kinds_of_calls(void) {
   double first[3];
+  int* all = malloc((size_t)size * 3 * sizeof(int));
   for (int i = 0; i < KIND_CALLS; ++i) {
     int sum = 0, root = i % size, word = rank == root ? i : -1;
     double mine = 0.1 * (rank + 1), total = 0, mean[3] = {1.0 / (rank + 3), mine, 1e17 * (rank - 1)};
@@ -132,6 +156,16 @@ static void kinds_of_calls(void) {
     EXPECT(sum == i * size);
     MPI_Bcast(&word, 1, MPI_INT, root, MPI_COMM_WORLD);
     EXPECT(word == i);
+    int part[3] = {rank, i, -1}, root_sum = rank;
+    MPI_Gather(part, 3, MPI_INT, all, 3, MPI_INT, root, MPI_COMM_WORLD);
+    for (int j = 0; rank == root && j < size; ++j)
+      EXPECT(all[3 * j] == j && all[3 * j + 1] == i && all[3 * j + 2] == -1);
+    memset(all, 0, (size_t)size * 3 * sizeof(int));
+    all[3 * rank] = rank + i;
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, all, 3, MPI_INT, MPI_COMM_WORLD);
+    for (int j = 0; j < size; ++j) EXPECT(all[3 * j] == j + i);
+    MPI_Reduce(rank == root ? MPI_IN_PLACE : &rank, &root_sum, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
+    EXPECT(root_sum == (rank == root ? size * (size - 1) / 2 : rank));
     MPI_Reduce(&mine, &total, 1, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
     EXPECT(rank != root || (total > 0.0999 * size * (size + 1) / 2 && total < 0.1001 * size * (size + 1) / 2));
     MPI_Allreduce(MPI_IN_PLACE, mean, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -142,6 +176,17 @@ static void kinds_of_calls(void) {
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
+  free(all);
+}
+static void kinds_of_calls_handled(void) {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  kinds_of_calls();
+}
+/* Some rank begins to handle errors when calls go by MPI already. */
+static void kinds_of_calls_handled_later(void) {
+  kinds_of_calls();
+  if (rank == 1) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  kinds_of_calls();
 }
 
 /* Sums whose result depends on the order, on a communicator that gets a team some time or other. */
@@ -353,6 +398,9 @@ int main(int argc, char** argv) {
                                          {"until_it_fails", until_it_fails},
                                          {"until_it_ends", until_it_ends},
                                          {"kinds_of_calls", kinds_of_calls},
+                                         {"kinds_of_calls_handled", kinds_of_calls_handled},
+                                         {"kinds_of_calls_handled_later", kinds_of_calls_handled_later},
+                                         {"left_alone", left_alone},
                                          {"long_sums", long_sums},
                                          {"aborts", aborts},
                                          {"exits", exits},
