@@ -11,9 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/time_slice.h"
 #include "client/mpi/early_calls.h"
 #include "client/mpi/element_types.h"
 #include "client/mpi/say.h"
@@ -40,6 +42,9 @@ constexpr double kSliceWithWindows = 50e-6;
 // What of a long turn is remembered at the next.
 constexpr double kTurnDecay = 0.5;
 constexpr int kReasonBytes = 512;
+// What the kernel takes.
+constexpr uint64_t kTimeSliceMinUs = 100;
+constexpr uint64_t kTimeSliceMaxUs = 100'000;
 
 std::atomic<Session*> the_session{nullptr};
 
@@ -94,6 +99,29 @@ void SetEarlyMode(Session* session, Complaints* complaints) {
   if (mode == EarlyMode::kAuto && session->thread_level > MPI_THREAD_FUNNELED) mode = EarlyMode::kOff;
   session->early_mode = static_cast<uint8_t>(mode);
   if (mode != EarlyMode::kOff) session->early = EarlySettings::FromEnvironment(session->rank == 0);
+}
+
+// What COPSE_MPI_TIME_SLICE asks for, ns; 0: as the kernel has it.
+uint64_t WantedTimeSlice(Complaints* complaints) {
+  const char* text = getenv("COPSE_MPI_TIME_SLICE");
+  if (text == nullptr || *text == '\0') return kShortSliceNs;
+  char* end = nullptr;
+  const unsigned long long value = strtoull(text, &end, 10);
+  if (*end == '\0' && text[0] != '-' && (value == 0 || (value >= kTimeSliceMinUs && value <= kTimeSliceMaxUs))) {
+    return value * 1000;
+  }
+  complaints->push_back(
+      std::string("COPSE_MPI_TIME_SLICE: neither 0 nor microseconds from 100 to 100000, so it is ignored (value=") +
+      text + ")");
+  return kShortSliceNs;
+}
+
+// Of the thread that calls MPI_Init, and those that it starts from here on: ranks wait for each other, and beside
+// others' work come to their turn sooner with short ones. Who has shorter ones keeps them.
+void ShortenTimeSlice(uint64_t wanted_ns, Session* session) {
+  const std::optional<uint64_t> before = TimeSlice();
+  if (wanted_ns == 0 || !before.has_value() || *before <= wanted_ns || !SetTimeSlice(wanted_ns)) return;
+  session->time_slice_before_ns = *before;
 }
 
 bool Flag(const char* name) {
@@ -196,6 +224,7 @@ void StartSession() {
   Complaints complaints;
   SetCallsBefore(session, &complaints);
   SetOffload(session, &complaints);
+  const uint64_t time_slice_ns = WantedTimeSlice(&complaints);
   session->keeps_times = Flag("COPSE_MPI_STATS");
   session->message_bytes_max = kMessageBytesMax;
   char reason[kReasonBytes] = "";
@@ -223,6 +252,7 @@ void StartSession() {
   }
   LoadElementTypes();
   if (session->context != nullptr) {
+    ShortenTimeSlice(time_slice_ns, session);
     Mpi().Comm_dup(MPI_COMM_SELF, &session->own);
     Mpi().Comm_set_errhandler(session->own, MPI_ERRORS_RETURN);
     Mpi().Irecv(nullptr, 0, MPI_BYTE, 0, 0, session->own, &session->never);
@@ -235,6 +265,7 @@ copse_context_t* EndSession() {
   if (session == nullptr) return nullptr;
   if (session->keeps_times && session->rank == 0) session->statistics.Print(session->rank, session->size);
   if (session->context == nullptr) return nullptr;
+  if (session->time_slice_before_ns != 0) SetTimeSlice(session->time_slice_before_ns);
   Mpi().Cancel(&session->never);
   Mpi().Wait(&session->never, MPI_STATUS_IGNORE);
   Mpi().Comm_free(&session->own);

@@ -26,11 +26,12 @@ struct Session {
   bool weighs_teams = true;
   // Whether calls that are faster by MPI go there. Equal on all ranks, as the above.
   bool chooses_path = true;
-  uint64_t message_bytes_max = 0;  // of one call's longest buffer
-  double timeout_s = -1;           // COPSE_TIMEOUT; < 0: none
-  bool keeps_times = false;        // COPSE_MPI_STATS
-  uint8_t early_mode = 0;          // an EarlyMode
-  EarlySettings early;             // if that is not off
+  uint64_t message_bytes_max = 0;     // of one call's longest buffer
+  double timeout_s = -1;              // COPSE_TIMEOUT; < 0: none
+  bool keeps_times = false;           // COPSE_MPI_STATS
+  uint64_t time_slice_before_ns = 0;  // of the main thread, before it was made shorter; 0: it was not
+  uint8_t early_mode = 0;             // an EarlyMode
+  EarlySettings early;                // if that is not off
   int thread_level = MPI_THREAD_SINGLE;
   long main_thread = 0;  // the kernel's number
   int rank = 0;          // in MPI_COMM_WORLD

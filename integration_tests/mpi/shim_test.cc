@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/time_slice.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
 #include "integration_tests/mpi/shim_fixture.h"
@@ -221,6 +222,21 @@ TEST_P(ShimTest, WithinANodeWithACoreForEachRankMpiIsFaster) {
   const MpiResult result = Run(run);
   ExpectDone(result);
   EXPECT_GT(ParseStatistics(result)["MPI_Bcast"].reasons["faster by MPI"], 400u) << result.Text();
+}
+
+TEST_P(ShimTest, RanksHaveShortTimeSlicesWhereTheKernelHasThem) {
+  const uint64_t own_us = TimeSlice().value_or(0) / 1000;  // of this process; 0: the kernel has none
+  for (const auto& [setting, expected_us] :
+       std::map<std::string, uint64_t>{{"", 100}, {"300", 300}, {"0", own_us}, {"1", 100}}) {
+    MpiRun run = JobOf(2, "situations", {"print_time_slice"});
+    run.environment["COPSE_MPI_TIME_SLICE"] = setting;
+    const MpiResult result = Run(run);
+    const std::string slices = absl::StrCat("slices: ", own_us, " before, ", own_us == 0 ? 0 : expected_us, " now");
+    EXPECT_EQ(result.out, (Words{slices, "done"})) << result.Text();
+    EXPECT_EQ(result.ErrorsWith("COPSE_MPI_TIME_SLICE: neither 0 nor microseconds from 100 to 100000").size(),
+              setting == "1" ? 1u : 0u)
+        << result.Text();
+  }
 }
 
 TEST_P(ShimTest, AMessageUnderWayArrivesWhileItsSenderWaits) { ExpectDone(RunSituation("pending_send")); }

@@ -18,13 +18,15 @@ LANES = {
     "quick": ("gcc", "test", ["--test_tag_filters=-slow,-all", "--build_tests_only"]),
     "default": ("gcc", "test", ["--test_tag_filters=-all"]),
     "all": ("gcc", "test", []),
-    # Warnings come from compiling; that all of it links, too, is for the long run.
+    # Warnings come from compiling; that all of it links, and what clang says of tests, is for the long run.
     "clang": ("clang", "build", ["--config=clang", "--output_groups=compilation_outputs"]),
     "clang-linked": ("clang", "build", ["--config=clang"]),
     "asan": ("asan", "test", ["--config=asan", "--build_tests_only"]),
     "ubsan": ("ubsan", "test", ["--config=ubsan", "--build_tests_only"]),
     "tsan": ("tsan", "test", ["--config=tsan", "--build_tests_only"]),
 }
+# What a lane builds where no targets are given, if not everything: a query.
+WHAT_OF = {"clang": "kind('cc_(library|binary) rule', //...) except attr('testonly', 1, //...)"}
 LANES_OF = {
     "quick": ("quick",),
     "default": ("default", "clang"),
@@ -58,6 +60,15 @@ def bazel(*words):
     return ["bazel", *shlex.split(os.environ.get("COPSE_BAZEL_STARTUP", "")), *words]
 
 
+def targets_of(name, given):
+    """What the lane builds. If Bazel cannot tell, everything: then the lane itself says what is wrong."""
+    if given or name not in WHAT_OF:
+        return given or ["//..."]
+    found = subprocess.run(bazel("query", "--noshow_progress", WHAT_OF[name]), stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, text=True, check=False)
+    return found.stdout.split() if found.returncode == 0 else ["//..."]
+
+
 def run_lane(lane, targets, folder):
     """Runs one lane and returns its results."""
     name, command, options = lane
@@ -71,7 +82,8 @@ def run_lane(lane, targets, folder):
         words.append("--show_progress_rate_limit=10")
     words += shlex.split(os.environ.get("COPSE_BAZEL_FLAGS", "")) + ["--", *targets]
 
-    print(f"== {name}: bazel {command} {' '.join(targets)}", flush=True)
+    which = " ".join(targets) if len(targets) < 10 else f"{len(targets)} targets"
+    print(f"== {name}: bazel {command} {which}", flush=True)
     start = time.monotonic()
     with subprocess.Popen(bazel(*words), stdin=subprocess.DEVNULL) as process:
         try:
@@ -121,7 +133,7 @@ def main(arguments):
     shutdown = options.shutdown
     try:
         for lane in LANES_OF[options.depth]:
-            total.add(run_lane(LANES[lane], options.targets or ["//..."], folder))
+            total.add(run_lane(LANES[lane], targets_of(lane, options.targets), folder))
     except Interrupted as interrupted:
         shutdown = True
         print("tools/test: interrupted", file=sys.stderr, flush=True)

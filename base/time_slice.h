@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For how long a thread has the processor while others want it, too.
+#ifndef COPSE_BASE_TIME_SLICE_H_
+#define COPSE_BASE_TIME_SLICE_H_
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace copse {
+
+// Who wakes up or yields often, as daemons and ranks that wait for each other do, is better off with the shortest slices:
+// Linux runs first whose slice ends first, and charges who yields a slice. Shares of the processor stay what they are,
+// and who computes is interrupted no more than before, by ticks and by those who wake up. Measured beside computing
+// processes: four ranks of Open MPI took 13 to 15 s, with 1 ms 22 to 34 s, with the kernel's 1.4 ms 24 to 35 s.
+inline constexpr uint64_t kShortSliceNs = 100'000;
+
+namespace internal {
+
+// The kernel's sched_attr, first version (sched_setattr(2)).
+struct SchedulingAttributes {
+  uint32_t size = sizeof(SchedulingAttributes);
+  uint32_t policy = 0;
+  uint64_t flags = 0;
+  int32_t nice = 0;
+  uint32_t priority = 0;
+  uint64_t runtime = 0;  // ns; of ordinary threads: the slice that is asked for, since Linux 6.12
+  uint64_t deadline = 0;
+  uint64_t period = 0;
+};
+static_assert(sizeof(SchedulingAttributes) == 48);
+
+inline bool ReadScheduling(SchedulingAttributes* attributes) {
+  return syscall(SYS_sched_getattr, 0, attributes, sizeof(*attributes), 0) == 0;
+}
+
+}  // namespace internal
+
+// The calling thread's, ns. None if it has another policy than SCHED_OTHER, or the kernel does not tell (before 6.12).
+inline std::optional<uint64_t> TimeSlice() {
+  internal::SchedulingAttributes attributes;
+  if (!internal::ReadScheduling(&attributes) || attributes.policy != SCHED_OTHER || attributes.runtime == 0) {
+    return std::nullopt;
+  }
+  return attributes.runtime;
+}
+
+// Gives the calling thread, and those that it starts from here on, slices of so many ns; the kernel takes 0.1 to 100
+// ms. False, and nothing has changed, if it cannot: as above, or where a sandbox forbids it.
+inline bool SetTimeSlice(uint64_t nanoseconds) {
+  internal::SchedulingAttributes attributes;
+  if (!internal::ReadScheduling(&attributes) || attributes.policy != SCHED_OTHER || attributes.runtime == 0) {
+    return false;
+  }
+  attributes.size = sizeof(attributes);
+  attributes.runtime = nanoseconds;
+  return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
+}  // namespace copse
+
+#endif  // COPSE_BASE_TIME_SLICE_H_
