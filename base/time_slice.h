@@ -13,10 +13,10 @@
 
 namespace copse {
 
-// Who wakes up or yields often, as daemons and ranks that wait for each other do, is better off with the shortest slices:
-// Linux runs first whose slice ends first, and charges who yields a slice. Shares of the processor stay what they are,
-// and who computes is interrupted no more than before, by ticks and by those who wake up. Measured beside computing
-// processes: four ranks of Open MPI took 13 to 15 s, with 1 ms 22 to 34 s, with the kernel's 1.4 ms 24 to 35 s.
+// Who wakes up or yields often, as daemons and ranks that wait for each other do, is better off with the shortest
+// slices: Linux runs first whose slice ends first, and charges who yields a slice. Shares of the processor stay what
+// they are, and who computes is interrupted no more than before, by ticks and by those who wake up. Measured beside
+// computing processes: four ranks of Open MPI took 13 to 17 s, with 1 ms 22 to 35, with the kernel's 1.4 ms 24 to 36.
 inline constexpr uint64_t kShortSliceNs = 100'000;
 
 namespace internal {

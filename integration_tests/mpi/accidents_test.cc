@@ -67,7 +67,8 @@ TEST_P(AccidentsTest, NobodyWaitsByMpiForARankThatHasGoneElsewhere) {
   run.environment.erase("COPSE_MPI_OFFLOAD");
   const MpiResult result = LoseADaemon(std::move(run));
   ExpectAllWereTold(result);
-  EXPECT_EQ(ParseStatistics(result)["MPI_Barrier"].reasons["measured beside Copse"], 3u) << "of rank 0; " << result.Text();
+  EXPECT_EQ(ParseStatistics(result)["MPI_Barrier"].reasons["measured beside Copse"], 3u)
+      << "of rank 0; " << result.Text();
   EXPECT_EQ(result.ErrorsWith("MPI_Barrier: copse: team_ping: ").size(), 3u) << result.Text();
 }
 
