@@ -167,11 +167,19 @@ class Machine:
         pid = self.container.pid
         children = f"/proc/{pid}/task/{pid}/children"
 
-        def first_child():
+        def init_of_the_container():
+            # systemd-nspawn has another child before, which makes this one and ends: this one is 1 where it lives.
             with open(children, encoding="ascii") as stream:
-                return stream.read().split()
+                for child in stream.read().split():
+                    try:
+                        with open(f"/proc/{child}/status", encoding="ascii") as status:
+                            if re.search(r"^NSpid:.*\s1$", status.read(), flags=re.M):
+                                return child
+                    except (FileNotFoundError, ProcessLookupError):
+                        pass
+            return None
 
-        self.leader = until(f"{self.name}'s init", first_child)[0]
+        self.leader = until(f"{self.name}'s init", init_of_the_container)
 
     def enter(self, *command):
         return ("nsenter", "-t", self.leader, "-m", "-u", "-i", "-n", "-p", *command)
@@ -186,10 +194,19 @@ class Machine:
         return self.must("systemctl", "show", unit, "--value", "--property", what).strip()
 
     def wait_booted(self):
-        state = until(f"{self.name} to boot",
-                      lambda: (lambda said: said if said in ("running", "degraded") else None)(
-                          self.try_run("systemctl", "is-system-running", "--wait").stdout.strip()))
-        assert state == "running", self.must("systemctl", "--failed", "--no-pager")
+        said = None
+
+        def booted():
+            nonlocal said
+            said = self.try_run("systemctl", "is-system-running", "--wait").stdout.strip()
+            return said in ("running", "degraded")
+
+        try:
+            until(f"{self.name} to boot", booted)
+        except AssertionError as error:
+            jobs = self.try_run("systemctl", "list-jobs", "--no-pager").stdout
+            raise AssertionError(f"{error}: it is '{said}', and these jobs are not done:\n{jobs}") from error
+        assert said == "running", self.must("systemctl", "--failed", "--no-pager")
 
     def as_alice(self, *command, **environment):
         words = [f"{key}={value}" for key, value in environment.items()]
