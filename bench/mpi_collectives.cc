@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
@@ -83,6 +84,15 @@ absl::Status RunGroup(const Options& options, const Group& group, const Reporter
   ASSIGN_OR_RETURN(const auto hogs, Hogs::Start(group.busy ? kHogs : 0));
   contest.hogs = hogs.get();
   ASSIGN_OR_RETURN(const auto site, Site::Open({.nodes = group.nodes, .parent = options.folder}));
+  contest.start = [&](const std::string& system, const std::vector<std::string>& arguments) {
+    if (!absl::StrContains(system, kUnderMpi)) return site->StartRanks(system, group.ppn, arguments);
+    // A benchmark's ranks make few calls of each kind: what is compared is what a program has that has had its team for
+    // long.
+    return site->StartMpi(system, {.program = "bench/rank",
+                                   .ppn = group.ppn,
+                                   .arguments = arguments,
+                                   .environment = {{"COPSE_MPI_CALLS_BEFORE", "4"}}});
+  };
   std::map<std::string, Standing> standings;  // by library: of it with Copse beside it alone
   RETURN_IF_ERROR(RunRankContest(options, contest, site.get(), [&](const Row& row) {
     report(row);

@@ -18,17 +18,12 @@ namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
 
-// When a communicator gets a team, if teams are weighed.
-struct Weight {
-  uint64_t times_team;  // what its calls by MPI must have cost, in what a team costs
-  // After as many calls it gets one, whatever they have cost: the same in every run.
-  uint64_t calls_before_order;
-};
-constexpr Weight kWeight = {50, 16384};
-// There is one of it, and it is used to the end.
-constexpr Weight kWeightOfWorld = {10, 1024};
-
-const Weight& WeightOf(MPI_Comm comm) { return comm == MPI_COMM_WORLD ? kWeightOfWorld : kWeight; }
+// When a communicator gets a team, if teams are weighed: when its calls by MPI have cost so many times what a team
+// costs. That includes the first plans, which are fetched, and the calls that find out which way is faster: some ten
+// times what it takes to form a team, if MPI is.
+constexpr uint64_t kTimesTeam = 200;
+// After as many calls it gets one, whatever they have cost: the same in every run.
+constexpr uint64_t kCallsBeforeOrder = 16384;
 
 // Lengths that are about as long have calls that take about as long, within what plans and protocols differ by.
 constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};
@@ -113,12 +108,12 @@ Communicator* Communicator::Of(MPI_Comm comm) {
 Reason Communicator::Enter(Session* session, bool may_wait) {
   if (by_mpi_ != Reason::kNone || (team_ != nullptr && !order_may_change_)) return by_mpi_;
   if (calls_ == 0) look_at_ = comm_ == MPI_COMM_WORLD ? session->calls_before_of_world : session->calls_before;
-  const uint64_t before = calls_++, calls_before_order = WeightOf(comm_).calls_before_order;
-  if (may_wait && before >= (session->weighs_teams ? calls_before_order : look_at_)) order_may_change_ = false;
+  const uint64_t before = calls_++;
+  if (may_wait && before >= (session->weighs_teams ? kCallsBeforeOrder : look_at_)) order_may_change_ = false;
   if (team_ != nullptr) return Reason::kNone;
   if (before < look_at_ || !may_wait) return Reason::kFirstCalls;
   if (order_may_change_ && !IsWorthTeam(session)) {
-    look_at_ = std::min(2 * calls_, std::max(calls_, calls_before_order));
+    look_at_ = std::min(2 * calls_, std::max(calls_, kCallsBeforeOrder));
     return Reason::kFirstCalls;
   }
   FormTeam(session);
@@ -133,7 +128,7 @@ bool Communicator::MaySend(const Offload& offload) const {
 // calls are still to come. By the rank whose calls have cost least: what others' have cost more is waiting for it, as
 // ranks do for one that reads the input.
 bool Communicator::IsWorthTeam(Session* session) const {
-  const int is_worth = first_ns_ >= WeightOf(comm_).times_team * session->team_ns ? 1 : 0;
+  const int is_worth = first_ns_ >= kTimesTeam * session->team_ns ? 1 : 0;
   int on_all = 0;
   Mpi().Allreduce(&is_worth, &on_all, 1, MPI_INT, MPI_MIN, comm_);
   return on_all != 0;

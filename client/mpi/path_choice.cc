@@ -7,14 +7,16 @@ namespace copse::mpi {
 namespace {
 
 constexpr uint64_t kGlanceCalls = 4;
-// A trial has as many calls by each path as take the slower one so long, within these bounds.
+// A trial has as many calls by each path as take the slower one so long, within these bounds. A short one comes first.
 constexpr double kTrialNs = 20e6;
 constexpr double kTrialCallsMin = 4;
+constexpr double kShortTrialCallsMax = 10;
 constexpr double kTrialCallsMax = 32;
 // Of fewer calls the slowest does not count, of as many the slowest two.
 constexpr uint64_t kManyCalls = 16;
-// What a glance takes for granted: one path at least so many times as long as the other.
+// What a glance takes for granted, and what a short trial does: one path at least so many times as long as the other.
 constexpr double kPlain = 2.5;
+constexpr double kPlainInTrial = 1.6;
 // Copse's calls sleep and leave the processor to others, so it may take a little longer.
 constexpr double kAllowance = 1.05;
 // The other path is looked at again once it costs no more than this share of the calls' time.
@@ -47,9 +49,9 @@ void PathChoice::Measure(Stage stage, Path first, uint64_t calls) {
   part_calls_ = left_ = calls;
 }
 
-uint64_t PathChoice::TrialCalls() const {
+uint64_t PathChoice::TrialCalls(double most) const {
   const double calls = kTrialNs / std::max(copse_mean_, mpi_mean_);
-  return static_cast<uint64_t>(std::clamp(calls, kTrialCallsMin, kTrialCallsMax));
+  return static_cast<uint64_t>(std::clamp(calls, kTrialCallsMin, most));
 }
 
 Path PathChoice::Faster() const { return copse_mean_ <= mpi_mean_ * kAllowance ? Path::kCopse : Path::kMpi; }
@@ -128,8 +130,11 @@ void PathChoice::Decide(const PathTimes& longest, bool copse_only) {
   const double apart = std::max(copse_mean_, mpi_mean_) / std::min(copse_mean_, mpi_mean_);
   // A recheck that finds what was known is no reason to measure at length.
   const bool confirms = stage_ == Stage::kRecheck && Faster() != path_;
-  if (stage_ != Stage::kTrial && apart < kPlain && !confirms) {
-    Measure(Stage::kTrial, path_, TrialCalls());
+  const uint64_t calls = TrialCalls(kTrialCallsMax);
+  if (stage_ == Stage::kShortTrial && apart < kPlainInTrial && calls > part_calls_) {
+    Measure(Stage::kTrial, path_, calls);
+  } else if (stage_ != Stage::kShortTrial && stage_ != Stage::kTrial && apart < kPlain && !confirms) {
+    Measure(Stage::kShortTrial, path_, TrialCalls(kShortTrialCallsMax));
   } else {
     Settle(confirms);
   }

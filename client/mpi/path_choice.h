@@ -45,11 +45,11 @@ class PathChoice {
   void Decide(const PathTimes& longest, bool copse_only);
 
  private:
-  enum class Stage : uint8_t { kGlance, kTrial, kSettled, kRecheck };
+  enum class Stage : uint8_t { kGlance, kShortTrial, kTrial, kSettled, kRecheck };
 
   void Measure(Stage stage, Path first, uint64_t calls);
   void DropSlowest();
-  uint64_t TrialCalls() const;
+  uint64_t TrialCalls(double most) const;
   void Settle(bool confirmed);
   void GoOn();
   Path Faster() const;

@@ -86,8 +86,19 @@ TEST(PathChoiceTest, MoreCallsTellWhatIsNear) {
   Ranks ranks(2, Fixed(60'000, 50'000));
   ranks.Call(10);
   EXPECT_FALSE(ranks.is_settled());
-  ranks.Call(70);
+  ranks.Call(90);
   ExpectSettled(ranks, Path::kMpi);
+}
+
+TEST(PathChoiceTest, AShortTrialTellsWhatIsHalfAsMuchAgain) {
+  uint64_t by_copse = 0;
+  Ranks ranks(2, [&](Path path, uint64_t) -> uint64_t {
+    by_copse += path == Path::kCopse;
+    return path == Path::kCopse ? 200'000 : 100'000;
+  });
+  ranks.Call(400);
+  ExpectSettled(ranks, Path::kMpi);
+  EXPECT_LE(by_copse, 5u + 11u + ranks.decisions());
 }
 
 TEST(PathChoiceTest, ATrialOfLongCallsIsShort) {
@@ -98,7 +109,7 @@ TEST(PathChoiceTest, ATrialOfLongCallsIsShort) {
 
 TEST(PathChoiceTest, CopseMayTakeALittleLonger) {
   Ranks ranks(2, Fixed(61'000, 60'000));
-  ranks.Call(80);
+  ranks.Call(110);
   ExpectSettled(ranks, Path::kCopse);
 }
 

@@ -148,17 +148,11 @@ TEST_P(ShimTest, AFewCallsAreNotWorthATeam) {
   EXPECT_EQ(on_dup.reasons, (std::map<std::string, uint64_t>{{"first calls", 100}})) << result.Text();
 }
 
-TEST_P(ShimTest, TheWorldGetsATeamInTheEnd) {
-  const MpiResult result = RunByDefaults("kinds_of_calls", 2);  // 2,800
+TEST_P(ShimTest, CallsThatCostMuchAreWorthATeam) {
+  const MpiResult result = RunByDefaults("calls_that_cost", 2);
   ExpectDone(result);
-  uint64_t first = 0, offloaded = 0;
-  for (auto& [collective, counts] : ParseStatistics(result)) {
-    first += counts.reasons["first calls"];
-    offloaded += counts.offloaded;
-  }
-  EXPECT_GE(first, 4u) << result.Text();
-  EXPECT_LE(first, 1024u) << result.Text();
-  EXPECT_GE(offloaded, 5u) << result.Text();
+  CollectiveCounts barriers = ParseStatistics(result)["MPI_Barrier"];
+  EXPECT_GE(barriers.offloaded, 5u) << result.Text();
 }
 
 constexpr uint64_t kKindCalls = 700;  // as the situations have it
@@ -407,11 +401,13 @@ TEST_P(ShimTest, AnMpiThatIsLoadedLaterIsFound) {
 using ManyCallsTest = ShimTest;
 
 TEST_P(ManyCallsTest, SumsGoToTheTeamAtTheSameCallInEveryRun) {
-  const MpiResult result = RunByDefaults("long_sums", 3);
-  ExpectDone(result);
-  const CollectiveCounts sums = ParseStatistics(result)["MPI_Allreduce"];
-  EXPECT_EQ(sums.reasons, (std::map<std::string, uint64_t>{{"first calls", 16384}})) << result.Text();
-  EXPECT_EQ(sums.offloaded, 16u) << result.Text();
+  for (const char* const situation : {"long_sums", "long_sums_on_dup"}) {
+    const MpiResult result = RunByDefaults(situation, 3);
+    ExpectDone(result);
+    const CollectiveCounts sums = ParseStatistics(result)["MPI_Allreduce"];
+    EXPECT_EQ(sums.reasons, (std::map<std::string, uint64_t>{{"first calls", 16384}})) << result.Text();
+    EXPECT_EQ(sums.offloaded, 16u) << result.Text();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Quick, ManyCallsTest, testing::Values("openmpi"),

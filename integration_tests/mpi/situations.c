@@ -23,6 +23,7 @@ enum {
   /* The first ones, with COPSE_MPI_CALLS_BEFORE=4, then five by the daemons, and two of five by MPI. */
   CALLS_TO_MPI = 11,
   LONG_SUM = 800,
+  LONG_DATA = 1 << 20,
   SUM_CALLS = 16400
 };
 
@@ -190,11 +191,32 @@ static void kinds_of_calls_handled_later(void) {
   kinds_of_calls();
 }
 
+/* Calls that take each rank long enough for a team to be worth its while, and as many again. */
+static void calls_that_cost(void) {
+  const double enough_s = 2.5;
+  double spent = 0, least = 0;
+  int calls = 0;
+  int* const data = calloc(LONG_DATA, sizeof(int));
+  while (least < enough_s) {
+    const double start = MPI_Wtime();
+    MPI_Allreduce(MPI_IN_PLACE, data, LONG_DATA, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(&spent, &least, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+    spent += MPI_Wtime() - start;
+    calls += 2;
+  }
+  free(data);
+  for (int i = 0; i < calls; ++i) MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* Sums whose result depends on the order, on a communicator that gets a team some time or other. */
-static void long_sums(void) {
+static void long_sums_on(MPI_Comm comm) {
+  for (int i = 0; i < SUM_CALLS; ++i) MPI_Allreduce(MPI_IN_PLACE, long_sum, LONG_SUM, MPI_DOUBLE, MPI_SUM, comm);
+}
+static void long_sums(void) { long_sums_on(MPI_COMM_WORLD); }
+static void long_sums_on_dup(void) {
   MPI_Comm dup;
   MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-  for (int i = 0; i < SUM_CALLS; ++i) MPI_Allreduce(MPI_IN_PLACE, long_sum, LONG_SUM, MPI_DOUBLE, MPI_SUM, dup);
+  long_sums_on(dup);
   MPI_Comm_free(&dup);
 }
 
@@ -417,6 +439,8 @@ int main(int argc, char** argv) {
                                          {"left_alone", left_alone},
                                          {"print_time_slice", print_time_slice},
                                          {"long_sums", long_sums},
+                                         {"long_sums_on_dup", long_sums_on_dup},
+                                         {"calls_that_cost", calls_that_cost},
                                          {"aborts", aborts},
                                          {"exits", exits},
                                          {"execs", execs},
