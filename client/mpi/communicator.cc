@@ -18,9 +18,9 @@ namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
 
-// When a communicator gets a team, if teams are weighed: when its calls by MPI have cost so many times what a team
-// costs. That includes the first plans, which are fetched, and the calls that find out which way is faster: some ten
-// times what it takes to form a team, if MPI is.
+// When a communicator gets a team, if teams are weighed: when its calls by MPI have cost so many times what it takes to
+// form one. So many, as first plans, which are fetched, and calls that find out which way is faster cost several times
+// as much, where MPI is.
 constexpr uint64_t kTimesTeam = 200;
 // After as many calls it gets one, whatever they have cost: the same in every run.
 constexpr uint64_t kCallsBeforeOrder = 16384;
