@@ -183,7 +183,7 @@ static void step(struct thread* t) {
   const unsigned what = draw(&state, 100);
   if (what >= 90) {
     if (what < 96 || slot == 0) {
-      make_communicator(t, slot, &state);
+      if (t->number == 0 || MAKING_WORKS_WITH_THREADS) make_communicator(t, slot, &state);
     } else {
       free_communicator(t, slot, &state);
     }
