@@ -103,9 +103,9 @@ static void dies(void) {
   leave_together();
 }
 
-/* Calls until one fails, here and everywhere. */
+/* Calls until one fails, here and everywhere: after some have gone by MPI, too, where the daemons need not take all. */
 static void call_until_failure(void) {
-  warm_up(MPI_COMM_WORLD);
+  for (int i = 0; i < CALLS_TO_MPI; ++i) EXPECT(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
   if (rank == 0) {
     FILE* pipe = fopen(pipe_name, "w");
     EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
