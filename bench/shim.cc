@@ -79,7 +79,12 @@ std::vector<std::string> AllNames(bool quick) {
   return names;
 }
 
-// What all calls of a library have added, by their medians.
+// "MPI_Ibarrier+Wait, one rank": two.
+double FunctionsOf(const std::string& what) {
+  return 1 + static_cast<double>(std::count(what.begin(), what.end(), '+'));
+}
+
+// What all functions of a library have added, by their medians.
 struct Additions {
   Row blank;
   std::vector<std::pair<double, std::string>> by_call;
@@ -139,7 +144,7 @@ absl::Status RunCalls(const Options& options, const Calls& calls, const Reporter
     if (row.metric == "unfinished" && HasCopse(row.system)) all.unfinished = true;
     if (row.metric != "added") return;
     all.blank = row;
-    all.by_call.emplace_back(row.median, row.what);
+    all.by_call.emplace_back(row.median / FunctionsOf(row.what), row.what);
   }));
   for (const auto& [system, all] : additions) ReportWorst(all, calls.where, report);
   return absl::OkStatus();
