@@ -204,7 +204,8 @@ absl::Status RunPlace(const Options& options, const Kernel& kernel, const Place&
       Site::Open({.nodes = place.nodes, .parent = options.folder, .rate_bits_per_s = place.rate.bits_per_s}));
   contest.start = [&](const std::string& system, const std::vector<std::string>& arguments) {
     const std::string program = absl::StrCat("bench/mpi_", kernel.name);
-    return StartTnbc(system, {.program = program, .ppn = place.ppn, .arguments = arguments}, site.get());
+    return StartTnbc(system, {.program = program, .ppn = place.ppn, .in_turn = true, .arguments = arguments},
+                     site.get());
   };
   Said said;
   contest.take = [&](const std::string& system, size_t index,

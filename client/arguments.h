@@ -36,8 +36,10 @@ struct CallPlan {
   copse_datatype_t type = COPSE_DT_INT8;
   copse_op_t op = COPSE_OP_SUM;
   uint32_t root = 0;
-  uint64_t count = 0;  // as ring::DqEntry has it
-  uint64_t flags = 0;  // copse_coll_flag, as far as they mean something
+  uint64_t count = 0;          // as ring::DqEntry has it
+  uint64_t flags = 0;          // copse_coll_flag, as far as they mean something
+  uint8_t under_way_max = 0;   // as ring::DqEntry has it
+  bool pairs_bounded = false;  // ring::kPairsBounded, with `count`
   BufferPlan send;
   BufferPlan receive;
   // What one of the buffers holds is also this rank's own block of the other one. Own offsets: where that begins, as

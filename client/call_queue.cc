@@ -16,6 +16,7 @@ uint8_t FlagsOf(const CallPlan& plan) {
   uint8_t flags = 0;
   if ((plan.flags & COPSE_COLL_FLAG_COUNTS_KNOWN) != 0) flags |= ring::kCountsKnown;
   if ((plan.flags & COPSE_COLL_FLAG_REPRODUCIBLE) != 0) flags |= ring::kReproducible;
+  if (plan.pairs_bounded) flags |= ring::kPairsBounded;
   return flags;
 }
 
@@ -38,6 +39,7 @@ CallQueue::PostResult CallQueue::Post(const CallPlan& plan, uint32_t team, Round
   slot.entry.count = plan.count;
   slot.entry.value = value;
   slot.entry.flags = FlagsOf(plan);
+  slot.entry.under_way_max = plan.under_way_max;
   const Placement placement(plan, &user_memory_);
   Staging::Block block;
   if (placement.staging_bytes() > 0) {

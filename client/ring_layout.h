@@ -34,6 +34,8 @@ enum DqFlags : uint8_t {
   kInPlace = 2,       // the send buffer is the receive buffer (reduce at the root, allreduce, scan, exscan)
   kCountsKnown = 4,   // gatherv, scatterv: every rank gives all counts
   kReproducible = 8,  // reductions: bit-identical whatever the plan
+  // alltoallv: `count` is the most that one node has for another, or for itself, as all ranks know
+  kPairsBounded = 16,
 };
 
 // Bytes at `offset` of region `region`: 0 is the port's own data area, others were registered.
@@ -64,7 +66,10 @@ struct DqEntry {
   uint8_t type;        // emu::AluType
   uint8_t op;          // emu::AluOp
   uint8_t flags;       // DqFlags
-  uint8_t reserved[3];
+  // It begins while at most so many of the client's calls of this team, with it, are under way; 0: no limit. As long as
+  // it waits, so do those behind it.
+  uint8_t under_way_max;
+  uint8_t reserved[2];
   uint32_t team;   // handle from TeamReady
   uint32_t root;   // rank
   uint64_t count;  // elements, as in schedule::CallArguments; irregular: of the buffer that is one block

@@ -22,7 +22,7 @@ constexpr uint64_t kSegmentsMax = 8;
 // Of a reduction, contributions go one way while the former segment's results go the other. Of an alltoall, a node's
 // link is busy while the last of a round is on its way; with more rounds at a time those that are ahead take the links
 // to who is behind.
-constexpr uint32_t kCallsAtATime = 2;
+constexpr uint8_t kCallsAtATime = 2;
 constexpr uint64_t kSegmentBytesMin = 128 << 10;
 
 // Elements of an edge.
@@ -31,9 +31,6 @@ uint64_t EdgeElements(uint64_t element_bytes) {
 }
 
 uint64_t SegmentsOf(uint64_t bytes) { return std::clamp(bytes / kSegmentBytesMin, uint64_t{1}, kSegmentsMax); }
-
-// Of the calls before the one in this turn, those that are over when so many are under way with it.
-uint32_t After(uint32_t turn, uint32_t at_a_time) { return turn - std::min(turn, at_a_time - 1); }
 
 // Of a block that has edges of its own, elements between them.
 uint64_t MiddleOf(uint64_t elements, uint64_t edge) { return elements - std::min(elements, 2 * edge); }
@@ -137,9 +134,9 @@ class Divider {
       call.receives = has_result;
       call.send_offset = call.receive_offset = from * element_;
       if (fills) call.parts.push_back({from * element_, (to - from) * element_});
-      const uint32_t depth = broadcasts ? 1 : kCallsAtATime;
       call.part = static_cast<uint32_t>(i);
-      if (!broadcasts || division_->is_source) call.after = After(turn, depth);
+      if (!broadcasts) call.under_way_max = kCallsAtATime;
+      if (division_->is_source) call.under_way_max = 1;
       division_->calls.push_back(std::move(call));
     }
     if (fills) division_->runs.push_back({0, block_});
@@ -234,7 +231,7 @@ class Divider {
       }
       SubCall call = NewReduceScatter(counts);
       call.part = static_cast<uint32_t>(i);
-      call.after = After(turn, kCallsAtATime);
+      call.under_way_max = kCallsAtATime;
       call.send_offset = begin;
       call.receive_offset = own.offset * element_;
       if (own.bytes > 0) call.parts.push_back({own.offset * element_, own.bytes * element_});
@@ -377,7 +374,8 @@ class Divider {
       call.sends = call.receives = true;
       const bool sends = Sends(rank_, round);
       call.part = PartAt(round);
-      if (sends) call.after = After(round, kCallsAtATime);
+      call.pair_count_max = layout_.ranks_per_node * (size_ > 2 ? args_.count : MiddleFrom(rank_));
+      if (sends) call.under_way_max = kCallsAtATime;
       for (uint32_t other = 0; other < size_; ++other) {
         const bool comes = other != rank_ && Sends(other, round);
         call.send_counts.push_back(sends && other != rank_ ? MiddleFrom(rank_) : 0);
@@ -395,6 +393,7 @@ class Divider {
     Edges& edges = division_->edges;
     edges.call = NewCall(COPSE_COLL_ALLTOALLV, 0);
     edges.call.sends = edges.call.receives = true;
+    edges.call.pair_count_max = 2 * edge_ * layout_.ranks_per_node;
     edges.receive_bytes = 2 * bytes;
     for (uint32_t other = 0; other < size_; ++other) {
       const uint64_t sent = other == rank_ ? 0 : EdgeOf(rank_), comes = other == rank_ ? 0 : EdgeOf(other);
@@ -428,7 +427,7 @@ class Divider {
       call.sends = call.receives = true;
       const bool is_sender = Sends(rank_, round);
       call.part = PartAt(round);
-      if (is_sender) call.after = After(round, kCallsAtATime);
+      if (is_sender) call.under_way_max = kCallsAtATime;
       for (uint32_t other = 0; other < size_; ++other) {
         const bool goes = is_sender && other != rank_, comes = other != rank_ && Sends(other, round);
         call.send_counts.push_back(goes ? sends.counts[other] - ShortOf(sends.counts[other]) : 0);

@@ -44,9 +44,11 @@ struct SubCall {
   std::vector<uint64_t> send_counts, send_displacements, receive_counts, receive_displacements;  // empty: none
   std::vector<Part> parts;  // of the whole's receive buffer, which it fills
   uint32_t part = 0;        // of PartsOf, that it brings
-  // It is posted when so many of the calls before it are complete on this rank: what is sent at once shares the
-  // network. Calls in which a rank only receives do not wait.
-  uint32_t after = 0;
+  // It begins while so many of this rank's calls, with it, are under way: what is sent at once shares the network. 0: a
+  // call in which the rank only receives does not wait.
+  uint8_t under_way_max = 0;
+  // Of an alltoallv: the most elements that one node has for another one in it, or for itself; 0: not all ranks know.
+  uint64_t pair_count_max = 0;
 };
 
 // The ends of the result, so long that what lies between them is whole pages and less than a page more at each side,

@@ -421,17 +421,17 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
     }
   }
   EXPECT_EQ(senders, (std::vector<std::vector<uint32_t>>{{0, 3}, {1, 4}, {2, 5}}));
-  // Who sends waits for the rounds before but the last one, whose data is on its way; the others are ready at once.
+  // Who sends waits for the rounds before but one, whose data is on its way; the others are ready at once.
   const auto waits = [&](uint32_t rank) {
     Division division;
     EXPECT_TRUE(Divide(args, rank, layout, {}, &division));
-    std::vector<uint32_t> after;
-    for (const SubCall& call : division.calls) after.push_back(call.after);
-    return after;
+    std::vector<uint32_t> limits;
+    for (const SubCall& call : division.calls) limits.push_back(call.under_way_max);
+    return limits;
   };
-  EXPECT_EQ(waits(0), (std::vector<uint32_t>{0, 0, 0}));
-  EXPECT_EQ(waits(1), (std::vector<uint32_t>{0, 0, 0}));
-  EXPECT_EQ(waits(2), (std::vector<uint32_t>{0, 0, 1}));
+  EXPECT_EQ(waits(0), (std::vector<uint32_t>{2, 0, 0}));
+  EXPECT_EQ(waits(1), (std::vector<uint32_t>{0, 2, 0}));
+  EXPECT_EQ(waits(2), (std::vector<uint32_t>{0, 0, 2}));
 }
 
 // Blocks of every length around the edges', at distances, the last rank's first.

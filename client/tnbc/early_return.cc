@@ -169,7 +169,7 @@ bool EarlyReturn::Advance() {
     const PendingCall::State state = call.Advance(may_post);
     wants_room = wants_room || call.wants_room();
     if (call.wants_copies()) copies_wanted_.notify_one();
-    if (!call.is_posted()) blocked_.push_back(call.stream());
+    if (!call.lets_others_post()) blocked_.push_back(call.stream());
     if (state == PendingCall::State::kUnderWay) {
       ++i;
       continue;

@@ -119,6 +119,11 @@ copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t
   copse_request_t* request = nullptr;
   if (const auto status = copse_collective_init(team, &args, &request); status != COPSE_OK) return status;
   request->is_part = true;
+  request->plan.under_way_max = sub.under_way_max;
+  if (sub.pair_count_max > 0) {
+    request->plan.pairs_bounded = true;
+    request->plan.count = sub.pair_count_max;
+  }
   requests_.push_back(request);
   return COPSE_OK;
 }
@@ -446,23 +451,23 @@ void PendingCall::Release(const Guarded& guarded) {
   }
 }
 
-// In order, each as soon as what it waits for is complete.
+// In order, each as soon as what it sends is there. What they wait for then is the daemon's matter.
 void PendingCall::PostNext() {
   wants_room_ = false;
-  while (posted_ < landed_.size() && division_.calls[posted_].after <= complete_ && snapshot_.HasCall(posted_)) {
+  while (posted_ < landed_.size() && snapshot_.HasCall(posted_)) {
     const copse_status_t status = copse_post(requests_[1 + posted_]);
     wants_room_ = status == COPSE_ERR_NO_RESOURCE;
     if (wants_room_) return;
     if (status != COPSE_OK) return Lose(status, copse_last_error());
     ++posted_;
   }
-  is_posted_ = posted_ == landed_.size();
+  lets_others_post_ = posted_ == landed_.size() && complete_ + 1 >= posted_;
 }
 
 void PendingCall::Lose(copse_status_t status, const char* why) {
   state_ = State::kLost;
   status_ = status;
-  is_posted_ = true;                               // nothing more comes
+  lets_others_post_ = true;                        // nothing more comes
   if (is_finished_) caller_->OnLate(status, why);  // first: who waits is to know whose it is
   snapshot_.Drop();
   for (const Guarded& guarded : guarded_) {
@@ -514,7 +519,7 @@ PendingCall::State PendingCall::Advance(bool may_post) {
   }
   if (!CountComplete()) return state_;
   // What the program waits for has the network for itself. The next ones travel while these are copied.
-  if (may_post && has_edges_ && !is_posted_) PostNext();
+  if (may_post && has_edges_ && !lets_others_post_) PostNext();
   if (state_ != State::kUnderWay || !LandAll()) return state_;
   if (complete_ < landed_.size() || !(is_protected_ || is_awaited_)) return state_;
   state_ = State::kOver;
@@ -552,7 +557,7 @@ void PendingCall::Forget() {
     guarded.missing = 0;
   }
   state_ = State::kOver;
-  is_posted_ = true;
+  lets_others_post_ = true;
 }
 
 }  // namespace copse::tnbc

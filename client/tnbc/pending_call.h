@@ -88,8 +88,9 @@ class PendingCall {
   }
   // Posts what may be, if `may_post`, and brings what has come to where it belongs.
   State Advance(bool may_post);
-  // Whether calls of its stream that come behind it may be posted.
-  bool is_posted() const { return is_posted_; }
+  // Whether calls of its stream that come behind it may be posted: nothing but its last part is left. Those of another
+  // family (planner/schedule) would not wait for its parts in the daemon.
+  bool lets_others_post() const { return lets_others_post_; }
   bool wants_room() const { return wants_room_; }
   copse_team_t* stream() const { return stream_; }
   copse_status_t status() const { return status_; }
@@ -177,7 +178,7 @@ class PendingCall {
   bool is_awaited_ = false;   // by the caller, to its end
   bool is_finished_ = false;  // as far as the caller's thread is concerned
   bool wants_room_ = false;
-  std::atomic<bool> is_posted_{false};
+  std::atomic<bool> lets_others_post_{false};
   uint32_t posted_ = 0, complete_ = 0;  // calls
   State state_ = State::kUnderWay;
   copse_status_t status_ = COPSE_OK;  // of kLost

@@ -45,6 +45,10 @@ struct CallPost {
   // which only the sizes matter where the buffer itself is not used. Shared, as all chunks of the call use it.
   std::shared_ptr<const schedule::BlockList> send_blocks;
   std::shared_ptr<const schedule::BlockList> receive_blocks;
+  // It begins while at most so many of the rank's calls of this team, with it, are under way; 0: no limit. Calls of
+  // several such limits are a schedule: the first ones have the network, the next ones wait (Li et al., T-NBC:
+  // priorities). Those behind it wait with it. A team's calls in another family do not count.
+  uint32_t under_way_max = 0;
   uint64_t value = 0;  // comes back in the event
 };
 

@@ -51,6 +51,10 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
     sizes_.emplace(&index_->order, shape_, uint64_t{0});
     notes_.assign(2 * uint64_t{shape->node_count()} * sizeof(schedule::PairNote), 0);
     data_chunks_ = 1;
+    if (!PairsBounded()) return;
+    pair_bytes_max_ = arguments.bytes();
+    is_compared_late_ = true;
+    CutPairs();
     return;
   }
   if (schedule::IsIrregular(arguments.collective)) return;  // a rank brings the counts
@@ -61,6 +65,18 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
 bool LongCall::RootTells() const {
   return (arguments_.collective == Collective::kGatherv || arguments_.collective == Collective::kScatterv) &&
          (arguments_.options & schedule::kCountsKnown) == 0;
+}
+
+bool LongCall::PairsBounded() const {
+  return arguments_.collective == Collective::kAlltoallv && (arguments_.options & schedule::kPairsBounded) != 0;
+}
+
+// An alltoallv, now that pair_bytes_max_ is that of all nodes. Its first chunk is one segment.
+void LongCall::CutPairs() {
+  cutting_.emplace(*plan_, *sizes_, 0, pair_bytes_max_);
+  const uint64_t each = schedule::SegmentsPerChunk(*plan_);
+  data_chunks_ = 1 + (cutting_->segment_count() - 1 + each - 1) / each;
+  complete_ = true;
 }
 
 void LongCall::SetSizes(const schedule::BlockList& list) {
@@ -182,12 +198,18 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
     // What each node gets from here, and how long the longest of all is.
     const uint32_t n = shape_->node_count();
     std::vector<schedule::PairNote> notes(n);
+    uint64_t sent_max = 0;
     for (uint32_t p = 0; p < n; ++p) {
       notes[p] = schedule::NoteOf(view, p);
-      pair_bytes_max_ = std::max(pair_bytes_max_, notes[p].bytes);
+      sent_max = std::max(sent_max, notes[p].bytes);
+      own_pair_bytes_max_ = std::max({own_pair_bytes_max_, sent_max, schedule::NoteExpected(view, p).bytes});
     }
-    own_pair_bytes_max_ = pair_bytes_max_;
-    for (schedule::PairNote& note : notes) note.bytes_max = pair_bytes_max_;
+    if (PairsBounded() && own_pair_bytes_max_ > pair_bytes_max_) {
+      return absl::InvalidArgumentError(absl::StrCat("alltoallv: more between two nodes than the ranks said (bytes=",
+                                                     own_pair_bytes_max_, ", limit=", pair_bytes_max_, ")"));
+    }
+    pair_bytes_max_ = std::max(pair_bytes_max_, sent_max);
+    for (schedule::PairNote& note : notes) note.bytes_max = sent_max;
     std::memcpy(notes_.data(), notes.data(), n * sizeof(schedule::PairNote));
   }
   for (uint32_t s = 0; s < chunk.segments; ++s) {
@@ -222,7 +244,7 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
     fold_->OnOver(index);
     return absl::OkStatus();
   }
-  if (complete_) return absl::OkStatus();
+  if (complete_ && (index > 0 || !is_compared_late_)) return absl::OkStatus();
   const std::string name(schedule::CollectiveName(arguments_.collective));
   if (RootTells()) {
     if (index + 1 < notes_chunks_) return absl::OkStatus();
@@ -267,13 +289,10 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
       return absl::InvalidArgumentError(absl::StrCat(name, ": counts beyond all bounds (bytes=", heard.bytes_max,
                                                      ", limit=", schedule::kCallBytesMax, " between two nodes)"));
     }
-    own_pair_bytes_max_ = std::max(own_pair_bytes_max_, heard.bytes);
     pair_bytes_max_ = std::max(pair_bytes_max_, heard.bytes_max);
   }
-  cutting_.emplace(*plan_, *sizes_, 0, pair_bytes_max_);
-  const uint64_t each = schedule::SegmentsPerChunk(*plan_);
-  data_chunks_ = 1 + (cutting_->segment_count() - 1 + each - 1) / each;
-  complete_ = true;
+  if (!complete_) CutPairs();
+  is_compared_late_ = false;
   return absl::OkStatus();
 }
 

@@ -46,10 +46,9 @@ struct Chunk {
 // chunks have the same numbers. All chunks run by the plan by which the first began.
 //
 // Stages: where the root alone knows the counts, chunks of notes come first; of an alltoallv the first chunk says how
-// long the rest is; what is folded in parts has chunks that wait for earlier ones. Until all may be started,
-// chunk_count() is how many may be, and `complete()` false.
-// Order of calls: Arrive for each rank's each chunk, in order; SequencesOf when all ranks of the node have;
-// OnChunkOver.
+// long the rest is, unless all ranks know (kPairsBounded); what is folded in parts has chunks that wait for earlier
+// ones. Until all may be started, chunk_count() is how many may be, and `complete()` false. Order of calls: Arrive for
+// each rank's each chunk, in order; SequencesOf when all ranks of the node have; OnChunkOver.
 class LongCall {
  public:
   // Whether a call has to go this way.
@@ -71,6 +70,8 @@ class LongCall {
 
   uint64_t chunk_count() const { return fold_ ? fold_->chunk_count() : notes_chunks_ + data_chunks_; }
   bool complete() const { return fold_ ? fold_->complete() : complete_; }
+  // Complete, and nodes have compared the counts that they do not all know. Before, no rank is told of the end.
+  bool agreed() const { return complete() && !is_compared_late_; }
   Chunk ChunkAt(uint64_t index) const;
 
   // Whether nothing of the chunk is for or from this node: there is nothing to do for it. All ranks here have joined.
@@ -80,8 +81,8 @@ class LongCall {
   // The daemon's own memory of the call; empty if there is none.
   std::vector<uint8_t>& notes() { return notes_; }
 
-  // All of the chunk is done here. May make more chunks known. INVALID_ARGUMENT: what this node's ranks gave is not
-  // what others say; the text names both.
+  // All of the chunk is done here, and nothing of it has failed. May make more chunks known. INVALID_ARGUMENT: what
+  // this node's ranks gave is not what others say; the text names both.
   absl::Status OnChunkOver(uint64_t index);
 
   // How far each rank here is.
@@ -101,6 +102,8 @@ class LongCall {
   bool RootTells() const;
   void SetSizes(const schedule::BlockList& list);
   void Cut();
+  void CutPairs();
+  bool PairsBounded() const;
   // Of an alltoallv: ranks here agree on what they send one another.
   absl::Status CheckOwnBlocks() const;
   schedule::BlockCall View();
@@ -125,6 +128,7 @@ class LongCall {
   uint64_t notes_chunks_ = 0;
   uint64_t data_chunks_ = 0;
   bool complete_ = false;
+  bool is_compared_late_ = false;  // an alltoallv's first chunk is not over, though all know how long it is
 };
 
 }  // namespace copse::daemon

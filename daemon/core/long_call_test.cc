@@ -97,6 +97,91 @@ TEST(LongCallTest, CountsThatTheRootTellsFitThePlanThatIsChosen) {
   }
 }
 
+// Two ranks on each of two nodes. Rank 0 sends all others `count` int32, and nobody else anything.
+class BoundedPairsTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kBound = 100'000;  // elements
+
+  static Plan Pairwise() {
+    Plan plan{.id = PlanId(1), .collective = Collective::kAlltoall, .kind = schedule::PlanKind::kCirculant};
+    plan.bytes_max = schedule::kCallBytesMax;
+    plan.algorithm = "pairwise";
+    plan.node_count = 2;
+    plan.segment_bytes = 4096;
+    plan.neighbours = {{0, 1}, {1}};
+    return plan;
+  }
+  CallArguments Arguments(uint8_t options) const {
+    return {.collective = Collective::kAlltoallv,
+            .type = emu::AluType::kInt32,
+            .options = options,
+            .count = options == 0 ? 0 : kBound};
+  }
+  // Node 0's side.
+  std::unique_ptr<LongCall> Call(uint64_t count, uint8_t options = schedule::kPairsBounded) {
+    auto call = std::make_unique<LongCall>(&shape_, &plan_, &index_, NodeIndex(0), CallSeq(7), Arguments(options));
+    for (uint32_t local = 0; local < 2; ++local) {
+      schedule::BlockList send(4), receive(4);
+      for (uint32_t to = 1; local == 0 && to < 4; ++to) send[to] = {(to - 1) * count * 4, count * 4};
+      if (local == 1) receive[0] = {0, count * 4};
+      CallPost post;
+      post.send_blocks = std::make_shared<schedule::BlockList>(send);
+      post.receive_blocks = std::make_shared<schedule::BlockList>(receive);
+      call->Join(local, post);
+    }
+    return call;
+  }
+  // As if node 1 had told so much; it has nothing to send.
+  static void Hear(LongCall* call, uint64_t bytes) {
+    schedule::PairNote note;
+    std::memcpy(&note, call->notes().data() + 3 * sizeof(note), sizeof(note));
+    note = {.bytes = bytes, .counts_hash = schedule::HashCounts(std::vector<uint64_t>(4)), .bytes_max = bytes};
+    std::memcpy(call->notes().data() + 3 * sizeof(note), &note, sizeof(note));
+  }
+
+  const schedule::ShapeIndex shape_{
+      {.node_of_rank = {NodeIndex(0), NodeIndex(0), NodeIndex(1), NodeIndex(1)}, .node_count = 2}};
+  const Plan plan_ = Pairwise();
+  const PlanIndex index_{shape_, plan_};
+};
+
+TEST_F(BoundedPairsTest, AllChunksMayStartBeforeOthersHaveToldAnything) {
+  const auto told = Call(10'000, 0), known = Call(10'000);
+  EXPECT_FALSE(told->complete());
+  EXPECT_EQ(told->chunk_count(), 1u);
+  EXPECT_TRUE(known->complete());
+  EXPECT_GT(known->chunk_count(), 1u);
+  EXPECT_FALSE(known->agreed());
+  ASSERT_TRUE(known->SequencesOf(0).ok());
+  // Both blocks for node 1 are one stream; beyond it there is nothing to do.
+  const uint64_t pair_segments = 2 * 10'000 * 4 / plan_.segment_bytes + 1;
+  for (uint64_t chunk = 1; chunk < known->chunk_count(); ++chunk) {
+    EXPECT_EQ(known->PassesBy(chunk), known->ChunkAt(chunk).first_segment >= pair_segments) << chunk;
+  }
+  EXPECT_TRUE(known->OnChunkOver(1).ok());
+  EXPECT_FALSE(known->agreed());
+}
+
+TEST_F(BoundedPairsTest, MoreThanTheRanksSaidIsRefused) {
+  const auto call = Call(kBound / 2 + 1);
+  const auto sequences = call->SequencesOf(0);
+  EXPECT_EQ(sequences.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(
+      sequences.status().message().find("more between two nodes than the ranks said (bytes=400008, limit=400000)"),
+      absl::string_view::npos)
+      << sequences.status();
+  EXPECT_TRUE(Call(kBound / 2)->SequencesOf(0).ok());
+}
+
+TEST_F(BoundedPairsTest, CountsAreComparedAllTheSame) {
+  const auto call = Call(10'000);
+  ASSERT_TRUE(call->SequencesOf(0).ok());
+  Hear(call.get(), 4);
+  const absl::Status differs = call->OnChunkOver(0);
+  EXPECT_NE(differs.message().find("counts differ"), absl::string_view::npos) << differs;
+  EXPECT_FALSE(call->agreed());
+}
+
 TEST(LongCallDeathTest, CountsDoNotGoByAPlanOfShortBlocks) {
   const schedule::ShapeIndex shape(Shape());
   const std::vector<Plan> plans = PlansOf(Collective::kGather, schedule::kSegmentBytesMax);

@@ -102,8 +102,12 @@ FailureReport CheckIrregular(const CallPost& post, const Side& send, const Side&
     if (FailureReport bad = CheckSizes(a, *side, size, &total); bad.failure != Failure::kNone) return bad;
   }
   const bool has_count = a.collective == Collective::kAllgatherv || a.collective == Collective::kReduceScatterv;
+  const bool is_bounded = a.collective == Collective::kAlltoallv && (a.options & schedule::kPairsBounded) != 0;
+  const uint64_t count_max = schedule::kCallBytesMax / emu::AluTypeBytes(a.type);
+  if (is_bounded && a.count > count_max) return TooLong(a, count_max);
   const uint64_t count = has_count ? total / emu::AluTypeBytes(a.type) : 0;
-  if (a.count != count) return Invalid(a, "count is not of all blocks (count=", a.count, ", blocks=", count, ")");
+  if (a.count != count && !is_bounded)
+    return Invalid(a, "count is not of all blocks (count=", a.count, ", blocks=", count, ")");
   for (const Side* side : {&send, &receive}) {
     const Side& other = side == &send ? receive : send;
     const schedule::Block* own = other.gives_blocks ? &(*other.blocks)[rank.value()] : nullptr;

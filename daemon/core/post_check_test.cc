@@ -166,6 +166,21 @@ TEST(CheckPostTest, ABlockIsAsLongAsTheCountsSay) {
   ExpectBad(post, Failure::kInvalidArgument, "not as long as the counts say (bytes=16, counts=4)", Rank(2));
 }
 
+TEST(CheckPostTest, ABoundOfPairsIsNoCount) {
+  const schedule::BlockList blocks = {{0, 16}, {48, 12}, {24, 4}, {0, 0}};
+  CallPost post = GoodGatherv(blocks);
+  post.arguments.collective = Collective::kAlltoallv;
+  post.send_blocks = post.receive_blocks;
+  post.send_bytes = post.receive_bytes;
+  EXPECT_EQ(CheckPost(post, Rank(0), 4).failure, Failure::kNone);
+  post.arguments.count = 1000;
+  ExpectBad(post, Failure::kInvalidArgument, "count is not of all blocks (count=1000, blocks=0)", Rank(0));
+  post.arguments.options = schedule::kPairsBounded;
+  EXPECT_EQ(CheckPost(post, Rank(0), 4).failure, Failure::kNone);
+  post.arguments.count = schedule::kCallBytesMax / 4 + 1;
+  ExpectBad(post, Failure::kNotSupported, "limit=17592186044416", Rank(0));
+}
+
 TEST(CheckPostTest, InlineContributionsAreShort) {
   CallPost post = Good(Collective::kAllreduce);
   post.send_is_inline = true;

@@ -246,19 +246,22 @@ void Team::Post(Rank rank, const CallPost& post, uint32_t pending_max) {
   }
   // The usual case waits for nothing, and allocates nothing.
   const bool is_long = LongCall::Needed(post.arguments);
-  if (!is_long && member.pending.empty() && MayStart(LocalIndex(rank))) {
+  if (!is_long && member.pending.empty() && MayStart(LocalIndex(rank), post)) {
     return Start(LocalIndex(rank), held, held.posted);
   }
   member.pending.push_back(held);
   if (is_long && member.pending.size() == 1) StartPending();
 }
 
-bool Team::MayStart(uint32_t local) const {
+bool Team::MayStart(uint32_t local, const CallPost& next) const {
   if (broken_ || epochs_.empty()) return false;
   const Member& member = members_[local];
   const CallSeq sequence = member.next;
   if (prepared_ != nullptr && sequence >= hold_from_) return false;
-  if (!member.long_call) return PortFor(sequence).HasSlot(sequence);
+  if (!member.long_call) {
+    const bool waits = next.under_way_max > 0 && member.under_way >= next.under_way_max;
+    return !waits && PortFor(sequence).HasSlot(sequence);
+  }
   const LongRun& run = long_calls_.at(*member.long_call);
   return run.call->ranks[local].next < run.call->chunk_count() && run.port->HasSlot(sequence);
 }
@@ -282,7 +285,10 @@ void Team::Start(uint32_t local, const HeldPost& held, absl::Time now) {
     return TellFailure(member, held.post.value, sequence, held.post.arguments, *broken_);
   }
   const absl::Status started = PortFor(sequence).Start(sequence, local, held, now);
-  if (started.ok()) return;
+  if (started.ok()) {
+    ++member.under_way;
+    return;
+  }
   // Break tells whom the call had begun for; a rank that it had not must be told here.
   const EpochPort::Call* call = PortFor(sequence).Find(sequence);
   const bool begun = call != nullptr && call->members[local].posted;
@@ -305,7 +311,7 @@ void Team::RefuseStart(uint32_t local, const HeldPost& held, CallSeq sequence, c
 void Team::StartPending() {
   for (uint32_t local = 0; local < members_.size(); ++local) {
     std::list<HeldPost>& pending = members_[local].pending;
-    while (!pending.empty() && MayStart(local)) {
+    while (!pending.empty() && MayStart(local, pending.front().post)) {
       if (LongCall::Needed(pending.front().post.arguments)) {
         StartChunk(local, host_->Now());
         continue;
@@ -361,6 +367,7 @@ void Team::Handle(EpochPort* port, const PortEvent& event) {
                                      "): an operation on its way failed, seen at ", DescribeNode(self_))};
       }
       NoteEnd(member, event.sequence, call->arguments, told.failure.failure);
+      --member.under_way;
       port->RankTold(event.sequence, event.local, host_->EventTime(), event.failed);
       if (member.client) host_->Tell(*member.client, told);
       FinishIfDone(port, event.sequence);

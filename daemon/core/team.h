@@ -116,6 +116,7 @@ class Team {
     // Posted and not started, or not all chunks of the first one; a deque holds memory even when empty.
     std::list<HeldPost> pending;
     std::optional<CallSeq> long_call;  // the first one's, by its first chunk, once it has begun
+    uint32_t under_way = 0;            // calls that have begun and were not told
   };
   // What a call's arguments were, kept for a while after its end for neighbours that ask.
   struct Remembered {
@@ -140,7 +141,7 @@ class Team {
   CallSeq Started() const;  // S: calls that some member here has started
   uint32_t LocalIndex(Rank rank) const { return shape_.LocalIndexOf(rank); }
   void StartPending();
-  bool MayStart(uint32_t local) const;  // its next call, if it posts one
+  bool MayStart(uint32_t local, const CallPost& next) const;  // its next call
   void Start(uint32_t local, const HeldPost& held, absl::Time now);
   // The next chunk of the member's first pending call, which leaves the list with its last one.
   void StartChunk(uint32_t local, absl::Time now);

@@ -34,6 +34,7 @@ bool Team::BeginLong(uint32_t local) {
   }
   run.call->Join(local, held.post);
   run.call->ranks[local].posted = held.posted;
+  ++member.under_way;
   member.long_call = first;
   if (run.call->chunk_count() > 0) return true;
   Break({Failure::kInvalidArgument, absl::StrCat(schedule::DescribeArguments(held.post.arguments), ": rank ",
@@ -71,9 +72,10 @@ void Team::OnChunkDone(LongCall* call, uint32_t local, bool failed) {
 // If the call is over for the rank.
 void Team::TellLong(LongCall* call, uint32_t local) {
   LongCall::Progress& rank = call->ranks[local];
-  if (!call->complete() || rank.done < call->chunk_count() || rank.told) return;
+  if (!call->agreed() || rank.done < call->chunk_count() || rank.told) return;
   rank.told = true;
   Member& member = members_[local];
+  --member.under_way;
   ClientEvent told{.value = rank.value, .sequence = call->first()};
   if (rank.failed) {
     told.failure = {Failure::kInternal,
@@ -95,15 +97,18 @@ void Team::OnChunkOver(CallSeq first, uint64_t chunk) {
   CHECK(it != long_calls_.end());
   LongCall* const call = it->second.call.get();
   ++call->finished_chunks;
-  if (!call->complete()) {
-    const bool failed = std::any_of(call->ranks.begin(), call->ranks.end(), [](const auto& r) { return r.failed; });
+  const bool had_agreed = call->agreed();
+  const bool failed = std::any_of(call->ranks.begin(), call->ranks.end(), [](const auto& r) { return r.failed; });
+  if (!had_agreed) {
     const absl::Status agreed =
         failed ? absl::InternalError("an operation on its way failed") : call->OnChunkOver(chunk);
     if (!agreed.ok()) {
       return Break({failed ? Failure::kInternal : Failure::kMismatch,
                     absl::StrCat("call ", first.value(), ": ", agreed.message())});
     }
-    if (!call->complete()) return;
+  }
+  if (!call->complete()) return;
+  if (!had_agreed) {
     for (uint32_t local = 0; local < members_.size(); ++local) {
       Member& member = members_[local];
       if (member.long_call == first && call->ranks[local].next == call->chunk_count()) {

@@ -60,6 +60,10 @@ absl::StatusOr<CallArguments> CheckArguments(const ring::DqEntry& entry, uint32_
       (arguments.collective == Collective::kGatherv || arguments.collective == Collective::kScatterv)) {
     arguments.options = schedule::kCountsKnown;
   }
+  if ((entry.flags & ring::kPairsBounded) != 0 && arguments.collective == Collective::kAlltoallv) {
+    arguments.options = schedule::kPairsBounded;
+    arguments.count = entry.count;
+  }
   if (!Reduces(arguments.collective)) return arguments;
   if ((entry.flags & ring::kReproducible) != 0) arguments.options = schedule::kReproducible;
   if (entry.op >= emu::kAluOpCount) return OutOfRange("operation", entry.op, emu::kAluOpCount - 1);
@@ -173,6 +177,7 @@ absl::StatusOr<CheckedCall> CheckCall(const ring::DqSlot& slot, const TeamMember
   CheckedCall call;
   CallPost& post = call.post;
   post.team = entry.team;
+  post.under_way_max = entry.under_way_max;
   ASSIGN_OR_RETURN(post.arguments, CheckArguments(entry, member.size));
   const CallArguments& arguments = post.arguments;
   CheckedList send, receive;

@@ -58,6 +58,30 @@ TEST_F(CheckCallTest, ABarrierUsesNothing) {
   EXPECT_EQ(call->post.receive, nullptr);
 }
 
+TEST_F(CheckCallTest, ALimitOfCallsUnderWayIsTakenOver) {
+  ring::DqSlot slot = Slot(Collective::kAllreduce, 3);
+  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.under_way_max, 0u);
+  slot.entry.under_way_max = 255;
+  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.under_way_max, 255u);
+}
+
+TEST_F(CheckCallTest, ABoundOfPairsIsOfAlltoallvAlone) {
+  ring::DqSlot slot = Slot(Collective::kAllreduce, 3);
+  slot.entry.flags = ring::kPairsBounded;
+  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.arguments.options, 0);
+  slot = Slot(Collective::kAlltoallv, 3);
+  const ring::ListPlaces places{{0, 0, 0}, {0, 0, 0}};  // of empty blocks
+  memcpy(slot.entry.payload, &places, sizeof(places));
+  EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.arguments.count, 0u);
+  slot.entry.flags = ring::kPairsBounded;
+  const absl::StatusOr<CheckedCall> call = CheckCall(slot, {0, 4}, regions_);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->post.arguments.options, schedule::kPairsBounded);
+  EXPECT_EQ(call->post.arguments.count, 3u);
+  slot.entry.count = uint64_t{1} << 60;
+  ExpectError(slot, 0, "message too long", absl::StatusCode::kUnimplemented);
+}
+
 TEST_F(CheckCallTest, ABcastSendsAtTheRootAndReceivesElsewhere) {
   ring::DqSlot slot = Slot(Collective::kBcast, 3);
   slot.entry.op = 255;

@@ -66,6 +66,7 @@ void BackToBackSkewed(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t
       CallArguments call = RandomCall(ranks, seed * 999983 + i);
       if (i % 16 != 0) call.count = std::min<uint64_t>(call.count, 32);
       script.push_back(i % 3 == 0 ? PostStep(0, call, seed + i) : CallStep(0, call, seed + i));
+      script.back().under_way_max = static_cast<uint32_t>(prng.Below(3));
       if (i % 64 == 63) script.push_back(AwaitStep());
       if (prng.Chance(0.02)) script.push_back(PauseStep(absl::Microseconds(prng.Below(300))));
     }

@@ -329,6 +329,9 @@ void CountsThatDiffer(Cluster* cluster) {
       {Collective::kAlltoallv, 0, 3, 3 * kRanks + 5, "counts differ"},  // sends more than rank 5 wants
       {Collective::kAlltoallv, 0, 3, 1 * kRanks + 3, "counts differ"},  // wants more than rank 1 sends
       {Collective::kAlltoallv, 0, 2, 2 * kRanks + 5, "rank 2 sends"},   // to its neighbour on the same node
+      {Collective::kAlltoallv, schedule::kPairsBounded, 3, 3 * kRanks + 5, "counts differ"},
+      {Collective::kAlltoallv, schedule::kPairsBounded, 3, 1 * kRanks + 3, "counts differ"},
+      {Collective::kAlltoallv, schedule::kPairsBounded, 2, 2 * kRanks + 5, "rank 2 sends"},
   };
   const std::vector<Program> neighbours =
       TeamPrograms("neighbours", {3, 2, 1, 0}, std::vector<CallArguments>(50, kSum), 1);
@@ -338,6 +341,8 @@ void CountsThatDiffer(Cluster* cluster) {
       const std::string name = absl::StrCat("differ", number++, "-", AbslView(CollectiveName(c.collective)));
       Step right = LongStep(c.collective, kRanks, bytes, 1, 7);
       right.arguments.options = c.options;
+      const bool is_bounded = (c.options & schedule::kPairsBounded) != 0;
+      if (is_bounded) right.arguments.count = bytes;
       std::vector<Program> programs =
           TeamPrograms(name, {0, 0, 1, 2, 3, 1}, {StepOf(kSum, 1), right, right, StepOf(kSum, 2)});
       Step wrong = right;

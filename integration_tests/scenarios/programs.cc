@@ -3,6 +3,7 @@
 // Placements, programs and calls that scenarios are made of.
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -188,6 +189,10 @@ Step RandomStep(uint32_t ranks, uint64_t bytes_max, uint64_t seed) {
     const bool pairs = call.collective == Collective::kAlltoallv;
     const uint64_t number = pairs ? uint64_t{ranks} * ranks : ranks;
     step.counts = RandomCounts(number, number * each / unit, &prng);
+    if (pairs && seed % 2 == 0) {
+      call.options = schedule::kPairsBounded;
+      call.count = std::accumulate(step.counts.begin(), step.counts.end(), uint64_t{0});
+    }
   } else if (call.collective != Collective::kBarrier) {
     call.count = each / unit;
   }

@@ -42,7 +42,8 @@ struct Step {
   std::vector<uint64_t> counts;
   bool in_place = false;
   bool displaced = false;
-  uint64_t seed = 0;  // of the contributions' values
+  uint64_t seed = 0;           // of the contributions' values
+  uint32_t under_way_max = 0;  // daemon::CallPost's; simulated clients alone, since libcopse has its own
   absl::Duration pause;
   absl::Duration timeout = absl::InfiniteDuration();  // kCall, kAwait, kTeam
   friend bool operator==(const Step&, const Step&) = default;

@@ -43,6 +43,47 @@ TEST(SimCollectivesTest, BackToBackSkewed) {
   BackToBackSkewed(&cluster, 5, 9, 10000, 3);
 }
 
+// Three ranks on nodes of their own; the last one comes a second later. How many outcomes the middle one, which posts a
+// call of all and then a broadcast by the first rank, has before, the first being the team's.
+size_t OutcomesBeforeTheLastRankComes(uint32_t under_way_max, uint64_t count) {
+  SimCluster cluster;
+  EXPECT_TRUE(cluster.Start({.nodes = 3}).ok());
+  const schedule::CallArguments sum = {
+      .collective = schedule::Collective::kAllreduce, .type = emu::AluType::kInt64, .count = count};
+  schedule::CallArguments bcast = sum;
+  bcast.collective = schedule::Collective::kBcast;
+  std::vector<Program> programs;
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    Step limited = PostStep(0, bcast, 2);
+    if (rank == 0) limited.under_way_max = under_way_max;
+    programs.push_back({rank, {TeamStep(0, "t", rank, 3)}});
+    if (rank == 2) programs.back().script.push_back(PauseStep(absl::Seconds(1)));
+    for (const Step& step : {PostStep(0, sum, 1), limited, PostStep(0, sum, 3), AwaitStep(), DestroyStep(0)}) {
+      programs.back().script.push_back(step);
+    }
+  }
+  const uint32_t first = cluster.Launch(programs);
+  EXPECT_TRUE(cluster.AwaitOutcomes(first + 1, 1, absl::Seconds(1)).ok());
+  cluster.Pass(absl::Milliseconds(500));
+  const size_t before = cluster.Outcomes(first + 1).size();
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_TRUE(cluster.AwaitEnd(first + rank, absl::Seconds(10)).ok());
+    for (const Outcome& outcome : cluster.Outcomes(first + rank)) EXPECT_EQ(outcome, Outcome());
+    EXPECT_EQ(cluster.Outcomes(first + rank).size(), 5u);
+  }
+  return before;
+}
+
+// Of one packet, and of several chunks.
+TEST(SimCollectivesTest, ACallWaitsWhileTooManyAreUnderWay) {
+  for (const uint64_t count : {uint64_t{8}, uint64_t{3} << 13}) {
+    SCOPED_TRACE(count);
+    EXPECT_EQ(OutcomesBeforeTheLastRankComes(0, count), 2u);
+    EXPECT_EQ(OutcomesBeforeTheLastRankComes(1, count), 1u);
+    EXPECT_EQ(OutcomesBeforeTheLastRankComes(2, count), 2u);
+  }
+}
+
 TEST(SimCollectivesTest, TwoTeamsAtOnce) {
   SimCluster cluster;
   TwoTeamsAtOnce(&cluster, 11);

@@ -196,7 +196,8 @@ void SimClient::PostCall(const Step& step) {
   request.receive.insert(request.receive.end(), data.receive.begin(), data.receive.end());
   request.receive.insert(request.receive.end(), kGuardBytes, kGuard);
   data.receive = {};
-  daemon::CallPost post{.team = team->second.handle, .arguments = ArgumentsOf(call), .value = value};
+  daemon::CallPost post{
+      .team = team->second.handle, .arguments = ArgumentsOf(call), .under_way_max = step.under_way_max, .value = value};
   post.receive = request.receive.data() + kGuardBytes;
   post.receive_bytes = data.expected.size();
   post.send = data.send.data();

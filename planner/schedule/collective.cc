@@ -99,6 +99,8 @@ std::string DescribeArguments(const CallArguments& arguments) {
   if (HasRoot(arguments.collective)) absl::StrAppend(&text, " root ", arguments.root);
   if (Reduces(arguments.collective) && (arguments.options & kReproducible) != 0)
     absl::StrAppend(&text, " reproducible");
+  if (arguments.collective == Collective::kAlltoallv && (arguments.options & kPairsBounded) != 0)
+    absl::StrAppend(&text, " between two nodes at most");
   return text;
 }
 

@@ -90,6 +90,10 @@ enum CallOptions : uint8_t {
   kCountsKnown = 1,
   // Reductions: bit-identical for any tree, size class and placement.
   kReproducible = 2,
+  // alltoallv: no node has more for another one, or for itself, than `count` elements. So all know how long the call
+  // is,
+  // and no node waits until all others have told it.
+  kPairsBounded = 4,
 };
 // Of the bytes of each rank's block, by rank.
 // Never 0.
@@ -103,8 +107,9 @@ struct CallArguments {
   uint8_t options = 0;       // CallOptions
   uint32_t counts_hash = 0;  // HashCounts of what all ranks know: allgatherv, reduce_scatterv, or kCountsKnown
   // Elements: of the buffer (bcast, reduce, allreduce, scan, exscan), of one rank's contribution (gather, allgather) or
-  // result (scatter, reduce_scatter), of one block (alltoall), of all blocks together (allgatherv, reduce_scatterv); 0
-  // where the ranks need not know it (gatherv, scatterv, alltoallv).
+  // result (scatter, reduce_scatter), of one block (alltoall), of all blocks together (allgatherv, reduce_scatterv),
+  // of what a node has for another one at most (alltoallv with kPairsBounded); 0 where the ranks need not know it
+  // (gatherv, scatterv, alltoallv).
   uint64_t count = 0;
   uint32_t root = 0;  // rank; 0 where the collective has none
 

@@ -158,7 +158,8 @@ CallArguments ArgumentsOf(const WholeCall& call) {
   CallArguments a = call.arguments;
   if (!IsIrregular(a.collective)) return a;
   const bool known = a.collective == Collective::kAllgatherv || a.collective == Collective::kReduceScatterv;
-  a.count = known ? std::accumulate(call.counts.begin(), call.counts.end(), uint64_t{0}) : 0;
+  const bool is_bounded = a.collective == Collective::kAlltoallv && (a.options & kPairsBounded) != 0;
+  if (!is_bounded) a.count = known ? std::accumulate(call.counts.begin(), call.counts.end(), uint64_t{0}) : 0;
   if (!KnowsCounts(a.collective, a.options)) return a;
   std::vector<uint64_t> bytes;
   for (const uint64_t count : call.counts) bytes.push_back(count * emu::AluTypeBytes(a.type));
