@@ -116,6 +116,14 @@ bool AdoptedMemory::IsAsWeLeftIt(const AdoptedBuffer& buffer) const {
   });
 }
 
+// Buffers beside each other may have bytes on one page, which is none of those that are adopted.
+std::shared_ptr<AdoptedBuffer> AdoptedMemory::Sharing(const Range& range) const {
+  for (const auto& buffer : buffers_) {
+    if (Overlap(buffer->range_, range)) return buffer;
+  }
+  return nullptr;
+}
+
 std::shared_ptr<AdoptedBuffer> AdoptedMemory::Overlapping(const Range& range, const Buffers& but) const {
   for (const auto& buffer : buffers_) {
     const bool is_meant = Overlap(PagesOf(buffer->range_), range);
@@ -129,7 +137,7 @@ std::shared_ptr<AdoptedBuffer> AdoptedMemory::Use(const Range& result, bool may_
   {
     Buffers over;
     Lock lock(this);
-    const auto found = Overlapping(result, {});
+    const auto found = Sharing(result);
     if (found != nullptr && Has(found->range_, result) && IsAsWeLeftIt(*found)) return found;
     if (found != nullptr) ReleaseAll(result, MemoryEnd::kStays, &lock, &over);
     may_adopt = may_adopt && result.bytes() >= kBytesMin && IsWanted(result, &wanted);
@@ -151,19 +159,19 @@ std::shared_ptr<AdoptedBuffer> AdoptedMemory::Use(const Range& result, bool may_
     return nullptr;
   }
   Lock lock(this);
-  if (Overlapping(wanted, {}) != nullptr) return nullptr;
+  if (Sharing(wanted) != nullptr) return nullptr;
   buffers_.push_back(buffer);
   count_.fetch_add(1, std::memory_order_release);
   return buffer;
 }
 
 // A shared mapping of length 0 that is moved leaves the old one where it is, so there are two (mremap(2)). The new one
-// is closed before it takes the place of the program's pages.
-bool AdoptedMemory::Adopt(AdoptedBuffer* buffer, const Range& pages) {
+// has `rights`, as the program's pages do then, before it takes their place.
+bool AdoptedMemory::Adopt(AdoptedBuffer* buffer, const Range& pages, int rights) {
   const auto second = Free(SYS_mremap, buffer->At(pages.begin), 0, pages.bytes(), MREMAP_MAYMOVE);
   if (!IsAddress(second)) return false;
   const bool is_done =
-      Free(SYS_mprotect, second, pages.bytes(), PROT_NONE) == 0 &&
+      Free(SYS_mprotect, second, pages.bytes(), rights) == 0 &&
       IsAddress(Free(SYS_mremap, second, pages.bytes(), pages.bytes(), MREMAP_MAYMOVE | MREMAP_FIXED, pages.begin));
   if (!is_done) Free(SYS_munmap, second, pages.bytes());
   return is_done;
@@ -186,7 +194,7 @@ std::vector<Range> AdoptedMemory::Close(AdoptedBuffer* buffer, std::span<const R
     keep(fresh);
   }
   for (const Range& range : fresh) {
-    if (Adopt(buffer, range)) Merge(range, &buffer->adopted_);
+    if (Adopt(buffer, range, PROT_NONE)) Merge(range, &buffer->adopted_);
   }
   std::vector<Range> adopted;
   for (const Range& range : pages) {
@@ -196,6 +204,54 @@ std::vector<Range> AdoptedMemory::Close(AdoptedBuffer* buffer, std::span<const R
     }
   }
   return adopted;
+}
+
+// Others may be reading it, as a message that is under way, so it is never closed to them.
+bool AdoptedMemory::AdoptAsItIs(AdoptedBuffer* buffer, const Range& pages) {
+  const Lock lock(this);
+  const auto is_adopted = [&] {
+    return std::any_of(buffer->adopted_.begin(), buffer->adopted_.end(),
+                       [&pages](const Range& adopted) { return Has(adopted, pages); });
+  };
+  const bool is_kept = std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& b) { return b.get() == buffer; });
+  if (!is_kept || is_adopted()) return is_kept;
+  if (!guard_->ProtectSent(std::span(&pages, 1))) return false;
+  std::vector<Range> fresh;
+  AddAnonymous(pages, &fresh);
+  if (buffer->adopted_.empty() && !fresh.empty()) adoptions_.fetch_add(1, std::memory_order_relaxed);
+  for (const Range& range : fresh) {
+    memcpy(buffer->At(range.begin), reinterpret_cast<const void*>(range.begin), range.bytes());  // NOLINT: an address
+    if (Adopt(buffer, range, PROT_READ)) Merge(range, &buffer->adopted_);
+  }
+  guard_->Release(pages);
+  return is_adopted();
+}
+
+bool AdoptedMemory::MaySendFrom(const Range& sent) {
+  const Lock lock(this);
+  for (Regretted& regretted : regretted_) {
+    if (regretted.begin != sent.begin || regretted.left == 0) continue;
+    --regretted.left;
+    return false;
+  }
+  return true;
+}
+
+void AdoptedMemory::Regret(const Range& sent) {
+  const Lock lock(this);
+  auto at = std::find_if(regretted_.begin(), regretted_.end(),
+                         [&sent](const Regretted& before) { return before.begin == sent.begin; });
+  if (at == regretted_.end()) {
+    if (regretted_.size() < kSeenMax) {
+      regretted_.emplace_back();
+      at = regretted_.end() - 1;
+    } else {
+      at = regretted_.begin() + static_cast<std::ptrdiff_t>(next_regretted_++ % kSeenMax);
+    }
+    *at = {.begin = sent.begin};
+  }
+  at->left = at->next;
+  at->next = std::min(2 * at->next, kUsesWantedMax);
 }
 
 // Pages without contents, closed. Where they are open for a moment the kernel makes one mapping again of them and of
@@ -281,8 +337,14 @@ void AdoptedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end) 
   if (count_.load(std::memory_order_acquire) == 0 || holder_.load(std::memory_order_relaxed) == pthread_self()) return;
   const auto begin = reinterpret_cast<uintptr_t>(address);
   Buffers over;
+  const Range range{begin, begin + bytes};
   Lock lock(this);
-  ReleaseAll({begin, begin + bytes}, end, &lock, &over);
+  ReleaseAll(range, end, &lock, &over);
+  if (end == MemoryEnd::kStays) return;
+  // What comes there later is other memory.
+  const auto is_gone = [&range](uintptr_t address) { return address >= range.begin && address < range.end; };
+  std::erase_if(seen_, [&](const Seen& seen) { return is_gone(seen.range.begin); });
+  std::erase_if(regretted_, [&](const Regretted& regretted) { return is_gone(regretted.begin); });
 }
 
 void AdoptedMemory::BeginFork() {

@@ -66,10 +66,18 @@ class AdoptedMemory {
   AdoptedMemory(const AdoptedMemory&) = delete;
   AdoptedMemory& operator=(const AdoptedMemory&) = delete;
 
-  // To receive in `result`, of which nothing is pending: the buffer that has all of it; null if it has to go by a copy.
+  // To receive in `result`, or send from it, of which nothing is pending: the buffer that has all of it; null if it has
+  // to go by a copy.
   // `may_adopt`: may be a new one, if it is asked for again and MayExchange. What is adopted and not of use is
   // released.
   std::shared_ptr<AdoptedBuffer> Use(const Range& result, bool may_adopt);
+
+  // Adopts pages of the buffer, with what is in them. False: not all of them are adopted now.
+  bool AdoptAsItIs(AdoptedBuffer* buffer, const Range& pages);
+  // Whether to send from memory that the daemon reaches without a copy; not if somebody has waited to write there
+  // (Regret), for eight calls, and then for twice as many each time.
+  bool MaySendFrom(const Range& sent);
+  void Regret(const Range& sent);
 
   using Keep = std::function<void(std::span<const Range> pages)>;
   // Closes pages of a call that receives in `buffer`, by `close`, and adopts those of `pages` that have not been;
@@ -124,12 +132,19 @@ class AdoptedMemory {
     uint32_t uses_wanted = 2;  // more each time that it had to be copied back
   };
 
+  // From where calls are not to send, so many times.
+  struct Regretted {
+    uintptr_t begin = 0;
+    uint32_t left = 0, next = 8;
+  };
+
   bool IsWanted(const Range& result, Range* wanted);
   bool IsAsWeLeftIt(const AdoptedBuffer& buffer) const;
-  bool Adopt(AdoptedBuffer* buffer, const Range& pages);
+  bool Adopt(AdoptedBuffer* buffer, const Range& pages, int rights);
   static bool PutOrdinary(const Range& pages, MemoryEnd end);
   bool Restore(const AdoptedBuffer& buffer, const Range& pages, MemoryEnd end);
   void ReleaseLocked(AdoptedBuffer* buffer, MemoryEnd end);
+  std::shared_ptr<AdoptedBuffer> Sharing(const Range& range) const;
   std::shared_ptr<AdoptedBuffer> Overlapping(const Range& range, const Buffers& but) const;
   // What is taken out goes to *over, whose blocks are to be given back without the lock.
   void ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Buffers* over);
@@ -147,6 +162,8 @@ class AdoptedMemory {
   Buffers buffers_;
   std::vector<Seen> seen_;
   size_t next_seen_ = 0;
+  std::vector<Regretted> regretted_;
+  size_t next_regretted_ = 0;
   std::optional<Lock> forking_;
   Buffers released_;  // for the fork
 

@@ -137,6 +137,13 @@ bool PageGuard::Protect(std::span<const Range> ranges, std::span<FirstTouch* con
   return false;
 }
 
+bool PageGuard::ProtectSent(std::span<const Range> ranges) {
+  if (!Add(ranges, {})) return false;
+  if (SetRightsOfAll(ranges, PROT_READ)) return true;
+  for (const Range& range : ranges) Release(range);
+  return false;
+}
+
 bool PageGuard::ProtectMissing(std::span<const Range> ranges, const std::function<void()>& keep) {
   MissingPages* const missing = missing_.load(std::memory_order_acquire);
   if (missing == nullptr || !Add(ranges, {})) return false;

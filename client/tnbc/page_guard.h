@@ -86,6 +86,10 @@ class PageGuard final : private MissingPages::Owner {
   // Makes it writable without a copy. Nobody writes to `copy` any more.
   void DropSnapshot(const PendingRanges::Found& snapshot);
 
+  // Makes ranges of whole pages, in order, read-only: who writes to one waits until it is released. False, changing
+  // nothing, as Protect.
+  bool ProtectSent(std::span<const Range> ranges);
+
   // The range's data will never come. It stays inaccessible until it is released.
   void MarkLost(const Range& range) { ranges_.MarkFailed(range.begin); }
 

@@ -129,6 +129,32 @@ TEST(PageGuardTest, WhoAsksIsToldOfLostDataOnceTheRestIsThere) {
   EXPECT_TRUE(guard->AwaitAll(on_wait));
 }
 
+TEST(PageGuardTest, WhoWritesToWhatIsSentWaitsAndReadsAreFree) {
+  PageGuard* const guard = Guard();
+  const Pages pages(2);
+  const Range ranges[] = {{pages.address(), pages.address() + kPage},
+                          {pages.address() + kPage, pages.address() + 2 * kPage}};
+  ASSERT_TRUE(guard->ProtectSent(ranges));
+  EXPECT_FALSE(guard->ProtectSent({ranges, 1}));
+  const uint64_t faults = guard->counters().faults;
+  EXPECT_EQ(static_cast<volatile char*>(pages.data())[kPage + 5], 'o');
+  EXPECT_EQ(guard->counters().faults, faults);
+  std::atomic<bool> written{false};
+  std::thread writer([&] {
+    static_cast<volatile char*>(pages.data())[kPage + 5] = 'w';
+    written = true;
+  });
+  while (guard->counters().faults == faults) std::this_thread::yield();
+  guard->Release(ranges[0]);
+  pages.data()[5] = 'w';
+  EXPECT_FALSE(written);
+  EXPECT_EQ(pages.data()[kPage + 5], 'o');
+  guard->Release(ranges[1]);
+  writer.join();
+  EXPECT_EQ(pages.data()[kPage + 5], 'w');
+  EXPECT_EQ(guard->pending(), 0u);
+}
+
 TEST(PageGuardTest, RangesOfACallAreReleasedOneByOne) {
   PageGuard* const guard = Guard();
   const Pages pages(3);

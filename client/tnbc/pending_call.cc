@@ -45,7 +45,8 @@ PendingCall::PendingCall(const Owner& owner, copse_team_t* stream, const copse_c
       division_(division),
       record_(record),
       caller_(std::move(caller)),
-      snapshot_(owner.guard) {
+      snapshot_(owner.guard),
+      sent_(owner.guard, owner.adopted) {
   user_receive_ = static_cast<uint8_t*>(args.recv);
   if (args.recv == COPSE_IN_PLACE) user_receive_ = nullptr;
   user_send_ = division.sends_received ? user_receive_ + division.send_at : static_cast<const uint8_t*>(args.send);
@@ -67,6 +68,7 @@ PendingCall::~PendingCall() {
     if (!complete) memory_->Drop(block);
   }
   if (!complete && buffer_ != nullptr) adopted_->Spoil(buffer_);
+  if (!complete) sent_.Spoil();
 }
 
 bool PendingCall::Prepare() {
@@ -86,10 +88,10 @@ bool PendingCall::Prepare() {
   }
   const bool lands_in_buffer = buffer_ != nullptr && writes_parts_only;
   const bool copies_received = division_.receive_bytes > 0 && !lands_by_itself_ && !lands_in_buffer;
-  if (division_.send_bytes > 0) send_copy_ = memory_->Take(division_.send_bytes);
+  const bool copies_sent = division_.send_bytes > 0 && !PrepareSent();
+  if (copies_sent) send_copy_ = memory_->Take(division_.send_bytes);
   if (copies_received) receive_copy_ = memory_->Take(division_.receive_bytes);
-  is_early_ = (division_.send_bytes == 0 || send_copy_.address != nullptr) &&
-              (!copies_received || receive_copy_.address != nullptr);
+  is_early_ = (!copies_sent || send_copy_.address != nullptr) && (!copies_received || receive_copy_.address != nullptr);
   return is_early_;
 }
 
@@ -99,6 +101,16 @@ bool PendingCall::MayProtectSent() const {
   const auto begin = reinterpret_cast<uintptr_t>(from);
   return bytes >= kSnapshotBytesMin && way_ == SendSnapshot::Way::kInPieces &&
          (MayProtect({begin, begin + bytes}) || context_->ReachesPages(from, bytes));
+}
+
+// What is sent from where results come, or packed, is copied before they come.
+bool PendingCall::PrepareSent() {
+  if (division_.send_bytes < kSnapshotBytesMin || way_ != SendSnapshot::Way::kInPieces || division_.sends_received ||
+      !division_.send_pack.empty()) {
+    return false;
+  }
+  const auto begin = reinterpret_cast<uintptr_t>(user_send_);
+  return sent_.Prepare({begin, begin + division_.send_bytes}, context_->ReachesPages(user_send_, division_.send_bytes));
 }
 
 copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive) {
@@ -134,7 +146,7 @@ copse_status_t PendingCall::Start(copse_team_t* team) {
   send_ = const_cast<uint8_t*>(user_send_);  // never written to
   receive_ = user_receive_;
   if (is_early_) {
-    send_ = send_copy_.address;
+    send_ = sent_.is_used() ? sent_.Start() : send_copy_.address;
     if (buffer_ != nullptr && receive_copy_.address == nullptr) {
       receive_ = buffer_->At(reinterpret_cast<uintptr_t>(user_receive_));
     } else if (!lands_by_itself_) {
@@ -160,7 +172,7 @@ copse_status_t PendingCall::Start(copse_team_t* team) {
     for (const Move& move : division_.send_pack) memcpy(send_ + move.to, user_send_ + move.from, move.bytes);
   } else if (division_.sends_received && division_.send_bytes > 0) {
     memcpy(send_, user_send_, division_.send_bytes);
-  } else if (is_early_) {
+  } else if (is_early_ && !sent_.is_used()) {
     const auto way = MayProtectSent() ? way_ : SendSnapshot::Way::kAtOnce;
     snapshot_.Start(division_, division_.is_source ? user_receive_ : user_send_, division_.is_source ? receive_ : send_,
                     way, PageBytes());
@@ -259,7 +271,7 @@ bool PendingCall::LandEdges() {
 bool PendingCall::Protect(bool leaves_edges) {
   if (leaves_edges) CopyOwn();
   leaves_edges_ = leaves_edges && AddAliases();
-  const bool is_early = leaves_edges_ == leaves_edges && snapshot_.Protect() && ProtectReceived();
+  const bool is_early = leaves_edges_ == leaves_edges && snapshot_.Protect() && ProtectBuffers();
   if (is_early) {
     // Nothing is posted before the edges are there, and to wake who copies takes the caller longer than all else.
     if (!leaves_edges) is_left_.store(true, std::memory_order_release);
@@ -271,10 +283,16 @@ bool PendingCall::Protect(bool leaves_edges) {
   return is_early;
 }
 
-bool PendingCall::ProtectReceived() {
+bool PendingCall::ProtectBuffers() {
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
-  if (state_ != State::kUnderWay) return false;
+  if (state_ != State::kUnderWay || !sent_.Protect(division_)) return false;
+  if (ProtectReceived()) return true;
+  sent_.Open();
+  return false;
+}
+
+bool PendingCall::ProtectReceived() {
   // Of an attempt before.
   guarded_.clear();
   for (std::vector<uint32_t>& guarded : guarded_of_call_) guarded.clear();
@@ -380,6 +398,7 @@ void PendingCall::CopyOut() {
 bool PendingCall::LandCall(uint32_t index) {
   landed_[index] = true;
   landed_ns_[index] = NowNs();
+  sent_.EndCall(index);
   for (const Part& part : division_.calls[index].parts) {
     // What lies outside pages was brought before, and may be the program's again.
     if (!lands_by_itself_ && !Write(part, receive_ + part.offset)) return false;
@@ -470,6 +489,7 @@ void PendingCall::Lose(copse_status_t status, const char* why) {
   lets_others_post_ = true;                        // nothing more comes
   if (is_finished_) caller_->OnLate(status, why);  // first: who waits is to know whose it is
   snapshot_.Drop();
+  sent_.Open();
   for (const Guarded& guarded : guarded_) {
     if (guarded.missing > 0) guard_->MarkLost(guarded.range);
   }
@@ -532,8 +552,12 @@ void PendingCall::Report() {
   Caller::Cost cost = {inside_ns_, guard_->counters().wait_ns - waited_before_ns_, OrderOf(division_), {}};
   const uint64_t end = guard_->touches();
   const uint64_t begin = std::max(touches_before_, end - std::min(end, PageGuard::kTouchesKept));
+  const uint64_t last = landed_ns_.empty() ? since_ns_ : *std::max_element(landed_ns_.begin(), landed_ns_.end());
+  bool has_waited_to_write = false;
   for (uint64_t i = begin; i < end; ++i) {
     const PageGuard::Touch touch = guard_->TouchAt(i);
+    // Shortly before the end there may be a little left to send, for which a copy of all is too much.
+    has_waited_to_write |= sent_.Has(touch.address) && touch.ns < last && 4 * (last - touch.ns) > last - since_ns_;
     const auto there = std::count_if(landed_ns_.begin(), landed_ns_.end(), [&](uint64_t ns) { return ns < touch.ns; });
     // Of a page that several parts share, those are wanted that were not there.
     for (size_t call = 0; call < division_.calls.size(); ++call) {
@@ -545,6 +569,7 @@ void PendingCall::Report() {
       cost.touches.push_back({division_.calls[call].part, static_cast<uint32_t>(there)});
     }
   }
+  if (has_waited_to_write) sent_.Regret();
   caller_->OnEnd(cost);
 }
 
@@ -552,6 +577,7 @@ void PendingCall::Forget() {
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
   snapshot_.Drop();
+  sent_.Open();
   for (Guarded& guarded : guarded_) {
     if (guarded.missing > 0) Release(guarded);
     guarded.missing = 0;

@@ -22,6 +22,7 @@
 #include "client/tnbc/monotonic_clock.h"
 #include "client/tnbc/page_guard.h"
 #include "client/tnbc/send_snapshot.h"
+#include "client/tnbc/sent_memory.h"
 
 namespace copse::tnbc {
 
@@ -115,6 +116,8 @@ class PendingCall {
 
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
   bool MayProtectSent() const;
+  bool PrepareSent();
+  bool ProtectBuffers();
   bool ProtectReceived();
   void CopyOwn();
   bool AddAliases();
@@ -161,6 +164,7 @@ class PendingCall {
   uint8_t *send_ = nullptr, *receive_ = nullptr;
   CopyMemory::Block send_copy_, receive_copy_;
   SendSnapshot snapshot_;
+  SentMemory sent_;
   std::atomic<bool> is_left_{false};
   std::vector<uint8_t> kept_send_, edges_send_, edges_receive_;
   std::vector<copse_request_t*> requests_;  // the edges', then the calls'

@@ -40,6 +40,20 @@ void fail(const char* format, ...) {
   __builtin_unreachable();
 }
 
+int is_adopted(const void* address) {
+  char line[8192];
+  int found = 0;
+  FILE* const maps = fopen("/proc/self/maps", "r");
+  EXPECT(maps != NULL);
+  while (fgets(line, sizeof(line), maps) != NULL) {
+    unsigned long begin = 0, end = 0;
+    if (sscanf(line, "%lx-%lx", &begin, &end) != 2) continue;
+    if ((unsigned long)address >= begin && (unsigned long)address < end) found = strstr(line, "memfd:copse") != NULL;
+  }
+  fclose(maps);
+  return found;
+}
+
 static int64_t now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -57,6 +57,9 @@ void fail(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn
     if (!(condition)) fail("%s:%d: %s", __FILE__, __LINE__, #condition); \
   } while (0)
 
+/* Whether the page is one that the daemon reaches. */
+int is_adopted(const void* address);
+
 /* Computes for some milliseconds. */
 void be_late(void);
 

@@ -18,20 +18,6 @@
 
 enum { BYTES = (1 << 20) + 5 * PAGE, CHILDS_BYTE = 0x3c, STATIC_BYTES = BYTES + 100 };
 
-/* Whether the page is one of ours. */
-static int is_adopted(const void* address) {
-  char line[8192];
-  int found = 0;
-  FILE* const maps = fopen("/proc/self/maps", "r");
-  EXPECT(maps != NULL);
-  while (fgets(line, sizeof(line), maps) != NULL) {
-    unsigned long begin = 0, end = 0;
-    if (sscanf(line, "%lx-%lx", &begin, &end) != 2) continue;
-    if ((unsigned long)address >= begin && (unsigned long)address < end) found = strstr(line, "memfd:copse") != NULL;
-  }
-  fclose(maps);
-  return found;
-}
 static int middle_is_adopted(const struct exchange* e) { return is_adopted(e->receive + e->receive_bytes / 2); }
 static void expect_adopted(const struct exchange* e, int adopted) {
   if (repeats) EXPECT(middle_is_adopted(e) == adopted);

@@ -14,7 +14,7 @@
 #include "early.h"
 #include "early_exchange.h"
 
-enum { BYTES = 3 << 20, JUNK = 0x3c, ROUNDS = 3 };
+enum { BYTES = 3 << 20, JUNK = 0x3c, ROUNDS = 3, ROUNDS_KEPT = 12 };
 
 /* What one call sends, and has brought. */
 struct sending {
@@ -27,14 +27,22 @@ static void fill_for(struct sending* s, char* to, int from, int to_rank) {
   fill(to, s->block, (struct data){from, 1, s->round, (uint64_t)to_rank << 32});
 }
 
-/* A send buffer of mmap(), not where a page begins, that has what this rank sends. */
+/* Not where a page begins, and with a page that has something else on it. */
+static char* map_for(const struct sending* s) {
+  char* const memory = mmap(NULL, s->bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(memory != MAP_FAILED);
+  return memory + 64;
+}
+
+/* Of all rounds; NULL: each has its own. */
+static char* kept;
+
+/* A send buffer of mmap() that has what this rank sends. */
 static void begin(struct sending* s, int round) {
   s->block = BYTES / (size_t)size;
   s->bytes = s->block * (size_t)size;
   s->round = round;
-  s->send = (char*)mmap(NULL, s->bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(s->send != MAP_FAILED);
-  s->send += 64;
+  s->send = kept != NULL ? kept : map_for(s);
   s->receive = malloc(s->bytes);
   s->wanted = malloc(s->bytes);
   for (int i = 0; i < size; ++i) {
@@ -51,7 +59,7 @@ static void exchange_blocks(const struct sending* s, char* receive, MPI_Comm com
 
 static void end(struct sending* s) {
   expect_same("what was sent", s->receive, s->wanted, s->bytes);
-  if (s->send != NULL) munmap(s->send - 64, s->bytes + PAGE);
+  if (s->send != NULL && kept == NULL) munmap(s->send - 64, s->bytes + PAGE);
   free(s->receive);
   free(s->wanted);
 }
@@ -65,6 +73,38 @@ static void each_round(void (*after)(struct sending*)) {
     after(&s);
     end(&s);
   }
+}
+
+/* Whether memory that is used again is adopted. */
+static int adopts(void) {
+  const char* text = getenv("COPSE_TNBC_ADOPT");
+  return text == NULL || strcmp(text, "off") != 0;
+}
+
+/* One buffer for some rounds, elsewhere than any before, since Copse remembers where it had to wait. */
+static void keep_one(void) {
+  static size_t place;
+  const struct sending whole = {.bytes = BYTES};
+  place += 16;
+  kept = map_for(&whole) + place;
+}
+static void keep_none(void) {
+  EXPECT(munmap((char*)((uintptr_t)kept / PAGE * PAGE), BYTES + PAGE) == 0);
+  kept = NULL;
+}
+
+/* The same in one buffer, which is adopted from the second time on, and stays so. */
+static void each_round_in_one(void (*after)(struct sending*)) {
+  keep_one();
+  for (int round = 0; round < ROUNDS_KEPT; ++round) {
+    struct sending s;
+    begin(&s, round);
+    exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
+    if (repeats && round > 2) EXPECT(is_adopted(kept + s.bytes / 2) == adopts());
+    after(&s);
+    end(&s);
+  }
+  keep_none();
 }
 
 static void overwrite(struct sending* s) { memset(s->send, JUNK, s->bytes); }
@@ -198,6 +238,50 @@ static void send_again(struct sending* s) {
 }
 static void sent_again(void) { each_round(send_again); }
 
+static void kept_and_written(void) { each_round_in_one(overwrite); }
+static void kept_and_looked_at(void) { each_round_in_one(look); }
+static void kept_and_read_into(void) { each_round_in_one(read_into); }
+static void kept_and_received_into(void) { each_round_in_one(receive_into); }
+static void kept_and_written_by_threads(void) { each_round_in_one(write_by_two); }
+static void kept_and_sent_again(void) { each_round_in_one(send_again); }
+
+/* A child shares nothing, and what is adopted again later neither. */
+static void kept_and_forked(void) {
+  keep_one();
+  for (int round = 0; round < ROUNDS_KEPT; ++round) {
+    struct sending s;
+    begin(&s, round);
+    exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
+    if (round == 3 && repeats) EXPECT(is_adopted(kept + s.bytes / 2) == adopts());
+    if (round % 4 == 3) fork_and_write(&s);
+    if (round % 4 == 3) EXPECT(!is_adopted(kept + s.bytes / 2));
+    end(&s);
+  }
+  keep_none();
+}
+
+/* A message of the same memory is under way while its pages are exchanged. */
+static void sent_by_messages_too(void) {
+  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  keep_one();
+  for (int round = 0; round < ROUNDS_KEPT; ++round) {
+    struct sending s;
+    MPI_Request request;
+    begin(&s, round);
+    char *const message = malloc(s.bytes), *const wanted = malloc(s.bytes);
+    EXPECT(MPI_Isend(s.send, (int)s.bytes, MPI_BYTE, next, 1, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
+    exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
+    MPI_Recv(message, (int)s.bytes, MPI_BYTE, before, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    overwrite(&s);
+    for (int i = 0; i < size; ++i) fill_for(&s, wanted + (size_t)i * s.block, before, i);
+    expect_same("the message", message, wanted, s.bytes);
+    free(message), free(wanted);
+    end(&s);
+  }
+  keep_none();
+}
+
 static const struct early_case kCases[] = {
     {.name = "written", .run = written},
     {.name = "written_backwards", .run = written_backwards},
@@ -212,5 +296,13 @@ static const struct early_case kCases[] = {
     {.name = "written_by_threads", .run = written_by_threads},
     {.name = "written_by_handlers", .run = written_by_handlers},
     {.name = "sent_again", .run = sent_again},
+    {.name = "kept_and_written", .run = kept_and_written},
+    {.name = "kept_and_looked_at", .run = kept_and_looked_at},
+    {.name = "kept_and_read_into", .run = kept_and_read_into},
+    {.name = "kept_and_received_into", .run = kept_and_received_into},
+    {.name = "kept_and_written_by_threads", .run = kept_and_written_by_threads},
+    {.name = "kept_and_sent_again", .run = kept_and_sent_again},
+    {.name = "kept_and_forked", .run = kept_and_forked},
+    {.name = "sent_by_messages_too", .run = sent_by_messages_too},
 };
 EARLY_GROUP(early_sends, "sends", kCases, MPI_THREAD_SINGLE);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/sent_memory.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "client/tnbc/memory_kind.h"
+
+namespace copse::tnbc {
+namespace {
+
+uint64_t PageBytes() {
+  static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+// Those that have nothing else on them.
+Range WholePagesOf(const Range& range) {
+  const uintptr_t begin = (range.begin + PageBytes() - 1) / PageBytes() * PageBytes();
+  return {begin, std::max(begin, range.end / PageBytes() * PageBytes())};
+}
+
+}  // namespace
+
+bool SentMemory::Prepare(const Range& sent, bool is_reached) {
+  if (adopted_ == nullptr || guard_ == nullptr || guard_->MayMiss() || !adopted_->MaySendFrom(sent)) return false;
+  sent_ = sent;
+  is_used_ = is_reached && MayProtect(sent);
+  if (is_reached) return is_used_;
+  buffer_ = adopted_->Use(sent, /*may_adopt=*/true);
+  is_used_ = buffer_ != nullptr && adopted_->AdoptAsItIs(buffer_.get(), WholePagesOf(sent));
+  if (buffer_ != nullptr && !is_used_) adopted_->Regret(sent);
+  return is_used_;
+}
+
+// Bytes beside whole pages are the only ones that are copied.
+uint8_t* SentMemory::Start() {
+  if (buffer_ == nullptr) return reinterpret_cast<uint8_t*>(sent_.begin);  // NOLINT: an address
+  const Range pages = WholePagesOf(sent_);
+  for (const Range& side : {Range{sent_.begin, pages.begin}, Range{pages.end, sent_.end}}) {
+    memcpy(buffer_->At(side.begin), reinterpret_cast<const void*>(side.begin), side.bytes());  // NOLINT: an address
+  }
+  return buffer_->At(sent_.begin);
+}
+
+bool SentMemory::Protect(const Division& division) {
+  if (!is_used_) return true;
+  // As if the calls brought what they send.
+  Division sends;
+  sends.receive_bytes = sent_.bytes();
+  sends.runs = {{0, sent_.bytes()}};
+  for (const SubCall& call : division.calls) {
+    sends.calls.emplace_back();
+    sends.calls.back().parts = SentBy(division, call);
+  }
+  granules_ = GranulesOf(sends, {.address = sent_.begin, .page = PageBytes()});
+  std::vector<Range> ranges;
+  for (const Granule& granule : granules_) ranges.push_back({granule.begin, granule.begin + granule.bytes});
+  if (guard_->ProtectSent(ranges)) return true;
+  granules_.clear();
+  return false;
+}
+
+void SentMemory::EndCall(uint32_t index) {
+  std::erase_if(granules_, [&](Granule& granule) {
+    std::erase(granule.calls, index);
+    if (!granule.calls.empty()) return false;
+    guard_->Release({granule.begin, granule.begin + granule.bytes});
+    return true;
+  });
+}
+
+void SentMemory::Open() {
+  for (const Granule& granule : granules_) guard_->Release({granule.begin, granule.begin + granule.bytes});
+  granules_.clear();
+}
+
+void SentMemory::Spoil() {
+  if (buffer_ != nullptr) adopted_->Spoil(buffer_);
+}
+
+}  // namespace copse::tnbc
