@@ -206,15 +206,26 @@ std::vector<Range> AdoptedMemory::Close(AdoptedBuffer* buffer, std::span<const R
   return adopted;
 }
 
+Range AdoptedMemory::WholePagesOf(const Range& range) {
+  const uintptr_t begin = (range.begin + PageBytes() - 1) / PageBytes() * PageBytes();
+  return {begin, std::max(begin, range.end / PageBytes() * PageBytes())};
+}
+
 // Others may be reading it, as a message that is under way, so it is never closed to them.
-bool AdoptedMemory::AdoptAsItIs(AdoptedBuffer* buffer, const Range& pages) {
+bool AdoptedMemory::AdoptToSend(AdoptedBuffer* buffer, const Range& sent) {
+  const Range pages = WholePagesOf(sent), all = PagesOf(sent);
   const Lock lock(this);
-  const auto is_adopted = [&] {
-    return std::any_of(buffer->adopted_.begin(), buffer->adopted_.end(),
-                       [&pages](const Range& adopted) { return Has(adopted, pages); });
+  const auto is_as_wanted = [&] {
+    bool has_whole = false, has_others = false;
+    for (const Range& adopted : buffer->adopted_) {
+      has_whole |= Has(adopted, pages);
+      has_others |= all.begin < pages.begin && Has(adopted, {all.begin, pages.begin});
+      has_others |= pages.end < all.end && Has(adopted, {pages.end, all.end});
+    }
+    return has_whole && !has_others;
   };
   const bool is_kept = std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& b) { return b.get() == buffer; });
-  if (!is_kept || is_adopted()) return is_kept;
+  if (!is_kept || is_as_wanted()) return is_kept;
   if (!guard_->ProtectSent(std::span(&pages, 1))) return false;
   std::vector<Range> fresh;
   AddAnonymous(pages, &fresh);
@@ -224,7 +235,7 @@ bool AdoptedMemory::AdoptAsItIs(AdoptedBuffer* buffer, const Range& pages) {
     if (Adopt(buffer, range, PROT_READ)) Merge(range, &buffer->adopted_);
   }
   guard_->Release(pages);
-  return is_adopted();
+  return is_as_wanted();
 }
 
 bool AdoptedMemory::MaySendFrom(const Range& sent) {

@@ -72,8 +72,11 @@ class AdoptedMemory {
   // released.
   std::shared_ptr<AdoptedBuffer> Use(const Range& result, bool may_adopt);
 
-  // Adopts pages of the buffer, with what is in them. False: not all of them are adopted now.
-  bool AdoptAsItIs(AdoptedBuffer* buffer, const Range& pages);
+  // Those that have nothing of others on them.
+  static Range WholePagesOf(const Range& range);
+  // Adopts the whole pages of a part of the buffer, with what is in them. False: not all of them are adopted now, or
+  // the first or last one is that the part has not all of.
+  bool AdoptToSend(AdoptedBuffer* buffer, const Range& sent);
   // Whether to send from memory that the daemon reaches without a copy; not if somebody has waited to write there
   // (Regret), for eight calls, and then for twice as many each time.
   bool MaySendFrom(const Range& sent);

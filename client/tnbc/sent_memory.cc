@@ -16,29 +16,24 @@ uint64_t PageBytes() {
   return bytes;
 }
 
-// Those that have nothing else on them.
-Range WholePagesOf(const Range& range) {
-  const uintptr_t begin = (range.begin + PageBytes() - 1) / PageBytes() * PageBytes();
-  return {begin, std::max(begin, range.end / PageBytes() * PageBytes())};
-}
-
 }  // namespace
 
 bool SentMemory::Prepare(const Range& sent, bool is_reached) {
   if (adopted_ == nullptr || guard_ == nullptr || guard_->MayMiss() || !adopted_->MaySendFrom(sent)) return false;
   sent_ = sent;
-  is_used_ = is_reached && MayProtect(sent);
+  // What else is on a page may be written to while the page is on its way.
+  is_used_ = is_reached && AdoptedMemory::WholePagesOf(sent) == sent && MayProtect(sent);
   if (is_reached) return is_used_;
   buffer_ = adopted_->Use(sent, /*may_adopt=*/true);
-  is_used_ = buffer_ != nullptr && adopted_->AdoptAsItIs(buffer_.get(), WholePagesOf(sent));
+  is_used_ = buffer_ != nullptr && adopted_->AdoptToSend(buffer_.get(), sent);
   if (buffer_ != nullptr && !is_used_) adopted_->Regret(sent);
   return is_used_;
 }
 
-// Bytes beside whole pages are the only ones that are copied.
+// Bytes beside whole pages are the only ones that are copied: to pages of the block that the program has not.
 uint8_t* SentMemory::Start() {
   if (buffer_ == nullptr) return reinterpret_cast<uint8_t*>(sent_.begin);  // NOLINT: an address
-  const Range pages = WholePagesOf(sent_);
+  const Range pages = AdoptedMemory::WholePagesOf(sent_);
   for (const Range& side : {Range{sent_.begin, pages.begin}, Range{pages.end, sent_.end}}) {
     memcpy(buffer_->At(side.begin), reinterpret_cast<const void*>(side.begin), side.bytes());  // NOLINT: an address
   }

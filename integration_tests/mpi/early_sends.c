@@ -260,6 +260,41 @@ static void kept_and_forked(void) {
   keep_none();
 }
 
+/* The daemon reaches it as it is, but the first and last page have something else on them. */
+static void kept_in_memory_of_mpi(void) {
+  char* memory = NULL;
+  EXPECT(MPI_Alloc_mem(BYTES + 2 * PAGE, MPI_INFO_NULL, &memory) == MPI_SUCCESS);
+  for (int round = 0; round < ROUNDS_KEPT; ++round) {
+    struct sending s;
+    kept = memory + (round % 3 == 0 ? 0 : 64 * round);
+    begin(&s, round);
+    exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
+    overwrite(&s);
+    end(&s);
+  }
+  kept = NULL;
+  EXPECT(MPI_Free_mem(memory) == MPI_SUCCESS);
+}
+
+/* A part of what is adopted since results come there, not from where a page begins, and another one that is. */
+static void of_a_result(void) {
+  const size_t bytes = BYTES + 4 * PAGE, block = bytes / (size_t)size;
+  char *const memory = aligned_alloc(PAGE, bytes), *const other = malloc(bytes);
+  for (int round = 0; round < ROUNDS_KEPT; ++round) {
+    struct sending s;
+    memset(other, round, bytes);
+    EXPECT(MPI_Alltoall(other, (int)block, MPI_BYTE, memory, (int)block, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS);
+    for (size_t at = 0; at < block * (size_t)size; at += PAGE) EXPECT(memory[at] == round);
+    kept = memory + PAGE + (round % 2 == 0 ? 0 : 64 * round);
+    begin(&s, round);
+    exchange_blocks(&s, s.receive, MPI_COMM_WORLD);
+    overwrite(&s);
+    end(&s);
+  }
+  kept = NULL;
+  free(memory), free(other);
+}
+
 /* A message of the same memory is under way while its pages are exchanged. */
 static void sent_by_messages_too(void) {
   const int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -303,6 +338,8 @@ static const struct early_case kCases[] = {
     {.name = "kept_and_written_by_threads", .run = kept_and_written_by_threads},
     {.name = "kept_and_sent_again", .run = kept_and_sent_again},
     {.name = "kept_and_forked", .run = kept_and_forked},
+    {.name = "kept_in_memory_of_mpi", .run = kept_in_memory_of_mpi},
+    {.name = "of_a_result", .run = of_a_result},
     {.name = "sent_by_messages_too", .run = sent_by_messages_too},
 };
 EARLY_GROUP(early_sends, "sends", kCases, MPI_THREAD_SINGLE);
