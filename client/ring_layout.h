@@ -34,9 +34,11 @@ enum DqFlags : uint8_t {
   kInPlace = 2,       // the send buffer is the receive buffer (reduce at the root, allreduce, scan, exscan)
   kCountsKnown = 4,   // gatherv, scatterv: every rank gives all counts
   kReproducible = 8,  // reductions: bit-identical whatever the plan
-  // alltoallv: `count` is the most that one node has for another, or for itself, as all ranks know
+  // alltoallv: `count` is the most that one node has for another, or for itself, as all ranks know; at most
+  // kPairBoundMax bytes
   kPairsBounded = 16,
 };
+inline constexpr uint64_t kPairBoundMax = uint64_t{1} << 30;
 
 // Bytes at `offset` of region `region`: 0 is the port's own data area, others were registered.
 struct Place {

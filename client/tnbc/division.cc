@@ -5,6 +5,7 @@
 #include <map>
 
 #include "client/arguments.h"
+#include "client/ring_layout.h"
 
 namespace copse::tnbc {
 namespace {
@@ -363,6 +364,9 @@ class Divider {
   // block that is wanted next might come last. Every receiver gets as many in each round.
   bool Sends(uint32_t rank, uint32_t round) const { return layout_.local[rank] == PartAt(round); }
 
+  // Of what one node has for another; 0: more than may be said.
+  uint64_t Bound(uint64_t elements) const { return elements * element_ <= ring::kPairBoundMax ? elements : 0; }
+
   void DivideAlltoall() {
     division_->send_bytes = division_->receive_bytes = size_ * block_;
     division_->sends_received = in_place();
@@ -374,7 +378,7 @@ class Divider {
       call.sends = call.receives = true;
       const bool sends = Sends(rank_, round);
       call.part = PartAt(round);
-      call.pair_count_max = layout_.ranks_per_node * (size_ > 2 ? args_.count : MiddleFrom(rank_));
+      call.pair_count_max = Bound(layout_.ranks_per_node * (size_ > 2 ? args_.count : MiddleFrom(rank_)));
       if (sends) call.under_way_max = kCallsAtATime;
       for (uint32_t other = 0; other < size_; ++other) {
         const bool comes = other != rank_ && Sends(other, round);
@@ -393,7 +397,7 @@ class Divider {
     Edges& edges = division_->edges;
     edges.call = NewCall(COPSE_COLL_ALLTOALLV, 0);
     edges.call.sends = edges.call.receives = true;
-    edges.call.pair_count_max = 2 * edge_ * layout_.ranks_per_node;
+    edges.call.pair_count_max = Bound(2 * edge_ * layout_.ranks_per_node);
     edges.receive_bytes = 2 * bytes;
     for (uint32_t other = 0; other < size_; ++other) {
       const uint64_t sent = other == rank_ ? 0 : EdgeOf(rank_), comes = other == rank_ ? 0 : EdgeOf(other);

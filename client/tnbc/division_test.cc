@@ -429,6 +429,15 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
     for (const SubCall& call : division.calls) limits.push_back(call.under_way_max);
     return limits;
   };
+  Division first;
+  ASSERT_TRUE(Divide(args, 0, layout, {}, &first));
+  // One rank sends to the three of a node.
+  EXPECT_EQ(first.calls[0].pair_count_max, 3u << 20);
+  EXPECT_EQ(first.edges.call.pair_count_max, 2u * 4096 * 3);
+  args.count = uint64_t{1} << 30;
+  ASSERT_TRUE(Divide(args, 0, layout, {}, &first));
+  EXPECT_EQ(first.calls[0].pair_count_max, 0u);
+  args.count = 1 << 20;
   EXPECT_EQ(waits(0), (std::vector<uint32_t>{2, 0, 0}));
   EXPECT_EQ(waits(1), (std::vector<uint32_t>{0, 2, 0}));
   EXPECT_EQ(waits(2), (std::vector<uint32_t>{0, 0, 2}));

@@ -103,7 +103,7 @@ FailureReport CheckIrregular(const CallPost& post, const Side& send, const Side&
   }
   const bool has_count = a.collective == Collective::kAllgatherv || a.collective == Collective::kReduceScatterv;
   const bool is_bounded = a.collective == Collective::kAlltoallv && (a.options & schedule::kPairsBounded) != 0;
-  const uint64_t count_max = schedule::kCallBytesMax / emu::AluTypeBytes(a.type);
+  const uint64_t count_max = schedule::kPairBoundMax / emu::AluTypeBytes(a.type);
   if (is_bounded && a.count > count_max) return TooLong(a, count_max);
   const uint64_t count = has_count ? total / emu::AluTypeBytes(a.type) : 0;
   if (a.count != count && !is_bounded)

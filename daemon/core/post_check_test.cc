@@ -177,8 +177,10 @@ TEST(CheckPostTest, ABoundOfPairsIsNoCount) {
   ExpectBad(post, Failure::kInvalidArgument, "count is not of all blocks (count=1000, blocks=0)", Rank(0));
   post.arguments.options = schedule::kPairsBounded;
   EXPECT_EQ(CheckPost(post, Rank(0), 4).failure, Failure::kNone);
-  post.arguments.count = schedule::kCallBytesMax / 4 + 1;
-  ExpectBad(post, Failure::kNotSupported, "limit=17592186044416", Rank(0));
+  post.arguments.count = schedule::kPairBoundMax / 4;
+  EXPECT_EQ(CheckPost(post, Rank(0), 4).failure, Failure::kNone);
+  ++post.arguments.count;
+  ExpectBad(post, Failure::kNotSupported, "limit=268435456", Rank(0));
 }
 
 TEST(CheckPostTest, InlineContributionsAreShort) {

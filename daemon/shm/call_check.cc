@@ -60,6 +60,7 @@ absl::StatusOr<CallArguments> CheckArguments(const ring::DqEntry& entry, uint32_
       (arguments.collective == Collective::kGatherv || arguments.collective == Collective::kScatterv)) {
     arguments.options = schedule::kCountsKnown;
   }
+  static_assert(ring::kPairBoundMax == schedule::kPairBoundMax);
   if ((entry.flags & ring::kPairsBounded) != 0 && arguments.collective == Collective::kAlltoallv) {
     arguments.options = schedule::kPairsBounded;
     arguments.count = entry.count;

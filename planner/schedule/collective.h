@@ -95,6 +95,9 @@ enum CallOptions : uint8_t {
   // and no node waits until all others have told it.
   kPairsBounded = 4,
 };
+// Bytes, with kPairsBounded: chunks are made for all that there may be, whether there is or not, so a client that says
+// more would keep its daemon busy with nothing.
+inline constexpr uint64_t kPairBoundMax = uint64_t{1} << 30;
 // Of the bytes of each rank's block, by rank.
 // Never 0.
 uint32_t HashCounts(absl::Span<const uint64_t> bytes);
