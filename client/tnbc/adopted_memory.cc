@@ -13,6 +13,7 @@
 #include "client/tnbc/free_syscall.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/memory_kind.h"
+#include "client/tnbc/page_bytes.h"
 
 namespace copse::tnbc {
 namespace {
@@ -20,11 +21,6 @@ namespace {
 // Results that are remembered, to find those that come again.
 constexpr size_t kSeenMax = 64;
 constexpr uint32_t kUsesWantedMax = 1024;
-
-uint64_t PageBytes() {
-  static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 bool Overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
 bool Has(const Range& whole, const Range& part) { return whole.begin <= part.begin && part.end <= whole.end; }

@@ -21,6 +21,7 @@
 
 #include "client/tnbc/free_syscall.h"
 #include "client/tnbc/monotonic_clock.h"
+#include "client/tnbc/page_bytes.h"
 
 namespace copse::tnbc {
 namespace {
@@ -31,11 +32,6 @@ constexpr uint64_t kTurnEveryNs = 1'000'000;
 // Of linux/userfaultfd.h, where they are new.
 constexpr unsigned long kNew = _IO(0xAA, 0x00);  // USERFAULTFD_IOC_NEW, of /dev/userfaultfd
 constexpr uint64_t kExactAddress = 1 << 11;      // UFFD_FEATURE_EXACT_ADDRESS
-
-uint64_t PageBytes() {
-  static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 // Faults of the kernel's own, too, which not everybody may handle.
 int OpenDescriptor() {

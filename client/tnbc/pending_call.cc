@@ -14,6 +14,7 @@
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/memory_kind.h"
 #include "client/tnbc/monotonic_clock.h"
+#include "client/tnbc/page_bytes.h"
 
 namespace copse::tnbc {
 namespace {
@@ -25,11 +26,6 @@ constexpr uint64_t kSnapshotBytesMin = 512 << 10;
 constexpr size_t kEdgesLeftMax = 4;
 
 constexpr char kUnmapped[] = "its buffer is not mapped any more";
-
-uint64_t PageBytes() {
-  static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 }  // namespace
 

@@ -7,17 +7,9 @@
 #include <algorithm>
 
 #include "client/tnbc/memory_kind.h"
+#include "client/tnbc/page_bytes.h"
 
 namespace copse::tnbc {
-namespace {
-
-uint64_t PageBytes() {
-  static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
-}  // namespace
-
 bool SentMemory::Prepare(const Range& sent, bool is_reached) {
   if (adopted_ == nullptr || guard_ == nullptr || guard_->MayMiss() || !adopted_->MaySendFrom(sent)) return false;
   sent_ = sent;
