@@ -7,11 +7,14 @@
 // Client: AttachRequest -> AttachReply (with three descriptors on success: port memfd, daemon page memfd, doorbell
 // eventfd, in this order). Then any number of TeamCreate -> TeamReady, TeamDestroy -> Done, RegisterMemory (with one
 // memfd) -> MemoryRegistered, DeregisterMemory -> Done; answers carry the request's number and may come in any order.
+// A failed answer has a text for people, and what programs may know of it.
 // Daemon, unasked: Closing, before it drains.
 #ifndef COPSE_CLIENT_ATTACH_PROTOCOL_H_
 #define COPSE_CLIENT_ATTACH_PROTOCOL_H_
 
 #include <cstdint>
+
+#include "base/failure.h"
 
 namespace copse::attach {
 
@@ -62,6 +65,7 @@ struct AttachReply {
   char node[kNameBytes];
   char package_version[32];
   char text[kTextBytes];
+  FailureFacts facts;
 };
 
 struct TeamCreate {
@@ -83,6 +87,7 @@ struct TeamReady {
   uint32_t window;  // W
   uint32_t node_count;
   char text[kTextBytes];
+  FailureFacts facts;
 };
 
 struct TeamDestroy {
@@ -100,6 +105,7 @@ struct MemoryRegistered {
   int32_t status;
   uint32_t region;
   char text[kTextBytes];
+  FailureFacts facts;
 };
 struct DeregisterMemory {
   MessageHead head;
@@ -112,6 +118,7 @@ struct Done {
   int32_t status;
   uint32_t reserved;
   char text[kTextBytes];
+  FailureFacts facts;
 };
 
 struct Closing {

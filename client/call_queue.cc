@@ -101,12 +101,16 @@ uint32_t CallQueue::Drain() {
           static_cast<unsigned long long>(event.value));
       continue;
     }
-    Finish(call, StatusFromWire(event.status), event.status == 0 ? std::string() : port_->Text(event.text));
+    if (event.status == 0) {
+      Finish(call, COPSE_OK, "", {});
+    } else {
+      Finish(call, StatusFromWire(event.status), port_->Text(event.text), port_->Facts(event));
+    }
   }
   return count;
 }
 
-void CallQueue::Finish(Call* call, copse_status_t status, const std::string& text) {
+void CallQueue::Finish(Call* call, copse_status_t status, const std::string& text, const FailureFacts& facts) {
   if (call->round != nullptr) {
     if (status == COPSE_OK && call->copy_to != nullptr) {
       if (call->copy_blocks != nullptr) {
@@ -115,7 +119,7 @@ void CallQueue::Finish(Call* call, copse_status_t status, const std::string& tex
         memcpy(call->copy_to, call->copy_from, call->copy_bytes);
       }
     }
-    call->round->End(status, text);
+    call->round->End(status, text, facts);
   }
   Release(call);
 }
@@ -144,7 +148,7 @@ std::vector<uint32_t> CallQueue::TakeDroppedRegions() { return std::exchange(dro
 
 void CallQueue::Detach(Round* round) {
   if (Call* call = calls_.Find(round->value)) call->round = nullptr;
-  round->End(COPSE_ERR_CANCELED, "");
+  round->End(COPSE_ERR_CANCELED, "", UsualFacts(COPSE_ERR_CANCELED));
 }
 
 bool CallQueue::InFlight(uint32_t team) const {
@@ -154,9 +158,9 @@ bool CallQueue::InFlight(uint32_t team) const {
   return false;
 }
 
-void CallQueue::EndAll(copse_status_t status, const std::string& text) {
+void CallQueue::EndAll(copse_status_t status, const std::string& text, const FailureFacts& facts) {
   for (Call& call : calls_.calls()) {
-    if (call.in_use) Finish(&call, status, text);
+    if (call.in_use) Finish(&call, status, text, facts);
   }
 }
 

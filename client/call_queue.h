@@ -41,7 +41,7 @@ class CallQueue {
   // Ends the round with COPSE_ERR_CANCELED; its event will find nobody.
   void Detach(Round* round);
   // Ends all rounds: the daemon is gone.
-  void EndAll(copse_status_t status, const std::string& text);
+  void EndAll(copse_status_t status, const std::string& text, const FailureFacts& facts);
 
   // Whether calls of the team with this handle, cancelled ones too, have no event yet.
   bool InFlight(uint32_t team) const;
@@ -59,7 +59,7 @@ class CallQueue {
   std::vector<uint32_t> TakeDroppedRegions();
 
  private:
-  void Finish(Call* call, copse_status_t status, const std::string& text);
+  void Finish(Call* call, copse_status_t status, const std::string& text, const FailureFacts& facts);
   void Release(Call* call);
 
   const std::unique_ptr<Port> port_;

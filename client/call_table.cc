@@ -6,10 +6,11 @@
 
 namespace copse::client {
 
-void Round::End(copse_status_t how, std::string why) {
+void Round::End(copse_status_t how, std::string why, const FailureFacts& what) {
   state = State::kComplete;
   status = how;
   text = std::move(why);
+  facts = what;
   if (running != nullptr) --*running;
   running = nullptr;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/failure.h"
 #include "client/blocks.h"
 #include "client/copse.h"
 #include "client/staging.h"
@@ -24,11 +25,12 @@ struct Round {
   State state = State::kIdle;
   copse_status_t status = COPSE_OK;  // when complete
   std::string text;                  // why, if it failed
+  FailureFacts facts;                // likewise
   uint64_t value = 0;                // of its entry in the call table, while in progress
   uint32_t* running = nullptr;       // its team's number of rounds in progress
   std::shared_ptr<Fold> fold;        // to be run once, when it has succeeded
 
-  void End(copse_status_t how, std::string why);
+  void End(copse_status_t how, std::string why, const FailureFacts& what);
 };
 
 // What has to be done when the event comes; outlives its round if that is cancelled.

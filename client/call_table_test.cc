@@ -50,11 +50,11 @@ TEST(RoundTest, EndCountsItsTeamDownOnce) {
   Round round;
   round.state = Round::State::kInProgress;
   round.running = &running;
-  round.End(COPSE_ERR_MISMATCH, "why");
+  round.End(COPSE_ERR_MISMATCH, "why", {});
   EXPECT_EQ(running, 1u);
   EXPECT_EQ(round.state, Round::State::kComplete);
   EXPECT_EQ(round.text, "why");
-  round.End(COPSE_OK, "");
+  round.End(COPSE_OK, "", {});
   EXPECT_EQ(running, 1u);
 }
 

@@ -22,6 +22,7 @@ using copse::client::ControlChannel;
 using copse::client::Deadline;
 using copse::client::Environment;
 using copse::client::Fail;
+using copse::client::FailWith;
 using copse::client::FileDescriptor;
 using copse::client::Handle;
 using copse::client::Log;
@@ -117,12 +118,14 @@ copse_status_t CheckReply(const ControlChannel::Answer& answer, const attach::At
                 reply.ring_version, place.c_str());
   }
   if (reply.status != COPSE_OK) {
-    return Fail(copse::client::StatusFromWire(reply.status), "the daemon refused: %s (node=%s)",
-                TextOf(reply.text).c_str(), TextOf(reply.node).c_str());
+    return FailWith(copse::client::StatusFromWire(reply.status), reply.facts, "the daemon refused: %s (node=%s)",
+                    TextOf(reply.text).c_str(), TextOf(reply.node).c_str());
   }
-  if (answer.bytes < sizeof(reply)) {
+  // An older daemon has no facts.
+  constexpr size_t kLeast = offsetof(attach::AttachReply, facts);
+  if (answer.bytes < kLeast) {
     return Fail(COPSE_ERR_INTERNAL, "the daemon's attach reply is too short (bytes=%zu, expected=%zu)", answer.bytes,
-                sizeof(reply));
+                kLeast);
   }
   return COPSE_OK;
 }
@@ -204,7 +207,7 @@ void copse_context::Detach() {
       if (handle->Is(Kind::kTeam)) teams.push_back(static_cast<copse_team*>(handle)->handle);
     }
     teams.insert(teams.end(), leaving_.begin(), leaving_.end());
-    queue_->EndAll(COPSE_ERR_CANCELED, "");
+    queue_->EndAll(COPSE_ERR_CANCELED, "", copse::client::UsualFacts(COPSE_ERR_CANCELED));
   }
   // The daemon must have left the teams before it sees the socket close, else it takes this for a death.
   const Deadline deadline = copse::client::DeadlineAfter(kLeaveSeconds);
@@ -287,14 +290,15 @@ void copse_context::Die(copse_status_t status, const std::string& why) {
   death_ = status;
   death_text_ = why + " (node=" + attr_.node + ", calls_in_flight=" + std::to_string(queue_->in_flight()) + ")";
   Log(LogLevel::kError, "%s", death_text_.c_str());
-  queue_->EndAll(status, death_text_);
+  death_facts_ = copse::client::FactsOfNode(copse::UsualCause(static_cast<copse::Failure>(-status)), attr_.node);
+  queue_->EndAll(status, death_text_, death_facts_);
   ends_.fetch_add(1, std::memory_order_release);
   news_.notify_all();
 }
 
 copse_status_t copse_context::CheckAlive() const {
   if (death_ == COPSE_OK) return COPSE_OK;
-  return Fail(death_, "%s", death_text_.c_str());
+  return FailWith(death_, death_facts_, "%s", death_text_.c_str());
 }
 
 // --- Calls ---
@@ -387,7 +391,7 @@ copse_status_t copse_context::Result(const char* what, const std::string& team, 
     return COPSE_OK;
   }
   const std::string text = round->text.empty() ? copse::client::StatusString(round->status) : round->text;
-  return Fail(round->status, "%s on team %s: %s", what, team.c_str(), text.c_str());
+  return FailWith(round->status, round->facts, "%s on team %s: %s", what, team.c_str(), text.c_str());
 }
 
 namespace {

@@ -165,6 +165,7 @@ struct copse_context final : copse::client::Handle {
   copse::client::Deadline next_check_{};
   copse_status_t death_ = COPSE_OK;  // why nothing works any more
   std::string death_text_;
+  copse::FailureFacts death_facts_;
 };
 
 namespace copse::client {

@@ -146,6 +146,29 @@ const char* copse_status_string(copse_status_t status) { return copse::client::S
 
 const char* copse_last_error(void) { return copse::client::LastError(); }
 
+copse_status_t copse_last_failure(copse_failure_t* failure) {
+  constexpr uint64_t kFields = COPSE_FAILURE_FIELD_STATUS | COPSE_FAILURE_FIELD_CAUSE | COPSE_FAILURE_FIELD_NODE |
+                               COPSE_FAILURE_FIELD_RANK | COPSE_FAILURE_FIELD_LIMIT;
+  if (failure == nullptr || (failure->mask & ~kFields) != 0) return COPSE_ERR_INVALID_ARGUMENT;
+  copse::FailureFacts facts;
+  const copse_status_t status = copse::client::LastFailure(&facts);
+  const auto wants = [&](uint64_t field) { return (failure->mask & field) != 0; };
+  if (wants(COPSE_FAILURE_FIELD_STATUS)) failure->status = status;
+  if (wants(COPSE_FAILURE_FIELD_CAUSE)) {
+    failure->cause =
+        facts.cause < copse::kFailureCauseCount ? static_cast<copse_cause_t>(facts.cause) : COPSE_CAUSE_UNKNOWN;
+  }
+  static_assert(sizeof(failure->node) == sizeof(facts.node));
+  if (wants(COPSE_FAILURE_FIELD_NODE)) memcpy(failure->node, facts.node, sizeof(failure->node));
+  if (wants(COPSE_FAILURE_FIELD_RANK)) failure->rank = facts.has_rank != 0 ? int64_t{facts.rank} : -1;
+  if (wants(COPSE_FAILURE_FIELD_LIMIT)) failure->limit = facts.limit;
+  return COPSE_OK;
+}
+
+const char* copse_cause_string(copse_cause_t cause) {
+  return copse::FailureCauseName(static_cast<copse::FailureCause>(cause < 0 ? 0xff : cause & 0xff));
+}
+
 void copse_get_version(unsigned* major, unsigned* minor, unsigned* patch) {
   if (major != nullptr) *major = COPSE_VERSION_MAJOR;
   if (minor != nullptr) *minor = COPSE_VERSION_MINOR;

@@ -82,6 +82,56 @@ COPSE_API const char* copse_status_string(copse_status_t status);
  * until the thread's next call of this library. Success does not clear it. */
 COPSE_API const char* copse_last_error(void);
 
+/* What happened, beside what a program can do about it. */
+typedef enum copse_cause COPSE_ENUM_INT {
+  COPSE_CAUSE_UNKNOWN = 0,
+  COPSE_CAUSE_PROCESS_DIED = 1,        /* a member's process ended without leaving its team */
+  COPSE_CAUSE_MEMBER_LEFT = 2,         /* a member left the team, and others called on */
+  COPSE_CAUSE_NODE_RESTARTED = 3,      /* the node's daemon was started anew */
+  COPSE_CAUSE_CONNECTION_LOST = 4,     /* the connection to the node was reset or refused */
+  COPSE_CAUSE_NODE_SILENT = 5,         /* nothing was heard from the node for `limit` milliseconds */
+  COPSE_CAUSE_NODE_REMOVED = 6,        /* by an administrator */
+  COPSE_CAUSE_TEAM_BROKEN = 7,         /* by an administrator */
+  COPSE_CAUSE_NODE_DRAINING = 8,       /* the node takes no new teams, or its daemon ends */
+  COPSE_CAUSE_BAD_ARGUMENT = 9,        /* an argument that can never be right */
+  COPSE_CAUSE_RANKS_DIFFER = 10,       /* ranks gave arguments that do not fit each other */
+  COPSE_CAUSE_NOT_FORMED_IN_TIME = 11, /* ranks or nodes were missing after `limit` milliseconds */
+  COPSE_CAUSE_CALLER_TIME_OUT = 12,    /* the caller's own limit, `limit` milliseconds */
+  COPSE_CAUSE_QUOTA = 13,              /* more than `limit` of something */
+  COPSE_CAUSE_NO_PLANNER = 14,         /* the node's daemon has no planner at the moment */
+  COPSE_CAUSE_CANCELED_BY_CALLER = 15,
+  COPSE_CAUSE_VERSIONS_DIFFER = 16,
+  COPSE_CAUSE_NOT_PERMITTED = 17,
+  COPSE_CAUSE_DAEMON_GONE = 18, /* this node's daemon ended, or none answers */
+  COPSE_CAUSE_NOT_SUPPORTED = 19,
+  COPSE_CAUSE_OUT_OF_MEMORY = 20,
+  COPSE_CAUSE_FAULT = 21 /* of Copse's own */
+} copse_cause_t;
+
+enum copse_failure_field {
+  COPSE_FAILURE_FIELD_STATUS = 1 << 0,
+  COPSE_FAILURE_FIELD_CAUSE = 1 << 1,
+  COPSE_FAILURE_FIELD_NODE = 1 << 2,
+  COPSE_FAILURE_FIELD_RANK = 1 << 3,
+  COPSE_FAILURE_FIELD_LIMIT = 1 << 4
+};
+
+typedef struct copse_failure {
+  uint64_t mask;         /* in: what to fill in */
+  copse_status_t status; /* COPSE_OK: this thread had no failure */
+  copse_cause_t cause;
+  char node[128]; /* where it happened; "": no single node, or not known */
+  int64_t rank;   /* in the team, that brought it about; -1: none, or not known */
+  uint64_t limit; /* as the cause says; 0: none */
+} copse_failure_t;
+
+/* This thread's latest failure, the one of copse_last_error, for programs. INVALID_ARGUMENT for unknown fields, which
+ * does not count as a failure. */
+COPSE_API copse_status_t copse_last_failure(copse_failure_t* failure);
+
+/* "process-died"; never NULL, for any value. */
+COPSE_API const char* copse_cause_string(copse_cause_t cause);
+
 /* The library's version. Any pointer may be NULL. */
 COPSE_API void copse_get_version(unsigned* major, unsigned* minor, unsigned* patch);
 

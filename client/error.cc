@@ -13,6 +13,24 @@ namespace {
 
 thread_local const char* current_call = nullptr;
 thread_local char last_error[512] = "";
+thread_local copse_status_t last_status = COPSE_OK;
+thread_local FailureFacts last_facts;
+
+copse_status_t FailFormatted(copse_status_t status, const FailureFacts& facts, const char* format, va_list arguments) {
+  // Composed aside, as an argument may be the last error itself.
+  char text[sizeof(last_error)];
+  int length = snprintf(text, sizeof(text), "copse: %s: ", current_call == nullptr ? "library" : current_call);
+  vsnprintf(text + length, sizeof(text) - static_cast<size_t>(length), format, arguments);
+  for (char* c = text; *c != '\0'; ++c) {
+    if (static_cast<unsigned char>(*c) < ' ' || *c == 127) *c = ' ';
+  }
+  memcpy(last_error, text, sizeof(text));
+  last_status = status;
+  last_facts = facts;
+  // Time-outs are how some callers poll.
+  Log(status == COPSE_ERR_TIMED_OUT ? LogLevel::kDebug : LogLevel::kError, "%s", last_error + strlen("copse: "));
+  return status;
+}
 
 }  // namespace
 
@@ -25,20 +43,44 @@ CallScope::~CallScope() {
 }
 
 copse_status_t Fail(copse_status_t status, const char* format, ...) {
-  // Composed aside, as an argument may be the last error itself.
-  char text[sizeof(last_error)];
-  int length = snprintf(text, sizeof(text), "copse: %s: ", current_call == nullptr ? "library" : current_call);
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text + length, sizeof(text) - static_cast<size_t>(length), format, arguments);
+  FailFormatted(status, UsualFacts(status), format, arguments);
   va_end(arguments);
-  for (char* c = text; *c != '\0'; ++c) {
-    if (static_cast<unsigned char>(*c) < ' ' || *c == 127) *c = ' ';
-  }
-  memcpy(last_error, text, sizeof(text));
-  // Time-outs are how some callers poll.
-  Log(status == COPSE_ERR_TIMED_OUT ? LogLevel::kDebug : LogLevel::kError, "%s", last_error + strlen("copse: "));
   return status;
+}
+
+copse_status_t FailWith(copse_status_t status, const FailureFacts& facts, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  FailFormatted(status, facts, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+copse_status_t LastFailure(FailureFacts* facts) {
+  *facts = last_facts;
+  return last_status;
+}
+
+FailureFacts UsualFacts(copse_status_t status) {
+  FailureFacts facts;
+  facts.cause = static_cast<uint8_t>(UsualCause(static_cast<Failure>(-status)));
+  return facts;
+}
+
+FailureFacts FactsOfNode(FailureCause cause, const char* node) {
+  FailureFacts facts;
+  facts.cause = static_cast<uint8_t>(cause);
+  snprintf(facts.node, sizeof(facts.node), "%s", node);
+  return facts;
+}
+
+FailureFacts FactsOfTime(FailureCause cause, double seconds) {
+  FailureFacts facts;
+  facts.cause = static_cast<uint8_t>(cause);
+  if (seconds > 0 && seconds < 1e12) facts.limit = static_cast<uint64_t>(seconds * 1e3);
+  return facts;
 }
 
 const char* LastError() { return last_error; }

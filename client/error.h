@@ -5,6 +5,7 @@
 #ifndef COPSE_CLIENT_ERROR_H_
 #define COPSE_CLIENT_ERROR_H_
 
+#include "base/failure.h"
 #include "client/copse.h"
 
 namespace copse::client {
@@ -24,8 +25,19 @@ class CallScope {
 // Sets this thread's last error to "copse: <call>: <text>", logs it, and returns `status`. The text has the form
 // `why (thing=value, limit=value)`; control characters, which may come from a peer, are replaced.
 [[nodiscard]] copse_status_t Fail(copse_status_t status, const char* format, ...) __attribute__((format(printf, 2, 3)));
+// Likewise, with what is known of the failure beside its status.
+[[nodiscard]] copse_status_t FailWith(copse_status_t status, const FailureFacts& facts, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 const char* LastError();
+// The status and the facts of LastError; COPSE_OK if this thread had no failure.
+copse_status_t LastFailure(FailureFacts* facts);
+
+// What a status alone tells.
+FailureFacts UsualFacts(copse_status_t status);
+// The facts of a failure that has to do with the process's own daemon, or with a time of `seconds` that is over.
+FailureFacts FactsOfNode(FailureCause cause, const char* node);
+FailureFacts FactsOfTime(FailureCause cause, double seconds);
 
 const char* StatusString(copse_status_t status);
 

@@ -42,7 +42,7 @@ bool IsSound(const ring::PortHeader& header, uint64_t file_bytes) {
   if (!IsPowerOfTwo(header.eq_entries) || header.eq_entries > kEntriesMax) return false;
   const uint64_t total = header.total_bytes;
   if (total > file_bytes || header.dq_offset > total || header.eq_offset > total || header.text_offset > total ||
-      header.data_offset > total || header.data_bytes > total) {
+      header.facts_offset > total || header.data_offset > total || header.data_bytes > total) {
     return false;
   }
   return header.dq_offset >= sizeof(ring::PortHeader) && header.dq_offset % alignof(ring::DqSlot) == 0 &&
@@ -50,6 +50,7 @@ bool IsSound(const ring::PortHeader& header, uint64_t file_bytes) {
          header.eq_offset % alignof(ring::EqEntry) == 0 &&
          header.eq_offset + uint64_t{header.eq_entries} * sizeof(ring::EqEntry) <= header.text_offset &&
          header.text_offset + uint64_t{ring::kTextCount} * ring::kTextBytes <= header.data_offset &&
+         header.facts_offset + uint64_t{ring::kTextCount} * sizeof(ring::FailureSlot) <= header.data_offset &&
          header.data_offset % ring::kPageBytes == 0 && header.data_offset + header.data_bytes <= total;
 }
 
@@ -101,6 +102,7 @@ copse_status_t Port::Map(const attach::AttachReply& reply, FileDescriptor memory
   result->dq_offset_ = header.dq_offset;
   result->eq_offset_ = header.eq_offset;
   result->text_offset_ = header.text_offset;
+  result->facts_offset_ = header.facts_offset;
   result->data_offset_ = header.data_offset;
   result->data_bytes_ = header.data_bytes;
   result->SetWakeWord(header.wake_offset, header.wake_bits);
@@ -187,6 +189,19 @@ void Port::Wait(uint64_t seen, Deadline until) {
 void Port::Interrupt() {
   syscall(SYS_futex, reinterpret_cast<const uint32_t*>(wake_word_), FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr,
           wake_bits_);
+}
+
+FailureFacts Port::Facts(const ring::EqEntry& event) const {
+  ring::FailureSlot slot{};
+  if (facts_offset_ != 0 && event.text < ring::kTextCount) {
+    memcpy(&slot, memory_.data() + facts_offset_ + uint64_t{event.text} * sizeof(slot), sizeof(slot));
+  }
+  if (slot.value != event.value) slot.facts = {};
+  slot.facts.cause = event.cause;
+  slot.facts.has_rank = event.has_rank;
+  slot.facts.rank = event.rank;
+  slot.facts.node[kFailureNodeBytes - 1] = '\0';
+  return slot.facts;
 }
 
 std::string Port::Text(uint32_t index) const {

@@ -44,6 +44,8 @@ class Port {
   // Who sleeps in Wait returns. For any thread.
   void Interrupt();
 
+  // What is known of a failed event beside its code.
+  FailureFacts Facts(const ring::EqEntry& event) const;
   // A failure text of an event; empty if the event has none.
   std::string Text(uint32_t index) const;
 
@@ -77,6 +79,7 @@ class Port {
   uint64_t dq_offset_ = 0;
   uint64_t eq_offset_ = 0;
   uint64_t text_offset_ = 0;
+  uint64_t facts_offset_ = 0;  // 0: an older daemon, which has none
   uint64_t data_offset_ = 0;
   uint64_t data_bytes_ = 0;
   uint64_t dq_tail_ = 0;

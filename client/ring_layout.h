@@ -14,6 +14,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/failure.h"
+
 namespace copse::ring {
 
 inline constexpr uint32_t kMagic = 0x45535043;  // "CPSE"
@@ -93,10 +95,20 @@ struct EqEntry {
   uint64_t value;     // the poster's
   uint64_t sequence;  // of the call in its team
   int32_t status;     // 0 or a negative copse_status_t
-  uint32_t text;      // index of the failure's text, or kNoText
-  uint64_t reserved;
+  uint32_t text;      // index of the failure's text and facts, or kNoText
+  // Of a failure, as in FailureFacts: here they are always this event's own.
+  uint8_t cause;
+  uint8_t has_rank;
+  uint16_t reserved;
+  uint32_t rank;
 };
 static_assert(sizeof(EqEntry) == 32);
+
+// What an event says of a failure beside its text; of another event if `value` is not the event's.
+struct FailureSlot {
+  uint64_t value;
+  FailureFacts facts;
+};
 
 // What a client counts of its calls that return before their data is there, by index in `early`. Times are nanoseconds.
 enum class EarlyCount : uint32_t {
@@ -137,6 +149,7 @@ struct PortHeader {
   // is woken together with others, and by which bits. 0: nowhere.
   uint32_t wake_offset;
   uint32_t wake_bits;
+  uint64_t facts_offset;                                  // likewise: kTextCount FailureSlots; 0: none
   alignas(64) std::atomic<uint64_t> early[kEarlyCounts];  // client: by EarlyCount; 0 of one that does not count
 };
 static_assert(sizeof(PortHeader) <= kPageBytes);
@@ -173,14 +186,15 @@ inline constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value
 
 // Offsets for a geometry; both sides compute them the same way. `dq_entries`, `eq_entries` powers of two.
 struct Geometry {
-  uint64_t dq_offset, eq_offset, text_offset, data_offset, total_bytes;
+  uint64_t dq_offset, eq_offset, text_offset, facts_offset, data_offset, total_bytes;
 };
 inline constexpr Geometry Lay(uint32_t dq_entries, uint32_t eq_entries, uint64_t data_bytes) {
   Geometry g{};
   g.dq_offset = kPageBytes;
   g.eq_offset = RoundUp(g.dq_offset + uint64_t{dq_entries} * sizeof(DqSlot), 64);
   g.text_offset = RoundUp(g.eq_offset + uint64_t{eq_entries} * sizeof(EqEntry), 64);
-  g.data_offset = RoundUp(g.text_offset + uint64_t{kTextCount} * kTextBytes, kPageBytes);
+  g.facts_offset = g.text_offset + uint64_t{kTextCount} * kTextBytes;
+  g.data_offset = RoundUp(g.facts_offset + uint64_t{kTextCount} * sizeof(FailureSlot), kPageBytes);
   g.total_bytes = RoundUp(g.data_offset + data_bytes, kPageBytes);
   return g;
 }

@@ -144,7 +144,8 @@ copse_status_t FormTeam(copse_context_t* context, const TeamSpec& spec, copse_te
   ready.text[sizeof(ready.text) - 1] = '\0';
   if (ready.status != COPSE_OK) {
     const auto status = StatusFromWire(ready.status);
-    return Fail(status, "team %s: %s", spec.name.c_str(), ready.text[0] != '\0' ? ready.text : StatusString(status));
+    return FailWith(status, ready.facts, "team %s: %s", spec.name.c_str(),
+                    ready.text[0] != '\0' ? ready.text : StatusString(status));
   }
   auto result = std::make_unique<copse_team>(context);
   result->name = spec.name;

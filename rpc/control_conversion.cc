@@ -31,6 +31,10 @@ absl::Status CheckCount(std::string_view what, uint64_t count, uint64_t limit) {
 void Put(const FailureReport& from, v1::FailureReport* to) {
   to->set_failure(static_cast<v1::Failure>(from.failure));
   to->set_text(ToUtf8(from.text, kTextBytesMax));
+  to->set_cause(static_cast<uint32_t>(from.cause));
+  to->set_node(ToUtf8(from.node, kTextBytesMax));
+  if (from.rank.has_value()) to->set_rank(from.rank->value());
+  to->set_limit(from.limit);
 }
 
 void Put(const schedule::TeamIdentity& from, v1::TeamIdentity* to) {
@@ -282,8 +286,13 @@ FailureReport Take(const v1::FailureReport& from) {
   const int code = from.failure();
   const bool known = code >= 0 && code <= static_cast<int>(schedule::Failure::kInternal);
   // A newer side may know more reasons.
-  return {known ? static_cast<schedule::Failure>(code) : schedule::Failure::kInternal,
-          ToUtf8(from.text(), kTextBytesMax)};
+  FailureReport why{known ? static_cast<schedule::Failure>(code) : schedule::Failure::kInternal,
+                    ToUtf8(from.text(), kTextBytesMax)};
+  if (from.cause() < kFailureCauseCount) why.cause = static_cast<FailureCause>(from.cause());
+  why.node = ToUtf8(from.node(), kTextBytesMax);
+  if (from.has_rank()) why.rank = Rank(from.rank());
+  why.limit = from.limit();
+  return why;
 }
 
 absl::Status CheckWord(std::string_view what, const std::string& text, size_t bytes_max) {

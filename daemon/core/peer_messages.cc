@@ -11,6 +11,7 @@ namespace copse::daemon {
 namespace {
 
 constexpr uint32_t kTextBytesMax = 1024;
+constexpr uint32_t kNobody = 0xffffffff;  // in place of a rank
 // Of a MeterBulk, before its filler: query, ack_every, last, the filler's length.
 constexpr uint32_t kBulkHeadBytes = 8 + 4 + 1 + 4;
 static_assert(kMeterBulkBytes <= emu::kControlBytesMax);
@@ -49,6 +50,10 @@ struct BodyWriter {
     out->Put(m.team.value());
     out->Put(static_cast<uint8_t>(m.why.failure));
     out->PutText(std::string_view(m.why.text).substr(0, kTextBytesMax));
+    out->Put(static_cast<uint8_t>(m.why.cause));
+    out->PutText(std::string_view(m.why.node).substr(0, kTextBytesMax));
+    out->Put(m.why.rank.has_value() ? m.why.rank->value() : kNobody);
+    out->Put(m.why.limit);
   }
   void operator()(const ArgumentsMessage& m) const {
     out->Put(m.team.value());
@@ -153,6 +158,14 @@ absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view bo
       if (failure == 0 || failure > static_cast<uint8_t>(schedule::Failure::kInternal)) return Malformed(type);
       m.why.failure = static_cast<schedule::Failure>(failure);
       m.why.text = in.GetText(kTextBytesMax);
+      // A neighbor of an older version says no more.
+      if (in.left() > 0) {
+        const auto cause = in.Get<uint8_t>();
+        if (cause < kFailureCauseCount) m.why.cause = static_cast<FailureCause>(cause);
+        m.why.node = in.GetText(kTextBytesMax);
+        if (const auto rank = in.Get<uint32_t>(); rank != kNobody) m.why.rank = Rank(rank);
+        m.why.limit = in.Get<uint64_t>();
+      }
       message = std::move(m);
       break;
     }

@@ -14,25 +14,7 @@ namespace {
 
 using schedule::Failure;
 using schedule::FailureReport;
-
-Failure FailureOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-      return Failure::kInvalidArgument;
-    case absl::StatusCode::kResourceExhausted:
-      return Failure::kNoResource;
-    case absl::StatusCode::kFailedPrecondition:
-      return Failure::kVersion;
-    case absl::StatusCode::kUnimplemented:
-      return Failure::kNotSupported;
-    default:
-      return Failure::kInternal;
-  }
-}
-
-FailureReport ReportOf(const absl::Status& status, const std::string& what) {
-  return {FailureOf(status), absl::StrCat(what, ": ", status.message())};
-}
+using schedule::ReportOf;
 
 }  // namespace
 

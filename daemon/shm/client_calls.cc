@@ -83,7 +83,7 @@ uint64_t ClientCalls::NewCall(uint64_t value, const CheckedCall& checked) {
 }
 
 void ClientCalls::Refuse(uint64_t value, std::string_view text, schedule::Failure failure) {
-  port_->PutEvent(value, 0, -static_cast<int32_t>(failure), text);
+  port_->PutEvent(value, 0, {failure, std::string(text)});
 }
 
 void ClientCalls::RefuseTeam(const ring::DqEntry& entry) {
@@ -94,7 +94,7 @@ void ClientCalls::OnEvent(const ClientEvent& event) {
   CHECK_LT(event.value, calls_.size());
   Call& call = calls_[event.value];
   CHECK(call.used);
-  port_->PutEvent(call.value, event.sequence.value(), -static_cast<int32_t>(event.failure.failure), event.failure.text);
+  port_->PutEvent(call.value, event.sequence.value(), event.failure);
   regions_.Unuse(call.send_region);
   regions_.Unuse(call.receive_region);
   list_bytes_ -= call.list_bytes;

@@ -42,6 +42,7 @@ ClientPort::ClientPort(const PortSizes& sizes, GroupWake* groups, UniqueFd fd, M
   header_->dq_offset = geometry_.dq_offset;
   header_->eq_offset = geometry_.eq_offset;
   header_->text_offset = geometry_.text_offset;
+  header_->facts_offset = geometry_.facts_offset;
   header_->data_offset = geometry_.data_offset;
   header_->data_bytes = sizes.data_bytes;
   header_->total_bytes = geometry_.total_bytes;
@@ -79,17 +80,22 @@ absl::StatusOr<uint32_t> ClientPort::EventRoom() const {
   return sizes_.eq_entries - static_cast<uint32_t>(used);
 }
 
-void ClientPort::PutEvent(uint64_t value, uint64_t sequence, int32_t status, std::string_view text) {
+void ClientPort::PutEvent(uint64_t value, uint64_t sequence, const schedule::FailureReport& why) {
   ring::EqEntry entry{};
   entry.value = value;
   entry.sequence = sequence;
-  entry.status = status;
   entry.text = ring::kNoText;
-  if (!text.empty()) {
+  if (why.failure != Failure::kNone) {
+    const ring::FailureSlot slot{value, FactsOf(why)};
+    entry.status = -static_cast<int32_t>(why.failure);
+    entry.cause = slot.facts.cause;
+    entry.has_rank = slot.facts.has_rank;
+    entry.rank = slot.facts.rank;
     entry.text = next_text_++ % ring::kTextCount;
     char kept[ring::kTextBytes] = {};
-    memcpy(kept, text.data(), std::min<size_t>(text.size(), sizeof(kept) - 1));
+    memcpy(kept, why.text.data(), std::min<size_t>(why.text.size(), sizeof(kept) - 1));
     memcpy(mapping_.data() + geometry_.text_offset + entry.text * ring::kTextBytes, kept, sizeof(kept));
+    memcpy(mapping_.data() + geometry_.facts_offset + entry.text * sizeof(slot), &slot, sizeof(slot));
   }
   const uint64_t index = eq_tail_ & (sizes_.eq_entries - 1);
   memcpy(mapping_.data() + geometry_.eq_offset + index * sizeof(entry), &entry, sizeof(entry));

@@ -16,6 +16,7 @@
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/group_wake.h"
 #include "daemon/shm/memory_file.h"
+#include "planner/schedule/control.h"
 
 namespace copse::daemon {
 
@@ -52,9 +53,9 @@ class ClientPort {
   // --- Event queue ---
   // Entries that are free. INVALID_ARGUMENT if the client's index is impossible.
   absl::StatusOr<uint32_t> EventRoom() const;
-  // Needs room, which the caller keeps account of. `text`: kept if not empty, cut to what fits.
+  // Needs room, which the caller keeps account of. `why`: kNone of a success; its text is cut to what fits.
   // Wakes nobody.
-  void PutEvent(uint64_t value, uint64_t sequence, int32_t status, std::string_view text);
+  void PutEvent(uint64_t value, uint64_t sequence, const schedule::FailureReport& why);
   // Wakes the client if it sleeps on its event queue: at the groups' next Wake if it sleeps on its seat there. True
   // if it does sleep.
   bool WakeIfWaiting();

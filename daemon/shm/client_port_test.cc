@@ -35,6 +35,9 @@ class ClientPortTest : public testing::Test {
   ring::EqEntry Event(uint64_t index) {
     return reinterpret_cast<ring::EqEntry*>(client_.data() + header()->eq_offset)[index % kSizes.eq_entries];
   }
+  ring::FailureSlot Slot(uint32_t index) {
+    return reinterpret_cast<ring::FailureSlot*>(client_.data() + header()->facts_offset)[index];
+  }
   std::string Text(uint32_t index) {
     return reinterpret_cast<char*>(client_.data() + header()->text_offset + index * ring::kTextBytes);
   }
@@ -91,26 +94,33 @@ TEST_F(ClientPortTest, IgnoresWhatTheClientWritesIntoItsOwnFields) {
   port_->Take();
   EXPECT_EQ(header()->dq_head.load(), 1u);
   EXPECT_EQ(*port_->EventRoom(), 2u);
-  port_->PutEvent(5, 0, 0, "");
+  port_->PutEvent(5, 0, {});
   EXPECT_EQ(header()->eq_tail.load(), 1u);
 }
 
 TEST_F(ClientPortTest, EventsCarryStatusAndText) {
-  port_->PutEvent(42, 7, -6, "rank 3 is gone");
+  port_->PutEvent(42, 7, {Failure::kMemberLost, "rank 3 is gone", FailureCause::kProcessDied, "n2", Rank{3}, 9});
   EXPECT_EQ(header()->eq_tail.load(), 1u);
   EXPECT_EQ(header()->eq_futex.load(), 1u);
   EXPECT_EQ(Event(0).value, 42u);
   EXPECT_EQ(Event(0).sequence, 7u);
   EXPECT_EQ(Event(0).status, -6);
   EXPECT_EQ(Text(Event(0).text), "rank 3 is gone");
-  port_->PutEvent(43, 8, 0, "");
+  EXPECT_EQ(Event(0).cause, static_cast<uint8_t>(FailureCause::kProcessDied));
+  EXPECT_EQ(Event(0).has_rank, 1);
+  EXPECT_EQ(Event(0).rank, 3u);
+  const ring::FailureSlot slot = Slot(Event(0).text);
+  EXPECT_EQ(slot.value, 42u);
+  EXPECT_STREQ(slot.facts.node, "n2");
+  EXPECT_EQ(slot.facts.limit, 9u);
+  port_->PutEvent(43, 8, {});
   EXPECT_EQ(Event(1).text, ring::kNoText);
 }
 
 TEST_F(ClientPortTest, LongTextsAreCutAndOldOnesReplaced) {
   for (uint32_t i = 0; i <= ring::kTextCount; ++i) {
     header()->eq_head.store(i);
-    port_->PutEvent(i, 0, -1, std::string(1000, static_cast<char>('a' + i)));
+    port_->PutEvent(i, 0, {Failure::kInvalidArgument, std::string(1000, static_cast<char>('a' + i))});
     EXPECT_EQ(Event(i).text, i % ring::kTextCount);
     EXPECT_EQ(Text(Event(i).text), std::string(ring::kTextBytes - 1, static_cast<char>('a' + i)));
   }
@@ -118,8 +128,8 @@ TEST_F(ClientPortTest, LongTextsAreCutAndOldOnesReplaced) {
 
 TEST_F(ClientPortTest, CountsEventRoomAndNoticesImpossibleHeads) {
   EXPECT_EQ(*port_->EventRoom(), 2u);
-  port_->PutEvent(1, 0, 0, "");
-  port_->PutEvent(2, 0, 0, "");
+  port_->PutEvent(1, 0, {});
+  port_->PutEvent(2, 0, {});
   EXPECT_EQ(*port_->EventRoom(), 0u);
   header()->eq_head.store(1);
   EXPECT_EQ(*port_->EventRoom(), 1u);

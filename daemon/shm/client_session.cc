@@ -24,6 +24,7 @@ namespace {
 using attach::MessageType;
 using schedule::Failure;
 using schedule::FailureReport;
+using schedule::ReportOf;
 
 // Messages of one client before other descriptors have their turn.
 constexpr int kPacketsPerTurn = 16;
@@ -31,30 +32,6 @@ constexpr int kPacketsPerTurn = 16;
 constexpr int kPacketsLeftMax = 4096;
 
 int32_t StatusOf(Failure failure) { return -static_cast<int32_t>(failure); }
-
-FailureReport ReportOf(const absl::Status& status) {
-  const auto failure = [&] {
-    switch (status.code()) {
-      case absl::StatusCode::kOk:
-        return Failure::kNone;
-      case absl::StatusCode::kInvalidArgument:
-        return Failure::kInvalidArgument;
-      case absl::StatusCode::kFailedPrecondition:
-        return Failure::kVersion;
-      case absl::StatusCode::kResourceExhausted:
-        return Failure::kNoResource;
-      case absl::StatusCode::kPermissionDenied:
-        return Failure::kPermission;
-      case absl::StatusCode::kUnavailable:
-        return Failure::kNoDaemon;
-      case absl::StatusCode::kUnimplemented:
-        return Failure::kNotSupported;
-      default:
-        return Failure::kInternal;
-    }
-  };
-  return {failure(), std::string(StdView(status.message()))};
-}
 
 absl::StatusOr<uint32_t> RingEntries(const char* what, uint32_t asked, uint32_t otherwise, uint32_t limit) {
   if (asked == 0) return otherwise;
@@ -194,6 +171,7 @@ void ClientSession::OnAttachRequest(const Packet& packet) {
   SetText(reply.node, context_->options->node);
   SetText(reply.package_version, kVersion);
   SetText(reply.text, why.text);
+  reply.facts = FactsOf(why);
   if (!status.ok()) {
     Answer(reply);
     return Doom(absl::StrCat(DescribeProcess(process_), " was refused: ", why.text));
@@ -344,6 +322,7 @@ void ClientSession::AnswerTeamFailed(uint64_t client_request, const FailureRepor
   auto answer = NewMessage<attach::TeamReady>(MessageType::kTeamReady, client_request);
   answer.status = StatusOf(why.failure);
   SetText(answer.text, why.text);
+  answer.facts = FactsOf(why);
   Answer(answer);
 }
 
@@ -351,6 +330,7 @@ void ClientSession::AnswerDone(uint64_t client_request, const FailureReport& why
   auto done = NewMessage<attach::Done>(MessageType::kDone, client_request);
   done.status = StatusOf(why.failure);
   SetText(done.text, why.text);
+  done.facts = FactsOf(why);
   Answer(done);
 }
 
@@ -365,6 +345,7 @@ void ClientSession::OnRegisterMemory(const attach::RegisterMemory& message, cons
     const FailureReport why = ReportOf(region.status());
     answer.status = StatusOf(why.failure);
     SetText(answer.text, why.text);
+    answer.facts = FactsOf(why);
   }
   Answer(answer);
 }

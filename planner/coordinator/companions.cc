@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "planner/coordinator/coordinator_impl.h"
-#include "planner/coordinator/failure_of.h"
 
 namespace copse::coordinator {
 namespace {
@@ -96,9 +95,9 @@ void Coordinator::Impl::FormCompanion(const CompanionKey& key) {
     }
   }
   absl::StatusOr<schedule::TeamLayout> layout = CompanionLayout(parent.record.layout, key);
-  if (!layout.ok()) return FailCompanion(key, FailureOf(layout.status()));
+  if (!layout.ok()) return FailCompanion(key, schedule::ReportOf(layout.status()));
   absl::StatusOr<std::vector<std::string>> plans = MakePlans(*layout, PlanOptions{});
-  if (!plans.ok()) return FailCompanion(key, FailureOf(plans.status()));
+  if (!plans.ok()) return FailCompanion(key, schedule::ReportOf(plans.status()));
   companion.id = layout->id;
   Change change;
   change.plans = *std::move(plans);

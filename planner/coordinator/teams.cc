@@ -13,7 +13,6 @@
 #include "base/string_view.h"
 #include "base/units.h"
 #include "planner/coordinator/coordinator_impl.h"
-#include "planner/coordinator/failure_of.h"
 #include "planner/schedule/plan.h"
 
 namespace copse::coordinator {
@@ -157,9 +156,9 @@ absl::StatusOr<std::vector<std::string>> Coordinator::Impl::MakePlans(const sche
 
 void Coordinator::Impl::Form(std::vector<Join> joins) {
   absl::StatusOr<schedule::TeamLayout> layout = MakeLayout(joins);
-  if (!layout.ok()) return FailJoins(joins, FailureOf(layout.status()));
+  if (!layout.ok()) return FailJoins(joins, schedule::ReportOf(layout.status()));
   absl::StatusOr<std::vector<std::string>> plans = MakePlans(*layout, PlanOptions{});
-  if (!plans.ok()) return FailJoins(joins, FailureOf(plans.status()));
+  if (!plans.ok()) return FailJoins(joins, schedule::ReportOf(plans.status()));
   Change change;
   change.plans = *std::move(plans);
   change.joins = std::move(joins);
@@ -265,7 +264,7 @@ void Coordinator::Impl::Decide(Team& team) {
   }
   for (const std::string& encoded : change.plans) {
     const absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
-    if (!plan.ok()) return AbortChange(team, FailureOf(plan.status()));
+    if (!plan.ok()) return AbortChange(team, schedule::ReportOf(plan.status()));
     for (uint32_t from = 0; from < team.node_count(); ++from) {
       for (const NodeIndex to : schedule::NeighboursOf(*plan, NodeIndex{from})) {
         if (may_send[from].count(to.value()) != 0 || !Sends(*plan, from, to.value())) continue;

@@ -1,10 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/schedule/control.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
+#include "base/failure_of.h"
 #include "base/string_view.h"
 
 namespace copse::schedule {
+
+FailureCause CauseOf(const FailureReport& why) {
+  return why.cause != FailureCause::kUnknown ? why.cause : UsualCause(why.failure);
+}
+
+FailureFacts FactsOf(const FailureReport& why) {
+  FailureFacts facts;
+  facts.cause = static_cast<uint8_t>(CauseOf(why));
+  facts.has_rank = why.rank.has_value() ? 1 : 0;
+  facts.rank = why.rank.value_or(Rank{0}).value();
+  facts.limit = why.limit;
+  memcpy(facts.node, why.node.data(), std::min(why.node.size(), sizeof(facts.node) - 1));
+  return facts;
+}
+
+FailureReport ReportOf(const absl::Status& status, std::string_view what) {
+  return {FailureOf(status.code()),
+          absl::StrCat(AbslView(what), what.empty() || status.ok() ? "" : ": ", status.message())};
+}
 
 std::string_view CallPartName(CallPart part) {
   switch (part) {

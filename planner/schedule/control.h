@@ -16,13 +16,16 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/failure.h"
 #include "base/ids.h"
 #include "planner/schedule/plan.h"
 
@@ -42,27 +45,22 @@ std::string DescribeTeam(const TeamIdentity& identity);  // 'name' of job J of u
 // "ranks 0,2-4 on node n1": a node as a member of a team; `ranks` ascending.
 std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node);
 
-// Why a call, a team or a formation failed. The values are those of copse_status_t, negated.
-enum class Failure : uint8_t {
-  kNone = 0,
-  kInvalidArgument = 1,
-  kNoDaemon = 2,
-  kVersion = 3,
-  kNoResource = 4,
-  kTimedOut = 5,
-  kMemberLost = 6,
-  kMismatch = 7,
-  kCanceled = 8,
-  kNotSupported = 9,
-  kNoMemory = 10,
-  kPermission = 11,
-  kInternal = 12
-};
+using copse::Failure;
+using copse::FailureCause;
+// Why a call, a team or a formation failed. It says the same wherever it passes: between planner and daemons, between
+// neighbors, to clients.
 struct FailureReport {
   Failure failure = Failure::kNone;
   std::string text;  // one line, names the member, the value, the limit; at most 240 bytes reach a client
+  FailureCause cause = FailureCause::kUnknown;  // kUnknown: the usual one of `failure`
+  std::string node;                             // where it happened; empty: no single node
+  std::optional<Rank> rank;                     // that brought it about
+  uint64_t limit = 0;                           // FailureFacts::limit
   friend bool operator==(const FailureReport&, const FailureReport&) = default;
 };
+FailureCause CauseOf(const FailureReport& why);
+FailureFacts FactsOf(const FailureReport& why);
+FailureReport ReportOf(const absl::Status& status, std::string_view what = "");  // "what: message" if `what` is given
 
 struct FormatVersions {
   uint32_t ring = 0, packet = 0, proto = 0, plan = 0;
