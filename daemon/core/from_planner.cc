@@ -174,11 +174,11 @@ void DaemonCore::Impl::On(const schedule::Commit& m) {
     team->Join(rank, client->id);
     client->sink->OnTeamReady(join.mapped().request.request, handle, team->layout());
   }
-  for (const Rank rank : gone) {
-    team->Break({Failure::kMemberLost, absl::StrCat("rank ", rank.value(), " on node ", options_.node.name,
-                                                    " lost: its process went away while the team was formed")});
-    Leave(team, rank);
-  }
+  if (gone.empty()) return;
+  team->Break({Failure::kMemberLost, absl::StrCat("rank ", gone.front().value(), " on node ", options_.node.name,
+                                                  " lost: its process went away while the team was formed")});
+  // None of them is a member yet, so once is enough; the team goes if it has no other member.
+  Leave(team, gone.front());
 }
 
 void DaemonCore::Impl::On(const schedule::Abort& m) {

@@ -23,9 +23,14 @@ std::string EncodeStep(StepHead head, std::string_view body) {
 FuzzedCore::FuzzedCore()
     : core_(&clock_, &transport_, this, {.node = {.name = "n0", .incarnation = Incarnation(kIncarnation)}}) {
   SetLogLevel(LogLevel::kError);
+  Attach();
+}
+
+void FuzzedCore::Attach() {
   const auto attached = core_.Attach({.uid = 1, .pid = 1}, this);
   CHECK(attached.ok());
   client_ = *attached;
+  unanswered_.clear();
 }
 
 void FuzzedCore::Run(std::string_view input) {

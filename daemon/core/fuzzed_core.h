@@ -60,6 +60,7 @@ class FuzzedCore : public PlannerLink, public ClientSink {
   void Turn();
   // The client dies; posts that have no answer get none any more.
   void End();
+  void Attach();  // another one, in place of the one that has died
 
   DaemonCore& core() { return core_; }
   FakeClock& clock() { return clock_; }

@@ -34,9 +34,9 @@ constexpr TeamId kTeam(7);
 constexpr uint32_t kNodes = 2;
 constexpr uint64_t kElements = 10;
 
-enum Step : uint8_t { kMessage, kTime, kCreate, kCall, kDestroy, kStepCount };
+enum Step : uint8_t { kMessage, kTime, kCreate, kCall, kDestroy, kCancel, kDie, kStepCount };
 
-// `number`: of a collective, of a rank; seconds.
+// `number`: of a collective, of a rank, of a request; seconds.
 std::string Encoded(Step step, uint8_t number, std::string_view body = "") {
   return EncodeStep({.step = step, .number = number}, body);
 }
@@ -84,6 +84,13 @@ class Target : public FuzzedCore {
         return Call(static_cast<Collective>(head.number % schedule::kCollectiveCount));
       case kDestroy:
         core().DestroyTeam(client(), ++requests_, handle());
+        return;
+      case kCancel:
+        core().CancelCreateTeam(client(), head.number, "it gave up");
+        return;
+      case kDie:
+        End();
+        Attach();
         return;
     }
   }
@@ -167,6 +174,12 @@ std::vector<std::string> Seeds() {
     schedule::Prepare next = PrepareOf(Family::kCommon, nodes);
     next.epoch = EpochId(2);
     next.requests.clear();
+    // Joins that are over when the team that they made is committed.
+    const std::string canceled = Encoded(kCancel, 1) + Encoded(kCancel, 2);
+    for (const std::string& gone : {Encoded(kDie, 0), canceled}) {
+      seeds.push_back(up + Encoded(kCreate, 0) + Encoded(kCreate, 1) + Encoded(PrepareOf(Family::kCommon, nodes)) +
+                      gone + Formed(Family::kCommon, nodes));
+    }
     const schedule::Abort abort{.team = kTeam, .epoch = EpochId(2), .why = {schedule::Failure::kCanceled, "no"}};
     seeds.push_back(team + Encoded(next) + Encoded(kCall, 3) + Encoded(kTime, 5) + Encoded(abort));
     seeds.push_back(team + Encoded(next) +
