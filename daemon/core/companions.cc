@@ -153,9 +153,15 @@ void Companions::Committed(Team* companion, uint32_t pending_max) {
   if (std::exchange(state.committed, true)) return;
   state.request = 0;
   const schedule::ShapeIndex shape(companion->layout().shape);
+  std::vector<Rank> left;
   for (const Rank rank : shape.RanksOf(companion->self())) {
-    if (const std::optional<ClientId> client = team->ClientOf(rank)) companion->Join(rank, *client);
+    if (const std::optional<ClientId> client = team->ClientOf(rank)) {
+      companion->Join(rank, *client);
+    } else {
+      left.push_back(rank);
+    }
   }
+  for (const Rank rank : left) (void)companion->Leave(rank);
   for (auto& [rank, member] : state.members) {
     for (const Held& held : std::exchange(member.waiting, {})) companion->Post(rank, held.post, pending_max);
   }

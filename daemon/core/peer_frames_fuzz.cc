@@ -277,7 +277,8 @@ std::vector<std::string> Seeds() {
       Control(2, daemon::BreakMessage{kTeam, {schedule::Failure::kMemberLost, "rank 1 lost"}}),
       Control(1, daemon::ArgumentsMessage{kTeam, CallSeq(0), Rank(1), "n1", Arguments(Collective::kAllreduce)}) +
           Control(2, daemon::ArgumentsMessage{kTeam, CallSeq(0), Rank(2), "n2", Arguments(Collective::kReduce)}),
-      call + Control(1, daemon::LeftMessage{kTeam, CallSeq(1)}) + call,
+      call + Control(1, daemon::LeftMessage{kTeam, CallSeq(1), Rank(1), true}) + call,
+      call + Control(1, daemon::LeftMessage{kTeam, CallSeq(1), Rank(1), false}) + call,
       Control(1, daemon::EpochAskMessage{kTeam, kEpoch}) +
           Control(2, daemon::EpochAnswerMessage{kTeam, kEpoch, true, CallSeq(40), kRemoteLabel}),
       Control(1, daemon::MeterPing{.query = 5, .number = 3}) + Control(1, daemon::MeterBulk{.query = 5}) +

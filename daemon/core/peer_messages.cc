@@ -65,6 +65,8 @@ struct BodyWriter {
   void operator()(const LeftMessage& m) const {
     out->Put(m.team.value());
     out->Put(m.calls.value());
+    out->Put(m.rank.value());
+    out->Put(static_cast<uint8_t>(m.all ? 1 : 0));
   }
   void operator()(const EpochAskMessage& m) const {
     out->Put(m.team.value());
@@ -158,14 +160,11 @@ absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view bo
       if (failure == 0 || failure > static_cast<uint8_t>(schedule::Failure::kInternal)) return Malformed(type);
       m.why.failure = static_cast<schedule::Failure>(failure);
       m.why.text = in.GetText(kTextBytesMax);
-      // A neighbor of an older version says no more.
-      if (in.left() > 0) {
-        const auto cause = in.Get<uint8_t>();
-        if (cause < kFailureCauseCount) m.why.cause = static_cast<FailureCause>(cause);
-        m.why.node = in.GetText(kTextBytesMax);
-        if (const auto rank = in.Get<uint32_t>(); rank != kNobody) m.why.rank = Rank(rank);
-        m.why.limit = in.Get<uint64_t>();
-      }
+      const auto cause = in.Get<uint8_t>();
+      if (cause < kFailureCauseCount) m.why.cause = static_cast<FailureCause>(cause);
+      m.why.node = in.GetText(kTextBytesMax);
+      if (const auto rank = in.Get<uint32_t>(); rank != kNobody) m.why.rank = Rank(rank);
+      m.why.limit = in.Get<uint64_t>();
       message = std::move(m);
       break;
     }
@@ -181,6 +180,8 @@ absl::StatusOr<PeerMessage> DecodePeerMessage(uint16_t type, std::string_view bo
     case PeerMessageType::kLeft: {
       LeftMessage m{.team = TeamId(in.Get<uint64_t>())};
       m.calls = CallSeq(in.Get<uint64_t>());
+      m.rank = Rank(in.Get<uint32_t>());
+      m.all = in.Get<uint8_t>() == 1;
       message = m;
       break;
     }

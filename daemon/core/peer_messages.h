@@ -54,10 +54,12 @@ struct ArgumentsMessage {
   schedule::CallArguments arguments;
 };
 
-// All ranks of the sender's node have destroyed the team, after this many calls.
+// Ranks of the sender's node have left the team, the first of them, `rank`, after this many calls.
 struct LeftMessage {
   TeamId team{0};
   CallSeq calls{0};
+  Rank rank{0};
+  bool all = false;  // no rank of the node is in the team any more
 };
 
 // The sender holds a prepared epoch without a decision and asks what its neighbour knows.

@@ -149,14 +149,17 @@ void Team::RetireEpochs() {
 
 void Team::AcquireEdges(const EpochPort& port) {
   for (const uint32_t node : port.neighbours()) {
-    if (left_.contains(node)) continue;
+    if (HasLeft(node)) continue;
     const absl::Status acquired = host_->AcquireNeighbour(layout_.nodes[node]);
     if (!acquired.ok()) {
       COPSE_LOG(kWarning, "team ", id().value(), ": no connection to node ", layout_.nodes[node].name, ": ",
                 acquired.message());
       continue;
     }
-    ++acquired_[node];
+    if (++acquired_[node] > 1) continue;
+    if (const auto left = left_.find(self_.value()); left != left_.end()) {
+      host_->SendToPeer(layout_.nodes[node].incarnation, left->second);
+    }
   }
 }
 
@@ -177,15 +180,18 @@ bool Team::Leave(Rank rank) {
   Member& member = members_[LocalIndex(rank)];
   member.client.reset();
   member.pending.clear();
-  for (const Member& other : members_) {
-    if (other.client) return false;
+  const bool all = std::none_of(members_.begin(), members_.end(), [](const Member& m) { return m.client.has_value(); });
+  if (broken_) return all;
+  const auto [it, is_first] = left_.try_emplace(self_.value(), LeftMessage{id(), member.next, rank});
+  LeftMessage& left = it->second;
+  const bool is_earlier = member.next < left.calls;
+  if (is_earlier) left = {id(), member.next, rank};
+  left.all = all;
+  if (is_first || is_earlier || all) {
+    for (const auto& [node, edges] : acquired_) host_->SendToPeer(layout_.nodes[node].incarnation, left);
   }
-  if (!broken_) {
-    for (const auto& [node, edges] : acquired_) {
-      host_->SendToPeer(layout_.nodes[node].incarnation, LeftMessage{.team = id(), .calls = Started()});
-    }
-  }
-  return true;
+  CheckLeavers();
+  return all;
 }
 
 std::optional<ClientId> Team::ClientOf(Rank rank) const {
@@ -489,7 +495,7 @@ void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
 
 void Team::OnNodeLost(Incarnation incarnation, const std::string& why) {
   const std::optional<NodeIndex> node = NodeOf(incarnation);
-  if (!node || *node == self_ || left_.contains(node->value())) return;
+  if (!node || *node == self_ || HasLeft(node->value())) return;
   Break({Failure::kMemberLost, absl::StrCat(DescribeNode(*node), " lost: ", why)});
 }
 
@@ -525,11 +531,16 @@ void Team::BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_
                       " gave ", schedule::DescribeArguments(b))});
 }
 
-// A call that needs a node which has left the team cannot end: better an error that says so than waiting for ever.
+bool Team::HasLeft(uint32_t node) const {
+  const auto it = left_.find(node);
+  return it != left_.end() && it->second.all;
+}
+
+// A call that needs a rank which has left the team cannot end: better an error that says so than waiting for ever.
 void Team::CheckLeavers() {
-  for (const auto& [node, calls] : left_) {
-    // It cannot say any more what its arguments were; that they differ, its packet has said.
-    const auto unlike = unlike_.find(node);
+  for (const auto& [node, left] : left_) {
+    // A node without ranks cannot say any more what its arguments were; that they differ, its packet has said.
+    const auto unlike = left.all ? unlike_.find(node) : unlike_.end();
     if (const Remembered* ours = unlike == unlike_.end() ? nullptr : Recall(unlike->second); ours != nullptr) {
       return Break(
           {Failure::kMismatch,
@@ -537,10 +548,14 @@ void Team::CheckLeavers() {
                         layout_.nodes[self_.value()].name, " gave ", schedule::DescribeArguments(ours->arguments), "; ",
                         DescribeNode(NodeIndex(node)), ", which has left the team, gave others")});
     }
-    if (Started() > calls) {
-      return Break({Failure::kMemberLost,
-                    absl::StrCat(DescribeNode(NodeIndex(node)), " left the team after ", calls.value(),
-                                 " calls, but call ", calls.value(), " was started at ", DescribeNode(self_))});
+    const auto ahead = std::max_element(members_.begin(), members_.end(),
+                                        [](const Member& a, const Member& b) { return a.next < b.next; });
+    if (ahead->next > left.calls) {
+      return Break(
+          {Failure::kMemberLost,
+           absl::StrCat(schedule::DescribeMember({left.rank}, layout_.nodes[node].name), " left the team after ",
+                        left.calls.value(), " calls, but call ", left.calls.value(), " was started by ",
+                        schedule::DescribeMember({ahead->rank}, layout_.nodes[self_.value()].name))});
     }
   }
 }
@@ -567,9 +582,9 @@ void Team::OnArguments(const ArgumentsMessage& message) {
 
 void Team::OnLeft(Incarnation from, const LeftMessage& message) {
   const uint32_t node = NodeOf(from)->value();
-  left_[node] = message.calls;
+  left_[node] = message;
   const auto it = acquired_.find(node);
-  if (it != acquired_.end()) {
+  if (message.all && it != acquired_.end()) {
     // It sends no heartbeats for this team any more; its silence is not its death.
     for (uint32_t i = 0; i < it->second; ++i) host_->ReleaseNeighbour(from);
     acquired_.erase(it);

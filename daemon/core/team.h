@@ -71,7 +71,8 @@ class Team {
 
   // --- Members ---
   void Join(Rank rank, ClientId client);
-  // The member destroys the team; calls of it in flight are told nothing more. True if no member is left here.
+  // The member destroys the team; calls of it in flight are told nothing more. A call that others have begun without
+  // it breaks the team, at once or when they do. True if no member is left here.
   bool Leave(Rank rank);
   std::optional<ClientId> ClientOf(Rank rank) const;
 
@@ -170,6 +171,7 @@ class Team {
   void OnEpochAsk(Incarnation from, const EpochAskMessage& message);
   void OnEpochAnswer(Incarnation from, const EpochAnswerMessage& message);
   std::optional<NodeIndex> NodeOf(Incarnation incarnation) const;
+  bool HasLeft(uint32_t node) const;  // with all its ranks
   void CheckLeavers();
 
   emu::Engine* const engine_;
@@ -185,7 +187,7 @@ class Team {
   absl::Time prepared_at_;
   CallSeq hold_from_{0};                       // while prepared_: nothing of the old epoch starts from here on
   std::optional<CallSeq> decided_first_call_;  // told by a neighbour, while labels are still missing
-  std::map<uint32_t, CallSeq> left_;           // nodes that have left, after how many calls
+  std::map<uint32_t, LeftMessage> left_;       // by node: ranks that have left, here too
   std::map<uint32_t, CallSeq> unlike_;         // nodes whose packets for a call have other arguments than this node's
   std::map<uint32_t, uint32_t> acquired_;      // by node: edges of committed epochs
   std::optional<schedule::FailureReport> broken_;

@@ -37,6 +37,7 @@ COPSE_PROCS_SCENARIO(PlannerRestartUnderLoad)
 COPSE_PROCS_SCENARIO(EpochSwitchUnderLoad)
 COPSE_PROCS_SCENARIO(PlannerKilledBetweenDecisionAndCommit)
 COPSE_PROCS_SCENARIO(LeftWithCallsInFlight)
+COPSE_PROCS_SCENARIO(LeftBeforeTheLastCall)
 COPSE_PROCS_SCENARIO(CountsThatDiffer)
 
 TEST_F(FailuresTest, CompanionsFormUnderLoad) { scenario::CompanionsFormUnderLoad(&cluster_, 1); }

@@ -308,6 +308,46 @@ void LeftWithCallsInFlight(Cluster* cluster) {
   ExpectWorks(cluster, "after", {0, 1, 2});
 }
 
+void LeftBeforeTheLastCall(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
+  const CallArguments barrier{.collective = Collective::kBarrier};
+  const auto expect_named = [&](const std::vector<Outcome>& outcomes, const std::string& name) {
+    ASSERT_GE(outcomes.size(), 3u) << name;
+    ExpectSuccessThenFailure(outcomes, {Failure::kMemberLost}, {"rank 0 on node n0 left the team"}, name);
+    EXPECT_EQ(outcomes[2].failure, Failure::kMemberLost) << name;
+  };
+  int number = 0;
+  // The leaver's node has another rank, or all of them; in the last case that rank makes no call at first.
+  for (const Placement& placement : {Placement{0, 0, 1, 2}, Placement{0, 0}}) {
+    const auto ranks = static_cast<uint32_t>(placement.size());
+    for (const Collective collective : {Collective::kBarrier, Collective::kAllreduce, Collective::kAlltoall}) {
+      for (const absl::Duration leaves_after : {absl::ZeroDuration(), absl::Milliseconds(50)}) {
+        const std::string name = absl::StrCat("left", number++);
+        std::vector<Program> programs =
+            TeamPrograms(name, placement, {StepOf(barrier, 1), LongStep(collective, ranks, 64, 1, 7)});
+        programs[0].script = {programs[0].script[0], programs[0].script[1], PauseStep(leaves_after), DestroyStep(0)};
+        const uint32_t first = cluster->Launch(programs);
+        const auto all = AwaitAll(cluster, first, ranks);
+        for (uint32_t r = 1; r < ranks; ++r) expect_named(all[r], absl::StrCat(name, " rank ", r));
+      }
+    }
+  }
+  std::vector<Program> programs = TeamPrograms("stopped", {0, 0, 1}, {barrier, kSum}, 1);
+  programs[0].script = {programs[0].script[0], programs[0].script[1], DestroyStep(0)};
+  for (const uint32_t r : {1u, 2u}) {
+    programs[r].script.insert(programs[r].script.begin() + 2, PauseStep(absl::Milliseconds(200)));
+  }
+  const uint32_t first = cluster->Launch(programs);
+  for (const uint32_t r : {1u, 2u}) ExpectOk(cluster->AwaitOutcomes(first + r, 2, kPatience));
+  cluster->StopProcess(first + 1);
+  ExpectOk(cluster->AwaitEnd(first + 2, kPatience));
+  expect_named(cluster->Outcomes(first + 2), "the other node's");
+  cluster->ContinueProcess(first + 1);
+  ExpectOk(cluster->AwaitEnd(first + 1, kPatience));
+  expect_named(cluster->Outcomes(first + 1), "the stopped one");
+  ExpectWorks(cluster, "after", {0, 1, 2});
+}
+
 void CountsThatDiffer(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
   struct Case {

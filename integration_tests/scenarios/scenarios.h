@@ -84,6 +84,8 @@ void SomeHaveNothingInLongCalls(Cluster* cluster, uint64_t bytes);
 void EpochSwitchesInLongCalls(Cluster* cluster, uint64_t seed, uint64_t bytes);
 void DestroyedWithCallsInFlight(Cluster* cluster);
 void LeftWithCallsInFlight(Cluster* cluster);
+// A rank leaves, and others call once more, one of its node among them.
+void LeftBeforeTheLastCall(Cluster* cluster);
 void CountsThatDiffer(Cluster* cluster);
 
 }  // namespace copse::scenario

@@ -36,6 +36,7 @@ COPSE_SIM_SCENARIO(PlannerKilledBetweenDecisionAndCommit)
 
 COPSE_SIM_SCENARIO(DestroyedWithCallsInFlight)
 COPSE_SIM_SCENARIO(LeftWithCallsInFlight)
+COPSE_SIM_SCENARIO(LeftBeforeTheLastCall)
 COPSE_SIM_SCENARIO(CountsThatDiffer)
 
 class SimKillTest : public testing::TestWithParam<uint64_t> {};
