@@ -159,6 +159,7 @@
   ENTRY(Get_accumulate)                 \
   ENTRY(Rget_accumulate)
 #define COPSE_MPI_OTHER_BUFFERS(ENTRY) \
+  ENTRY(Buffer_attach)                 \
   ENTRY(Fetch_and_op)                  \
   ENTRY(Compare_and_swap)              \
   ENTRY(Pack)                          \
@@ -197,17 +198,26 @@
   MATCHED(Mrecv_c)                                                                     \
   MATCHED(Imrecv_c)                                                                    \
   REPLACED(Sendrecv_replace_c)                                                         \
+  REPLACED(Isendrecv_replace)                                                          \
+  REPLACED(Isendrecv_replace_c)                                                        \
   PUT(Put_c)                                                                           \
   PUT(Get_c)                                                                           \
   COMBINED(Accumulate_c)                                                               \
   PUT(Rput_c)                                                                          \
   PUT(Rget_c)                                                                          \
   COMBINED(Raccumulate_c)
-#define COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY) ENTRY(Sendrecv_c)
+#define COPSE_MPI_LARGE_MESSAGE_BUFFERS(ENTRY) \
+  ENTRY(Sendrecv_c)                            \
+  ENTRY(Isendrecv)                             \
+  ENTRY(Isendrecv_c)
 #define COPSE_MPI_LARGE_RESULT_BUFFERS(ENTRY) \
   ENTRY(Get_accumulate_c)                     \
   ENTRY(Rget_accumulate_c)
 #define COPSE_MPI_LARGE_OTHER_BUFFERS(ENTRY) \
+  ENTRY(Buffer_attach_c)                     \
+  ENTRY(Pready)                              \
+  ENTRY(Pready_range)                        \
+  ENTRY(Pready_list)                         \
   ENTRY(Pack_c)                              \
   ENTRY(Unpack_c)                            \
   ENTRY(Pack_external_c)                     \

@@ -105,6 +105,74 @@ static void replaced(struct exchange* e) {
   MPI_Sendrecv_replace(e->wanted, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* What was received is where MPI keeps messages from now on. */
+static void attached(struct exchange* e) {
+  const int bytes = (int)e->receive_bytes, message_bytes = bytes / 2;
+  void* buffer = NULL;
+  int room = 0;
+  char *message = malloc((size_t)message_bytes), *wanted = malloc((size_t)message_bytes),
+       *found = malloc((size_t)message_bytes);
+  fill(message, (size_t)message_bytes, (struct data){rank, 1, 20000 + e->round, 0});
+  fill(wanted, (size_t)message_bytes, (struct data){previous(), 1, 20000 + e->round, 0});
+  MPI_Buffer_attach(e->receive, bytes);
+  MPI_Bsend(message, message_bytes, MPI_BYTE, next(), TAG, MPI_COMM_WORLD);
+  MPI_Recv(found, message_bytes, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Buffer_detach(&buffer, &room);
+  EXPECT(buffer == e->receive && room == bytes);
+  expect_same("message", found, wanted, (size_t)message_bytes);
+  memcpy(e->receive, e->wanted, e->receive_bytes);
+  free(message);
+  free(wanted);
+  free(found);
+}
+
+#if MPI_VERSION >= 4
+static void exchanged_by_request(struct exchange* e) {
+  const int bytes = (int)e->receive_bytes;
+  char* found = malloc(e->receive_bytes);
+  MPI_Request requests[2];
+  MPI_Isendrecv(e->receive, bytes, MPI_BYTE, next(), TAG, found, bytes, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD,
+                &requests[0]);
+  MPI_Isendrecv_replace(e->wanted, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  expect_same("message", found, e->wanted, e->receive_bytes);
+  memcpy(e->receive, found, e->receive_bytes);
+  free(found);
+}
+static void replaced_by_request(struct exchange* e) {
+  const int bytes = (int)e->receive_bytes;
+  MPI_Request requests[2];
+  MPI_Isendrecv_replace(e->receive, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isendrecv_replace(e->wanted, bytes, MPI_BYTE, next(), TAG, previous(), TAG, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+/* A message is started, then its partitions come, and then they may go. */
+static void sent_in_partitions(void) {
+  enum { PARTITIONS = 4, PARTITION = 256 << 10, BYTES = PARTITIONS * PARTITION };
+  char *at = aligned_alloc(PAGE, BYTES), *wanted = malloc(BYTES), *found = malloc(BYTES);
+  MPI_Request requests[2];
+  MPI_Psend_init(at, PARTITIONS, PARTITION, MPI_BYTE, next(), TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+  MPI_Precv_init(found, PARTITIONS, PARTITION, MPI_BYTE, previous(), TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+  for (int round = 0; round < 6; ++round) {
+    fill(wanted, BYTES, (struct data){0, 1, round, 0});
+    MPI_Startall(2, requests);
+    if (rank == 0) be_late(), memcpy(at, wanted, BYTES);
+    MPI_Bcast(at, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (round % 3 == 0) MPI_Pready_range(0, PARTITIONS - 1, requests[0]);
+    if (round % 3 == 1) MPI_Pready_list(PARTITIONS, (int[]){3, 1, 0, 2}, requests[0]);
+    for (int i = 0; round % 3 == 2 && i < PARTITIONS; ++i) MPI_Pready(i, requests[0]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    expect_same("message in partitions", found, wanted, BYTES);
+  }
+  MPI_Request_free(&requests[0]);
+  MPI_Request_free(&requests[1]);
+  free(at);
+  free(wanted);
+  free(found);
+}
+#endif
+
 /* What comes later lies on top. The message is there before the receive, or after it. */
 static void received(struct exchange* e) {
   const int bytes = (int)e->receive_bytes;
@@ -367,6 +435,12 @@ static const struct early_case kCases[] = {
     {.name = "sent_with_gaps", .pending = sent_with_gaps},
     {.name = "sent_and_received", .pending = sent_and_received},
     {.name = "replaced", .pending = replaced},
+    {.name = "attached", .pending = attached},
+#if MPI_VERSION >= 4
+    {.name = "exchanged_by_request", .pending = exchanged_by_request},
+    {.name = "replaced_by_request", .pending = replaced_by_request},
+    {.name = "sent_in_partitions", .run = sent_in_partitions},
+#endif
     {.name = "received", .pending = received},
     {.name = "short_received", .pending = received, .bytes = SHORT_BYTES},
     {.name = "received_as_probed", .pending = received_as_probed},
