@@ -289,7 +289,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     simulator_.At(due, kPlannerActor, [this, due, life = planner_life_] {
       if (life != planner_life_ || coordinator_ == nullptr || planner_timer_ != due) return;
       planner_timer_ = absl::InfiniteFuture();
-      coordinator_->Tick();
+      coordinator_->Tick(due);
       PlannerTick();
     });
   }

@@ -74,10 +74,9 @@ void Coordinator::Impl::SetTimeouts(const CoordinatorOptions& options) {
   options_.register_timeout = options.register_timeout;
 }
 
-void Coordinator::Impl::Tick() {
-  const absl::Time now = clock_->Now();
-  for (Gathered& late : joins_.TakeLate(now)) Act(std::move(late));
-  timers_.Run(now);
+void Coordinator::Impl::Tick(absl::Time heard) {
+  for (Gathered& late : joins_.TakeLate(heard)) Act(std::move(late));
+  timers_.Run(heard);
 }
 
 absl::Time Coordinator::Impl::NextDeadline() const { return std::min(timers_.Next(), joins_.NextDeadline()); }
@@ -208,7 +207,7 @@ void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& messa
   impl_->OnMessage(session, message);
 }
 void Coordinator::OnDisconnected(SessionId session) { impl_->OnDisconnected(session); }
-void Coordinator::Tick() { impl_->Tick(); }
+void Coordinator::Tick(absl::Time heard) { impl_->Tick(heard); }
 absl::Time Coordinator::NextDeadline() const { return impl_->NextDeadline(); }
 std::vector<NodeInfo> Coordinator::Nodes() const { return impl_->Nodes(); }
 absl::StatusOr<NodeInfo> Coordinator::Node(const std::string& name) const { return impl_->FindNode(name); }

@@ -122,8 +122,9 @@ class Coordinator {
   void OnMessage(SessionId session, const schedule::FromDaemon& message);
   void OnDisconnected(SessionId session);
 
-  // Does what is due. Call when NextDeadline() is reached; it is InfiniteFuture if nothing waits.
-  void Tick();
+  // Does what is due at `heard`: everything that came before it was passed on. Call when NextDeadline() is reached; it
+  // is InfiniteFuture if nothing waits.
+  void Tick(absl::Time heard);
   absl::Time NextDeadline() const;
 
   // --- Administration. Errors: NOT_FOUND, FAILED_PRECONDITION, INVALID_ARGUMENT; one line each ---

@@ -40,7 +40,7 @@ class Coordinator::Impl {
   void OnConnected(SessionId session);
   void OnMessage(SessionId session, const schedule::FromDaemon& message);
   void OnDisconnected(SessionId session);
-  void Tick();
+  void Tick(absl::Time heard);
   absl::Time NextDeadline() const;
 
   std::vector<NodeInfo> Nodes() const;

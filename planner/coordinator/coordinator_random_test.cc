@@ -255,7 +255,7 @@ struct World : SessionSink {
       planner_dead = true;
     } else if (dice < 95) {
       clock.Advance(absl::Milliseconds(static_cast<int64_t>(prng.Below(500))));
-      coordinator->Tick();
+      coordinator->Tick(clock.Now());
     }
     if (planner_dead) {
       ++crashes;
@@ -291,7 +291,7 @@ struct World : SessionSink {
       }
       if (planner_dead) StartPlanner();
       clock.Advance(absl::Milliseconds(500));
-      coordinator->Tick();
+      coordinator->Tick(clock.Now());
     }
     while (Deliver()) {
     }

@@ -84,7 +84,7 @@ class CoordinatorTest : public testing::Test {
 
   void Advance(absl::Duration duration) {
     clock.Advance(duration);
-    coordinator->Tick();
+    coordinator->Tick(clock.Now());
   }
 
   // Connects and registers `name`; the Registered message is taken.

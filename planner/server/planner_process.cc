@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "base/version.h"
 #include "planner/server/sqlite_store.h"
 #include "rpc/control_conversion.h"
@@ -29,6 +30,9 @@ namespace {
 
 // What calls that are being answered may take when the planner stops.
 constexpr std::chrono::milliseconds kStopPatience(500);
+// Work that waits longer is worth a line in the log, so often.
+constexpr absl::Duration kBehindMax = absl::Seconds(10);
+constexpr absl::Duration kComplainEvery = absl::Minutes(1);
 // Ends the signal thread: nobody else sends it.
 constexpr int kEndSignalThread = SIGUSR2;
 
@@ -110,7 +114,8 @@ absl::Status PlannerProcess::Open() {
   // The join token is a daemon's; it is checked in Register, where a refusal can be told. Roles come with TLS.
   authorizer_ = rpc::MakeTokenAuthorizer("");
   daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get());
-  coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.get(), &plan_maker_, daemon_service_.get(),
+  coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;
+  coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.get(), plan_maker, daemon_service_.get(),
                                                             start_.settings.live.coordinator);
   RETURN_IF_ERROR(coordinator_->Start());
   topologies_ = std::make_unique<TopologyHistory>(topology_store_, &plan_maker_, coordinator_.get(), &queue_);
@@ -171,7 +176,7 @@ PlannerProcess::~PlannerProcess() {
     server_->Wait();
     queue_.Post([&down] { down = true; });
   });
-  while (!down) queue_.RunUntil(clock_, absl::InfiniteFuture());
+  while (!down) queue_.RunUntil(absl::InfiniteFuture());
   shutdown.join();
 }
 
@@ -232,9 +237,16 @@ void PlannerProcess::Reload() {
 
 void PlannerProcess::Run() {
   while (!stopped_) {
-    coordinator_->Tick();
-    service_manager_.Tick(clock_.Now());
-    queue_.RunUntil(clock_, std::min(coordinator_->NextDeadline(), service_manager_.NextDeadline()));
+    const absl::Time now = clock_.Now();
+    const absl::Time heard = std::min(now, queue_.Oldest());
+    coordinator_->Tick(heard);
+    service_manager_.Tick(now);
+    if (now - heard >= kBehindMax && now >= next_complaint_) {
+      next_complaint_ = now + kComplainEvery;
+      COPSE_LOG(kWarning, "the planner is behind its work (oldest=", FormatShortDuration(now - heard),
+                ", tasks=", queue_.size(), ")");
+    }
+    queue_.RunUntil(std::min(coordinator_->NextDeadline(), service_manager_.NextDeadline()));
   }
   service_manager_.Stopping("stopping");
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/config/config.h"
 #include "base/service_manager.h"
+#include "planner/coordinator/plan_maker.h"
 #include "planner/server/admin_service.h"
 #include "planner/server/cluster_plan_maker.h"
 #include "planner/server/daemon_service.h"
@@ -28,7 +29,8 @@ struct PlannerStart {
   // For SIGHUP: loaded again, and compared.
   config::Config config;
   config::Sources sources;
-  std::string port_file;  // where to write HOST:PORT once it listens; empty: nowhere
+  std::string port_file;                         // where to write HOST:PORT once it listens; empty: nowhere
+  coordinator::PlanMaker* plan_maker = nullptr;  // a test's; null: plans are made for the cluster's topology
 };
 
 // SIGTERM, SIGINT and SIGHUP must be blocked in all threads before anything else starts.
@@ -59,7 +61,7 @@ class PlannerProcess : public StreamEvents {
   PlannerStart start_;
   const MonotonicClock clock_;
   ServiceManager service_manager_;
-  TaskQueue queue_;
+  TaskQueue queue_{&clock_};
   std::unique_ptr<coordinator::Store> store_;
   std::unique_ptr<TopologyStore> memory_topologies_;  // without `state`
   TopologyStore* topology_store_ = nullptr;           // else a face of `store_`
@@ -72,6 +74,7 @@ class PlannerProcess : public StreamEvents {
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
   std::thread signals_;
+  absl::Time next_complaint_ = absl::InfinitePast();
   bool stopped_ = false;
 };
 

@@ -7,16 +7,23 @@
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <thread>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/version.h"
+#include "planner/coordinator/fake_plan_maker.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
 #include "planner/server/topology_history.h"
@@ -35,13 +42,15 @@ std::string TestFile(const std::string& name) {
 // One life of a planner, until it is told to end.
 class Life {
  public:
-  explicit Life(const std::string& state, const std::string& topology = "", const std::string& rules = "") {
+  explicit Life(const std::string& state, const std::string& topology = "", const std::string& rules = "")
+      : Life({"state=" + state, "topology=" + topology, "rules=" + rules}, nullptr) {}
+  Life(std::vector<std::string> settings, coordinator::PlanMaker* plan_maker) {
     const std::string port_file = TestFile("port");
     config::Config config = NewConfig();
-    config::Sources sources{
-        .settings = {"listen=127.0.0.1:0", "state=" + state, "topology=" + topology, "rules=" + rules}};
+    settings.push_back("listen=127.0.0.1:0");
+    config::Sources sources{.settings = std::move(settings)};
     EXPECT_TRUE(config.Load(sources).ok());
-    auto process = PlannerProcess::Start({*ReadSettings(config), config, sources, port_file});
+    auto process = PlannerProcess::Start({*ReadSettings(config), config, sources, port_file, plan_maker});
     EXPECT_TRUE(process.ok()) << process.status();
     process_ = *std::move(process);
     std::ifstream(port_file) >> address_;
@@ -188,6 +197,98 @@ TEST(PlannerProcessTest, AMessageThatCannotBeReadEndsItsStreamOnly) {
   EXPECT_TRUE(v1::AdminService::NewStub(life.Channel())->ListNodes(&ask, {}, &nodes).ok());
   ASSERT_EQ(nodes.nodes_size(), 1);
   EXPECT_EQ(nodes.nodes(0).state(), "ready");
+}
+
+// --- Turns of the planner's thread ---
+
+// Takes its time over each team.
+class SlowPlanMaker : public coordinator::FakePlanMaker {
+ public:
+  explicit SlowPlanMaker(absl::Duration takes) : takes_(takes) {}
+  absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
+                                                        const coordinator::PlanOptions& options) override {
+    if (layout.identity.name == "quick") return FakePlanMaker::MakePlans(layout, options);
+    if (meanwhile) meanwhile();
+    absl::SleepFor(takes_);
+    return FakePlanMaker::MakePlans(layout, options);
+  }
+
+  std::function<void()> meanwhile;
+
+ private:
+  const absl::Duration takes_;
+};
+
+schedule::JoinTeam Alone(uint64_t request, const std::string& name) {
+  return {.request = request, .identity = {.uid = 1, .name = name}, .rank = Rank(0), .size = 1};
+}
+
+// What systemd would be told, with a watchdog of 2 s.
+class Watchdog {
+ public:
+  Watchdog() {
+    const std::string name = absl::StrCat("copse_planner_notify_", getpid());
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    memcpy(address.sun_path + 1, name.data(), name.size());
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address),
+                   static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())),
+              0);
+    setenv("NOTIFY_SOCKET", absl::StrCat("@", name).c_str(), 1);
+    setenv("WATCHDOG_USEC", "2000000", 1);
+    setenv("WATCHDOG_PID", absl::StrCat(getpid()).c_str(), 1);
+  }
+  ~Watchdog() {
+    unsetenv("NOTIFY_SOCKET");
+    close(socket_);
+  }
+  // WATCHDOG=1 since it was asked last.
+  int Pings() {
+    int pings = 0;
+    char text[512];
+    ssize_t bytes = 0;
+    while ((bytes = recv(socket_, text, sizeof(text), MSG_DONTWAIT)) > 0) {
+      if (std::string(text, static_cast<size_t>(bytes)) == "WATCHDOG=1") ++pings;
+    }
+    return pings;
+  }
+
+ private:
+  const int socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+};
+
+TEST(PlannerProcessTest, TeamsThatCompleteAtOnceDoNotKeepItFromTheWatchdog) {
+  constexpr int kTeams = 20;
+  Watchdog watchdog;
+  SlowPlanMaker plan_maker(absl::Milliseconds(250));
+  Life life({}, &plan_maker);
+  PlayedDaemon daemon(life);
+  daemon.Send(schedule::Register{.node = Announcement()});
+  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  watchdog.Pings();
+  // They come while the first is planned, so all wait together.
+  for (int i = 0; i < kTeams; ++i) daemon.Send(Alone(1 + i, absl::StrCat("t", i)));
+  for (int i = 0; i < kTeams; ++i) daemon.Await<schedule::Prepare>();
+  // 5 s of planning: one for each third of the watchdog's time.
+  EXPECT_GE(watchdog.Pings(), 4);
+}
+
+TEST(PlannerProcessTest, WhatCameBeforeADeadlineCounts) {
+  SlowPlanMaker plan_maker(absl::Milliseconds(1500));
+  Life life({"prepare_timeout=500ms"}, &plan_maker);
+  PlayedDaemon daemon(life);
+  daemon.Send(schedule::Register{.node = Announcement()});
+  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  daemon.Send(Alone(1, "quick"));
+  const auto prepare = daemon.Await<schedule::Prepare>();
+  // The answer comes while another team is planned, which takes longer than the answer may.
+  std::promise<void> planning;
+  plan_maker.meanwhile = [&] { planning.set_value(); };
+  daemon.Send(Alone(2, "slow"));
+  planning.get_future().wait();
+  daemon.Send(schedule::PrepareReply{.team = prepare.layout.id, .epoch = prepare.epoch, .accepted = true});
+  EXPECT_EQ(daemon.Await<schedule::Prepare>().layout.identity.name, "slow");
+  EXPECT_EQ(daemon.Await<schedule::Commit>().team, prepare.layout.id);
 }
 
 // --- Topologies ---

@@ -14,21 +14,37 @@ constexpr absl::Duration kWaitMax = absl::Seconds(1);
 
 void TaskQueue::Post(std::function<void()> task) {
   MutexLock lock(&mutex_);
-  tasks_.push_back(std::move(task));
+  tasks_.push_back({clock_->Now(), std::move(task)});
   posted_.NotifyAll();
 }
 
-void TaskQueue::RunUntil(const Clock& clock, absl::Time deadline) {
-  std::deque<std::function<void()>> tasks;
+void TaskQueue::RunUntil(absl::Time deadline) {
   {
     MutexLock lock(&mutex_);
-    if (tasks_.empty()) {
-      const absl::Duration wait = std::min<absl::Duration>(deadline - clock.Now(), kWaitMax);
-      if (wait > absl::ZeroDuration()) posted_.WaitFor(&mutex_, wait);
-    }
-    tasks.swap(tasks_);
+    const absl::Duration wait = std::min<absl::Duration>(deadline - clock_->Now(), kWaitMax);
+    if (tasks_.empty() && wait > absl::ZeroDuration()) posted_.WaitFor(&mutex_, wait);
   }
-  for (auto& task : tasks) task();
+  const absl::Time end = clock_->Now() + kTurnMax;
+  do {
+    std::function<void()> run;
+    {
+      MutexLock lock(&mutex_);
+      if (tasks_.empty()) return;
+      run = std::move(tasks_.front().run);
+      tasks_.pop_front();
+    }
+    run();
+  } while (clock_->Now() < end);
+}
+
+absl::Time TaskQueue::Oldest() const {
+  MutexLock lock(&mutex_);
+  return tasks_.empty() ? absl::InfiniteFuture() : tasks_.front().posted;
+}
+
+size_t TaskQueue::size() const {
+  MutexLock lock(&mutex_);
+  return tasks_.size();
 }
 
 }  // namespace copse::planner

@@ -14,17 +14,32 @@
 
 namespace copse::planner {
 
-// Tasks run in the order in which they were posted. Post from any thread; the rest on the planner's thread.
+// A turn begins no task later than this, so that timers and the watchdog have their turn, too.
+inline constexpr absl::Duration kTurnMax = absl::Milliseconds(20);
+
+// Tasks run in the order in which they were posted. Post from any thread; the rest on the planner's thread. `*clock`
+// outlives it.
 class TaskQueue {
  public:
+  explicit TaskQueue(const Clock* clock) : clock_(clock) {}
+
   void Post(std::function<void()> task);
-  // Runs what was posted; waits for it until `deadline` by `clock` if there is nothing.
-  void RunUntil(const Clock& clock, absl::Time deadline);
+  // One turn: runs what was posted, for kTurnMax; waits until `deadline` if there is nothing.
+  void RunUntil(absl::Time deadline);
+  // When the oldest task that waits was posted: all from before have run. InfiniteFuture: none waits.
+  absl::Time Oldest() const;
+  size_t size() const;
 
  private:
-  Mutex mutex_;
+  struct Task {
+    absl::Time posted;
+    std::function<void()> run;
+  };
+
+  const Clock* const clock_;
+  mutable Mutex mutex_;
   CondVar posted_;
-  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace copse::planner

@@ -124,7 +124,7 @@ class TopologyProbeTest : public testing::Test, public coordinator::SessionSink 
         Answer(took);
       } else {
         clock.AdvanceTo(std::max(clock.Now(), coordinator->NextDeadline()));
-        coordinator->Tick();
+        coordinator->Tick(clock.Now());
       }
     }
     return report;
