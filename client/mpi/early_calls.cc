@@ -47,7 +47,7 @@ tnbc::PageGuard* the_guard = nullptr;
 std::atomic<tnbc::AdoptedMemory*> the_adopted{nullptr};
 
 // A thread has touched what never comes: the call that failed has returned long ago, so there is nobody to be told but
-// the job. In its handler, or by another thread, if it waits in the kernel.
+// the job.
 [[noreturn]] void OnLost(uintptr_t address) {
   Say("memory was touched whose data is lost, after %s (address=%p)", tnbc::DescribeLateFailure(),
       reinterpret_cast<void*>(address));  // NOLINT: of a fault
@@ -245,18 +245,6 @@ void ComplainOfSyscalls(std::vector<std::string>* complaints) {
   }
 }
 
-// COPSE_TNBC_PROTECTION. How memory is closed to who is too early: by `mprotect`, or by `userfaultfd` where it may be.
-void SetProtection(tnbc::PageGuard* guard, std::vector<std::string>* complaints) {
-  if (!IsOther("COPSE_TNBC_PROTECTION", "mprotect", "userfaultfd", complaints)) return;
-  const char* why = "";
-  try {
-    if (guard->StartMissing(&why)) return;
-  } catch (const std::system_error& error) {
-    why = "no thread";
-  }
-  complaints->push_back(std::string("COPSE_TNBC_PROTECTION: as mprotect, since ") + why);
-}
-
 }  // namespace
 
 EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
@@ -278,7 +266,6 @@ EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
     tnbc::the_free_syscall = stopped->call;
     the_guard->SetSelector(stopped->selector);
   }
-  SetProtection(the_guard, complaints);
   if (IsOther("COPSE_TNBC_SNAPSHOT", "write", "copy", complaints)) {
     the_means.snapshot = tnbc::SendSnapshot::Way::kAtOnce;
   }

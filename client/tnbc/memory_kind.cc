@@ -40,9 +40,7 @@ bool IsStack(const char* name, const Range& range) {
 void Classify(uint64_t flags, const char* name, MappingInfo* info) {
   const bool is_open = (flags & (kReadable | kWritable)) == (kReadable | kWritable), is_shared = (flags & kShared) != 0;
   if (is_open && is_shared && strncmp(name, kOurName, strlen(kOurName)) == 0) info->kind = MemoryKind::kOurs;
-  if (is_open && !is_shared && !IsStack(name, info->range)) {
-    info->kind = info->inode == 0 ? MemoryKind::kPrivateAnonymous : MemoryKind::kPrivate;
-  }
+  if (is_open && !is_shared && !IsStack(name, info->range)) info->kind = MemoryKind::kPrivate;
   info->rights = ((flags & kReadable) != 0 ? PROT_READ : 0) | ((flags & kWritable) != 0 ? PROT_WRITE : 0) |
                  ((flags & kExecutable) != 0 ? PROT_EXEC : 0);
 }
@@ -108,7 +106,7 @@ std::optional<MappingInfo> MappingAt(uintptr_t address) {
 }
 
 MemoryKind KindOf(const Range& range) {
-  MemoryKind least = MemoryKind::kPrivateAnonymous;
+  MemoryKind least = MemoryKind::kPrivate;
   uintptr_t at = range.begin;
   while (at < range.end) {
     const auto info = MappingAt(at);

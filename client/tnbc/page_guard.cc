@@ -77,16 +77,10 @@ PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
   return guard;
 }
 
-bool PageGuard::StartMissing(const char** why) {
-  missing_.store(MissingPages::Start(this, why), std::memory_order_release);
-  return MayMiss();
-}
-
-// An open /proc/self/mem stays that of the process that opened it, and so does a userfaultfd.
+// An open /proc/self/mem stays that of the process that opened it.
 void PageGuard::OnForked() {
   close(memory_);
   memory_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-  if (MissingPages* const missing = missing_.exchange(nullptr); missing != nullptr) missing->OnForked();
 }
 
 bool PageGuard::CanWriteProtected() {
@@ -144,15 +138,6 @@ bool PageGuard::ProtectSent(std::span<const Range> ranges) {
   return false;
 }
 
-bool PageGuard::ProtectMissing(std::span<const Range> ranges, const std::function<void()>& keep) {
-  MissingPages* const missing = missing_.load(std::memory_order_acquire);
-  if (missing == nullptr || !Add(ranges, {})) return false;
-  keep();
-  if (missing->Close(ranges)) return true;
-  for (const Range& range : ranges) ReleaseMissing(range);
-  return false;
-}
-
 bool PageGuard::ProtectSnapshots(std::span<PendingRanges::Found> snapshots) {
   for (const PendingRanges::Found& snapshot : snapshots) StopLookingAt(snapshot.range);
   if (!ranges_.AddSnapshots(snapshots)) return false;
@@ -192,16 +177,6 @@ void PageGuard::DropSnapshot(const PendingRanges::Found& snapshot) {
 void PageGuard::Release(const Range& range) {
   SetRights(range, PROT_READ | PROT_WRITE);
   ranges_.Remove(range.begin);
-}
-
-bool PageGuard::Fill(const Range& range, const void* from) {
-  if (!missing_.load(std::memory_order_acquire)->Fill(range, from)) return false;
-  ReleaseMissing(range);
-  return true;
-}
-
-void PageGuard::ReleaseMissing(const Range& range) {
-  missing_.load(std::memory_order_acquire)->Open(range, [&] { ranges_.Remove(range.begin); });
 }
 
 uint64_t PageGuard::Take(const std::atomic<uint64_t>& counter, std::atomic<uint64_t>* taken) {
@@ -332,29 +307,11 @@ bool PageGuard::Handle(uintptr_t address) {
   return true;
 }
 
-PageGuard::State PageGuard::StateOf(uintptr_t address) {
-  const auto found = ranges_.Find(address, 1);
-  if (!found.has_value()) return State::kOpen;
-  return found->failed ? State::kLost : State::kPending;
-}
-
-void PageGuard::NoteFault(uintptr_t address) { CountTouch(address, NowNs()); }
-
-// The thread is where it would be in the handler of a fault.
-bool PageGuard::TakeTurn(const siginfo_t& info, const void* context) {
-  const MissingPages* const missing = missing_.load(std::memory_order_acquire);
-  if (missing == nullptr || !missing->IsTurn(info)) return false;
-  const uintptr_t address = missing->StuckAt(info, context);
-  if (address != 0 && StateOf(address) == State::kPending) callbacks_.on_wait();
-  return true;
-}
-
 void PageGuard::OnSignal(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   PageGuard* const guard = Get();
-  const bool is_turn = signal == SIGSEGV && guard->TakeTurn(*info, context);
   const bool is_ours = signal == SIGSEGV && info->si_code == SEGV_ACCERR;
-  if (!is_turn && (!is_ours || !guard->Handle(reinterpret_cast<uintptr_t>(info->si_addr)))) {
+  if (!is_ours || !guard->Handle(reinterpret_cast<uintptr_t>(info->si_addr))) {
     guard->Chain(signal, info, context);
   }
   errno = error;

@@ -10,12 +10,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 
-#include "client/tnbc/missing_pages.h"
 #include "client/tnbc/pending_ranges.h"
 
 namespace copse::tnbc {
@@ -28,14 +26,12 @@ struct FaultCounters {
 };
 
 // The guard of this process. Pages of pending ranges are inaccessible: who touches one is stopped by SIGSEGV, waits in
-// the handler until the range is released, and goes on. Or, where the process may use userfaultfd, they are missing,
-// and he waits in the kernel, system calls included. Faults elsewhere go to the program's own handler, or kill the
+// the handler until the range is released, and goes on. Faults elsewhere go to the program's own handler, or kill the
 // process as they would without a guard. There is one guard, never destroyed, since a fault may come at any time.
 // Thread-safe.
-class PageGuard final : private MissingPages::Owner {
+class PageGuard {
  public:
-  // Called by the thread, in its fault handler, that touched data which never comes; or by another one, if he waits in
-  // the kernel. Does not return.
+  // Called by the thread, in its fault handler, that touched data which never comes. Does not return.
   using OnLost = void (*)(uintptr_t address);
   // Called now and then by a thread that waits, perhaps in its fault handler: others may need what it has under way.
   using OnWait = void (*)();
@@ -50,21 +46,10 @@ class PageGuard final : private MissingPages::Owner {
   static PageGuard* Start(const Callbacks& callbacks, const char** why);
   // Null before Start.
   static PageGuard* Get();
-  // From now on pages may be missing. False if this process cannot have that; *why says so. Throws what std::thread
-  // does.
-  bool StartMissing(const char** why);
-  bool MayMiss() const { return missing_.load(std::memory_order_acquire) != nullptr; }
 
   // Makes ranges of whole pages, in order, inaccessible. False, changing nothing, if there is no room for more or the
   // kernel refuses. `touches`, one a range, or none: who wants to know when they are touched; never freed.
   bool Protect(std::span<const Range> ranges, std::span<FirstTouch* const> touches = {});
-  // The same by missing pages, of private anonymous memory; what is in them is lost. `keep` is called when nobody else
-  // has any of it, and nothing is lost yet; if it has been called, that may be so where this returns false.
-  bool ProtectMissing(std::span<const Range> ranges, const std::function<void()>& keep);
-  // Of such a range: the data is there, in `from`. False if the range is not mapped any more; then it stays.
-  bool Fill(const Range& range, const void* from);
-  // As Release, of such a range, whose contents are undefined.
-  void ReleaseMissing(const Range& range);
   // Writes into memory, accessible or not, of mappings that are private. False if the kernel refuses.
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const;
   // Reads memory, accessible or not. False if the kernel refuses.
@@ -133,15 +118,7 @@ class PageGuard final : private MissingPages::Owner {
 
  private:
   PageGuard() = default;
-  // Of what is missing.
-  State StateOf(uintptr_t address) override;
-  void NoteFault(uintptr_t address) override;
-  void NoteWaited(uint64_t ns) override { counters_.wait_ns.fetch_add(ns, std::memory_order_relaxed); }
-  void SayLost(uintptr_t address) override { callbacks_.on_lost(address); }
-  void GiveTurn() override { callbacks_.on_wait(); }
   static void OnSignal(int signal, siginfo_t* info, void* context);
-  // Whether it is a signal to one that waits for missing pages.
-  bool TakeTurn(const siginfo_t& info, const void* context);
   // Whether the fault is over: the access may be tried again.
   bool Handle(uintptr_t address);
   bool IsSecondMiss(uintptr_t address);
@@ -170,7 +147,6 @@ class PageGuard final : private MissingPages::Owner {
   Callbacks callbacks_;
   Sigaction sigaction_ = &::sigaction;
   int memory_ = -1;  // /proc/self/mem
-  std::atomic<MissingPages*> missing_{nullptr};
 
   // The program's actions, by signal. Handlers read them, so a change is published by the pointer.
   struct Action {

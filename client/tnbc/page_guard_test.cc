@@ -4,7 +4,6 @@
 #include <setjmp.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +19,6 @@ namespace copse::tnbc {
 namespace {
 
 std::atomic<int> turns{0};
-std::atomic<void (*)()> on_turn{nullptr};
 
 PageGuard* Guard() {
   const char* why = "";
@@ -28,10 +26,7 @@ PageGuard* Guard() {
                                                constexpr char kText[] = "lost\n";
                                                if (write(STDERR_FILENO, kText, sizeof(kText) - 1) > 0) _exit(3);
                                              },
-                                             [] {
-                                               ++turns;
-                                               if (void (*const turn)() = on_turn; turn != nullptr) turn();
-                                             }},
+                                             [] { ++turns; }},
                                             &why);
   EXPECT_NE(guard, nullptr) << why;
   return guard;
@@ -67,7 +62,7 @@ TEST(PageGuardTest, AForkedChildWritesToItsOwnMemory) {
   if (child == 0) {
     guard->OnForked();
     const bool written = guard->Write(pages.address(), "child", 6);
-    _exit(written && strcmp(pages.data(), "child") == 0 && !guard->MayMiss() ? 0 : 1);
+    _exit(written && strcmp(pages.data(), "child") == 0 ? 0 : 1);
   }
   int status = -1;
   EXPECT_EQ(waitpid(child, &status, 0), child);
@@ -168,89 +163,6 @@ TEST(PageGuardTest, RangesOfACallAreReleasedOneByOne) {
   EXPECT_TRUE(guard->IsPending(pages.data() + kPage, kPage + 1));
   guard->Release(ranges[0]);
   guard->Release(ranges[2]);
-}
-
-// The same where the kernel waits.
-class MissingTest : public testing::Test {
- protected:
-  void SetUp() override {
-    guard_ = Guard();
-    const char* why = "";
-    if (!guard_->MayMiss() && !guard_->StartMissing(&why)) GTEST_SKIP() << why;
-  }
-  PageGuard* guard_ = nullptr;
-};
-
-TEST_F(MissingTest, WhoTouchesWaitsAndIsCounted) {
-  const Pages pages(4);
-  const Range range = pages.All();
-  bool is_kept = false;
-  const auto keep = [&] { is_kept = pages.data()[0] == 'o' && guard_->IsPending(pages.data(), 1); };
-  ASSERT_TRUE(guard_->ProtectMissing({&range, 1}, keep));
-  EXPECT_TRUE(is_kept);
-  const uint64_t faults = guard_->counters().faults, wait_ns = guard_->counters().wait_ns, touches = guard_->touches();
-  std::thread reader([&] { EXPECT_EQ(static_cast<volatile char*>(pages.data())[5000], 'n'); });
-  while (guard_->TouchAt(touches).ns == 0) std::this_thread::yield();  // it is counted before it is told
-  EXPECT_EQ(guard_->TouchAt(touches).address / kPage, (pages.address() + 5000) / kPage);
-  const std::string news(4 * kPage, 'n');
-  ASSERT_TRUE(guard_->Fill(range, news.data()));
-  reader.join();
-  EXPECT_EQ(guard_->pending(), 0u);
-  EXPECT_EQ(guard_->counters().faults, faults + 1);
-  EXPECT_GT(guard_->counters().wait_ns, wait_ns);
-  EXPECT_EQ(std::string(pages.data(), 4 * kPage), news);
-}
-
-TEST_F(MissingTest, AThreadThatWaitsTakesTurns) {
-  const Pages pages(1);
-  const Range range = pages.All();
-  static std::atomic<pthread_t> taker{};
-  static std::atomic<int> taken{0};
-  ASSERT_TRUE(guard_->ProtectMissing({&range, 1}, [] {}));
-  on_turn = [] {
-    taker = pthread_self();
-    ++taken;
-  };
-  std::thread reader([&] { EXPECT_EQ(*static_cast<volatile char*>(pages.data()), 'n'); });
-  while (taken < 3) std::this_thread::yield();
-  EXPECT_TRUE(pthread_equal(taker, reader.native_handle()));
-  ASSERT_TRUE(guard_->Fill(range, std::string(kPage, 'n').data()));
-  reader.join();
-  on_turn = nullptr;
-}
-
-TEST_F(MissingTest, AwaitingIsAsEver) {
-  const Pages pages(2);
-  const Range ranges[] = {{pages.address(), pages.address() + kPage},
-                          {pages.address() + kPage, pages.address() + 2 * kPage}};
-  ASSERT_TRUE(guard_->ProtectMissing(ranges, [] {}));
-  guard_->MarkLost(ranges[1]);
-  const int before = turns;
-  std::thread other([&] {
-    while (turns < before + 2) std::this_thread::yield();
-    EXPECT_TRUE(guard_->Fill(ranges[0], std::string(kPage, 'n').data()));
-  });
-  EXPECT_FALSE(guard_->Await(pages.data(), 2 * kPage, [] { ++turns; }));
-  other.join();
-  EXPECT_EQ(pages.data()[0], 'n');
-  EXPECT_TRUE(guard_->IsPending(pages.data(), 2 * kPage));
-  guard_->ReleaseMissing(ranges[1]);
-  EXPECT_FALSE(guard_->IsPending(pages.data(), 2 * kPage));
-  EXPECT_EQ(pages.data()[kPage], 0);
-}
-
-TEST_F(MissingTest, MemoryThatTheKernelRefusesIsReleased) {
-  const Pages pages(2);
-  ASSERT_EQ(syscall(SYS_mlock, pages.data(), kPage), 0);  // sanitizers' mlock() does nothing
-  const Range range = pages.All();
-  EXPECT_FALSE(guard_->ProtectMissing({&range, 1}, [] {}));
-  EXPECT_EQ(guard_->pending(), 0u);
-  memset(pages.data(), 'w', 2 * kPage);
-  bool is_kept = false;
-  ASSERT_TRUE(guard_->Protect({&range, 1}));
-  EXPECT_FALSE(guard_->ProtectMissing({&range, 1}, [&] { is_kept = true; }));
-  EXPECT_FALSE(is_kept);
-  guard_->Release(range);
 }
 
 // Of pages: a copy of each, and how the guard knows them.
@@ -383,24 +295,6 @@ TEST(PageGuardDeathTest, WithoutAHandlerAFaultKills) {
   ASSERT_EQ(mprotect(pages.data(), kPage, PROT_NONE), 0);
   EXPECT_EXIT(static_cast<volatile char*>(pages.data())[0] = 1, testing::KilledBySignal(SIGSEGV), "");
   EXPECT_EXIT(*static_cast<volatile char*>(nullptr) = 1, testing::KilledBySignal(SIGSEGV), "");
-}
-
-// In a child, which has a monitor of its own.
-TEST(PageGuardDeathTest, LostDataIsNotReadByTheKernel) {
-  PageGuard* const guard = Guard();
-  const char* reason = "";
-  if (!guard->MayMiss() && !guard->StartMissing(&reason)) GTEST_SKIP() << reason;
-  const auto touch_what_is_lost = [&] {
-    guard->OnForked();
-    const char* why = "";
-    const Pages pages(1);
-    const Range range = pages.All();
-    if (!guard->StartMissing(&why) || !guard->ProtectMissing({&range, 1}, [] {})) _exit(1);
-    guard->MarkLost(range);
-    int ends[2];
-    if (pipe(ends) == 0 && write(ends[1], pages.data(), 1) == 1) _exit(2);
-  };
-  EXPECT_EXIT(touch_what_is_lost(), testing::ExitedWithCode(3), "lost");
 }
 
 TEST(PageGuardDeathTest, LostDataIsNotRead) {

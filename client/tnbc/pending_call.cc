@@ -76,11 +76,8 @@ bool PendingCall::Prepare() {
   lands_by_itself_ = receives && writes_parts_only && context_->ReachesPages(user_receive_, division_.receive_bytes);
   if (receives && !lands_by_itself_) {
     const Range result{address, address + division_.receive_bytes};
-    if (adopted_ != nullptr && !guard_->MayMiss()) buffer_ = adopted_->Use(result, writes_parts_only);
-    const MemoryKind kind = KindOf(result);
-    if (kind < (buffer_ == nullptr ? MemoryKind::kPrivate : MemoryKind::kOurs)) return false;
-    // Who looks at first touches wants to see those, too, that come when the data is there.
-    may_miss_ = kind == MemoryKind::kPrivateAnonymous && record_ == nullptr && guard_->MayMiss();
+    if (adopted_ != nullptr) buffer_ = adopted_->Use(result, writes_parts_only);
+    if (KindOf(result) < (buffer_ == nullptr ? MemoryKind::kPrivate : MemoryKind::kOurs)) return false;
   }
   const bool lands_in_buffer = buffer_ != nullptr && writes_parts_only;
   const bool copies_received = division_.receive_bytes > 0 && !lands_by_itself_ && !lands_in_buffer;
@@ -216,8 +213,7 @@ bool PendingCall::MayLeaveEdges() const {
 BufferPlace PendingCall::PlaceOfReceived() const {
   const auto begin = reinterpret_cast<uintptr_t>(user_receive_);
   BufferPlace place = {begin, PageBytes()};
-  // Pages with others' words cannot be missing.
-  if (lands_by_itself_ || may_miss_) return place;
+  if (lands_by_itself_) return place;
   const Spare spare = SpareAround({begin, begin + division_.receive_bytes});
   place.spare_before = spare.before;
   place.spare_behind = spare.behind;
@@ -261,7 +257,8 @@ bool PendingCall::LandEdges() {
   DropAliases();
   has_edges_ = true;
   is_left_.store(true, std::memory_order_release);
-  return OpenAfter(static_cast<uint32_t>(division_.calls.size()));
+  OpenAfter(static_cast<uint32_t>(division_.calls.size()));
+  return true;
 }
 
 bool PendingCall::Protect(bool leaves_edges) {
@@ -296,7 +293,7 @@ bool PendingCall::ProtectReceived() {
   for (const Granule& granule : GranulesOf(division_, PlaceOfReceived(), leaves_edges_)) {
     for (const uint32_t call : granule.calls) guarded_of_call_[call].push_back(static_cast<uint32_t>(guarded_.size()));
     const Range range{granule.begin, granule.begin + granule.bytes};
-    guarded_.push_back({range, static_cast<uint32_t>(granule.calls.size()), may_miss_});
+    guarded_.push_back({range, static_cast<uint32_t>(granule.calls.size())});
     pending_bytes_ += granule.bytes;
   }
   is_protected_ = is_finished_ = CloseReceived();
@@ -304,16 +301,9 @@ bool PendingCall::ProtectReceived() {
 }
 
 bool PendingCall::CloseReceived() {
-  std::vector<Range> all, missing, others;
-  for (const Guarded& guarded : guarded_) {
-    all.push_back(guarded.range);
-    (guarded.has_no_pages ? missing : others).push_back(guarded.range);
-  }
-  if (buffer_ != nullptr) return CloseAdopted(all);
-  if (missing.empty()) return guard_->Protect(all, Record());
-  if (CloseMissing(missing, others)) return true;
-  for (Guarded& guarded : guarded_) guarded.has_no_pages = false;
-  return guard_->Protect(all);
+  std::vector<Range> all;
+  for (const Guarded& guarded : guarded_) all.push_back(guarded.range);
+  return buffer_ != nullptr ? CloseAdopted(all) : guard_->Protect(all, Record());
 }
 
 bool PendingCall::CloseAdopted(std::span<const Range> all) {
@@ -341,28 +331,6 @@ void PendingCall::KeepUnbrought(std::span<const Range> pages) {
   for (const Part& part : UnbroughtOf(division_, leaves_edges_, parts)) {
     keep(begin + part.offset, begin + part.offset + part.bytes);
   }
-}
-
-// What lies there already goes with the pages, and comes back with them.
-bool PendingCall::CloseMissing(std::span<const Range> missing, std::span<const Range> others) {
-  std::vector<Part> pages;
-  for (const Range& range : missing) {
-    pages.push_back({range.begin - reinterpret_cast<uintptr_t>(user_receive_), range.bytes()});
-  }
-  const std::vector<Part> unbrought = UnbroughtOf(division_, leaves_edges_, pages);
-  bool is_kept = false;
-  const auto keep = [&] {
-    for (const Part& part : unbrought) memcpy(receive_ + part.offset, user_receive_ + part.offset, part.bytes);
-    is_kept = true;
-  };
-  const bool is_closed = guard_->ProtectMissing(missing, keep);
-  if (is_closed && guard_->Protect(others)) return true;
-  for (size_t i = 0; is_closed && i < missing.size(); ++i) guard_->ReleaseMissing(missing[i]);
-  for (size_t i = 0; is_kept && i < unbrought.size(); ++i) {
-    const Part& part = unbrought[i];
-    memcpy(user_receive_ + part.offset, receive_ + part.offset, part.bytes);
-  }
-  return false;
 }
 
 // Who is told what is touched; by range.
@@ -399,27 +367,15 @@ bool PendingCall::LandCall(uint32_t index) {
     // What lies outside pages was brought before, and may be the program's again.
     if (!lands_by_itself_ && !Write(part, receive_ + part.offset)) return false;
   }
-  return OpenAfter(index);
+  OpenAfter(index);
+  return true;
 }
 
 // To memory that is closed.
 bool PendingCall::Write(const Part& part, const uint8_t* from) {
   const uintptr_t begin = reinterpret_cast<uintptr_t>(user_receive_) + part.offset, end = begin + part.bytes;
   if (buffer_ != nullptr) return WriteAround(Range{begin, end}, from);
-  if (!may_miss_) return guard_->Write(begin, from, part.bytes);
-  auto guarded = std::partition_point(guarded_.begin(), guarded_.end(),
-                                      [begin](const Guarded& before) { return before.range.end <= begin; });
-  for (; guarded != guarded_.end() && guarded->range.begin < end; ++guarded) {
-    const Range both{std::max(begin, guarded->range.begin), std::min(end, guarded->range.end)};
-    const uint8_t* const data = from + (both.begin - begin);
-    uint8_t* const kept = receive_ + (both.begin - reinterpret_cast<uintptr_t>(user_receive_));
-    if (!guarded->has_no_pages) {
-      if (!guard_->Write(both.begin, data, both.bytes())) return false;
-    } else if (kept != data) {
-      memcpy(kept, data, both.bytes());
-    }
-  }
-  return true;
+  return guard_->Write(begin, from, part.bytes);
 }
 
 // What is exchanged is accessible elsewhere, and there already unless it has come by a copy.
@@ -435,34 +391,19 @@ bool PendingCall::WriteAround(const Range& range, const uint8_t* from) {
   return at == range.end || guard_->Write(at, from + (at - range.begin), range.end - at);
 }
 
-bool PendingCall::OpenAfter(uint32_t index) {
+void PendingCall::OpenAfter(uint32_t index) {
   for (const uint32_t i : guarded_of_call_[index]) {
-    if (--guarded_[i].missing > 0 || Open(i)) continue;
-    guarded_[i].missing = 1;  // for ever
-    return false;
+    if (--guarded_[i].missing == 0) Open(i);
   }
-  return true;
 }
 
-bool PendingCall::Open(uint32_t index) {
+void PendingCall::Open(uint32_t index) {
   const Range& range = guarded_[index].range;
-  if (guarded_[index].has_no_pages) {
-    return guard_->Fill(range, receive_ + (range.begin - reinterpret_cast<uintptr_t>(user_receive_)));
-  }
   if (record_ == nullptr) {
     guard_->Release(range);
   } else {
     record_->pieces[index].there_ns = NowNs();
     guard_->ReleaseAtTouch(range);
-  }
-  return true;
-}
-
-void PendingCall::Release(const Guarded& guarded) {
-  if (guarded.has_no_pages) {
-    guard_->ReleaseMissing(guarded.range);
-  } else {
-    guard_->Release(guarded.range);
   }
 }
 
@@ -575,7 +516,7 @@ void PendingCall::Forget() {
   snapshot_.Drop();
   sent_.Open();
   for (Guarded& guarded : guarded_) {
-    if (guarded.missing > 0) Release(guarded);
+    if (guarded.missing > 0) guard_->Release(guarded.range);
     guarded.missing = 0;
   }
   state_ = State::kOver;

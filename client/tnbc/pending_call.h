@@ -112,8 +112,6 @@ class PendingCall {
   void Report();
 
  private:
-  struct Guarded;
-
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
   bool MayProtectSent() const;
   bool PrepareSent();
@@ -129,12 +127,10 @@ class PendingCall {
   bool CloseReceived();
   bool CloseAdopted(std::span<const Range> all);
   void KeepUnbrought(std::span<const Range> pages);
-  bool CloseMissing(std::span<const Range> missing, std::span<const Range> others);
   bool Write(const Part& part, const uint8_t* from);
   bool WriteAround(const Range& range, const uint8_t* from);
-  bool OpenAfter(uint32_t call);
-  bool Open(uint32_t index);
-  void Release(const Guarded& guarded);
+  void OpenAfter(uint32_t call);
+  void Open(uint32_t index);
   bool CountComplete();
   bool LandAll();
   bool LandCall(uint32_t index);
@@ -158,8 +154,6 @@ class PendingCall {
   // The receive buffer, if it is one whose pages are exchanged; and those that are, once it is closed.
   std::shared_ptr<AdoptedBuffer> buffer_;
   std::vector<Range> exchanged_;
-  // Pages of the receive buffer may be missing until their data is there.
-  bool may_miss_ = false;
   // Where calls send from and receive to: copies, or the program's own.
   uint8_t *send_ = nullptr, *receive_ = nullptr;
   CopyMemory::Block send_copy_, receive_copy_;
@@ -189,8 +183,6 @@ class PendingCall {
   struct Guarded {
     Range range;
     uint32_t missing;  // calls
-    // Its pages come when all of it is there, from receive_: nothing is written to them before.
-    bool has_no_pages = false;
   };
   std::vector<Guarded> guarded_;
   std::vector<std::vector<uint32_t>> guarded_of_call_;  // indices

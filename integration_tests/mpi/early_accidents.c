@@ -3,15 +3,10 @@
  * What goes wrong while data is under way. One case a job; lines go to the file that the first argument names. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "early.h"
@@ -254,26 +249,6 @@ static void execs(void) { leave(become_another); }
 static void null_dereference(void) { leave(dereference_null); }
 static void own_protected_page(void) { leave(touch_own_protected_page); }
 
-/* --- Userfaultfd is not allowed --- */
-
-/* Its own call and the device's ioctl fail, as for a user whom nothing allows it. */
-static void forbid_userfaultfd(void) {
-  const unsigned new_descriptor = 0xaa00; /* USERFAULTFD_IOC_NEW */
-  struct sock_filter program[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, new_descriptor, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const struct sock_fprog filter = {sizeof(program) / sizeof(program[0]), program};
-  EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
-}
-
-static void look(struct exchange* e) { (void)e; /* on_pending() does */ }
-
 static const struct early_case kCases[] = {
     {.name = "daemon_dies", .run = daemon_dies},
     {.name = "daemon_dies_and_data_is_touched", .run = daemon_dies_and_data_is_touched},
@@ -287,6 +262,5 @@ static const struct early_case kCases[] = {
     {.name = "execs", .run = execs},
     {.name = "null_dereference", .run = null_dereference},
     {.name = "own_protected_page", .run = own_protected_page},
-    {.name = "userfaultfd_is_forbidden", .pending = look, .before_init = forbid_userfaultfd},
 };
 EARLY_GROUP(early_accidents, "accidents", kCases, MPI_THREAD_SINGLE);

@@ -72,8 +72,6 @@ TEST_P(RandomProgramTest, ReceivesWhatItReceivesByMpiAlone) {
     run.environment = {{"COPSE_MPI_STATS", "1"}, {"COPSE_MPI_CALLS_BEFORE", absl::StrCat(seed % 3)}};
     if (seed % 2 == 0 || touches) run.environment["COPSE_MPI_OFFLOAD"] = "all";
     if (touches) run.environment["COPSE_TNBC"] = "on";
-    // Where that is not allowed, it is as ever.
-    if (touches && seed % 3 == 0) run.environment["COPSE_TNBC_PROTECTION"] = "userfaultfd";
     const MpiResult result = RunMpi(run, cluster.folder(), kPatience);
     EXPECT_EQ(result.code, 0) << result.Text();
     EXPECT_EQ(result.out.size(), 1u) << result.Text();

@@ -4,7 +4,6 @@
 // COPSE_TEST_CAMPAIGN, at more lengths, on 2 to 5 ranks; on 3, also left to the library's judgement, and by MPI alone.
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -33,16 +32,6 @@ namespace {
 constexpr absl::Duration kJobPatience = absl::Minutes(4);
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
-constexpr char kNotAllowed[] = "userfaultfd is not allowed here (vm.unprivileged_userfaultfd)";
-
-// As client/tnbc/missing_pages.cc does.
-bool MayUseUserfaultfd() {
-  int faults = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC));
-  if (faults < 0) faults = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-  if (faults >= 0) close(faults);
-  return faults >= 0;
-}
-
 bool IsCampaign() { return std::getenv("COPSE_TEST_CAMPAIGN") != nullptr; }
 
 class TnbcTest : public ShimTest {
@@ -52,7 +41,6 @@ class TnbcTest : public ShimTest {
     run.environment["COPSE_MPI_CALLS_BEFORE"] = "0";
     run.environment["COPSE_TNBC"] = mode;
     run.environment["COPSE_TNBC_SNAPSHOT"] = snapshot_;
-    run.environment["COPSE_TNBC_PROTECTION"] = protection_;
     return run;
   }
   // With COPSE_TNBC_SYSCALLS=strict.
@@ -84,8 +72,7 @@ class TnbcTest : public ShimTest {
     }
   }
 
-  std::string snapshot_;    // COPSE_TNBC_SNAPSHOT
-  std::string protection_;  // COPSE_TNBC_PROTECTION
+  std::string snapshot_;  // COPSE_TNBC_SNAPSHOT
 };
 
 TEST_P(TnbcTest, BlocksOfAllSizes) { ExpectRight("sizes", 3); }
@@ -101,31 +88,16 @@ TEST_P(TnbcTest, AnUnknownModeIsSaidOnceAndIgnored) {
   EXPECT_EQ(result.ErrorsWith("COPSE_TNBC: none of off, auto and on").size(), 1u) << result.Text();
   EXPECT_TRUE(result.ErrorsWith("early returns").empty()) << result.Text();
 }
-TEST_P(TnbcTest, UnknownSettingsAreSaidOnceAndIgnored) {
-  protection_ = "walls";
+TEST_P(TnbcTest, AnUnknownSettingIsSaidOnceAndIgnored) {
   MpiRun run = EarlyJobOf(3, "on", {"sizes/kinds"});
   run.environment["COPSE_TNBC_SYSCALLS"] = "some";
   const MpiResult result = Run(run, kJobPatience);
   ExpectDone(result);
-  for (const std::string said :
-       {"COPSE_TNBC_PROTECTION: neither mprotect nor userfaultfd, so it is ignored (value=walls)",
-        "COPSE_TNBC_SYSCALLS: neither libc nor strict, so it is ignored (value=some)"}) {
-    EXPECT_EQ(result.ErrorsWith("copse-mpi: " + said).size(), 1u) << result.Text();
-  }
-  EXPECT_EQ(result.ErrorsWith("early returns: 16 calls, 0 more waited").size(), 1u) << result.Text();
-}
-TEST_P(TnbcTest, WhereUserfaultfdIsNotAllowedPagesAreProtected) {
-  protection_ = "userfaultfd";
-  const MpiResult result = Run(EarlyJobOf(2, "on", {"accidents/userfaultfd_is_forbidden"}), kJobPatience);
-  ExpectDone(result);
-  EXPECT_EQ(result
-                .ErrorsWith("copse-mpi: COPSE_TNBC_PROTECTION: as mprotect, since this process may not use userfaultfd "
-                            "for the kernel's faults, which takes vm.unprivileged_userfaultfd=1, CAP_SYS_PTRACE or ")
+  EXPECT_EQ(result.ErrorsWith("copse-mpi: COPSE_TNBC_SYSCALLS: neither libc nor strict, so it is ignored (value=some)")
                 .size(),
             1u)
       << result.Text();
-  EXPECT_TRUE(result.ErrorsWith("early returns: 0 calls").empty()) << result.Text();
-  EXPECT_EQ(result.ErrorsWith("early returns: ").size(), 1u) << result.Text();
+  EXPECT_EQ(result.ErrorsWith("early returns: 16 calls, 0 more waited").size(), 1u) << result.Text();
 }
 TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 3); }
 // Pages of copse_alloc are shared, so calls with them would wait if results did not land there by themselves.
@@ -194,44 +166,6 @@ TEST_P(TnbcTest, SendBuffersThatAreCopiedInTheCall) {
   snapshot_ = "copy";
   ExpectRight("sends", 2);
 }
-
-// By userfaultfd, with libc's calls as they are.
-class TnbcMissingTest : public TnbcTest {
- protected:
-  void SetUp() override {
-    if (!MayUseUserfaultfd()) GTEST_SKIP() << kNotAllowed;
-    TnbcTest::SetUp();
-    protection_ = "userfaultfd";
-  }
-};
-
-TEST_P(TnbcMissingTest, AllWaysToTouch) {
-  Words groups{"touching",
-               "signals/goes_on",
-               "signals/handler_looks_and_jumps",
-               "signals/blocked_by_thread",
-               "signals/sent_by_itself",
-               "signals/alarm_looks",
-               "signals/alarms_all_the_time"};
-  for (const std::string memory : {"malloc_long", "posix_memalign_huge", "bss", "data", "file_private", "locked",
-                                   "between_protected", "over_a_seam"}) {
-    groups.push_back("memory/" + memory);
-  }
-  const MpiResult result = Run(EarlyJobOf(3, "on", std::move(groups)), kJobPatience);
-  ExpectDone(result);
-  EXPECT_TRUE(result.ErrorsWith("COPSE_TNBC_PROTECTION").empty()) << result.Text();
-}
-// Past libc, but for forks; into what is sent, too, which therefore is copied in the call.
-TEST_P(TnbcMissingTest, SystemCallsAndThreads) {
-  snapshot_ = "copy";
-  Words groups{"transfers", "memory_calls", "processes", "threads"};
-  for (const std::string name :
-       {"writes", "writes_lists", "thread_writes", "reads", "structures", "unknown", "blocks"}) {
-    groups.push_back("system_calls/" + name);
-  }
-  ExpectDone(Run(EarlyJobOf(2, "on", std::move(groups)), kJobPatience));
-}
-TEST_P(TnbcMissingTest, ThreadsThatCall) { ExpectRight("threads_multiple", 3); }
 
 // What early returns have brought: each rank says it, and the daemons, which add up what their ranks say.
 class TnbcCountersTest : public TnbcTest {
@@ -350,11 +284,6 @@ class TnbcAccidentsTest : public TnbcTest {
     EXPECT_TRUE(result.ErrorsWith("went on").empty()) << result.Text();
     ExpectNobodyWentOn(result);
   }
-  void ExpectLostDataEndsTheJob() {
-    const MpiResult result = LoseADaemon("daemon_dies_and_data_is_touched");
-    ExpectOver(result);
-    EXPECT_FALSE(result.ErrorsWith("memory was touched whose data is lost, after MPI_Bcast").empty()) << result.Text();
-  }
 
  private:
   bool AwaitLines(const std::string& words, int count) {
@@ -388,13 +317,11 @@ TEST_P(TnbcAccidentsTest, ADaemonThatDiesEndsTheJobWithTheCallsName) {
   EXPECT_FALSE(result.ErrorsWith("copse").empty()) << result.Text();
 }
 
-TEST_P(TnbcAccidentsTest, WhoTouchesLostDataEndsTheJob) { ExpectLostDataEndsTheJob(); }
-TEST_P(TnbcAccidentsTest, WhoWaitsForLostDataInTheKernelEndsTheJob) {
-  if (!MayUseUserfaultfd()) GTEST_SKIP() << kNotAllowed;
-  protection_ = "userfaultfd";
-  ExpectLostDataEndsTheJob();
+TEST_P(TnbcAccidentsTest, WhoTouchesLostDataEndsTheJob) {
+  const MpiResult result = LoseADaemon("daemon_dies_and_data_is_touched");
+  ExpectOver(result);
+  EXPECT_FALSE(result.ErrorsWith("memory was touched whose data is lost, after MPI_Bcast").empty()) << result.Text();
 }
-
 TEST_P(TnbcAccidentsTest, WhoHandlesErrorsIsToldByTheNextCall) {
   const MpiResult result = LoseADaemon("daemon_dies_and_errors_return");
   EXPECT_EQ(result.code, 0) << result.Text();
@@ -431,8 +358,6 @@ TEST_P(TnbcAccidentsTest, AFaultOfTheProgramsOwnEndsTheJob) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, TnbcTest, testing::Values("mpich", "openmpi"),
-                         [](const auto& info) { return std::string(info.param); });
-INSTANTIATE_TEST_SUITE_P(Both, TnbcMissingTest, testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
 INSTANTIATE_TEST_SUITE_P(Both, TnbcCountersTest, testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
