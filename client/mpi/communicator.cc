@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/communicator.h"
 
+#include <stdio.h>
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>
 #include <vector>
 
 #include "client/arguments.h"
+#include "client/mpi/failure_text.h"
 #include "client/mpi/say.h"
 #include "client/mpi/team_formation.h"
 #include "client/mpi/watched_call.h"
@@ -45,23 +48,6 @@ int OnCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
 }
 
 }  // namespace
-
-int Communicator::ErrorClass(copse_status_t status) {
-  switch (status) {
-    case COPSE_ERR_INVALID_ARGUMENT:
-    case COPSE_ERR_MISMATCH:
-      return MPI_ERR_ARG;
-    case COPSE_ERR_NO_RESOURCE:
-    case COPSE_ERR_NO_MEMORY:
-      return MPI_ERR_NO_MEM;
-    case COPSE_ERR_NOT_SUPPORTED:
-      return MPI_ERR_UNSUPPORTED_OPERATION;
-    case COPSE_ERR_INTERNAL:
-      return MPI_ERR_INTERN;
-    default:
-      return MPI_ERR_OTHER;
-  }
-}
 
 int Communicator::OnDelete(MPI_Comm, int, void* attribute, void*) {
   auto* communicator = static_cast<Communicator*>(attribute);
@@ -212,10 +198,22 @@ bool Communicator::FormStream(Session* session) {
 }
 
 int Communicator::Fail(const char* function, copse_status_t status, const char* text) {
-  const int error = ErrorClass(status);
   if (!has_failed_) Say("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
   has_failed_ = true;
-  return CallErrorHandler(error);
+  return CallErrorHandler(ErrorCodeOf(status, text));
+}
+
+// An error code of its own lets the program's handler read why, by MPI_Error_string. There is one for each communicator
+// and class, as MPI frees none.
+int Communicator::ErrorCodeOf(copse_status_t status, const char* text) {
+  const int error_class = ErrorClassOf(status);
+  const auto [it, is_new] = error_codes_.try_emplace(error_class, error_class);
+  if (is_new && Mpi().Add_error_code(error_class, &it->second) != MPI_SUCCESS) it->second = error_class;
+  if (it->second == error_class) return error_class;
+  char string[MPI_MAX_ERROR_STRING];
+  snprintf(string, sizeof(string), "%s", text);
+  Mpi().Add_error_string(it->second, string);
+  return it->second;
 }
 
 int Communicator::Refuse(const char* function, int error, const char* why) {

@@ -90,15 +90,13 @@ class Communicator {
   void Retain() { uses_.fetch_add(1, std::memory_order_relaxed); }
   void Release();
 
-  // Reports a failure of the team's to the program: the text on standard error, the first time, and the class through
+  // Reports a failure of the team's to the program: the text on standard error, the first time, and a code through
   // the communicator's error handler, or MPI_COMM_WORLD's if it was freed. Returns what the call returns, if the
   // handler lets it.
   int Fail(const char* function, copse_status_t status, const char* text);
 
   // Reports what the program may not do, as MPI would.
   int Refuse(const char* function, int error, const char* why);
-  // The MPI error class that stands for a failure.
-  static int ErrorClass(copse_status_t status);
 
   copse_team_t* team() const { return team_; }
   MPI_Comm comm() const { return comm_; }
@@ -113,6 +111,7 @@ class Communicator {
   bool IsWorthTeam(Session* session) const;
   void FormTeam(Session* session);
   int CallErrorHandler(int error);
+  int ErrorCodeOf(copse_status_t status, const char* text);
   bool IsOfThisJob() const;
   std::vector<int> WorldRanks() const;
 
@@ -134,6 +133,7 @@ class Communicator {
   std::atomic<int> late_failure_{COPSE_OK};
   std::atomic<bool> is_out_of_step_{false};
   bool has_failed_ = false;
+  std::map<int, int> error_codes_;  // by class
   bool freed_ = false;
   std::atomic<int> uses_{1};
 

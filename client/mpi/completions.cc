@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/mpi/early_calls.h"
+#include "client/mpi/failure_text.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/persistent_messages.h"
 #include "client/mpi/requests.h"
@@ -68,7 +69,7 @@ class Completion {
       if (first == nullptr && wants_statuses && result == MPI_SUCCESS) {
         for (int j = 0; j < count; ++j) statuses[j].MPI_ERROR = MPI_SUCCESS;
       }
-      if (wants_statuses) statuses[i].MPI_ERROR = Communicator::ErrorClass(status);
+      if (wants_statuses) statuses[i].MPI_ERROR = ErrorClassOf(status);
       if (first == nullptr) first = call, first_status = status;
     }
     if (first == nullptr) return result;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "client/mpi/driven_wait.h"
+#include "client/mpi/failure_text.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/requests.h"
 #include "client/mpi/say.h"
@@ -170,7 +171,7 @@ class Driven final : public tnbc::Caller {
       return COPSE_ERR_TIMED_OUT;
     }
     copse_status_t Note(copse_status_t status) const {
-      if (status < 0) *error = copse_last_error();
+      if (status < 0) *error = LastFailureText();
       return status;
     }
 

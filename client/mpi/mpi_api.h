@@ -36,6 +36,8 @@ namespace copse::mpi {
 // What a back end calls, besides the entries.
 #define COPSE_MPI_CALLED(CALLED)     \
   CALLED(Abort)                      \
+  CALLED(Add_error_code)             \
+  CALLED(Add_error_string)           \
   CALLED(Comm_call_errhandler)       \
   CALLED(Comm_create_keyval)         \
   CALLED(Comm_dup)                   \

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "client/mpi/failure_text.h"
 #include "client/mpi/packing.h"
 #include "client/tnbc/held_signals.h"
 
@@ -35,7 +36,7 @@ Offload::~Offload() {
 }
 
 copse_status_t Offload::Note(copse_status_t status) {
-  if (status < 0) error_ = copse_last_error();
+  if (status < 0) error_ = LastFailureText();
   return status;
 }
 

@@ -54,6 +54,10 @@ static void mismatch(void) {
   int in[2] = {1, 1}, out[2];
   const int code = MPI_Allreduce(in, out, rank == 0 ? 1 : 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   EXPECT(error_class(code) == MPI_ERR_ARG);
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  EXPECT(MPI_Error_string(code, text, &length) == MPI_SUCCESS);
+  EXPECT(strstr(text, "cause=ranks-differ") != NULL);
   /* And from then on: nothing goes back to MPI. */
   EXPECT(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS);
   printf("rank %d was told\n", rank);
