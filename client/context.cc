@@ -38,7 +38,7 @@ constexpr std::chrono::milliseconds kCheckInterval{50};  // how late a dead daem
 constexpr std::chrono::milliseconds kRetryInterval{1};   // of a post that found a full queue
 constexpr uint64_t kInitFields = COPSE_INIT_PARAM_FIELD_SOCKET | COPSE_INIT_PARAM_FIELD_JOB |
                                  COPSE_INIT_PARAM_FIELD_DQ_ENTRIES | COPSE_INIT_PARAM_FIELD_EQ_ENTRIES |
-                                 COPSE_INIT_PARAM_FIELD_DATA_BYTES | COPSE_INIT_PARAM_FIELD_EARLY;
+                                 COPSE_INIT_PARAM_FIELD_DATA_BYTES;
 
 template <size_t N>
 std::string TextOf(const char (&text)[N]) {
@@ -85,29 +85,6 @@ copse_status_t FillRequest(const copse_init_params_t& params, const Environment&
   return COPSE_OK;
 }
 
-// A library without early returns, as the MPI library's, leaves the environment to others.
-copse_status_t EarlyMode(const copse_init_params_t& params, const Environment& environment, copse_early_t* mode) {
-  *mode = COPSE_EARLY_OFF;
-  const bool is_given = (params.mask & COPSE_INIT_PARAM_FIELD_EARLY) != 0;
-  if (is_given) {
-    if (params.early < COPSE_EARLY_OFF || params.early > COPSE_EARLY_ON) {
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "early is none of copse_early_t (early=%d)",
-                  static_cast<int>(params.early));
-    }
-    *mode = params.early;
-  }
-  if (copse::client::the_start_early_blocking == nullptr) {
-    if (*mode == COPSE_EARLY_OFF) return COPSE_OK;
-    return Fail(COPSE_ERR_NOT_SUPPORTED, "this library has no early returns");
-  }
-  if (is_given || environment.early == "off" || environment.early.empty()) return COPSE_OK;
-  if (environment.early == "auto") *mode = COPSE_EARLY_AUTO;
-  if (environment.early == "on") *mode = COPSE_EARLY_ON;
-  if (*mode != COPSE_EARLY_OFF) return COPSE_OK;
-  return Fail(COPSE_ERR_INVALID_ARGUMENT, "COPSE_TNBC is none of off, auto and on (value=%s)",
-              environment.early.c_str());
-}
-
 copse_status_t CheckReply(const ControlChannel::Answer& answer, const attach::AttachReply& reply,
                           const std::string& place) {
   const uint32_t own = ring::kLayoutVersion;
@@ -141,8 +118,6 @@ copse_status_t copse_context::Attach(const copse_init_params_t& params) {
   }
   timeout_s_ = environment.timeout_s;
 
-  copse_early_t early = COPSE_EARLY_OFF;
-  if (const auto status = EarlyMode(params, environment, &early); status != COPSE_OK) return status;
   attach::AttachRequest request{};
   if (const auto status = FillRequest(params, environment, &request); status != COPSE_OK) return status;
   std::string place = environment.socket;
@@ -185,16 +160,7 @@ copse_status_t copse_context::Attach(const copse_init_params_t& params) {
   Log(LogLevel::kInfo, "attached (node=%s, socket=%s, daemon=%s, dq_entries=%u, eq_entries=%u, data_bytes=%llu)",
       attr_.node, place.c_str(), TextOf(reply.package_version).c_str(), attr_.dq_entries, attr_.eq_entries,
       static_cast<unsigned long long>(attr_.data_bytes));
-  if (early != COPSE_EARLY_OFF) early_ = copse::client::the_start_early_blocking(this, early);
-  attr_.early = early_ == nullptr ? COPSE_EARLY_OFF : early_->mode();
   return COPSE_OK;
-}
-
-copse_status_t copse_context::StopEarly() {
-  if (early_ == nullptr) return COPSE_OK;
-  const copse_status_t status = early_->Finish(copse::client::DeadlineAfter(timeout_s_));
-  early_.reset();
-  return status;
 }
 
 void copse_context::Detach() {
@@ -225,7 +191,6 @@ void copse_context::Detach() {
 }
 
 void copse_context::DropInChild() {
-  static_cast<void>(early_.release());  // its thread and locks are the parent's
   channel_->CloseInChild();
   queue_.reset();
 }

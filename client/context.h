@@ -19,7 +19,6 @@
 #include "client/control_channel.h"
 #include "client/copse.h"
 #include "client/deadline.h"
-#include "client/early_blocking.h"
 #include "client/file_descriptor.h"
 #include "client/fork_guard.h"
 #include "client/handle.h"
@@ -44,8 +43,6 @@ struct copse_request final : copse::client::Handle {
   explicit copse_request(copse_context* owner) : Handle(Kind::kRequest), context(owner) {}
 
   copse_context* const context;
-  // Of a call that was divided: it waits for nothing that is pending.
-  bool is_part = false;
   // Guarded by the context's lock:
   copse_team* team = nullptr;  // null once it was destroyed
   copse::client::CallPlan plan;
@@ -63,8 +60,6 @@ struct copse_context final : copse::client::Handle {
   copse_context() : Handle(Kind::kContext) {}
 
   copse_status_t Attach(const copse_init_params_t& params);
-  // Ends early returns, waiting for what is under way. Tells a failure that nobody was told of.
-  copse_status_t StopEarly();
   // Gives up everything; the object is a husk afterwards.
   void Detach();
   // In a forked child: closes and unmaps, touches no lock, tells nobody.
@@ -114,8 +109,6 @@ struct copse_context final : copse::client::Handle {
   // Whether all of it is pages of one copse_alloc, which the daemon reads and writes as they lie.
   bool ReachesPages(const void* memory, uint64_t bytes);
 
-  // Null: blocking calls block.
-  copse::client::EarlyBlocking* early() const { return early_.get(); }
   // Where the process counts its early returns; the daemon shows them. Valid, for any thread, while it is attached.
   copse::client::Port& early_counts() { return queue_->port(); }
 
@@ -153,7 +146,6 @@ struct copse_context final : copse::client::Handle {
   std::unique_ptr<copse::client::ControlChannel> channel_;
   copse_context_attr_t attr_{};
   double timeout_s_ = -1;
-  std::unique_ptr<copse::client::EarlyBlocking> early_;
 
   std::atomic<uint64_t> ends_{0};
   std::mutex mutex_;  // guards what follows

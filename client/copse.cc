@@ -13,7 +13,6 @@
 
 #include "client/context.h"
 #include "client/deadline.h"
-#include "client/early_blocking.h"
 #include "client/error.h"
 #include "client/team.h"
 #include "client/user_op.h"
@@ -32,8 +31,7 @@ using copse::client::Round;
 constexpr double kPostSeconds = 0.01;
 constexpr uint64_t kAttrFields = COPSE_CONTEXT_ATTR_FIELD_NODE | COPSE_CONTEXT_ATTR_FIELD_INCARNATION |
                                  COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX | COPSE_CONTEXT_ATTR_FIELD_DQ_ENTRIES |
-                                 COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES | COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES |
-                                 COPSE_CONTEXT_ATTR_FIELD_EARLY;
+                                 COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES | COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES;
 
 template <typename Body>
 copse_status_t Api(const char* name, Body body) {
@@ -62,10 +60,7 @@ copse_status_t ApiOn(const char* name, T* handle, Body body) {
 
 copse_status_t FailNull(const char* what) { return Fail(COPSE_ERR_INVALID_ARGUMENT, "%s is NULL", what); }
 
-// Inline: who calls the function of the API that has it is the program.
-__attribute__((always_inline)) inline copse_status_t Blocking(const char* name, copse_team_t* team,
-                                                              const copse_coll_args_t& args) {
-  const void* const site = __builtin_return_address(0);
+copse_status_t Blocking(const char* name, copse_team_t* team, const copse_coll_args_t& args) {
   return ApiOn(name, team, [&] {
     copse_context_t* context = team->context;
     CallPlan plan;
@@ -73,9 +68,7 @@ __attribute__((always_inline)) inline copse_status_t Blocking(const char* name, 
         status != COPSE_OK) {
       return status;
     }
-    const Deadline deadline = DeadlineAfter(context->timeout_s());
-    if (context->early() != nullptr) return context->early()->Call(team, args, plan, site, deadline);
-    return context->Call(team, plan, deadline);
+    return context->Call(team, plan, DeadlineAfter(context->timeout_s()));
   });
 }
 
@@ -105,23 +98,6 @@ void SetReceiveBlocks(const uint64_t* counts, const uint64_t* displacements, cop
 
 std::string TeamName(const copse_request_t* request) {
   return request->team == nullptr ? "(destroyed)" : request->team->name;
-}
-
-// What is pending of its buffers comes first.
-copse_status_t BeforePost(copse_request_t* request) {
-  copse::client::EarlyBlocking* const early = request->context->early();
-  if (early == nullptr || request->is_part) return COPSE_OK;
-  copse_team_t* team = nullptr;
-  {
-    const copse_context::Lock lock(request->context->mutex());
-    team = request->team;
-  }
-  return team == nullptr ? COPSE_OK : early->BeforePost(team, request->plan);
-}
-
-copse_status_t AwaitEarly(copse_context_t* context, const void* memory, uint64_t bytes) {
-  if (context->early() == nullptr) return COPSE_OK;
-  return context->early()->Await(memory, bytes, DeadlineAfter(context->timeout_s()));
 }
 
 // The state of a request, with events taken. Its lock is held.
@@ -194,10 +170,9 @@ copse_status_t copse_fini(copse_context_t* context) {
       return COPSE_OK;
     }
     if (const auto status = Check(context); status != COPSE_OK) return status;
-    const copse_status_t late = context->StopEarly();
     context->Detach();
     Handle::Retire(std::unique_ptr<Handle>(context));
-    return late;
+    return COPSE_OK;
   });
 }
 
@@ -216,7 +191,6 @@ copse_status_t copse_context_get_attr(copse_context_t* context, copse_context_at
     if ((mask & COPSE_CONTEXT_ATTR_FIELD_DQ_ENTRIES) != 0) attr->dq_entries = own.dq_entries;
     if ((mask & COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES) != 0) attr->eq_entries = own.eq_entries;
     if ((mask & COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES) != 0) attr->data_bytes = own.data_bytes;
-    if ((mask & COPSE_CONTEXT_ATTR_FIELD_EARLY) != 0) attr->early = own.early;
     return COPSE_OK;
   });
 }
@@ -248,13 +222,7 @@ copse_status_t copse_team_create_from_parent(copse_team_t* parent, const copse_s
 }
 
 copse_status_t copse_team_destroy(copse_team_t* team) {
-  return ApiOn("team_destroy", team, [&] {
-    copse::client::EarlyBlocking* const early = team->context->early();
-    if (early == nullptr) return copse::client::DestroyTeam(team);
-    if (const auto status = early->Drain(DeadlineAfter(team->context->timeout_s())); status != COPSE_OK) return status;
-    const copse_status_t status = copse::client::DestroyTeam(team);
-    return status != COPSE_OK ? status : early->Leave(team);
-  });
+  return ApiOn("team_destroy", team, [&] { return copse::client::DestroyTeam(team); });
 }
 
 copse_status_t copse_team_rank(copse_team_t* team, uint32_t* rank) {
@@ -301,7 +269,6 @@ copse_status_t copse_collective_init(copse_team_t* team, const copse_coll_args_t
 
 copse_status_t copse_post(copse_request_t* request) {
   return ApiOn("post", request, [&] {
-    if (const auto status = BeforePost(request); status != COPSE_OK) return status;
     copse_context::Lock lock(request->context->mutex());
     request->context->Progress(lock);
     if (request->team == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request's team was destroyed");
@@ -358,10 +325,6 @@ copse_status_t copse_finalize(copse_request_t* request) {
     Handle::Retire(std::move(owner));
     return COPSE_OK;
   });
-}
-
-copse_status_t copse_await(copse_context_t* context, const void* memory, uint64_t bytes) {
-  return ApiOn("await", context, [&] { return AwaitEarly(context, memory, bytes); });
 }
 
 copse_status_t copse_barrier(copse_team_t* team) {
@@ -502,11 +465,7 @@ copse_status_t copse_register(copse_context_t* context, void* memory, uint64_t b
 }
 
 copse_status_t copse_deregister(copse_context_t* context, void* memory) {
-  return ApiOn("deregister", context, [&] {
-    // It may be given back next.
-    if (const auto status = AwaitEarly(context, nullptr, 0); status != COPSE_OK) return status;
-    return context->Deregister(memory);
-  });
+  return ApiOn("deregister", context, [&] { return context->Deregister(memory); });
 }
 
 }  // extern "C"

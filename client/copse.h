@@ -24,11 +24,9 @@
  * - After a fork, the child's use of its parent's handles returns COPSE_ERR_INVALID_ARGUMENT (copse_fini only frees
  *   the child's copy). The child may call copse_init. Memory of copse_alloc stays shared with the parent.
  * - A failing function sets its outputs to nothing and leaves one line in copse_last_error().
- * - The library prints nothing unless COPSE_LOG_LEVEL asks, installs no signal handlers and never aborts; but where
- *   blocking calls return early it has a handler of SIGSEGV, and who touches what is lost for good dies of it.
+ * - The library prints nothing unless COPSE_LOG_LEVEL asks, installs no signal handlers and never aborts.
  *
- * Environment: COPSE_SOCKET, COPSE_JOB, COPSE_TIMEOUT, COPSE_LOG_LEVEL, COPSE_LOG_FILE, COPSE_TNBC, COPSE_TNBC_STATS;
- * see docs/reference/c-api.md.
+ * Environment: COPSE_SOCKET, COPSE_JOB, COPSE_TIMEOUT, COPSE_LOG_LEVEL, COPSE_LOG_FILE; see docs/reference/c-api.md.
  */
 #ifndef COPSE_H_
 #define COPSE_H_
@@ -152,17 +150,8 @@ enum copse_init_params_field {
   COPSE_INIT_PARAM_FIELD_JOB = 1 << 1,
   COPSE_INIT_PARAM_FIELD_DQ_ENTRIES = 1 << 2,
   COPSE_INIT_PARAM_FIELD_EQ_ENTRIES = 1 << 3,
-  COPSE_INIT_PARAM_FIELD_DATA_BYTES = 1 << 4,
-  COPSE_INIT_PARAM_FIELD_EARLY = 1 << 5
+  COPSE_INIT_PARAM_FIELD_DATA_BYTES = 1 << 4
 };
-
-/* Whether blocking calls may return before their data is there: docs/reference/c-api.md#early-return. All ranks of a
- * team choose alike: either off, or one of the others. */
-typedef enum copse_early COPSE_ENUM_INT {
-  COPSE_EARLY_OFF = 0,
-  COPSE_EARLY_AUTO = 1, /* where it is measured to pay */
-  COPSE_EARLY_ON = 2
-} copse_early_t;
 
 typedef struct copse_init_params {
   uint64_t mask;
@@ -172,17 +161,14 @@ typedef struct copse_init_params {
   uint32_t dq_entries; /* power of two: posts that the daemon has not read yet. Default: the daemon's */
   uint32_t eq_entries; /* power of two: calls in flight. Default: the daemon's */
   uint64_t data_bytes; /* shared memory through which messages are copied. Default: the daemon's */
-  copse_early_t early; /* default: COPSE_TNBC, else off */
 } copse_init_params_t;
 
 /* Attaches to this node's daemon. `params` may be NULL. The server must run as root, as user `copse` or as this user
  * (else COPSE_ERR_PERMISSION). */
 COPSE_API copse_status_t copse_init(const copse_init_params_t* params, copse_context_t** context);
 
-/* Leaves the daemon. Waits for calls that have returned early; what has failed of them, and nobody was told, is told by
- * its status, though the context is gone. Destroys what the context still has: requests in progress end with
- * COPSE_ERR_CANCELED, and all handles and memory of the context are invalid afterwards. After a fork the child's copy
- * is freed and nothing else. */
+/* Leaves the daemon. Destroys what the context still has: requests in progress end with COPSE_ERR_CANCELED, and all
+ * handles and memory of the context are invalid afterwards. After a fork the child's copy is freed and nothing else. */
 COPSE_API copse_status_t copse_fini(copse_context_t* context);
 
 enum copse_context_attr_field {
@@ -191,8 +177,7 @@ enum copse_context_attr_field {
   COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX = 1 << 2,
   COPSE_CONTEXT_ATTR_FIELD_DQ_ENTRIES = 1 << 3,
   COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES = 1 << 4,
-  COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES = 1 << 5,
-  COPSE_CONTEXT_ATTR_FIELD_EARLY = 1 << 6
+  COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES = 1 << 5
 };
 
 typedef struct copse_context_attr {
@@ -203,7 +188,6 @@ typedef struct copse_context_attr {
   uint32_t dq_entries;
   uint32_t eq_entries;
   uint64_t data_bytes;
-  copse_early_t early; /* off also where this system does not allow early returns */
 } copse_context_attr_t;
 
 COPSE_API copse_status_t copse_context_get_attr(copse_context_t* context, copse_context_attr_t* attr);
@@ -279,9 +263,8 @@ typedef struct copse_subteam_params {
 COPSE_API copse_status_t copse_team_create_from_parent(copse_team_t* parent, const copse_subteam_params_t* params,
                                                        copse_team_t** team);
 
-/* Leaves a team. Local, but all members have to do it sometime; waits for calls that have returned early.
- * COPSE_ERR_INVALID_ARGUMENT while requests of it are in progress; requests that are merely initialised stay valid for
- * copse_finalize alone. */
+/* Leaves a team. Local, but all members have to do it sometime. COPSE_ERR_INVALID_ARGUMENT while requests of it are in
+ * progress; requests that are merely initialised stay valid for copse_finalize alone. */
 COPSE_API copse_status_t copse_team_destroy(copse_team_t* team);
 
 COPSE_API copse_status_t copse_team_rank(copse_team_t* team, uint32_t* rank);
@@ -491,14 +474,6 @@ COPSE_API copse_status_t copse_allgatherv(copse_team_t* team, const void* send, 
 COPSE_API copse_status_t copse_alltoallv(copse_team_t* team, const void* send, const uint64_t* send_counts,
                                          const uint64_t* send_displacements, void* recv, const uint64_t* recv_counts,
                                          const uint64_t* recv_displacements, copse_datatype_t type);
-
-/* Waits until the data of all calls that have returned early is in the memory; `memory` NULL: of all of them, wherever
- * it lies. Touching the memory waits as well; this is for what cannot wait: before memory is handed to a system call
- * (write, send), to another process or a device, before it is given back (free, munmap, realloc), and before its
- * protection is changed. The functions of this library do it themselves. Returns at once where no call returns early.
- * If the data is lost, the status of the call that has failed. COPSE_ERR_TIMED_OUT: it is not there within
- * COPSE_TIMEOUT; it comes all the same, and may be waited for again. */
-COPSE_API copse_status_t copse_await(copse_context_t* context, const void* memory, uint64_t bytes);
 
 /* ---- Operations of the application's own --------------------------------------------------------------------- */
 

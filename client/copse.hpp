@@ -161,13 +161,11 @@ class Context : public internal::Handle<copse_context_t, internal::DestroyContex
   explicit Context(const copse_init_params_t* params) : Handle(Init(params)) {}
 
   void ping(double seconds = -1) { Check(copse_ping(get(), seconds)); }
-  void await(const void* memory, uint64_t bytes) { Check(copse_await(get(), memory, bytes)); }
   copse_context_attr_t attr() const {
     copse_context_attr_t attr = {};
     attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE | COPSE_CONTEXT_ATTR_FIELD_INCARNATION |
                 COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX | COPSE_CONTEXT_ATTR_FIELD_DQ_ENTRIES |
-                COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES | COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES |
-                COPSE_CONTEXT_ATTR_FIELD_EARLY;
+                COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES | COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES;
     Check(copse_context_get_attr(get(), &attr));
     return attr;
   }

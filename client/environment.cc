@@ -59,7 +59,6 @@ Environment ReadEnvironment() {
     environment.timeout_is_number = *end == '\0' && !std::isnan(seconds);
     if (environment.timeout_is_number && std::isfinite(seconds) && seconds > 0) environment.timeout_s = seconds;
   }
-  if (const char* early = Get("COPSE_TNBC")) environment.early = early;
   environment.log_level = ParseLogLevel(getenv("COPSE_LOG_LEVEL"));
   if (const char* file = Get("COPSE_LOG_FILE")) environment.log_file = Expand(file);
   return environment;

@@ -16,7 +16,6 @@ struct Environment {
   std::string job;        // COPSE_JOB, or the launcher's; may be empty
   double timeout_s = -1;  // COPSE_TIMEOUT; negative: none
   bool timeout_is_number = true;
-  std::string early;  // COPSE_TNBC
   LogLevel log_level = LogLevel::kNone;
   std::string log_file;  // COPSE_LOG_FILE, expanded
 };

@@ -44,9 +44,8 @@ EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, const Optio
       guard_(guard),
       way_(options.way),
       memory_(context, options.copy_bytes_max),
-      adopted_(options.adopts && guard != nullptr
-                   ? new AdoptedMemory(&memory_, guard, options.copy_bytes_max / 2, options.on_wait)
-                   : nullptr) {
+      adopted_(options.adopts ? new AdoptedMemory(&memory_, guard, options.copy_bytes_max / 2, options.on_wait)
+                              : nullptr) {
   under_way_.reserve(kCallsMax);
   over_.reserve(kCallsMax);
   lost_.reserve(kCallsMax);
@@ -184,8 +183,7 @@ bool EarlyReturn::Advance() {
 
 std::string EarlyReturn::Describe() const {
   constexpr double kMebibyte = 1 << 20, kSecond = 1e9;
-  static const FaultCounters kNone;
-  const FaultCounters& faults = guard_ == nullptr ? kNone : guard_->counters();
+  const FaultCounters& faults = guard_->counters();
   char line[512];
   snprintf(line, sizeof(line),
            "early returns: %" PRIu64 " calls, %" PRIu64
@@ -209,7 +207,6 @@ void EarlyReturn::Publish() {
   set(ring::EarlyCount::kInsideNs, counters_.inside_ns);
   set(ring::EarlyCount::kBehindNs, counters_.behind_ns);
   set(ring::EarlyCount::kFusesBlown, counters_.fuses_blown);
-  if (guard_ == nullptr) return;
   // Of the process, whatever context they are of: each is told once.
   counts.AddEarly(ring::EarlyCount::kTouches, guard_->TakeFaults());
   counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->TakeWaitNs());

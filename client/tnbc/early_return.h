@@ -35,10 +35,9 @@ bool WantsStatistics();
 // Thread-safe; calls of one team are made one after another, as ever.
 class EarlyReturn {
  public:
-  // `guard`: null where no memory can be protected; then no call may return early. `copy_bytes_max`: of copies of
-  // buffers under way, and, up to half of it, of memory that is adopted. Throws std::system_error if there is no
-  // thread. `adopts`: memory that results come to again and again; then somebody calls adopted()->Release where that is
-  // due.
+  // `copy_bytes_max`: of copies of buffers under way, and, up to half of it, of memory that is adopted. Throws
+  // std::system_error if there is no thread. `adopts`: memory that results come to again and again; then somebody calls
+  // adopted()->Release where that is due.
   struct Options {
     uint64_t copy_bytes_max = 0;
     SendSnapshot::Way way = SendSnapshot::Way::kInPieces;

@@ -15,8 +15,7 @@ std::atomic<bool> is_taken{false}, is_there{false};
 
 void NoteLateFailure(const char* call, const char* why) {
   if (is_taken.exchange(true, std::memory_order_relaxed)) return;
-  const bool has_call = call != nullptr;
-  snprintf(text, sizeof(text), "%s%s%s", has_call ? call : "", has_call ? ": " : "", why);
+  snprintf(text, sizeof(text), "%s: %s", call, why);
   is_there.store(true, std::memory_order_release);
 }
 

@@ -6,8 +6,8 @@
 
 namespace copse::tnbc {
 
-// Keeps `why` the first call of this process has failed after its return, and its name `call`, unless that is null:
-// what fails after it mostly fails for the same reason. Allocates nothing, waits for nothing. Thread-safe.
+// Keeps `why` the first call of this process has failed after its return, and its name `call`: what fails after it
+// mostly fails for the same reason. Allocates nothing, waits for nothing. Thread-safe.
 void NoteLateFailure(const char* call, const char* why);
 
 // What is kept, as "CALL: why", or that there is nothing. For handlers, too.

@@ -227,8 +227,7 @@ void PageGuard::CountTouch(uintptr_t address, uint64_t ns) {
   touch.ns.store(ns, std::memory_order_relaxed);
 }
 
-void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher,
-                           uint64_t until_ns) {
+void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher) {
   if (found.copy != nullptr) {
     if (Settle(found, true)) counters_.copies.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -244,7 +243,7 @@ void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address,
   }
   CountTouch(address, since);
   if (found.failed) callbacks_.on_lost(address);
-  while (!PendingRanges::Wait(found, kTurnEveryNs) && NowNs() < until_ns) on_wait();
+  while (!PendingRanges::Wait(found, kTurnEveryNs)) on_wait();
   const uint64_t waited = NowNs() - since;
   counters_.wait_ns.fetch_add(waited, std::memory_order_relaxed);
   if (found.touch != nullptr) found.touch->waited_ns.fetch_add(waited, std::memory_order_relaxed);
@@ -256,39 +255,32 @@ PageGuard::Touch PageGuard::TouchAt(uint64_t index) const {
   return {entry.address.load(std::memory_order_relaxed), entry.ns.load(std::memory_order_relaxed)};
 }
 
-PageGuard::Outcome PageGuard::AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher,
-                                          uint64_t until_ns) {
+bool PageGuard::AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher) {
   const bool tells = on_wait != nullptr;
   if (!tells) on_wait = callbacks_.on_wait;
   auto begin = reinterpret_cast<uintptr_t>(address);
   const uintptr_t end = begin + bytes;
-  Outcome outcome = Outcome::kThere;
+  bool is_there = true;
   while (begin < end) {
     const auto found = ranges_.Find(begin, end - begin);
     if (!found.has_value()) break;
     const bool is_lost = found->failed && tells;
-    if (is_lost) outcome = Outcome::kLost;
+    if (is_lost) is_there = false;
     if (is_lost || found->is_open) {
       begin = found->range.end;
-    } else if (until_ns != kNever && NowNs() >= until_ns) {
-      return Outcome::kLate;
     } else {
-      AwaitFound(*found, found->range.begin, on_wait, toucher, until_ns);
+      AwaitFound(*found, found->range.begin, on_wait, toucher);
     }
   }
-  return outcome;
-}
-
-PageGuard::Outcome PageGuard::AwaitUntil(uint64_t until_ns, const void* address, uint64_t bytes, OnWait on_wait) {
-  return AwaitMemory(address, bytes, on_wait, bytes == UINTPTR_MAX ? Toucher::kNobody : Toucher::kCall, until_ns);
+  return is_there;
 }
 
 bool PageGuard::Await(const void* address, uint64_t bytes, OnWait on_wait) {
-  return AwaitUntil(kNever, address, bytes, on_wait) == Outcome::kThere;
+  return AwaitMemory(address, bytes, on_wait, bytes == UINTPTR_MAX ? Toucher::kNobody : Toucher::kCall);
 }
 
 bool PageGuard::AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait) {
-  return AwaitMemory(address, bytes, on_wait, Toucher::kNobody) == Outcome::kThere;
+  return AwaitMemory(address, bytes, on_wait, Toucher::kNobody);
 }
 
 // A range may have been released between the fault and the look into the index; then the access is tried again, and

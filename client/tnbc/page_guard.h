@@ -81,9 +81,6 @@ class PageGuard {
   // Until nothing of the memory is pending but what is lost. Returns whether nothing is. Snapshots of it are copied.
   // `on_wait`: if not as in handlers. Without, what is lost is touched.
   bool Await(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
-  // As Await, but only until then, by CLOCK_MONOTONIC.
-  enum class Outcome : uint8_t { kThere, kLost, kLate };
-  Outcome AwaitUntil(uint64_t until_ns, const void* address, uint64_t bytes, OnWait on_wait);
   bool AwaitAll(OnWait on_wait = nullptr) { return Await(nullptr, UINTPTR_MAX, on_wait); }
   // As Await, of memory that is to be written over: it is no touch where the data is there.
   bool AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
@@ -127,10 +124,8 @@ class PageGuard {
   void CountTouch(uintptr_t address, uint64_t ns);
   bool CanWriteProtected();
   enum class Toucher : uint8_t { kNobody, kAccess, kCall };
-  static constexpr uint64_t kNever = UINT64_MAX;
-  void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher,
-                  uint64_t until_ns = kNever);
-  Outcome AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher, uint64_t until_ns = kNever);
+  void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher);
+  bool AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher);
   bool TryOpen(const PendingRanges::Found& found);
   void StopLookingAt(const Range& range);
   // Whether it was this thread that opened it.

@@ -123,7 +123,6 @@ copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t
   give(sub.receive_displacements, COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS, &args.recv_displacements);
   copse_request_t* request = nullptr;
   if (const auto status = copse_collective_init(team, &args, &request); status != COPSE_OK) return status;
-  request->is_part = true;
   request->plan.under_way_max = sub.under_way_max;
   if (sub.pair_count_max > 0) {
     request->plan.pairs_bounded = true;

@@ -11,7 +11,7 @@
 
 namespace copse::tnbc {
 bool SentMemory::Prepare(const Range& sent, bool is_reached) {
-  if (adopted_ == nullptr || guard_ == nullptr || !adopted_->MaySendFrom(sent)) return false;
+  if (adopted_ == nullptr || !adopted_->MaySendFrom(sent)) return false;
   sent_ = sent;
   // What else is on a page may be written to while the page is on its way.
   is_used_ = is_reached && AdoptedMemory::WholePagesOf(sent) == sent && MayProtect(sent);

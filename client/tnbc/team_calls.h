@@ -70,11 +70,11 @@ class TeamCalls {
     virtual bool FormStream() = 0;
     // An order of a call's parts that all ranks know without having learnt it; null: none. `call`: its number of its
     // kind, from 1.
-    virtual const std::vector<uint32_t>* KnownOrder(uint32_t /*parts*/, uint64_t /*call*/) { return nullptr; }
+    virtual const std::vector<uint32_t>* KnownOrder(uint32_t parts, uint64_t call) = 0;
     // Whether orders are learnt.
-    virtual bool learns() const { return true; }
+    virtual bool learns() const = 0;
     // Whether calls are divided only where that pays, if all ranks say so.
-    virtual bool tries() const { return false; }
+    virtual bool tries() const = 0;
   };
 
   // `node`: a name of this rank's node, equal for ranks of one.

@@ -24,7 +24,7 @@ void RunRandomTeam(ProcessCluster* cluster, const RandomTeam& team) {
       arguments.push_back(absl::StrCat(number));
     }
     for (int c = 0; c < schedule::kCollectiveCount; ++c) arguments.push_back(absl::StrCat(c));
-    auto process = cluster->StartApplication(team.nodes[rank], arguments, team.environment);
+    auto process = cluster->StartApplication(team.nodes[rank], arguments);
     ASSERT_TRUE(process.ok()) << process.status();
     ranks.push_back(std::move(*process));
   }

@@ -5,8 +5,6 @@
 #define COPSE_INTEGRATION_TESTS_PROCS_RANDOM_TEAM_H_
 
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -20,7 +18,6 @@ struct RandomTeam {
   int rounds = 100;  // calls
   uint64_t bytes_max = 3000;
   absl::Duration patience = absl::Seconds(100);
-  std::map<std::string, std::string> environment;
 };
 
 // Starts the ranks and awaits their ends, through gtest.
