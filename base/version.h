@@ -20,7 +20,8 @@ inline constexpr char kVersion[] = "0.1.0";
 
 inline constexpr uint32_t kRingLayoutVersion = 1;
 inline constexpr uint32_t kPacketVersion = 1;
-inline constexpr uint32_t kProtoVersion = 4;  // 2: TraceQuery, which 1 does not know; 3: MeasureQuery; 4: companions
+// 2: TraceQuery, which 1 does not know; 3: MeasureQuery; 4: companions; 5: features, terms, machines, Stopping
+inline constexpr uint32_t kProtoVersion = 5;
 inline constexpr uint32_t kPlanFormatVersion = 1;
 
 constexpr bool Compatible(uint32_t mine, uint32_t theirs) {

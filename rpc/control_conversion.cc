@@ -68,6 +68,10 @@ void Put(const std::vector<schedule::EdgeLabel>& from, google::protobuf::Repeate
   }
 }
 
+void Put(const schedule::Features& from, google::protobuf::RepeatedField<uint32_t>* to) {
+  for (const schedule::Feature feature : from) to->Add(static_cast<uint32_t>(feature));
+}
+
 void Put(const schedule::Register& from, v1::Register* to) {
   const schedule::NodeAnnouncement& node = from.node;
   v1::NodeAnnouncement* out = to->mutable_node();
@@ -83,6 +87,8 @@ void Put(const schedule::Register& from, v1::Register* to) {
   out->set_memory_limit_bytes(node.memory_limit_bytes);
   out->set_admin_address(ToUtf8(node.admin_address));
   out->set_join_token(node.join_token);
+  Put(node.features, out->mutable_features());
+  out->set_machine(ToUtf8(node.machine));
   for (const schedule::RunningTeam& team : from.teams) {
     v1::RunningTeam* running = to->add_teams();
     Put(team.layout, running->mutable_layout());
@@ -91,6 +97,7 @@ void Put(const schedule::Register& from, v1::Register* to) {
     running->set_broken(team.broken);
     running->set_prepared_epoch(team.prepared_epoch.value());
   }
+  to->set_term(from.term);
 }
 
 void Put(const schedule::JoinTeam& from, v1::JoinTeam* to) {
@@ -245,8 +252,9 @@ void Put(const schedule::Registered& from, v1::Registered* to) {
   to->set_accepted(from.accepted);
   Put(from.why, to->mutable_why());
   for (const TeamId team : from.forgotten) to->add_forgotten(team.value());
-  to->set_weighs_silence(from.weighs_silence);
-  to->set_forms_companions(from.forms_companions);
+  Put(from.features, to->mutable_features());
+  to->set_draining(from.draining);
+  to->set_term(from.term);
 }
 
 void Put(const schedule::Prepare& from, v1::Prepare* to) {
@@ -293,6 +301,13 @@ FailureReport Take(const v1::FailureReport& from) {
   if (from.has_rank()) why.rank = Rank(from.rank());
   why.limit = from.limit();
   return why;
+}
+
+absl::Status Take(std::string_view what, const google::protobuf::RepeatedField<uint32_t>& from,
+                  schedule::Features* to) {
+  RETURN_IF_ERROR(CheckCount(absl::StrCat(AbslView(what), ": features"), from.size(), kFeaturesMax));
+  for (const uint32_t feature : from) to->insert(static_cast<schedule::Feature>(feature));
+  return absl::OkStatus();
 }
 
 absl::Status CheckWord(std::string_view what, const std::string& text, size_t bytes_max) {
@@ -364,6 +379,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::Register& from) {
   RETURN_IF_ERROR(CheckCount("register: worker address: bytes", node.worker_address().size(), kAddressBytesMax));
   RETURN_IF_ERROR(CheckCount("register: version: bytes", node.version().size(), kNameBytesMax));
   RETURN_IF_ERROR(CheckCount("register: admin address: bytes", node.admin_address().size(), kNameBytesMax * 2));
+  RETURN_IF_ERROR(CheckCount("register: machine: bytes", node.machine().size(), kNameBytesMax));
+  RETURN_IF_ERROR(Take("register", node.features(), &to.node.features));
   RETURN_IF_ERROR(CheckCount("register: teams", from.teams_size(), kRunningTeamsMax));
   to.node.name = node.name();
   to.node.incarnation = Incarnation{node.incarnation()};
@@ -374,6 +391,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::Register& from) {
   to.node.memory_limit_bytes = node.memory_limit_bytes();
   to.node.admin_address = ToUtf8(node.admin_address());
   to.node.join_token = node.join_token();
+  to.node.machine = ToUtf8(node.machine());
+  to.term = from.term();
   for (const v1::RunningTeam& team : from.teams()) {
     schedule::RunningTeam running;
     RETURN_IF_ERROR(Take("register", team.layout(), &running.layout));
@@ -593,6 +612,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::TraceReply>) Put(m, proto->mutable_trace_reply());
         if constexpr (std::is_same_v<T, schedule::MeasureReply>) Put(m, proto->mutable_measure_reply());
         if constexpr (std::is_same_v<T, schedule::NeighbourSilent>) Put(m, proto->mutable_neighbour_silent());
+        if constexpr (std::is_same_v<T, schedule::Stopping>) proto->mutable_stopping()->set_done(m.done);
       },
       message);
 }
@@ -642,6 +662,8 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return Take(proto.measure_reply());
     case v1::FromDaemon::kNeighbourSilent:
       return Take(proto.neighbour_silent());
+    case v1::FromDaemon::kStopping:
+      return schedule::Stopping{proto.stopping().done()};
     case v1::FromDaemon::MESSAGE_NOT_SET:
       break;
   }
@@ -654,8 +676,9 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       schedule::Registered to{proto.registered().accepted(), Take(proto.registered().why()), {}};
       RETURN_IF_ERROR(CheckCount("registered: forgotten", proto.registered().forgotten_size(), kRunningTeamsMax));
       for (const uint64_t team : proto.registered().forgotten()) to.forgotten.push_back(TeamId{team});
-      to.weighs_silence = proto.registered().weighs_silence();
-      to.forms_companions = proto.registered().forms_companions();
+      RETURN_IF_ERROR(Take("registered", proto.registered().features(), &to.features));
+      to.draining = proto.registered().draining();
+      to.term = proto.registered().term();
       return to;
     }
     case v1::ToDaemon::kPrepare:

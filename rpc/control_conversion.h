@@ -20,6 +20,7 @@ namespace copse::rpc {
 inline constexpr uint32_t kTeamSizeMax = 1u << 20;
 inline constexpr uint32_t kPlansMax = 1024;            // of one team
 inline constexpr uint32_t kRunningTeamsMax = 65536;    // of one Register
+inline constexpr uint32_t kFeaturesMax = 256;          // unknown ones are kept
 inline constexpr uint64_t kSilenceMsMax = 86'400'000;  // a day; more is taken for that
 inline constexpr uint32_t kCallsMax = 1u << 20;        // calls, ranks and counters of one status
 inline constexpr uint32_t kLatenciesMax = 4096;        // rows of one status, of at most kLatencyBucketsMax

@@ -38,6 +38,8 @@ schedule::Register Registration() {
   message.node.memory_limit_bytes = 1ull << 33;
   message.node.admin_address = "127.0.0.1:7471";
   message.node.join_token = "\xfe";
+  message.node.features = {schedule::Feature::kCompanions, static_cast<schedule::Feature>(77)};
+  message.node.machine = "m1";
   schedule::RunningTeam team;
   team.layout = Layout();
   team.epoch = EpochId{2};
@@ -45,6 +47,7 @@ schedule::Register Registration() {
   team.broken = true;
   team.prepared_epoch = EpochId{3};
   message.teams = {team};
+  message.term = 1ull << 20;
   return message;
 }
 
@@ -94,37 +97,37 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
   schedule::JoinTeam join{11, Layout().identity, TeamId{3}, Rank{1}, 4};
   schedule::PrepareReply reply{TeamId{1}, EpochId{2}, true, {}, {{NodeIndex{1}, ~0u}, {NodeIndex{0}, 5}}, CallSeq{99}};
   schedule::PrepareReply refusal{TeamId{1}, EpochId{2}, false, {Failure::kNoMemory, "full"}, {}, {}};
-  return {
-      Registration(),
-      join,
-      schedule::CancelJoin{11, {Failure::kTimedOut, "gave up"}},
-      reply,
-      refusal,
-      schedule::CommitReply{TeamId{1}, EpochId{2}},
-      schedule::LeaveTeam{TeamId{1}},
-      schedule::TeamBroken{TeamId{1}, {Failure::kMemberLost, "rank 3", FailureCause::kNodeSilent, "n2", Rank{3}, 10}},
-      schedule::EpochQuery{TeamId{1}, EpochId{2}},
-      Status(),
-      Trace(),
-      schedule::MeasureReply{.query = 3,
-                             .why = {Failure::kTimedOut, "late"},
-                             .pings = 20,
-                             .round_trip_ns = 21,
-                             .round_trip_median_ns = 22,
-                             .send_ns = 23,
-                             .receive_ns = 24,
-                             .peer_send_ns = 25,
-                             .peer_receive_ns = 26,
-                             .bulk_bytes = 27,
-                             .bulk_ns = 28,
-                             .bulk_steady = true},
-      schedule::NeighbourSilent{Incarnation{1ull << 63}, true, 2, {TeamId{3}, TeamId{4}}, 10000, 1000}};
+  return {Registration(),
+          join,
+          schedule::CancelJoin{11, {Failure::kTimedOut, "gave up"}},
+          reply,
+          refusal,
+          schedule::CommitReply{TeamId{1}, EpochId{2}},
+          schedule::LeaveTeam{TeamId{1}},
+          schedule::TeamBroken{TeamId{1}, {Failure::kMemberLost, "rank 3", FailureCause::kNodeSilent, "n2", Rank{3}, 10}},
+          schedule::EpochQuery{TeamId{1}, EpochId{2}},
+          Status(),
+          Trace(),
+          schedule::MeasureReply{.query = 3,
+                                 .why = {Failure::kTimedOut, "late"},
+                                 .pings = 20,
+                                 .round_trip_ns = 21,
+                                 .round_trip_median_ns = 22,
+                                 .send_ns = 23,
+                                 .receive_ns = 24,
+                                 .peer_send_ns = 25,
+                                 .peer_receive_ns = 26,
+                                 .bulk_bytes = 27,
+                                 .bulk_ns = 28,
+                                 .bulk_steady = true},
+          schedule::NeighbourSilent{Incarnation{1ull << 63}, true, 2, {TeamId{3}, TeamId{4}}, 10000, 1000},
+          schedule::Stopping{true}};
 }
 
 std::vector<schedule::ToDaemon> AllToDaemon() {
   schedule::Prepare prepare{Layout(), EpochId{1}, {"p"}, 0x123456789abcdef0, {{8, Rank{2}}}};
   schedule::Commit commit{TeamId{1}, EpochId{2}, CallSeq{113}, {{NodeIndex{1}, 7}}};
-  return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, true, true},
+  return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, {schedule::Feature::kSilence}, true, 7},
           prepare,
           commit,
           schedule::Abort{TeamId{1}, EpochId{1}, {Failure::kMismatch, "y"}, {1, 2}},
@@ -208,6 +211,9 @@ TEST(ControlConversionTest, EveryFieldComesBack) {
   EXPECT_EQ(registration.node.memory_limit_bytes, expected.node.memory_limit_bytes);
   EXPECT_EQ(registration.node.admin_address, expected.node.admin_address);
   EXPECT_EQ(registration.node.join_token, expected.node.join_token);
+  EXPECT_EQ(registration.node.features, expected.node.features);
+  EXPECT_EQ(registration.node.machine, expected.node.machine);
+  EXPECT_EQ(registration.term, expected.term);
   ASSERT_EQ(registration.teams.size(), 1u);
   const schedule::RunningTeam& team = registration.teams[0];
   EXPECT_EQ(team.layout.id, Layout().id);
@@ -230,6 +236,12 @@ TEST(ControlConversionTest, EveryFieldComesBack) {
   EXPECT_EQ(status.status.counters, Status().status.counters);
 
   v1::ToDaemon to;
+  ToProto(AllToDaemon()[0], &to);
+  const auto registered = std::get<schedule::Registered>(*FromProto(to));
+  EXPECT_EQ(registered.forgotten, (std::vector<TeamId>{TeamId{4}}));
+  EXPECT_EQ(registered.features, (schedule::Features{schedule::Feature::kSilence}));
+  EXPECT_TRUE(registered.draining);
+  EXPECT_EQ(registered.term, 7u);
   ToProto(AllToDaemon()[1], &to);
   const auto prepare = std::get<schedule::Prepare>(*FromProto(to));
   EXPECT_EQ(prepare.hash, 0x123456789abcdef0u);
@@ -274,6 +286,13 @@ TEST(ControlConversionTest, ErrorsNameMessageAndField) {
   EXPECT_EQ(
       Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_admin_address(std::string(257, 'n')); }),
       "register: admin address: bytes: 257 (limit 256)");
+  EXPECT_EQ(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_machine(std::string(129, 'n')); }),
+            "register: machine: bytes: 129 (limit 128)");
+  EXPECT_EQ(Error(reg,
+                  [](auto* p) {
+                    for (uint32_t i = 0; i < 255; ++i) p->mutable_register_()->mutable_node()->add_features(i);
+                  }),
+            "register: features: 257 (limit 256)");
   EXPECT_EQ(
       Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_worker_address(std::string(65537, 'n')); }),
       "register: worker address: bytes: 65537 (limit 65536)");

@@ -167,7 +167,7 @@ TEST_F(CompanionsTest, ANewPlannerIsAskedAgain) {
   core_.OnPlannerDown();
   core_.OnPlannerUp();
   EXPECT_EQ(Take<schedule::Register>().teams.size(), 1u);
-  core_.OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = true});
+  Registered();
   EXPECT_EQ(Take<schedule::JoinTeam>().identity, join.identity);
   // Not while it is prepared: the planner decides that first.
   core_.OnPlannerMessage(PrepareCompanion());
@@ -175,7 +175,7 @@ TEST_F(CompanionsTest, ANewPlannerIsAskedAgain) {
   core_.OnPlannerDown();
   core_.OnPlannerUp();
   EXPECT_EQ(Take<schedule::Register>().teams.size(), 2u);
-  core_.OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = true});
+  Registered();
   EXPECT_TRUE(sent_.empty());
 }
 
@@ -193,12 +193,14 @@ TEST_F(CompanionsTest, APlannerThatStaysAwayFailsTheAttempt) {
             (FailureReport{Failure::kTimedOut, "the planner, which forms team 7 (rooted), is away for 30s"}));
   core_.OnPlannerUp();
   Registered();
+  sent_.clear();
   Post(0);
   EXPECT_EQ(Take<schedule::JoinTeam>().identity.nonce, 1u);
 }
 
 TEST_F(CompanionsTest, AnOldPlannerFormsNone) {
-  Registered(/*forms_companions=*/false);
+  Registered(/*features=*/{});
+  sent_.clear();
   EXPECT_EQ(EndOf(0, Post(0)),
             (FailureReport{Failure::kVersion, "the planner is too old for collectives of the family rooted"}));
   EXPECT_TRUE(sent_.empty());

@@ -167,8 +167,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   uint32_t next_handle_ = 1;
   bool planner_up_ = false;
   bool registered_ = false;
-  bool weighs_silence_ = false;                // the planner does
-  bool forms_companions_ = false;              // likewise
+  schedule::Features planner_features_;
   std::map<Incarnation, absl::Time> accused_;  // silent neighbours whose verdict is waited for, and since when
   schedule::FailureReport refusal_;
   bool draining_ = false;

@@ -160,11 +160,12 @@ void DaemonCore::Impl::WeighSilence(absl::Time now) {
     }
     it = accused_.erase(it);
   }
+  const bool weighed = registered_ && planner_features_.contains(schedule::Feature::kSilence);
   for (const schedule::TeamNode& node : silent) {
     const auto [it, is_new] = accused_.try_emplace(node.incarnation, now);
-    if (registered_ && weighs_silence_ && is_new) {
+    if (weighed && is_new) {
       Accuse(node.incarnation, now);
-    } else if (!registered_ || !weighs_silence_ || now - it->second >= kVerdictWait * options_.heartbeat) {
+    } else if (!weighed || now - it->second >= kVerdictWait * options_.heartbeat) {
       accused_.erase(it);
       LoseNode(node.incarnation, absl::StrCat("silent for ", absl::FormatDuration(options_.node_timeout)));
     }

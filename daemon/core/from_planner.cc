@@ -40,7 +40,7 @@ void DaemonCore::Impl::OnPlannerDown() {
 
 CompanionHost::Planner DaemonCore::Impl::planner() const {
   if (!registered_) return Planner::kAway;
-  return forms_companions_ ? Planner::kReady : Planner::kTooOld;
+  return planner_features_.contains(schedule::Feature::kCompanions) ? Planner::kReady : Planner::kTooOld;
 }
 
 void DaemonCore::Impl::OnPlannerMessage(const schedule::ToDaemon& message) {
@@ -50,8 +50,7 @@ void DaemonCore::Impl::OnPlannerMessage(const schedule::ToDaemon& message) {
 
 void DaemonCore::Impl::On(const schedule::Registered& m) {
   registered_ = m.accepted;
-  weighs_silence_ = m.weighs_silence;
-  forms_companions_ = m.forms_companions;
+  planner_features_ = m.features;
   refusal_ = m.why;
   if (!m.accepted) {
     COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);

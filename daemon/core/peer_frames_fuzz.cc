@@ -91,7 +91,7 @@ class Target : public FuzzedCore {
  public:
   Target() {
     core().OnPlannerUp();
-    core().OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = true});
+    core().OnPlannerMessage(schedule::Registered{.accepted = true, .features = {schedule::Feature::kCompanions}});
     core().CreateTeam(client(), {.request = 1, .name = "fuzz", .rank = Rank(0), .size = kNodes});
     for (int f = 0; f < schedule::kFamilyCount; ++f) Form(static_cast<schedule::Family>(f));
     CHECK(handle() != 0);

@@ -57,8 +57,8 @@ class TeamFixture : public testing::Test, public PlannerLink {
     Registered();
   }
 
-  void Registered(bool forms_companions = true) {
-    core_.OnPlannerMessage(schedule::Registered{.accepted = true, .forms_companions = forms_companions});
+  void Registered(schedule::Features features = {schedule::Feature::kCompanions}) {
+    core_.OnPlannerMessage(schedule::Registered{.accepted = true, .features = std::move(features)});
     sent_.clear();
   }
   static schedule::Plan PairPlan(schedule::Collective collective) {

@@ -160,7 +160,7 @@ std::string Formed(Family family, uint32_t nodes) {
 
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
-  const std::string up = Encoded(schedule::Registered{.accepted = true, .forms_companions = true});
+  const std::string up = Encoded(schedule::Registered{.accepted = true, .features = {schedule::Feature::kCompanions}});
   for (const uint32_t nodes : {1u, 2u}) {
     std::string team = up + Encoded(kCreate, 0);
     if (nodes == 1) team += Encoded(kCreate, 1);

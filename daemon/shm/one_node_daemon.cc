@@ -49,7 +49,7 @@ bool OneNodePlanner::Deliver(DaemonCore* core) {
 void OneNodePlanner::On(const schedule::Register&) {
   schedule::Registered registered;
   registered.accepted = true;
-  registered.forms_companions = true;
+  registered.features = {schedule::Feature::kCompanions};
   answers_.push_back(registered);
 }
 

@@ -45,6 +45,7 @@ class OneNodePlanner final : public PlannerLink {
   void On(const schedule::TraceReply&) {}
   void On(const schedule::MeasureReply&) {}
   void On(const schedule::NeighbourSilent&) {}
+  void On(const schedule::Stopping&) {}
 
   const schedule::NodeAnnouncement node_;
   uint64_t next_team_ = 1;

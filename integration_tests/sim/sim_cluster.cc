@@ -308,6 +308,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
     options.node.worker_address = network_->transport(node->number)->LocalAddress();
     options.node.version = "sim";
     options.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
+    options.node.features = {schedule::Feature::kCompanions};
+    options.node.machine = options.node.name;
     options.node.memory_limit_bytes = options_.memory_limit_bytes;
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.heartbeat = options_.heartbeat;

@@ -20,8 +20,6 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// The first version of the protocol whose daemons know companions.
-constexpr uint32_t kCompanionProto = 4;
 // Until a companion is tried again whose nodes were not all connected. One that stays away is lost after node_timeout.
 constexpr absl::Duration kFormAgain = absl::Milliseconds(100);
 
@@ -88,10 +86,9 @@ void Coordinator::Impl::FormCompanion(const CompanionKey& key) {
       companion.timer = timers_.Set(clock_->Now() + kFormAgain, [this, key] { FormCompanion(key); });
       return;
     }
-    if (const uint32_t proto = node->announcement.formats.proto; proto < kCompanionProto) {
-      return FailCompanion(
-          key, {Failure::kVersion, absl::StrCat("node ", member.name, ": its daemon is too old (proto=", proto,
-                                                ", limit=", kCompanionProto, ")")});
+    if (!node->announcement.features.contains(schedule::Feature::kCompanions)) {
+      return FailCompanion(key,
+                           {Failure::kVersion, absl::StrCat("node ", member.name, ": its daemon knows no companions")});
     }
   }
   absl::StatusOr<schedule::TeamLayout> layout = CompanionLayout(parent.record.layout, key);

@@ -237,11 +237,11 @@ TEST_F(CompanionTest, DrainingNodesServeTheTeamsTheyHave) {
   FormCompanion(team.layout);
 }
 
-TEST_F(CompanionTest, OldDaemonsAreNamed) {
+TEST_F(CompanionTest, DaemonsThatKnowNoneAreNamed) {
   RegisterTwo();
   coordinator->OnConnected(3);
   schedule::NodeAnnouncement old = Announce("n3", 1);
-  old.formats.proto = 3;
+  old.features.clear();
   coordinator->OnMessage(3, schedule::Register{old, {}});
   sink.Take<schedule::Registered>(3);
   Join(1, 0, 2, 10);
@@ -253,7 +253,7 @@ TEST_F(CompanionTest, OldDaemonsAreNamed) {
   sink.sent.clear();
   Ask(1, 0, 70, team.layout);
   EXPECT_EQ(sink.Take<schedule::Abort>(1).why,
-            (FailureReport{Failure::kVersion, "node n3: its daemon is too old (proto=3, limit=4)"}));
+            (FailureReport{Failure::kVersion, "node n3: its daemon knows no companions"}));
 }
 
 TEST_F(CompanionTest, StrangersAreRefused) {

@@ -89,8 +89,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
 
   schedule::Registered registered;
   registered.accepted = true;
-  registered.weighs_silence = true;
-  registered.forms_companions = true;
+  registered.features = {schedule::Feature::kSilence, schedule::Feature::kCompanions};
   std::set<TeamId> listed, forgotten;
   for (const schedule::RunningTeam& running : message.teams) {
     listed.insert(running.layout.id);

@@ -16,7 +16,7 @@ class SilenceTest : public CoordinatorTest {
   // Three nodes of one team.
   void SetUp() override {
     for (SessionId session = 1; session <= 3; ++session) {
-      ASSERT_TRUE(Register(session, absl::StrCat("n", session), 100 + session).weighs_silence);
+      ASSERT_TRUE(Register(session, absl::StrCat("n", session), 100 + session).accepted);
       Join(session, static_cast<uint32_t>(session - 1), 3, session);
     }
     for (SessionId session = 1; session <= 3; ++session) {

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +68,15 @@ struct FormatVersions {
   friend bool operator==(const FormatVersions&, const FormatVersions&) = default;
 };
 
+// What a side knows beyond the first version of the protocol. The other side asks for nothing else; numbers are the
+// wire's.
+enum class Feature : uint32_t {
+  kSilence = 1,     // planner: weighs NeighbourSilent
+  kCompanions = 2,  // both: JoinTeam and Prepare of families other than kCommon
+  kStopping = 3,    // planner: Stopping
+};
+using Features = std::set<Feature>;
+
 // A node as its daemon announces it.
 struct NodeAnnouncement {
   std::string name;
@@ -78,6 +88,10 @@ struct NodeAnnouncement {
   uint64_t memory_limit_bytes = 0;
   std::string admin_address;  // host:port of its admin service
   std::string join_token;     // empty if none is configured
+  Features features;
+  // The host and its start, opaque: of two daemons with one name and one machine the newer has replaced the other.
+  // Empty: not known.
+  std::string machine;
 };
 
 // --- Team's content, as pushed ---
@@ -110,6 +124,7 @@ struct RunningTeam {  // what a daemon that reconnects still has
 struct Register {
   NodeAnnouncement node;
   std::vector<RunningTeam> teams;
+  uint64_t term = 0;  // the highest that a planner has told this daemon
 };
 struct JoinTeam {        // of a companion: a daemon's, for all its ranks
   uint64_t request = 0;  // daemon's own number, echoed in Abort for this join
@@ -154,6 +169,10 @@ struct NeighbourSilent {
   std::vector<TeamId> teams;   // that have an edge to it
   uint64_t silent_ms = 0;      // for how long
   uint64_t others_due_ms = 0;  // until then other daemons that hear nothing from it have said so too
+};
+// The daemon takes no new teams any more, since it is about to end; `done`: it has left its teams, and ends now.
+struct Stopping {
+  bool done = false;
 };
 struct EpochQuery {  // a daemon holds a prepared epoch and has heard nothing for a while
   TeamId team{0};
@@ -248,15 +267,16 @@ struct MeasureReply {
 };
 
 using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
-                                EpochQuery, StatusReply, TraceReply, MeasureReply, NeighbourSilent>;
+                                EpochQuery, StatusReply, TraceReply, MeasureReply, NeighbourSilent, Stopping>;
 
 // --- Planner to daemon ---
 struct Registered {
   bool accepted = false;
   FailureReport why;
-  std::vector<TeamId> forgotten;  // teams of the Register message that the planner has declared broken or ended
-  bool weighs_silence = false;    // knows NeighbourSilent
-  bool forms_companions = false;  // knows JoinTeam of families other than kCommon
+  std::vector<TeamId> forgotten;  // teams of the Register message that are known to be over
+  Features features;
+  bool draining = false;  // an administrator drains the node
+  uint64_t term = 0;      // the planner's: grows with each of its starts, so that ids never come again
 };
 struct Prepare {
   TeamLayout layout;
