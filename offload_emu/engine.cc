@@ -313,8 +313,9 @@ CallSeq Engine::Finished(PortId port) const {
   const Port* of = impl_->Find(port);
   return CallSeq(of == nullptr ? 0 : of->finished());
 }
-absl::Status Engine::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message) {
-  return impl_->SendControl(peer, type, message);
+absl::Status Engine::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message,
+                                 ControlPlace place) {
+  return impl_->SendControl(peer, type, message, place);
 }
 bool Engine::PopPacket(PortId port, MpPacket* packet, uint32_t* payload_bytes) {
   Port* of = impl_->Find(port);

@@ -185,8 +185,10 @@ class Engine {
   // --- Network ---
   // Sends a control frame to a connected peer (not subject to credits).
   // INVALID_ARGUMENT: longer than kControlBytesMax. UNAVAILABLE: not connected or down.
-  // RESOURCE_EXHAUSTED: too much is waiting for this peer already.
-  absl::Status SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message);
+  // RESOURCE_EXHAUSTED: too much is waiting for this peer already; with a place of its own: beyond
+  // Outbox::kControlsMax.
+  absl::Status SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message,
+                           ControlPlace place = ControlPlace::kAsData);
 
   // --- Client-to-client packets (ports with mpq_entries) ---
   // Takes the oldest packet of the port's MPQ. False if it is empty.

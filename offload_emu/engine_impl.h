@@ -61,7 +61,7 @@ class Engine::Impl final : public TransportSink {
   CounterValue ReadCounter(PortId id, CounterIndex counter);
   absl::Status ExpectHash(PortId id, CallSeq seq, uint16_t hash);
   absl::Status FinishCall(PortId id, CallSeq seq);
-  absl::Status SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message);
+  absl::Status SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message, ControlPlace place);
   bool Progress(uint64_t budget_bytes);
   // Null if there is no such port.
   Port* Find(PortId id) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What travels: packets and puts into cells and regions, gets, the MPQ, control messages, and frames that are refused.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -506,6 +507,44 @@ TEST(ControlTest, RefusesWhatIsTooLongUnconnectedOrTooMuch) {
   one.Run();
   ASSERT_EQ(one.transport.sent.size(), Outbox::kFramesMax);
   EXPECT_EQ(one.transport.sent[3].second.size(), sizeof(FrameHeader) + 3);
+}
+
+TEST(ControlTest, FindsRoomAheadOfDataOrBehindIt) {
+  SingleEngine one({.sequences = 200, .slots = 4, .regions = 1, .edges = 1});
+  const Incarnation peer(SingleEngine::kPeer);
+  Bytes memory(16'000, 5);
+  ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), memory.size(), false).ok());
+  one.transport.answer = absl::ResourceExhaustedError("full");
+  for (uint32_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(one.engine.Post(one.port, {}, {PutOf(0, i, 0, {0, 0}, 16'000)}).ok());
+  }
+  one.Run(1 << 30);
+  EXPECT_TRUE(absl::IsResourceExhausted(one.engine.SendControl(peer, 1, Bytes(9))));
+  EXPECT_TRUE(one.engine.SendControl(peer, 2, Bytes(9), ControlPlace::kBehind).ok());
+  for (const uint16_t type : {3, 4, 3}) {  // what waits is not said twice
+    EXPECT_TRUE(one.engine.SendControl(peer, type, Bytes(9), ControlPlace::kAhead).ok());
+  }
+  EXPECT_EQ(one.engine.stats().frames_waiting, Outbox::kFramesMax + 3);
+  for (uint32_t i = 0; i < 2 * Outbox::kControlsMax; ++i) {
+    const bool sent = one.engine.SendControl(peer, 5, Bytes(i), ControlPlace::kAhead).ok();
+    EXPECT_EQ(sent, i < Outbox::kControlsMax - 3) << i;
+  }
+  one.transport.answer = absl::OkStatus();
+  one.Run(1 << 30);
+  std::vector<int> kinds;  // types of control frames; 0: data
+  for (const auto& [to, frame] : one.transport.sent) {
+    FrameHeader header;
+    std::memcpy(&header, frame.data(), sizeof(header));
+    const bool is_control = header.kind == static_cast<uint8_t>(FrameKind::kControl);
+    kinds.push_back(is_control ? header.count : 0);
+  }
+  ASSERT_EQ(kinds.size(), Outbox::kControlsMax + 100);
+  const auto data = static_cast<size_t>(std::find(kinds.begin(), kinds.end(), 0) - kinds.begin());
+  EXPECT_EQ(data, Outbox::kControlsMax - 1);
+  EXPECT_EQ(kinds[0], 3);
+  EXPECT_EQ(kinds[1], 4);
+  EXPECT_EQ(kinds[data + Outbox::kFramesMax], 2);
+  EXPECT_EQ(one.engine.stats().memory_used_bytes, 0u);
 }
 
 TEST(FrameTest, WhatDoesNotFitIsDroppedWholeAndCounted) {

@@ -190,7 +190,8 @@ void Engine::Impl::ReportLost() {
   for (const auto& [peer, why] : lost) control_->OnPeerDown(peer, why);
 }
 
-absl::Status Engine::Impl::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message) {
+absl::Status Engine::Impl::SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message,
+                                       ControlPlace place) {
   if (message.size() > kControlBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("control message of ", message.size(), " bytes (limit ", kControlBytesMax, ")"));
@@ -209,11 +210,11 @@ absl::Status Engine::Impl::SendControl(Incarnation peer, uint16_t type, absl::Sp
     if (!absl::IsResourceExhausted(status)) return status;
   }
   Peer* to = PeerOf(peer);
-  if (to->outbox.full()) {
+  if (!to->outbox.AppendControl(type, message, place)) {
+    const size_t limit = place == ControlPlace::kAsData ? Outbox::kFramesMax : Outbox::kControlsMax;
     return absl::ResourceExhaustedError(
-        absl::StrCat("outbox of incarnation ", peer.value(), " is full (limit ", Outbox::kFramesMax, " frames)"));
+        absl::StrCat("outbox of incarnation ", peer.value(), " is full (limit ", limit, " frames)"));
   }
-  to->outbox.AppendControl(type, message);
   MarkDirty(to);
   return absl::OkStatus();
 }

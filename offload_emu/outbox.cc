@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/outbox.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -43,15 +44,27 @@ uint8_t* Outbox::Append(const Record& record, uint32_t payload_bytes) {
   return at;
 }
 
-void Outbox::AppendControl(uint16_t type, absl::Span<const uint8_t> message) {
+bool Outbox::AppendControl(uint16_t type, absl::Span<const uint8_t> message, ControlPlace place) {
   CHECK_LE(message.size(), kControlBytesMax);
-  Frame frame;
-  frame.kind = FrameKind::kControl;
-  frame.count = type;
-  frame.bytes = static_cast<uint32_t>(sizeof(FrameHeader) + message.size());
-  frame.buffer = pool_->Acquire(frame.bytes, BufferPool::kOverwritten);
-  if (!message.empty()) std::memcpy(frame.buffer.data + sizeof(FrameHeader), message.data(), message.size());
-  frames_.push_back(frame);
+  const bool as_data = place == ControlPlace::kAsData;
+  if (as_data && full()) return false;
+  const auto bytes = static_cast<uint32_t>(sizeof(FrameHeader) + message.size());
+  const bool waits = !as_data && std::any_of(frames_.begin(), frames_.end(), [&](const Frame& frame) {
+    return frame.place == place && frame.count == type && frame.bytes == bytes &&
+           std::equal(message.begin(), message.end(), frame.buffer.data + sizeof(FrameHeader));
+  });
+  if (waits) return true;
+  if (!as_data && controls_ >= kControlsMax) return false;
+  Frame frame{.bytes = bytes, .count = type, .kind = FrameKind::kControl, .place = place};
+  frame.buffer = pool_->Acquire(bytes, BufferPool::kOverwritten);
+  std::copy(message.begin(), message.end(), frame.buffer.data + sizeof(FrameHeader));
+  controls_ += as_data ? 0 : 1;
+  const auto at = place != ControlPlace::kAhead ? frames_.end()
+                                                : std::find_if(frames_.begin(), frames_.end(), [](const Frame& other) {
+                                                    return other.place != ControlPlace::kAhead;
+                                                  });
+  frames_.insert(at, frame);
+  return true;
 }
 
 absl::Status Outbox::Flush(Transport* transport, Sent* sent) {
@@ -66,6 +79,7 @@ absl::Status Outbox::Flush(Transport* transport, Sent* sent) {
     if (!status.ok()) break;
     ++sent->frames;
     sent->bytes += frame.bytes;
+    controls_ -= frame.place == ControlPlace::kAsData ? 0 : 1;
     pool_->Release(&frame.buffer, BufferPool::kOverwritten);
   }
   frames_.erase(frames_.begin(), frames_.begin() + static_cast<ptrdiff_t>(done));
@@ -77,6 +91,7 @@ absl::Status Outbox::Flush(Transport* transport, Sent* sent) {
 void Outbox::Clear() {
   for (Frame& frame : frames_) pool_->Release(&frame.buffer, BufferPool::kOverwritten);
   frames_.clear();
+  controls_ = 0;
 }
 
 }  // namespace copse::emu

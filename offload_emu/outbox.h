@@ -25,6 +25,8 @@ class Outbox {
   // Frames kept while the transport takes none; senders wait beyond that. A few more may be made
   // for credit.
   static constexpr size_t kFramesMax = 16;
+  // Control messages kept beside them. Of those that must not be lost there is one of a kind and team at a time.
+  static constexpr size_t kControlsMax = 4096;
 
   Outbox(Incarnation self, Incarnation peer, BufferPool* pool) : self_(self), peer_(peer), pool_(pool) {}
   Outbox(const Outbox&) = delete;
@@ -32,7 +34,7 @@ class Outbox {
   ~Outbox() { Clear(); }
 
   bool empty() const { return frames_.empty(); }
-  bool full() const { return frames_.size() >= kFramesMax; }
+  bool full() const { return frames_.size() >= kFramesMax + controls_; }
   size_t frame_count() const { return frames_.size(); }
 
   // Records share a frame up to here: what is on its way in a frame of many segments cannot be passed on before all of
@@ -42,7 +44,8 @@ class Outbox {
   // Appends a record; returns where its payload of `payload_bytes` <= kPutBytesMax goes, to be
   // written before anything else is done with the outbox.
   uint8_t* Append(const Record& record, uint32_t payload_bytes);
-  void AppendControl(uint16_t type, absl::Span<const uint8_t> message);
+  // False if there is no room. A message that waits in that place already is not kept twice.
+  bool AppendControl(uint16_t type, absl::Span<const uint8_t> message, ControlPlace place);
 
   struct Sent {
     uint64_t frames = 0;
@@ -59,13 +62,15 @@ class Outbox {
     uint32_t bytes = 0;  // with the header
     uint16_t count = 0;
     FrameKind kind = FrameKind::kData;
+    ControlPlace place = ControlPlace::kAsData;  // of data, too
   };
   Frame& FrameFor(uint32_t bytes);
 
   const Incarnation self_;
   const Incarnation peer_;
   BufferPool* const pool_;
-  std::vector<Frame> frames_;  // oldest first; the last may still grow
+  std::vector<Frame> frames_;  // as they leave; the last may still grow
+  size_t controls_ = 0;        // of them with a place of their own
 };
 
 }  // namespace copse::emu

@@ -36,6 +36,13 @@ class TransportSink {
   virtual void OnPeerDown(Incarnation peer, const absl::Status& why) = 0;
 };
 
+// Where a control message goes that the transport does not take at once.
+enum class ControlPlace : uint8_t {
+  kAhead,   // of the data that waits
+  kBehind,  // behind that data
+  kAsData,  // behind it, if there is room for more data
+};
+
 // Sends frames to peers that were connected before. Single-threaded: the engine's thread makes
 // every call.
 class Transport {

@@ -89,7 +89,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
 
   absl::Status ConnectForMeasuring(const schedule::TeamNode& peer) override;
   void DisconnectAfterMeasuring(Incarnation peer) override { neighbours_.ReleaseGuest(peer, clock_->Now()); }
-  absl::Status SendToMeasured(Incarnation peer, const PeerMessage& message) override;
+  absl::Status SendToMeasured(Incarnation peer, const PeerMessage& message) override {
+    return SendMessage(peer, message, emu::ControlPlace::kAsData);
+  }
   void OnMeasured(const schedule::MeasureReply& reply) override { SendToPlanner(reply); }
 
  private:
@@ -140,6 +142,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   bool PumpTeams();
   bool HandlePeers();
 
+  absl::Status SendMessage(Incarnation peer, const PeerMessage& message, emu::ControlPlace place);
   void LoseNode(Incarnation peer, const std::string& why);
 
   // A cut link looks the same from both ends. So who is lost is the planner's verdict, which hears them all, and comes

@@ -49,11 +49,18 @@ void DaemonCore::Impl::OnPeerDown(Incarnation peer, const absl::Status& why) {
   peers_down_.emplace_back(peer, std::string(why.message()));
 }
 
-void DaemonCore::Impl::SendToPeer(Incarnation peer, const PeerMessage& message) {
+absl::Status DaemonCore::Impl::SendMessage(Incarnation peer, const PeerMessage& message, emu::ControlPlace place) {
   const EncodedPeerMessage encoded = EncodePeerMessage(message);
-  const absl::Status sent = engine_.SendControl(
+  return engine_.SendControl(
       peer, encoded.type,
-      absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()));
+      absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()), place);
+}
+
+void DaemonCore::Impl::SendToPeer(Incarnation peer, const PeerMessage& message) {
+  // Who has left is not listened to any more: what it sent before has to come first.
+  const bool is_last = std::holds_alternative<LeftMessage>(message);
+  const absl::Status sent =
+      SendMessage(peer, message, is_last ? emu::ControlPlace::kBehind : emu::ControlPlace::kAhead);
   if (!sent.ok()) COPSE_LOG(kDebug, "to daemon ", peer.value(), ": ", sent.message());
 }
 
@@ -64,13 +71,6 @@ absl::Status DaemonCore::Impl::AcquireNeighbour(const schedule::TeamNode& node) 
 absl::Status DaemonCore::Impl::ConnectForMeasuring(const schedule::TeamNode& peer) {
   if (peer.incarnation == options_.node.incarnation) return absl::InvalidArgumentError("that is this daemon itself");
   return neighbours_.AcquireGuest(peer, clock_->Now());
-}
-
-absl::Status DaemonCore::Impl::SendToMeasured(Incarnation peer, const PeerMessage& message) {
-  const EncodedPeerMessage encoded = EncodePeerMessage(message);
-  return engine_.SendControl(
-      peer, encoded.type,
-      absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(encoded.body.data()), encoded.body.size()));
 }
 
 bool DaemonCore::Impl::HandlePeers() {

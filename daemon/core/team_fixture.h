@@ -5,20 +5,25 @@
 #define COPSE_DAEMON_CORE_TEAM_FIXTURE_H_
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/fake_clock.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
+#include "daemon/core/peer_messages.h"
 #include "gtest/gtest.h"
 #include "offload_emu/alu.h"
 #include "offload_emu/fake_transport.h"
+#include "offload_emu/packet.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/control.h"
 #include "planner/schedule/plan.h"
@@ -130,6 +135,23 @@ class TeamFixture : public testing::Test, public PlannerLink {
     return message;
   }
   void Send(const schedule::FromDaemon& message) override { sent_.push_back(message); }
+
+  // --- What the neighbour is told ---
+  // All messages of that kind, in order; forgets them, and all else that was sent.
+  template <typename T>
+  std::vector<T> TakeFromWire() {
+    std::vector<T> taken;
+    for (const auto& [peer, frame] : std::exchange(transport_.sent, {})) {
+      emu::FrameHeader header;
+      std::memcpy(&header, frame.data(), sizeof(header));
+      if (header.kind != static_cast<uint8_t>(emu::FrameKind::kControl)) continue;
+      const std::string_view body(reinterpret_cast<const char*>(frame.data()) + sizeof(header), header.bytes);
+      const absl::StatusOr<PeerMessage> message = DecodePeerMessage(header.count, body);
+      EXPECT_TRUE(message.ok()) << message.status();
+      if (message.ok() && std::holds_alternative<T>(*message)) taken.push_back(std::get<T>(*message));
+    }
+    return taken;
+  }
 
   FakeClock clock_;
   emu::FakeTransport transport_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/team.h"
 
+#include <vector>
+
 #include "daemon/core/team_fixture.h"
 #include "gtest/gtest.h"
 
@@ -35,6 +37,63 @@ TEST_F(TeamTest, RanksThatLiveAreToldOfOnesThatDiedBeforeItsCommit) {
   EXPECT_EQ(EndOf(1, Post(1, schedule::Collective::kBarrier)).failure, Failure::kMemberLost);
   core_.DestroyTeam(processes_[1].id, 2, processes_[1].handle);
   EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
+}
+
+TEST_F(TeamTest, NeighboursHearOfTheFirstRankThatLeavesAndOfTheLast) {
+  FormTeam();
+  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  const std::vector<LeftMessage> left = TakeFromWire<LeftMessage>();
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left[0].rank, Rank(0));
+  EXPECT_EQ(left[0].calls, CallSeq(0));
+  EXPECT_FALSE(left[0].all);
+  EXPECT_EQ(left[1].rank, Rank(0));
+  EXPECT_TRUE(left[1].all);
+}
+
+// Each is said once: nobody would ask again.
+class FullNetworkTest : public TeamTest {
+ protected:
+  FullNetworkTest() {
+    FormTeam();
+    transport_.answer = absl::ResourceExhaustedError("full");
+    // Longer than anything waits that has a limit: heartbeats, and what stalled calls ask.
+    Post(0, schedule::Collective::kBarrier);
+    for (int i = 0; i < 40; ++i) Pass();
+  }
+  void Pass() {
+    clock_.Advance(absl::Seconds(1));
+    while (core_.Progress()) {
+    }
+  }
+  void Empty() {
+    transport_.answer = absl::OkStatus();
+    Pass();
+  }
+};
+
+TEST_F(FullNetworkTest, ABreakWaitsForRoom) {
+  const schedule::FailureReport why{Failure::kMemberLost, "rank 1 lost"};
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, why});
+  Pass();
+  Empty();
+  const std::vector<BreakMessage> breaks = TakeFromWire<BreakMessage>();
+  ASSERT_EQ(breaks.size(), 1u);
+  EXPECT_EQ(breaks[0].team, kTeam);
+  EXPECT_EQ(breaks[0].why, why);
+}
+
+TEST_F(FullNetworkTest, LeavingWaitsForRoom) {
+  core_.DestroyTeam(processes_[1].id, 2, processes_[1].handle);
+  Empty();
+  const std::vector<LeftMessage> left = TakeFromWire<LeftMessage>();
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].rank, Rank(1));
+}
+
+TEST_F(FullNetworkTest, HeartbeatsDoNotPileUp) {
+  Empty();
+  EXPECT_LE(TakeFromWire<HeartbeatMessage>().size(), 2u);
 }
 
 }  // namespace
