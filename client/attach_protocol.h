@@ -7,8 +7,8 @@
 // Client: AttachRequest -> AttachReply (with three descriptors on success: port memfd, daemon page memfd, doorbell
 // eventfd, in this order). Then any number of TeamCreate -> TeamReady, TeamDestroy -> Done, RegisterMemory (with one
 // memfd) -> MemoryRegistered, DeregisterMemory -> Done; answers carry the request's number and may come in any order.
-// A failed answer has a text for people, and what programs may know of it.
-// Daemon, unasked: Closing, before it drains.
+// A failed answer has a text for people, and what programs may know of it. Done is not sent to a request without a
+// number: nobody would read many such answers. Daemon, unasked: Closing, before it drains.
 #ifndef COPSE_CLIENT_ATTACH_PROTOCOL_H_
 #define COPSE_CLIENT_ATTACH_PROTOCOL_H_
 
@@ -23,6 +23,7 @@ inline constexpr uint32_t kNameBytes = 128;     // strings are NUL-terminated wi
 inline constexpr uint32_t kJobBytes = 64;
 inline constexpr uint32_t kTextBytes = 256;
 inline constexpr uint32_t kMessageBytesMax = 1024;
+inline constexpr uint64_t kNoAnswer = 0;  // a request's number: no Done is wanted
 
 enum class MessageType : uint32_t {
   kAttachRequest = 1,

@@ -82,7 +82,7 @@ copse_status_t ControlChannel::AskBytes(attach::MessageType type, void* message,
 void ControlChannel::TellBytes(attach::MessageType type, void* message, size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (closed_) return;
-  const attach::MessageHead head{attach::kMagic, static_cast<uint32_t>(type), next_request_++};
+  const attach::MessageHead head{attach::kMagic, static_cast<uint32_t>(type), attach::kNoAnswer};
   memcpy(message, &head, sizeof(head));
   if (!Send(message, bytes, -1)) closed_ = true;
 }
@@ -156,7 +156,7 @@ void ControlChannel::Dispatch(Answer* message) {
     const auto ready = message->As<attach::TeamReady>();
     if (ready.status != COPSE_OK) return;
     const attach::TeamDestroy destroy{
-        {attach::kMagic, static_cast<uint32_t>(attach::MessageType::kTeamDestroy), next_request_++}, ready.handle, 0};
+        {attach::kMagic, static_cast<uint32_t>(attach::MessageType::kTeamDestroy), attach::kNoAnswer}, ready.handle, 0};
     if (!Send(&destroy, sizeof(destroy), -1)) closed_ = true;
   }
 }

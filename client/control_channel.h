@@ -52,7 +52,7 @@ class ControlChannel {
     return AskBytes(type, &message, sizeof(message), answer_type, deadline, answer, fd);
   }
 
-  // Sends without waiting; the answer is dropped when it comes.
+  // Sends what the daemon does not answer.
   template <typename Message>
   void Tell(attach::MessageType type, Message message) {
     TellBytes(type, &message, sizeof(message));

@@ -351,7 +351,7 @@ void FakeDaemon::DestroyTeam(Client* client, const attach::TeamDestroy& request)
       --teams_now_;
     }
   }
-  Send(client->socket, &answer, sizeof(answer));
+  if (request.head.request != attach::kNoAnswer) Send(client->socket, &answer, sizeof(answer));
 }
 
 void FakeDaemon::RegisterMemory(Client* client, const attach::RegisterMemory& request, FileDescriptor memory) {
@@ -375,7 +375,7 @@ void FakeDaemon::Deregister(Client* client, const attach::DeregisterMemory& requ
   Require(client->regions.erase(request.region) == 1, "an unknown region");
   --regions_;
   const auto answer = AnswerTo<attach::Done>(request.head.request, attach::MessageType::kDone);
-  Send(client->socket, &answer, sizeof(answer));
+  if (request.head.request != attach::kNoAnswer) Send(client->socket, &answer, sizeof(answer));
 }
 
 // --- Calls ---

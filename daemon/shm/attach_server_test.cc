@@ -251,6 +251,22 @@ TEST_F(AttachServerTest, AClientThatNeverReadsIsDropped) {
   }));
 }
 
+TEST_F(AttachServerTest, WhatHasNoNumberIsNotAnswered) {
+  const auto client = Attached();
+  auto destroy = NewMessage<attach::TeamDestroy>(MessageType::kTeamDestroy, 0);
+  destroy.handle = 99;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(client->Send(destroy)) << i;
+    daemon_->Turn();
+  }
+  destroy.head.request = 5;
+  ASSERT_TRUE(client->Send(destroy));
+  const auto done = client->Receive<attach::Done>(MessageType::kDone);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->head.request, 5u);
+  EXPECT_EQ(done->status, kInvalidArgument);
+}
+
 // --- Ends ---
 
 TEST_F(AttachServerTest, AClientThatTookLeaveBreaksNothing) {

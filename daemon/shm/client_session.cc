@@ -327,6 +327,7 @@ void ClientSession::AnswerTeamFailed(uint64_t client_request, const FailureRepor
 }
 
 void ClientSession::AnswerDone(uint64_t client_request, const FailureReport& why) {
+  if (client_request == attach::kNoAnswer) return;
   auto done = NewMessage<attach::Done>(MessageType::kDone, client_request);
   done.status = StatusOf(why.failure);
   SetText(done.text, why.text);
