@@ -62,7 +62,7 @@ typedef enum copse_status COPSE_ENUM_INT {
   COPSE_ERR_INVALID_ARGUMENT = -1, /* an argument that can never be right, or a handle in the wrong state */
   COPSE_ERR_NO_DAEMON = -2,        /* no daemon answers, or it went away */
   COPSE_ERR_VERSION = -3,          /* library and daemon, or this header and the library, are too far apart */
-  COPSE_ERR_NO_RESOURCE = -4,      /* a queue, a pool or a quota is exhausted; may succeed later */
+  COPSE_ERR_NO_RESOURCE = -4,      /* a queue, a pool or a quota is exhausted, or no planner; may succeed later */
   COPSE_ERR_TIMED_OUT = -5,        /* the caller's time is over */
   COPSE_ERR_MEMBER_LOST = -6,      /* a member of the team died; the team is broken for good */
   COPSE_ERR_MISMATCH = -7,         /* the ranks' arguments differ; the team is broken for good */
@@ -228,7 +228,10 @@ typedef struct copse_team_params {
 } copse_team_params_t;
 
 /* Forms a team; collective over its members: those of the same user and job that give the same name, nonce and size,
- * each with a rank of its own in [0, size). Returns when all are there (or on a time-out, or a refusal). */
+ * each with a rank of its own in [0, size). Returns when all are there (or on a time-out, or a refusal).
+ *
+ * COPSE_ERR_NO_RESOURCE, of COPSE_CAUSE_NO_PLANNER: the node's daemon has no planner, and has had none for 5 s. Members
+ * are waited for, a planner is not: try again later. */
 COPSE_API copse_status_t copse_team_create(copse_context_t* context, const copse_team_params_t* params,
                                            copse_team_t** team);
 

@@ -32,6 +32,7 @@ DaemonCore::Impl::Impl(const Clock* clock, emu::Transport* transport, PlannerLin
       meters_(this),
       clients_(&engine_, options_.clients_max),
       companions_(this, options_.formation_timeout),
+      planner_lost_(clock->Now()),
       last_progress_(clock->Now()) {}
 
 bool DaemonCore::Impl::Progress() {
@@ -52,7 +53,10 @@ bool DaemonCore::Impl::Progress() {
 }
 
 absl::Time DaemonCore::Impl::NextDeadline() const {
-  if (neighbours_.size() == 0 && teams_.empty() && !connections_.waiting()) return absl::InfiniteFuture();
+  const bool awaits_planner = !registered_ && !joins_.empty();
+  if (neighbours_.size() == 0 && teams_.empty() && !connections_.waiting() && !awaits_planner) {
+    return absl::InfiniteFuture();
+  }
   return std::min(next_tick_, meters_.NextDeadline());
 }
 
@@ -137,6 +141,7 @@ void DaemonCore::Impl::Tick(absl::Time now) {
   neighbours_.DropUnused(now);
   connections_.Tick();
   companions_.Tick(now);
+  FailJoinsWithoutPlanner();
   for (const auto& [id, team] : teams_) {
     if (team->ProbeStalled(options_.stall_probe)) {
       const schedule::TeamLayout& layout = team->layout();

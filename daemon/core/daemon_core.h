@@ -35,7 +35,9 @@ struct CoreOptions {
   absl::Duration node_timeout = absl::Seconds(10);
   absl::Duration stall_probe = absl::Seconds(1);  // a call older than this compares arguments with its neighbours
   absl::Duration formation_timeout =
-      absl::Seconds(30);                           // calls that need the planner wait so long for one that is away
+      absl::Seconds(30);  // calls that need the planner wait so long for one that is away
+  // New teams wait so long for a planner that is away, which may be restarting.
+  absl::Duration planner_patience = absl::Seconds(5);
   absl::Duration decision_ask = absl::Seconds(2);  // a prepared epoch older than this asks planner and neighbours
   uint32_t clients_max = 1024;
   uint32_t teams_max = 1024;

@@ -6,8 +6,10 @@
 #define COPSE_DAEMON_CORE_DAEMON_CORE_IMPL_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -101,6 +103,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
     TeamRequest request;
     schedule::TeamIdentity identity;
     TeamId parent{0};
+    absl::Time given_up;
   };
 
   // --- Planner's messages ---
@@ -125,6 +128,15 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
 
   void SendToPlanner(const schedule::FromDaemon& message);
   void SendJoinOf(uint64_t request, const Join& join);
+  // So that the other members hear of it, and need not wait until the formation's time is over.
+  void RefuseJoin(const Join& join, schedule::FailureReport why);
+  // Of those that a prepared team answers: they are decided with that team, which Register names.
+  std::set<uint64_t> PreparedJoins() const;
+  // Whether it is away for so long that new teams fail.
+  bool LacksPlanner() const;
+  schedule::FailureReport NoPlanner() const;
+  void FailWithoutPlanner(Join join);
+  void FailJoinsWithoutPlanner();
   // Of the member, on the team or a companion of it.
   bool HasCallInFlight(const Team& team, Rank rank);
   void Leave(Team* team, Rank rank);
@@ -166,10 +178,12 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   std::map<TeamId, CallHistory> histories_;                           // of teams that are no companions
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // whose joins a team answers
   std::map<uint64_t, Join> joins_;                                    // by our request number
+  std::deque<Join> given_up_;                                         // for want of a planner, which is to tell others
   uint64_t next_join_ = 1;
   uint32_t next_handle_ = 1;
   bool planner_up_ = false;
   bool registered_ = false;
+  absl::Time planner_lost_;  // if not registered, since when
   schedule::Features planner_features_;
   std::map<Incarnation, absl::Time> accused_;  // silent neighbours whose verdict is waited for, and since when
   schedule::FailureReport refusal_;

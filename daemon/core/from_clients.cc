@@ -58,14 +58,12 @@ void DaemonCore::Impl::CreateTeam(ClientId id, const TeamRequest& request) {
                                                                   request.rank.value(), ", size=", request.size, ")")});
   }
   if (draining_) {
-    const std::string why = absl::StrCat("node ", options_.node.name, " takes no new teams: ", drain_reason_);
-    if (registered_) {
-      // So that the other members hear of it, and need not wait until the formation's time is over.
-      SendJoinOf(next_join_, join);
-      SendToPlanner(schedule::CancelJoin{.request = next_join_++, .why = {Failure::kNoResource, why}});
-    }
-    return client->sink->OnTeamFailed(
-        request.request, {Failure::kNoDaemon, absl::StrCat("team ", DescribeTeam(join.identity), ": ", why)});
+    FailureReport why = {Failure::kNoDaemon,
+                         absl::StrCat("node ", options_.node.name, " takes no new teams: ", drain_reason_),
+                         FailureCause::kNodeDraining, options_.node.name};
+    if (registered_) RefuseJoin(join, why);
+    why.text = absl::StrCat("team ", DescribeTeam(join.identity), ": ", why.text);
+    return client->sink->OnTeamFailed(request.request, why);
   }
   if (teams_.size() + joins_.size() >= options_.teams_max) {
     return client->sink->OnTeamFailed(
@@ -83,6 +81,10 @@ void DaemonCore::Impl::CreateTeam(ClientId id, const TeamRequest& request) {
     }
     join.parent = parent->team;
   }
+  std::erase_if(given_up_, [&](const Join& before) {
+    return before.identity == join.identity && before.request.rank == request.rank;
+  });
+  if (LacksPlanner()) return FailWithoutPlanner(std::move(join));
   if (registered_) SendJoinOf(next_join_, join);
   joins_.emplace(next_join_++, std::move(join));
 }

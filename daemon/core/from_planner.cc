@@ -34,6 +34,7 @@ void DaemonCore::Impl::OnPlannerUp() {
 }
 
 void DaemonCore::Impl::OnPlannerDown() {
+  if (registered_) planner_lost_ = clock_->Now();
   planner_up_ = registered_ = false;
   companions_.PlannerLost();
 }
@@ -60,11 +61,13 @@ void DaemonCore::Impl::On(const schedule::Registered& m) {
     if (Team* team = FindTeam(id))
       team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});
   }
-  // Joins that a prepared team answers are decided with that team, which Register has named.
-  std::set<uint64_t> prepared;
-  for (const auto& [id, requests] : forming_) {
-    for (const auto& [request, rank] : requests) prepared.insert(request);
+  // Members elsewhere, whose daemons have found the planner sooner, may wait for these.
+  for (const Join& join : std::exchange(given_up_, {})) {
+    if (clock_->Now() - join.given_up < options_.formation_timeout) {
+      RefuseJoin(join, NoPlanner());
+    }
   }
+  const std::set<uint64_t> prepared = PreparedJoins();
   for (const auto& [request, join] : joins_) {
     if (!prepared.contains(request)) SendJoinOf(request, join);
   }
@@ -244,12 +247,57 @@ uint64_t DaemonCore::Impl::SendJoin(schedule::JoinTeam join) {
   return join.request;
 }
 
+void DaemonCore::Impl::RefuseJoin(const Join& join, FailureReport why) {
+  why.failure = Failure::kNoResource;
+  SendJoinOf(next_join_, join);
+  SendToPlanner(schedule::CancelJoin{.request = next_join_++, .why = std::move(why)});
+}
+
 void DaemonCore::Impl::SendJoinOf(uint64_t request, const Join& join) {
   SendToPlanner(schedule::JoinTeam{.request = request,
                                    .identity = join.identity,
                                    .parent = join.parent,
                                    .rank = join.request.rank,
                                    .size = join.request.size});
+}
+
+std::set<uint64_t> DaemonCore::Impl::PreparedJoins() const {
+  std::set<uint64_t> prepared;
+  for (const auto& [id, requests] : forming_) {
+    for (const auto& [request, rank] : requests) prepared.insert(request);
+  }
+  return prepared;
+}
+
+bool DaemonCore::Impl::LacksPlanner() const {
+  return !registered_ && clock_->Now() - planner_lost_ >= options_.planner_patience;
+}
+
+FailureReport DaemonCore::Impl::NoPlanner() const {
+  return {Failure::kNoResource,
+          absl::StrCat("the daemon has no planner (node=", options_.node.name, ")", refusal_.text.empty() ? "" : ": ",
+                       refusal_.text),
+          FailureCause::kNoPlanner, options_.node.name};
+}
+
+void DaemonCore::Impl::FailWithoutPlanner(Join join) {
+  join.given_up = clock_->Now();
+  if (Client* client = clients_.Find(join.client)) {
+    FailureReport why = NoPlanner();
+    why.text = absl::StrCat("team ", DescribeTeam(join.identity), ": ", why.text);
+    client->sink->OnTeamFailed(join.request.request, why);
+  }
+  if (given_up_.size() >= options_.teams_max) given_up_.pop_front();
+  given_up_.push_back(std::move(join));
+}
+
+void DaemonCore::Impl::FailJoinsWithoutPlanner() {
+  if (joins_.empty() || !LacksPlanner()) return;
+  const std::set<uint64_t> prepared = PreparedJoins();
+  for (auto it = joins_.begin(); it != joins_.end();) {
+    const auto current = it++;
+    if (!prepared.contains(current->first)) FailWithoutPlanner(std::move(joins_.extract(current).mapped()));
+  }
 }
 
 void DaemonCore::Impl::FailBrokenFormations() {

@@ -28,7 +28,9 @@ inline constexpr int32_t kNotSupported = -9;
 // A daemon of one node, and clients of it, on the test's own thread.
 class AttachFixture : public testing::Test {
  protected:
-  void Start(AttachOptions options = {}) { daemon_ = std::make_unique<OneNodeDaemon>(options); }
+  void Start(AttachOptions options = {}, CoreOptions core_options = {}) {
+    daemon_ = std::make_unique<OneNodeDaemon>(options, core_options);
+  }
   RawClient Connect() { return RawClient(daemon_->socket(), daemon_->turn()); }
   std::unique_ptr<RawClient> Attached() {
     auto client = std::make_unique<RawClient>(daemon_->socket(), daemon_->turn());

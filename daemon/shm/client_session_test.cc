@@ -110,6 +110,27 @@ TEST_F(ClientSessionTest, ATeamThatNobodyFormsFailsToo) {
   EXPECT_EQ(client->AwaitTeam().status, kTimedOut);
 }
 
+TEST_F(ClientSessionTest, WithoutAPlannerATeamFailsAtOnceAndOthersHearOfIt) {
+  Start({}, {.planner_patience = absl::Milliseconds(5)});
+  const auto client = Attached();
+  client->AskTeam(1, "waiting", 0, 2);
+  EXPECT_TRUE(AnswersNop(client.get()));  // by now it has joined
+  daemon_->core().OnPlannerDown();
+  EXPECT_EQ(client->AwaitTeam().status, kNoResource);
+  client->AskTeam(2, "new", 0, 2, 10);
+  const attach::TeamReady answer = client->AwaitTeam();
+  EXPECT_EQ(answer.status, kNoResource);
+  EXPECT_EQ(answer.facts.cause, static_cast<uint8_t>(FailureCause::kNoPlanner)) << answer.text;
+  // A planner that is back is told, as members on other nodes may wait for these.
+  daemon_->core().OnPlannerUp();
+  client->AskTeam(3, "next", 0, 1);
+  EXPECT_EQ(client->AwaitTeam().status, 0);
+  ASSERT_EQ(daemon_->planner().canceled().size(), 2u);
+  for (const schedule::CancelJoin& canceled : daemon_->planner().canceled()) {
+    EXPECT_EQ(canceled.why.cause, FailureCause::kNoPlanner) << canceled.why.text;
+  }
+}
+
 TEST_F(ClientSessionTest, UnansweredRequestsAreBounded) {
   Start({.requests_max = 3});
   const auto client = Attached();

@@ -47,6 +47,7 @@ bool OneNodePlanner::Deliver(DaemonCore* core) {
 }
 
 void OneNodePlanner::On(const schedule::Register&) {
+  joins_.clear();  // a daemon says all again
   schedule::Registered registered;
   registered.accepted = true;
   registered.features = {schedule::Feature::kCompanions};
@@ -88,14 +89,13 @@ void OneNodePlanner::On(const schedule::PrepareReply& reply) {
   answers_.push_back(commit);
 }
 
-OneNodeDaemon::OneNodeDaemon(AttachOptions options) {
+OneNodeDaemon::OneNodeDaemon(AttachOptions options, CoreOptions core_options) {
   static int number = 0;
   socket_ = absl::StrCat("@copse_test_", getpid(), "_", ++number);
   node_.name = options.node = "n1";
   node_.incarnation = options.incarnation = Incarnation(4711);
   node_.worker_address = network_.LocalAddress();
   planner_ = std::make_unique<OneNodePlanner>(node_);
-  CoreOptions core_options;
   core_options.node = node_;
   core_ = std::make_unique<DaemonCore>(&clock_, &network_, planner_.get(), core_options);
   poller_ = *Poller::Create();

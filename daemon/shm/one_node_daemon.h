@@ -31,12 +31,13 @@ class OneNodePlanner final : public PlannerLink {
   void Send(const schedule::FromDaemon& message) override;
   // True if there was anything.
   bool Deliver(DaemonCore* core);
+  const std::vector<schedule::CancelJoin>& canceled() const { return canceled_; }
 
  private:
   void On(const schedule::Register&);
   void On(const schedule::JoinTeam& join);
   void On(const schedule::PrepareReply& reply);
-  void On(const schedule::CancelJoin&) {}
+  void On(const schedule::CancelJoin& cancel) { canceled_.push_back(cancel); }
   void On(const schedule::CommitReply&) {}
   void On(const schedule::LeaveTeam&) {}
   void On(const schedule::TeamBroken&) {}
@@ -51,6 +52,7 @@ class OneNodePlanner final : public PlannerLink {
   uint64_t next_team_ = 1;
   std::map<schedule::TeamIdentity, std::vector<schedule::JoinTeam>> joins_;
   std::deque<schedule::ToDaemon> answers_;
+  std::vector<schedule::CancelJoin> canceled_;
 };
 
 class NoNetwork final : public emu::Transport {
@@ -67,7 +69,7 @@ class NoNetwork final : public emu::Transport {
 // Runs on the test's own thread, a Turn at a time.
 class OneNodeDaemon {
  public:
-  explicit OneNodeDaemon(AttachOptions options = {});
+  explicit OneNodeDaemon(AttachOptions options = {}, CoreOptions core_options = {});
   ~OneNodeDaemon();
 
   // One turn of the loop, which sleeps at most a millisecond if there is nothing to do.
@@ -77,6 +79,7 @@ class OneNodeDaemon {
 
   const std::string& socket() const { return socket_; }
   DaemonCore& core() { return *core_; }
+  const OneNodePlanner& planner() const { return *planner_; }
   AttachServer& server() { return *server_; }
   const AttachServer& server() const { return *server_; }
   DaemonPage& page() { return *page_; }

@@ -103,6 +103,7 @@ TEST_F(FailuresTest, TwoProcessesClaimOneRankOfThree) {
 TEST_F(FailuresTest, KilledProcess) { scenario::KilledProcess(&cluster_, 1); }
 TEST_F(FailuresTest, KilledDaemonRejoins) { scenario::KilledDaemonRejoins(&cluster_, 1); }
 TEST_F(FailuresTest, KilledPlanner) { scenario::KilledPlanner(&cluster_, 1); }
+TEST_F(FailuresTest, NewTeamsWithoutAPlanner) { scenario::NewTeamsWithoutAPlanner(&cluster_); }
 
 }  // namespace
 }  // namespace copse::procs

@@ -374,6 +374,25 @@ void KilledPlanner(Cluster* cluster, uint64_t seed) {
   ExpectWorks(cluster, "after", {0, 1, 2, 3});
 }
 
+void NewTeamsWithoutAPlanner(Cluster* cluster) {
+  ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
+  cluster->KillPlanner();
+  // One that may be restarting is waited for; later it is known to be away.
+  for (const char* name : {"first", "second"}) {
+    std::vector<Program> programs = Flat(name, 2, 0);
+    for (Program& program : programs) program.script.resize(1);
+    const absl::Time start = cluster->Now();
+    const uint32_t first = cluster->Launch(programs);
+    for (const auto& outcomes : AwaitAll(cluster, first, 2)) {
+      ASSERT_EQ(outcomes.size(), 1u);
+      ExpectOutcome(outcomes[0], Failure::kNoResource, {"no planner", name}, name);
+    }
+    EXPECT_LT(cluster->Now() - start, absl::Seconds(20)) << name;
+  }
+  ExpectOk(cluster->RestartPlanner());
+  ExpectWorks(cluster, "after", {0, 1});
+}
+
 void PlannerRestartUnderLoad(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
   // Slow enough for three restarts to happen meanwhile.

@@ -70,6 +70,7 @@ void KilledDaemonRejoins(Cluster* cluster, uint64_t seed);
 // Somebody (a process, a daemon or the planner, by `seed`) dies while a team is being formed, `after` the launch.
 void KilledDuringFormation(Cluster* cluster, uint64_t seed, absl::Duration after);
 void KilledPlanner(Cluster* cluster, uint64_t seed);
+void NewTeamsWithoutAPlanner(Cluster* cluster);
 void PlannerRestartUnderLoad(Cluster* cluster);
 void EpochSwitchUnderLoad(Cluster* cluster);
 void PlannerKilledBetweenDecisionAndCommit(Cluster* cluster);

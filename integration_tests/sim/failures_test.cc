@@ -54,6 +54,11 @@ TEST_P(SimKillTest, Planner) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, SimKillTest, testing::Range(uint64_t{1}, uint64_t{21}));
 
+TEST(SimFormationTest, NewTeamsWithoutAPlanner) {
+  SimCluster cluster;
+  NewTeamsWithoutAPlanner(&cluster);
+}
+
 // At every point of a team's formation, which takes some 500 us of virtual time.
 TEST(SimFormationTest, DeathAtAnyPoint) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
