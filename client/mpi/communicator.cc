@@ -11,7 +11,6 @@
 #include "client/arguments.h"
 #include "client/mpi/failure_text.h"
 #include "client/mpi/say.h"
-#include "client/mpi/team_formation.h"
 #include "client/mpi/watched_call.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/order_profile.h"
@@ -27,6 +26,9 @@ int keyval = MPI_KEYVAL_INVALID;
 constexpr uint64_t kTimesTeam = 200;
 // After as many calls it gets one, whatever they have cost: the same in every run.
 constexpr uint64_t kCallsBeforeOrder = 16384;
+
+// After a team could not be formed all ranks find out, at least each so many calls, whether it is time to try again.
+constexpr uint64_t kCallsBeforeRetry = 1024;
 
 // Lengths that are about as long have calls that take about as long, within what plans and protocols differ by.
 constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};
@@ -97,13 +99,16 @@ Reason Communicator::Enter(Session* session, bool may_wait) {
   const uint64_t before = calls_++;
   if (may_wait && before >= (session->weighs_teams ? kCallsBeforeOrder : look_at_)) order_may_change_ = false;
   if (team_ != nullptr) return Reason::kNone;
-  if (before < look_at_ || !may_wait) return Reason::kFirstCalls;
+  if (before < look_at_ || !may_wait) return has_no_team_ ? Reason::kNoTeam : Reason::kFirstCalls;
   if (order_may_change_ && !IsWorthTeam(session)) {
     look_at_ = std::min(2 * calls_, std::max(calls_, kCallsBeforeOrder));
     return Reason::kFirstCalls;
   }
   FormTeam(session);
-  return by_mpi_;
+  if (team_ != nullptr || by_mpi_ != Reason::kNone) return by_mpi_;
+  has_no_team_ = true;
+  look_at_ = calls_ + std::min(calls_, kCallsBeforeRetry);
+  return Reason::kNoTeam;
 }
 
 bool Communicator::MaySend(const Offload& offload) const {
@@ -160,16 +165,19 @@ void Communicator::FormTeam(Session* session) {
     return;
   }
   const char* name = comm_ == MPI_COMM_WORLD ? "mpi-world" : "mpi-communicator";
-  const FormedTeam formed =
-      FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = name, .flag = EndsOnErrors()});
+  const FormedTeam formed = Form(session, name, EndsOnErrors());
   team_ = formed.team;
   all_end_on_errors_ = formed.all_flags;
-  if (team_ == nullptr) by_mpi_ = Reason::kNoTeam;
 }
 
-copse_team_t* Communicator::FormPersistentTeam(Session* session) {
-  return FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-persistent"}).team;
+FormedTeam Communicator::Form(Session* session, const char* name, bool flag) {
+  const FormedTeam formed =
+      FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = name, .flag = flag});
+  forming_ns_ += formed.taken_ns;
+  return formed;
 }
+
+copse_team_t* Communicator::FormPersistentTeam(Session* session) { return Form(session, "mpi-persistent").team; }
 
 tnbc::TeamCalls* Communicator::DividedCalls(uint64_t node) {
   if (!divided_calls_.has_value()) {
@@ -191,7 +199,7 @@ tnbc::TraceKind Communicator::DescribeKind(const Offload& offload) {
 
 bool Communicator::FormStream(Session* session) {
   if (stream_ == nullptr && !has_no_stream_) {
-    stream_ = FormTeamTogether(session, {.comm = comm_, .rank = rank_, .size = size_, .name = "mpi-stream"}).team;
+    stream_ = Form(session, "mpi-stream").team;
     has_no_stream_ = stream_ == nullptr;
   }
   return stream_ != nullptr;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "client/copse.h"
@@ -17,6 +18,7 @@
 #include "client/mpi/path_choice.h"
 #include "client/mpi/session.h"
 #include "client/mpi/statistics.h"
+#include "client/mpi/team_formation.h"
 #include "client/tnbc/team_calls.h"
 #include "client/tnbc/trace_file.h"
 
@@ -31,8 +33,8 @@ class Communicator {
   static Communicator* Of(MPI_Comm comm);
 
   // Counts a call, the same one on all ranks. When it has seen as many as make a team worth its while, all ranks form
-  // it, together, at the next call that may wait for others. Returns kNone if the call goes to the team, else why it
-  // goes to MPI.
+  // it, together, at the next call that may wait for others; if that fails, they try again later. Returns kNone if the
+  // call goes to the team, else why it goes to MPI.
   Reason Enter(Session* session, bool may_wait);
 
   // Whether a call's time decides on something, by what Enter has returned.
@@ -42,6 +44,8 @@ class Communicator {
   }
   // How long a call took that Enter sent to MPI for its communicator's first calls.
   void CountFirst(uint64_t nanoseconds) { first_ns_ += nanoseconds; }
+  // What forming teams has taken since this was asked last, ns.
+  uint64_t TakeFormingTime() { return std::exchange(forming_ns_, 0); }
 
   // Whether a reduction whose result depends on the order may go to the team. When teams are weighed, time tells when
   // there is one, but such a result must not: it is the same in every run.
@@ -110,6 +114,8 @@ class Communicator {
   ~Communicator() = default;
   bool IsWorthTeam(Session* session) const;
   void FormTeam(Session* session);
+  // A team of its ranks; `team` is null if there is none.
+  FormedTeam Form(Session* session, const char* name, bool flag = false);
   int CallErrorHandler(int error);
   int ErrorCodeOf(copse_status_t status, const char* text);
   bool IsOfThisJob() const;
@@ -122,6 +128,8 @@ class Communicator {
   uint64_t calls_ = 0;
   uint64_t look_at_ = 0;  // calls, at which a team may be worth its while
   uint64_t first_ns_ = 0;
+  uint64_t forming_ns_ = 0;
+  bool has_no_team_ = false;      // though it was to have one
   bool order_may_change_ = true;  // of operands; until as many calls as in every run
   bool all_end_on_errors_ = false;
   std::map<uint64_t, PathChoice> choices_;  // by kind of call

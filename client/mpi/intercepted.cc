@@ -22,6 +22,8 @@ void CallState::Enter(MPI_Comm comm, bool may_wait) {
     reason = Reason::kBadArguments;
   } else {
     reason = communicator->Enter(session, may_wait);
+    const uint64_t forming = communicator->TakeFormingTime();
+    if (start_ != 0) start_ += forming;
     if (!TakeLateFailure() && communicator->is_out_of_step()) {
       FailBefore(COPSE_ERR_CANCELED, "a call has failed on this rank alone");
     }
@@ -135,7 +137,8 @@ void CallState::MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Req
 }
 
 void CallState::Count() {
-  const uint64_t taken = start_ > 0 ? NowNanoseconds() - start_ + waited_ns_ : 0;
+  const uint64_t forming = communicator == nullptr ? 0 : communicator->TakeFormingTime();
+  const uint64_t taken = start_ > 0 ? NowNanoseconds() - start_ - forming + waited_ns_ : 0;
   if (reason == Reason::kFirstCalls) communicator->CountFirst(taken);
   if (is_offloaded()) {
     session->statistics.CountOffloaded(entry, taken);

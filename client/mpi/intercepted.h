@@ -36,9 +36,10 @@ class CallState {
     if (!is_offloaded()) return;
     reason = why != Reason::kNone || communicator->MaySend(*offload) ? why : Reason::kFirstCalls;
   }
-  // Whether a communicator's first calls are combined in order.
+  // Whether the calls of a communicator that has no team yet are combined in order.
   bool combines_first_calls() const {
-    return reason == Reason::kFirstCalls && session->chooses_path && communicator->size() > 2;
+    const bool has_no_team = reason == Reason::kFirstCalls || reason == Reason::kNoTeam;
+    return has_no_team && session->chooses_path && communicator->size() > 2;
   }
   // Before MPI makes the call instead: waits for pending memory. False if data that it needs is lost: it has failed.
   template <typename Call>

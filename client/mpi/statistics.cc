@@ -66,6 +66,12 @@ void Statistics::CountPassed(Entry entry, Reason reason, uint64_t nanoseconds) {
   rows_[entry].passed_ns.fetch_add(nanoseconds, std::memory_order_relaxed);
 }
 
+void Statistics::CountTeam(bool formed, uint64_t nanoseconds) {
+  Teams& teams = formed ? formed_ : not_formed_;
+  teams.count.fetch_add(1, std::memory_order_relaxed);
+  teams.ns.fetch_add(nanoseconds, std::memory_order_relaxed);
+}
+
 void Statistics::Print(int rank, int size) const {
   Say("collectives of rank %d of %d", rank, size);
   for (int entry = 0; entry < kEntryCount; ++entry) {
@@ -85,6 +91,10 @@ void Statistics::Print(int rank, int size) const {
         row.offloaded.load(), static_cast<double>(row.offloaded_ns) / kNanosecondsPerSecond, passed,
         static_cast<double>(row.passed_ns) / kNanosecondsPerSecond, reasons.c_str());
   }
+  if (formed_.count + not_formed_.count == 0) return;
+  Say("teams: formed %" PRIu64 " in %.6f s, not formed %" PRIu64 " in %.6f s", formed_.count.load(),
+      static_cast<double>(formed_.ns) / kNanosecondsPerSecond, not_formed_.count.load(),
+      static_cast<double>(not_formed_.ns) / kNanosecondsPerSecond);
 }
 
 }  // namespace copse::mpi

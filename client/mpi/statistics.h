@@ -39,8 +39,10 @@ class Statistics {
   // `nanoseconds` counts if times are kept.
   void CountOffloaded(Entry entry, uint64_t nanoseconds);
   void CountPassed(Entry entry, Reason reason, uint64_t nanoseconds);
+  // A team that was to be formed. What it took is no part of the call that it was formed for.
+  void CountTeam(bool formed, uint64_t nanoseconds);
 
-  // One line on standard error for each collective that was called.
+  // One line on standard error for each collective that was called, and one for the teams.
   void Print(int rank, int size) const;
 
  private:
@@ -49,6 +51,10 @@ class Statistics {
     std::atomic<uint64_t> passed[static_cast<int>(Reason::kCount)];
   };
   Row rows_[kEntryCount] = {};
+  struct Teams {
+    std::atomic<uint64_t> count, ns;
+  };
+  Teams formed_ = {}, not_formed_ = {};
 };
 
 }  // namespace copse::mpi

@@ -29,6 +29,11 @@ uint64_t RandomNonce() {
   return nonce;
 }
 
+// What failed takes, such as the time that daemons wait for a planner that is away, is a small share of a program's
+// time.
+constexpr uint64_t kRestPerFailure = 20;
+constexpr uint64_t kRestMinNs = 1'000'000'000;
+
 struct Formation {
   std::mutex mutex;
   std::condition_variable done_or_not;
@@ -71,31 +76,38 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
 
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   const uint64_t start = NowNanoseconds();
-  uint64_t nonce = member.rank == 0 ? RandomNonce() : 0;
-  Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);
+  // Rank 0's nonce, and whether a rank rests.
+  const uint64_t parts[] = {member.rank == 0 ? RandomNonce() : 0, start < session->no_teams_before_ns ? 1U : 0U};
+  uint64_t most[2] = {};
+  Mpi().Allreduce(parts, most, 2, MPI_UINT64_T, MPI_MAX, member.comm);
+  if (most[1] != 0) return {};
   copse_team_params_t params{};
+  // COPSE_TIMEOUT is for calls: a planner that is away is not waited for so long.
   params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
-                COPSE_TEAM_PARAM_FIELD_NONCE;
+                COPSE_TEAM_PARAM_FIELD_NONCE | COPSE_TEAM_PARAM_FIELD_TIMEOUT;
   params.name = member.name;
   params.rank = static_cast<uint32_t>(member.rank);
   params.size = static_cast<uint32_t>(member.size);
-  params.nonce = nonce;
+  params.nonce = most[0];
   Formation formation;
   FormDrivingMpi(session, params, &formation);
   const int mine[] = {formation.team != nullptr ? 1 : 0, member.flag ? 1 : 0};
   int all[2] = {};
   Mpi().Allreduce(mine, all, 2, MPI_INT, MPI_MIN, member.comm);
+  const uint64_t end = NowNanoseconds(), taken = end - start;
+  session->statistics.CountTeam(all[0] != 0, taken);
   if (all[0] != 0) {
-    session->team_ns = std::min<uint64_t>(session->team_ns, NowNanoseconds() - start);
-    return {.team = formation.team, .all_flags = all[1] != 0};
+    session->team_ns = std::min<uint64_t>(session->team_ns, taken);
+    return {.team = formation.team, .all_flags = all[1] != 0, .taken_ns = taken};
   }
+  session->no_teams_before_ns = end + std::max(kRestPerFailure * taken, kRestMinNs);
   if (formation.team != nullptr) copse_team_destroy(formation.team);
   static std::atomic<bool> said = false;
   if (member.rank == 0 && !said.exchange(true)) {
-    Say("a communicator stays with MPI: %s (ranks=%d)",
+    Say("a communicator goes by MPI for now: %s (ranks=%d)",
         mine[0] != 0 ? "its team could not be formed on another rank" : formation.error.c_str(), member.size);
   }
-  return {};
+  return {.taken_ns = taken};
 }
 
 }  // namespace copse::mpi

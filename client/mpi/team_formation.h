@@ -21,10 +21,11 @@ struct TeamMember {
 struct FormedTeam {
   copse_team_t* team = nullptr;  // null on all ranks if any has failed
   bool all_flags = false;        // of the members
+  uint64_t taken_ns = 0;
 };
 
 // Collective over the communicator, which is in no other collective meanwhile. If any rank has failed, rank 0 says why,
-// once a process.
+// once a process; and there is none for some time to come, since each that is tried may take as long.
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member);
 
 }  // namespace copse::mpi

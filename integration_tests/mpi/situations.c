@@ -24,7 +24,9 @@ enum {
   CALLS_TO_MPI = 11,
   LONG_SUM = 800,
   LONG_DATA = 1 << 20,
-  SUM_CALLS = 16400
+  SUM_CALLS = 16400,
+  DUPS = 4,
+  CALLS_ON_DUP = 70
 };
 
 static double long_sum[LONG_SUM];
@@ -107,13 +109,15 @@ static void dies(void) {
   leave_together();
 }
 
+static void say_going(void) {
+  FILE* pipe = fopen(pipe_name, "w");
+  EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
+}
+
 /* Calls until one fails, here and everywhere: after some have gone by MPI, too, where the daemons need not take all. */
 static void call_until_failure(void) {
   for (int i = 0; i < CALLS_TO_MPI; ++i) EXPECT(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
-  if (rank == 0) {
-    FILE* pipe = fopen(pipe_name, "w");
-    EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
-  }
+  if (rank == 0) say_going();
   int code = MPI_SUCCESS;
   while (code == MPI_SUCCESS) code = MPI_Barrier(MPI_COMM_WORLD);
   EXPECT(error_class(code) == MPI_ERR_OTHER);
@@ -134,8 +138,7 @@ static void left_alone(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   for (int i = 0; i < CALLS_TO_MPI; ++i) EXPECT(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
   if (rank == size - 1) {
-    FILE* pipe = fopen(pipe_name, "w");
-    EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
+    say_going();
     int other = 0;
     for (int i = 0; i < size - 1; ++i) {
       MPI_Recv(&other, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -346,6 +349,25 @@ static void calls_on_two(void) {
   MPI_Comm_free(&dup);
 }
 
+/* Communicators one after the other, with calls of each. */
+static void calls_on_dups(void) {
+  for (int i = 0; i < DUPS; ++i) {
+    MPI_Comm dup;
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    for (int j = 0; j < CALLS_ON_DUP; ++j) MPI_Barrier(dup);
+    MPI_Comm_free(&dup);
+  }
+}
+
+/* Calls until the pipe is gone. */
+static void until_told(void) {
+  for (int told = 0, calls = 0; told == 0; ++calls) {
+    if (rank == 0 && calls == CALLS_ON_DUP) say_going();
+    if (rank == 0) told = access(pipe_name, F_OK) != 0;
+    MPI_Bcast(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+}
+
 /* A child that forgets to exec is none of the job's. */
 static void forks(void) {
   warm_up(MPI_COMM_WORLD);
@@ -452,6 +474,8 @@ int main(int argc, char** argv) {
                                          {"attributes", attributes},
                                          {"many_communicators", many_communicators},
                                          {"calls_on_two", calls_on_two},
+                                         {"calls_on_dups", calls_on_dups},
+                                         {"until_told", until_told},
                                          {"forks", forks},
                                          {"bad_arguments", bad_arguments},
                                          {"inter_communicator", inter_communicator},
