@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/attach_protocol.h"
@@ -267,6 +268,110 @@ TEST_F(BlockCallsTest, BlocksThatLeaveTheDataAreaAreRefused) {
   for (const int32_t status : Call(slots)) EXPECT_EQ(status, kInvalidArgument);
   // The team has not noticed.
   EXPECT_EQ(Call(Collective::kAllreduce, 4), all_done_) << text_;
+}
+
+// Lists of one team's calls take all the room that there is.
+class ListRoomTest : public BlockCallsTest {
+ protected:
+  void SetUp() override {
+    Start({.list_bytes_max = 4 * kRanks * sizeof(ring::Block)});
+    BlockCallsTest::SetUp();
+  }
+  // Another team of the first two; their handles.
+  std::pair<uint32_t, uint32_t> Pair() { return Team(clients_[0].get(), clients_[1].get(), "pair"); }
+  ring::DqSlot Exchange(uint32_t rank, uint64_t value) {
+    ring::DqSlot slot = Slot(Collective::kAlltoallv, 0);
+    slot.entry.team = handles_[rank];
+    slot.entry.value = value;
+    NameLists(&slot);
+    return slot;
+  }
+  void ExpectEvents(uint32_t rank, uint64_t first, uint64_t last) {
+    for (uint64_t value = first; value <= last; ++value) {
+      const auto event = clients_[rank]->AwaitEvent();
+      ASSERT_TRUE(event.has_value()) << rank << " " << value;
+      EXPECT_EQ(event->value, value);
+      EXPECT_EQ(event->status, 0) << clients_[rank]->Text(*event);
+    }
+  }
+};
+
+TEST_F(ListRoomTest, OtherTeamsCallsGoOn) {
+  const auto [first, second] = Pair();
+  for (uint32_t r = 0; r < kRanks; ++r) {
+    const std::vector<ring::Block> list(kRanks, {0, 0});
+    PutList(r, kSendListAt, list);
+    PutList(r, kReceiveListAt, list);
+  }
+  // Rank 0's calls of the first team, which wait for ranks 1 and 2, and one of the pair, for which rank 1 waits.
+  constexpr uint64_t kCalls = 20;
+  for (uint64_t i = 0; i < kCalls; ++i) clients_[0]->Post(Exchange(0, i));
+  clients_[0]->Post(AllreduceSlot(first, 1, 99));
+  clients_[1]->Post(AllreduceSlot(second, 1, 99));
+  for (const uint32_t r : {0u, 1u}) ExpectEvents(r, 99, 99);
+  // The others come to the first team's: all end, in order.
+  for (const uint32_t r : {1u, 2u}) {
+    for (uint64_t i = 0; i < kCalls; ++i) clients_[r]->Post(Exchange(r, i));
+  }
+  for (uint32_t r = 0; r < kRanks; ++r) ExpectEvents(r, 0, kCalls - 1);
+  EXPECT_EQ(Call(Collective::kAllreduce, 4), all_done_) << text_;
+}
+
+TEST_F(ListRoomTest, ACallThatWaitsForRoomKeepsItsMemory) {
+  const auto [first, second] = Pair();
+  const UniqueFd memory = *CreateMemoryFile("buffer", 1 << 20);
+  auto message = NewMessage<attach::RegisterMemory>(attach::MessageType::kRegisterMemory, 5);
+  message.bytes = 1 << 20;
+  const int descriptor = memory.get();
+  ASSERT_TRUE(clients_[0]->Send(message, {&descriptor, 1}));
+  const auto registered = clients_[0]->Receive<attach::MemoryRegistered>(attach::MessageType::kMemoryRegistered);
+  ASSERT_TRUE(registered.has_value());
+  const std::vector<ring::Block> one_each = {{0, 8}, {8, 8}, {16, 8}};
+  for (uint32_t r = 0; r < kRanks; ++r) {
+    PutList(r, kSendListAt, one_each);
+    PutList(r, kReceiveListAt, one_each);
+  }
+  constexpr uint64_t kCalls = 5;  // one more than there is room for
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    ring::DqSlot slot = Exchange(0, i);
+    if (i == kCalls - 1) slot.entry.send = slot.receive = {registered->region, 0, 0};
+    clients_[0]->Post(slot);
+  }
+  for (int i = 0; i < 10; ++i) daemon_->Turn();
+  auto deregister = NewMessage<attach::DeregisterMemory>(attach::MessageType::kDeregisterMemory, 6);
+  deregister.region = registered->region;
+  ASSERT_TRUE(clients_[0]->Send(deregister));
+  for (const auto& [rank, team] : {std::pair{0u, first}, {1u, second}}) {
+    for (uint64_t value = 90; value < 94; ++value) clients_[rank]->Post(AllreduceSlot(team, 1, value));
+  }
+  for (const uint32_t r : {0u, 1u}) ExpectEvents(r, 90, 93);
+  for (const uint32_t r : {1u, 2u}) {
+    for (uint64_t i = 0; i < kCalls; ++i) clients_[r]->Post(Exchange(r, i));
+  }
+  for (uint32_t r = 0; r < kRanks; ++r) ExpectEvents(r, 0, kCalls - 1);
+  const auto done = clients_[0]->Receive<attach::Done>(attach::MessageType::kDone);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status, 0) << done->text;
+}
+
+TEST_F(ListRoomTest, OneCallOfEachTeamHasRoom) {
+  const auto [first, second] = Pair();
+  for (const uint32_t r : {0u, 1u}) {
+    const std::vector<ring::Block> list(2, {0, 0});
+    PutList(r, kSendListAt + 512, list);
+    PutList(r, kReceiveListAt + 512, list);
+  }
+  for (uint64_t i = 0; i < 20; ++i) clients_[0]->Post(Exchange(0, i));
+  const ring::ListPlaces places{{0, 0, kSendListAt + 512}, {0, 0, kReceiveListAt + 512}};
+  for (const auto& [rank, team] : {std::pair{0u, first}, {1u, second}}) {
+    for (uint64_t value = 90; value < 93; ++value) {
+      ring::DqSlot slot = Exchange(rank, value);
+      slot.entry.team = team;
+      memcpy(slot.entry.payload, &places, sizeof(places));
+      clients_[rank]->Post(slot);
+    }
+  }
+  for (const uint32_t r : {0u, 1u}) ExpectEvents(r, 90, 92);
 }
 
 // The bits of a loop over the ranks, whatever else it may be.

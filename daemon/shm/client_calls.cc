@@ -14,46 +14,80 @@
 
 namespace copse::daemon {
 
-ClientCalls::ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits)
+ClientCalls::ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits,
+                         uint64_t list_bytes_max)
     : core_(core),
       port_(std::move(port)),
       regions_(port_->data(), port_->sizes().data_bytes, limits),
-      calls_(port_->sizes().eq_entries) {
+      calls_(port_->sizes().eq_entries),
+      list_bytes_max_(list_bytes_max) {
   free_.reserve(calls_.size());
   for (uint32_t i = static_cast<uint32_t>(calls_.size()); i > 0; --i) free_.push_back(i - 1);
 }
 
 absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
   ASSIGN_OR_RETURN(const uint32_t posted, port_->Posted());
-  if (posted == 0) return 0u;
+  if (posted == 0 && !held_may_go_) return 0u;
   ASSIGN_OR_RETURN(const uint32_t event_room, port_->EventRoom());
-  // An impossible head can also look like too much room taken; outstanding calls always have
-  // theirs.
-  if (event_room < outstanding_) {
+  const auto held = static_cast<uint32_t>(held_.size());
+  // An impossible head can also look like too much room taken; what was taken always has its own.
+  if (event_room < outstanding_ + held) {
     return absl::InvalidArgumentError(
-        absl::StrCat("event queue: impossible head (room=", event_room, ", outstanding=", outstanding_, ")"));
+        absl::StrCat("event queue: impossible head (room=", event_room, ", outstanding=", outstanding_ + held, ")"));
   }
   const uint32_t room = std::min(event_room - outstanding_, core_->PostRoom(client_));
-  const uint32_t count = std::min({posted, room, kPostsPerTurn});
-  uint32_t taken = 0;
-  for (; taken < count && list_bytes_ < kListBytesMax; ++taken) {
-    PostSlot(port_->Take(), teams);
-    regions_.CountPost();
+  const uint32_t count = std::min({posted, room - std::min(room, held), kPostsPerTurn});
+  const uint32_t let_go = held_may_go_ ? PostHeld(teams) : 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const ring::DqSlot slot = port_->Take();
+    if (MustWait(slot.entry)) {
+      held_.push_back({taken_, slot});
+    } else {
+      PostSlot(slot, teams);
+    }
+    ++taken_;
+    CountPosts();
   }
-  return taken;
+  return count + let_go;
 }
+
+bool ClientCalls::MustWait(const ring::DqEntry& entry) const {
+  const bool has_lists = entry.command == static_cast<uint8_t>(ring::Command::kCollective) &&
+                         entry.collective < schedule::kCollectiveCount &&
+                         IsIrregular(static_cast<schedule::Collective>(entry.collective));
+  if (has_lists && list_bytes_ >= list_bytes_max_ && lists_.contains(entry.team)) return true;
+  return std::any_of(held_.begin(), held_.end(), [&](const Held& held) { return held.slot.entry.team == entry.team; });
+}
+
+uint32_t ClientCalls::PostHeld(const MemberOfTeam& teams) {
+  held_may_go_ = false;
+  uint32_t posted = 0;
+  for (const Held& held : std::exchange(held_, {})) {
+    if (posted < kPostsPerTurn && !MustWait(held.slot.entry)) {
+      PostSlot(held.slot, teams);
+      ++posted;
+    } else {
+      held_.push_back(held);
+    }
+  }
+  held_may_go_ |= posted == kPostsPerTurn;
+  CountPosts();
+  return posted;
+}
+
+void ClientCalls::CountPosts() { regions_.CountPosts(held_.empty() ? taken_ : held_.front().number); }
 
 absl::Status ClientCalls::Deregister(uint32_t region) {
   ASSIGN_OR_RETURN(const uint32_t waiting, port_->Posted());
-  return regions_.Deregister(region, regions_.posts() + waiting);
+  return regions_.Deregister(region, taken_ + waiting);
 }
 
 void ClientCalls::PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams) {
   const ring::DqEntry& entry = slot.entry;
   if (entry.command == static_cast<uint8_t>(ring::Command::kNop)) {
-    if (entry.team == 0) return core_->PostNop(client_, NewCall(entry.value, {}));
+    if (entry.team == 0) return core_->PostNop(client_, NewCall(entry, {}));
     if (!teams.contains(entry.team)) return RefuseTeam(entry);
-    return core_->PostNopOfTeam(client_, entry.team, NewCall(entry.value, {}));
+    return core_->PostNopOfTeam(client_, entry.team, NewCall(entry, {}));
   }
   if (entry.command != static_cast<uint8_t>(ring::Command::kCollective)) {
     return Refuse(entry.value, absl::StrCat("call: unknown command (command=", entry.command, ", limit=1)"));
@@ -66,19 +100,23 @@ void ClientCalls::PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams) 
     return Refuse(entry.value, StdView(call.status().message()),
                   is_unsupported ? schedule::Failure::kNotSupported : schedule::Failure::kInvalidArgument);
   }
-  call->post.value = NewCall(entry.value, *call);
+  call->post.value = NewCall(entry, *call);
   core_->Post(client_, call->post);
 }
 
-uint64_t ClientCalls::NewCall(uint64_t value, const CheckedCall& checked) {
+uint64_t ClientCalls::NewCall(const ring::DqEntry& entry, const CheckedCall& checked) {
   CHECK(!free_.empty());  // Read took no more entries than there is room
   const uint32_t index = free_.back();
   free_.pop_back();
   ++outstanding_;
   regions_.Use(checked.send_region);
   regions_.Use(checked.receive_region);
-  list_bytes_ += checked.list_bytes;
-  calls_[index] = {value, checked.send_region, checked.receive_region, checked.list_bytes, /*used=*/true};
+  if (checked.list_bytes > 0) {
+    list_bytes_ += checked.list_bytes;
+    ++lists_[entry.team];
+  }
+  calls_[index] = {entry.value,        checked.send_region, checked.receive_region,
+                   checked.list_bytes, entry.team,          /*used=*/true};
   return index;
 }
 
@@ -97,7 +135,11 @@ void ClientCalls::OnEvent(const ClientEvent& event) {
   port_->PutEvent(call.value, event.sequence.value(), event.failure);
   regions_.Unuse(call.send_region);
   regions_.Unuse(call.receive_region);
-  list_bytes_ -= call.list_bytes;
+  if (call.list_bytes > 0) {
+    list_bytes_ -= call.list_bytes;
+    if (--lists_[call.team] == 0) lists_.erase(call.team);
+    held_may_go_ = !held_.empty();
+  }
   call.used = false;
   free_.push_back(static_cast<uint32_t>(event.value));
   --outstanding_;

@@ -24,25 +24,26 @@ namespace copse::daemon {
 // Entries of one client that are taken before the next client's turn.
 inline constexpr uint32_t kPostsPerTurn = 16;
 
-// Of lists of blocks, for one client's calls in flight: entries wait in the queue while there is as much. One call may
-// go beyond it, since it must come through however large its team is.
+// Of lists of blocks, for one client's calls in flight: calls with lists are held back while there is as much. One call
+// of each team may go beyond it, since it must come through however large its team is.
 inline constexpr uint64_t kListBytesMax = 4u << 20;
 
 // Who the client is in each of its teams, by handle.
 using MemberOfTeam = absl::flat_hash_map<uint32_t, TeamMember>;
 
 // Every entry taken from the descriptor queue becomes exactly one event. None is taken without room
-// for its event: entries then wait in the queue. Thread-compatible. `*core` outlives it.
+// for its event: entries then wait in the queue. A call that is held back holds up later ones of its
+// team, and no others. Thread-compatible. `*core` outlives it.
 class ClientCalls {
  public:
-  ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits);
+  ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits, uint64_t list_bytes_max);
 
   // Before the first Read.
   void set_client(ClientId client) { client_ = client; }
 
-  bool HasPosts() const { return port_->HasPosts(); }
-  // Takes and posts at most kPostsPerTurn entries; returns how many. INVALID_ARGUMENT: the client
-  // has written an impossible index and cannot be served any more.
+  bool HasPosts() const { return port_->HasPosts() || held_may_go_; }
+  // Takes at most kPostsPerTurn entries, and posts as many that were held; returns how many. INVALID_ARGUMENT: the
+  // client has written an impossible index and cannot be served any more.
   absl::StatusOr<uint32_t> Read(const MemberOfTeam& teams);
 
   // The client takes back a region: what it has not posted yet cannot name it any more. INVALID_ARGUMENT as Read, or
@@ -63,11 +64,19 @@ class ClientCalls {
     uint32_t send_region = 0;
     uint32_t receive_region = 0;
     uint64_t list_bytes = 0;
+    uint32_t team = 0;
     bool used = false;
   };
+  struct Held {
+    uint64_t number = 0;  // of the client's posts
+    ring::DqSlot slot;
+  };
 
+  bool MustWait(const ring::DqEntry& entry) const;
+  uint32_t PostHeld(const MemberOfTeam& teams);
+  void CountPosts();  // of which all before them are posted, too
   void PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams);
-  uint64_t NewCall(uint64_t value, const CheckedCall& checked);
+  uint64_t NewCall(const ring::DqEntry& entry, const CheckedCall& checked);
   void RefuseTeam(const ring::DqEntry& entry);
   void Refuse(uint64_t value, std::string_view text, schedule::Failure failure = schedule::Failure::kInvalidArgument);
 
@@ -78,7 +87,12 @@ class ClientCalls {
   std::vector<Call> calls_;
   std::vector<uint32_t> free_;
   uint32_t outstanding_ = 0;
+  const uint64_t list_bytes_max_;
   uint64_t list_bytes_ = 0;
+  absl::flat_hash_map<uint32_t, uint32_t> lists_;  // by team: its calls in flight that have some
+  uint64_t taken_ = 0;                             // entries, since the start
+  std::vector<Held> held_;                         // of these, in order
+  bool held_may_go_ = false;
 };
 
 }  // namespace copse::daemon

@@ -224,7 +224,7 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
       context_->poller->Watch(doorbell_.get(), EPOLLIN | EPOLLET, [this](uint32_t) { ++context_->doorbells; }));
   hello.dq_entries = sizes.dq_entries;
   hello.eq_entries = sizes.eq_entries;
-  auto calls = std::make_unique<ClientCalls>(context_->core, std::move(port), options.regions);
+  auto calls = std::make_unique<ClientCalls>(context_->core, std::move(port), options.regions, options.list_bytes_max);
   ASSIGN_OR_RETURN(client_, context_->core->Attach(hello, this));
   calls->set_client(client_);
   calls_ = std::move(calls);

@@ -41,6 +41,7 @@ struct AttachOptions {
   uint64_t ports_bytes_max = 256u << 20;  // of all clients' queues and data areas together
   uint32_t requests_max = 64;             // of one client, unanswered
   RegionLimits regions;
+  uint64_t list_bytes_max = kListBytesMax;
   absl::Duration greeting_timeout = absl::Seconds(10);
   // A team that is not formed by then fails here even if the planner is silent; the planner's own
   // limit is shorter.

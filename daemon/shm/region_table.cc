@@ -45,8 +45,8 @@ absl::Status RegionTable::Deregister(uint32_t region, uint64_t posts) {
   return absl::OkStatus();
 }
 
-void RegionTable::CountPost() {
-  ++posts_;
+void RegionTable::CountPosts(uint64_t posts) {
+  posts_ = posts;
   if (returning_ == 0) return;
   for (auto& [number, region] : regions_) {
     if (region.retired || !region.posts.has_value() || *region.posts > posts_) continue;

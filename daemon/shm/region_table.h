@@ -37,9 +37,8 @@ class RegionTable {
   // The client takes the region back: of its posts only the first `posts` can name it. INVALID_ARGUMENT if there is no
   // such region, or it was taken back before.
   absl::Status Deregister(uint32_t region, uint64_t posts);
-  // One more of the client's posts has been taken: what it names is in use.
-  void CountPost();
-  uint64_t posts() const { return posts_; }
+  // The client's first `posts` posts have been taken: what they name is in use.
+  void CountPosts(uint64_t posts);
 
   // The `bytes` at `place`. INVALID_ARGUMENT, with `what` ("send") in the text, if they do not all
   // lie in a region.

@@ -73,15 +73,15 @@ TEST_F(RegionTableTest, ADeregisteredRegionLastsUntilItsLastCall) {
 
 TEST_F(RegionTableTest, WhatWasPostedBeforeADeregistrationMayNameTheRegion) {
   const uint32_t region = *table_.Register(memory_, 8192);
-  table_.CountPost();
+  table_.CountPosts(1);
   ASSERT_TRUE(table_.Deregister(region, 3).ok());  // two posts are in the queue
   EXPECT_FALSE(table_.Deregister(region, 3).ok());
   EXPECT_TRUE(table_.Resolve("send", At(region, 0), 1).ok());
   table_.Use(region);
-  table_.CountPost();
+  table_.CountPosts(2);
   EXPECT_TRUE(table_.Resolve("send", At(region, 0), 1).ok());
   EXPECT_TRUE(table_.Sweep().empty());
-  table_.CountPost();
+  table_.CountPosts(3);
   EXPECT_FALSE(table_.Resolve("send", At(region, 0), 1).ok());
   EXPECT_TRUE(table_.Sweep().empty());
   table_.Unuse(region);
