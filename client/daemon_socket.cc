@@ -52,15 +52,12 @@ int TryConnect(const sockaddr_un& address, socklen_t length, FileDescriptor* con
   return 0;
 }
 
-copse_status_t CheckServer(int socket_fd, const std::string& place) {
+// The user whose process listens at the other end; one that is nobody's if that cannot be told.
+uid_t ServerOf(int socket_fd) {
   ucred server{};
   socklen_t length = sizeof(server);
-  if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &server, &length) != 0) {
-    return Fail(COPSE_ERR_PERMISSION, "cannot tell who listens (socket=%s)", place.c_str());
-  }
-  if (MayServe(server.uid, geteuid())) return COPSE_OK;
-  return Fail(COPSE_ERR_PERMISSION, "the server is neither root nor user %s nor this user (socket=%s, uid=%u, own=%u)",
-              kDaemonUser, place.c_str(), static_cast<unsigned>(server.uid), static_cast<unsigned>(geteuid()));
+  const bool told = getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &server, &length) == 0;
+  return told ? server.uid : static_cast<uid_t>(-1);
 }
 
 }  // namespace
@@ -76,13 +73,15 @@ bool MayServe(uid_t server, uid_t own) {
 }
 
 copse_status_t ConnectDaemon(const std::string& place, FileDescriptor* socket, std::string* connected_place) {
-  std::vector<std::string> places;
-  if (place.empty()) {
-    places = {kAbstractSocket, kSocketPath};
-  } else {
-    places = {place};
-  }
+  std::vector<std::string> places = {kAbstractSocket, kSocketPath};
+  if (!place.empty()) places = {place};
+  return ConnectFirst(places, MayServe, socket, connected_place);
+}
+
+copse_status_t ConnectFirst(const std::vector<std::string>& places, bool (*may_serve)(uid_t server, uid_t own),
+                            FileDescriptor* socket, std::string* connected_place) {
   std::string tried;
+  bool distrusted = false;
   for (const std::string& candidate : places) {
     sockaddr_un address;
     socklen_t length = 0;
@@ -92,17 +91,20 @@ copse_status_t ConnectDaemon(const std::string& place, FileDescriptor* socket, s
     }
     FileDescriptor connected;
     const int error = TryConnect(address, length, &connected);
-    if (error == 0) {
-      const copse_status_t status = CheckServer(connected.get(), candidate);
-      if (status != COPSE_OK) return status;
+    const uid_t server = error == 0 ? ServerOf(connected.get()) : 0;
+    if (error == 0 && may_serve(server, geteuid())) {
       *socket = std::move(connected);
       *connected_place = candidate;
       return COPSE_OK;
     }
+    distrusted |= error == 0;
     if (!tried.empty()) tried += "; ";
-    tried += candidate + ": " + ErrorText(error);
+    tried += candidate + ": ";
+    tried += error != 0 ? ErrorText(error)
+                        : "a server of neither root nor user " + std::string(kDaemonUser) +
+                              " nor this user, uid=" + std::to_string(server);
   }
-  return Fail(COPSE_ERR_NO_DAEMON, "no daemon answers (tried=%s)", tried.c_str());
+  return Fail(distrusted ? COPSE_ERR_PERMISSION : COPSE_ERR_NO_DAEMON, "no daemon answers (tried=%s)", tried.c_str());
 }
 
 }  // namespace copse::client

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "client/copse.h"
 #include "client/file_descriptor.h"
@@ -17,14 +18,16 @@ inline constexpr char kAbstractSocket[] = "@copse";
 inline constexpr char kSocketPath[] = "/run/copse/copsed.sock";
 inline constexpr char kDaemonUser[] = "copse";
 
-// Connects to `place` (a path, or @name of an abstract socket), or if it is empty to the first of the default places
-// where somebody listens.
-// Errors: NO_DAEMON naming the places tried and why; PERMISSION if the server's user is not to be trusted;
-// INVALID_ARGUMENT if the place is too long for a socket's name.
-copse_status_t ConnectDaemon(const std::string& place, FileDescriptor* socket, std::string* connected_place);
-
 // Whether a server with user id `server` may be this process's daemon: root, user `copse`, or the same user.
 bool MayServe(uid_t server, uid_t own);
+
+// Connects to `place` (a path, or @name of an abstract socket), or if it is empty to the first of the default places
+// where a server listens that `may_serve`: any user can take a name.
+// Errors name the places tried and why: NO_DAEMON; PERMISSION if one's user is not to be trusted; INVALID_ARGUMENT if
+// the place is too long for a socket's name.
+copse_status_t ConnectDaemon(const std::string& place, FileDescriptor* socket, std::string* connected_place);
+copse_status_t ConnectFirst(const std::vector<std::string>& places, bool (*may_serve)(uid_t server, uid_t own),
+                            FileDescriptor* socket, std::string* connected_place);
 
 }  // namespace copse::client
 

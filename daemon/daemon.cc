@@ -197,26 +197,31 @@ absl::Status Daemon::OpenClients() {
   options.node = settings_.node;
   options.incarnation = incarnation_;
   options.clients_max = ClientsMax(settings_.clients_max);
+  options.mute_max = std::clamp<uint32_t>(options.clients_max / 2, 8, options.mute_max);
   options.ports_bytes_max = settings_.client_memory_limit_bytes;
   options.formation_timeout = settings_.team_formation_timeout + kPlannersAnswer;
   options.instruments = instruments_.get();
   attach_server_ = std::make_unique<AttachServer>(&clock_, poller_.get(), core_.get(), page_.get(), options);
   ASSIGN_OR_RETURN(std::vector<UniqueFd> passed, SocketsFromSystemd());
   const bool has_passed = !passed.empty();
+  bool listens = has_passed;
+  absl::Status trouble;
   for (UniqueFd& socket : passed) RETURN_IF_ERROR(attach_server_->AddListener(std::move(socket)));
-  for (size_t i = 0; i < settings_.sockets.size(); ++i) {
-    const std::string& name = settings_.sockets[i];
+  for (const std::string& name : settings_.sockets) {
     if (has_passed && name[0] != '@') continue;  // that is the one we were given
     absl::StatusOr<UniqueFd> socket = ListenOn(name);
     if (socket.ok()) {
       RETURN_IF_ERROR(attach_server_->AddListener(*std::move(socket)));
-    } else if (i == 0) {
-      return socket.status();
-    } else {
-      COPSE_LOG(kWarning, socket.status().message());
+      listens = true;
+      continue;
     }
+    // Another daemon of this node; but any user can take a name, which must not leave the node without a daemon.
+    const bool first = &name == &settings_.sockets.front();
+    if (first && !absl::IsPermissionDenied(socket.status())) return socket.status();
+    COPSE_LOG(kWarning, socket.status().message());
+    trouble.Update(socket.status());
   }
-  return absl::OkStatus();
+  return listens ? absl::OkStatus() : trouble;
 }
 
 schedule::NodeAnnouncement Daemon::Announcement() const {

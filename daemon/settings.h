@@ -34,8 +34,9 @@ struct Settings {
   std::string node;
   std::string planner;
   std::string admin_listen;
-  std::vector<std::string> sockets;  // to listen on; the first one must work, others may be taken
-  std::string net_devices;           // as UCX takes them
+  // To listen on, at least on one. The first must not be another daemon's.
+  std::vector<std::string> sockets;
+  std::string net_devices;  // as UCX takes them
   uint64_t memory_limit_bytes = 0;
   uint64_t client_memory_limit_bytes = 0;
   uint32_t trace_records = 0;

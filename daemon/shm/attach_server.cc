@@ -73,6 +73,14 @@ void AttachServer::Accept(UniqueFd socket) {
     COPSE_LOG(kWarning, "attach: ", process.status().message());
     return;
   }
+  // Or one user's connections could keep all others out.
+  const auto mute = std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& session) {
+    return !session->attached() && session->uid() == process->uid;
+  });
+  if (mute >= options_.mute_max) {
+    return Refuse(socket.get(), absl::StrCat("attach: too many connections that have not said who they are (uid=",
+                                             process->uid, ", connections=", mute, ", limit=", options_.mute_max, ")"));
+  }
   auto session = std::make_unique<ClientSession>(&context_, std::move(socket), *std::move(process));
   if (const absl::Status started = session->Start(); !started.ok()) {
     COPSE_LOG(kWarning, "attach: ", started.message());

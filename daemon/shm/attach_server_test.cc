@@ -166,6 +166,24 @@ TEST_F(AttachServerTest, ClientsAreBounded) {
   EXPECT_TRUE(absl::StrContains(reply->text, "clients=2, limit=2")) << reply->text;
 }
 
+TEST_F(AttachServerTest, ConnectionsThatSayNothingAreBounded) {
+  Start({.mute_max = 2});
+  const auto attached = Attached();
+  std::vector<std::unique_ptr<RawClient>> mute;
+  for (size_t i = 1; i <= 2; ++i) {
+    mute.push_back(std::make_unique<RawClient>(Connect()));
+    ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().client_count() == 1 + i; }));
+  }
+  RawClient refused = Connect();
+  const auto reply = refused.Receive<attach::AttachReply>(MessageType::kAttachReply);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->status, kNoResource);
+  EXPECT_TRUE(absl::StrContains(reply->text, absl::StrCat("uid=", geteuid(), ", connections=2, limit=2)")))
+      << reply->text;
+  EXPECT_EQ(mute[0]->Attach().status, 0) << "that have said something count no more";
+  EXPECT_EQ(Connect().Attach().status, 0);
+}
+
 TEST_F(AttachServerTest, RefusesWhenDescriptorsRunOut) {
   const auto client = Attached();
   const int next = dup(STDIN_FILENO);

@@ -35,6 +35,7 @@ struct AttachOptions {
   std::string node;
   Incarnation incarnation{0};
   uint32_t clients_max = 1024;  // connections, attached or not
+  uint32_t mute_max = 128;      // connections of one user that are not attached yet
   uint32_t dq_entries = 256, dq_entries_max = 4096;
   uint32_t eq_entries = 256, eq_entries_max = 4096;
   uint64_t data_bytes = 1u << 20, data_bytes_max = 64u << 20;
@@ -77,6 +78,7 @@ class ClientSession final : public ClientSink {
 
   bool attached() const { return calls_ != nullptr; }
   bool doomed() const { return doomed_; }
+  uint32_t uid() const { return process_.uid; }
   ClientId client() const { return client_; }
   bool HasPosts() const { return calls_->HasPosts(); }
   // Takes some posts in, answers what waited for calls to end. True if it did anything. Only if

@@ -61,6 +61,16 @@ bool IsLeftOver(const std::string& path, const Address& address) {
          errno == ECONNREFUSED;
 }
 
+// True if the one that listens at an abstract name may be a daemon to clients: it is root's or ours.
+bool MayBeDaemon(const Address& address) {
+  const UniqueFd probe = NewSocket();
+  ucred server{};
+  socklen_t bytes = sizeof(server);
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes) == 0 &&
+         getsockopt(probe.get(), SOL_SOCKET, SO_PEERCRED, &server, &bytes) == 0 &&
+         (server.uid == 0 || server.uid == geteuid());
+}
+
 }  // namespace
 
 std::string ExpandSocketName(std::string_view name, std::string_view node) {
@@ -82,6 +92,8 @@ absl::StatusOr<UniqueFd> ListenOn(const std::string& name) {
   }
   if (error == EADDRINUSE && is_path && !IsSocket(name))
     return absl::AlreadyExistsError(absl::StrCat("socket: something else is there (socket=", name, ")"));
+  if (error == EADDRINUSE && !is_path && !MayBeDaemon(address))
+    return absl::PermissionDeniedError(absl::StrCat("socket: taken by another user's process (socket=", name, ")"));
   if (error == EADDRINUSE)
     return absl::AlreadyExistsError(absl::StrCat("socket: a daemon listens there already (socket=", name, ")"));
   if (error != 0) {

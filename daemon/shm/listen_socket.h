@@ -18,8 +18,9 @@ namespace copse::daemon {
 std::string ExpandSocketName(std::string_view name, std::string_view node);
 
 // A listening SOCK_SEQPACKET socket. `name`: "@name" is abstract, anything else a path, where a
-// socket that a dead daemon left is replaced. ALREADY_EXISTS if somebody listens there;
-// INVALID_ARGUMENT if the name is too long.
+// socket that a dead daemon left is replaced. ALREADY_EXISTS if a daemon listens there, or something else is there;
+// PERMISSION_DENIED if an abstract name was taken by a user whom clients would not trust, or the folder of a path is
+// closed to us; INVALID_ARGUMENT if the name is too long.
 absl::StatusOr<UniqueFd> ListenOn(const std::string& name);
 
 // Sockets that systemd passed (LISTEN_FDS); INVALID_ARGUMENT if one is not a listening
