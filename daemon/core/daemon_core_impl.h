@@ -190,7 +190,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   bool draining_ = false;
   std::string drain_reason_;
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
-  std::vector<std::pair<Incarnation, std::string>> peers_down_;
+  std::vector<Incarnation> peers_down_;
   uint64_t heartbeats_sent_ = 0;
   uint64_t heartbeats_received_ = 0;
   uint64_t neighbours_lost_ = 0;

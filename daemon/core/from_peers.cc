@@ -46,7 +46,8 @@ void DaemonCore::Impl::OnControl(Incarnation from, uint16_t type, absl::Span<con
 }
 
 void DaemonCore::Impl::OnPeerDown(Incarnation peer, const absl::Status& why) {
-  peers_down_.emplace_back(peer, std::string(why.message()));
+  COPSE_LOG(kInfo, "neighbour ", peer.value(), ": ", why.message());
+  peers_down_.push_back(peer);
 }
 
 absl::Status DaemonCore::Impl::SendMessage(Incarnation peer, const PeerMessage& message, emu::ControlPlace place) {
@@ -96,7 +97,9 @@ bool DaemonCore::Impl::HandlePeers() {
     const TeamId id = std::visit(TeamOf{}, message);
     if (Team* team = FindTeam(id)) team->OnPeerMessage(from, message);
   }
-  for (const auto& [peer, why] : down) {
+  for (const Incarnation peer : down) {
+    // For people; the log has the transport's words.
+    const std::string why = "its daemon's connection was reset";
     // What is known of a node from measuring alone must not break a team that reaches it on another way.
     const bool guest = neighbours_.OnlyGuest(peer);
     meters_.OnPeerDown(peer, why);
