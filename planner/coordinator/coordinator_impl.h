@@ -140,7 +140,7 @@ class Coordinator::Impl {
   void TakeUp(Node& node, const schedule::RunningTeam& running);
   void Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running);
   void Adopt(const schedule::RunningTeam& running, const std::string& by);
-  void SaveAborted(TeamId id);
+  void AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort);
   void NotListed(Team& team, uint32_t member);
 
   // --- teams.cc ---

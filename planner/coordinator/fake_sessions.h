@@ -56,6 +56,7 @@ class FailingStore : public MemoryStore {
   absl::Status SaveDraining(const std::string& node, bool draining) override {
     return error.ok() ? MemoryStore::SaveDraining(node, draining) : error;
   }
+  absl::Status SaveAborted(TeamId team) override { return error.ok() ? MemoryStore::SaveAborted(team) : error; }
   absl::Status error;
 };
 

@@ -332,6 +332,27 @@ TEST_F(CoordinatorTest, SubTeamThatThePlannerLostIsAdopted) {
   EXPECT_EQ(State(child.layout.id), absl::StrCat("team ", child.layout.id.value(), ": not known"));
 }
 
+TEST_F(CoordinatorTest, NobodyIsToldOfAnAbortThatCannotBeRecorded) {
+  RegisterTwo();
+  const auto parent = FormTeam();
+  const auto child = FormTeam("child", parent.layout.id.value());  // say that only n1 got its Commit
+  Restart();
+  store.error = absl::UnavailableError("disk full");
+  Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)});
+  Advance(absl::Seconds(3));
+  EXPECT_TRUE(sink.sent[2].empty());
+  Restart();  // and so whoever coordinates next may still hear of it from n1
+  EXPECT_TRUE(Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)}).forgotten.empty());
+  Restart();
+  Register(2, "n2", 1, {Running(parent, 1), Running(child, 0, 1)});
+  store.error = absl::OkStatus();
+  Advance(absl::Seconds(3));
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).team, child.layout.id);
+  Restart();
+  EXPECT_EQ(Register(1, "n1", 1, {Running(parent, 1), Running(child, 1)}).forgotten,
+            (std::vector<TeamId>{child.layout.id}));
+}
+
 TEST_F(CoordinatorTest, SubTeamUndecidedAtARestartEndsForAll) {
   RegisterTwo();
   const auto parent = FormTeam();

@@ -20,6 +20,8 @@ using schedule::Failure;
 using schedule::FailureReport;
 
 constexpr size_t kNodeNameLengthMax = 253;
+// Between two tries to record what the store refuses.
+constexpr absl::Duration kSaveAgain = absl::Seconds(1);
 
 bool IsNodeName(const std::string& name) {
   if (name.empty() || name.size() > kNodeNameLengthMax) return false;
@@ -140,9 +142,11 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
         Failure::kMemberLost,
         absl::StrCat("team ", id.value(), " was not decided before the connection to the planner was lost")};
     if (known.has_value()) why = team->record.why;  // decided, and broken since: this node was given up
+    const schedule::TeamNode who{node.announcement.name, node.announcement.incarnation, {}};
+    const schedule::Abort abort{id, running.prepared_epoch, why, {}};
     // The store knows of a team that is in it whether it was decided.
-    if (team == nullptr && (!IsDurable(running.layout) || id >= given_before_)) SaveAborted(id);
-    return sink_->Send(node.session, schedule::Abort{id, running.prepared_epoch, why, {}});
+    if (team == nullptr && (!IsDurable(running.layout) || id >= given_before_)) return AbortForGood(who, abort);
+    return SendTo(who, abort);
   }
   if (team == nullptr) {
     Adopt(running, node.announcement.name);
@@ -170,8 +174,7 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
       SendCommit(team, member);
     } else {
       if (running.prepared_epoch != EpochId{0}) {
-        SaveAborted(team.id());
-        SendTo(
+        AbortForGood(
             who,
             schedule::Abort{
                 team.id(), running.prepared_epoch, {Failure::kMemberLost, "the planner lost what it had decided"}, {}});
@@ -195,12 +198,18 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
   CheckSettled(team);
 }
 
-// Before a daemon is told Abort of a team that others may run: they shall not have it, whoever coordinates next.
-void Coordinator::Impl::SaveAborted(TeamId id) {
-  if (!ended_.insert(id).second) return;
-  if (const absl::Status status = store_->SaveAborted(id); !status.ok()) {
-    COPSE_LOG(kError, "team ", id.value(), " cannot be recorded as aborted: ", status.message());
+// Of a team that others may run: they shall not have it, whoever coordinates next. So it is recorded before the daemon
+// is told; until that can be, it is tried again.
+void Coordinator::Impl::AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort) {
+  const absl::Status saved = ended_.count(abort.team) != 0 ? absl::OkStatus() : store_->SaveAborted(abort.team);
+  if (saved.ok()) {
+    ended_.insert(abort.team);
+    return SendTo(who, abort);
   }
+  COPSE_LOG(kError, "team ", abort.team.value(), " cannot be recorded as aborted: ", saved.message());
+  timers_.Set(clock_->Now() + kSaveAgain, [this, who, abort] {
+    if (LiveNode(who) != nullptr) AbortForGood(who, abort);
+  });
 }
 
 // The planner lost a team that runs: it is taken over as the daemon tells it.

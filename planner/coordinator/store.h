@@ -39,11 +39,13 @@ struct NextIds {
   PlanId plan{1};
 };
 
+inline constexpr size_t kAbortedMax = 4096;
+
 struct Snapshot {
   std::map<TeamId, TeamRecord> teams;
   std::set<std::string> draining;  // node names
   // Sub-teams that were formed when the planner died, and that a daemon was then told to abort: others may have
-  // committed them, and must not keep them. Rare.
+  // committed them, and must not keep them. Rare; the newest kAbortedMax are kept.
   std::set<TeamId> aborted;
   NextIds next;
 };

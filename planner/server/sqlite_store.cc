@@ -4,11 +4,13 @@
 #include <sqlite3.h>
 
 #include <functional>
+#include <map>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/copse/v1/store.pb.h"
 #include "rpc/control_conversion.h"
@@ -113,6 +115,7 @@ class SqliteStore::Database {
     RETURN_IF_ERROR(
         Run("CREATE TABLE IF NOT EXISTS topology (version INTEGER PRIMARY KEY, applied_ns INTEGER NOT NULL, "
             "from_file INTEGER NOT NULL, source BLOB NOT NULL, text BLOB NOT NULL)"));
+    RETURN_IF_ERROR(Run("CREATE TABLE IF NOT EXISTS damaged (id INTEGER PRIMARY KEY, record BLOB NOT NULL)"));
     return Run("COMMIT");
   }
 
@@ -141,6 +144,18 @@ class SqliteStore::Database {
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) on_row(statement);
     sqlite3_finalize(statement);
     return code == SQLITE_DONE ? absl::OkStatus() : Error(code);
+  }
+
+  // All or none.
+  absl::Status RunTogether(const std::vector<std::pair<std::string, std::vector<Value>>>& statements) {
+    RETURN_IF_ERROR(Run("BEGIN"));
+    absl::Status status;
+    for (const auto& [sql, values] : statements) {
+      if (status.ok()) status = Run(sql, values);
+    }
+    if (status.ok()) status = Run("COMMIT");
+    if (!status.ok()) Run("ROLLBACK").IgnoreError();  // it may have been rolled back already
+    return status;
   }
 
   absl::StatusOr<int64_t> Integer(const std::string& sql) {
@@ -186,19 +201,26 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
 
 absl::StatusOr<Snapshot> SqliteStore::Load() {
   Snapshot snapshot;
-  absl::Status bad = absl::OkStatus();
+  std::map<int64_t, std::string> damaged;
   RETURN_IF_ERROR(database_->Query("SELECT id, record FROM team", {}, [&](sqlite3_stmt* row) {
-    const TeamId id(static_cast<uint64_t>(sqlite3_column_int64(row, 0)));
-    absl::StatusOr<TeamRecord> record = Deserialize(Database::Bytes(row, 1));
+    const int64_t id = sqlite3_column_int64(row, 0);
+    std::string bytes = Database::Bytes(row, 1);
+    absl::StatusOr<TeamRecord> record = Deserialize(bytes);
+    if (record.ok() && record->layout.id.value() != static_cast<uint64_t>(id)) {
+      record = absl::InvalidArgumentError(absl::StrCat("it is of team ", record->layout.id.value()));
+    }
     if (record.ok()) {
-      snapshot.teams.emplace(id, *std::move(record));
+      snapshot.teams.emplace(record->layout.id, *std::move(record));
     } else {
-      bad =
-          absl::FailedPreconditionError(absl::StrCat("state: damaged record of team ", id.value(),
-                                                     " (state=", database_->path(), "): ", record.status().message()));
+      COPSE_LOG(kError, "state: the record of team ", id, " is damaged, and put aside (state=", database_->path(),
+                "): ", record.status().message());
+      damaged.emplace(id, std::move(bytes));
     }
   }));
-  RETURN_IF_ERROR(bad);
+  for (const auto& [id, bytes] : damaged) {
+    RETURN_IF_ERROR(database_->RunTogether({{"INSERT OR REPLACE INTO damaged (id, record) VALUES (?, ?)", {id, bytes}},
+                                            {"DELETE FROM team WHERE id = ?", {id}}}));
+  }
   RETURN_IF_ERROR(database_->Query("SELECT team FROM aborted", {}, [&](sqlite3_stmt* row) {
     snapshot.aborted.insert(TeamId(static_cast<uint64_t>(sqlite3_column_int64(row, 0))));
   }));
@@ -234,7 +256,10 @@ absl::Status SqliteStore::SaveNextIds(const NextIds& next) {
 }
 
 absl::Status SqliteStore::SaveAborted(TeamId team) {
-  return database_->Run("INSERT OR REPLACE INTO aborted (team) VALUES (?)", {static_cast<int64_t>(team.value())});
+  return database_->RunTogether(
+      {{"INSERT OR REPLACE INTO aborted (team) VALUES (?)", {static_cast<int64_t>(team.value())}},
+       {"DELETE FROM aborted WHERE team <= (SELECT team FROM aborted ORDER BY team DESC LIMIT 1 OFFSET ?)",
+        {static_cast<int64_t>(coordinator::kAbortedMax)}}});
 }
 
 absl::StatusOr<std::vector<TopologyVersion>> SqliteStore::LoadTopologies() {

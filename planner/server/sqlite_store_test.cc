@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/server/sqlite_store.h"
 
+#include <sched.h>
+#include <sqlite3.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 #include "absl/time/time.h"
@@ -129,6 +137,108 @@ TEST_F(SqliteStoreTest, ADamagedFileIsRefused) {
   auto store = SqliteStore::Open(path_);
   const absl::Status refused = store.ok() ? (*store)->Load().status() : store.status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+}
+
+// What only a program that goes wrong, or a disk, does to the file.
+class RawDatabase {
+ public:
+  explicit RawDatabase(const std::string& path) { EXPECT_EQ(sqlite3_open(path.c_str(), &handle_), SQLITE_OK); }
+  ~RawDatabase() { sqlite3_close(handle_); }
+  void Run(const std::string& sql) {
+    EXPECT_EQ(sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle_);
+  }
+  int Count(const std::string& table) {
+    int count = -1;
+    const auto take = [](void* into, int, char** row, char**) {
+      *static_cast<int*>(into) = atoi(row[0]);
+      return 0;
+    };
+    sqlite3_exec(handle_, ("SELECT count(*) FROM " + table).c_str(), take, &count, nullptr);
+    return count;
+  }
+
+ private:
+  sqlite3* handle_ = nullptr;
+};
+
+TEST_F(SqliteStoreTest, ADamagedRecordIsPutAsideAndNamed) {
+  {
+    auto store = Open();
+    for (uint64_t id = 1; id <= 5; ++id) ASSERT_TRUE(store->SaveTeam(Record(id)).ok());
+  }
+  RawDatabase(path_).Run(
+      "UPDATE team SET record = x'ff00' WHERE id = 2;"
+      "UPDATE team SET record = (SELECT record FROM team WHERE id = 5) WHERE id = 4");
+  for (const char* when : {"damaged", "the next start"}) {
+    auto store = Open();
+    testing::internal::CaptureStderr();
+    const auto snapshot = store->Load();
+    const std::string said = testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+    EXPECT_EQ(snapshot->teams.size(), 3u) << when;
+    EXPECT_EQ(snapshot->teams.count(TeamId(2)) + snapshot->teams.count(TeamId(4)), 0u) << when;
+    const bool now = when == std::string("damaged");
+    for (const std::string& named : {std::string("team 2 "), std::string("team 4 "), "state=" + path_}) {
+      EXPECT_EQ(said.find(named) != std::string::npos, now) << when << ": " << said;
+    }
+  }
+  EXPECT_EQ(RawDatabase(path_).Count("damaged"), 2);
+}
+
+TEST_F(SqliteStoreTest, TheNewestAbortedTeamsAreKept) {
+  constexpr uint64_t kMore = 10;
+  Open().reset();
+  RawDatabase(path_).Run("WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < " +
+                         std::to_string(coordinator::kAbortedMax + kMore - 1) +
+                         ") INSERT INTO aborted SELECT id FROM n");
+  ASSERT_TRUE(Open()->SaveAborted(TeamId(coordinator::kAbortedMax + kMore)).ok());
+  const auto snapshot = Open()->Load();
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->aborted.size(), coordinator::kAbortedMax);
+  EXPECT_EQ(*snapshot->aborted.begin(), TeamId(kMore + 1));
+}
+
+TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
+  // A small file system of our own, which only this process sees.
+  const std::string disk = path_ + ".disk";
+  ASSERT_EQ(mkdir(disk.c_str(), 0700), 0);
+  if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0 ||
+      mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=256k") != 0) {
+    GTEST_SKIP() << "no file system can be mounted: " << strerror(errno);
+  }
+  const std::string state = disk + "/state.db", filler = disk + "/filler";
+  uint64_t saved = 0;
+  const auto fill = [&] { std::ofstream(filler) << std::string(1 << 20, 'x'); };
+  {
+    auto opened = SqliteStore::Open(state);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    SqliteStore& store = **opened;
+    while (saved < 20) ASSERT_TRUE(store.SaveTeam(Record(++saved)).ok());
+    fill();
+    absl::Status refused;
+    while (refused.ok() && saved < 10000) {
+      refused = store.SaveTeam(Record(saved + 1));
+      if (refused.ok()) ++saved;
+    }
+    EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << refused;
+    EXPECT_NE(refused.message().find("state=" + state), std::string::npos) << refused;
+    EXPECT_FALSE(store.SaveAborted(TeamId(7)).ok());
+    EXPECT_FALSE(store.SaveNextIds({.team = TeamId(9999)}).ok());
+    unlink(filler.c_str());
+    EXPECT_TRUE(store.SaveTeam(Record(++saved)).ok()) << "there is room again";
+    EXPECT_TRUE(store.SaveAborted(TeamId(8)).ok());
+  }
+  const auto snapshot = (*SqliteStore::Open(state))->Load();
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->teams.size(), saved);
+  EXPECT_EQ(snapshot->aborted, std::set<TeamId>{TeamId(8)});
+  EXPECT_EQ(snapshot->next.team, TeamId(1));
+  unlink(state.c_str());
+  fill();
+  const absl::Status cannot_begin = SqliteStore::Open(state).status();
+  EXPECT_EQ(cannot_begin.code(), absl::StatusCode::kUnavailable) << cannot_begin;
+  EXPECT_NE(cannot_begin.message().find("state=" + state), std::string::npos) << cannot_begin;
 }
 
 TEST_F(SqliteStoreTest, AFolderThatIsNotThere) {

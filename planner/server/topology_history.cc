@@ -35,6 +35,12 @@ std::string FileSource(const std::string& path) { return path.empty() ? "no file
 
 absl::Status TopologyHistory::Start(const std::string& path, const std::optional<topology::Topology>& topology) {
   ASSIGN_OR_RETURN(versions_, store_->LoadTopologies());
+  while (!versions_.empty()) {
+    const absl::Status readable = Parse(versions_.back()).status();
+    if (readable.ok()) break;
+    COPSE_LOG(kError, readable.message(), "; the one before it takes its place");
+    versions_.pop_back();
+  }
   if (!IsKnownFile(topology)) RETURN_IF_ERROR(Store(topology, FileSource(path), true));
   if (versions_.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::optional<topology::Topology> newest, Parse(versions_.back()));

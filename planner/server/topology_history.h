@@ -57,7 +57,7 @@ class TopologyHistory {
       : store_(store), plan_maker_(plan_maker), coordinator_(coordinator), queue_(queue) {}
 
   // Loads the versions, takes note of the configuration's file as ApplyFile does, and puts the newest version into
-  // force. No team is replanned: none is connected. FAILED_PRECONDITION if a version cannot be read.
+  // force that can be read. No team is replanned: none is connected.
   absl::Status Start(const std::string& path, const std::optional<topology::Topology>& topology);
 
   // What the configuration's file says at a reload; nothing: there is none.
