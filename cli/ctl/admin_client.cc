@@ -153,6 +153,9 @@ absl::StatusOr<v1::ListTopologiesReply> AdminClient::ListTopologies(const v1::Li
 absl::StatusOr<v1::ProbeTopologyReply> AdminClient::ProbeTopology(const v1::ProbeTopologyRequest& request) {
   return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ProbeTopology, request);
 }
+absl::StatusOr<v1::StopProbeReply> AdminClient::StopProbe(const v1::StopProbeRequest& request) {
+  return impl_->Call(impl_->planner(), &v1::AdminService::Stub::StopProbe, request);
+}
 absl::StatusOr<v1::ListCollectivesReply> AdminClient::ListCollectives(const v1::ListCollectivesRequest& request) {
   return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ListCollectives, request);
 }

@@ -49,6 +49,7 @@ class AdminClient {
   absl::StatusOr<v1::ExportTopologyReply> ExportTopology(const v1::ExportTopologyRequest& request);
   absl::StatusOr<v1::ListTopologiesReply> ListTopologies(const v1::ListTopologiesRequest& request);
   absl::StatusOr<v1::ProbeTopologyReply> ProbeTopology(const v1::ProbeTopologyRequest& request);
+  absl::StatusOr<v1::StopProbeReply> StopProbe(const v1::StopProbeRequest& request);
   absl::StatusOr<v1::ListCollectivesReply> ListCollectives(const v1::ListCollectivesRequest& request);
   absl::StatusOr<v1::GetStatsReply> GetStats(const v1::GetStatsRequest& request);
   absl::StatusOr<v1::GetTraceReply> GetTrace(const v1::GetTraceRequest& request);

@@ -147,6 +147,10 @@ class FakePlanner final : public v1::AdminService::Service {
     reply->add_notes("a note");
     return grpc::Status::OK;
   }
+  grpc::Status StopProbe(grpc::ServerContext*, const v1::StopProbeRequest*, v1::StopProbeReply*) override {
+    last = "stop probe";
+    return grpc::Status::OK;
+  }
   grpc::Status DiffTopology(grpc::ServerContext*, const v1::DiffTopologyRequest* request,
                             v1::DiffTopologyReply*) override {
     last = absl::StrCat("diff ", request->before().version(), " ", request->after().version(), " ",
@@ -342,6 +346,11 @@ TEST_F(CopsectlTest, WhatToProbeReachesTheServer) {
   ExpectFailure({"topo", "probe", "--seconds", "0"}, 2,
                 "copsectl: topo probe: not a number of seconds above 0 (seconds=0, limit=3600)");
   EXPECT_EQ(Ctl({"topo", "probe", "--nodes", "n[4-"}).exit_code, 2);
+  EXPECT_EQ(Ctl({"topo", "probe", "--stop"}).out, "stopped\n");
+  EXPECT_EQ(planner_.last, "stop probe");
+  EXPECT_EQ(CtlJson({"topo", "probe", "--stop"})["stopped"], true);
+  ExpectFailure({"topo", "probe", "--stop", "--apply"}, 2,
+                "copsectl: topo probe: --stop ends the probe that runs (with=--apply)");
 }
 
 TEST_F(CopsectlTest, TopologiesThatCannotBeSent) {

@@ -82,7 +82,19 @@ std::string RateOf(const v1::ProbedLinkRow& row) {
   return absl::StrCat(row.rate_doubt() == "at-least" ? "≥ " : "", FormatBitsPerSecond(row.bandwidth_bps()));
 }
 
+absl::Status Stop(const Arguments& arguments, VerbContext& context) {
+  for (const char* option : {"nodes", "tree", "seconds", "apply"}) {
+    if (arguments.Has(option)) {
+      return absl::InvalidArgumentError(absl::StrCat("--stop ends the probe that runs (with=--", option, ")"));
+    }
+  }
+  RETURN_IF_ERROR(context.client->StopProbe({}).status());
+  context.out = context.style.format == Format::kJson ? DumpJson({{"stopped", true}}) : "stopped\n";
+  return absl::OkStatus();
+}
+
 absl::Status Probe(const Arguments& arguments, VerbContext& context) {
+  if (arguments.Has("stop")) return Stop(arguments, context);
   v1::ProbeTopologyRequest request;
   double seconds = kSecondsDefault;
   if (arguments.Has("seconds")) {
@@ -168,7 +180,8 @@ std::vector<Verb> ProbeVerbs() {
                         "solve for the links of the topology in force, or find a tree; without it known if there is "
                         "one"},
                        {"seconds", "S", "begin no measurement after so long; 60 if not given"},
-                       {"apply", "", "put the result into force, and replan the teams that it concerns"}},
+                       {"apply", "", "put the result into force, and replan the teams that it concerns"},
+                       {"stop", "", "end the probe that runs; its caller gets no result"}},
            .run = Probe}};
 }
 

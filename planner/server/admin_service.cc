@@ -43,9 +43,29 @@ absl::Duration TimeoutOf(double seconds) {
 
 }  // namespace
 
+// One call. Reactions come on gRPC's threads; the planner's thread deletes it, after all that was posted for it.
+class AdminService::Call final : public grpc::ServerUnaryReactor {
+ public:
+  Call(AdminService* service, std::function<void()> on_cancel) : service_(service), on_cancel_(std::move(on_cancel)) {}
+
+  void OnCancel() override {
+    if (on_cancel_ == nullptr) return;
+    service_->queue_->Post([this] {
+      if (service_->open_.count(this) > 0) on_cancel_();
+    });
+  }
+  void OnDone() override {
+    service_->queue_->Post([self = std::shared_ptr<Call>(this)] {});
+  }
+
+ private:
+  AdminService* const service_;
+  const std::function<void()> on_cancel_;
+};
+
 grpc::ServerUnaryReactor* AdminService::Serve(grpc::CallbackServerContext* context, const char* method,
-                                              std::function<void(Done)> work) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+                                              std::function<void(Done)> work, std::function<void()> on_cancel) {
+  auto* const reactor = new Call(this, std::move(on_cancel));
   const absl::Status allowed =
       authorizer_->Authorize(rpc::CallerOf(*context), absl::StrCat("/copse.v1.AdminService/", method));
   if (!allowed.ok()) {
@@ -65,8 +85,7 @@ grpc::ServerUnaryReactor* AdminService::Serve(grpc::CallbackServerContext* conte
 
 void AdminService::Stop() {
   stopped_ = true;
-  for (grpc::ServerUnaryReactor* reactor : open_)
-    reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
+  for (Call* reactor : open_) reactor->Finish(rpc::ToGrpc(absl::UnavailableError("the planner stops")));
   open_.clear();
 }
 
@@ -372,7 +391,7 @@ grpc::ServerUnaryReactor* AdminService::ListTopologies(grpc::CallbackServerConte
 grpc::ServerUnaryReactor* AdminService::ProbeTopology(grpc::CallbackServerContext* context,
                                                       const v1::ProbeTopologyRequest* request,
                                                       v1::ProbeTopologyReply* reply) {
-  return Serve(context, "ProbeTopology", [this, request, reply](const Done& done) {
+  const auto probe = [this, request, reply](const Done& done) {
     if (probe_ != nullptr) return done(absl::FailedPreconditionError("probe: another one is running"));
     absl::StatusOr<ProbeOptions> options = ReadProbe(*request);
     if (!options.ok()) return done(options.status());
@@ -383,7 +402,10 @@ grpc::ServerUnaryReactor* AdminService::ProbeTopology(grpc::CallbackServerContex
     probe_ = std::make_unique<TopologyProbe>(
         &clock_, coordinator_, *std::move(options),
         [this, request, reply, done, tree, began, version](const absl::StatusOr<ProbeReport>& report) {
-          queue_->Post([this] { probe_.reset(); });  // not from within itself
+          queue_->Post([this] {  // not from within itself
+            probe_.reset();
+            for (const Done& stopped : std::exchange(stoppers_, {})) stopped(absl::OkStatus());
+          });
           if (!report.ok()) return done(report.status());
           reply->set_took_s(absl::ToDoubleSeconds(clock_.Now() - began));
           FillProbe(*report, tree, reply);
@@ -410,6 +432,18 @@ grpc::ServerUnaryReactor* AdminService::ProbeTopology(grpc::CallbackServerContex
               kReplanGainMin);
         });
     probe_->Start();
+  };
+  return Serve(context, "ProbeTopology", probe, [this] {
+    if (probe_ != nullptr) probe_->Stop();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminService::StopProbe(grpc::CallbackServerContext* context, const v1::StopProbeRequest*,
+                                                  v1::StopProbeReply*) {
+  return Serve(context, "StopProbe", [this](const Done& done) {
+    if (probe_ == nullptr) return done(absl::FailedPreconditionError("probe: none is running"));
+    stoppers_.push_back(done);
+    probe_->Stop();
   });
 }
 

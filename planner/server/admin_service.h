@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -70,6 +71,8 @@ class AdminService final : public v1::AdminService::CallbackService {
                                            v1::ListTopologiesReply*) override;
   grpc::ServerUnaryReactor* ProbeTopology(grpc::CallbackServerContext*, const v1::ProbeTopologyRequest*,
                                           v1::ProbeTopologyReply*) override;
+  grpc::ServerUnaryReactor* StopProbe(grpc::CallbackServerContext*, const v1::StopProbeRequest*,
+                                      v1::StopProbeReply*) override;
   grpc::ServerUnaryReactor* ListCollectives(grpc::CallbackServerContext*, const v1::ListCollectivesRequest*,
                                             v1::ListCollectivesReply*) override;
   grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext*, const v1::GetStatsRequest*,
@@ -81,9 +84,12 @@ class AdminService final : public v1::AdminService::CallbackService {
  private:
   using Done = std::function<void(const absl::Status&)>;
 
-  // Authorizes, then runs `work` on the planner's thread; `work` calls its argument once, when the reply is filled.
+  class Call;
+
+  // Authorizes, then runs `work` on the planner's thread; `work` calls its argument once, when the reply is filled. If
+  // the caller goes away before that, `on_cancel` is called there.
   grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, const char* method,
-                                  std::function<void(Done)> work);
+                                  std::function<void(Done)> work, std::function<void()> on_cancel = nullptr);
 
   // In flight, of each team; those of companions count for their teams, too.
   std::map<TeamId, uint32_t> CountCalls(const coordinator::StatusAnswer& answer) const;
@@ -98,9 +104,10 @@ class AdminService final : public v1::AdminService::CallbackService {
   TopologyHistory* const topologies_;
   const rpc::Authorizer* const authorizer_;
   // The planner's thread's.
-  std::set<grpc::ServerUnaryReactor*> open_;  // calls not yet answered
+  std::set<Call*> open_;  // not yet answered
   const MonotonicClock clock_;
   std::unique_ptr<TopologyProbe> probe_;  // one at a time
+  std::vector<Done> stoppers_;            // calls that wait for its end
   bool stopped_ = false;
 };
 

@@ -23,6 +23,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
   void Start(std::shared_ptr<Stream> self) {
     self_ = std::move(self);
     queue_->Post([this, keep = self_] {
+      if (!service_->closed_.ok()) return Close(rpc::ToGrpc(service_->closed_));
       session_ = service_->next_++;
       service_->streams_.emplace(session_, keep);
       service_->events_->OnConnected(session_);
@@ -52,6 +53,11 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
     if (!ok) {
       End(grpc::Status::OK);
       return;
+    }
+    // A newer daemon's, which it can do without: it knows our version by then.
+    if (incoming_.message_case() == v1::FromDaemon::MESSAGE_NOT_SET) {
+      queue_->Post([this, keep = self_] { service_->NoteUnknown(session_); });
+      return StartRead(&incoming_);
     }
     absl::StatusOr<schedule::FromDaemon> message = rpc::FromProto(incoming_);
     if (!message.ok()) {
@@ -135,7 +141,15 @@ void DaemonService::Close(coordinator::SessionId session, const std::string& why
   streams_.erase(it);
 }
 
+void DaemonService::NoteUnknown(coordinator::SessionId session) {
+  ++unknown_;
+  // The first, and then ever more rarely.
+  if ((unknown_ & (unknown_ - 1)) != 0) return;
+  COPSE_LOG(kWarning, "session ", session, ": a message of unknown kind is ignored (ignored=", unknown_, ")");
+}
+
 void DaemonService::CloseAll(const absl::Status& why) {
+  closed_ = why;
   for (const auto& [session, stream] : streams_) stream->Close(rpc::ToGrpc(why));
   streams_.clear();
 }

@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_SERVER_DAEMON_SERVICE_H_
 #define COPSE_PLANNER_SERVER_DAEMON_SERVICE_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,17 +37,21 @@ class DaemonService final : public v1::DaemonService::CallbackService, public co
 
   void Send(coordinator::SessionId session, const schedule::ToDaemon& message) override;
   void Close(coordinator::SessionId session, const std::string& why) override;
-  // Ends all streams: daemons come back later.
+  // Ends all streams, and those that begin from now on: daemons come back later. `*events` hears no more.
   void CloseAll(const absl::Status& why);
 
  private:
   class Stream;
+
+  void NoteUnknown(coordinator::SessionId session);
 
   TaskQueue* const queue_;
   StreamEvents* const events_;
   const rpc::Authorizer* const authorizer_;
   coordinator::SessionId next_ = 1;
   std::map<coordinator::SessionId, std::shared_ptr<Stream>> streams_;
+  absl::Status closed_;   // why there are no streams any more
+  uint64_t unknown_ = 0;  // messages of a kind that we do not know
 };
 
 }  // namespace copse::planner

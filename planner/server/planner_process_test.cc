@@ -5,12 +5,15 @@
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -26,10 +29,13 @@
 #include "planner/coordinator/fake_plan_maker.h"
 #include "planner/schedule/collective.h"
 #include "planner/schedule/plan.h"
+#include "planner/server/daemon_service.h"
+#include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 #include "rpc/control_conversion.h"
+#include "rpc/credentials.h"
 #include "rpc/status.h"
 
 namespace copse::planner {
@@ -91,8 +97,9 @@ class PlayedDaemon {
   void Send(const schedule::FromDaemon& message) {
     v1::FromDaemon proto;
     rpc::ToProto(message, &proto);
-    EXPECT_TRUE(stream_->Write(proto));
+    SendProto(proto);
   }
+  void SendProto(const v1::FromDaemon& proto) { EXPECT_TRUE(stream_->Write(proto)); }
   // The next message, which must be a T.
   template <typename T>
   T Await() {
@@ -124,6 +131,10 @@ schedule::NodeAnnouncement Announcement() {
           .formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion},
           .memory_limit_bytes = 1 << 20,
           .admin_address = "127.0.0.1:1"};
+}
+
+schedule::JoinTeam Alone(uint64_t request, const std::string& name) {
+  return {.request = request, .identity = {.uid = 1, .name = name}, .rank = Rank(0), .size = 1};
 }
 
 v1::ListTeamsReply Teams(const Life& life) {
@@ -190,13 +201,119 @@ TEST(PlannerProcessTest, AMessageThatCannotBeReadEndsItsStreamOnly) {
   grpc::ClientContext context;
   auto stub = v1::DaemonService::NewStub(life.Channel());
   auto stream = stub->Attach(&context);
-  EXPECT_TRUE(stream->Write(v1::FromDaemon()));
+  v1::FromDaemon unreadable;
+  unreadable.mutable_register_()->mutable_node()->set_name(std::string(rpc::kNodeNameBytesMax + 1, 'n'));
+  EXPECT_TRUE(stream->Write(unreadable));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   grpc::ClientContext ask;
   v1::ListNodesReply nodes;
   EXPECT_TRUE(v1::AdminService::NewStub(life.Channel())->ListNodes(&ask, {}, &nodes).ok());
   ASSERT_EQ(nodes.nodes_size(), 1);
   EXPECT_EQ(nodes.nodes(0).state(), "ready");
+}
+
+TEST(PlannerProcessTest, AMessageOfANewerKindIsIgnored) {
+  Life life("");
+  PlayedDaemon daemon(life);
+  daemon.Send(schedule::Register{.node = Announcement()});
+  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  v1::FromDaemon newer;
+  newer.GetReflection()->MutableUnknownFields(&newer)->AddLengthDelimited(4711, "what is new");
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 5; ++i) daemon.SendProto(newer);
+  daemon.Send(Alone(1, "team"));
+  EXPECT_EQ(daemon.Await<schedule::Prepare>().layout.identity.name, "team");
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("(ignored=4)"), std::string::npos) << said;
+  EXPECT_EQ(said.find("(ignored=5)"), std::string::npos) << said;
+}
+
+TEST(PlannerProcessTest, AProbeEndsWithItsCallerOrWhenItIsStopped) {
+  Life life("");
+  PlayedDaemon daemon(life), other(life);
+  schedule::NodeAnnouncement second = Announcement();
+  second.name = "n1";
+  daemon.Send(schedule::Register{.node = Announcement()});
+  other.Send(schedule::Register{.node = second});
+  EXPECT_TRUE(daemon.Await<schedule::Registered>().accepted);
+  EXPECT_TRUE(other.Await<schedule::Registered>().accepted);
+  const auto stub = v1::AdminService::NewStub(life.Channel());
+  v1::ProbeTopologyRequest request;
+  request.set_seconds(3600);
+  const auto probe = [&](grpc::ClientContext* context) {
+    v1::ProbeTopologyReply reply;
+    return stub->ProbeTopology(context, request, &reply);
+  };
+  const auto stop = [&] {
+    grpc::ClientContext context;
+    v1::StopProbeReply reply;
+    return stub->StopProbe(&context, {}, &reply);
+  };
+  EXPECT_EQ(stop().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+
+  grpc::ClientContext interrupted;
+  std::thread caller([&] { EXPECT_EQ(probe(&interrupted).error_code(), grpc::StatusCode::CANCELLED); });
+  daemon.Await<schedule::MeasureQuery>();  // and no answer: it ends when the measurement's time is over
+  {
+    grpc::ClientContext context;
+    EXPECT_EQ(probe(&context).error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "another one is running";
+  }
+  interrupted.TryCancel();
+  caller.join();
+
+  grpc::Status stopped;
+  std::thread again([&] {
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    do {
+      grpc::ClientContext context;
+      stopped = probe(&context);
+    } while (stopped.error_code() == grpc::StatusCode::FAILED_PRECONDITION && absl::Now() < deadline);
+  });
+  const auto query = daemon.Await<schedule::MeasureQuery>();
+  std::thread stopping([&] { EXPECT_TRUE(stop().ok()); });
+  daemon.Send(schedule::MeasureReply{.query = query.query, .why = {schedule::Failure::kNoResource, "not now"}});
+  stopping.join();
+  again.join();
+  EXPECT_EQ(stopped.error_code(), grpc::StatusCode::ABORTED) << stopped.error_message();
+}
+
+TEST(DaemonServiceTest, AStreamThatComesWhileThePlannerStopsIsHeardNoMore) {
+  struct Deaf : StreamEvents {
+    void OnConnected(coordinator::SessionId) override { ++heard; }
+    void OnMessage(coordinator::SessionId, const schedule::FromDaemon&) override { ++heard; }
+    void OnDisconnected(coordinator::SessionId) override { ++heard; }
+    int heard = 0;
+  } events;
+  const MonotonicClock clock;
+  TaskQueue queue(&clock);
+  const auto authorizer = rpc::MakeTokenAuthorizer("");
+  DaemonService service(&queue, &events, authorizer.get());
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  service.CloseAll(absl::UnavailableError("the planner stops"));
+  std::atomic<bool> ended = false;
+  grpc::Status status;
+  std::thread late([&] {
+    grpc::ClientContext context;
+    const auto stub = v1::DaemonService::NewStub(
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+    const auto stream = stub->Attach(&context);
+    v1::FromDaemon message;
+    rpc::ToProto(schedule::Register{.node = Announcement()}, &message);
+    stream->Write(message);
+    status = stream->Finish();
+    queue.Post([&] { ended = true; });
+  });
+  while (!ended) queue.RunUntil(absl::InfiniteFuture());
+  late.join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(events.heard, 0);
+  server->Shutdown();
+  server->Wait();
+  queue.RunUntil(absl::InfinitePast());
 }
 
 // --- Turns of the planner's thread ---
@@ -209,7 +326,7 @@ class SlowPlanMaker : public coordinator::FakePlanMaker {
                                                         const coordinator::PlanOptions& options) override {
     if (layout.identity.name == "quick") return FakePlanMaker::MakePlans(layout, options);
     if (meanwhile) meanwhile();
-    absl::SleepFor(takes_);
+    absl::SleepFor(takes_);  // tidy: allow(sleep) because planning takes that long here
     return FakePlanMaker::MakePlans(layout, options);
   }
 
@@ -218,10 +335,6 @@ class SlowPlanMaker : public coordinator::FakePlanMaker {
  private:
   const absl::Duration takes_;
 };
-
-schedule::JoinTeam Alone(uint64_t request, const std::string& name) {
-  return {.request = request, .identity = {.uid = 1, .name = name}, .rank = Rank(0), .size = 1};
-}
 
 // What systemd would be told, with a watchdog of 2 s.
 class Watchdog {

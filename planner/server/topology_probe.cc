@@ -61,6 +61,12 @@ void TopologyProbe::Start() {
   Queue(measure::AllPairs(all));
 }
 
+void TopologyProbe::Stop() {
+  stopped_ = out_of_time_ = true;
+  queue_.clear();
+  StartMore();
+}
+
 void TopologyProbe::MeasureLinks() {
   phase_ = Phase::kLinks;
   std::vector<bool> takes_part(names_.size());
@@ -193,6 +199,7 @@ std::vector<PairMeasurement> TopologyProbe::Measurements() const {
 // --- Solving ---
 
 void TopologyProbe::PhaseOver() {
+  if (stopped_) return Fail(absl::AbortedError("probe: stopped"));
   switch (phase_) {
     case Phase::kLatencies:
       return FindTree();

@@ -81,6 +81,9 @@ class TopologyProbe {
 
   // `done` is called once, maybe before this returns; the object may be deleted after that, not within.
   void Start();
+  // Begins no more measurements: `done` is called with ABORTED as soon as those under way are over, maybe before this
+  // returns.
+  void Stop();
 
  private:
   enum class Phase { kLatencies, kRest, kLinks, kTwice };
@@ -124,6 +127,7 @@ class TopologyProbe {
   bool starting_ = false;
   bool reported_ = false;
   bool out_of_time_ = false;
+  bool stopped_ = false;
   std::map<measure::NodePair, Result> results_;
   std::set<measure::NodePair> again_;         // failed once in this phase
   std::map<measure::NodePair, Result> kept_;  // while the rest is measured: of those that stand for it
