@@ -102,6 +102,7 @@ void ClientPort::PutEvent(uint64_t value, uint64_t sequence, const schedule::Fai
   ++eq_tail_;
   header_->eq_tail.store(eq_tail_, std::memory_order_release);
   header_->eq_futex.store(static_cast<uint32_t>(eq_tail_), std::memory_order_seq_cst);
+  events_put_ = true;
 }
 
 bool ClientPort::WakeIfWaiting() {

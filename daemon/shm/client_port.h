@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -56,6 +57,8 @@ class ClientPort {
   // Needs room, which the caller keeps account of. `why`: kNone of a success; its text is cut to what fits.
   // Wakes nobody.
   void PutEvent(uint64_t value, uint64_t sequence, const schedule::FailureReport& why);
+  // True if events were put since the last call of it.
+  bool TakeEventsPut() { return std::exchange(events_put_, false); }
   // Wakes the client if it sleeps on its event queue: at the groups' next Wake if it sleeps on its seat there. True
   // if it does sleep.
   bool WakeIfWaiting();
@@ -82,6 +85,7 @@ class ClientPort {
   uint64_t dq_head_ = 0;
   uint64_t eq_tail_ = 0;
   uint32_t next_text_ = 0;
+  bool events_put_ = false;
 };
 
 }  // namespace copse::daemon

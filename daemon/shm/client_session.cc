@@ -383,10 +383,7 @@ bool ClientSession::Read() {
   return did || *read > 0;
 }
 
-void ClientSession::OnEvent(const ClientEvent& event) {
-  calls_->OnEvent(event);
-  events_put_ = true;
-}
+void ClientSession::OnEvent(const ClientEvent& event) { calls_->OnEvent(event); }
 
 // --- Time and end ---
 

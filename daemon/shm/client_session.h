@@ -88,7 +88,7 @@ class ClientSession final : public ClientSink {
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_deadline_; }
   // True if events were put since the last call of it.
-  bool TakeEventsPut() { return std::exchange(events_put_, false); }
+  bool TakeEventsPut() { return attached() && calls_->port().TakeEventsPut(); }
   // True if it slept; the page's GroupWake may have to be told to wake it.
   bool WakeIfWaiting() { return calls_->port().WakeIfWaiting(); }
 
@@ -161,7 +161,6 @@ class ClientSession final : public ClientSink {
   absl::Time greeting_deadline_ = absl::InfiniteFuture();
   absl::Time hang_up_deadline_ = absl::InfiniteFuture();
   absl::Time next_deadline_ = absl::InfiniteFuture();
-  bool events_put_ = false;
   bool doomed_ = false;
   std::string why_;
 };

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -282,6 +283,23 @@ TEST_F(ClientSessionTest, TheDoorbellWakesASleepingDaemon) {
   daemon_->page().SetSleeping(false);
   client->PostNop(2);
   EXPECT_FALSE(daemon_->poller().Wait(absl::ZeroDuration()));
+}
+
+TEST_F(ClientSessionTest, ARefusedCallWakesItsClient) {
+  const auto client = Attached();
+  client->header()->eq_waiting.store(ring::kWaitsOnPage);
+  const auto* const word = reinterpret_cast<const std::atomic<uint32_t>*>(
+      reinterpret_cast<const uint8_t*>(client->page()) + client->header()->wake_offset);
+  for (const uint8_t command : {uint8_t{0}, uint8_t{99}}) {  // a no-op, which is not refused, does too
+    ring::DqSlot slot{};
+    slot.entry.command = command;
+    const uint32_t before = word->load();
+    client->Post(slot);
+    const auto event = client->AwaitEvent();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->status, command == 0 ? 0 : kInvalidArgument);
+    EXPECT_NE(word->load(), before) << int{command};
+  }
 }
 
 // --- Memory ---
