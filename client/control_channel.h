@@ -5,6 +5,8 @@
 #ifndef COPSE_CLIENT_CONTROL_CHANNEL_H_
 #define COPSE_CLIENT_CONTROL_CHANNEL_H_
 
+#include <sys/socket.h>
+
 #include <array>
 #include <condition_variable>
 #include <cstdint>
@@ -41,6 +43,10 @@ class ControlChannel {
   };
 
   explicit ControlChannel(FileDescriptor socket) : socket_(std::move(socket)) {}
+  // A forked child may hold the socket open: closing it alone would tell the daemon nothing.
+  ~ControlChannel() {
+    if (socket_.valid()) shutdown(socket_.get(), SHUT_RDWR);
+  }
 
   // Sends `message` (a struct of attach_protocol.h whose head this fills in), with a descriptor unless `fd` is
   // negative, and waits for the answer of type `answer_type`. Errors: NO_DAEMON if the daemon is gone or does not speak
