@@ -28,6 +28,10 @@ using schedule::ReportOf;
 
 // Messages of one client before other descriptors have their turn.
 constexpr int kPacketsPerTurn = 16;
+// A ring may come for what was found without it, but not often in a row. Who rings on without posting would keep the
+// loop awake, which then takes naps at the cost of all clients; so it is not heard for a while.
+constexpr uint32_t kVainRingsMax = 16;
+constexpr absl::Duration kDeaf = absl::Milliseconds(10);
 // What a client that died may have left in its socket.
 constexpr int kPacketsLeftMax = 4096;
 
@@ -220,8 +224,7 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
   // Never read: its flags are shared with the client, who could make a read block.
   doorbell_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell_.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  RETURN_IF_ERROR(
-      context_->poller->Watch(doorbell_.get(), EPOLLIN | EPOLLET, [this](uint32_t) { ++context_->doorbells; }));
+  RETURN_IF_ERROR(WatchDoorbell());
   hello.dq_entries = sizes.dq_entries;
   hello.eq_entries = sizes.eq_entries;
   auto calls = std::make_unique<ClientCalls>(context_->core, std::move(port), options.regions, options.list_bytes_max);
@@ -380,7 +383,20 @@ bool ClientSession::Read() {
     Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", read.status().message()));
     return true;
   }
+  if (*read > 0) vain_rings_ = 0;
   return did || *read > 0;
+}
+
+absl::Status ClientSession::WatchDoorbell() {
+  return context_->poller->Watch(doorbell_.get(), EPOLLIN | EPOLLET, [this](uint32_t) { OnDoorbell(); });
+}
+
+void ClientSession::OnDoorbell() {
+  ++context_->doorbells;
+  if (++vain_rings_ <= kVainRingsMax) return;
+  context_->poller->Unwatch(doorbell_.get());
+  deaf_until_ = context_->clock->Now() + kDeaf;
+  UpdateDeadline();
 }
 
 void ClientSession::OnEvent(const ClientEvent& event) { calls_->OnEvent(event); }
@@ -388,7 +404,7 @@ void ClientSession::OnEvent(const ClientEvent& event) { calls_->OnEvent(event); 
 // --- Time and end ---
 
 void ClientSession::UpdateDeadline() {
-  next_deadline_ = std::min(greeting_deadline_, hang_up_deadline_);
+  next_deadline_ = std::min({greeting_deadline_, hang_up_deadline_, deaf_until_});
   for (const auto& [request, create] : creates_) next_deadline_ = std::min(next_deadline_, create.deadline);
 }
 
@@ -397,6 +413,10 @@ void ClientSession::Tick(absl::Time now) {
   if (now >= greeting_deadline_)
     return Doom(absl::StrCat(DescribeProcess(process_), " was dropped: it did not attach"));
   if (now >= hang_up_deadline_) return Doom(absl::StrCat(DescribeProcess(process_), " closed its connection"));
+  if (now >= deaf_until_) {
+    deaf_until_ = absl::InfiniteFuture();
+    if (const absl::Status watched = WatchDoorbell(); !watched.ok()) return Doom(std::string(watched.message()));
+  }
   std::vector<uint64_t> late;
   for (const auto& [request, create] : creates_) {
     if (now >= create.deadline) late.push_back(request);

@@ -126,6 +126,8 @@ class ClientSession final : public ClientSink {
   void OnSocket(uint32_t events);
   void OnDeath();
   void OnHangUp();
+  absl::Status WatchDoorbell();
+  void OnDoorbell();
   void Doom(std::string why);
 
   void OnPacket(const Packet& packet);
@@ -160,6 +162,8 @@ class ClientSession final : public ClientSink {
 
   absl::Time greeting_deadline_ = absl::InfiniteFuture();
   absl::Time hang_up_deadline_ = absl::InfiniteFuture();
+  absl::Time deaf_until_ = absl::InfiniteFuture();  // to the doorbell
+  uint32_t vain_rings_ = 0;                         // since it has posted anything
   absl::Time next_deadline_ = absl::InfiniteFuture();
   bool doomed_ = false;
   std::string why_;

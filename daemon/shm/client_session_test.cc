@@ -14,6 +14,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "daemon/shm/attach_fixture.h"
 #include "daemon/shm/memory_file.h"
 
@@ -300,6 +302,31 @@ TEST_F(ClientSessionTest, ARefusedCallWakesItsClient) {
     EXPECT_EQ(event->status, command == 0 ? 0 : kInvalidArgument);
     EXPECT_NE(word->load(), before) << int{command};
   }
+}
+
+TEST_F(ClientSessionTest, RingingForNothingIsNotHeardForAWhile) {
+  const auto client = Attached();
+  const absl::Time begin = absl::Now();
+  const uint64_t one = 1;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(write(client->doorbell(), &one, sizeof(one)), ssize_t{sizeof(one)});
+    daemon_->Turn();
+  }
+  const int64_t pauses = (absl::Now() - begin) / absl::Milliseconds(10);
+  EXPECT_LE(daemon_->server().doorbells(), 17u + pauses);
+  EXPECT_TRUE(AnswersNop(client.get()));
+  // It has posted; once it is heard again, it rings for something.
+  uint64_t before = daemon_->server().doorbells();
+  ASSERT_EQ(write(client->doorbell(), &one, sizeof(one)), ssize_t{sizeof(one)});
+  ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().doorbells() > before; }));
+  before = daemon_->server().doorbells();
+  for (int i = 0; i < 100; ++i) {
+    client->PostNop(i);
+    ASSERT_EQ(write(client->doorbell(), &one, sizeof(one)), ssize_t{sizeof(one)});
+    ASSERT_TRUE(client->AwaitEvent().has_value());
+    daemon_->Turn();
+  }
+  EXPECT_GE(daemon_->server().doorbells(), before + 90);
 }
 
 // --- Memory ---
