@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -193,6 +194,34 @@ TEST_F(CopsedTest, ReloadsOnHangUp) {
   copsed.Signal(SIGHUP);
   EXPECT_TRUE(Await([&] { return absl::StrContains(copsed.err(), ": reloaded"); })) << copsed.err();
   EXPECT_TRUE(absl::StrContains(copsed.err(), "takes effect at the next start only (key=clients_max)")) << copsed.err();
+}
+
+TEST_F(CopsedTest, TakesANewTokenOnHangUp) {
+  const std::string token = absl::StrCat(testing::TempDir(), "/token_", getpid());
+  std::ofstream(token) << "old\n";
+  chmod(token.c_str(), 0600);
+  auto planner = std::make_unique<EchoPlanner>();
+  ASSERT_TRUE(planner->Start(0));
+  const int port = planner->port();
+  Copsed copsed(Arguments({"--set", "join_token_file=" + token, "--set", absl::StrCat("planner=127.0.0.1:", port)}));
+  Attach();
+  ASSERT_TRUE(Await([&] { return planner->token() == "old"; })) << copsed.err();
+  std::ofstream(token) << "new\nold\n";
+  copsed.Signal(SIGHUP);
+  ASSERT_TRUE(Await([&] { return absl::StrContains(copsed.err(), ": reloaded"); })) << copsed.err();
+  planner.reset();
+  planner = std::make_unique<EchoPlanner>();
+  ASSERT_TRUE(planner->Start(port));
+  EXPECT_TRUE(Await([&] { return planner->token() == "new"; })) << copsed.err();
+}
+
+TEST_F(CopsedTest, WhatMayComeLaterIsTriedAgain) {
+  // The service manager restarts what ended with 1 (TEST-NET-1).
+  Copsed early(Arguments({"--set", "data_listen=192.0.2.1", "--set", "insecure=true"}));
+  EXPECT_EQ(early.Exit(), 1);
+  EXPECT_EQ(early.err(), "copsed: data_listen: no interface has this address (data_listen=192.0.2.1)\n");
+  Copsed tokenless(Arguments({"--set", "join_token_file=/nowhere/token"}));
+  EXPECT_EQ(tokenless.Exit(), 1);
 }
 
 TEST_F(CopsedTest, OnlyOneListensOnASocket) {

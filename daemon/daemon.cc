@@ -186,7 +186,6 @@ absl::Status Daemon::OpenControl() {
   PlannerStreamOptions stream;
   stream.address = settings_.planner;
   stream.insecure = settings_.insecure;
-  stream.token = settings_.join_token;
   ASSIGN_OR_RETURN(planner_stream_, PlannerStream::Create(&clock_, mailbox_.get(), this, stream, incarnation_.value()));
   return absl::OkStatus();
 }
@@ -234,7 +233,7 @@ schedule::NodeAnnouncement Daemon::Announcement() const {
   node.cores = UsableCores();
   node.memory_limit_bytes = settings_.memory_limit_bytes;
   node.admin_address = ReachableAddress(admin_server_->address(), settings_.node);
-  node.join_token = settings_.join_token;
+  node.join_token = settings_.live.join_token;
   node.features = {schedule::Feature::kCompanions};
   return node;
 }
@@ -388,6 +387,7 @@ void Daemon::ApplyLive(const LiveSettings& live) {
   SetLogLevel(live.log_level);
   if (const absl::Status opened = OpenLogFile(live.log_file); !opened.ok()) COPSE_LOG(kError, opened.message());
   core_->SetTimeouts(live.heartbeat, live.node_timeout);
+  core_->SetJoinToken(live.join_token);
   loop_->set_spin(live.spin);
 }
 

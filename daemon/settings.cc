@@ -24,7 +24,8 @@ namespace {
 
 constexpr char kAbstractSocket[] = "@copse";
 constexpr size_t kNodeBytesMax = 127;
-constexpr const char* kLiveKeys[] = {"heartbeat", "node_timeout", "drain_timeout", "spin_us", "log_level", "log_file"};
+constexpr const char* kLiveKeys[] = {"heartbeat",       "node_timeout", "drain_timeout", "spin_us",
+                                     "join_token_file", "log_level",    "log_file"};
 
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -76,7 +77,8 @@ config::Config NewConfig() {
            .default_text = "false",
            .comment = "Needed to listen or connect beyond loopback: nothing is encrypted yet."},
           {.name = "join_token_file",
-           .comment = "File with the token that the planner asks of daemons, readable by its owner only."},
+           .comment = "File with the token that the planner asks of daemons, in its first line, readable by its owner "
+                      "only. Read again at SIGHUP."},
           {.name = "memory_limit",
            .type = Type::kBytes,
            .default_text = "256MiB",
@@ -149,6 +151,7 @@ absl::StatusOr<LiveSettings> ReadLiveSettings(const config::Config& config) {
   live.spin = absl::Microseconds(config.Integer("spin_us"));
   live.log_file = config.Text("log_file");
   ASSIGN_OR_RETURN(live.log_level, ParseLogLevel(config.Text("log_level")));
+  ASSIGN_OR_RETURN(live.join_token, ReadJoinToken(config.Text("join_token_file")));
   if (live.node_timeout < 2 * live.heartbeat) {
     return absl::InvalidArgumentError(
         absl::StrCat("node_timeout: shorter than two heartbeats (node_timeout=", config.Text("node_timeout"),
@@ -174,7 +177,6 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.trace_records = static_cast<uint32_t>(config.Integer("trace_records"));
   settings.team_formation_timeout = config.Duration("team_formation_timeout");
   settings.clients_max = static_cast<uint32_t>(config.Integer("clients_max"));
-  ASSIGN_OR_RETURN(settings.join_token, ReadJoinToken(config.Text("join_token_file")));
   return settings;
 }
 

@@ -24,6 +24,7 @@ struct LiveSettings {
   absl::Duration node_timeout;
   absl::Duration drain_timeout;
   absl::Duration spin;
+  std::string join_token;
   LogLevel log_level = LogLevel::kInfo;
   std::string log_file;
 };
@@ -42,7 +43,6 @@ struct Settings {
   uint32_t trace_records = 0;
   uint32_t clients_max = 0;
   absl::Duration team_formation_timeout;
-  std::string join_token;
   bool insecure = false;
   LiveSettings live;
 };

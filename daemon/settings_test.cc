@@ -40,7 +40,7 @@ TEST(SettingsTest, DefaultsAreClosed) {
   EXPECT_EQ(settings->net_devices, "lo");
   EXPECT_EQ(settings->sockets, std::vector<std::string>{"@copse"});
   EXPECT_EQ(settings->memory_limit_bytes, 256u << 20);
-  EXPECT_EQ(settings->join_token, "");
+  EXPECT_EQ(settings->live.join_token, "");
   EXPECT_FALSE(settings->insecure);
   EXPECT_EQ(settings->live.heartbeat, absl::Milliseconds(500));
   EXPECT_EQ(settings->live.node_timeout, absl::Seconds(10));

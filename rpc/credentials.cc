@@ -7,10 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -18,6 +19,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/secret.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
@@ -27,6 +30,7 @@ namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
 constexpr size_t kTokenBytesMax = 256;
+constexpr size_t kTokensMax = 2;
 
 // The host of HOST:PORT or [V6]:PORT, without brackets; nothing if it is neither.
 std::optional<std::string> HostOf(std::string_view address) {
@@ -145,25 +149,33 @@ std::unique_ptr<Authorizer> MakeTokenAuthorizer(std::string token) {
   return std::make_unique<TokenAuthorizer>(std::move(token));
 }
 
-absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
-  if (path.empty()) return std::string();
+absl::StatusOr<std::vector<std::string>> ReadTokenFile(const std::string& path) {
+  std::vector<std::string> tokens;
+  if (path.empty()) return tokens;
+  const std::unique_ptr<FILE, decltype(&fclose)> file(fopen(path.c_str(), "re"), &fclose);
   struct stat info = {};
-  if (stat(path.c_str(), &info) != 0) {
+  char text[4096];
+  size_t bytes = 0;
+  if (file != nullptr && fstat(fileno(file.get()), &info) == 0) bytes = fread(text, 1, sizeof(text), file.get());
+  if (file == nullptr || ferror(file.get()) != 0) {
     return absl::NotFoundError(absl::StrCat("token file: ", std::strerror(errno), " (file=", path, ")"));
   }
-  if ((info.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat("token file: others may read or write it (file=", path, ")"));
+  if ((info.st_mode & (S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH)) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("token file: others than its owner may read or write it (file=", path,
+                     absl::StrFormat(", mode=%04o, limit=0600)", info.st_mode & 07777u)));
   }
-  std::ifstream in(path);
-  std::string line;
-  if (!in) return absl::NotFoundError(absl::StrCat("token file: ", std::strerror(errno), " (file=", path, ")"));
-  std::getline(in, line);
-  std::string token(absl::StripAsciiWhitespace(line));
-  if (token.empty() || token.size() > kTokenBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("token file: first line is empty or too long (file=", path,
-                                                   ", bytes=", token.size(), ", limit=", kTokenBytesMax, ")"));
+  size_t longest = 0;
+  for (const absl::string_view line : absl::StrSplit(absl::string_view(text, bytes), '\n')) {
+    const absl::string_view token = absl::StripAsciiWhitespace(line);
+    longest = std::max(longest, token.size());
+    if (!token.empty()) tokens.emplace_back(token);
   }
-  return token;
+  const bool whole = bytes < sizeof(text);
+  if (whole && !tokens.empty() && tokens.size() <= kTokensMax && longest <= kTokenBytesMax) return tokens;
+  return absl::InvalidArgumentError(absl::StrCat("token file: not one or two lines with a token each (file=", path,
+                                                 ", lines=", tokens.size(), ", bytes=", longest,
+                                                 ", limit=", kTokenBytesMax, ")"));
 }
 
 }  // namespace copse::rpc

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -68,9 +69,11 @@ class Authorizer {
 // Allows everything if `token` is empty, else what carries that token.
 std::unique_ptr<Authorizer> MakeTokenAuthorizer(std::string token);
 
-// The first line of a token file, without blanks around it. INVALID_ARGUMENT if it is empty or longer than 256 bytes,
-// NOT_FOUND if it cannot be read, FAILED_PRECONDITION if others may read it. An empty path: "".
-absl::StatusOr<std::string> ReadTokenFile(const std::string& path);
+// The tokens of a file, one a line, without blanks around them: one, or two while one takes the other's place. The
+// first is to be shown; who asks for tokens accepts each. INVALID_ARGUMENT if there is none, a third, or one longer
+// than 256 bytes; NOT_FOUND if the file cannot be read, FAILED_PRECONDITION if others than its owner may read or write
+// it. An empty path: none.
+absl::StatusOr<std::vector<std::string>> ReadTokenFile(const std::string& path);
 
 }  // namespace copse::rpc
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "rpc/credentials.h"
 #include "rpc/status.h"
@@ -107,22 +108,31 @@ TEST(AuthorizerTest, AllowsWithTheTokenOrWithoutAny) {
 TEST(TokenFileTest, IsReadIfItIsPrivateAndNotEmpty) {
   const std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/token");
   const auto write = [&](const std::string& text, mode_t mode) {
+    unlink(path.c_str());
     std::ofstream(path) << text;
     ASSERT_EQ(chmod(path.c_str(), mode), 0);
   };
-  EXPECT_EQ(*ReadTokenFile(""), "");
+  using Tokens = std::vector<std::string>;
+  EXPECT_EQ(*ReadTokenFile(""), Tokens());
   EXPECT_EQ(ReadTokenFile("/nonexistent/t").status().message(),
             "token file: No such file or directory (file=/nonexistent/t)");
-  write(" secret \nmore\n", 0640);
-  EXPECT_EQ(*ReadTokenFile(path), "secret");
-  write("secret", 0644);
-  EXPECT_EQ(ReadTokenFile(path).status().message(),
-            absl::StrCat("token file: others may read or write it (file=", path, ")"));
-  write("\n", 0600);
-  EXPECT_EQ(ReadTokenFile(path).status().message(),
-            absl::StrCat("token file: first line is empty or too long (file=", path, ", bytes=0, limit=256)"));
-  write(std::string(257, 'x'), 0600);
-  EXPECT_FALSE(ReadTokenFile(path).ok());
+  write(" secret ", 0400);
+  EXPECT_EQ(*ReadTokenFile(path), Tokens{"secret"});
+  write("new\n\n old\n", 0600);
+  EXPECT_EQ(*ReadTokenFile(path), (Tokens{"new", "old"})) << "while the one takes the other's place";
+  for (const mode_t mode : {0640, 0620, 0604, 0602}) {
+    write("secret", mode);
+    const absl::Status refused = ReadTokenFile(path).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+    EXPECT_NE(refused.message().find(absl::StrFormat("(file=%s, mode=%04o", path, mode)), std::string::npos) << refused;
+  }
+  for (const std::string& text :
+       {std::string("\n"), std::string("a\nb\nc\n"), std::string(257, 'x'), "a\n" + std::string(5000, '\n') + "b"}) {
+    write(text, 0600);
+    const absl::Status refused = ReadTokenFile(path).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+    EXPECT_NE(refused.message().find(path), std::string::npos) << refused;
+  }
 }
 
 TEST(TextTest, BecomesUtf8WithoutControlCharacters) {

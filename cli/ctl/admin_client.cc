@@ -88,11 +88,11 @@ class AdminClient::Impl {
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(const AdminClientOptions& options) {
   RETURN_IF_ERROR(rpc::CheckAddress(options.endpoint));
-  ASSIGN_OR_RETURN(std::string token, rpc::ReadTokenFile(options.token_file));
+  ASSIGN_OR_RETURN(const std::vector<std::string> tokens, rpc::ReadTokenFile(options.token_file));
   ASSIGN_OR_RETURN(
       const std::shared_ptr<grpc::ChannelCredentials> credentials,
       rpc::CredentialsFactory({.insecure = options.insecure, .insecure_by = "--insecure"}).Channel(options.endpoint));
-  auto impl = std::make_unique<Impl>(options, std::move(token), credentials);
+  auto impl = std::make_unique<Impl>(options, tokens.empty() ? "" : tokens.front(), credentials);
   return std::unique_ptr<AdminClient>(new AdminClient(std::move(impl)));
 }
 

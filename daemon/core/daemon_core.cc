@@ -188,5 +188,6 @@ schedule::DaemonStatus DaemonCore::Status(bool latencies) const { return impl_->
 void DaemonCore::SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout) {
   impl_->SetTimeouts(heartbeat, node_timeout);
 }
+void DaemonCore::SetJoinToken(const std::string& token) { impl_->SetJoinToken(token); }
 
 }  // namespace copse::daemon

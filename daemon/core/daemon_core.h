@@ -89,6 +89,7 @@ class DaemonCore {
   bool Idle() const;                        // no call in flight
   schedule::DaemonStatus Status(bool latencies = false) const;
   void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout);
+  void SetJoinToken(const std::string& token);  // from the next Register on
 
  private:
   class Impl;

@@ -62,6 +62,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   emu::TraceRing* trace() const { return options_.instruments == nullptr ? nullptr : options_.instruments->trace(); }
   schedule::DaemonStatus Status(bool latencies) const;
   void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout);
+  void SetJoinToken(const std::string& token) { options_.node.join_token = token; }
 
   // --- emu::ControlSink: noted, handled when the engine is done with its turn ---
 

@@ -43,12 +43,10 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
   std::string token_, node_, admin_address_;  // guarded by mutex_
 
  private:
-  grpc::Status Attach(grpc::ServerContext* context,
+  grpc::Status Attach(grpc::ServerContext* /*context*/,
                       grpc::ServerReaderWriter<v1::ToDaemon, v1::FromDaemon>* stream) override {
     {
       MutexLock lock(&mutex_);
-      const auto it = context->client_metadata().find("copse-token");
-      token_ = it == context->client_metadata().end() ? "" : std::string(it->second.data(), it->second.size());
       if (!refusal_.empty()) return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, refusal_);
     }
     v1::FromDaemon message;
@@ -57,6 +55,7 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
       if (message.has_register_()) {
         answer.mutable_registered()->set_accepted(true);
         MutexLock lock(&mutex_);
+        token_ = message.register_().node().join_token();
         node_ = message.register_().node().name();
         admin_address_ = message.register_().node().admin_address();
       } else if (message.has_epoch_query()) {

@@ -22,9 +22,8 @@ class EchoPlanner {
 
   // From now on streams end with FAILED_PRECONDITION and this text; empty: they are accepted.
   void Refuse(const std::string& why);
-  // The token of the latest stream.
+  // The latest Register: its token, its node's name, and the address of its admin service.
   std::string token() const;
-  // The latest Register: its node's name, and the address of its admin service.
   std::string node() const;
   std::string admin_address() const;
 

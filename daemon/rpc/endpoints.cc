@@ -2,6 +2,8 @@
 
 #include "daemon/rpc/endpoints.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "rpc/credentials.h"
@@ -25,9 +27,9 @@ absl::Status CheckEndpoints(const std::string& planner, const std::string& admin
 }
 
 absl::StatusOr<std::string> ReadJoinToken(const std::string& path) {
-  absl::StatusOr<std::string> token = rpc::ReadTokenFile(path);
-  if (!token.ok()) return Named("join_token_file", token.status());
-  return token;
+  const absl::StatusOr<std::vector<std::string>> tokens = rpc::ReadTokenFile(path);
+  if (!tokens.ok()) return Named("join_token_file", tokens.status());
+  return tokens->empty() ? "" : tokens->front();
 }
 
 }  // namespace copse::daemon

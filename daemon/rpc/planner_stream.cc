@@ -59,10 +59,8 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     while (!done_) done_changed_.Wait(&mutex_);
   }
 
-  void Start(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-             const std::string& token) {
+  void Start(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
     stub_ = v1::DaemonService::NewStub(grpc::CreateCustomChannel(address, credentials, ChannelArguments()));
-    if (!token.empty()) context_.AddMetadata(rpc::kTokenMetadataKey, token);
     stub_->async()->Attach(&context_, this);
     AddHold();  // writes begin outside of reactions
     StartRead(&incoming_);
@@ -161,7 +159,7 @@ void PlannerStream::Tick(absl::Time now) {
   if (!credentials.ok()) return;  // Create has seen them
   refused_ = false;
   stream_ = std::make_unique<Stream>(this, mailbox_);
-  stream_->Start(options_.address, *credentials, options_.token);
+  stream_->Start(options_.address, *credentials);
   events_->OnPlannerUp();
 }
 

@@ -22,9 +22,9 @@ namespace copse::daemon {
 struct PlannerStreamOptions {
   std::string address;  // HOST:PORT
   bool insecure = false;
-  std::string token = {};  // goes with the call; empty: none
   absl::Duration backoff_min = absl::Milliseconds(100);
   absl::Duration backoff_max = absl::Seconds(5);
+  absl::Duration warn_every = absl::Minutes(5);  // while the trouble stays the same
 };
 
 // What the stream tells the loop, on the loop's thread.

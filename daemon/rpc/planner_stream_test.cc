@@ -20,13 +20,13 @@ namespace {
 
 class PlannerStreamTest : public testing::Test, public PlannerEvents {
  protected:
+  void SetUp() override { ASSERT_TRUE(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, nullptr).ok()); }
   void Connect(int port) {
-    ASSERT_TRUE(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, nullptr).ok());
     auto stream = PlannerStream::Create(&clock_, mailbox_.get(), this,
                                         {.address = absl::StrCat("127.0.0.1:", port),
-                                         .token = "secret",
                                          .backoff_min = absl::Milliseconds(1),
-                                         .backoff_max = absl::Milliseconds(20)},
+                                         .backoff_max = absl::Milliseconds(20),
+                                         .warn_every = warn_every_},
                                         1);
     ASSERT_TRUE(stream.ok()) << stream.status();
     stream_ = *std::move(stream);
@@ -68,7 +68,6 @@ TEST_F(PlannerStreamTest, CarriesMessagesInOrderBothWays) {
   ASSERT_TRUE(TurnUntil([&] { return messages_.size() == 101; }));
   EXPECT_TRUE(std::get<schedule::Registered>(messages_[0]).accepted);
   for (uint64_t i = 1; i <= 100; ++i) EXPECT_EQ(std::get<schedule::EndTeam>(messages_[i]).team, TeamId(i));
-  EXPECT_EQ(planner.token(), "secret");
   EXPECT_TRUE(TurnUntil([&] { return stream_->Flushed(); }));
   EXPECT_EQ(ups_, 1);
   EXPECT_EQ(stream_->trouble(), "");

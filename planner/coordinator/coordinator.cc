@@ -67,11 +67,12 @@ absl::Status Coordinator::Impl::Start() {
   return absl::OkStatus();
 }
 
-void Coordinator::Impl::SetTimeouts(const CoordinatorOptions& options) {
+void Coordinator::Impl::SetLive(const CoordinatorOptions& options) {
   options_.team_formation_timeout = options.team_formation_timeout;
   options_.prepare_timeout = options.prepare_timeout;
   options_.node_timeout = options.node_timeout;
   options_.register_timeout = options.register_timeout;
+  options_.join_tokens = options.join_tokens;
 }
 
 void Coordinator::Impl::Tick(absl::Time heard) {
@@ -201,7 +202,7 @@ Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker
 Coordinator::~Coordinator() = default;
 
 absl::Status Coordinator::Start() { return impl_->Start(); }
-void Coordinator::SetTimeouts(const CoordinatorOptions& options) { impl_->SetTimeouts(options); }
+void Coordinator::SetLive(const CoordinatorOptions& options) { impl_->SetLive(options); }
 void Coordinator::OnConnected(SessionId session) { impl_->OnConnected(session); }
 void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& message) {
   impl_->OnMessage(session, message);

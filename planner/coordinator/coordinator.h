@@ -44,8 +44,8 @@ struct CoordinatorOptions {
   absl::Duration register_timeout = absl::Seconds(10);        // from connection to Register
   uint32_t window = 8;                                        // W
   uint32_t team_size_max = 65536;
-  uint32_t formations_max = 65536;  // teams whose joins are being gathered
-  std::string join_token;           // empty: none asked for
+  uint32_t formations_max = 65536;       // teams whose joins are being gathered
+  std::vector<std::string> join_tokens;  // one of these is asked for; empty: none
 };
 
 // --- What administrators see ---
@@ -114,8 +114,8 @@ class Coordinator {
 
   // Loads the store. The nodes of its teams have node_timeout from now to come back.
   absl::Status Start();
-  // New time-outs, for what begins from now on; the other options stay.
-  void SetTimeouts(const CoordinatorOptions& options);
+  // New time-outs and join tokens, for what begins from now on; the other options stay.
+  void SetLive(const CoordinatorOptions& options);
 
   // --- Sessions ---
   void OnConnected(SessionId session);

@@ -36,7 +36,7 @@ class Coordinator::Impl {
   Impl(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink, CoordinatorOptions options);
 
   absl::Status Start();
-  void SetTimeouts(const CoordinatorOptions& options);
+  void SetLive(const CoordinatorOptions& options);
   void OnConnected(SessionId session);
   void OnMessage(SessionId session, const schedule::FromDaemon& message);
   void OnDisconnected(SessionId session);

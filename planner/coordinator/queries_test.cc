@@ -206,7 +206,7 @@ TEST_F(CoordinatorTest, AdministrationErrors) {
 
 TEST_F(CoordinatorTest, NewTimeoutsHoldForWhatBegins) {
   options.node_timeout = absl::Seconds(1);
-  coordinator->SetTimeouts(options);
+  coordinator->SetLive(options);
   Register(1, "n1");
   coordinator->OnDisconnected(1);
   Advance(absl::Seconds(1));

@@ -38,7 +38,9 @@ std::optional<FailureReport> Coordinator::Impl::RefusalOf(const schedule::NodeAn
         absl::StrCat("not a node's name: letters, digits, '-', '_', '.' (name=", absl::CEscape(node.name), ")")};
   }
   const std::string who = absl::StrCat("node ", node.name, ": ");
-  if (!options_.join_token.empty() && !SameSecret(options_.join_token, node.join_token)) {
+  const bool shows_token = std::any_of(options_.join_tokens.begin(), options_.join_tokens.end(),
+                                       [&](const std::string& token) { return SameSecret(token, node.join_token); });
+  if (!options_.join_tokens.empty() && !shows_token) {
     return FailureReport{Failure::kPermission,
                          absl::StrCat(who, node.join_token.empty() ? "no join token" : "wrong join token")};
   }

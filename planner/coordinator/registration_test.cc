@@ -32,7 +32,7 @@ TEST_F(CoordinatorTest, RefusesBadNames) {
 }
 
 TEST_F(CoordinatorTest, RefusesTokensVersionsAndDuplicates) {
-  options.join_token = "secret";
+  options.join_tokens = {"secret"};
   Restart();
   auto refused = Register(1, "n1");
   EXPECT_EQ(refused.why, (FailureReport{Failure::kPermission, "node n1: no join token"}));
@@ -60,6 +60,28 @@ TEST_F(CoordinatorTest, RefusesTokensVersionsAndDuplicates) {
   EXPECT_EQ(refused.why.text,
             "node n1: the name is in use by another daemon that is connected (incarnation=2, connected=1)");
   EXPECT_EQ(sink.closed.count(4), 0u);
+}
+
+TEST_F(CoordinatorTest, TakesTwoTokensWhileTheyAreReplaced) {
+  auto accepts = [&, session = SessionId{0}](const std::string& token) mutable {
+    schedule::NodeAnnouncement node = Announce("n1", 1);
+    node.join_token = token;
+    coordinator->OnConnected(++session);
+    coordinator->OnMessage(session, schedule::Register{node, {}});
+    return sink.Take<schedule::Registered>(session).accepted;
+  };
+  options.join_tokens = {"old"};
+  Restart();
+  EXPECT_TRUE(accepts("old"));
+  EXPECT_FALSE(accepts("new"));
+  options.join_tokens = {"new", "old"};
+  coordinator->SetLive(options);
+  EXPECT_TRUE(accepts("old"));
+  EXPECT_TRUE(accepts("new"));
+  options.join_tokens = {"new"};
+  coordinator->SetLive(options);
+  EXPECT_FALSE(accepts("old"));
+  EXPECT_TRUE(accepts("new"));
 }
 
 TEST_F(CoordinatorTest, FirstMessageMustBeRegisterAndOnlyOnceAndSoon) {

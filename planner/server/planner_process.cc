@@ -217,15 +217,15 @@ void PlannerProcess::Reload() {
     COPSE_LOG(kError, "reload: nothing was changed: ", settings.status().message());
   } else {
     for (const std::string& key : start_.config.Changed(config)) {
-      const bool fixed = key == "listen" || key == "state" || key == "insecure" || key == "join_token_file" ||
-                         key == "window" || key == "team_size_max";
+      const bool fixed =
+          key == "listen" || key == "state" || key == "insecure" || key == "window" || key == "team_size_max";
       COPSE_LOG(kInfo, "reload: ", key, fixed ? " needs a restart" : " changed");
     }
     SetLogLevel(settings->live.log_level);
     if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok()) {
       COPSE_LOG(kError, "reload: ", opened.message());
     }
-    coordinator_->SetTimeouts(settings->live.coordinator);
+    coordinator_->SetLive(settings->live.coordinator);
     topologies_->ApplyRules(std::move(settings->live.model.rules));
     const absl::Status applied = topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
     if (!applied.ok()) COPSE_LOG(kError, "reload: the topology stays as it was: ", applied.message());

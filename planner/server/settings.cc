@@ -59,9 +59,11 @@ absl::StatusOr<LiveSettings> ReadLive(const config::Config& config) {
     return absl::InvalidArgumentError(
         absl::StrCat("window: not a power of two (window=", live.coordinator.window, ", limit=2-4096)"));
   }
-  const absl::StatusOr<std::string> token = rpc::ReadTokenFile(config.Text("join_token_file"));
-  if (!token.ok()) return absl::InvalidArgumentError(absl::StrCat("join_token_file: ", token.status().message()));
-  live.coordinator.join_token = *token;
+  absl::StatusOr<std::vector<std::string>> tokens = rpc::ReadTokenFile(config.Text("join_token_file"));
+  if (!tokens.ok()) {
+    return absl::Status(tokens.status().code(), absl::StrCat("join_token_file: ", tokens.status().message()));
+  }
+  live.coordinator.join_tokens = *std::move(tokens);
   ASSIGN_OR_RETURN(live.model, ReadModel(config));
   return live;
 }
@@ -87,7 +89,8 @@ config::Config NewConfig() {
            .comment = "Needed to listen beyond loopback: nothing is encrypted yet."},
           {.name = "join_token_file",
            .comment =
-               "File with the token that daemons must show, readable by its owner only. Empty: none is asked for."},
+               "File with the token that daemons must show, readable by its owner only. Empty: none is asked for. A "
+               "second line is accepted, too, while tokens are replaced. Read again at SIGHUP."},
           {.name = "team_formation_timeout",
            .type = Type::kDuration,
            .default_text = "30s",
