@@ -242,6 +242,7 @@ TEST_F(CopsedTest, ChecksItsConfiguration) {
   EXPECT_EQ(Copsed(Arguments({"--set", "admin_listen=0.0.0.0:0"})).Exit(), 2);
   EXPECT_EQ(Copsed(Arguments({"--set", "nokey=1"})).Exit(), 2);
   EXPECT_EQ(Copsed(Arguments({"--noflag"})).Exit(), 2);
+  EXPECT_EQ(Copsed(Arguments({"--check-config", "--set", "data_listen=127.0.0.300"})).Exit(), 2);
   for (const std::vector<std::string>& start : {Arguments(), Arguments({"--check-config"})}) {
     const auto with = [&](const std::string& setting) {
       std::vector<std::string> arguments = start;
@@ -249,10 +250,10 @@ TEST_F(CopsedTest, ChecksItsConfiguration) {
       return arguments;
     };
     Copsed nowhere(with("socket=/nowhere/at/all"));
-    EXPECT_EQ(nowhere.Exit(), 2);
+    EXPECT_EQ(nowhere.Exit(), 1);
     EXPECT_EQ(nowhere.err(), "copsed: socket: its folder: No such file or directory (socket=/nowhere/at/all)\n");
     Copsed mute(with("log_file=/nowhere/log"));
-    EXPECT_EQ(mute.Exit(), 2);
+    EXPECT_EQ(mute.Exit(), 1);
     EXPECT_EQ(mute.err(), "copsed: log_file: its folder: No such file or directory (log_file=/nowhere/log)\n");
   }
 }

@@ -46,7 +46,7 @@ void BlockSignals();
 // Ready as soon as clients can attach: with the planner down, teams that exist elsewhere go on, and joins wait.
 class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
  public:
-  // Errors are those of the parts, which name the key: INVALID_ARGUMENT, FAILED_PRECONDITION for the configuration.
+  // Errors are those of the parts, which name the key: INVALID_ARGUMENT for what makes no sense, others may pass.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(DaemonStart start);
   ~Daemon() override;
 

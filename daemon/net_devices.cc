@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,8 +18,14 @@
 namespace copse::daemon {
 namespace {
 
-bool IsLoopbackAddress(const std::string& address) {
-  return absl::StartsWith(address, "127.") || address == "::1" || address == "localhost";
+// As InterfaceAddresses writes it; empty if it is no address.
+std::string Canonical(const std::string& address) {
+  uint8_t bytes[sizeof(in6_addr)];
+  char text[INET6_ADDRSTRLEN];
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (inet_pton(family, address.c_str(), bytes) == 1) return inet_ntop(family, bytes, text, sizeof(text));
+  }
+  return "";
 }
 
 }  // namespace
@@ -43,17 +50,23 @@ std::vector<InterfaceAddress> InterfaceAddresses() {
 
 absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
                                              const std::vector<InterfaceAddress>& interfaces) {
-  const bool everywhere = network.data_listen == "0.0.0.0" || network.data_listen == "::";
+  const std::string address = network.data_listen == "localhost" ? "127.0.0.1" : Canonical(network.data_listen);
+  if (address.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data_listen: not an address (data_listen=", network.data_listen, ")"));
+  }
+  const bool everywhere = address == "0.0.0.0" || address == "::";
+  const bool on_loopback = absl::StartsWith(address, "127.") || address == "::1";
   std::vector<std::string> devices = network.net_devices;
   if (devices.empty() && !everywhere) {
     for (const InterfaceAddress& each : interfaces) {
-      const bool wanted = IsLoopbackAddress(network.data_listen) ? each.loopback : each.address == network.data_listen;
+      const bool wanted = on_loopback ? each.loopback : each.address == address;
       if (wanted && std::find(devices.begin(), devices.end(), each.name) == devices.end()) {
         devices.push_back(each.name);
       }
     }
     if (devices.empty()) {
-      return absl::InvalidArgumentError(
+      return absl::UnavailableError(
           absl::StrCat("data_listen: no interface has this address (data_listen=", network.data_listen, ")"));
     }
   }
@@ -63,7 +76,7 @@ absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
   };
   const bool local = !devices.empty() && std::all_of(devices.begin(), devices.end(), stays_here);
   if (!local && !network.insecure) {
-    return absl::FailedPreconditionError(
+    return absl::InvalidArgumentError(
         absl::StrCat("data_listen: listening beyond loopback needs insecure: true (data_listen=", network.data_listen,
                      ", net_devices=", absl::StrJoin(devices, ","), ")"));
   }

@@ -26,8 +26,8 @@ struct DataNetwork {
   bool insecure = false;
 };
 
-// The devices as UCX takes them, separated by commas; "" lets UCX choose. INVALID_ARGUMENT if no interface has the
-// address; FAILED_PRECONDITION if data would leave this machine without `insecure`.
+// The devices as UCX takes them, separated by commas; "" lets UCX choose. UNAVAILABLE if no interface has the address,
+// yet; INVALID_ARGUMENT if it is none, or if data would leave this machine without `insecure`.
 absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
                                              const std::vector<InterfaceAddress>& interfaces);
 

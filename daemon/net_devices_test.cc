@@ -24,12 +24,24 @@ TEST(ChooseNetDevicesTest, LoopbackByDefault) {
   EXPECT_EQ(Choose({.data_listen = "127.0.0.1"}), "lo");
   EXPECT_EQ(Choose({.data_listen = "127.0.0.9"}), "lo");
   EXPECT_EQ(Choose({.data_listen = "localhost"}), "lo");
+  EXPECT_EQ(Choose({.data_listen = "0:0::1"}), "lo");
 }
 
 TEST(ChooseNetDevicesTest, TheInterfaceThatHasTheAddress) {
   EXPECT_EQ(Choose({.data_listen = "10.1.0.5", .insecure = true}), "eth1");
   EXPECT_EQ(Choose({.data_listen = "10.9.9.9", .insecure = true}),
             "data_listen: no interface has this address (data_listen=10.9.9.9)");
+  EXPECT_TRUE(
+      absl::IsUnavailable(ChooseNetDevices({.data_listen = "10.9.9.9", .insecure = true}, kInterfaces).status()))
+      << "it may come later";
+}
+
+TEST(ChooseNetDevicesTest, WhatIsNoAddressIsRefused) {
+  for (const char* text : {"127.0.0.300", "127.", "127.x", "banana", "", "10.0.0.5:1", "10.0.0.0/24"}) {
+    const absl::Status refused = ChooseNetDevices({.data_listen = text, .insecure = true}, kInterfaces).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << text;
+    EXPECT_EQ(refused.message(), std::string("data_listen: not an address (data_listen=") + text + ")");
+  }
 }
 
 TEST(ChooseNetDevicesTest, EverywhereIsUcxsChoice) {
@@ -45,7 +57,7 @@ TEST(ChooseNetDevicesTest, NamedDevicesWin) {
 TEST(ChooseNetDevicesTest, BeyondLoopbackOnlyIfInsecure) {
   for (const DataNetwork& network : {DataNetwork{.data_listen = "10.0.0.5"}, DataNetwork{.data_listen = "0.0.0.0"},
                                      DataNetwork{.data_listen = "127.0.0.1", .net_devices = {"lo", "eth0"}}}) {
-    EXPECT_TRUE(absl::IsFailedPrecondition(ChooseNetDevices(network, kInterfaces).status()));
+    EXPECT_TRUE(absl::IsInvalidArgument(ChooseNetDevices(network, kInterfaces).status()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ namespace {
 absl::StatusOr<Settings> Read(std::vector<std::string> set) {
   config::Config config = NewConfig();
   const absl::Status loaded =
-      config.Load({.settings = std::move(set), .environment = [](const char*) -> const char* { return nullptr; }});
+      config.Load({.settings = std::move(set), .environment = std::map<std::string, std::string>()});
   if (!loaded.ok()) return loaded;
   return ReadSettings(config);
 }

@@ -25,6 +25,13 @@ for unit in *.service; do
   systemd-analyze security --offline=true --threshold=20 "./$unit" | tail -1
 done
 
+# A program that could not start is started again, for ever, unless its configuration makes no sense.
+for unit in *.service; do
+  for line in StartLimitIntervalSec=0 Restart=on-failure RestartSec=5s RestartPreventExitStatus=2 OOMScoreAdjust=-900; do
+    grep -qx "$line" "$unit" || { echo "$unit: not there: $line"; exit 1; }
+  done
+done
+
 # The test sees mistakes.
 sed 's/^NoNewPrivileges/NoNewPrivilege/' copsed.service >broken.service
 said=$(systemd-analyze verify --man=no --recursive-errors=no ./broken.service 2>&1) || true

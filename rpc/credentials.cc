@@ -54,7 +54,7 @@ std::optional<std::string> HostOf(std::string_view address) {
 absl::Status CheckAllowed(const std::string& address, const CredentialsOptions& options, const char* what) {
   RETURN_IF_ERROR(CheckAddress(address));
   if (options.insecure || IsLoopback(address)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
+  return absl::InvalidArgumentError(
       absl::StrCat(what, " beyond loopback needs ", options.insecure_by, " (address=", address, ")"));
 }
 

@@ -28,7 +28,7 @@ class CredentialsFactory {
  public:
   explicit CredentialsFactory(CredentialsOptions options) : options_(options) {}
 
-  // For a server on `address` (HOST:PORT, [V6]:PORT, or unix:PATH). FAILED_PRECONDITION if it is not on loopback and
+  // For a server on `address` (HOST:PORT, [V6]:PORT, or unix:PATH). INVALID_ARGUMENT if it is not on loopback and
   // `insecure` is not set: "listening beyond loopback needs insecure: true (address=0.0.0.0:7470)".
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server(const std::string& address) const;
 

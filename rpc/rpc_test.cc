@@ -65,6 +65,7 @@ TEST(CredentialsTest, BeyondLoopbackOnlyIfInsecureIsSaid) {
   const CredentialsFactory flagged({.insecure_by = "--insecure"});
   EXPECT_EQ(flagged.Channel("n1:7470").status().message(),
             "connecting beyond loopback needs --insecure (address=n1:7470)");
+  EXPECT_EQ(closed.Server("0.0.0.0:7470").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(closed.Server("x").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(open.Server("0.0.0.0:7470").ok());
   EXPECT_TRUE(open.Channel("n1:7470").ok());

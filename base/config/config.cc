@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/config/config.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -25,8 +26,27 @@
 namespace copse::config {
 namespace {
 
+// A file that is longer is none of ours.
+constexpr size_t kFileBytesMax = 1 << 20;
+
+// One line, also of what holds line feeds or is no text.
 absl::Status Error(std::string_view what, std::string_view things) {
-  return absl::InvalidArgumentError(absl::StrCat("config: ", AbslView(what), " (", AbslView(things), ")"));
+  return absl::InvalidArgumentError(absl::StrReplaceAll(
+      absl::Utf8SafeCHexEscape(absl::StrCat("config: ", AbslView(what), " (", AbslView(things), ")")),
+      {{"\\\"", "\""}, {"\\'", "'"}}));
+}
+
+// NOT_FOUND names the file.
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return absl::NotFoundError(absl::StrCat("config: cannot open: ", strerror(errno), " (file=", path, ")"));
+  std::string text(kFileBytesMax + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad())
+    return absl::NotFoundError(absl::StrCat("config: cannot read: ", strerror(errno), " (file=", path, ")"));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (text.size() <= kFileBytesMax) return text;
+  return Error("longer than a configuration", absl::StrCat("file=", path, ", limit=", kFileBytesMax));
 }
 
 std::optional<bool> ParseBool(const std::string& text) {
@@ -154,6 +174,22 @@ absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
   return Error(text.substr(0, bar), absl::StrCat(text.substr(bar + 1), ", ", origin));
 }
 
+// Those whose names begin with `prefix`.
+std::map<std::string, std::string> Variables(const Sources& sources, const std::string& prefix) {
+  std::map<std::string, std::string> found;
+  if (sources.environment.has_value()) {
+    for (const auto& [name, text] : *sources.environment) {
+      if (absl::StartsWith(name, prefix)) found[name] = text;
+    }
+    return found;
+  }
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::pair<std::string, std::string> variable = absl::StrSplit(*each, absl::MaxSplits('=', 1));
+    if (absl::StartsWith(variable.first, prefix)) found.insert(variable);
+  }
+  return found;
+}
+
 }  // namespace
 
 const Key* Config::Find(std::string_view name) const {
@@ -164,14 +200,11 @@ const Key* Config::Find(std::string_view name) const {
 }
 
 absl::Status Config::LoadFile(const Sources& sources, Values* values) const {
-  std::ifstream in(sources.file);
-  if (!in) {
-    if (!sources.file_required && errno == ENOENT) return absl::OkStatus();
-    return absl::NotFoundError(absl::StrCat("config: cannot open: ", strerror(errno), " (file=", sources.file, ")"));
-  }
+  if (!sources.file_required && access(sources.file.c_str(), F_OK) != 0 && errno == ENOENT) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string file, ReadFile(sources.file));
   YAML::Node root;
   try {
-    root = YAML::Load(in);
+    root = YAML::Load(file);
   } catch (const YAML::Exception& e) {
     return Error(absl::StrCat("not YAML: ", e.msg), absl::StrCat("file=", sources.file, ":", e.mark.line + 1));
   }
@@ -210,13 +243,13 @@ absl::Status Config::Load(const Sources& sources) {
   Values values;
   for (const Key& key : keys_) values[key.name] = {key.default_text, "default"};
   if (!sources.file.empty()) RETURN_IF_ERROR(LoadFile(sources, &values));
+  std::map<std::string, std::string> variables = Variables(sources, EnvironmentName(""));
   for (const Key& key : keys_) {
-    const std::string name = EnvironmentName(key.name);
-    const char* text = sources.environment ? sources.environment(name.c_str()) : std::getenv(name.c_str());
-    if (text == nullptr) continue;
-    const absl::Status status = Check(key, text);
-    if (!status.ok()) return WithOrigin(status, absl::StrCat("environment=", name));
-    values[key.name] = {text, absl::StrCat("environment ", name)};
+    const auto variable = variables.extract(EnvironmentName(key.name));
+    if (variable.empty()) continue;
+    const absl::Status status = Check(key, variable.mapped());
+    if (!status.ok()) return WithOrigin(status, absl::StrCat("environment=", variable.key()));
+    values[key.name] = {variable.mapped(), absl::StrCat("environment ", variable.key())};
   }
   for (const std::string& setting : sources.settings) {
     const size_t equals = setting.find('=');
@@ -230,6 +263,8 @@ absl::Status Config::Load(const Sources& sources) {
     values[name] = {text, "--set"};
   }
   values_ = std::move(values);
+  unknown_variables_.clear();
+  for (const auto& [name, text] : variables) unknown_variables_.push_back(name);
   return absl::OkStatus();
 }
 

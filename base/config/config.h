@@ -45,11 +45,10 @@ struct Key {
 
 // Where values may come from.
 struct Sources {
-  std::string file = {};                   // empty: none
-  bool file_required = false;              // false: an absent file is fine
-  std::vector<std::string> settings = {};  // KEY=VALUE, later ones win
-  // Null: ::getenv.
-  std::function<const char*(const char*)> environment = {};
+  std::string file = {};                                                         // empty: none
+  bool file_required = false;                                                    // false: an absent file is fine
+  std::vector<std::string> settings = {};                                        // KEY=VALUE, later ones win
+  std::optional<std::map<std::string, std::string>> environment = std::nullopt;  // unset: this process's
 };
 
 // A Config owns a program's keys and their values. Thread-compatible. Copy it to reload: load the copy, and replace the
@@ -61,8 +60,11 @@ class Config {
   Config(std::string program, std::vector<Key> keys);
 
   // Sets every key from `sources`, or leaves all as they were. INVALID_ARGUMENT is one line,
-  // "config: unknown key (key=foo, file=x.yaml:3)"; NOT_FOUND if a required file is absent.
+  // "config: unknown key (key=foo, file=x.yaml:3)"; NOT_FOUND if the file cannot be read, or is absent and required.
   absl::Status Load(const Sources& sources);
+  // Variables of the environment with the program's prefix that are no key's, as Load found them. They are no error:
+  // a cluster manager sets such names for services (COPSE_PLANNER_SERVICE_HOST).
+  const std::vector<std::string>& unknown_variables() const { return unknown_variables_; }
 
   const std::string& Text(std::string_view key) const;  // any type, as written
   bool Bool(std::string_view key) const;
@@ -97,6 +99,7 @@ class Config {
   std::string program_;
   std::vector<Key> keys_;
   Values values_;
+  std::vector<std::string> unknown_variables_;
 };
 
 }  // namespace copse::config

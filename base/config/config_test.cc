@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
@@ -50,10 +51,7 @@ struct Fixture {
   absl::Status Load(const std::string& text, std::vector<std::string> settings = {}) {
     file = WriteFile("x.yaml", text);
     return config.Load(
-        {.file = file, .file_required = true, .settings = std::move(settings), .environment = [this](const char* name) {
-           const auto it = environment.find(name);
-           return it == environment.end() ? nullptr : it->second.c_str();
-         }});
+        {.file = file, .file_required = true, .settings = std::move(settings), .environment = environment});
   }
   std::string Error(const std::string& text, std::vector<std::string> settings = {}) {
     return std::string(Load(text, std::move(settings)).message());
@@ -132,6 +130,30 @@ TEST(ConfigTest, AbsentFileIsFineUnlessRequired) {
   EXPECT_TRUE(config.Load({.file = "/nonexistent/x.yaml"}).ok());
   const absl::Status status = config.Load({.file = "/nonexistent/x.yaml", .file_required = true});
   EXPECT_EQ(status.message(), "config: cannot open: No such file or directory (file=/nonexistent/x.yaml)");
+}
+
+TEST(ConfigTest, WhatIsNoConfigurationIsToldInOneLineThatNamesIt) {
+  Fixture f;
+  const std::string folder = std::getenv("TEST_TMPDIR");
+  const absl::Status is_folder = f.config.Load({.file = folder});
+  EXPECT_TRUE(absl::IsNotFound(is_folder)) << is_folder;
+  EXPECT_EQ(is_folder.message(), absl::StrCat("config: cannot read: Is a directory (file=", folder, ")"));
+  for (const std::string& text : {std::string("\x7f"
+                                              "ELF\0\x01\n: \"\\\0\"",
+                                              16),
+                                  std::string("a\0b: \xff\n", 8), std::string(2 << 20, 'x')}) {
+    const absl::Status binary = f.Load(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(binary)) << binary;
+    EXPECT_NE(binary.message().find("file=" + f.file), std::string::npos) << binary;
+    for (const char c : binary.message()) EXPECT_TRUE(absl::ascii_isprint(static_cast<unsigned char>(c))) << binary;
+  }
+}
+
+TEST(ConfigTest, NamesVariablesThatAreNoKeys) {
+  Fixture f;
+  f.environment = {{"COPSE_PLANNER_LISTEN", "a"}, {"COPSE_PLANNER_LISTN", "b"}, {"COPSE_SOCKET", "c"}};
+  ASSERT_TRUE(f.Load("").ok());
+  EXPECT_EQ(f.config.unknown_variables(), std::vector<std::string>{"COPSE_PLANNER_LISTN"});
 }
 
 TEST(ConfigTest, FailedLoadChangesNothing) {

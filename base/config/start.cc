@@ -91,8 +91,14 @@ Started Start(int argc, char** argv, const ProgramDescription& description, Conf
     }
     if (!error.empty()) return fail(error);
   }
-  const absl::Status status = config->Load(started.sources);
-  if (!status.ok()) return fail(std::string(status.message()));
+  if (const absl::Status status = config->Load(started.sources); !status.ok()) {
+    started.exit_code = Fail(*config, status);
+    return started;
+  }
+  for (const std::string& name : config->unknown_variables()) {
+    std::fprintf(stderr, "%s: config: unknown key is ignored (environment=%s)\n", config->program().c_str(),
+                 name.c_str());
+  }
   if (print) std::fputs(config->Print().c_str(), stdout);
   if (print || check) started.exit_code = kExitDone;
   if (description.read && (check || !print)) {
@@ -103,8 +109,7 @@ Started Start(int argc, char** argv, const ProgramDescription& description, Conf
 
 int Fail(const Config& config, const absl::Status& status) {
   std::fprintf(stderr, "%s: %s\n", config.program().c_str(), std::string(status.message()).c_str());
-  const bool usage = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
-  return usage ? kExitUsage : kExitFailed;
+  return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
 }
 
 }  // namespace copse::config

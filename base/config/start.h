@@ -46,11 +46,13 @@ struct Started {
 };
 
 // Parses --config FILE, --set KEY=VALUE, --check-config, --print-config, --help, --version and `description.flags`, and
-// loads `*config`. Errors go to standard error as "PROGRAM: what: why", with exit code 2.
+// loads `*config`. Errors go to standard error as Fail says; there, too, variables of the environment with the
+// program's prefix that are no key's are named.
 Started Start(int argc, char** argv, const ProgramDescription& description, Config* config);
 
-// Says why a program cannot start, as "PROGRAM: what: why". Returns its exit code: kExitUsage for what the user has to
-// change (INVALID_ARGUMENT, FAILED_PRECONDITION, NOT_FOUND), else kExitFailed.
+// Says why a program cannot start, as "PROGRAM: what: why". Returns its exit code: kExitUsage for a text that makes no
+// sense (INVALID_ARGUMENT), which stays so until somebody changes it; kExitFailed for all that may pass, such as a
+// file, an interface or a port that is not there yet. The service manager tries again after the latter only.
 int Fail(const Config& config, const absl::Status& status);
 
 }  // namespace copse::config

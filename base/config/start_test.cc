@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/config/start.h"
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -78,10 +79,16 @@ TEST(StartTest, WhatCannotBeReadEndsTheProgram) {
     EXPECT_EQ(f.err, "copsed: listen: bad (listen=bad)\n");
   }
   EXPECT_EQ(f.Run({"--set=listen=bad", "--print-config"}).exit_code, 0);
-  f.bad = absl::NotFoundError("no file");
-  EXPECT_EQ(f.Run({"--set=listen=bad"}).exit_code, 2);
-  f.bad = absl::UnavailableError("no device");
-  EXPECT_EQ(f.Run({"--set=listen=bad"}).exit_code, 1);
+}
+
+TEST(StartTest, WhatMayPassIsOneSoThatItIsTriedAgain) {
+  Fixture f;
+  for (const absl::Status& passing : {absl::NotFoundError("no file"), absl::FailedPreconditionError("in use"),
+                                      absl::AlreadyExistsError("taken"), absl::UnavailableError("no device")}) {
+    f.bad = passing;
+    EXPECT_EQ(f.Run({"--set=listen=bad"}).exit_code, 1) << passing;
+    EXPECT_EQ(f.Run({"--set=listen=bad", "--check-config"}).exit_code, 1) << passing;
+  }
 }
 
 TEST(StartTest, ErrorsAreOneLineAndTwo) {
@@ -90,10 +97,18 @@ TEST(StartTest, ErrorsAreOneLineAndTwo) {
   EXPECT_EQ(f.err, "copsed: usage: unknown argument; try --help (argument=--wat)\n");
   EXPECT_EQ(f.Run({"--config"}).exit_code, 2);
   EXPECT_EQ(f.err, "copsed: usage: value missing (flag=--config)\n");
-  EXPECT_EQ(f.Run({"--config", "/nonexistent/y"}).exit_code, 2);
+  EXPECT_EQ(f.Run({"--config", "/nonexistent/y"}).exit_code, 1);
   EXPECT_EQ(f.err, "copsed: config: cannot open: No such file or directory (file=/nonexistent/y)\n");
   EXPECT_EQ(f.Run({"--set", "foo=1"}).exit_code, 2);
   EXPECT_EQ(f.err, "copsed: config: unknown key (key=foo, flag=--set)\n");
+}
+
+TEST(StartTest, NamesVariablesThatAreNoKeys) {
+  Fixture f;
+  setenv("COPSED_LISTN", "b", 1);
+  EXPECT_EQ(f.Run({"--check-config"}).exit_code, 0);
+  EXPECT_EQ(f.err, "copsed: config: unknown key is ignored (environment=COPSED_LISTN)\n");
+  unsetenv("COPSED_LISTN");
 }
 
 }  // namespace

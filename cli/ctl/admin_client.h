@@ -26,8 +26,8 @@ struct AdminClientOptions {
 // name the endpoint. Others are the server's, one line each.
 class AdminClient {
  public:
-  // Does not connect yet. INVALID_ARGUMENT for a malformed endpoint; FAILED_PRECONDITION if it needs
-  // `insecure`; as rpc::ReadTokenFile.
+  // Does not connect yet. INVALID_ARGUMENT for a malformed endpoint, or if it needs `insecure`; as
+  // rpc::ReadTokenFile.
   static absl::StatusOr<std::unique_ptr<AdminClient>> Create(const AdminClientOptions& options);
   ~AdminClient();
 

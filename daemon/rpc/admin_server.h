@@ -31,7 +31,7 @@ struct AdminServerOptions {
 // mailbox, so a stuck loop shows as an answer that does not come.
 class AdminServer {
  public:
-  // FAILED_PRECONDITION: beyond loopback without `insecure`. UNAVAILABLE: cannot listen there. Pointers outlive it.
+  // INVALID_ARGUMENT: beyond loopback without `insecure`. UNAVAILABLE: cannot listen there. Pointers outlive it.
   static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, Mailbox* mailbox,
                                                             std::function<NodeStatus()> status);
   ~AdminServer();

@@ -11,7 +11,7 @@
 
 namespace copse::daemon {
 
-// INVALID_ARGUMENT: not HOST:PORT. FAILED_PRECONDITION: beyond loopback without `insecure`. The text names the key.
+// INVALID_ARGUMENT: not HOST:PORT, or beyond loopback without `insecure`. The text names the key.
 absl::Status CheckEndpoints(const std::string& planner, const std::string& admin_listen, bool insecure);
 
 // What the daemon joins with; "" for an empty path.

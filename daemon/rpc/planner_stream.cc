@@ -191,8 +191,9 @@ void PlannerStream::OnEnd(const absl::Status& status) {
                                            status.ok() ? absl::string_view("it ended the stream") : status.message());
   const absl::Duration pause = NextPause(status);
   next_try_ = clock_->Now() + pause;
-  // Once for each trouble, not once for each try.
-  if (connected_ || trouble != trouble_) {
+  // Once for each trouble and each warn_every, not once for each try.
+  if (connected_ || trouble != trouble_ || clock_->Now() >= next_warning_) {
+    next_warning_ = clock_->Now() + options_.warn_every;
     COPSE_LOG(kWarning, trouble, "; trying again (next_ms=", absl::ToInt64Milliseconds(pause), ")");
   }
   connected_ = false;

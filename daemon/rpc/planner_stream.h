@@ -42,7 +42,7 @@ class PlannerEvents {
 // it, one that refuses us is asked at the slowest pace.
 class PlannerStream final : public PlannerLink {
  public:
-  // FAILED_PRECONDITION, INVALID_ARGUMENT: the address. All pointers outlive it. `seed` is for the pauses.
+  // INVALID_ARGUMENT: the address. All pointers outlive it. `seed` is for the pauses.
   static absl::StatusOr<std::unique_ptr<PlannerStream>> Create(const Clock* clock, Mailbox* mailbox,
                                                                PlannerEvents* events, PlannerStreamOptions options,
                                                                uint64_t seed);
@@ -80,6 +80,7 @@ class PlannerStream final : public PlannerLink {
   Prng prng_;
   std::unique_ptr<Stream> stream_;
   absl::Time next_try_;
+  absl::Time next_warning_;
   absl::Duration pause_;
   bool connected_ = false;
   bool refused_ = false;  // by the planner's answer, on this stream

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "daemon/loop/poller.h"
 #include "daemon/rpc/echo_planner.h"
 
@@ -54,6 +55,7 @@ class PlannerStreamTest : public testing::Test, public PlannerEvents {
   MonotonicClock clock_;
   std::unique_ptr<Poller> poller_ = *Poller::Create();
   std::unique_ptr<Mailbox> mailbox_ = *Mailbox::Create();
+  absl::Duration warn_every_ = absl::Hours(1);
   int ups_ = 0, downs_ = 0;
   std::vector<schedule::ToDaemon> messages_;
   std::unique_ptr<PlannerStream> stream_;
@@ -89,6 +91,22 @@ TEST_F(PlannerStreamTest, ConnectsAgainWhenThePlannerComesBack) {
   ASSERT_TRUE(planner->Start(port));
   ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
   EXPECT_EQ(ups_, downs_ + 1);
+}
+
+TEST_F(PlannerStreamTest, SaysNowAndThenThatThePlannerIsStillAway) {
+  const auto warnings = [&](int tries) {
+    testing::internal::CaptureStderr();
+    Connect(1);  // nobody listens
+    EXPECT_TRUE(TurnUntil([&] { return downs_ >= tries; }));
+    stream_.reset();
+    mailbox_->Drain();
+    downs_ = 0;
+    const std::string text = testing::internal::GetCapturedStderr();
+    return std::vector<std::string>(absl::StrSplit(text, "trying again")).size() - 1;
+  };
+  EXPECT_EQ(warnings(10), 1u) << "not for each try";
+  warn_every_ = absl::ZeroDuration();
+  EXPECT_GE(warnings(10), 10u);
 }
 
 TEST_F(PlannerStreamTest, AsksARefusingPlannerAgainAndSaysWhy) {

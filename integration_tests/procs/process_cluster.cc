@@ -415,7 +415,7 @@ absl::Status ProcessCluster::RestartPlanner() {
 absl::Status ProcessCluster::KillPlannerAtNextDecision() {
   // Where it dies is given to it as it starts.
   KillPlanner();
-  RETURN_IF_ERROR(StartPlanner({{"COPSE_PLANNER_CRASH_POINT", "after_decision"}}));
+  RETURN_IF_ERROR(StartPlanner({{"COPSE_CRASH_POINT", "after_decision"}}));
   RETURN_IF_ERROR(AwaitAllConnected(kSettle));
   planner_.may_end = true;
   return absl::OkStatus();

@@ -92,12 +92,13 @@ TEST_F(CopsePlannerTest, HelpVersionAndConfiguration) {
   EXPECT_EQ(Run("--check-config").code, 0);
 }
 
-TEST_F(CopsePlannerTest, BadUsageIsTwoAndNamesTheValue) {
+TEST_F(CopsePlannerTest, WhatItSaysNamesTheValueAndIsTwoIfTryingAgainIsOfNoUse) {
   const std::string topology =
       Write("t.yaml", "version: 1\nswitches:\n  - {name: a, parent: b}\n  - {name: b, parent: a}\n");
   const std::string rules = Write("r.yaml", "version: 1\nrules:\n  - {collective: bcast, algorithm: bush}\n");
   const struct {
     std::string arguments, word;
+    int code = 2;
   } cases[] = {
       {"--nonsense", "nonsense"},
       {"--set nonsense=1", "nonsense"},
@@ -106,18 +107,20 @@ TEST_F(CopsePlannerTest, BadUsageIsTwoAndNamesTheValue) {
       {"--set node_timeout=never", "never"},
       {"--set listen=0.0.0.0:0", "insecure: true"},
       {"--set listen=nowhere", "nowhere"},
-      {"--set topology=/nowhere/t.yaml", "topology=/nowhere/t.yaml"},
+      {"--config " + folder_, "(file=" + folder_ + ")", 1},
+      {"--config /bin/true", "file=/bin/true"},
+      {"--set topology=/nowhere/t.yaml", "No such file or directory (topology=/nowhere/t.yaml)", 1},
       {"--set topology=" + topology, "t.yaml:"},
       {"--set rules=" + rules, "r.yaml:3:"},
-      {"--set join_token_file=/nowhere/token", "join_token_file"},
-      {"--set state=/nowhere/state.db", "state: its folder: No such file or directory (state=/nowhere/state.db)"},
-      {"--set log_file=/nowhere/log", "log_file: its folder: No such file or directory (log_file=/nowhere/log)"},
-      {"--config /nowhere/planner.yaml", "/nowhere/planner.yaml"},
+      {"--set join_token_file=/nowhere/token", "join_token_file", 1},
+      {"--set state=/nowhere/state.db", "state: its folder: No such file or directory (state=/nowhere/state.db)", 1},
+      {"--set log_file=/nowhere/log", "log_file: its folder: No such file or directory (log_file=/nowhere/log)", 1},
+      {"--config /nowhere/planner.yaml", "/nowhere/planner.yaml", 1},
   };
   for (const auto& c : cases) {
     for (const char* check : {"", " --check-config"}) {
       const Ended ended = Run(c.arguments + check);
-      EXPECT_EQ(ended.code, 2) << c.arguments << check << ": " << ended.output;
+      EXPECT_EQ(ended.code, c.code) << c.arguments << check << ": " << ended.output;
       EXPECT_NE(ended.output.find(c.word), std::string::npos) << c.arguments << check << ": " << ended.output;
       EXPECT_EQ(ended.output.find("copse-planner: "), 0u) << ended.output;
     }
@@ -135,8 +138,9 @@ TEST_F(CopsePlannerTest, EndsOnSignalsAndItsStateOpensAgain) {
 TEST_F(CopsePlannerTest, StateThatIsNoState) {
   const std::string state = Write("state.db", std::string(4096, 'x'));
   const Ended ended = Run("--set state=" + state);
-  EXPECT_EQ(ended.code, 2);
-  EXPECT_NE(ended.output.find("state="), std::string::npos) << ended.output;
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.output.find("(state=" + state + ")"), std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find('\n'), ended.output.size() - 1) << ended.output;
 }
 
 }  // namespace

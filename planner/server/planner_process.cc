@@ -103,7 +103,7 @@ absl::Status PlannerProcess::OpenStore() {
     topology_store_ = store.get();
     store_ = std::move(store);
   }
-  const char* crash = getenv("COPSE_PLANNER_CRASH_POINT");
+  const char* crash = getenv("COPSE_CRASH_POINT");
   if (crash != nullptr && strcmp(crash, "after_decision") == 0)
     store_ = std::make_unique<CrashingStore>(std::move(store_));
   return absl::OkStatus();

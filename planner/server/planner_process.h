@@ -38,8 +38,7 @@ void BlockSignals();
 
 class PlannerProcess : public StreamEvents {
  public:
-  // Errors name the key: INVALID_ARGUMENT and FAILED_PRECONDITION for configuration and state, UNAVAILABLE for the
-  // rest.
+  // Errors name the key: INVALID_ARGUMENT for what makes no sense; others may pass.
   static absl::StatusOr<std::unique_ptr<PlannerProcess>> Start(PlannerStart start);
   ~PlannerProcess() override;
 

@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -20,7 +22,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& key, const std::string& 
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   if (!in || !(text << in.rdbuf())) {
-    return absl::InvalidArgumentError(absl::StrCat(key, ": cannot read the file (", key, "=", path, ")"));
+    return absl::NotFoundError(
+        absl::StrCat(key, ": cannot read the file: ", strerror(errno), " (", key, "=", path, ")"));
   }
   return text.str();
 }
