@@ -66,13 +66,12 @@ CallQueue::PostResult CallQueue::Post(const CallPlan& plan, uint32_t team, Round
   return PostResult::kPosted;
 }
 
-CallQueue::PostResult CallQueue::PostNop(uint32_t team, Round* round) {
+CallQueue::PostResult CallQueue::PostNop(Round* round) {
   uint64_t value = 0;
   Call* call = calls_.Take(&value);
   if (call == nullptr) return PostResult::kEventsFull;
   ring::DqSlot slot{};
   slot.entry.command = static_cast<uint8_t>(ring::Command::kNop);
-  slot.entry.team = team;
   slot.entry.value = value;
   if (!port_->Push(slot)) {
     Release(call);

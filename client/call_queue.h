@@ -30,8 +30,8 @@ class CallQueue {
 
   // Posts `plan` on the team of handle `team`. The round is in progress if kPosted, else nothing has happened.
   PostResult Post(const CallPlan& plan, uint32_t team, Round* round, uint32_t* running);
-  // Posts an entry that the daemon only answers. `team`: with that one's failure, if it is broken; 0: none.
-  PostResult PostNop(uint32_t team, Round* round);
+  // Posts an entry that the daemon only answers.
+  PostResult PostNop(Round* round);
 
   // Ends the rounds whose events have come. Returns how many events there were.
   uint32_t Drain();

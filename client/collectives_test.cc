@@ -105,12 +105,8 @@ TEST(BlockingTest, ADeadMemberBreaksTheTeam) {
     EXPECT_TRUE(LastErrorHas("rank 1 is gone (node=fake)")) << copse_last_error();
     EXPECT_EQ(copse_barrier(teams[0]), COPSE_ERR_MEMBER_LOST);
   });
-  EXPECT_EQ(copse_team_ping(teams[1], -1), COPSE_OK);
   daemon.KillClientOf("pair", 1);
   survivor.join();
-  EXPECT_EQ(copse_team_ping(teams[0], -1), COPSE_ERR_MEMBER_LOST);
-  EXPECT_TRUE(LastErrorHas("team_ping: ping on team pair: rank 1 is gone (node=fake)")) << copse_last_error();
-  EXPECT_EQ(copse_ping(contexts[0], -1), COPSE_OK);
   EXPECT_EQ(copse_fini(contexts[0]), COPSE_OK);
   EXPECT_EQ(copse_fini(contexts[1]), COPSE_OK);
 }
@@ -378,17 +374,14 @@ TEST_F(SingleTest, NotANumberIsNoTime) {
   copse_request_t* request = Barrier();
   EXPECT_EQ(copse_wait(request, __builtin_nan("")), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_ping(context_, __builtin_nan("")), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_EQ(copse_team_ping(team_, __builtin_nan("")), COPSE_ERR_INVALID_ARGUMENT);
 }
 
 TEST_F(SingleTest, PingGoesThereAndBack) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(copse_ping(context_, -1), COPSE_OK) << copse_last_error();
   daemon_.HoldQueues(true);
   EXPECT_EQ(copse_ping(context_, 0.02), COPSE_ERR_TIMED_OUT);
-  EXPECT_EQ(copse_team_ping(team_, 0.02), COPSE_ERR_TIMED_OUT);
   daemon_.HoldQueues(false);
   EXPECT_EQ(copse_ping(context_, -1), COPSE_OK);
-  EXPECT_EQ(copse_team_ping(team_, -1), COPSE_OK);
 }
 
 TEST_F(SingleTest, FiniEndsWhatIsInProgress) {

@@ -268,13 +268,14 @@ copse_status_t copse_context::CheckAlive() const {
 
 // --- Calls ---
 
-template <typename PostOnce>
-copse_status_t copse_context::PostWith(Lock& lock, PostOnce post_once, Deadline patience) {
+copse_status_t copse_context::Post(Lock& lock, copse_team* team, const CallPlan& plan, Round* round,
+                                   Deadline patience) {
   bool has_waited = false;
   while (true) {
     Progress(lock);
     if (const auto status = CheckAlive(); status != COPSE_OK) return status;
-    const CallQueue::PostResult result = post_once();
+    const auto result =
+        team == nullptr ? queue_->PostNop(round) : queue_->Post(plan, team->handle, round, &team->running);
     if (result == CallQueue::PostResult::kPosted) return COPSE_OK;
     if (result == CallQueue::PostResult::kBounceFull) {
       bool added = false;
@@ -312,12 +313,6 @@ copse_status_t copse_context::PostWith(Lock& lock, PostOnce post_once, Deadline 
     AwaitNews(lock, copse::client::Slice(patience, kRetryInterval));
     has_waited = true;
   }
-}
-
-copse_status_t copse_context::Post(Lock& lock, copse_team* team, const CallPlan& plan, Round* round,
-                                   Deadline patience) {
-  const auto post = [&] { return queue_->Post(plan, team->handle, round, &team->running); };
-  return PostWith(lock, post, patience);
 }
 
 void copse_context::AwaitEnd(uint64_t seen, Deadline deadline) {
@@ -384,15 +379,12 @@ copse_status_t copse_context::Call(copse_team* team, const CallPlan& plan, Deadl
   return Wait(lock, copse::client::NameOf(plan), team->name, &round, deadline);
 }
 
-copse_status_t copse_context::Ping(const copse_team* team, Deadline deadline) {
+copse_status_t copse_context::Ping(Deadline deadline) {
   Lock lock(mutex_);
-  const uint32_t handle = team == nullptr ? 0 : team->handle;
-  const std::string name = team == nullptr ? "-" : team->name;  // another thread may destroy the team meanwhile
   Round round;
   DetachOnExit guard(this, &round);
-  const auto post = [&] { return queue_->PostNop(handle, &round); };
-  if (const auto status = PostWith(lock, post, deadline); status != COPSE_OK) return status;
-  return Wait(lock, "ping", name, &round, deadline);
+  if (const auto status = Post(lock, nullptr, CallPlan{}, &round, deadline); status != COPSE_OK) return status;
+  return Wait(lock, "ping", "-", &round, deadline);
 }
 
 void copse_context::LeaveTeams() {

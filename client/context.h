@@ -79,8 +79,7 @@ struct copse_context final : copse::client::Handle {
   void Progress(Lock& lock);
   // Posts, waits, and gives up at the deadline.
   copse_status_t Call(copse_team* team, const copse::client::CallPlan& plan, copse::client::Deadline deadline);
-  // To the daemon and back; of a team, also whether it is whole. `team` may be null.
-  copse_status_t Ping(const copse_team* team, copse::client::Deadline deadline);
+  copse_status_t Ping(copse::client::Deadline deadline);
   // The result of a complete round; sets the last error. An operation of the application's own runs now.
   copse_status_t Result(const char* what, const std::string& team, copse::client::Round* round) const;
   void Cancel(copse::client::Round* round) { queue_->Detach(round); }
@@ -122,9 +121,6 @@ struct copse_context final : copse::client::Handle {
  private:
   class Poller;
 
-  // Post, by `post_once`, which puts one entry into the queue.
-  template <typename PostOnce>
-  copse_status_t PostWith(Lock& lock, PostOnce post_once, copse::client::Deadline patience);
   copse_status_t CheckAlive() const;
   // Waits for news until `until` or about a slice, whichever is first.
   void AwaitNews(Lock& lock, copse::client::Deadline until);

@@ -198,7 +198,7 @@ copse_status_t copse_context_get_attr(copse_context_t* context, copse_context_at
 copse_status_t copse_ping(copse_context_t* context, double seconds) {
   return ApiOn("ping", context, [&] {
     if (std::isnan(seconds)) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time is not a number");
-    return context->Ping(nullptr, DeadlineAfter(seconds));
+    return context->Ping(DeadlineAfter(seconds));
   });
 }
 
@@ -238,13 +238,6 @@ copse_status_t copse_team_size(copse_team_t* team, uint32_t* size) {
     if (size == nullptr) return FailNull("size");
     *size = team->size;
     return COPSE_OK;
-  });
-}
-
-copse_status_t copse_team_ping(copse_team_t* team, double seconds) {
-  return ApiOn("team_ping", team, [&] {
-    if (std::isnan(seconds)) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time is not a number");
-    return team->context->Ping(team, DeadlineAfter(seconds));
   });
 }
 

@@ -273,11 +273,6 @@ COPSE_API copse_status_t copse_team_destroy(copse_team_t* team);
 COPSE_API copse_status_t copse_team_rank(copse_team_t* team, uint32_t* rank);
 COPSE_API copse_status_t copse_team_size(copse_team_t* team, uint32_t* size);
 
-/* Asks the daemon whether the team is whole, without a call of the team's: COPSE_OK, or what a call would end with as
- * the team is broken (COPSE_ERR_MEMBER_LOST, COPSE_ERR_MISMATCH). Local: the daemons of other members may know better.
- * seconds < 0: for ever; COPSE_ERR_TIMED_OUT: no answer yet, which says nothing of the team. */
-COPSE_API copse_status_t copse_team_ping(copse_team_t* team, double seconds);
-
 /* ---- Collectives --------------------------------------------------------------------------------------------- */
 
 /* reduce_scatter has equal blocks (MPI_Reduce_scatter_block), reduce_scatterv a count for each rank

@@ -244,9 +244,6 @@ class Team : public internal::Handle<copse_team_t, internal::DestroyTeam> {
     return size;
   }
 
-  // Throws what a call would fail with, if the team is broken.
-  void ping(double seconds = -1) { Check(copse_team_ping(get(), seconds)); }
-
   // A buffer that this rank does not use, such as `recv` of a gather off its root, may be nullptr. In place, other than
   // an allreduce, is for collective_init.
   void barrier() { Check(copse_barrier(get())); }

@@ -54,7 +54,6 @@ int main(void) {
   expect(copse_fini(NULL) == COPSE_ERR_INVALID_ARGUMENT, "fini");
   expect(copse_context_get_attr(NULL, &attr) == COPSE_ERR_INVALID_ARGUMENT, "get_attr");
   expect(copse_ping(NULL, 0) == COPSE_ERR_INVALID_ARGUMENT, "ping");
-  expect(copse_team_ping(NULL, 0) == COPSE_ERR_INVALID_ARGUMENT, "team_ping");
   expect(copse_team_create(NULL, &team_params, &team) == COPSE_ERR_INVALID_ARGUMENT, "team_create");
   expect(copse_team_create_from_parent(NULL, &subteam_params, &team) == COPSE_ERR_INVALID_ARGUMENT, "from_parent");
   expect(copse_team_destroy(NULL) == COPSE_ERR_INVALID_ARGUMENT, "team_destroy");

@@ -401,21 +401,11 @@ void FakeDaemon::TakeEntries(Client* client) {
     const auto slot = As<ring::DqSlot>(client->port.data() + client->geometry.dq_offset + index * sizeof(ring::DqSlot));
     client->header->dq_head.store(++client->dq_head, std::memory_order_release);
     if (static_cast<ring::Command>(slot.entry.command) == ring::Command::kNop) {
-      AnswerNop(client, slot.entry);
+      Emit(client, slot.entry.value, 0, 0, "");
     } else {
       Join(client, slot);
     }
   }
-}
-
-void FakeDaemon::AnswerNop(Client* client, const ring::DqEntry& entry) {
-  for (const auto& team : teams_) {
-    for (const Member& member : team->members) {
-      if (entry.team == 0 || member.client != client || member.handle != entry.team || team->broken.empty()) continue;
-      return Emit(client, entry.value, 0, COPSE_ERR_MEMBER_LOST, team->broken);
-    }
-  }
-  Emit(client, entry.value, 0, 0, "");
 }
 
 void FakeDaemon::Join(Client* client, const ring::DqSlot& slot) {

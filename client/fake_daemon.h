@@ -93,7 +93,6 @@ class FakeDaemon {
   void Deregister(Client* client, const attach::DeregisterMemory& request);
   void ExpireFormations();
   void TakeEntries(Client* client);
-  void AnswerNop(Client* client, const ring::DqEntry& entry);
   void Join(Client* client, const ring::DqSlot& slot);
   void ReadContribution(Client* client, uint32_t rank, uint32_t size, Entry* entry);
   void CompleteCalls();

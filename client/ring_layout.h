@@ -27,7 +27,7 @@ inline constexpr uint32_t kNoText = 0xffffffff;
 inline constexpr uint32_t kPageBytes = 4096;
 
 enum class Command : uint8_t {
-  kNop = 0,         // answered by an event: what a hop costs; of a team (0: of none), with its failure if it is broken
+  kNop = 0,         // answered by an event: what a hop costs
   kCollective = 1,  // one call of a team
 };
 

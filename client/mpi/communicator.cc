@@ -11,7 +11,6 @@
 #include "client/arguments.h"
 #include "client/mpi/failure_text.h"
 #include "client/mpi/say.h"
-#include "client/mpi/watched_call.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/order_profile.h"
 
@@ -136,8 +135,7 @@ bool Communicator::EndsOnErrors() const {
 PathChoice* Communicator::ChoiceOf(const Session& session, const Offload& offload) {
   // A sum has to be the same in every run. Of two operands it is, in any order.
   const bool has_order = offload.is_order_sensitive && size_ > 2 && !offload.combines_in_order();
-  if (!session.chooses_path || has_order) return nullptr;
-  if (!all_end_on_errors_ && !CanWatch(offload)) return nullptr;
+  if (!session.chooses_path || !all_end_on_errors_ || has_order) return nullptr;
   return &choices_[KindOf(offload)];
 }
 

@@ -54,7 +54,7 @@ class Communicator {
   // Whether an error ends the job, so that nobody waits by MPI for a rank that was told of one and has gone elsewhere.
   bool EndsOnErrors() const;
 
-  // Whether it was so on all ranks when they last compared. If not, MPI's calls are watched for a broken team.
+  // Whether it was so on all ranks when they last compared. If not, no call goes by MPI that the team can make.
   bool all_end_on_errors() const { return all_end_on_errors_; }
   // A rank handles errors itself by now; told on all ranks before the same call.
   void SetHandlesErrors() { all_end_on_errors_ = false; }

@@ -6,7 +6,6 @@
 #include "client/mpi/driven_wait.h"
 #include "client/mpi/early_calls.h"
 #include "client/mpi/wait_time.h"
-#include "client/mpi/watched_call.h"
 
 namespace copse::mpi {
 constinit const SyscallGuard* OffSyscallGuard::guard = nullptr;
@@ -91,18 +90,8 @@ void CallState::Run(Offload* offload) {
   EarlyCalls::CountWhole(communicator, *offload, NowNanoseconds() - since);
 }
 
-void CallState::RunWatched(Offload* offload) {
-  is_done = true;
-  if (AnyPending() && !TheEarlyCalls()->AwaitBuffers(*communicator, *offload)) return Lose(offload);
-  status = WatchByMpi(session, *communicator, offload, &result, &error_);
-  if (status == COPSE_OK) return;
-  if (error_.empty()) error_ = offload->error();
-  // What it has begun by MPI is nobody's now.
-  communicator->SetOutOfStep();
-}
-
-// By the team: if that has failed, all goes to the team from here on. What failed is told by the next call. If a rank
-// handles errors itself by now, MPI is watched, so that nobody waits for a rank that was told of a failure.
+// By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that
+// nobody waits by MPI for a rank that was told of a failure. What failed is told by the next call.
 void CallState::Decide() {
   const PathTimes& mine = choice_->times();
   const uint64_t parts[] = {mine.copse_ns, mine.mpi_ns, communicator->EndsOnErrors() ? 0U : 1U};

@@ -54,11 +54,8 @@ class CallState {
   }
   // Sends a blocking call to MPI if that is faster.
   void Choose(const Offload& offload);
-  // Whether MPI makes the call under watch, since not all ranks end on errors.
-  bool is_watched() const { return choice_ != nullptr && !is_offloaded() && !communicator->all_end_on_errors(); }
-  // Runs an offload to its end: by the team, or by MPI under watch.
+  // Runs an offload to its end.
   void Run(Offload* offload);
-  void RunWatched(Offload* offload);
   // Starts one that goes on.
   void Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
   // Makes one that is to be started later. The ranks agree whether it can be.
@@ -73,7 +70,7 @@ class CallState {
   const Entry entry;
   Communicator* communicator = nullptr;
   Reason reason = Reason::kNone;
-  bool is_done = false;              // with other calls of MPI than the program's
+  bool is_done = false;              // by MPI, with other calls than the program's
   copse_status_t status = COPSE_OK;  // of the offload
   int result = MPI_SUCCESS;          // of MPI
   const void* site = nullptr;        // in the program, of a blocking call
@@ -131,8 +128,6 @@ int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
     if (state->is_offloaded()) state->Choose(offload);
     if (state->is_offloaded()) {
       state->Run(&offload);
-    } else if (state->is_watched()) {
-      state->RunWatched(&offload);
     } else if (offload.combines_in_order()) {
       state->result = offload.RunInOrderByMpi(call.comm);
       state->is_done = true;

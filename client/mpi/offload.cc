@@ -189,11 +189,6 @@ void Offload::Wait(double seconds) {
   copse_wait(request_, seconds);
 }
 
-copse_status_t Offload::Ping(copse_team_t* team, double seconds) {
-  const tnbc::HeldSignals held;
-  return Note(copse_team_ping(team, seconds));
-}
-
 copse_status_t Offload::GiveUp(const char* why) {
   const tnbc::HeldSignals held;
   copse_cancel(request_);

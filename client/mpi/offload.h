@@ -48,9 +48,6 @@ class Offload {
   uint64_t known_bytes = 0;
   // Of a reduction whose result depends on the order, as sums of floating point do.
   bool is_order_sensitive = false;
-  // Of a reduction of the daemons' on elements that lie in memory as they travel: as MPI has it.
-  MPI_Datatype element = MPI_DATATYPE_NULL;
-  MPI_Op operation = MPI_OP_NULL;
 
   // `count` elements at `buffer`.
   void Send(const void* buffer, int64_t count, const Type& type);
@@ -89,8 +86,6 @@ class Offload {
   copse_status_t Post();
   copse_status_t Test();
   void Wait(double seconds);
-  // Instead of a call: whether the team is whole (copse_team_ping).
-  copse_status_t Ping(copse_team_t* team, double seconds);
   // Ends a call with an error that says why.
   copse_status_t GiveUp(const char* why);
   // The same of one that cannot begin, since its data is lost.

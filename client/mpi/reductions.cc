@@ -96,10 +96,6 @@ Reason Prepare(const Communicator& communicator, const Reduction& call, Offload*
     return Reason::kTooLong;
   }
   SetCounts(communicator, call, 1, offload);
-  if (type.plain) {
-    offload->element = call.type;
-    offload->operation = call.op;
-  }
   args.send = IsInPlace(call) ? COPSE_IN_PLACE : call.send;
   if (call.has_result) args.recv = call.recv;
   if (IsBetterInOrder(communicator, call, type, *offload)) {

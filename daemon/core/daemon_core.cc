@@ -176,9 +176,6 @@ void DaemonCore::DestroyTeam(ClientId client, uint64_t request, uint32_t handle)
 }
 void DaemonCore::Post(ClientId client, const CallPost& post) { impl_->Post(client, post); }
 void DaemonCore::PostNop(ClientId client, uint64_t value) { impl_->PostNop(client, value); }
-void DaemonCore::PostNopOfTeam(ClientId client, uint32_t team, uint64_t value) {
-  impl_->PostNopOfTeam(client, team, value);
-}
 uint32_t DaemonCore::PostRoom(ClientId client) const { return impl_->PostRoom(client); }
 bool DaemonCore::Progress() { return impl_->Progress(); }
 absl::Time DaemonCore::NextDeadline() const { return impl_->NextDeadline(); }

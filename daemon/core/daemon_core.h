@@ -72,8 +72,6 @@ class DaemonCore {
   // Every post is answered by exactly one OnEvent, also a bad one (unless the client is detached first).
   void Post(ClientId client, const CallPost& post);
   void PostNop(ClientId client, uint64_t value);
-  // The same, of the client's member of a team: fails as its calls would if the team is broken.
-  void PostNopOfTeam(ClientId client, uint32_t team, uint64_t value);
   // Posts that may still be outstanding before the event queue could overflow; the skin reads no more DQ entries than
   // this.
   uint32_t PostRoom(ClientId client) const;

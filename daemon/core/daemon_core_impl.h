@@ -47,7 +47,6 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   void DestroyTeam(ClientId id, uint64_t request, uint32_t handle);
   void Post(ClientId id, const CallPost& post);
   void PostNop(ClientId id, uint64_t value);
-  void PostNopOfTeam(ClientId id, uint32_t team, uint64_t value);
   uint32_t PostRoom(ClientId id) const;
 
   // --- The loop ---

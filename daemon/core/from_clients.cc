@@ -162,22 +162,6 @@ void DaemonCore::Impl::PostNop(ClientId id, uint64_t value) {
   }
 }
 
-void DaemonCore::Impl::PostNopOfTeam(ClientId id, uint32_t handle, uint64_t value) {
-  Client* client = clients_.Find(id);
-  CHECK(client != nullptr);
-  const Membership* membership = client->FindMembership(handle);
-  FailureReport why;
-  if (membership == nullptr) {
-    why = {Failure::kInvalidArgument, absl::StrCat("post: unknown team (handle=", handle, ")")};
-  } else if (const Team* const team = FindTeam(membership->team); team->broken()) {
-    why = *team->broken();
-  } else {
-    return PostNop(id, value);
-  }
-  ++client->outstanding;
-  Tell(id, {.value = value, .failure = std::move(why)});
-}
-
 uint32_t DaemonCore::Impl::PostRoom(ClientId id) const {
   const Client* client = clients_.Find(id);
   if (client == nullptr) return 0;

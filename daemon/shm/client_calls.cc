@@ -85,15 +85,14 @@ absl::Status ClientCalls::Deregister(uint32_t region) {
 void ClientCalls::PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams) {
   const ring::DqEntry& entry = slot.entry;
   if (entry.command == static_cast<uint8_t>(ring::Command::kNop)) {
-    if (entry.team == 0) return core_->PostNop(client_, NewCall(entry, {}));
-    if (!teams.contains(entry.team)) return RefuseTeam(entry);
-    return core_->PostNopOfTeam(client_, entry.team, NewCall(entry, {}));
+    core_->PostNop(client_, NewCall(entry, {}));
+    return;
   }
   if (entry.command != static_cast<uint8_t>(ring::Command::kCollective)) {
     return Refuse(entry.value, absl::StrCat("call: unknown command (command=", entry.command, ", limit=1)"));
   }
   const auto member = teams.find(entry.team);
-  if (member == teams.end()) return RefuseTeam(entry);
+  if (member == teams.end()) return Refuse(entry.value, absl::StrCat("call: no such team (handle=", entry.team, ")"));
   absl::StatusOr<CheckedCall> call = CheckCall(slot, member->second, regions_);
   if (!call.ok()) {
     const bool is_unsupported = absl::IsUnimplemented(call.status());
@@ -122,10 +121,6 @@ uint64_t ClientCalls::NewCall(const ring::DqEntry& entry, const CheckedCall& che
 
 void ClientCalls::Refuse(uint64_t value, std::string_view text, schedule::Failure failure) {
   port_->PutEvent(value, 0, {failure, std::string(text)});
-}
-
-void ClientCalls::RefuseTeam(const ring::DqEntry& entry) {
-  Refuse(entry.value, absl::StrCat("call: no such team (handle=", entry.team, ")"));
 }
 
 void ClientCalls::OnEvent(const ClientEvent& event) {

@@ -77,7 +77,6 @@ class ClientCalls {
   void CountPosts();  // of which all before them are posted, too
   void PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams);
   uint64_t NewCall(const ring::DqEntry& entry, const CheckedCall& checked);
-  void RefuseTeam(const ring::DqEntry& entry);
   void Refuse(uint64_t value, std::string_view text, schedule::Failure failure = schedule::Failure::kInvalidArgument);
 
   DaemonCore* const core_;

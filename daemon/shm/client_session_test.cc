@@ -250,31 +250,6 @@ TEST_F(ClientSessionTest, AGreedyClientDoesNotHoldUpAnother) {
   EXPECT_LE(greedy->header()->eq_tail.load(), 2 * kPostsPerTurn);
 }
 
-TEST_F(ClientSessionTest, ANopOfATeamTellsWhetherItIsWhole) {
-  const auto a = Attached();
-  auto b = Attached();
-  const uint32_t team = Team(a.get(), b.get()).first;
-  a->PostNop(1, team);
-  auto event = a->AwaitEvent();
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->status, 0);
-  b.reset();
-  do {
-    a->PostNop(2, team);
-    event = a->AwaitEvent();
-    ASSERT_TRUE(event.has_value());
-  } while (event->status == 0);
-  EXPECT_EQ(event->value, 2u);
-  EXPECT_EQ(event->status, -static_cast<int32_t>(schedule::Failure::kMemberLost));
-  EXPECT_TRUE(absl::StrContains(a->Text(*event), "rank 1")) << a->Text(*event);
-  EXPECT_TRUE(AnswersNop(a.get()));
-  a->PostNop(3, team + 1);
-  event = a->AwaitEvent();
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->status, kInvalidArgument);
-  EXPECT_EQ(a->Text(*event), absl::StrCat("call: no such team (handle=", team + 1, ")"));
-}
-
 TEST_F(ClientSessionTest, TheDoorbellWakesASleepingDaemon) {
   const auto client = Attached();
   while (daemon_->poller().Wait(absl::ZeroDuration())) {

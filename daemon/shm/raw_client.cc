@@ -114,10 +114,9 @@ void RawClient::Post(const ring::DqSlot& slot) {
   }
 }
 
-void RawClient::PostNop(uint64_t value, uint32_t team) {
+void RawClient::PostNop(uint64_t value) {
   ring::DqSlot slot{};
   slot.entry.command = static_cast<uint8_t>(ring::Command::kNop);
-  slot.entry.team = team;
   slot.entry.value = value;
   Post(slot);
 }

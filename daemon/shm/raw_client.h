@@ -61,7 +61,7 @@ class RawClient {
   uint8_t* data() const { return port_.data() + header()->data_offset; }
   const Mapping& port() const { return port_; }
   void Post(const ring::DqSlot& slot);
-  void PostNop(uint64_t value, uint32_t team = 0);
+  void PostNop(uint64_t value);
   std::optional<ring::EqEntry> TryEvent();
   std::optional<ring::EqEntry> AwaitEvent();
   std::string Text(const ring::EqEntry& event) const;

@@ -133,26 +133,6 @@ static void until_it_fails(void) {
 /* The same, but a failure ends the job. */
 static void until_it_ends(void) { call_until_failure(); }
 
-/* The last rank does not come to a call that goes by MPI, as if it had been told before that its daemon is dead. */
-static void left_alone(void) {
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  for (int i = 0; i < CALLS_TO_MPI; ++i) EXPECT(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
-  if (rank == size - 1) {
-    say_going();
-    int other = 0;
-    for (int i = 0; i < size - 1; ++i) {
-      MPI_Recv(&other, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    }
-  } else {
-    int mine = rank, sum = 0;
-    EXPECT(error_class(MPI_Barrier(MPI_COMM_WORLD)) == MPI_ERR_OTHER);
-    EXPECT(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS);
-    MPI_Send(&mine, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD);
-  }
-  printf("rank %d was told\n", rank);
-  fflush(stdout);
-}
-
 /* More calls than it takes to find out by which way they are faster, and again. */
 static void kinds_of_calls(void) {
   double first[3];
@@ -191,9 +171,9 @@ static void kinds_of_calls_handled(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   kinds_of_calls();
 }
-/* Some rank begins to handle errors when calls go by MPI already. */
+/* Some rank begins to handle errors when there is a team. */
 static void kinds_of_calls_handled_later(void) {
-  kinds_of_calls();
+  for (int i = 0; i < FIRST_CALLS; ++i) MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 1) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   kinds_of_calls();
 }
@@ -462,7 +442,6 @@ int main(int argc, char** argv) {
                                          {"kinds_of_calls", kinds_of_calls},
                                          {"kinds_of_calls_handled", kinds_of_calls_handled},
                                          {"kinds_of_calls_handled_later", kinds_of_calls_handled_later},
-                                         {"left_alone", left_alone},
                                          {"print_time_slice", print_time_slice},
                                          {"long_sums", long_sums},
                                          {"long_sums_on_dup", long_sums_on_dup},
