@@ -27,7 +27,6 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/version.h"
-#include "daemon/core/engine_counters.h"
 #include "daemon/core/instruments.h"
 #include "daemon/loop/spin_policy.h"
 #include "daemon/shm/early_totals.h"
@@ -348,7 +347,6 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   attach_server_->early_totals().AppendCounters(&status->counters);
   status->counters["process.cpu_us"] =
       static_cast<uint64_t>(absl::ToInt64Microseconds(absl::DurationFromTimespec(cpu)));
-  AppendOldNames(&status->counters);
 }
 
 // --- Signals ---

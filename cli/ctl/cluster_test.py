@@ -313,7 +313,7 @@ class ClusterTest(unittest.TestCase):
     def test_stats(self):
         stats = self.json("stats")
         self.assertEqual([row["node"] for row in stats], ["n1", "n2"])
-        self.assertGreater(stats[0]["counters"]["loop_turns"], 0)
+        self.assertGreater(stats[0]["counters"]["loop.turns"], 0)
         self.assertEqual([row["node"] for row in self.json("stats", "--node", "n2")], ["n2"])
         self.assertIn("loop.turns", self.text("stats"))
         self.fails(1, "stats", "--node", "n9", says="n9")

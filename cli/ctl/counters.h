@@ -19,15 +19,6 @@ inline Counters Sorted(const google::protobuf::Map<std::string, uint64_t>& count
   return Counters(counters.begin(), counters.end());
 }
 
-// For people: without the names of version 0.1, which have no dot, unless the daemon knows no others.
-inline Counters Current(const Counters& counters) {
-  Counters current;
-  for (const auto& [name, value] : counters) {
-    if (name.find('.') != std::string::npos) current.emplace(name, value);
-  }
-  return current.empty() ? counters : current;
-}
-
 inline Json ToJson(const Counters& counters) {
   Json json = Json::object();
   for (const auto& [name, value] : counters) json[name] = value;

@@ -33,7 +33,7 @@ std::string LastSeen(const v1::NodeRow& node) {
 std::string Bytes(uint64_t bytes) { return FormatBytes(static_cast<int64_t>(bytes)); }
 
 void AppendCounters(const Counters& counters, std::vector<std::pair<std::string, std::string>>* details) {
-  for (const auto& [name, value] : Current(counters)) details->emplace_back(name, absl::StrCat(value));
+  for (const auto& [name, value] : counters) details->emplace_back(name, absl::StrCat(value));
 }
 
 absl::Status List(const Arguments&, VerbContext& context) {

@@ -309,15 +309,6 @@ TEST(RenderStatsTest, TableHasNoZerosJsonHasAll) {
   EXPECT_EQ(json[0]["counters"]["alu_bytes"], 0);
 }
 
-TEST(RenderStatsTest, TableHasNoOldNamesJsonHas) {
-  const auto reply = Parse<v1::GetStatsReply>(R"(
-    stats { node: "n1" counters { key: "events" value: 3 } counters { key: "engine.events" value: 3 } })");
-  EXPECT_EQ(RenderStats(reply, kTable),
-            "NODE  COUNTER        VALUE\n"
-            "n1    engine.events      3\n");
-  EXPECT_EQ(Json::parse(RenderStats(reply, kJson))[0]["counters"]["events"], 3);
-}
-
 v1::GetStatsReply TwoNodesLatencies() {
   v1::GetStatsReply reply;
   for (const auto& [node, micros] : {std::pair("n1", 10), std::pair("n2", 30)}) {

@@ -158,7 +158,7 @@ std::string RenderStats(const v1::GetStatsReply& reply, const Style& style) {
   }
   Table table({{"NODE"}, {"COUNTER"}, {"VALUE", Table::Align::kRight}});
   for (const v1::NodeStats& stats : reply.stats()) {
-    for (const auto& [name, value] : Current(Sorted(stats.counters()))) {
+    for (const auto& [name, value] : Sorted(stats.counters())) {
       if (value != 0) table.AddRow({stats.node(), name, absl::StrCat(value)});
     }
   }
@@ -180,7 +180,7 @@ std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsRep
     const auto node = old.find(stats.node());
     if (node == old.end()) continue;  // it did not answer before
     Json changes = Json::object();
-    for (const auto& [name, value] : Current(Sorted(stats.counters()))) {
+    for (const auto& [name, value] : Sorted(stats.counters())) {
       // Some are no sums, and a daemon that was restarted begins again: what is less now has changed by less than 0.
       const auto change = static_cast<int64_t>(value - node->second[name]);
       if (change == 0) continue;

@@ -16,7 +16,7 @@ namespace copse::ctl {
 
 std::vector<Verb> StatsVerbs();
 
-// As a table without counters that are 0 and without their old names, which have no dot.
+// As a table without counters that are 0.
 std::string RenderStats(const v1::GetStatsReply& reply, const Style& style);
 // What became of counters from `before` to `after`, `apart` from each other: only those that changed.
 std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsReply& after, absl::Duration apart,

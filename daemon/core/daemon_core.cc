@@ -96,7 +96,6 @@ schedule::DaemonStatus DaemonCore::Impl::Status(bool latencies) const {
     options_.instruments->AppendCounters(&status.counters);
     if (latencies) status.latencies = options_.instruments->latencies().Rows();
   }
-  AppendOldNames(&status.counters);
   return status;
 }
 

@@ -50,48 +50,4 @@ void AppendCounters(const emu::EngineStats& s, std::map<std::string, uint64_t>* 
   for (const auto& [name, value] : named) (*counters)[name] = value;
 }
 
-void AppendOldNames(std::map<std::string, uint64_t>* counters) {
-  static constexpr std::pair<const char*, const char*> kOld[] = {
-      {"engine.frames.sent", "frames_sent"},
-      {"engine.frames.received", "frames_received"},
-      {"engine.bytes.sent", "bytes_sent"},
-      {"engine.bytes.received", "bytes_received"},
-      {"engine.packets.sent", "packets_sent"},
-      {"engine.packets.received", "packets_received"},
-      {"engine.puts.sent", "puts_sent"},
-      {"engine.puts.received", "puts_received"},
-      {"engine.gets.sent", "gets_sent"},
-      {"engine.gets.received", "gets_received"},
-      {"engine.sequences.posted", "sequences_posted"},
-      {"engine.sequences.run", "sequences_run"},
-      {"engine.descriptors.run", "descriptors_run"},
-      {"engine.events", "events"},
-      {"engine.reduces.bytes", "alu_bytes"},
-      {"engine.copies.bytes", "copy_bytes"},
-      {"engine.credits.alone", "credits_sent"},
-      {"engine.credits.asked", "credit_asks"},
-      {"engine.credits.stalls", "credit_stalls"},
-      {"engine.memory.reserved_bytes", "memory_reserved_bytes"},
-      {"engine.memory.used_bytes", "memory_used_bytes"},
-      {"engine.dropped.malformed", "dropped_malformed"},
-      {"engine.dropped.label", "dropped_label"},
-      {"engine.dropped.window", "dropped_window"},
-      {"engine.dropped.incarnation", "dropped_incarnation"},
-      {"engine.dropped.mpq_full", "dropped_mpq_full"},
-      {"daemon.neighbours", "neighbours"},
-      {"calls.in_flight", "calls_in_flight"},
-      {"loop.turns", "loop_turns"},
-      {"loop.spins", "loop_spins"},
-      {"loop.spins_found", "loop_spins_found"},
-      {"loop.sleeps", "loop_sleeps"},
-      {"loop.sleeps_timed_out", "loop_sleeps_timed_out"},
-      {"loop.naps", "loop_naps"},
-      {"process.cpu_us", "cpu_us"},
-  };
-  for (const auto& [name, old] : kOld) {
-    const auto it = counters->find(name);
-    if (it != counters->end()) (*counters)[old] = it->second;
-  }
-}
-
 }  // namespace copse::daemon

@@ -14,9 +14,6 @@ namespace copse::daemon {
 
 void AppendCounters(const emu::EngineStats& stats, std::map<std::string, uint64_t>* counters);
 
-// Names without a dot are those of version 0.1: adds the old name of each counter in `*counters` that had one.
-void AppendOldNames(std::map<std::string, uint64_t>* counters);
-
 }  // namespace copse::daemon
 
 #endif  // COPSE_DAEMON_CORE_ENGINE_COUNTERS_H_
