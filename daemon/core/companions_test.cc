@@ -303,12 +303,14 @@ TEST_F(CompanionsTest, WhoMayNotJoinADrainingDaemonIsCalledOffForAll) {
   core_.StartDrain("it stops");
   core_.CreateTeam(processes_[1].id, {.request = 2, .name = "late", .rank = Rank(1), .size = 3});
   EXPECT_EQ(processes_[1].refused,
-            (FailureReport{Failure::kNoDaemon, "team 'late' of user 1: node n0 takes no new teams: it stops"}));
+            (FailureReport{Failure::kNoDaemon, "team 'late' of user 1: node n0 takes no new teams: it stops",
+                           FailureCause::kNodeDraining, "n0"}));
   const auto join = Take<schedule::JoinTeam>();
   EXPECT_EQ(join.rank, Rank(1));
   const auto canceled = Take<schedule::CancelJoin>();
   EXPECT_EQ(canceled.request, join.request);
-  EXPECT_EQ(canceled.why, (FailureReport{Failure::kNoResource, "node n0 takes no new teams: it stops"}));
+  EXPECT_EQ(canceled.why, (FailureReport{Failure::kNoResource, "node n0 takes no new teams: it stops",
+                                         FailureCause::kNodeDraining, "n0"}));
   // The planner's answer to the join that is over.
   processes_[1].refused = {};
   Fail(join.request, kNoRoom);

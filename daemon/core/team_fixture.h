@@ -60,11 +60,11 @@ class TeamFixture : public testing::Test, public PlannerLink {
     SetLogLevel(LogLevel::kError);
     core_.OnPlannerUp();
     Registered();
+    sent_.clear();
   }
 
   void Registered(schedule::Features features = {schedule::Feature::kCompanions}) {
     core_.OnPlannerMessage(schedule::Registered{.accepted = true, .features = std::move(features)});
-    sent_.clear();
   }
   static schedule::Plan PairPlan(schedule::Collective collective) {
     return {.id = PlanId(1 + static_cast<uint64_t>(collective)),

@@ -127,11 +127,8 @@ bool SimClient::RunStep(const Step& step) {
   switch (step.kind) {
     case StepKind::kTeam: {
       teams_[step.team] = {.rank = step.rank, .size = step.size, .name = step.name};
-      host_->core()->CreateTeam(*id_, {.request = next_ - 1,
-                                       .name = step.name,
-                                       .rank = Rank(step.rank),
-                                       .size = step.size,
-                                       .awaits_planner = step.timeout != absl::InfiniteDuration()});
+      host_->core()->CreateTeam(*id_,
+                                {.request = next_ - 1, .name = step.name, .rank = Rank(step.rank), .size = step.size});
       host_->Kick();
       return outcomes_.contains(next_ - 1);
     }
