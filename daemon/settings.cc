@@ -86,9 +86,9 @@ config::Config NewConfig() {
            .lowest = "1MiB"},
           {.name = "client_memory_limit",
            .type = Type::kBytes,
-           .default_text = "256MiB",
-           .comment = "For the queues and data areas of all clients together.",
-           .lowest = "1MiB"},
+           .default_text = "0",
+           .comment = "For the queues and data areas of all clients together. 0: room for clients_max of the usual "
+                      "size, 1.05 MiB, of which only what they use takes memory."},
           {.name = "clients_max",
            .type = Type::kInteger,
            .default_text = "1024",

@@ -154,6 +154,34 @@ TEST_F(AttachServerTest, MemoryForClientsIsBoundedAndGivenBack) {
   Attached();
 }
 
+TEST_F(AttachServerTest, ANodeOf256RanksNeedsNoSettings) {
+  rlimit files;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  constexpr uint32_t kRanks = 256;
+  if (files.rlim_max < 8 * kRanks) GTEST_SKIP() << "no limit of open files for both sides of so many clients";
+  files.rlim_cur = files.rlim_max;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    clients.push_back(std::make_unique<RawClient>(daemon_->socket(), daemon_->turn()));
+    const attach::AttachReply reply = clients.back()->Attach();
+    ASSERT_EQ(reply.status, 0) << rank << ": " << reply.text;
+    clients.back()->AskTeam(1, "full", rank, kRanks);
+  }
+  for (const auto& client : clients) {
+    const attach::TeamReady ready = client->AwaitTeam();
+    ASSERT_EQ(ready.status, 0) << ready.text;
+    *reinterpret_cast<uint64_t*>(client->data()) = 1;
+    client->Post(AllreduceSlot(ready.handle, 1, 5));
+  }
+  for (const auto& client : clients) {
+    const auto event = client->AwaitEvent();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->status, 0) << client->Text(*event);
+    EXPECT_EQ(*reinterpret_cast<uint64_t*>(client->data()), kRanks);
+  }
+}
+
 TEST_F(AttachServerTest, ClientsAreBounded) {
   Start({.clients_max = 2});
   const auto first = Attached();

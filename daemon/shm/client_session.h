@@ -39,8 +39,9 @@ struct AttachOptions {
   uint32_t dq_entries = 256, dq_entries_max = 4096;
   uint32_t eq_entries = 256, eq_entries_max = 4096;
   uint64_t data_bytes = 1u << 20, data_bytes_max = 64u << 20;
-  uint64_t ports_bytes_max = 256u << 20;  // of all clients' queues and data areas together
-  uint32_t requests_max = 64;             // of one client, unanswered
+  // Of all clients' queues and data areas together; 0: of as many as there may be, of the usual size.
+  uint64_t ports_bytes_max = 0;
+  uint32_t requests_max = 64;  // of one client, unanswered
   RegionLimits regions;
   uint64_t list_bytes_max = kListBytesMax;
   absl::Duration greeting_timeout = absl::Seconds(10);
