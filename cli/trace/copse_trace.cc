@@ -70,7 +70,7 @@ absl::Status Run(const Options& options, std::ostream& out) {
     RETURN_IF_ERROR(WriteFile(options.profile, tnbc::FormatProfile(profile)));
   }
   if (options.tells_of_profile()) {
-    for (const std::string& line : WhyNoSlots(WantedOrders(traces))) out << line << "\n";
+    for (const std::string& line : NotLearnt(traces)) out << line << "\n";
   }
   if (options.prints()) out << (options.write_out == "json" ? JsonOf(traces) : TextOf(traces));
   if (!options.check) return absl::OkStatus();

@@ -151,6 +151,21 @@ TEST_F(CopseTraceTest, SaysWhereRanksTakeOtherTurns) {
   EXPECT_EQ(nlohmann::json::parse(out_.str())["orders"][0].count("why_none"), 1u);
 }
 
+TEST_F(CopseTraceTest, SaysThatThereIsNothingToLearn) {
+  for (const uint32_t rank : {0, 1}) {
+    tnbc::TraceFile file = FileOf(rank, 2);
+    for (tnbc::TracePiece& piece : file.calls[0].pieces) piece.touch.reset();
+    WriteFile(file);
+  }
+  const std::string line =
+      "nothing to learn: no touch of a result in parts was seen (calls=2, early=2, early in parts=2)\n";
+  ASSERT_EQ(Run({folder_, "--profile", folder_ + "/profile"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), line);
+  ASSERT_EQ(Run({folder_}), 0) << err_.str();
+  EXPECT_NE(out_.str().find(line), std::string::npos) << out_.str();
+  EXPECT_NE(out_.str().find("100 %      -\n"), std::string::npos) << "no order of touches: " << out_.str();
+}
+
 TEST_F(CopseTraceTest, SaysWhatFailed) {
   EXPECT_EQ(Run({folder_ + "/none"}), 1);
   EXPECT_EQ(Run({folder_, "--plot", folder_ + "/none/plot.svg"}), 1);

@@ -66,7 +66,7 @@ std::string SitesText(const std::vector<SiteSummary>& sites) {
                     absl::StrCat(site.ranks, "/", site.kind.size), absl::StrCat(site.kind.parts),
                     absl::StrCat(site.calls), absl::StrCat(site.early), Ms(site.inside), Ms(site.there),
                     Ms(site.waited), Ms(site.waited_at_best), Percent(site.untouched, site.pieces),
-                    Joined(site.order)});
+                    site.untouched == site.pieces ? "-" : Joined(site.order)});
   }
   return Table(rows);
 }
@@ -98,9 +98,7 @@ std::string KindsText(const std::map<KindKey, WantedOrder>& orders) {
           {"", "", "", "", absl::StrCat(number, ", ", number + wanted.slots.size(), ", ..."), wanted.slots[i].site}));
     }
   }
-  std::string text = Table(rows);
-  for (const std::string& line : WhyNoSlots(orders)) absl::StrAppend(&text, line, "\n");
-  return text;
+  return Table(rows);
 }
 
 uint64_t LeftOut(const Traces& traces) {
@@ -149,8 +147,19 @@ void DrawSite(const SiteSummary& site, double top, Svg* svg) {
 
 }  // namespace
 
-std::vector<std::string> WhyNoSlots(const std::map<KindKey, WantedOrder>& orders) {
+std::vector<std::string> NotLearnt(const Traces& traces) {
+  const std::map<KindKey, WantedOrder> orders = WantedOrders(traces);
   std::vector<std::string> lines;
+  if (orders.empty()) {
+    uint64_t calls = 0, early = 0, in_parts = 0;
+    for (const SiteSummary& site : Summarize(traces)) {
+      calls += site.calls;
+      early += site.early;
+      if (site.kind.parts > 1) in_parts += site.early;
+    }
+    lines.push_back(absl::StrCat("nothing to learn: no touch of a result in parts was seen (calls=", calls,
+                                 ", early=", early, ", early in parts=", in_parts, ")"));
+  }
   for (const auto& [key, wanted] : orders) {
     if (wanted.why_none.empty()) continue;
     lines.push_back(absl::StrCat(key.collective, " of ", key.size, " ranks, ", NameOfLength(key.length), ", ",
@@ -163,7 +172,7 @@ std::string TextOf(const Traces& traces) {
   const std::vector<SiteSummary> sites = Summarize(traces);
   std::string text = absl::StrFormat(
       "%d of %d ranks; times are means of early calls, ms; THERE, FIRST TOUCH: since the "
-      "call returned\n",
+      "call returned; AT BEST: WAITED in the best order\n",
       traces.files.size(), traces.ranks);
   if (const uint64_t left_out = LeftOut(traces); left_out > 0) {
     absl::StrAppend(&text, left_out, " calls of all ranks were left out\n");
@@ -176,6 +185,7 @@ std::string TextOf(const Traces& traces) {
   if (const auto orders = WantedOrders(traces); !orders.empty()) {
     absl::StrAppend(&text, "\nOrders for a profile\n", KindsText(orders));
   }
+  for (const std::string& line : NotLearnt(traces)) absl::StrAppend(&text, line, "\n");
   return text;
 }
 

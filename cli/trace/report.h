@@ -4,7 +4,6 @@
 #ifndef COPSE_CLI_TRACE_REPORT_H_
 #define COPSE_CLI_TRACE_REPORT_H_
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,8 @@
 
 namespace copse::trace {
 
-// Of kinds that have one order though they are called from several places: why, a line each.
-std::vector<std::string> WhyNoSlots(const std::map<KindKey, WantedOrder>& orders);
+// What a profile does not have, a line each: any order; orders by place, of kinds that are called from several places.
+std::vector<std::string> NotLearnt(const Traces& traces);
 
 std::string TextOf(const Traces& traces);
 std::string JsonOf(const Traces& traces);
