@@ -56,6 +56,7 @@ Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
 
   VerbContext context{.client = client->get(),
                       .style = {.format = line->format, .width = line->width.value_or(width)},
+                      .terminal = width > 0,
                       .out = {},
                       .notes = {},
                       .print = std::move(print)};

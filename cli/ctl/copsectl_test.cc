@@ -390,6 +390,19 @@ TEST_F(CopsectlTest, ATraceGoesToAFile) {
   EXPECT_NE(refused.err.find("cannot write (output=/nowhere/trace.json)"), std::string::npos) << refused.err;
 }
 
+TEST_F(CopsectlTest, ATraceIsNotForATerminalAndHasALimit) {
+  const std::vector<std::string> trace = {"-e", absl::StrCat("127.0.0.1:", port_), "trace", "--node", "n1"};
+  const Outcome terminal = RunCopsectl(trace, 80, nullptr);
+  EXPECT_EQ(terminal.exit_code, 2);
+  EXPECT_EQ(terminal.out, "");
+  EXPECT_EQ(terminal.err, "copsectl: trace: a trace is not for a terminal: --output FILE, or a pipe, takes it\n");
+  ExpectFailure(
+      {"trace", "--node", "n1", "--records", "1233"}, 1,
+      "copsectl: trace: too many records; --node and --last ask for fewer, --records allows more (limit=1233)");
+  EXPECT_EQ(Ctl({"trace", "--node", "n1", "--records", "1234"}).exit_code, 0);
+  ExpectFailure({"trace", "--records", "0"}, 2, "copsectl: trace: not a number from 1 on (records=0)");
+}
+
 TEST_F(CopsectlTest, ATraceThatCannotBe) {
   EXPECT_EQ(Ctl({"trace", "--node", "n9"}).err, "copsectl: trace: node n9: not known\n");
   EXPECT_EQ(Ctl({"trace", "--node", "n1", "--seconds", "0"}).err,

@@ -30,7 +30,10 @@ constexpr char kTeam[] = "team";
 constexpr char kSeconds[] = "seconds";
 constexpr char kLast[] = "last";
 constexpr char kOutput[] = "output";
+constexpr char kRecords[] = "records";
 constexpr double kSecondsMax = 600;
+// Records take some 150 bytes each in the output, and more while it is made.
+constexpr uint64_t kRecordsDefault = 4'000'000;
 // While it records: how often each daemon is asked for what is new.
 constexpr absl::Duration kBetweenRounds = absl::Milliseconds(100);
 
@@ -60,8 +63,15 @@ absl::StatusOr<uint64_t> Take(const v1::GetTraceReply& reply, bool may_miss, Sou
   return reply.next() > source->next ? reply.next() - source->next : 0;
 }
 
+// Of all nodes.
+struct Fetched {
+  uint64_t records = 0;
+  uint64_t limit = kRecordsDefault;
+};
+
 // Fetches what a daemon has from `source->next` on, piece by piece, up to what it had when this began.
-absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_miss, Source* source) {
+absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_miss, Source* source,
+                   Fetched* fetched) {
   std::optional<uint64_t> end;
   for (bool first = true;; first = false) {
     v1::GetTraceRequest request;
@@ -71,6 +81,11 @@ absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_
     if (first && last_s.has_value()) request.set_last_s(*last_s);
     ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->GetTrace(request));
     if (!end.has_value()) end = reply.next();
+    fetched->records += reply.records().size() / kTraceRecordBytes;
+    if (fetched->records > fetched->limit) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "too many records; --node and --last ask for fewer, --records allows more (limit=", fetched->limit, ")"));
+    }
     ASSIGN_OR_RETURN(const uint64_t more, Take(reply, first && may_miss, source));
     if (more == 0 || source->next >= *end || reply.records().empty()) return absl::OkStatus();
   }
@@ -136,7 +151,7 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
 
 // --- The verb ---
 
-absl::Status Record(VerbContext& context, double seconds, std::vector<Source>* sources) {
+absl::Status Record(VerbContext& context, double seconds, std::vector<Source>* sources, Fetched* fetched) {
   context.client->Extend(absl::Seconds(seconds));
   for (Source& source : *sources) RETURN_IF_ERROR(SkipRecorded(context, &source));
   const absl::Time end = absl::Now() + absl::Seconds(seconds);
@@ -144,7 +159,7 @@ absl::Status Record(VerbContext& context, double seconds, std::vector<Source>* s
     const absl::Duration left = end - absl::Now();
     more = left > absl::ZeroDuration();
     if (more) absl::SleepFor(std::min(left, kBetweenRounds));
-    for (Source& source : *sources) RETURN_IF_ERROR(Fetch(context, std::nullopt, /*may_miss=*/false, &source));
+    for (Source& source : *sources) RETURN_IF_ERROR(Fetch(context, std::nullopt, /*may_miss=*/false, &source, fetched));
   }
   return absl::OkStatus();
 }
@@ -194,15 +209,22 @@ absl::Status Report(const Arguments& arguments, const std::vector<Source>& sourc
 absl::Status Trace(const Arguments& arguments, VerbContext& context) {
   ASSIGN_OR_RETURN(const std::optional<double> seconds, Seconds(arguments));
   ASSIGN_OR_RETURN(const std::optional<double> last_s, Last(arguments));
+  if (!arguments.Has(kOutput) && context.terminal) {
+    return absl::InvalidArgumentError("a trace is not for a terminal: --output FILE, or a pipe, takes it");
+  }
+  Fetched fetched;
+  if (arguments.Has(kRecords)) {
+    ASSIGN_OR_RETURN(fetched.limit, arguments.Id(kRecords));
+  }
   std::optional<uint64_t> team;
   if (arguments.Has(kTeam)) {
     ASSIGN_OR_RETURN(team, FindTeam(*context.client, arguments.Text(kTeam)));
   }
   ASSIGN_OR_RETURN(std::vector<Source> sources, Sources(arguments, context));
   if (seconds.has_value()) {
-    RETURN_IF_ERROR(Record(context, *seconds, &sources));
+    RETURN_IF_ERROR(Record(context, *seconds, &sources, &fetched));
   } else {
-    for (Source& source : sources) RETURN_IF_ERROR(Fetch(context, last_s, /*may_miss=*/true, &source));
+    for (Source& source : sources) RETURN_IF_ERROR(Fetch(context, last_s, /*may_miss=*/true, &source, &fetched));
   }
   std::vector<NodeTrace> traces;
   for (Source& source : sources) traces.push_back(source.trace);
@@ -218,7 +240,8 @@ std::vector<Verb> TraceVerbs() {
                        {kTeam, "TEAM", "only this team's calls"},
                        {kSeconds, "S", "record for so long, instead of what is recorded"},
                        {kLast, "DURATION", "only the last part of what is recorded: 10ms, 2s"},
-                       {kOutput, "FILE", "write there, and a summary here"}},
+                       {kOutput, "FILE", "write there, and a summary here"},
+                       {kRecords, "N", "fetch at most so many, of all nodes; else 4000000"}},
            .timeout_s = 30,
            .run = Trace}};
 }

@@ -22,6 +22,7 @@ namespace copse::ctl {
 struct VerbContext {
   AdminClient* client;
   Style style;
+  bool terminal = false;           // standard output is one
   std::string out;                 // for standard output, whatever becomes of the verb
   std::vector<std::string> notes;  // lines for standard error: what is missing from `out`
   // For a verb that goes on: writes to standard output at once; false: nobody reads any more.
