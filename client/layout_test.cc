@@ -91,8 +91,9 @@ TEST(LayoutTest, LayPutsAreasBehindEachOther) {
   EXPECT_EQ(g.dq_offset, 4096u);
   EXPECT_EQ(g.eq_offset, 4096u + 16 * 128);
   EXPECT_EQ(g.text_offset, 4096u + 16 * 128 + 32 * 32);
-  EXPECT_EQ(g.data_offset, 12288u);
-  EXPECT_EQ(g.total_bytes, 12288u + 102400);
+  EXPECT_EQ(g.facts_offset, g.text_offset + 16 * 256);
+  EXPECT_EQ(g.data_offset, 16384u);
+  EXPECT_EQ(g.total_bytes, 16384u + 102400);
 }
 
 TEST(LayoutTest, AttachMessages) {
@@ -109,18 +110,19 @@ TEST(LayoutTest, AttachMessages) {
   EXPECT_EQ(offsetof(attach::AttachReply, data_bytes), 40u);
   EXPECT_EQ(offsetof(attach::AttachReply, message_bytes_max), 48u);
   EXPECT_EQ(offsetof(attach::AttachReply, node), 56u);
-  EXPECT_EQ(sizeof(attach::AttachReply), 472u);
+  EXPECT_EQ(offsetof(attach::AttachReply, facts), 472u);
+  EXPECT_EQ(sizeof(attach::AttachReply), 472u + sizeof(FailureFacts));
   EXPECT_EQ(offsetof(attach::TeamCreate, nonce), 32u);
   EXPECT_EQ(offsetof(attach::TeamCreate, name), 48u);
   EXPECT_EQ(sizeof(attach::TeamCreate), 176u);
   EXPECT_EQ(offsetof(attach::TeamReady, handle), 20u);
   EXPECT_EQ(offsetof(attach::TeamReady, team), 24u);
-  EXPECT_EQ(sizeof(attach::TeamReady), 296u);
+  EXPECT_EQ(sizeof(attach::TeamReady), 296u + sizeof(FailureFacts));
   EXPECT_EQ(sizeof(attach::TeamDestroy), 24u);
   EXPECT_EQ(sizeof(attach::RegisterMemory), 24u);
-  EXPECT_EQ(sizeof(attach::MemoryRegistered), 280u);
+  EXPECT_EQ(sizeof(attach::MemoryRegistered), 280u + sizeof(FailureFacts));
   EXPECT_EQ(sizeof(attach::DeregisterMemory), 24u);
-  EXPECT_EQ(sizeof(attach::Done), 280u);
+  EXPECT_EQ(sizeof(attach::Done), 280u + sizeof(FailureFacts));
   EXPECT_EQ(sizeof(attach::Closing), 272u);
 }
 

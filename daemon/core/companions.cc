@@ -37,10 +37,12 @@ void Companions::Post(Team* team, Rank rank, const CallPost& post, uint32_t pend
   }
   if (companion.committed) return host_->FindTeam(companion.id)->Post(rank, post, pending_max);
   if (member.waiting.size() >= pending_max) {
-    return Tell(key, rank, post.value,
-                {Failure::kNoResource, absl::StrCat("team ", DescribeTeam(team->layout().identity), ": rank ",
-                                                    rank.value(), " has too many calls waiting (calls=",
-                                                    member.waiting.size() + 1, ", limit=", pending_max, ")")});
+    return Tell(
+        key, rank, post.value,
+        {Failure::kNoResource,
+         absl::StrCat("team ", DescribeTeam(team->layout().identity), ": rank ", rank.value(),
+                      " has too many calls waiting (calls=", member.waiting.size() + 1, ", limit=", pending_max, ")"),
+         FailureCause::kQuota, "", rank, pending_max});
   }
   if (!companion.HasWaiting()) companion.waits_since = host_->Now();
   Held& held = member.waiting.emplace_back(Held{.post = post, .posted = host_->Now()});
@@ -215,7 +217,8 @@ void Companions::Tick(absl::Time now) {
     Fail(key, &companion, companion.failed + 1,
          {Failure::kTimedOut,
           absl::StrCat("the planner, which forms team ", key.first.value(), " (",
-                       AbslView(schedule::FamilyName(key.second)), "), is away for ", absl::FormatDuration(timeout_))});
+                       AbslView(schedule::FamilyName(key.second)), "), is away for ", absl::FormatDuration(timeout_)),
+          FailureCause::kNoPlanner, "", std::nullopt, static_cast<uint64_t>(absl::ToInt64Milliseconds(timeout_))});
   }
 }
 

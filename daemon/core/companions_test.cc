@@ -189,8 +189,10 @@ TEST_F(CompanionsTest, APlannerThatStaysAwayFailsTheAttempt) {
   EXPECT_EQ(EndOf(0, first), kWaits);
   clock_.Advance(absl::Seconds(2));
   core_.Progress();
-  EXPECT_EQ(EndOf(0, first),
-            (FailureReport{Failure::kTimedOut, "the planner, which forms team 7 (rooted), is away for 30s"}));
+  EXPECT_EQ(EndOf(0, first), (FailureReport{.failure = Failure::kTimedOut,
+                                            .text = "the planner, which forms team 7 (rooted), is away for 30s",
+                                            .cause = FailureCause::kNoPlanner,
+                                            .limit = 30'000}));
   core_.OnPlannerUp();
   Registered();
   sent_.clear();
@@ -208,9 +210,10 @@ TEST_F(CompanionsTest, AnOldPlannerFormsNone) {
 
 TEST_F(CompanionsTest, WaitingCallsAreBounded) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(EndOf(0, Post(0)), kWaits);
-  EXPECT_EQ(EndOf(0, Post(0)),
-            (FailureReport{Failure::kNoResource,
-                           "team 't' of user 1: rank 0 has too many calls waiting (calls=4, limit=3)"}));
+  EXPECT_EQ(
+      EndOf(0, Post(0)),
+      (FailureReport{Failure::kNoResource, "team 't' of user 1: rank 0 has too many calls waiting (calls=4, limit=3)",
+                     FailureCause::kQuota, "", Rank(0), 3}));
 }
 
 TEST_F(CompanionsTest, WaitingCallsAreInTheStatus) {

@@ -6,7 +6,6 @@
 #define COPSE_DAEMON_CORE_DAEMON_CORE_IMPL_H_
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -36,7 +35,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   void OnPlannerDown();
   void OnPlannerMessage(const schedule::ToDaemon& message);
   bool registered() const { return registered_; }
-  const schedule::FailureReport& refusal() const { return refusal_; }
+  const schedule::FailureReport& refusal() const;
 
   // --- Clients ---
 
@@ -155,7 +154,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   bool HandlePeers();
 
   absl::Status SendMessage(Incarnation peer, const PeerMessage& message, emu::ControlPlace place);
-  void LoseNode(Incarnation peer, const std::string& why);
+  void LoseNode(Incarnation peer, const schedule::FailureReport& why);
 
   // A cut link looks the same from both ends. So who is lost is the planner's verdict, which hears them all, and comes
   // as BreakTeam; without one, the neighbour is.
@@ -178,15 +177,17 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   std::map<TeamId, CallHistory> histories_;                           // of teams that are no companions
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // whose joins a team answers
   std::map<uint64_t, Join> joins_;                                    // by our request number
-  std::deque<Join> given_up_;                                         // for want of a planner, which is to tell others
+  std::vector<Join> given_up_;                                        // for want of a planner, which is to tell others
   uint64_t next_join_ = 1;
   uint32_t next_handle_ = 1;
   bool planner_up_ = false;
   bool registered_ = false;
   absl::Time planner_lost_;  // if not registered, since when
-  schedule::Features planner_features_;
+  // What the planner knows.
+  bool weighs_silence_ = false;
+  bool forms_companions_ = false;
   std::map<Incarnation, absl::Time> accused_;  // silent neighbours whose verdict is waited for, and since when
-  schedule::FailureReport refusal_;
+  std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
   bool draining_ = false;
   std::string drain_reason_;
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;

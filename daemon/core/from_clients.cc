@@ -29,8 +29,9 @@ void DaemonCore::Impl::Detach(ClientId id, bool died, const std::string& how) {
     }
     SendToPlanner(schedule::CancelJoin{
         .request = it->first,
-        .why = {Failure::kMemberLost, absl::StrCat("rank ", it->second.request.rank.value(), " on node ",
-                                                   options_.node.name, " lost: ", how)}});
+        .why = {Failure::kMemberLost,
+                absl::StrCat("rank ", it->second.request.rank.value(), " on node ", options_.node.name, " lost: ", how),
+                FailureCause::kProcessDied, options_.node.name, it->second.request.rank}});
     it = joins_.erase(it);
   }
   const std::map<uint32_t, Membership> memberships = client->memberships;
@@ -40,7 +41,8 @@ void DaemonCore::Impl::Detach(ClientId id, bool died, const std::string& how) {
     // A member that goes while calls of it run has not taken leave, whatever it says.
     if (died || HasCallInFlight(*team, membership.rank)) {
       team->Break({Failure::kMemberLost,
-                   absl::StrCat("rank ", membership.rank.value(), " on node ", options_.node.name, " lost: ", how)});
+                   absl::StrCat("rank ", membership.rank.value(), " on node ", options_.node.name, " lost: ", how),
+                   died ? FailureCause::kProcessDied : FailureCause::kMemberLeft, options_.node.name, membership.rank});
     }
     Leave(team, membership.rank);
   }
@@ -70,7 +72,8 @@ void DaemonCore::Impl::CreateTeam(ClientId id, const TeamRequest& request) {
         request.request,
         {Failure::kNoResource,
          absl::StrCat("team ", DescribeTeam(join.identity), ": too many teams on node ", options_.node.name,
-                      " (teams=", teams_.size() + joins_.size() + 1, ", limit=", options_.teams_max, ")")});
+                      " (teams=", teams_.size() + joins_.size() + 1, ", limit=", options_.teams_max, ")"),
+         FailureCause::kQuota, options_.node.name, std::nullopt, options_.teams_max});
   }
   if (request.parent != 0) {
     const Membership* parent = client->FindMembership(request.parent);
@@ -92,7 +95,8 @@ void DaemonCore::Impl::CreateTeam(ClientId id, const TeamRequest& request) {
 void DaemonCore::Impl::CancelCreateTeam(ClientId id, uint64_t request, const std::string& why) {
   for (auto it = joins_.begin(); it != joins_.end(); ++it) {
     if (it->second.client != id || it->second.request.request != request) continue;
-    SendToPlanner(schedule::CancelJoin{.request = it->first, .why = {Failure::kTimedOut, why}});
+    SendToPlanner(
+        schedule::CancelJoin{.request = it->first, .why = {Failure::kTimedOut, why, FailureCause::kNotFormedInTime}});
     joins_.erase(it);
     return;
   }

@@ -106,7 +106,7 @@ bool DaemonCore::Impl::HandlePeers() {
     if (guest) {
       neighbours_.Lost(peer);
     } else {
-      LoseNode(peer, why);
+      LoseNode(peer, {schedule::Failure::kMemberLost, why, FailureCause::kConnectionLost});
     }
   }
   FailBrokenFormations();
@@ -139,8 +139,8 @@ void DaemonCore::Impl::OnCallsDiffer(const CallsDifferMessage& m) {
                                   m.arguments);
 }
 
-void DaemonCore::Impl::LoseNode(Incarnation peer, const std::string& why) {
-  COPSE_LOG(kInfo, "neighbour ", peer.value(), " lost: ", why);
+void DaemonCore::Impl::LoseNode(Incarnation peer, const schedule::FailureReport& why) {
+  COPSE_LOG(kInfo, "neighbour ", peer.value(), " lost: ", why.text);
   ++neighbours_lost_;
   for (const auto& [id, team] : teams_) team->OnNodeLost(peer, why);
   neighbours_.Lost(peer);
@@ -163,14 +163,17 @@ void DaemonCore::Impl::WeighSilence(absl::Time now) {
     }
     it = accused_.erase(it);
   }
-  const bool weighed = registered_ && planner_features_.contains(schedule::Feature::kSilence);
+  const bool weighed = registered_ && weighs_silence_;
   for (const schedule::TeamNode& node : silent) {
     const auto [it, is_new] = accused_.try_emplace(node.incarnation, now);
     if (weighed && is_new) {
       Accuse(node.incarnation, now);
     } else if (!weighed || now - it->second >= kVerdictWait * options_.heartbeat) {
       accused_.erase(it);
-      LoseNode(node.incarnation, absl::StrCat("silent for ", absl::FormatDuration(options_.node_timeout)));
+      LoseNode(node.incarnation, {.failure = schedule::Failure::kMemberLost,
+                                  .text = absl::StrCat("silent for ", absl::FormatDuration(options_.node_timeout)),
+                                  .cause = FailureCause::kNodeSilent,
+                                  .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(options_.node_timeout))});
     }
   }
 }

@@ -33,6 +33,12 @@ void DaemonCore::Impl::OnPlannerUp() {
   planner_->Send(message);
 }
 
+// Few daemons are ever refused, so the idle ones keep no room for it.
+const FailureReport& DaemonCore::Impl::refusal() const {
+  static const auto& none = *new FailureReport;
+  return refusal_ == nullptr ? none : *refusal_;
+}
+
 void DaemonCore::Impl::OnPlannerDown() {
   if (registered_) planner_lost_ = clock_->Now();
   planner_up_ = registered_ = false;
@@ -41,7 +47,7 @@ void DaemonCore::Impl::OnPlannerDown() {
 
 CompanionHost::Planner DaemonCore::Impl::planner() const {
   if (!registered_) return Planner::kAway;
-  return planner_features_.contains(schedule::Feature::kCompanions) ? Planner::kReady : Planner::kTooOld;
+  return forms_companions_ ? Planner::kReady : Planner::kTooOld;
 }
 
 void DaemonCore::Impl::OnPlannerMessage(const schedule::ToDaemon& message) {
@@ -51,8 +57,9 @@ void DaemonCore::Impl::OnPlannerMessage(const schedule::ToDaemon& message) {
 
 void DaemonCore::Impl::On(const schedule::Registered& m) {
   registered_ = m.accepted;
-  planner_features_ = m.features;
-  refusal_ = m.why;
+  weighs_silence_ = m.features.contains(schedule::Feature::kSilence);
+  forms_companions_ = m.features.contains(schedule::Feature::kCompanions);
+  refusal_ = m.accepted ? nullptr : std::make_unique<FailureReport>(m.why);
   if (!m.accepted) {
     COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
     return;
@@ -177,8 +184,10 @@ void DaemonCore::Impl::On(const schedule::Commit& m) {
     client->sink->OnTeamReady(join.mapped().request.request, handle, team->layout());
   }
   if (gone.empty()) return;
-  team->Break({Failure::kMemberLost, absl::StrCat("rank ", gone.front().value(), " on node ", options_.node.name,
-                                                  " lost: its process went away while the team was formed")});
+  team->Break({Failure::kMemberLost,
+               absl::StrCat("rank ", gone.front().value(), " on node ", options_.node.name,
+                            " lost: its process went away while the team was formed"),
+               FailureCause::kProcessDied, options_.node.name, gone.front()});
   // None of them is a member yet, so once is enough; the team goes if it has no other member.
   Leave(team, gone.front());
 }
@@ -275,8 +284,8 @@ bool DaemonCore::Impl::LacksPlanner() const {
 
 FailureReport DaemonCore::Impl::NoPlanner() const {
   return {Failure::kNoResource,
-          absl::StrCat("the daemon has no planner (node=", options_.node.name, ")", refusal_.text.empty() ? "" : ": ",
-                       refusal_.text),
+          absl::StrCat("the daemon has no planner (node=", options_.node.name, ")", refusal().text.empty() ? "" : ": ",
+                       refusal().text),
           FailureCause::kNoPlanner, options_.node.name};
 }
 
@@ -287,7 +296,7 @@ void DaemonCore::Impl::FailWithoutPlanner(Join join) {
     why.text = absl::StrCat("team ", DescribeTeam(join.identity), ": ", why.text);
     client->sink->OnTeamFailed(join.request.request, why);
   }
-  if (given_up_.size() >= options_.teams_max) given_up_.pop_front();
+  if (given_up_.size() >= options_.teams_max) given_up_.erase(given_up_.begin());
   given_up_.push_back(std::move(join));
 }
 

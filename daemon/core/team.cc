@@ -13,6 +13,7 @@ namespace copse::daemon {
 namespace {
 
 using schedule::Failure;
+using schedule::FailureCause;
 using schedule::FailureReport;
 using schedule::ReportOf;
 
@@ -217,10 +218,12 @@ void Team::Post(Rank rank, const CallPost& post, uint32_t pending_max) {
   Member& member = members_[LocalIndex(rank)];
   if (broken_) return TellFailure(member, post.value, member.next, post.arguments, *broken_);
   if (member.pending.size() >= pending_max) {
-    return TellFailure(member, post.value, member.next, post.arguments,
-                       {Failure::kNoResource, absl::StrCat("team ", DescribeTeam(layout_.identity), ": rank ",
-                                                           rank.value(), " has too many calls waiting (calls=",
-                                                           member.pending.size() + 1, ", limit=", pending_max, ")")});
+    return TellFailure(
+        member, post.value, member.next, post.arguments,
+        {Failure::kNoResource,
+         absl::StrCat("team ", DescribeTeam(layout_.identity), ": rank ", rank.value(),
+                      " has too many calls waiting (calls=", member.pending.size() + 1, ", limit=", pending_max, ")"),
+         FailureCause::kQuota, layout_.nodes[self_.value()].name, rank, pending_max});
   }
   HeldPost held{.post = post, .posted = host_->Now()};
   if (Instruments* const instruments = host_->instruments()) {
@@ -493,10 +496,14 @@ void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
   host_->OnTeamBroken(id(), why);
 }
 
-void Team::OnNodeLost(Incarnation incarnation, const std::string& why) {
+void Team::OnNodeLost(Incarnation incarnation, const FailureReport& why) {
   const std::optional<NodeIndex> node = NodeOf(incarnation);
   if (!node || *node == self_ || HasLeft(node->value())) return;
-  Break({Failure::kMemberLost, absl::StrCat(DescribeNode(*node), " lost: ", why)});
+  FailureReport lost = why;
+  lost.text = absl::StrCat(DescribeNode(*node), " lost: ", why.text);
+  lost.node = layout_.nodes[node->value()].name;
+  if (const auto ranks = shape_.RanksOf(*node); ranks.size() == 1) lost.rank = ranks.front();
+  Break(lost);
 }
 
 std::string Team::DescribeNode(NodeIndex node) const {
@@ -528,7 +535,8 @@ void Team::BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_
   Break({Failure::kMismatch,
          absl::StrCat("call ", sequence.value(), ": arguments differ: rank ", rank_a.value(), " on node ", node_a,
                       " gave ", schedule::DescribeArguments(a), "; rank ", rank_b.value(), " on node ", node_b,
-                      " gave ", schedule::DescribeArguments(b))});
+                      " gave ", schedule::DescribeArguments(b)),
+         FailureCause::kRanksDiffer, node_b, rank_b});
 }
 
 bool Team::HasLeft(uint32_t node) const {
@@ -546,7 +554,8 @@ void Team::CheckLeavers() {
           {Failure::kMismatch,
            absl::StrCat("call ", ours->Call().value(), ": arguments differ: rank ", ours->rank.value(), " on node ",
                         layout_.nodes[self_.value()].name, " gave ", schedule::DescribeArguments(ours->arguments), "; ",
-                        DescribeNode(NodeIndex(node)), ", which has left the team, gave others")});
+                        DescribeNode(NodeIndex(node)), ", which has left the team, gave others"),
+           FailureCause::kRanksDiffer, layout_.nodes[node].name});
     }
     const auto ahead = std::max_element(members_.begin(), members_.end(),
                                         [](const Member& a, const Member& b) { return a.next < b.next; });
@@ -555,7 +564,8 @@ void Team::CheckLeavers() {
           {Failure::kMemberLost,
            absl::StrCat(schedule::DescribeMember({left.rank}, layout_.nodes[node].name), " left the team after ",
                         left.calls.value(), " calls, but call ", left.calls.value(), " was started by ",
-                        schedule::DescribeMember({ahead->rank}, layout_.nodes[self_.value()].name))});
+                        schedule::DescribeMember({ahead->rank}, layout_.nodes[self_.value()].name)),
+           FailureCause::kMemberLeft, layout_.nodes[node].name, left.rank});
     }
   }
 }

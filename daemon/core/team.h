@@ -98,7 +98,8 @@ class Team {
   void BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const schedule::CallArguments& a,
                      Rank rank_b, const std::string& node_b, const schedule::CallArguments& b);
   // Breaks the team if the lost daemon is one of its nodes.
-  void OnNodeLost(Incarnation incarnation, const std::string& why);
+  // `why`: what happened to the node; which one, and its ranks, is added.
+  void OnNodeLost(Incarnation incarnation, const schedule::FailureReport& why);
 
   // --- From neighbours ---
   void OnPeerMessage(Incarnation from, const PeerMessage& message);

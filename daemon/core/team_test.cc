@@ -23,6 +23,9 @@ TEST_F(TeamTest, EndsIfAllRanksOfTheNodeDieBeforeItsCommit) {
   const auto broken = Take<schedule::TeamBroken>();
   EXPECT_EQ(broken.team, kTeam);
   EXPECT_EQ(broken.why.failure, Failure::kMemberLost);
+  EXPECT_EQ(broken.why.cause, FailureCause::kProcessDied);
+  EXPECT_EQ(broken.why.node, "n0");
+  EXPECT_EQ(broken.why.rank, Rank(0));
   EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
   EXPECT_TRUE(sent_.empty());
   EXPECT_EQ(core_.Status().teams, 0u);

@@ -27,6 +27,7 @@ void Refuse(int socket, const std::string& why) {
   auto reply = NewMessage<attach::AttachReply>(attach::MessageType::kAttachReply, 0);
   reply.status = -static_cast<int32_t>(schedule::Failure::kNoResource);
   SetText(reply.text, why);
+  reply.facts.cause = static_cast<uint8_t>(FailureCause::kQuota);
   SendMessage(socket, reply).IgnoreError();
   COPSE_LOG(kWarning, why);
 }

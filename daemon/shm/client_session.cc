@@ -428,7 +428,12 @@ void ClientSession::Tick(absl::Time now) {
         " (size=", create.member.size, ", timeout=", absl::FormatDuration(create.timeout), ")");
     context_->core->CancelCreateTeam(client_, request, why);
     // The core has the better reason if it knows one; if it says nothing, this is it.
-    if (creates_.contains(request)) OnTeamFailed(request, {Failure::kTimedOut, why});
+    if (creates_.contains(request)) {
+      OnTeamFailed(request, {.failure = Failure::kTimedOut,
+                             .text = why,
+                             .cause = FailureCause::kNotFormedInTime,
+                             .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(create.timeout))});
+    }
   }
   UpdateDeadline();
 }
