@@ -414,7 +414,7 @@ TEST(RenderVersionTest, TableAndJson) {
   EXPECT_EQ(RenderVersion(reply, kTable),
             "PROGRAM        VERSION  RING  PACKET  PROTO  PLAN\n"
             "copse-planner  0.1.0    1     1       1      1\n"
-            "copsectl       0.1.0    -     -       4      -\n");
+            "copsectl       0.1.0    -     -       5      -\n");
   const Json json = Json::parse(RenderVersion(reply, kJson));
   EXPECT_EQ(json["ok"], true);
   EXPECT_EQ(json["version"], "0.1.0");
