@@ -6,7 +6,7 @@
 #define COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -167,7 +167,7 @@ class Engine::Impl final : public TransportSink {
   ReadyQueue ready_;
   LabelTable labels_;
   std::vector<PortEntry> ports_;
-  std::deque<uint32_t> free_ports_;  // longest closed first
+  std::list<uint32_t> free_ports_;  // longest closed first; an idle engine has none
   uint32_t ports_open_ = 0;
   uint64_t next_owner_ = 1;
   absl::flat_hash_map<Incarnation, std::unique_ptr<Peer>> peers_;  // looked up, never iterated
