@@ -44,6 +44,8 @@ struct Session {
   std::atomic<uint64_t> team_ns{5'000'000};
   // Of the steady clock, ns: forming a team has failed, and is not tried again before.
   std::atomic<uint64_t> no_teams_before_ns{0};
+  // Failures in a row.
+  std::atomic<uint32_t> teams_not_formed{0};
   Statistics statistics;
 
   // What a turn of the MPI takes a rank that waits, seconds: lately at most. Where others want the processor it may be

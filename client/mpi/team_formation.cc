@@ -29,10 +29,15 @@ uint64_t RandomNonce() {
   return nonce;
 }
 
-// What failed takes, such as the time that daemons wait for a planner that is away, is a small share of a program's
-// time.
-constexpr uint64_t kRestPerFailure = 20;
+// Failures that go on, such as while a planner is away, take a small share of a program's time; what passes soon is
+// found out soon. So the rest is 2, 4, 8, 16, 20, 20... times what the failure took.
+constexpr uint64_t kRestPerFailureMax = 20;
 constexpr uint64_t kRestMinNs = 1'000'000'000;
+
+uint64_t RestAfter(uint32_t failures, uint64_t taken_ns) {
+  const uint64_t times = std::min(uint64_t{1} << std::min(failures, 8U), kRestPerFailureMax);
+  return std::max(times * taken_ns, kRestMinNs);
+}
 
 struct Formation {
   std::mutex mutex;
@@ -98,9 +103,10 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   session->statistics.CountTeam(all[0] != 0, taken);
   if (all[0] != 0) {
     session->team_ns = std::min<uint64_t>(session->team_ns, taken);
+    session->teams_not_formed = 0;
     return {.team = formation.team, .all_flags = all[1] != 0, .taken_ns = taken};
   }
-  session->no_teams_before_ns = end + std::max(kRestPerFailure * taken, kRestMinNs);
+  session->no_teams_before_ns = end + RestAfter(++session->teams_not_formed, taken);
   if (formation.team != nullptr) copse_team_destroy(formation.team);
   static std::atomic<bool> said = false;
   if (member.rank == 0 && !said.exchange(true)) {
