@@ -11,10 +11,12 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <variant>
@@ -43,6 +45,16 @@ constexpr uint64_t kDescriptorsPerClient = 4;
 constexpr absl::Duration kFarewell = absl::Milliseconds(300);
 // What the planner's word of a team that is not formed in time may take to come.
 constexpr absl::Duration kPlannersAnswer = absl::Seconds(5);
+
+// This start of this kernel, and the network that this process sees of it: of two daemons with one name that have both
+// in common, the newer took the older one's ports. Empty if it cannot be told.
+std::string Machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  struct stat network {};
+  if (!std::getline(file, boot) || stat("/proc/self/ns/net", &network) != 0) return "";
+  return absl::StrCat(boot, "/", network.st_ino);
+}
 
 // Different at every start, also of two daemons that start at the same moment or with a clock set back.
 Incarnation NewIncarnation() {
@@ -234,6 +246,7 @@ schedule::NodeAnnouncement Daemon::Announcement() const {
   node.admin_address = ReachableAddress(admin_server_->address(), settings_.node);
   node.join_token = settings_.live.join_token;
   node.features = {schedule::Feature::kCompanions};
+  node.machine = Machine();
   return node;
 }
 

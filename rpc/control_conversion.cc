@@ -281,6 +281,7 @@ void Put(const schedule::Abort& from, v1::Abort* to) {
   to->set_epoch(from.epoch.value());
   Put(from.why, to->mutable_why());
   for (const uint64_t request : from.requests) to->add_requests(request);
+  to->set_again(from.again);
 }
 
 void Put(const schedule::BreakTeam& from, v1::BreakTeam* to) {
@@ -689,7 +690,7 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       const v1::Abort& from = proto.abort();
       RETURN_IF_ERROR(CheckCount("abort: requests", from.requests_size(), kTeamSizeMax));
       return schedule::Abort{TeamId{from.team()}, EpochId{from.epoch()}, Take(from.why()),
-                             std::vector<uint64_t>(from.requests().begin(), from.requests().end())};
+                             std::vector<uint64_t>(from.requests().begin(), from.requests().end()), from.again()};
     }
     case v1::ToDaemon::kBreakTeam:
       return schedule::BreakTeam{TeamId{proto.break_team().team()}, Take(proto.break_team().why())};

@@ -111,6 +111,9 @@ absl::StatusOr<v1::ListNodesReply> AdminClient::ListNodes(const v1::ListNodesReq
 absl::StatusOr<v1::ShowNodeReply> AdminClient::ShowNode(const v1::ShowNodeRequest& request) {
   return impl_->Call(impl_->planner(), &v1::AdminService::Stub::ShowNode, request);
 }
+absl::StatusOr<v1::RemoveNodeReply> AdminClient::RemoveNode(const v1::RemoveNodeRequest& request) {
+  return impl_->Call(impl_->planner(), &v1::AdminService::Stub::RemoveNode, request);
+}
 absl::StatusOr<v1::DrainNodeReply> AdminClient::DrainNode(const v1::DrainNodeRequest& request) {
   return impl_->Call(impl_->planner(), &v1::AdminService::Stub::DrainNode, request);
 }

@@ -36,6 +36,7 @@ class AdminClient {
   absl::StatusOr<v1::ListNodesReply> ListNodes(const v1::ListNodesRequest& request);
   absl::StatusOr<v1::ShowNodeReply> ShowNode(const v1::ShowNodeRequest& request);
   absl::StatusOr<v1::DrainNodeReply> DrainNode(const v1::DrainNodeRequest& request);
+  absl::StatusOr<v1::RemoveNodeReply> RemoveNode(const v1::RemoveNodeRequest& request);
   absl::StatusOr<v1::ListTeamsReply> ListTeams(const v1::ListTeamsRequest& request);
   absl::StatusOr<v1::ShowTeamReply> ShowTeam(const v1::ShowTeamRequest& request);
   absl::StatusOr<v1::ReplanTeamReply> ReplanTeam(const v1::ReplanTeamRequest& request);

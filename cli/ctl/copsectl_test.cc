@@ -76,6 +76,10 @@ class FakePlanner final : public v1::AdminService::Service {
     last = absl::StrCat(request->node(), request->off() ? " undrained" : " drained");
     return grpc::Status::OK;
   }
+  grpc::Status RemoveNode(grpc::ServerContext*, const v1::RemoveNodeRequest* request, v1::RemoveNodeReply*) override {
+    last = absl::StrCat(request->node(), " removed");
+    return grpc::Status::OK;
+  }
   grpc::Status ListTeams(grpc::ServerContext*, const v1::ListTeamsRequest*, v1::ListTeamsReply* reply) override {
     for (const auto& [id, name] : {std::pair(3, "world"), {4, "twin"}, {5, "twin"}, {0, "young"}}) {
       auto* team = reply->add_teams();
@@ -260,6 +264,7 @@ TEST_F(CopsectlTest, EveryVerbHonoursJson) {
                                                                {"node", "show", "n1"},
                                                                {"node", "drain", "n1"},
                                                                {"node", "undrain", "n1"},
+                                                               {"node", "remove", "n1"},
                                                                {"daemon", "status"},
                                                                {"team", "list"},
                                                                {"team", "show", "3"},
@@ -297,6 +302,8 @@ TEST_F(CopsectlTest, ArgumentsReachTheServer) {
   EXPECT_EQ(planner_.last, "n1 drained");
   Ctl({"node", "undrain", "n1"});
   EXPECT_EQ(planner_.last, "n1 undrained");
+  Ctl({"node", "remove", "n1"});
+  EXPECT_EQ(planner_.last, "n1 removed");
   Ctl({"team", "replan", "world", "--algorithm", "flat", "--collective", "bcast"});
   EXPECT_EQ(planner_.last, "replan 3 flat bcast");
   Ctl({"team", "break", "3", "--why", "tired of it"});

@@ -64,6 +64,19 @@ absl::Status Drain(const Arguments& arguments, VerbContext& context, bool off) {
   return absl::OkStatus();
 }
 
+absl::Status Remove(const Arguments& arguments, VerbContext& context) {
+  v1::RemoveNodeRequest request;
+  request.set_node(arguments.Text("node"));
+  RETURN_IF_ERROR(context.client->RemoveNode(request).status());
+  if (context.style.format == Format::kJson) {
+    context.out = DumpJson({{"ok", true}, {"name", request.node()}});
+  } else {
+    context.out =
+        absl::StrCat("node ", Printable(request.node()), " is removed, and teams that it was in are broken\n");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DaemonStatus(const Arguments&, VerbContext& context) {
   ASSIGN_OR_RETURN(const v1::StatusAnswer answer, context.client->Status({}));
   context.out = RenderDaemonStatus(answer, context.style);
@@ -178,6 +191,11 @@ std::vector<Verb> NodeVerbs() {
            .help = "let a node take new teams again",
            .positionals = {node},
            .run = [](const Arguments& a, VerbContext& s) { return Drain(a, s, true); }},
+          {.family = "node",
+           .name = "remove",
+           .help = "forget a node that is away and will not come back; breaks teams that it is in",
+           .positionals = {node},
+           .run = Remove},
           {.family = "daemon",
            .name = "status",
            .help = "the daemon whose own admin address --endpoint is: works while the planner is down",

@@ -44,7 +44,6 @@ void Companions::Post(Team* team, Rank rank, const CallPost& post, uint32_t pend
                       " has too many calls waiting (calls=", member.waiting.size() + 1, ", limit=", pending_max, ")"),
          FailureCause::kQuota, "", rank, pending_max});
   }
-  if (!companion.HasWaiting()) companion.waits_since = host_->Now();
   Held& held = member.waiting.emplace_back(Held{.post = post, .posted = host_->Now()});
   if (post.send_is_inline && post.send != nullptr) {
     CHECK(post.send_bytes <= kInlineBytesMax);
@@ -112,7 +111,6 @@ void Companions::AskAgain() {
 void Companions::PlannerLost() {
   for (auto& [key, companion] : companions_) {
     companion.request = 0;
-    companion.waits_since = host_->Now();
   }
 }
 
@@ -175,7 +173,6 @@ void Companions::Fail(const Key& key, Companion* companion, uint64_t failed, con
   companion->why = why;
   companion->id = TeamId{0};
   companion->request = 0;
-  companion->waits_since = host_->Now();
   for (auto& [rank, member] : companion->members) {
     while (member.told < failed && !member.waiting.empty()) {
       ++member.told;
@@ -208,18 +205,6 @@ void Companions::Dropped(const schedule::TeamLayout& layout) {
   it->second.id = TeamId{0};
   it->second.request = 0;
   Ask(it->first, &it->second);
-}
-
-void Companions::Tick(absl::Time now) {
-  if (host_->planner() != CompanionHost::Planner::kAway) return;
-  for (auto& [key, companion] : companions_) {
-    if (companion.id != TeamId{0} || !companion.HasWaiting() || now - companion.waits_since < timeout_) continue;
-    Fail(key, &companion, companion.failed + 1,
-         {Failure::kTimedOut,
-          absl::StrCat("the planner, which forms team ", key.first.value(), " (",
-                       AbslView(schedule::FamilyName(key.second)), "), is away for ", absl::FormatDuration(timeout_)),
-          FailureCause::kNoPlanner, "", std::nullopt, static_cast<uint64_t>(absl::ToInt64Milliseconds(timeout_))});
-  }
 }
 
 // --- With the team ---

@@ -44,8 +44,8 @@ class CompanionHost {
 // The companions themselves are Teams of the daemon. Thread-compatible; `*host` outlives it.
 class Companions {
  public:
-  // While the planner is away an attempt has failed after `timeout`.
-  Companions(CompanionHost* host, absl::Duration timeout) : host_(host), timeout_(timeout) {}
+  // While the planner is away calls wait for it, as they would for a rank that is late.
+  explicit Companions(CompanionHost* host) : host_(host) {}
 
   // A rank of `team`, which is not broken, calls a collective of another family. `post` was validated.
   void Post(Team* team, Rank rank, const CallPost& post, uint32_t pending_max);
@@ -69,7 +69,6 @@ class Companions {
   bool JoinFailed(uint64_t request, const schedule::FailureReport& why);
   // A prepared one is no more; if calls wait for it, it is asked for again.
   void Dropped(const schedule::TeamLayout& layout);
-  void Tick(absl::Time now);
 
   // --- With the team ---
   std::vector<TeamId> Of(TeamId team) const;  // prepared or committed, here
@@ -96,7 +95,6 @@ class Companions {
     uint64_t failed = 0;          // attempts
     schedule::FailureReport why;  // of the last one
     uint64_t request = 0;         // the join that asks for it
-    absl::Time waits_since;       // for the planner
     std::map<Rank, Member> members;
 
     bool HasWaiting() const;
@@ -110,7 +108,6 @@ class Companions {
   void Tell(const Key& key, Rank rank, uint64_t value, const schedule::FailureReport& why);
 
   CompanionHost* const host_;
-  const absl::Duration timeout_;
   std::map<Key, Companion> companions_;
 };
 

@@ -31,7 +31,7 @@ DaemonCore::Impl::Impl(const Clock* clock, emu::Transport* transport, PlannerLin
       neighbours_(&connections_),
       meters_(this),
       clients_(&engine_, options_.clients_max),
-      companions_(this, options_.formation_timeout),
+      companions_(this),
       planner_lost_(clock->Now()),
       last_progress_(clock->Now()) {}
 
@@ -61,10 +61,19 @@ absl::Time DaemonCore::Impl::NextDeadline() const {
 }
 
 void DaemonCore::Impl::StartDrain(const std::string& why) {
-  if (draining_) return;
-  draining_ = true;
-  drain_reason_ = why;
+  if (!stop_reason_.empty()) return;
+  stop_reason_ = why;
   for (Client* client : clients_.All()) client->sink->OnClosing(why);
+}
+
+void DaemonCore::Impl::SetDrained(bool drained) {
+  if (std::exchange(drained_, drained) == drained || !drained) return;
+  for (Client* client : clients_.All()) client->sink->OnClosing(std::string(DrainReason()));
+}
+
+std::string_view DaemonCore::Impl::DrainReason() const {
+  if (!stop_reason_.empty()) return stop_reason_;
+  return drained_ ? "drained by the administrator" : "";
 }
 
 bool DaemonCore::Impl::Idle() const {
@@ -76,7 +85,7 @@ schedule::DaemonStatus DaemonCore::Impl::Status(bool latencies) const {
   schedule::DaemonStatus status;
   status.node = options_.node.name;
   status.incarnation = options_.node.incarnation;
-  status.state = draining_ ? "draining" : "ready";
+  status.state = DrainReason().empty() ? "ready" : "draining";
   status.clients = static_cast<uint32_t>(clients_.size());
   for (const auto& [id, team] : teams_) {
     const size_t before = status.progress.size();
@@ -92,6 +101,7 @@ schedule::DaemonStatus DaemonCore::Impl::Status(bool latencies) const {
   status.counters["daemon.heartbeats.received"] = heartbeats_received_;
   status.counters["daemon.neighbours.lost"] = neighbours_lost_;
   status.counters["calls.in_flight"] = status.calls.size();
+  status.counters["calls.held_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(held_));
   if (options_.instruments != nullptr) {
     options_.instruments->AppendCounters(&status.counters);
     if (latencies) status.latencies = options_.instruments->latencies().Rows();
@@ -131,6 +141,8 @@ bool DaemonCore::Impl::PumpTeams() {
 }
 
 void DaemonCore::Impl::Tick(absl::Time now) {
+  const absl::Duration since_last =
+      std::clamp(now - next_tick_, absl::ZeroDuration(), options_.heartbeat) + options_.heartbeat / 2;
   next_tick_ = now + options_.heartbeat / 2;
   for (const Incarnation peer : neighbours_.DueHeartbeats(now, options_.heartbeat)) {
     ++heartbeats_sent_;
@@ -139,7 +151,6 @@ void DaemonCore::Impl::Tick(absl::Time now) {
   WeighSilence(now);
   neighbours_.DropUnused(now);
   connections_.Tick();
-  companions_.Tick(now);
   FailJoinsWithoutPlanner();
   for (const auto& [id, team] : teams_) {
     if (team->ProbeStalled(options_.stall_probe)) {
@@ -147,6 +158,7 @@ void DaemonCore::Impl::Tick(absl::Time now) {
       const Team* of = schedule::IsCompanion(layout.identity) ? FindTeam(layout.parent) : team.get();
       if (of != nullptr) CompareCalls(*of);
     }
+    if (team->IsHeld()) held_ += since_last;
     if (team->AskForDecision(options_.decision_ask)) {
       SendToPlanner(schedule::EpochQuery{.team = id, .epoch = team->prepared_epoch()});
     }

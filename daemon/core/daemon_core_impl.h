@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   // --- Administration ---
 
   void StartDrain(const std::string& why);
+  // Why this node takes no new teams; empty: it does.
+  std::string_view DrainReason() const;
   bool Idle() const;
   emu::TraceRing* trace() const { return options_.instruments == nullptr ? nullptr : options_.instruments->trace(); }
   schedule::DaemonStatus Status(bool latencies) const;
@@ -116,6 +119,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   absl::StatusOr<NodeIndex> CheckLayout(const schedule::Prepare& m) const;
   void On(const schedule::Commit& m);
   void On(const schedule::Abort& m);
+  void AbortTeam(const schedule::Abort& m, std::set<uint64_t>* again);
   void On(const schedule::BreakTeam& m);
   void On(const schedule::EndTeam&) {}  // a team goes here when its last member here leaves
   void On(const schedule::StatusQuery& m);
@@ -124,6 +128,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   void On(const schedule::Drain& m);
 
   // --- Parts ---
+
+  void SetDrained(bool drained);
 
   void SendToPlanner(const schedule::FromDaemon& message);
   void SendJoinOf(uint64_t request, const Join& join);
@@ -183,18 +189,20 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   bool planner_up_ = false;
   bool registered_ = false;
   absl::Time planner_lost_;  // if not registered, since when
+  uint64_t term_ = 0;        // the highest that a planner has told
   // What the planner knows.
   bool weighs_silence_ = false;
   bool forms_companions_ = false;
   std::map<Incarnation, absl::Time> accused_;  // silent neighbours whose verdict is waited for, and since when
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
-  bool draining_ = false;
-  std::string drain_reason_;
+  bool drained_ = false;                                    // by an administrator, until the planner says otherwise
+  std::string stop_reason_;                                 // of this daemon, which ends; empty: it does not
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
   std::vector<Incarnation> peers_down_;
   uint64_t heartbeats_sent_ = 0;
   uint64_t heartbeats_received_ = 0;
   uint64_t neighbours_lost_ = 0;
+  absl::Duration held_;  // of teams whose calls waited for the decision of a switch
   absl::Time last_progress_;
   absl::Time next_tick_ = absl::InfinitePast();
 };

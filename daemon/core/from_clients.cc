@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/string_view.h"
 #include "daemon/core/daemon_core_impl.h"
 #include "daemon/core/post_check.h"
 #include "planner/schedule/folds.h"
@@ -59,9 +60,9 @@ void DaemonCore::Impl::CreateTeam(ClientId id, const TeamRequest& request) {
         request.request, {Failure::kInvalidArgument, absl::StrCat("team ", DescribeTeam(join.identity), ": rank (rank=",
                                                                   request.rank.value(), ", size=", request.size, ")")});
   }
-  if (draining_) {
+  if (const std::string_view reason = DrainReason(); !reason.empty()) {
     FailureReport why = {Failure::kNoDaemon,
-                         absl::StrCat("node ", options_.node.name, " takes no new teams: ", drain_reason_),
+                         absl::StrCat("node ", options_.node.name, " takes no new teams: ", AbslView(reason)),
                          FailureCause::kNodeDraining, options_.node.name};
     if (registered_) RefuseJoin(join, why);
     why.text = absl::StrCat("team ", DescribeTeam(join.identity), ": ", why.text);

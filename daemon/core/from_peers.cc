@@ -95,7 +95,12 @@ bool DaemonCore::Impl::HandlePeers() {
       continue;
     }
     const TeamId id = std::visit(TeamOf{}, message);
-    if (Team* team = FindTeam(id)) team->OnPeerMessage(from, message);
+    Team* team = FindTeam(id);
+    if (team == nullptr) continue;
+    const EpochId before = team->epoch();
+    team->OnPeerMessage(from, message);
+    // A neighbor knew what the planner had decided; the planner may have lost that.
+    if (team->epoch() != before) SendToPlanner(schedule::CommitReply{.team = id, .epoch = team->epoch()});
   }
   for (const Incarnation peer : down) {
     // For people; the log has the transport's words.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "base/string_view.h"
 #include "daemon/core/daemon_core_impl.h"
 
 namespace copse::daemon {
@@ -22,7 +23,7 @@ using schedule::FailureReport;
 void DaemonCore::Impl::OnPlannerUp() {
   registered_ = false;
   planner_up_ = true;
-  schedule::Register message{.node = options_.node};
+  schedule::Register message{.node = options_.node, .term = term_};
   for (const auto& [id, team] : teams_) {
     message.teams.push_back({.layout = team->layout(),
                              .epoch = team->epoch(),
@@ -64,6 +65,9 @@ void DaemonCore::Impl::On(const schedule::Registered& m) {
     COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
     return;
   }
+  term_ = std::max(term_, m.term);
+  // A planner of proto 4 says Drain where it is so, and nothing where it is not.
+  if (m.features.contains(schedule::Feature::kStopping)) SetDrained(m.draining);
   for (const TeamId id : m.forgotten) {
     if (Team* team = FindTeam(id))
       team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});
@@ -127,8 +131,8 @@ void DaemonCore::Impl::Refuse(const schedule::Prepare& m, FailureReport why) {
 absl::StatusOr<NodeIndex> DaemonCore::Impl::CheckLayout(const schedule::Prepare& m) const {
   const schedule::TeamLayout& layout = m.layout;
   const bool is_companion = schedule::IsCompanion(layout.identity);
-  if (draining_ && !is_companion) {
-    return absl::ResourceExhaustedError(absl::StrCat("takes no new teams: ", drain_reason_));
+  if (!DrainReason().empty() && !is_companion) {
+    return absl::ResourceExhaustedError(absl::StrCat("takes no new teams: ", AbslView(DrainReason())));
   }
   if (const absl::Status shape = schedule::CheckShape(layout.shape); !shape.ok()) return shape;
   if (layout.nodes.size() != layout.shape.node_count) {
@@ -194,12 +198,23 @@ void DaemonCore::Impl::On(const schedule::Commit& m) {
 
 void DaemonCore::Impl::On(const schedule::Abort& m) {
   for (const uint64_t request : m.requests) {
+    if (m.again) break;
     if (companions_.JoinFailed(request, m.why)) continue;
     const auto join = joins_.extract(request);
     if (join.empty()) continue;
     if (Client* client = clients_.Find(join.mapped().client))
       client->sink->OnTeamFailed(join.mapped().request.request, m.why);
   }
+  std::set<uint64_t> again;
+  if (m.again) again.insert(m.requests.begin(), m.requests.end());
+  AbortTeam(m, &again);
+  for (const uint64_t request : again) {
+    if (const auto join = joins_.find(request); join != joins_.end()) SendJoinOf(request, join->second);
+  }
+}
+
+// Adds the joins that the team was to answer to `again`.
+void DaemonCore::Impl::AbortTeam(const schedule::Abort& m, std::set<uint64_t>* again) {
   Team* team = FindTeam(m.team);
   if (team == nullptr) return;
   if (team->ready() || team->broken()) {
@@ -211,10 +226,7 @@ void DaemonCore::Impl::On(const schedule::Abort& m) {
     // A planner that was restarted aborts what it does not know, but has not answered these ranks: they join again.
     const auto forming = forming_.extract(m.team);
     if (forming.empty()) return;
-    for (const auto& [request, rank] : forming.mapped()) {
-      const auto join = joins_.find(request);
-      if (join != joins_.end()) SendJoinOf(request, join->second);
-    }
+    for (const auto& [request, rank] : forming.mapped()) again->insert(request);
   }
 }
 
@@ -242,13 +254,7 @@ void DaemonCore::Impl::On(const schedule::TraceQuery& m) {
   SendToPlanner(reply);
 }
 
-void DaemonCore::Impl::On(const schedule::Drain& m) {
-  if (m.on) {
-    StartDrain("drained by the administrator");
-  } else {
-    draining_ = false;
-  }
-}
+void DaemonCore::Impl::On(const schedule::Drain& m) { SetDrained(m.on); }
 
 uint64_t DaemonCore::Impl::SendJoin(schedule::JoinTeam join) {
   if (join.request == 0) join.request = next_join_++;

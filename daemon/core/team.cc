@@ -124,6 +124,12 @@ bool Team::AskForDecision(absl::Duration age) {
   return true;
 }
 
+bool Team::IsHeld() const {
+  return prepared_ != nullptr && std::any_of(members_.begin(), members_.end(), [this](const Member& member) {
+           return !member.pending.empty() && member.next >= hold_from_;
+         });
+}
+
 EpochPort& Team::PortFor(CallSeq sequence) const {
   for (size_t i = epochs_.size(); i-- > 1;) {
     if (epochs_[i]->first_call() <= sequence) return *epochs_[i];

@@ -68,6 +68,8 @@ class Team {
   // A prepared epoch has waited for `age` without a decision: asks the neighbours in it. True if the planner should be
   // asked.
   bool AskForDecision(absl::Duration age);
+  // Whether calls wait for that decision: as long as it takes.
+  bool IsHeld() const;
 
   // --- Members ---
   void Join(Rank rank, ClientId client);

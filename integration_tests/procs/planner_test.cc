@@ -9,12 +9,12 @@ namespace copse::procs {
 namespace {
 
 // A stopped process keeps its connections, so only asking finds it out.
-TEST(PlannerTest, AStoppedDaemonIsLostAndComesBack) {
+TEST(PlannerTest, AStoppedDaemonIsAwayAndComesBack) {
   ProcessCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2, .heartbeat = absl::Milliseconds(200), .node_timeout = absl::Seconds(2)}).ok());
   cluster.StopDaemon(1);
-  const absl::Status lost = cluster.AwaitNodeState(1, "lost", absl::Seconds(30));
-  EXPECT_TRUE(lost.ok()) << lost;
+  const absl::Status away = cluster.AwaitNodeState(1, "away", absl::Seconds(30));
+  EXPECT_TRUE(away.ok()) << away;
   EXPECT_TRUE(cluster.AwaitNodeState(0, "ready", absl::Seconds(5)).ok()) << "who answers stays";
   cluster.ContinueDaemon(1);
   const absl::Status back = cluster.AwaitNodeState(1, "ready", absl::Seconds(30));

@@ -108,7 +108,7 @@ TEST_F(ProbeTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(ProbeNodes({"n0", "n7"}).message(), "probe: node n7: not known");
   EXPECT_EQ(ProbeNodes({"n0", "n0"}).message(), "probe: too few nodes to measure between (nodes=1, limit=2)");
   cluster_.KillDaemon(1);
-  ASSERT_TRUE(cluster_.AwaitNodeState(1, "lost", absl::Seconds(60)).ok());
+  ASSERT_TRUE(cluster_.AwaitNodeState(1, "away", absl::Seconds(60)).ok());
   EXPECT_EQ(ProbeNodes({"n0", "n1"}).message(), "probe: node n1: not connected");
   EXPECT_EQ(Probe("").status().code(), absl::StatusCode::kFailedPrecondition);
 }

@@ -461,7 +461,7 @@ absl::StatusOr<v1::NodeRow> ProcessCluster::NodeIn(uint32_t node, const std::str
   const Server& server = daemons_[node];
   for (const v1::NodeRow& row : nodes.nodes()) {
     if (row.name() != server.name || row.state() != state) continue;
-    if (state == "lost") return row;
+    if (state == "lost" || state == "away") return row;
     if (row.connected() && row.incarnation() != server.dead_incarnation) return row;
   }
   return absl::NotFoundError(absl::StrCat("node ", server.name, " is not ", state));
@@ -475,7 +475,7 @@ absl::Status ProcessCluster::AwaitNodeState(uint32_t node, const std::string& st
         return row.ok();
       },
       timeout, absl::StrCat("node ", daemons_[node].name, " is ", state));
-  if (status.ok() && state != "lost") daemons_[node].incarnation = row->incarnation();
+  if (status.ok() && row->connected()) daemons_[node].incarnation = row->incarnation();
   return status;
 }
 

@@ -229,7 +229,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
           const absl::StatusOr<coordinator::NodeInfo> info = coordinator_->Node(NameOf(n));
           if (!info.ok() || info->state != state) return false;
           // A restarted daemon is ready when it, and not its predecessor, is.
-          return state == "lost" || info->announcement.incarnation == network_->incarnation(nodes_[n]->number);
+          return state == "lost" || state == "away" ||
+                 info->announcement.incarnation == network_->incarnation(nodes_[n]->number);
         },
         timeout, absl::StrCat("node ", NameOf(n), " is ", state));
   }
@@ -274,8 +275,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     store_.Reset();
     coordinator_ = std::make_unique<coordinator::Coordinator>(
         simulator_.clock(), &store_, &plan_maker_, this,
-        coordinator::CoordinatorOptions{.team_formation_timeout = options_.team_formation_timeout,
-                                        .node_timeout = options_.node_timeout});
+        coordinator::CoordinatorOptions{.team_formation_timeout = options_.team_formation_timeout});
     CHECK(coordinator_->Start().ok());
     PlannerTick();
   }

@@ -25,7 +25,8 @@ NodeInfo Coordinator::Impl::InfoOf(const Node& node) const {
   NodeInfo info;
   info.announcement = node.announcement;
   info.connected = node.session != 0;
-  info.state = node.lost ? "lost" : draining_.count(node.announcement.name) != 0 ? "draining" : "ready";
+  const bool takes_no_teams = node.stopping || draining_.count(node.announcement.name) != 0;
+  info.state = !info.connected ? (node.is_lost() ? "lost" : "away") : takes_no_teams ? "draining" : "ready";
   info.last_seen_s = info.connected ? 0 : absl::ToDoubleSeconds(clock_->Now() - node.away_since);
   for (const TeamId id : node.teams) {
     const Team& team = teams_.at(id);
@@ -50,14 +51,16 @@ absl::StatusOr<NodeInfo> Coordinator::Impl::FindNode(const std::string& name) co
 
 absl::Status Coordinator::Impl::SetDraining(const std::string& name, bool draining) {
   const auto it = nodes_.find(name);
-  if (it == nodes_.end()) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
+  // One that has not come back since a restart is known as draining, all the same.
+  const bool is_known = it != nodes_.end() || (!draining && draining_.count(name) != 0);
+  if (!is_known) return absl::NotFoundError(absl::StrCat("node ", name, ": not known"));
   RETURN_IF_ERROR(store_->SaveDraining(name, draining));
   if (draining) {
     draining_.insert(name);
   } else {
     draining_.erase(name);
   }
-  if (it->second.session != 0) sink_->Send(it->second.session, schedule::Drain{draining});
+  if (it != nodes_.end() && it->second.session != 0) sink_->Send(it->second.session, schedule::Drain{draining});
   return absl::OkStatus();
 }
 
@@ -100,48 +103,9 @@ absl::Status Coordinator::Impl::BreakTeam(TeamId id, const std::string& why) {
   if (team->record.broken)
     return absl::FailedPreconditionError(
         absl::StrCat("team ", id.value(), ": broken already: ", team->record.why.text));
-  Break(*team,
-        {schedule::Failure::kCanceled, absl::StrCat("broken by an administrator", why.empty() ? "" : ": ", why)});
+  Break(*team, {schedule::Failure::kCanceled, absl::StrCat("broken by an administrator", why.empty() ? "" : ": ", why),
+                FailureCause::kTeamBroken});
   return absl::OkStatus();
-}
-
-// --- Plans ---
-
-std::vector<PlanInfo> Coordinator::Impl::PlansOf(const Team& team) const {
-  std::vector<PlanInfo> out;
-  for (const std::string& encoded : team.record.plans) {
-    absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
-    if (plan.ok()) out.push_back({team.record.layout, team.record.epoch, *std::move(plan)});
-  }
-  return out;
-}
-
-std::vector<PlanInfo> Coordinator::Impl::Plans() const {
-  std::vector<PlanInfo> out;
-  for (const auto& [id, team] : teams_) {
-    for (PlanInfo& plan : PlansOf(team)) out.push_back(std::move(plan));
-  }
-  std::stable_sort(out.begin(), out.end(), [](const PlanInfo& a, const PlanInfo& b) { return a.plan.id < b.plan.id; });
-  return out;
-}
-
-absl::StatusOr<PlanInfo> Coordinator::Impl::FindPlan(PlanId id) const {
-  for (const auto& [team_id, team] : teams_) {
-    for (PlanInfo& plan : PlansOf(team)) {
-      if (plan.plan.id == id) return std::move(plan);
-    }
-  }
-  return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));
-}
-
-absl::StatusOr<PlanExplanation> Coordinator::Impl::Explain(PlanId id) const {
-  ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
-  return plan_maker_->Explain(info.layout, info.plan);
-}
-
-absl::StatusOr<std::vector<std::string>> Coordinator::Impl::CriticalPath(PlanId id) const {
-  ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
-  return plan_maker_->CriticalPath(info.layout, info.plan);
 }
 
 // --- Status ---

@@ -20,7 +20,7 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
-// Until a companion is tried again whose nodes were not all connected. One that stays away is lost after node_timeout.
+// Until a companion is tried again whose nodes were not all connected. One that stays away is waited for.
 constexpr absl::Duration kFormAgain = absl::Milliseconds(100);
 
 }  // namespace
@@ -34,7 +34,10 @@ std::optional<FailureReport> Coordinator::Impl::CompanionRefusal(const Join& joi
     return FailureReport{Failure::kInvalidArgument, absl::StrCat(name, " is not known")};
   }
   if (team->record.broken) {
-    return FailureReport{Failure::kMemberLost, absl::StrCat(name, " is broken: ", team->record.why.text)};
+    FailureReport why = team->record.why;
+    why.failure = Failure::kMemberLost;
+    why.text = absl::StrCat(name, " is broken: ", why.text);
+    return why;
   }
   const schedule::TeamLayout& layout = team->record.layout;
   const std::optional<uint32_t> member = MemberIndex(*team, nodes_.at(join.node).announcement);
@@ -79,16 +82,18 @@ void Coordinator::Impl::FormCompanion(const CompanionKey& key) {
   for (uint32_t i = 0; i < parent.node_count(); ++i) {
     const schedule::TeamNode& member = parent.record.layout.nodes[i];
     if (parent.members[i].left) {
-      return FailCompanion(key, {Failure::kMemberLost, absl::StrCat("node ", member.name, " has left the team")});
+      return FailCompanion(key, {Failure::kMemberLost, absl::StrCat("node ", member.name, " has left the team"),
+                                 FailureCause::kMemberLeft, member.name});
     }
     const Node* node = LiveNode(member);
-    if (node == nullptr) {
+    if (node == nullptr || settles()) {
       companion.timer = timers_.Set(clock_->Now() + kFormAgain, [this, key] { FormCompanion(key); });
       return;
     }
     if (!node->announcement.features.contains(schedule::Feature::kCompanions)) {
       return FailCompanion(key,
-                           {Failure::kVersion, absl::StrCat("node ", member.name, ": its daemon knows no companions")});
+                           {Failure::kVersion, absl::StrCat("node ", member.name, ": its daemon knows no companions"),
+                            FailureCause::kVersionsDiffer, member.name});
     }
   }
   absl::StatusOr<schedule::TeamLayout> layout = CompanionLayout(parent.record.layout, key);
@@ -104,10 +109,9 @@ void Coordinator::Impl::FormCompanion(const CompanionKey& key) {
 
 absl::StatusOr<schedule::TeamLayout> Coordinator::Impl::CompanionLayout(const schedule::TeamLayout& parent,
                                                                         const CompanionKey& key) {
-  RETURN_IF_ERROR(ReserveIds(1, 0));
   schedule::TeamLayout layout = parent;
   layout.parent = parent.id;
-  layout.id = next_.team++;
+  ASSIGN_OR_RETURN(layout.id, ids_->NextTeam());
   layout.identity.family = key.second;
   layout.identity.nonce = companions_.at(key).failed;
   return layout;

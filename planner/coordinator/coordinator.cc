@@ -14,7 +14,14 @@
 
 namespace copse::coordinator {
 
-using schedule::Failure;
+namespace {
+
+// Deadlines that were missed by more than kStall were missed by a process that stood still: what was sent to it in time
+// gets kForgiven to be read, once.
+constexpr absl::Duration kStall = absl::Milliseconds(500);
+constexpr absl::Duration kForgiven = absl::Seconds(1);
+
+}  // namespace
 
 Coordinator::Impl::Impl(const Clock* clock, Store* store, PlanMaker* plan_maker, SessionSink* sink,
                         CoordinatorOptions options)
@@ -27,42 +34,27 @@ Coordinator::Impl::Impl(const Clock* clock, Store* store, PlanMaker* plan_maker,
 
 absl::Status Coordinator::Impl::Start() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->Load());
+  started_ = clock_->Now();
   draining_ = std::move(snapshot.draining);
-  next_ = reserved_ = snapshot.next;
-  given_before_ = next_.team;
+  ids_.emplace(store_, snapshot.term);
   ended_ = std::move(snapshot.aborted);
   for (auto& [id, record] : snapshot.teams) {
     Team& team = teams_[id];
     team.record = std::move(record);
     team.members.resize(team.node_count());
     NoteCompanion(team.record.layout);
+    IndexPlans(id, team);
   }
-  // The newest team tells which incarnation of a node is the newest; older ones cannot come back beside it.
+  // The newest team tells who has a name. Another daemon of that name may be alive as well: its neighbours know.
   for (auto it = teams_.rbegin(); it != teams_.rend(); ++it) {
-    for (const schedule::TeamNode& member : it->second.record.layout.nodes) {
-      const auto [entry, is_new] = nodes_.try_emplace(member.name);
-      Node& node = entry->second;
-      if (is_new) {
-        node.announcement.name = member.name;
-        node.announcement.incarnation = member.incarnation;
-        node.announcement.worker_address = member.worker_address;
-        NodeAway(node);
+    for (uint32_t i = 0; i < it->second.node_count(); ++i) {
+      Node& node = NodeOfMember(it->second, i);
+      if (node.announcement.incarnation == it->second.record.layout.nodes[i].incarnation) {
+        node.teams.insert(it->first);
+      } else {
+        it->second.nameless_since = started_;
       }
-      if (node.announcement.incarnation == member.incarnation) node.teams.insert(it->first);
     }
-  }
-  std::vector<TeamId> ids;
-  for (const auto& [id, team] : teams_) ids.push_back(id);
-  for (const TeamId id : ids) {
-    Team& team = teams_.at(id);
-    for (uint32_t i = 0; i < team.node_count(); ++i) {
-      const schedule::TeamNode& member = team.record.layout.nodes[i];
-      if (nodes_.at(member.name).announcement.incarnation == member.incarnation) continue;
-      team.members[i].gone = true;
-      Break(team, {Failure::kMemberLost,
-                   absl::StrCat("node ", member.name, " restarted (incarnation=", member.incarnation.value(), ")")});
-    }
-    MaybeEnd(team);
   }
   return absl::OkStatus();
 }
@@ -70,20 +62,32 @@ absl::Status Coordinator::Impl::Start() {
 void Coordinator::Impl::SetLive(const CoordinatorOptions& options) {
   options_.team_formation_timeout = options.team_formation_timeout;
   options_.prepare_timeout = options.prepare_timeout;
-  options_.node_timeout = options.node_timeout;
   options_.register_timeout = options.register_timeout;
   options_.join_tokens = options.join_tokens;
 }
 
 void Coordinator::Impl::Tick(absl::Time heard) {
+  const absl::Time due = std::min(timers_.Next(), joins_.NextDeadline());
+  if (heard - due > kStall && due > forgiven_until_) {
+    COPSE_LOG(kWarning, "the planner stood still (for=", FormatShortDuration(heard - due), ")");
+    forgiven_until_ = heard + kForgiven;
+  }
+  if (heard < forgiven_until_) return;
+  if (!settles()) {
+    for (Gathered& complete : joins_.Release()) Act(std::move(complete));
+  }
   for (Gathered& late : joins_.TakeLate(heard)) Act(std::move(late));
   timers_.Run(heard);
 }
 
-absl::Time Coordinator::Impl::NextDeadline() const { return std::min(timers_.Next(), joins_.NextDeadline()); }
+absl::Time Coordinator::Impl::NextDeadline() const {
+  const absl::Time next = std::min(timers_.Next(), joins_.NextDeadline());
+  return std::max(settles() ? std::min(next, settled_at_) : next, forgiven_until_);
+}
 
-void Coordinator::Impl::OnConnected(SessionId session) {
+void Coordinator::Impl::OnConnected(SessionId session, const std::string& from) {
   Session& entry = sessions_[session];
+  entry.from = from;
   entry.register_timer = timers_.Set(clock_->Now() + options_.register_timeout, [this, session] {
     ProtocolError(session, absl::StrCat("no Register within ", FormatShortDuration(options_.register_timeout)));
   });
@@ -105,60 +109,12 @@ void Coordinator::Impl::OnDisconnected(SessionId session) {
   sessions_.erase(session);
 }
 
-void Coordinator::Impl::StreamEnded(SessionId session) {
-  Node& node = nodes_.at(sessions_.at(session).node);
-  const std::string name = node.announcement.name;
-  COPSE_LOG(kInfo, "node ", name, " (incarnation=", node.announcement.incarnation.value(), ") has no stream any more");
-  sessions_.at(session).node.clear();
-  node.session = 0;
-  NodeAway(node);
-  joins_.Drop(session);
-  DropCompanionJoins(session);
-  const std::set<TeamId> teams = node.teams;
-  for (const TeamId id : teams) {
-    Team* team = TeamOf(id);
-    if (team != nullptr && team->change.has_value()) {
-      AbortChange(*team, {Failure::kMemberLost, absl::StrCat("node ", name, " lost its connection to the planner")},
-                  /*again=*/true);
-    }
-  }
-  NodeSilent(name);
-}
-
-void Coordinator::Impl::NodeAway(Node& node) {
-  node.away_since = clock_->Now();
-  const absl::Duration timeout = options_.node_timeout;
-  node.lost_timer = timers_.Set(node.away_since + timeout, [this, timeout, name = node.announcement.name] {
-    Node& lost = nodes_.at(name);
-    lost.lost = true;
-    NodeGone(lost, absl::StrCat("node ", name, " lost: no contact for ", FormatShortDuration(timeout),
-                                " (incarnation=", lost.announcement.incarnation.value(), ")"));
-  });
-}
-
-void Coordinator::Impl::NodeGone(Node& node, const std::string& text) {
-  COPSE_LOG(kWarning, text, "; teams: ", node.teams.size());
-  const std::set<TeamId> teams = std::move(node.teams);
-  node.teams.clear();
-  for (const TeamId id : teams) {
-    Team* team = TeamOf(id);
-    if (team == nullptr) continue;
-    const std::optional<uint32_t> member = MemberIndex(*team, node.announcement);
-    if (!member.has_value()) continue;
-    team->members[*member].gone = true;
-    // A node that had left does not break the team for those who are still in it.
-    if (!team->members[*member].left) Break(*team, {Failure::kMemberLost, text});
-    team = TeamOf(id);
-    if (team != nullptr) MaybeEnd(*team);
-  }
-}
-
 Coordinator::Impl::Node* Coordinator::Impl::NodeOf(SessionId session) {
   const auto it = sessions_.find(session);
   return it == sessions_.end() || it->second.node.empty() ? nullptr : &nodes_.at(it->second.node);
 }
 
-Coordinator::Impl::Node* Coordinator::Impl::LiveNode(const schedule::TeamNode& member) {
+const Coordinator::Impl::Node* Coordinator::Impl::LiveNode(const schedule::TeamNode& member) const {
   const auto it = nodes_.find(member.name);
   if (it == nodes_.end() || it->second.session == 0) return nullptr;
   return it->second.announcement.incarnation == member.incarnation ? &it->second : nullptr;
@@ -190,6 +146,7 @@ void Coordinator::Impl::OnMessage(SessionId session, const schedule::FromDaemon&
         if constexpr (std::is_same_v<T, schedule::TraceReply>) OnTraceReply(*node, m);
         if constexpr (std::is_same_v<T, schedule::MeasureReply>) OnMeasureReply(*node, m);
         if constexpr (std::is_same_v<T, schedule::NeighbourSilent>) OnNeighbourSilent(*node, m);
+        if constexpr (std::is_same_v<T, schedule::Stopping>) OnStopping(session, m);
       },
       message);
 }
@@ -203,7 +160,7 @@ Coordinator::~Coordinator() = default;
 
 absl::Status Coordinator::Start() { return impl_->Start(); }
 void Coordinator::SetLive(const CoordinatorOptions& options) { impl_->SetLive(options); }
-void Coordinator::OnConnected(SessionId session) { impl_->OnConnected(session); }
+void Coordinator::OnConnected(SessionId session, const std::string& from) { impl_->OnConnected(session, from); }
 void Coordinator::OnMessage(SessionId session, const schedule::FromDaemon& message) {
   impl_->OnMessage(session, message);
 }
@@ -223,6 +180,7 @@ absl::StatusOr<std::vector<std::string>> Coordinator::CriticalPath(PlanId plan) 
 absl::Status Coordinator::SetDraining(const std::string& node, bool draining) {
   return impl_->SetDraining(node, draining);
 }
+absl::Status Coordinator::RemoveNode(const std::string& node) { return impl_->RemoveNode(node); }
 absl::Status Coordinator::BreakTeam(TeamId team, const std::string& why) { return impl_->BreakTeam(team, why); }
 void Coordinator::ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done,
                              absl::Duration patience) {

@@ -40,9 +40,10 @@ class SessionSink {
 struct CoordinatorOptions {
   absl::Duration team_formation_timeout = absl::Seconds(30);  // from the first join to the last
   absl::Duration prepare_timeout = absl::Seconds(10);         // from Prepare to the last PrepareReply
-  absl::Duration node_timeout = absl::Seconds(10);            // a node whose stream is gone for so long is lost
   absl::Duration register_timeout = absl::Seconds(10);        // from connection to Register
-  uint32_t window = 8;                                        // W
+  absl::Duration forget_records = absl::Hours(1);      // teams whose members are all away for so long: their records
+  absl::Duration forget_nodes = absl::Hours(24 * 30);  // nodes that are away for so long, and in no team
+  uint32_t window = 8;                                 // W
   uint32_t team_size_max = 65536;
   uint32_t formations_max = 65536;       // teams whose joins are being gathered
   std::vector<std::string> join_tokens;  // one of these is asked for; empty: none
@@ -51,7 +52,9 @@ struct CoordinatorOptions {
 // --- What administrators see ---
 struct NodeInfo {
   schedule::NodeAnnouncement announcement;
-  std::string state;  // "ready", "draining", "lost"
+  // "ready"; "draining": it takes no new teams; "away": it has no stream, which says nothing about its teams; "lost":
+  // it has no stream, and there is evidence that its daemon is gone or cut off.
+  std::string state;
   bool connected = false;
   uint32_t ranks = 0;      // of teams without a parent
   double last_seen_s = 0;  // since its stream ended; 0 while it stands
@@ -112,18 +115,20 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Loads the store. The nodes of its teams have node_timeout from now to come back.
+  // Loads the store. The nodes of its teams are away until they come back.
   absl::Status Start();
   // New time-outs and join tokens, for what begins from now on; the other options stay.
   void SetLive(const CoordinatorOptions& options);
 
   // --- Sessions ---
-  void OnConnected(SessionId session);
+  // `from`: the address of the other end, for people; may be empty.
+  void OnConnected(SessionId session, const std::string& from = "");
   void OnMessage(SessionId session, const schedule::FromDaemon& message);
   void OnDisconnected(SessionId session);
 
   // Does what is due at `heard`: everything that came before it was passed on. Call when NextDeadline() is reached; it
-  // is InfiniteFuture if nothing waits.
+  // is InfiniteFuture if nothing waits. Called much later than that, the process stood still, and what came meanwhile
+  // may not have been read: what is due waits for another second.
   void Tick(absl::Time heard);
   absl::Time NextDeadline() const;
 
@@ -138,6 +143,8 @@ class Coordinator {
   absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
 
   absl::Status SetDraining(const std::string& node, bool draining);
+  // The node is gone for good, by an administrator's word: its teams break. FAILED_PRECONDITION: it is connected.
+  absl::Status RemoveNode(const std::string& node);
   absl::Status BreakTeam(TeamId team, const std::string& why);
   // Switches the team to newly made plans. `done` is called once, maybe before this returns: with OK when every node
   // runs the new epoch, ABORTED when the old one goes on, DATA_LOSS if the team broke meanwhile.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inside the coordinator. coordinator.cc has sessions and nodes, registration.cc what a daemon's return settles,
-// teams.cc formation, epochs and ends of teams, companions.cc what companions have besides, administration.cc the rest.
+// Inside the coordinator. coordinator.cc has sessions, nodes.cc what is known of nodes, registration.cc what a daemon's
+// return settles, teams.cc formation, epochs and ends of teams, silence.cc who is cut off, companions.cc what
+// companions have besides, plans.cc the index of plans, administration.cc the rest.
 #ifndef COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 #define COPSE_PLANNER_COORDINATOR_COORDINATOR_IMPL_H_
 
@@ -17,14 +18,13 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "planner/coordinator/coordinator.h"
+#include "planner/coordinator/id_source.h"
 #include "planner/coordinator/inquiry.h"
 #include "planner/coordinator/join_table.h"
 #include "planner/coordinator/timer_queue.h"
 
 namespace copse::coordinator {
 
-// Team ids are reserved in the store in blocks, so that most formations of sub-teams write nothing.
-inline constexpr uint64_t kIdBlock = 64;
 // How many ended teams are remembered, in case a daemon that missed the end comes back with one.
 inline constexpr size_t kEndedTeamsMax = 65536;
 
@@ -37,7 +37,7 @@ class Coordinator::Impl {
 
   absl::Status Start();
   void SetLive(const CoordinatorOptions& options);
-  void OnConnected(SessionId session);
+  void OnConnected(SessionId session, const std::string& from);
   void OnMessage(SessionId session, const schedule::FromDaemon& message);
   void OnDisconnected(SessionId session);
   void Tick(absl::Time heard);
@@ -52,6 +52,7 @@ class Coordinator::Impl {
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
   absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
   absl::Status SetDraining(const std::string& node, bool draining);
+  absl::Status RemoveNode(const std::string& name);
   absl::Status BreakTeam(TeamId team, const std::string& why);
   void ReplanTeam(TeamId team, const PlanOptions& options, std::function<void(const absl::Status&)> done,
                   absl::Duration patience);
@@ -65,6 +66,7 @@ class Coordinator::Impl {
 
  private:
   struct Session {
+    std::string from;  // the other end's address
     std::string node;  // empty: not registered
     TimerId register_timer;
     // Joins that came and were not aborted; the newest kRequestsMax. A daemon says its joins again when it is
@@ -72,22 +74,31 @@ class Coordinator::Impl {
     std::set<uint64_t> requests;
   };
 
-  // One start of one daemon: the newest that is known under its name.
+  // One start of one daemon: the one that has its name. Others that had it before may be members of teams still; they
+  // are away.
   struct Node {
     schedule::NodeAnnouncement announcement;
-    SessionId session = 0;  // 0: no stream
-    bool lost = false;
+    SessionId session = 0;         // 0: no stream
+    std::string from;              // the address of its last stream
+    bool has_registered = false;   // with this coordinator
+    bool all_is_recorded = false;  // the store has every decision that it may know of
+    bool stopping = false;         // it takes no new teams, and ends
     absl::Time away_since;
-    TimerId lost_timer;
-    std::set<TeamId> teams;  // that this incarnation is a member of
+    absl::Time lost_at = absl::InfinitePast();  // when others said that it is gone
+    std::set<TeamId> teams;                     // that this incarnation is a member of
+
+    // Others may notice before its stream ends. What they said long before that was of something else.
+    bool is_lost() const { return session == 0 && lost_at > away_since - absl::Minutes(1); }
   };
 
   // A node of a team. In the end every member has left or is gone, and the team ends.
   struct Member {
     bool left = false;   // all its ranks have destroyed the team
-    bool gone = false;   // lost or restarted
-    bool known = false;  // `committed` is what the daemon said to this coordinator
+    bool gone = false;   // restarted, stopped or removed: it will not come back
+    bool known = false;  // `committed` and `prepared` are what the daemon said to this coordinator
     EpochId committed{0};
+    // An epoch that waits for the others to come back: one of them may know that it was decided. 0: none.
+    EpochId prepared{0};
   };
 
   // An epoch that was prepared and is not decided.
@@ -105,6 +116,10 @@ class Coordinator::Impl {
     std::vector<Member> members;
     std::optional<Change> change;
     std::function<void(const absl::Status&)> settled;  // of the decided epoch; may be null
+    absl::Time nameless_since;                         // when another daemon got the name of a member, last
+    std::vector<PlanId> plan_ids;                      // in the index
+    size_t verified = 0;                               // plans of an adopted team that have passed
+    bool is_verified = true;                           // false: its plans are not looked at yet
 
     TeamId id() const { return record.layout.id; }
     bool durable() const { return IsDurable(record.layout); }
@@ -124,21 +139,49 @@ class Coordinator::Impl {
   // Is it in the store? Sub-teams are not: they are many, and short-lived.
   static bool IsDurable(const schedule::TeamLayout& layout) { return !schedule::IsSubTeam(layout); }
 
-  // --- coordinator.cc: sessions and nodes ---
+  // --- coordinator.cc: sessions ---
   void ProtocolError(SessionId session, const std::string& what);
-  void StreamEnded(SessionId session);                 // of a registered session
-  void NodeAway(Node& node);                           // starts the clock of its loss
-  void NodeGone(Node& node, const std::string& text);  // ends its teams
   Node* NodeOf(SessionId session);
-  Node* LiveNode(const schedule::TeamNode& member);  // with a stream, and that incarnation; or null
+
+  // --- nodes.cc ---
+  void StreamEnded(SessionId session);                    // of a registered session
+  Node& NodeOfMember(const Team& team, uint32_t member);  // away, if it is new
+  void NodeAway(Node& node);                              // it has no stream
+  // Its daemon is no more: ends its part in its teams, and breaks those that it had not left.
+  void NodeGone(Node& node, const schedule::FailureReport& why);
+  void OnStopping(SessionId session, const schedule::Stopping& message);
+  // A daemon says that another one is gone, which the planner does not hear either.
+  void NoteLost(const std::string& name, Incarnation incarnation);
+  // Collects, in a while, what members that are away leave. Set again as long as there are any.
+  void CollectLater();
+  void Collect();
+  // Whether its members are all away for forget_records. Then its record is dropped, and nobody is told: a daemon that
+  // comes back with the team is adopted.
+  bool IsAbandoned(const Team& team) const;
+  bool MayComeBack(const Team& team) const;  // whether a member is away
+  void DropRecord(TeamId id);
+  const Node* LiveNode(const schedule::TeamNode& member) const;  // with a stream, and that incarnation; or null
   void SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message);
 
   // --- registration.cc ---
   void OnRegister(SessionId session, const schedule::Register& message);
-  std::optional<schedule::FailureReport> RefusalOf(const schedule::NodeAnnouncement& node) const;
-  bool IsForgotten(const schedule::RunningTeam& running, const schedule::NodeAnnouncement& node) const;
+  std::optional<schedule::FailureReport> RefusalOf(SessionId session, const schedule::NodeAnnouncement& node) const;
+  // The daemon that has the name of another one is that one's successor: on its machine, so that the older is no more.
+  static bool Replaces(const schedule::NodeAnnouncement& newer, const schedule::NodeAnnouncement& older);
+  // A connected node that runs a team with this one, whose stream is gone; or null.
+  const Node* HearerOf(const Node& node) const;
+  enum class Standing {
+    kWelcome,    // known, or to be adopted
+    kForgotten,  // it is over for this node
+    kUnfit       // it is not as a team can be, or its id is another team's: it is left alone
+  };
+  Standing StandingOf(const schedule::RunningTeam& running, const schedule::NodeAnnouncement& node) const;
   void TakeUp(Node& node, const schedule::RunningTeam& running);
   void Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running);
+  // A store that was lost or is older than the team does not know its last epoch; the daemon does.
+  void CatchUp(Team& team, const schedule::RunningTeam& running);
+  // Once all members are back, a prepared epoch that none of them has was never decided.
+  void SettlePrepared(Team& team);
   void Adopt(const schedule::RunningTeam& running, const std::string& by);
   void AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort);
   void NotListed(Team& team, uint32_t member);
@@ -170,14 +213,26 @@ class Coordinator::Impl {
   void Break(Team& team, const schedule::FailureReport& why, const Node* reporter = nullptr);
   void MarkLeft(Team& team, uint32_t member);
   bool MaybeEnd(Team& team);  // true: the team is no more
-  void Forget(TeamId id);
+  void Forget(TeamId id, bool has_ended = true);
+  static std::optional<uint32_t> MemberIndex(const Team& team, const schedule::NodeAnnouncement& node);
+  Team* TeamOf(TeamId id);
+  absl::Status SaveIfDurable(const Team& team);
+  void NoteMachines(TeamRecord& record) const;  // of the members that are here
+  // New ids wait, and joins with them: daemons that know of a higher term may not have come back yet.
+  bool settles() const { return clock_->Now() < settled_at_; }
+  void HearTerm(uint64_t term, bool by_us);
+
+  // --- silence.cc ---
   void OnNeighbourSilent(Node& node, const schedule::NeighbourSilent& message);
   void JudgeSilence(const DaemonPair& link);
   void BreakBySilence(Team& team, const LinkVerdict& verdict);
-  static std::optional<uint32_t> MemberIndex(const Team& team, const schedule::NodeAnnouncement& node);
-  Team* TeamOf(TeamId id);
-  absl::Status ReserveIds(uint64_t teams, uint64_t plans);
-  absl::Status SaveIfDurable(const Team& team);
+
+  // --- plans.cc ---
+  void IndexPlans(TeamId id, Team& team);
+  void ForgetPlans(Team& team);
+  // What a daemon says that a team's plans are is checked a plan at a time, in turns of their own.
+  void VerifyLater(TeamId id);
+  void VerifyNext(TeamId id);
 
   // --- companions.cc ---
   void OnCompanionJoin(Join join);
@@ -242,9 +297,12 @@ class Coordinator::Impl {
   std::map<uint64_t, PendingTrace> traces_;
   std::map<uint64_t, PendingMeasure> measures_;
   uint64_t next_query_ = 1;
-  NextIds next_;
-  NextIds reserved_;        // what the store holds
-  TeamId given_before_{0};  // ids below were given out before this coordinator started
+  bool collects_ = false;
+  std::map<PlanId, TeamId> teams_of_plans_;
+  std::optional<IdSource> ids_;  // since Start
+  absl::Time started_;
+  absl::Time settled_at_ = absl::InfinitePast();
+  absl::Time forgiven_until_ = absl::InfinitePast();
 };
 
 }  // namespace copse::coordinator

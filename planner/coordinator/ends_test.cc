@@ -27,8 +27,6 @@ TEST_F(CoordinatorTest, TeamEndsWhenAllHaveLeft) {
   sink.Take<schedule::EndTeam>(2);
   // A daemon that missed the end comes back with it.
   EXPECT_EQ(Register(3, "n2", 1, {Running(team, 1)}).forgotten, (std::vector<TeamId>{team.layout.id}));
-  Restart();
-  EXPECT_EQ(Register(4, "n2", 1, {Running(team, 1)}).forgotten, (std::vector<TeamId>{team.layout.id}));
 }
 
 TEST_F(CoordinatorTest, BrokenIsPassedOnAndRecorded) {
@@ -57,54 +55,9 @@ TEST_F(CoordinatorTest, AdministratorBreaks) {
   const auto team = FormTeam();
   EXPECT_EQ(coordinator->BreakTeam(TeamId{99}, "").code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(coordinator->BreakTeam(team.layout.id, "enough").ok());
-  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why,
-            (FailureReport{Failure::kCanceled, "broken by an administrator: enough"}));
+  EXPECT_EQ(Brief(sink.Take<schedule::BreakTeam>(1).why),
+            Brief({Failure::kCanceled, "broken by an administrator: enough"}));
   sink.Take<schedule::BreakTeam>(2);
-}
-
-TEST_F(CoordinatorTest, NodeIsLostAfterItsTimeoutOnly) {
-  RegisterTwo();
-  const auto team = FormTeam();
-  coordinator->OnDisconnected(2);
-  Advance(absl::Milliseconds(9999));
-  EXPECT_TRUE(Silent());
-  EXPECT_EQ(coordinator->Node("n2")->state, "ready");
-  EXPECT_NEAR(coordinator->Node("n2")->last_seen_s, 9.999, 1e-6);
-  EXPECT_FALSE(coordinator->Node("n2")->connected);
-  Advance(absl::Milliseconds(1));
-  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why,
-            (FailureReport{Failure::kMemberLost, "node n2 lost: no contact for 10s (incarnation=1)"}));
-  EXPECT_EQ(coordinator->Node("n2")->state, "lost");
-  // Back, it is fenced: the team is over for it.
-  const auto back = Register(3, "n2", 1, {Running(team, 1)});
-  EXPECT_TRUE(back.accepted);
-  EXPECT_EQ(back.forgotten, (std::vector<TeamId>{team.layout.id}));
-  EXPECT_EQ(coordinator->Node("n2")->state, "ready");
-  coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
-  sink.Take<schedule::EndTeam>(1);
-  EXPECT_TRUE(store.Load()->teams.empty());
-}
-
-TEST_F(CoordinatorTest, LostNodeThatNeverGotItsCommitIsToldAbort) {
-  RegisterTwo();
-  const auto team = FormTeam();
-  coordinator->OnDisconnected(2);
-  Advance(absl::Seconds(10));
-  EXPECT_TRUE(Register(3, "n2", 1, {Running(team, 0, 1)}).forgotten.empty());
-  const auto abort = sink.Take<schedule::Abort>(3);
-  EXPECT_EQ(abort.epoch, EpochId{1});
-  EXPECT_EQ(abort.why.text, "node n2 lost: no contact for 10s (incarnation=1)");
-}
-
-TEST_F(CoordinatorTest, ReconnectionInTimeKeepsTheTeam) {
-  RegisterTwo();
-  const auto team = FormTeam();
-  coordinator->OnDisconnected(2);
-  Advance(absl::Seconds(9));
-  EXPECT_TRUE(Register(3, "n2", 1, {Running(team, 1)}).forgotten.empty());
-  Advance(absl::Seconds(60));
-  EXPECT_TRUE(Silent());
-  EXPECT_EQ(State(team.layout.id), "ready");
 }
 
 TEST_F(CoordinatorTest, NewIncarnationBreaksTheOldOnesTeams) {
@@ -112,8 +65,8 @@ TEST_F(CoordinatorTest, NewIncarnationBreaksTheOldOnesTeams) {
   const auto team = FormTeam();
   coordinator->OnDisconnected(2);
   EXPECT_TRUE(Register(3, "n2", 5).accepted);
-  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why,
-            (FailureReport{Failure::kMemberLost, "node n2 restarted (incarnation=1, now=5)"}));
+  EXPECT_EQ(Brief(sink.Take<schedule::BreakTeam>(1).why),
+            Brief({Failure::kMemberLost, "node n2 restarted (incarnation=1, now=5)"}));
   EXPECT_TRUE(sink.sent[3].empty());
   coordinator->OnMessage(3, schedule::LeaveTeam{team.layout.id});  // not a member: told to forget
   sink.Take<schedule::EndTeam>(3);

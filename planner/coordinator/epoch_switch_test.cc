@@ -174,10 +174,9 @@ TEST_F(EpochSwitchTest, BreakingAfterTheDecisionIsDataLoss) {
   coordinator->OnMessage(1, Accept(sink.Take<schedule::Prepare>(1), 0));
   coordinator->OnMessage(2, Accept(sink.Take<schedule::Prepare>(2), 1));
   coordinator->OnDisconnected(2);
-  Advance(absl::Seconds(10));
+  EXPECT_TRUE(coordinator->RemoveNode("n2").ok());
   EXPECT_EQ(result->code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(result->message(),
-            Name().substr(0, Name().size() - 2) + " broke: node n2 lost: no contact for 10s (incarnation=1)");
+  EXPECT_NE(result->message().find("node n2"), absl::string_view::npos);
 }
 
 TEST_F(EpochSwitchTest, RestartAfterTheRecordCommits) {

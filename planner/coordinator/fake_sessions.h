@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_COORDINATOR_FAKE_SESSIONS_H_
 #define COPSE_PLANNER_COORDINATOR_FAKE_SESSIONS_H_
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,13 +53,18 @@ class FailingStore : public MemoryStore {
     return error.ok() ? MemoryStore::SaveTeam(record) : error;
   }
   absl::Status RemoveTeam(TeamId team) override { return error.ok() ? MemoryStore::RemoveTeam(team) : error; }
-  absl::Status SaveNextIds(const NextIds& next) override { return error.ok() ? MemoryStore::SaveNextIds(next) : error; }
+  absl::Status SaveTerm(uint64_t term) override { return error.ok() ? MemoryStore::SaveTerm(term) : error; }
   absl::Status SaveDraining(const std::string& node, bool draining) override {
     return error.ok() ? MemoryStore::SaveDraining(node, draining) : error;
   }
   absl::Status SaveAborted(TeamId team) override { return error.ok() ? MemoryStore::SaveAborted(team) : error; }
   absl::Status error;
 };
+
+// What a program and a person read first of a failure.
+inline std::pair<schedule::Failure, std::string> Brief(const schedule::FailureReport& why) {
+  return {why.failure, why.text};
+}
 
 inline schedule::NodeAnnouncement Announce(const std::string& name, uint64_t incarnation) {
   schedule::NodeAnnouncement node;
@@ -85,7 +91,18 @@ class CoordinatorTest : public testing::Test {
     EXPECT_TRUE(coordinator->Start().ok());
   }
 
+  // As a planner that has nothing else to do.
   void Advance(absl::Duration duration) {
+    const absl::Time end = clock.Now() + duration;
+    for (absl::Time next = coordinator->NextDeadline(); next < end; next = coordinator->NextDeadline()) {
+      clock.Advance(std::max(next - clock.Now(), absl::ZeroDuration()));
+      coordinator->Tick(clock.Now());
+    }
+    clock.Advance(end - clock.Now());
+    coordinator->Tick(clock.Now());
+  }
+  // As one that stood still.
+  void Stall(absl::Duration duration) {
     clock.Advance(duration);
     coordinator->Tick(clock.Now());
   }

@@ -44,7 +44,8 @@ Inquiry::Unexplained Inquiry::Connected(const DaemonPair& link) const {
 }
 
 // Does more speak for `a` being cut off than for `b`?
-bool Inquiry::Beats(Incarnation a, Incarnation b, const Unexplained& links) const {
+bool Inquiry::Beats(Incarnation a, Incarnation b, const Unexplained& links,
+                    const std::function<bool(Incarnation)>& can_speak) const {
   const auto hears = [&](Incarnation daemon) {
     const auto it = living_.find(daemon);
     return it != living_.end() && it->second > 0;
@@ -53,10 +54,10 @@ bool Inquiry::Beats(Incarnation a, Incarnation b, const Unexplained& links) cons
   if (hears(b)) return true;
   const size_t dead_a = links.at(a).size(), dead_b = links.at(b).size();
   if (dead_a != dead_b) return dead_a > dead_b;
-  return living_.count(a) == 0 && living_.count(b) != 0;
+  return living_.count(a) == 0 && living_.count(b) != 0 && can_speak(a);
 }
 
-std::vector<LinkVerdict> Inquiry::Judge(const DaemonPair& link) {
+std::vector<LinkVerdict> Inquiry::Judge(const DaemonPair& link, const std::function<bool(Incarnation)>& can_speak) {
   if (links_.count(link) == 0) return {};
   Unexplained open = Connected(link);
   std::vector<LinkVerdict> verdicts;
@@ -71,8 +72,8 @@ std::vector<LinkVerdict> Inquiry::Judge(const DaemonPair& link) {
     for (auto& entry : open) {
       const Incarnation daemon = entry.first;
       std::set<Incarnation>& others = entry.second;
-      const bool beats_all =
-          std::all_of(others.begin(), others.end(), [&](Incarnation other) { return Beats(daemon, other, open); });
+      const bool beats_all = std::all_of(others.begin(), others.end(),
+                                         [&](Incarnation other) { return Beats(daemon, other, open, can_speak); });
       if (others.empty() || !beats_all) continue;
       for (const Incarnation other : others) {
         decide(PairOf(daemon, other), daemon);

@@ -5,6 +5,7 @@
 #define COPSE_PLANNER_COORDINATOR_INQUIRY_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,7 +34,7 @@ struct LinkVerdict {
 //
 //   - whoever hears another neighbour is not cut off;
 //   - of two ends that may be, the one with more dead links is; if they have equally many, the one that said nothing
-//     itself; if both spoke, neither can be told from the other.
+//     itself though it could have; else neither can be told from the other.
 //
 // Links that hang together are judged together; other incidents do not wait for them. Deterministic, thread-compatible.
 class Inquiry {
@@ -44,8 +45,8 @@ class Inquiry {
   void Withdraw(Incarnation from, Incarnation about);
 
   // Verdicts on the link and on all that hang together with it, which are forgotten by this; by link. Empty if nobody
-  // says any more that it is dead.
-  std::vector<LinkVerdict> Judge(const DaemonPair& link);
+  // says any more that it is dead. `can_speak`: whether a daemon's word would have come.
+  std::vector<LinkVerdict> Judge(const DaemonPair& link, const std::function<bool(Incarnation)>& can_speak);
 
   bool empty() const { return links_.empty(); }
 
@@ -58,7 +59,8 @@ class Inquiry {
   // Dead links that are not explained yet: the other ends of each daemon's.
   using Unexplained = std::map<Incarnation, std::set<Incarnation>>;
   Unexplained Connected(const DaemonPair& link) const;
-  bool Beats(Incarnation a, Incarnation b, const Unexplained& links) const;
+  bool Beats(Incarnation a, Incarnation b, const Unexplained& links,
+             const std::function<bool(Incarnation)>& can_speak) const;
   void ForgetUnused();
 
   std::map<DaemonPair, Link> links_;

@@ -2,6 +2,7 @@
 #include "planner/coordinator/inquiry.h"
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -25,13 +26,25 @@ class InquiryTest : public testing::Test {
   }
   std::vector<uint64_t> Lost(uint64_t a, uint64_t b) {
     std::vector<uint64_t> lost;
-    for (const LinkVerdict& verdict : inquiry_.Judge(PairOf(Incarnation{a}, Incarnation{b})))
+    const auto can_speak = [this](Incarnation daemon) { return away_.count(daemon.value()) == 0; };
+    for (const LinkVerdict& verdict : inquiry_.Judge(PairOf(Incarnation{a}, Incarnation{b}), can_speak))
       lost.push_back(verdict.lost.value_or(Incarnation{0}).value());
     return lost;
   }
 
   Inquiry inquiry_;
+  std::set<uint64_t> away_;  // from the planner
 };
+
+TEST_F(InquiryTest, WhatCannotSpeakIsNotBlamedForItsSilence) {
+  Accuse(1, 2, 0);
+  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{2}));
+  away_ = {2};
+  Accuse(1, 2, 0);
+  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{0}));
+  Accuse(1, 2, 1);
+  EXPECT_EQ(Lost(1, 2), (std::vector<uint64_t>{2})) << "the other one hears a third";
+}
 
 TEST_F(InquiryTest, AHubThatIsCutOff) {
   Dead(2, 0, 1, 0);
@@ -118,7 +131,8 @@ TEST_F(InquiryTest, OtherIncidentsWait) {
 TEST_F(InquiryTest, AVerdictHasAllTeamsAndTheLongestSilence) {
   Accuse(1, 2, 0);
   inquiry_.Accuse(Incarnation{2}, Incarnation{1}, 1, {TeamId{2}, TeamId{9}}, 2 * kSilent);
-  const std::vector<LinkVerdict> verdicts = inquiry_.Judge(PairOf(Incarnation{2}, Incarnation{1}));
+  const std::vector<LinkVerdict> verdicts =
+      inquiry_.Judge(PairOf(Incarnation{2}, Incarnation{1}), [](Incarnation) { return true; });
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].link, (DaemonPair{Incarnation{1}, Incarnation{2}}));
   EXPECT_EQ(verdicts[0].teams, (std::set<TeamId>{TeamId{1}, TeamId{2}, TeamId{9}}));

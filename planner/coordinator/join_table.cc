@@ -26,6 +26,14 @@ std::vector<Join> JoinsOf(const std::map<Rank, Join>& joins) {
 
 }  // namespace
 
+schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why) {
+  if (why.failure == Failure::kNone) why.failure = Failure::kMemberLost;
+  why.text = absl::StrCat("rank ", join.message.rank.value(), " on node ", join.node, " went away: ", why.text);
+  why.node = join.node;
+  why.rank = join.message.rank;
+  return why;
+}
+
 std::string RankList(const std::vector<Rank>& ranks) {
   std::string out;
   for (size_t i = 0; i < ranks.size();) {
@@ -48,10 +56,11 @@ std::vector<Rank> JoinTable::Missing(const Formation& formation) {
   return missing;
 }
 
-Gathered JoinTable::Fail(const Key& key, Failure failure, const std::string& text, std::vector<Join> more) {
+Gathered JoinTable::Fail(const Key& key, schedule::FailureReport why, std::vector<Join> more) {
   Gathered gathered;
   gathered.state = Gathered::State::kFailed;
-  gathered.why = {failure, absl::StrCat(text, " (team=", schedule::DescribeTeam(key.first), ")")};
+  gathered.why = std::move(why);
+  absl::StrAppend(&gathered.why.text, " (team=", schedule::DescribeTeam(key.first), ")");
   const auto it = formations_.find(key);
   if (it != formations_.end()) {
     gathered.joins = JoinsOf(it->second.joins);
@@ -66,17 +75,30 @@ Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
   const uint32_t size = join.message.size;
   const Rank rank = join.message.rank;
   if (size == 0 || size > team_size_max_) {
-    return Fail(key, Failure::kInvalidArgument,
-                absl::StrCat("size of ", Claim(join), ": ", size, " (limit 1 to ", team_size_max_, ")"), {join});
+    return Fail(key,
+                {.failure = Failure::kInvalidArgument,
+                 .text = absl::StrCat("size of ", Claim(join), ": ", size, " (limit 1 to ", team_size_max_, ")"),
+                 .node = join.node,
+                 .rank = rank,
+                 .limit = team_size_max_},
+                {join});
   }
   if (rank.value() >= size) {
-    return Fail(key, Failure::kInvalidArgument,
-                absl::StrCat("rank of ", Claim(join), ": ", rank.value(), " (limit ", size - 1, ")"), {join});
+    return Fail(key,
+                {.failure = Failure::kInvalidArgument,
+                 .text = absl::StrCat("rank of ", Claim(join), ": ", rank.value(), " (limit ", size - 1, ")"),
+                 .node = join.node,
+                 .rank = rank,
+                 .limit = size - 1},
+                {join});
   }
   auto it = formations_.find(key);
   if (it == formations_.end()) {
     if (formations_.size() >= formations_max_) {
-      return Fail(key, Failure::kNoResource, absl::StrCat("too many teams are forming (limit ", formations_max_, ")"),
+      return Fail(key,
+                  {.failure = Failure::kNoResource,
+                   .text = absl::StrCat("too many teams are forming (limit ", formations_max_, ")"),
+                   .limit = formations_max_},
                   {join});
     }
     it = formations_.emplace(key, Formation{size, {}, {}, now + timeout, timeout}).first;
@@ -84,36 +106,39 @@ Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
   Formation& formation = it->second;
   if (formation.size != size) {
     const Join& first = formation.joins.empty() ? join : formation.joins.begin()->second;
-    return Fail(key, Failure::kMismatch,
-                absl::StrCat("sizes differ: ", formation.size, " says ", Claim(first), " as rank ",
-                             first.message.rank.value(), ", ", size, " says ", Claim(join), " as rank ", rank.value()),
+    return Fail(key,
+                {Failure::kMismatch, absl::StrCat("sizes differ: ", formation.size, " says ", Claim(first), " as rank ",
+                                                  first.message.rank.value(), ", ", size, " says ", Claim(join),
+                                                  " as rank ", rank.value())},
                 {join});
   }
   formation.away.erase(join.node);
   const auto [claimed, is_new] = formation.joins.emplace(rank, join);
   if (!is_new) {
     const Join& other = claimed->second;
-    return Fail(key, Failure::kMismatch,
-                absl::StrCat("rank ", rank.value(), " claimed twice: by ", Claim(other), " and by ", Claim(join)),
-                {join});
+    return Fail(
+        key,
+        {.failure = Failure::kMismatch,
+         .text = absl::StrCat("rank ", rank.value(), " claimed twice: by ", Claim(other), " and by ", Claim(join)),
+         .rank = rank},
+        {join});
   }
-  if (formation.joins.size() < size) return {};
+  if (holds_ || !formation.is_complete()) return {};
   Gathered complete{Gathered::State::kComplete, JoinsOf(formation.joins), {}};
   formations_.erase(it);
   return complete;
 }
 
-Gathered JoinTable::Refuse(Join join, Failure failure, const std::string& text) {
+Gathered JoinTable::Refuse(Join join, schedule::FailureReport why) {
   const Key key{join.message.identity, join.message.parent};
-  return Fail(key, failure, text, {std::move(join)});
+  return Fail(key, std::move(why), {std::move(join)});
 }
 
 Gathered JoinTable::Cancel(uint64_t session, uint64_t request, const schedule::FailureReport& why) {
   for (const auto& [key, formation] : formations_) {
     for (const auto& [rank, join] : formation.joins) {
       if (join.session != session || join.message.request != request) continue;
-      const std::string text = absl::StrCat("rank ", rank.value(), " on node ", join.node, " went away: ", why.text);
-      return Fail(Key(key), why.failure == Failure::kNone ? Failure::kMemberLost : why.failure, text);
+      return Fail(Key(key), WentAway(join, why));
     }
   }
   return {};
@@ -134,10 +159,22 @@ void JoinTable::Drop(uint64_t session) {
   }
 }
 
+std::vector<Gathered> JoinTable::Release() {
+  std::vector<Gathered> complete;
+  if (!std::exchange(holds_, false)) return complete;
+  for (auto it = formations_.begin(); it != formations_.end();) {
+    const auto current = it++;
+    if (!current->second.is_complete()) continue;
+    complete.push_back({Gathered::State::kComplete, JoinsOf(current->second.joins), {}});
+    formations_.erase(current);
+  }
+  return complete;
+}
+
 std::vector<Gathered> JoinTable::TakeLate(absl::Time now) {
   std::vector<Key> late;
   for (const auto& [key, formation] : formations_) {
-    if (formation.deadline <= now) late.push_back(key);
+    if (formation.deadline <= now && !formation.is_complete()) late.push_back(key);
   }
   std::vector<Gathered> failed;
   for (const Key& key : late) {
@@ -147,14 +184,21 @@ std::vector<Gathered> JoinTable::TakeLate(absl::Time now) {
         absl::StrCat(missing.size(), " of ", formation.size, missing.size() == 1 ? " rank" : " ranks",
                      " missing after ", absl::FormatDuration(formation.timeout), ": ", RankList(missing));
     if (!formation.away.empty()) absl::StrAppend(&text, "; no contact with node ", absl::StrJoin(formation.away, ", "));
-    failed.push_back(Fail(key, Failure::kTimedOut, text));
+    failed.push_back(Fail(key, {.failure = Failure::kTimedOut,
+                                .text = text,
+                                .cause = FailureCause::kNotFormedInTime,
+                                .node = formation.away.size() == 1 ? *formation.away.begin() : "",
+                                .rank = missing.front(),
+                                .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(formation.timeout))}));
   }
   return failed;
 }
 
 absl::Time JoinTable::NextDeadline() const {
   absl::Time next = absl::InfiniteFuture();
-  for (const auto& [key, formation] : formations_) next = std::min(next, formation.deadline);
+  for (const auto& [key, formation] : formations_) {
+    if (!formation.is_complete()) next = std::min(next, formation.deadline);
+  }
   return next;
 }
 

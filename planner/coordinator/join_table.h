@@ -40,6 +40,9 @@ struct Forming {
   std::vector<Rank> missing;
 };
 
+// Why the others' formation fails when a process does not join after all.
+schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why);
+
 // "2,5-6"; with "..." where it would be longer than about 60 characters.
 std::string RankList(const std::vector<Rank>& ranks);
 
@@ -54,11 +57,14 @@ class JoinTable {
   // formations. A join that is already there, from the same session with the same request, changes nothing.
   Gathered Add(Join join, absl::Time now, absl::Duration timeout);
   // The join is not possible: it and all others of its formation fail.
-  Gathered Refuse(Join join, schedule::Failure failure, const std::string& text);
+  Gathered Refuse(Join join, schedule::FailureReport why);
   // The join's formation fails for all others too. Waiting if there is no such join.
   Gathered Cancel(uint64_t session, uint64_t request, const schedule::FailureReport& why);
   // The session is gone: its joins are dropped, and their formations wait on, for its return.
   void Drop(uint64_t session);
+  // From now on complete formations wait until Release, which returns them.
+  void Hold() { holds_ = true; }
+  std::vector<Gathered> Release();
   // Formations whose time is over: "3 of 8 ranks missing after 30 s: 2,5-6 (team='x' of user 0)".
   std::vector<Gathered> TakeLate(absl::Time now);
   absl::Time NextDeadline() const;
@@ -68,6 +74,7 @@ class JoinTable {
  private:
   using Key = std::pair<schedule::TeamIdentity, TeamId>;
   struct Formation {
+    bool is_complete() const { return joins.size() == size; }
     uint32_t size = 0;
     std::map<Rank, Join> joins;
     std::set<std::string> away;  // nodes whose joins were dropped
@@ -75,11 +82,12 @@ class JoinTable {
     absl::Duration timeout;
   };
 
-  Gathered Fail(const Key& key, schedule::Failure failure, const std::string& text, std::vector<Join> more = {});
+  Gathered Fail(const Key& key, schedule::FailureReport why, std::vector<Join> more = {});
   static std::vector<Rank> Missing(const Formation& formation);
 
   uint32_t team_size_max_;
   uint32_t formations_max_;
+  bool holds_ = false;
   std::map<Key, Formation> formations_;
 };
 

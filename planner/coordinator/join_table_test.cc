@@ -56,5 +56,24 @@ TEST(JoinTableTest, CompletesInRankOrderByIdentityAndParent) {
   EXPECT_EQ(table.NextDeadline(), absl::InfiniteFuture());
 }
 
+TEST(JoinTableTest, HeldFormationsCompleteAtRelease) {
+  JoinTable table(100, 100);
+  const absl::Time now = absl::UnixEpoch();
+  table.Hold();
+  EXPECT_EQ(table.Add(JoinOf(1, 0, 1, "whole"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Add(JoinOf(1, 0, 2, "half"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Add(JoinOf(2, 0, 1, "gone"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+  table.Drop(2);
+  const std::vector<Gathered> late = table.TakeLate(now + absl::Seconds(2));
+  ASSERT_EQ(late.size(), 1u) << "what is complete is not late";
+  EXPECT_EQ(late[0].why.cause, FailureCause::kNotFormedInTime);
+  EXPECT_EQ(late[0].why.limit, 1000u);
+  const std::vector<Gathered> complete = table.Release();
+  ASSERT_EQ(complete.size(), 1u);
+  EXPECT_EQ(complete[0].joins[0].message.identity.name, "whole");
+  EXPECT_EQ(table.Add(JoinOf(1, 0, 1, "next"), now, absl::Seconds(1)).state, Gathered::State::kComplete);
+  EXPECT_TRUE(table.Release().empty());
+}
+
 }  // namespace
 }  // namespace copse::coordinator

@@ -12,6 +12,7 @@
 #include "base/secret.h"
 #include "base/version.h"
 #include "planner/coordinator/coordinator_impl.h"
+#include "planner/schedule/plan.h"
 
 namespace copse::coordinator {
 namespace {
@@ -22,6 +23,11 @@ using schedule::FailureReport;
 constexpr size_t kNodeNameLengthMax = 253;
 // Between two tries to record what the store refuses.
 constexpr absl::Duration kSaveAgain = absl::Seconds(1);
+// A planner whose store was lost, or is older than what daemons know, gives no ids until all have had time to find it
+// (they try every 5 s at least) and to tell which terms they know.
+constexpr absl::Duration kSettle = absl::Seconds(6);
+// A lost store may have given numbers to epochs that nobody knows of any more.
+constexpr uint32_t kLostEpochs = 1024;
 
 bool IsNodeName(const std::string& name) {
   if (name.empty() || name.size() > kNodeNameLengthMax) return false;
@@ -29,9 +35,17 @@ bool IsNodeName(const std::string& name) {
                      [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
+// Daemons of proto 4 do not tell terms, but have teams.
+uint64_t HighestTerm(const schedule::Register& message) {
+  uint64_t term = message.term;
+  for (const schedule::RunningTeam& running : message.teams) term = std::max(term, TermOf(running.layout.id));
+  return term;
+}
+
 }  // namespace
 
-std::optional<FailureReport> Coordinator::Impl::RefusalOf(const schedule::NodeAnnouncement& node) const {
+std::optional<FailureReport> Coordinator::Impl::RefusalOf(SessionId session,
+                                                          const schedule::NodeAnnouncement& node) const {
   if (!IsNodeName(node.name)) {
     return FailureReport{
         Failure::kInvalidArgument,
@@ -50,23 +64,53 @@ std::optional<FailureReport> Coordinator::Impl::RefusalOf(const schedule::NodeAn
     if (!status.ok()) return FailureReport{Failure::kVersion, absl::StrCat(who, status.message())};
   }
   const auto it = nodes_.find(node.name);
-  if (it != nodes_.end() && it->second.session != 0 && it->second.announcement.incarnation != node.incarnation) {
-    return FailureReport{
-        Failure::kPermission,
-        absl::StrCat(who, "the name is in use by another daemon that is connected (incarnation=",
-                     node.incarnation.value(), ", connected=", it->second.announcement.incarnation.value(), ")")};
+  if (it == nodes_.end() || it->second.announcement.incarnation == node.incarnation) return std::nullopt;
+  const Node& holder = it->second;
+  const auto refusal = [&](const std::string& why) {
+    const std::string& from = sessions_.at(session).from;
+    return FailureReport{Failure::kPermission,
+                         absl::StrCat(who, "the name is another daemon's, ", why, " (from=", from,
+                                      ", incarnation=", node.incarnation.value(),
+                                      ", other's=", holder.from.empty() ? "unknown" : holder.from,
+                                      ", other's incarnation=", holder.announcement.incarnation.value(), ")"),
+                         FailureCause::kNotPermitted, node.name};
+  };
+  if (holder.session != 0) return refusal("which is connected");
+  if (Replaces(node, holder.announcement) || holder.is_lost()) return std::nullopt;
+  if (const Node* hearer = HearerOf(holder)) {
+    return refusal(absl::StrCat("which is away, but heard by node ", hearer->announcement.name));
   }
   return std::nullopt;
 }
 
+bool Coordinator::Impl::Replaces(const schedule::NodeAnnouncement& newer, const schedule::NodeAnnouncement& older) {
+  return !newer.machine.empty() && newer.machine == older.machine;
+}
+
+const Coordinator::Impl::Node* Coordinator::Impl::HearerOf(const Node& node) const {
+  for (const TeamId id : node.teams) {
+    const auto it = teams_.find(id);
+    if (it == teams_.end() || it->second.record.broken) continue;
+    const Team& team = it->second;
+    const std::optional<uint32_t> self = MemberIndex(team, node.announcement);
+    if (!self.has_value() || team.members[*self].left || team.members[*self].gone) continue;
+    for (uint32_t i = 0; i < team.node_count(); ++i) {
+      if (team.members[i].left || team.members[i].gone || i == *self) continue;
+      if (const Node* other = LiveNode(team.record.layout.nodes[i])) return other;
+    }
+  }
+  return nullptr;
+}
+
 void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& message) {
   const schedule::NodeAnnouncement& announcement = message.node;
-  if (const std::optional<FailureReport> refusal = RefusalOf(announcement); refusal.has_value()) {
+  if (const std::optional<FailureReport> refusal = RefusalOf(session, announcement); refusal.has_value()) {
     COPSE_LOG(kWarning, "registration refused: ", refusal->text);
-    sink_->Send(session, schedule::Registered{false, *refusal, {}});
+    sink_->Send(session, schedule::Registered{.accepted = false, .why = *refusal});
     sink_->Close(session, refusal->text);
     return OnDisconnected(session);
   }
+  bool by_us = false;
   if (const auto it = nodes_.find(announcement.name); it != nodes_.end()) {
     Node& old = it->second;
     if (old.session != 0) {
@@ -74,36 +118,63 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
       sink_->Close(replaced, "replaced by a newer stream of the same daemon");
       OnDisconnected(replaced);
     }
-    timers_.Cancel(old.lost_timer);
-    if (old.announcement.incarnation != announcement.incarnation) {
-      NodeGone(old, absl::StrCat("node ", announcement.name,
-                                 " restarted (incarnation=", old.announcement.incarnation.value(),
-                                 ", now=", announcement.incarnation.value(), ")"));
+    const std::string which = absl::StrCat("(incarnation=", old.announcement.incarnation.value(),
+                                           ", now=", announcement.incarnation.value(), ")");
+    if (old.announcement.incarnation == announcement.incarnation) {
+      by_us = old.has_registered;
+    } else if (Replaces(announcement, old.announcement)) {
+      NodeGone(old, {Failure::kMemberLost, absl::StrCat("node ", announcement.name, " restarted ", which),
+                     FailureCause::kNodeRestarted, announcement.name});
+    } else {
+      COPSE_LOG(kWarning, "node ", announcement.name, ": another daemon has this name now ", which);
+      // The older one may live, and run its teams; it is away.
+      for (const TeamId id : std::exchange(old.teams, {})) teams_.at(id).nameless_since = clock_->Now();
+      CollectLater();
     }
   }
   Node& node = nodes_[announcement.name];
   node.announcement = announcement;
   node.announcement.join_token.clear();
   node.session = session;
-  node.lost = false;
+  node.from = sessions_.at(session).from;
+  node.has_registered = true;
+  const uint64_t term = HighestTerm(message);
+  node.all_is_recorded = ids_->IsRecorded(term, by_us);
+  node.stopping = false;
+  node.lost_at = absl::InfinitePast();
   timers_.Cancel(sessions_.at(session).register_timer);
   sessions_.at(session).node = announcement.name;
   COPSE_LOG(kInfo, "node ", announcement.name, " registered (incarnation=", announcement.incarnation.value(),
             ", version=", announcement.version, ", teams=", message.teams.size(), ")");
+  HearTerm(term, by_us);
 
   schedule::Registered registered;
   registered.accepted = true;
-  registered.features = {schedule::Feature::kSilence, schedule::Feature::kCompanions};
-  std::set<TeamId> listed, forgotten;
+  registered.features = {schedule::Feature::kSilence, schedule::Feature::kCompanions, schedule::Feature::kStopping};
+  registered.draining = draining_.count(announcement.name) != 0;
+  registered.term = ids_->term();
+  std::set<TeamId> listed, welcome;
   for (const schedule::RunningTeam& running : message.teams) {
-    listed.insert(running.layout.id);
-    if (!IsForgotten(running, announcement)) continue;
-    if (forgotten.insert(running.layout.id).second) registered.forgotten.push_back(running.layout.id);
+    if (!listed.insert(running.layout.id).second) continue;
+    switch (StandingOf(running, announcement)) {
+      case Standing::kWelcome:
+        welcome.insert(running.layout.id);
+        break;
+      case Standing::kForgotten:
+        registered.forgotten.push_back(running.layout.id);
+        break;
+      case Standing::kUnfit:
+        COPSE_LOG(kError, "node ", announcement.name, ": team ", running.layout.id.value(), " (",
+                  schedule::DescribeTeam(running.layout.identity),
+                  ") is left alone: its id is another team's, or it is none");
+        break;
+    }
   }
   sink_->Send(session, registered);
-  if (draining_.count(announcement.name) != 0) sink_->Send(session, schedule::Drain{true});
+  // Daemons of proto 4 do not look at Registered for that.
+  if (registered.draining) sink_->Send(session, schedule::Drain{true});
   for (const schedule::RunningTeam& running : message.teams) {
-    if (forgotten.count(running.layout.id) == 0) TakeUp(node, running);
+    if (welcome.erase(running.layout.id) != 0) TakeUp(node, running);
   }
   const std::set<TeamId> teams = node.teams;
   for (const TeamId id : teams) {
@@ -114,25 +185,37 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
   }
 }
 
-bool Coordinator::Impl::IsForgotten(const schedule::RunningTeam& running,
-                                    const schedule::NodeAnnouncement& node) const {
-  if (running.epoch == EpochId{0}) return false;  // has nothing to forget: see TakeUp
+void Coordinator::Impl::HearTerm(uint64_t term, bool by_us) {
+  if (!ids_->Hear(term, by_us)) return;
+  COPSE_LOG(kWarning, "daemons know of a planner whose decisions are not in this store (term=", term,
+            ", now=", ids_->term(), ")");
+  if (clock_->Now() - started_ >= kSettle) return;
+  settled_at_ = started_ + kSettle;
+  joins_.Hold();
+}
+
+Coordinator::Impl::Standing Coordinator::Impl::StandingOf(const schedule::RunningTeam& running,
+                                                          const schedule::NodeAnnouncement& node) const {
   const schedule::TeamLayout& layout = running.layout;
   const auto it = teams_.find(layout.id);
   if (it != teams_.end()) {
+    const schedule::TeamLayout& ours = it->second.record.layout;
+    const bool same = ours.identity == layout.identity && ours.parent == layout.parent && ours.nodes == layout.nodes &&
+                      ours.shape == layout.shape;
+    if (!same) return Standing::kUnfit;
     const std::optional<uint32_t> member = MemberIndex(it->second, node);
-    return !member.has_value() || it->second.members[*member].gone ||
-           it->second.record.layout.identity != layout.identity;
+    if (!member.has_value()) return Standing::kUnfit;
+    const bool is_over = it->second.members[*member].gone && running.epoch != EpochId{0};  // else: see TakeUp
+    return is_over ? Standing::kForgotten : Standing::kWelcome;
   }
-  if (ended_.count(layout.id) != 0) return true;
-  // The store has it, unless it ended.
-  if (IsDurable(layout) && layout.id < given_before_) return true;
+  if (running.epoch == EpochId{0}) return Standing::kWelcome;  // has nothing to forget: see TakeUp
+  if (ended_.count(layout.id) != 0) return Standing::kForgotten;
   const bool is_member = std::any_of(layout.nodes.begin(), layout.nodes.end(), [&](const schedule::TeamNode& member) {
     return member.name == node.name && member.incarnation == node.incarnation;
   });
-  const bool ranks_fit = std::all_of(layout.shape.node_of_rank.begin(), layout.shape.node_of_rank.end(),
-                                     [&](NodeIndex index) { return index.value() < layout.nodes.size(); });
-  return !is_member || !ranks_fit || layout.id == TeamId{0};
+  const bool is_fit = layout.id != TeamId{0} && TermOf(layout.id) <= kTermBelievedMax &&
+                      layout.nodes.size() == layout.shape.node_count && schedule::CheckShape(layout.shape).ok();
+  return is_member && is_fit ? Standing::kWelcome : Standing::kUnfit;
 }
 
 void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running) {
@@ -142,12 +225,15 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
   if (running.epoch == EpochId{0} && (!known.has_value() || team->members[*known].gone)) {
     FailureReport why{
         Failure::kMemberLost,
-        absl::StrCat("team ", id.value(), " was not decided before the connection to the planner was lost")};
+        absl::StrCat("team ", id.value(), " was not decided before the connection to the planner was lost"),
+        FailureCause::kNoPlanner};
     if (known.has_value()) why = team->record.why;  // decided, and broken since: this node was given up
     const schedule::TeamNode who{node.announcement.name, node.announcement.incarnation, {}};
     const schedule::Abort abort{id, running.prepared_epoch, why, {}};
     // The store knows of a team that is in it whether it was decided.
-    if (team == nullptr && (!IsDurable(running.layout) || id >= given_before_)) return AbortForGood(who, abort);
+    const bool is_recorded =
+        TermOf(id) == ids_->term() || (IsDurable(running.layout) && ids_->IsRecorded(TermOf(id), node.all_is_recorded));
+    if (team == nullptr && !is_recorded) return AbortForGood(who, abort);
     return SendTo(who, abort);
   }
   if (team == nullptr) {
@@ -159,44 +245,90 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
   Reconcile(*team, *member, running);
 }
 
-void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running) {
-  const TeamRecord& record = team.record;
-  const schedule::TeamNode& who = record.layout.nodes[member];
-  const std::string text = absl::StrCat("node ", who.name, " came back to team ", team.id().value(), " ");
-  team.members[member].known = true;
-  team.members[member].committed = running.epoch;
-  if (running.epoch > record.epoch) {
-    return Break(team, {Failure::kInternal,
-                        absl::StrCat(text, "with an epoch that is not recorded (epoch=", running.epoch.value(),
-                                     ", recorded=", record.epoch.value(), ")")});
+void Coordinator::Impl::CatchUp(Team& team, const schedule::RunningTeam& running) {
+  TeamRecord& record = team.record;
+  COPSE_LOG(kInfo, "team ", team.id().value(), ": epoch ", running.epoch.value(),
+            " was decided by a planner with another store (recorded=", record.epoch.value(), ")");
+  record.epoch = running.epoch;
+  record.plans = running.plans;
+  record.outgoing.clear();
+  record.prepared = std::max(record.prepared, EpochId{running.epoch.value() + kLostEpochs});
+  if (const absl::Status status = SaveIfDurable(team); !status.ok()) {
+    COPSE_LOG(kError, "team ", team.id().value(), " cannot be recorded: ", status.message());
   }
+  VerifyLater(team.id());
+}
+
+void Coordinator::Impl::SettlePrepared(Team& team) {
+  for (const Member& member : team.members) {
+    if (!member.left && !member.gone && !member.known) return;
+  }
+  for (uint32_t i = 0; i < team.node_count(); ++i) {
+    const EpochId prepared = std::exchange(team.members[i].prepared, EpochId{0});
+    if (prepared <= team.record.epoch) continue;
+    SendTo(team.record.layout.nodes[i],
+           schedule::Abort{team.id(),
+                           prepared,
+                           {Failure::kMemberLost, "the switch was not decided before the planner lost its store",
+                            FailureCause::kNoPlanner},
+                           {}});
+  }
+}
+
+void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running) {
+  TeamRecord& record = team.record;
+  const schedule::TeamNode& who = record.layout.nodes[member];
+  const bool all_is_recorded = nodes_.at(who.name).all_is_recorded;
+  if (running.epoch > record.epoch && !team.change.has_value() && !all_is_recorded) CatchUp(team, running);
+  const std::string text = absl::StrCat("node ", who.name, " came back to team ", team.id().value(), " ");
+  Member& state = team.members[member];
+  state.known = true;
+  state.committed = running.epoch;
+  state.prepared = EpochId{0};
+  NoteMachines(record);
+  record.prepared = std::max(record.prepared, running.prepared_epoch);
+  const auto fault = [&](const std::string& what) {
+    return FailureReport{
+        Failure::kInternal,
+        absl::StrCat(text, what, " (epoch=", running.epoch.value(), ", recorded=", record.epoch.value(), ")"),
+        FailureCause::kFault, who.name};
+  };
+  if (running.epoch > record.epoch) return Break(team, fault("with an epoch that is not recorded"));
   if (running.epoch < record.epoch) {
-    const bool can_commit = running.prepared_epoch == record.epoch && member < record.outgoing.size();
-    if (can_commit) {
-      SendCommit(team, member);
-    } else {
+    const bool has_labels = member < record.outgoing.size();
+    // Where the labels are lost, its neighbors have theirs, and tell it; not those of a team that it does not run yet.
+    const bool can_commit = running.prepared_epoch == record.epoch && (has_labels || running.epoch != EpochId{0});
+    if (!can_commit) {
       if (running.prepared_epoch != EpochId{0}) {
-        AbortForGood(
-            who,
-            schedule::Abort{
-                team.id(), running.prepared_epoch, {Failure::kMemberLost, "the planner lost what it had decided"}, {}});
+        AbortForGood(who, schedule::Abort{
+                              team.id(),
+                              running.prepared_epoch,
+                              {Failure::kMemberLost, "the planner lost what it had decided", FailureCause::kNoPlanner},
+                              {}});
       }
-      return Break(team, {Failure::kInternal,
-                          absl::StrCat(text, "without the epoch that is recorded (epoch=", running.epoch.value(),
-                                       ", recorded=", record.epoch.value(), ")")});
+      return Break(team, fault("without the epoch that is recorded"));
     }
+    if (has_labels) SendCommit(team, member);
   } else if (running.prepared_epoch != EpochId{0}) {
-    SendTo(who, schedule::Abort{
-                    team.id(),
-                    running.prepared_epoch,
-                    {Failure::kMemberLost, "the switch was not decided before the connection to the planner was lost"},
-                    {}});
+    if (all_is_recorded) {
+      SendTo(who, schedule::Abort{
+                      team.id(),
+                      running.prepared_epoch,
+                      {Failure::kMemberLost, "the switch was not decided before the connection to the planner was lost",
+                       FailureCause::kNoPlanner},
+                      {}});
+    } else {
+      state.prepared = running.prepared_epoch;
+    }
   }
   if (record.broken) {
     SendTo(who, schedule::BreakTeam{team.id(), record.why});
   } else if (running.broken) {
-    return Break(team, {Failure::kMemberLost, absl::StrCat(text, "and reports it broken")}, LiveNode(who));
+    return Break(team,
+                 {Failure::kMemberLost, absl::StrCat(text, "and reports it broken"), FailureCause::kUnknown, who.name},
+                 LiveNode(who));
   }
+  SettlePrepared(team);
   CheckSettled(team);
 }
 
@@ -223,31 +355,21 @@ void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::s
   team.record.layout = running.layout;
   team.record.epoch = running.epoch;
   team.record.plans = running.plans;
-  team.record.prepared = std::max(running.epoch, running.prepared_epoch);
+  team.record.prepared = EpochId{std::max(running.epoch, running.prepared_epoch).value() + kLostEpochs};
   team.members.resize(team.node_count());
   NoteCompanion(team.record.layout);
-  next_.team = std::max(next_.team, TeamId{id.value() + 1});
-  uint64_t plans_end = next_.plan.value();
-  for (const PlanInfo& plan : PlansOf(team)) plans_end = std::max(plans_end, plan.plan.id.value() + 1);
-  next_.plan = PlanId{plans_end};
-  absl::Status status = ReserveIds(0, 0);
-  if (status.ok()) status = SaveIfDurable(team);
+  NoteMachines(team.record);
+  VerifyLater(id);
+  const absl::Status status = SaveIfDurable(team);
   if (!status.ok()) COPSE_LOG(kError, "team ", id.value(), " cannot be recorded: ", status.message());
 
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const schedule::TeamNode& member = team.record.layout.nodes[i];
-    const auto [entry, is_new] = nodes_.try_emplace(member.name);
-    Node& node = entry->second;
-    if (is_new) {
-      node.announcement.name = member.name;
-      node.announcement.incarnation = member.incarnation;
-      node.announcement.worker_address = member.worker_address;
-      NodeAway(node);
-    }
-    if (node.announcement.incarnation != member.incarnation || node.lost) {
-      team.members[i].gone = true;
-      Break(team, {Failure::kMemberLost, absl::StrCat("node ", member.name, node.lost ? " is lost" : " restarted",
-                                                      " (incarnation=", member.incarnation.value(), ")")});
+    Node& node = NodeOfMember(team, i);
+    // Another daemon has its name. Whether the team has lost it, its neighbors know.
+    if (node.announcement.incarnation != member.incarnation) {
+      team.nameless_since = clock_->Now();
+      CollectLater();
       continue;
     }
     node.teams.insert(id);
@@ -263,7 +385,8 @@ void Coordinator::Impl::NotListed(Team& team, uint32_t member) {
   if (state.known && state.committed < team.record.epoch) {
     Break(team, {Failure::kInternal,
                  absl::StrCat("node ", team.record.layout.nodes[member].name, " came back without team ",
-                              team.id().value(), ", whose epoch ", team.record.epoch.value(), " it had accepted")});
+                              team.id().value(), ", whose epoch ", team.record.epoch.value(), " it had accepted"),
+                 FailureCause::kFault, team.record.layout.nodes[member].name});
   }
   MarkLeft(team, member);
 }

@@ -47,8 +47,8 @@ TEST_F(SilenceTest, TheOneThatIsCutOffIsNamedThoughItComplainedFirst) {
   Advance(absl::Milliseconds(1));
   EXPECT_EQ(State(team), "broken");
   for (SessionId session = 1; session <= 3; ++session) {
-    EXPECT_EQ(sink.Take<schedule::BreakTeam>(session).why,
-              (FailureReport{Failure::kMemberLost, "rank 1 on node n2 lost: silent for 10s"}));
+    EXPECT_EQ(Brief(sink.Take<schedule::BreakTeam>(session).why),
+              Brief({Failure::kMemberLost, "rank 1 on node n2 lost: silent for 10s"}));
   }
   EXPECT_EQ(store.Load()->teams.at(team).why.text, "rank 1 on node n2 lost: silent for 10s");
   Advance(absl::Seconds(1));

@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_COORDINATOR_STORE_H_
 #define COPSE_PLANNER_COORDINATOR_STORE_H_
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -31,12 +32,8 @@ struct TeamRecord {
   std::vector<std::vector<schedule::EdgeLabel>> outgoing;
   bool broken = false;
   schedule::FailureReport why;  // if broken
-};
-
-// Ids below these were, or may have been, given out.
-struct NextIds {
-  TeamId team{1};
-  PlanId plan{1};
+  // By node index: NodeAnnouncement::machine, or empty. Tells, after a restart, a daemon's successor from a stranger.
+  std::vector<std::string> machines;
 };
 
 inline constexpr size_t kAbortedMax = 4096;
@@ -47,7 +44,7 @@ struct Snapshot {
   // Sub-teams that were formed when the planner died, and that a daemon was then told to abort: others may have
   // committed them, and must not keep them. Rare; the newest kAbortedMax are kept.
   std::set<TeamId> aborted;
-  NextIds next;
+  uint64_t term = 0;  // of the last planner that used this store; 0: none has
 };
 
 // A Store keeps a Snapshot. When a Save or Remove returns OK the change survives a crash of planner and machine; when
@@ -59,7 +56,7 @@ class Store {
   virtual absl::Status SaveTeam(const TeamRecord& record) = 0;
   virtual absl::Status RemoveTeam(TeamId team) = 0;
   virtual absl::Status SaveDraining(const std::string& node, bool draining) = 0;
-  virtual absl::Status SaveNextIds(const NextIds& next) = 0;
+  virtual absl::Status SaveTerm(uint64_t term) = 0;
   virtual absl::Status SaveAborted(TeamId team) = 0;
 };
 
@@ -83,8 +80,8 @@ class MemoryStore : public Store {
     }
     return absl::OkStatus();
   }
-  absl::Status SaveNextIds(const NextIds& next) override {
-    snapshot_.next = next;
+  absl::Status SaveTerm(uint64_t term) override {
+    snapshot_.term = term;
     return absl::OkStatus();
   }
   absl::Status SaveAborted(TeamId team) override {

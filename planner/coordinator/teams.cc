@@ -54,21 +54,27 @@ void Coordinator::Impl::OnJoin(SessionId session, const schedule::JoinTeam& mess
   if (requests.size() > kRequestsMax) requests.erase(requests.begin());
   Join join{session, sessions_.at(session).node, message};
   if (schedule::IsCompanion(message.identity)) return OnCompanionJoin(std::move(join));
-  if (draining_.count(join.node) != 0) {
-    return Act(joins_.Refuse(join, Failure::kNoResource, absl::StrCat("node ", join.node, " is draining")));
+  const auto refuse = [&](Failure failure, const std::string& text, FailureCause cause) {
+    Act(joins_.Refuse(join, {failure, text, cause, join.node, join.message.rank}));
+  };
+  if (nodes_.at(join.node).stopping || draining_.count(join.node) != 0) {
+    return refuse(Failure::kNoResource, absl::StrCat("node ", join.node, " is draining"), FailureCause::kNodeDraining);
   }
   if (message.parent != TeamId{0}) {
     const Team* parent = TeamOf(message.parent);
     const std::string name = absl::StrCat("parent team ", message.parent.value());
     if (parent == nullptr || parent->record.epoch == EpochId{0}) {
-      return Act(joins_.Refuse(join, Failure::kInvalidArgument, absl::StrCat(name, " is not known")));
+      return refuse(Failure::kInvalidArgument, absl::StrCat(name, " is not known"), FailureCause::kBadArgument);
     }
-    if (parent->record.broken)
-      return Act(
-          joins_.Refuse(join, Failure::kMemberLost, absl::StrCat(name, " is broken: ", parent->record.why.text)));
+    if (parent->record.broken) {
+      FailureReport why = parent->record.why;
+      why.failure = Failure::kMemberLost;
+      why.text = absl::StrCat(name, " is broken: ", why.text);
+      return Act(joins_.Refuse(join, std::move(why)));
+    }
     if (!MemberIndex(*parent, nodes_.at(join.node).announcement).has_value()) {
-      return Act(
-          joins_.Refuse(join, Failure::kInvalidArgument, absl::StrCat(name, " has no rank on node ", join.node)));
+      return refuse(Failure::kInvalidArgument, absl::StrCat(name, " has no rank on node ", join.node),
+                    FailureCause::kBadArgument);
     }
   }
   Act(joins_.Add(std::move(join), clock_->Now(), options_.team_formation_timeout));
@@ -82,9 +88,7 @@ void Coordinator::Impl::OnCancelJoin(SessionId session, const schedule::CancelJo
     if (!team.change.has_value()) continue;
     for (const Join& join : team.change->joins) {
       if (join.session != session || join.message.request != message.request) continue;
-      const Failure failure = message.why.failure == Failure::kNone ? Failure::kMemberLost : message.why.failure;
-      return AbortChange(team, {failure, absl::StrCat("rank ", join.message.rank.value(), " on node ", join.node,
-                                                      " went away: ", message.why.text)});
+      return AbortChange(team, WentAway(join, message.why));
     }
   }
 }
@@ -137,18 +141,16 @@ absl::StatusOr<schedule::TeamLayout> Coordinator::Impl::MakeLayout(const std::ve
     layout.shape.node_of_rank.push_back(NodeIndex{it->second});
   }
   layout.shape.node_count = static_cast<uint32_t>(layout.nodes.size());
-  RETURN_IF_ERROR(ReserveIds(1, 0));
-  layout.id = next_.team++;
+  ASSIGN_OR_RETURN(layout.id, ids_->NextTeam());
   return layout;
 }
 
 absl::StatusOr<std::vector<std::string>> Coordinator::Impl::MakePlans(const schedule::TeamLayout& layout,
                                                                       const PlanOptions& options) {
   ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, plan_maker_->MakePlans(layout, options));
-  RETURN_IF_ERROR(ReserveIds(0, plans.size()));
   std::vector<std::string> encoded;
   for (schedule::Plan& plan : plans) {
-    plan.id = next_.plan++;
+    ASSIGN_OR_RETURN(plan.id, ids_->NextPlan());
     encoded.push_back(schedule::EncodePlan(plan));
   }
   return encoded;
@@ -185,8 +187,12 @@ void Coordinator::Impl::StartChange(Team& team, Change change) {
     for (uint32_t i = 0; i < late.node_count(); ++i) {
       if (late.change->replies.count(i) == 0) silent.push_back(late.record.layout.nodes[i].name);
     }
-    AbortChange(late, {Failure::kTimedOut, absl::StrCat("no answer to prepare within ", FormatShortDuration(timeout),
-                                                        " from node ", absl::StrJoin(silent, ", "))});
+    AbortChange(late, {.failure = Failure::kTimedOut,
+                       .text = absl::StrCat("no answer to prepare within ", FormatShortDuration(timeout), " from node ",
+                                            absl::StrJoin(silent, ", ")),
+                       .cause = FailureCause::kNotFormedInTime,
+                       .node = silent.size() == 1 ? silent.front() : "",
+                       .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(timeout))});
   });
   team.change = std::move(change);
 
@@ -213,17 +219,19 @@ void Coordinator::Impl::AbortChange(Team& team, const FailureReport& why, bool a
   const TeamId id = team.id();
   const schedule::TeamLayout layout = team.record.layout;
   const bool ends = team.record.epoch == EpochId{0};
-  again &= ends && schedule::IsCompanion(layout.identity);
+  again &= ends;
+  const bool is_companion = schedule::IsCompanion(layout.identity);
   COPSE_LOG(kInfo, "team ", id.value(), ": epoch ", change.epoch.value(), " is aborted: ", why.text);
   for (const schedule::TeamNode& member : layout.nodes) {
-    schedule::Abort abort{id, change.epoch, why, {}};
+    schedule::Abort abort{id, change.epoch, why, {}, again && !is_companion};
     for (const Join& join : change.joins) {
-      if (join.node == member.name && !again) abort.requests.push_back(join.message.request);
+      // Daemons ask for companions again by themselves.
+      if (join.node == member.name && !(again && is_companion)) abort.requests.push_back(join.message.request);
     }
     SendTo(member, abort);
   }
   if (ends) Forget(id);
-  if (ends && schedule::IsCompanion(layout.identity)) CompanionAborted(layout, why, again);
+  if (ends && is_companion) CompanionAborted(layout, why, again);
   if (change.done) change.done(absl::AbortedError(absl::StrCat("team ", id.value(), ": ", why.text)));
 }
 
@@ -235,13 +243,15 @@ void Coordinator::Impl::OnPrepareReply(Node& node, const schedule::PrepareReply&
   if (!member.has_value() || team->change->replies.count(*member) != 0) return;
   const std::string who = absl::StrCat("node ", node.announcement.name);
   if (!message.accepted) {
-    const Failure failure = message.why.failure == Failure::kNone ? Failure::kInternal : message.why.failure;
-    return AbortChange(
-        *team,
-        {failure, absl::StrCat(who, " refused: ", absl::StripPrefix(message.why.text, absl::StrCat(who, ": ")))});
+    FailureReport why = message.why;
+    if (why.failure == Failure::kNone) why.failure = Failure::kInternal;
+    why.text = absl::StrCat(who, " refused: ", absl::StripPrefix(message.why.text, absl::StrCat(who, ": ")));
+    if (why.node.empty()) why.node = node.announcement.name;
+    return AbortChange(*team, why);
   }
   if (const std::string mistake = LabelMistake(message.incoming, *member, team->node_count()); !mistake.empty()) {
-    return AbortChange(*team, {Failure::kInternal, absl::StrCat(who, " answered prepare badly: ", mistake)});
+    return AbortChange(*team, {Failure::kInternal, absl::StrCat(who, " answered prepare badly: ", mistake),
+                               FailureCause::kFault, node.announcement.name});
   }
   team->change->replies.emplace(*member, message);
   if (team->change->replies.size() == team->node_count()) Decide(*team);
@@ -268,14 +278,17 @@ void Coordinator::Impl::Decide(Team& team) {
     for (uint32_t from = 0; from < team.node_count(); ++from) {
       for (const NodeIndex to : schedule::NeighboursOf(*plan, NodeIndex{from})) {
         if (may_send[from].count(to.value()) != 0 || !Sends(*plan, from, to.value())) continue;
-        return AbortChange(team, {Failure::kInternal,
-                                  absl::StrCat("node ", team.record.layout.nodes[to.value()].name,
-                                               " issued no label for node ", team.record.layout.nodes[from].name)});
+        const std::string& silent = team.record.layout.nodes[to.value()].name;
+        return AbortChange(
+            team, {Failure::kInternal,
+                   absl::StrCat("node ", silent, " issued no label for node ", team.record.layout.nodes[from].name),
+                   FailureCause::kFault, silent});
       }
     }
   }
   const bool first = team.record.epoch == EpochId{0};
   decided.first_call = CallSeq{first ? 0 : started + decided.layout.window + 1};
+  NoteMachines(decided);
   // From here on the decision stands: whoever asks, now or after a restart, is told Commit.
   if (IsDurable(decided.layout)) {
     const absl::Status saved = store_->SaveTeam(decided);
@@ -288,6 +301,8 @@ void Coordinator::Impl::Decide(Team& team) {
   team.settled = std::move(team.change->done);
   team.record = std::move(decided);
   team.change.reset();
+  team.is_verified = true;  // these are the planner's own
+  IndexPlans(team.id(), team);
   COPSE_LOG(kInfo, "team ", team.id().value(), " (", schedule::DescribeTeam(team.record.layout.identity),
             ", ranks=", team.record.layout.shape.size(), ", nodes=", team.node_count(), "): epoch ",
             team.record.epoch.value(), " from call ", team.record.first_call.value());
@@ -324,15 +339,19 @@ void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& mes
   Team* team = TeamOf(message.team);
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
   if (member.has_value() && team->change.has_value() && team->change->epoch == message.epoch)
-    return;  // the answer will come
+    return;                                                                            // the answer will come
+  if (member.has_value() && message.epoch == team->members[*member].prepared) return;  // likewise
+  if (member.has_value() && message.epoch == team->record.epoch && team->record.outgoing.empty()) return;
   if (member.has_value() && message.epoch == team->record.epoch && *member < team->record.outgoing.size()) {
     SendCommit(*team, *member);
     if (team->record.broken) sink_->Send(node.session, schedule::BreakTeam{message.team, team->record.why});
     return;
   }
-  sink_->Send(node.session,
-              schedule::Abort{
-                  message.team, message.epoch, {Failure::kMemberLost, "the planner has not decided this epoch"}, {}});
+  sink_->Send(node.session, schedule::Abort{message.team,
+                                            message.epoch,
+                                            {Failure::kMemberLost, "the planner has not decided this epoch",
+                                             FailureCause::kNoPlanner},
+                                            {}});
 }
 
 void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
@@ -409,11 +428,13 @@ void Coordinator::Impl::OnLeaveTeam(Node& node, const schedule::LeaveTeam& messa
 void Coordinator::Impl::MarkLeft(Team& team, uint32_t member) {
   const TeamId id = team.id();
   if (team.change.has_value()) {
+    const std::string& name = team.record.layout.nodes[member].name;
     AbortChange(team,
-                {Failure::kCanceled, absl::StrCat("node ", team.record.layout.nodes[member].name, " left the team")});
+                {Failure::kCanceled, absl::StrCat("node ", name, " left the team"), FailureCause::kMemberLeft, name});
     if (TeamOf(id) == nullptr) return;
   }
   team.members[member].left = true;
+  SettlePrepared(team);
   CheckSettled(team);
   for (const TeamId companion : CompanionsOf(id)) {
     if (Team* of_it = TeamOf(companion); of_it != nullptr && !of_it->members[member].left) MarkLeft(*of_it, member);
@@ -426,58 +447,12 @@ void Coordinator::Impl::OnTeamBroken(Node& node, const schedule::TeamBroken& mes
   if (team == nullptr || !MemberIndex(*team, node.announcement).has_value()) return;
   FailureReport why = message.why;
   if (why.failure == Failure::kNone) why.failure = Failure::kInternal;
+  if (why.cause == FailureCause::kConnectionLost || why.cause == FailureCause::kNodeSilent) {
+    for (const schedule::TeamNode& member : team->record.layout.nodes) {
+      if (member.name == why.node) NoteLost(why.node, member.incarnation);
+    }
+  }
   Break(*team, why, &node);
-}
-
-void Coordinator::Impl::OnNeighbourSilent(Node& node, const schedule::NeighbourSilent& message) {
-  const Incarnation self = node.announcement.incarnation;
-  if (!message.silent) return silences_.Withdraw(self, message.neighbour);
-  std::set<TeamId> teams;
-  for (const TeamId id : message.teams) {
-    const Team* team = TeamOf(id);
-    if (team == nullptr || team->record.broken || node.teams.count(id) == 0) continue;
-    const std::vector<schedule::TeamNode>& nodes = team->record.layout.nodes;
-    const bool both = std::any_of(nodes.begin(), nodes.end(), [&](const schedule::TeamNode& member) {
-      return member.incarnation == message.neighbour;
-    });
-    if (both && message.neighbour != self) teams.insert(id);
-  }
-  if (teams.empty()) return;  // what it tells of is decided already
-  COPSE_LOG(kInfo, "node ", node.announcement.name, " hears nothing from neighbour ", message.neighbour.value(),
-            ", and hears ", message.living, " others");
-  if (!silences_.Accuse(self, message.neighbour, message.living, std::move(teams),
-                        absl::Milliseconds(message.silent_ms))) {
-    return;
-  }
-  const absl::Duration others_due = std::min(absl::Milliseconds(message.others_due_ms), options_.node_timeout);
-  timers_.Set(clock_->Now() + others_due, [this, link = PairOf(self, message.neighbour)] { JudgeSilence(link); });
-}
-
-void Coordinator::Impl::JudgeSilence(const DaemonPair& link) {
-  for (const LinkVerdict& verdict : silences_.Judge(link)) {
-    for (const TeamId id : verdict.teams) {
-      if (Team* team = TeamOf(id)) BreakBySilence(*team, verdict);
-    }
-  }
-}
-
-void Coordinator::Impl::BreakBySilence(Team& team, const LinkVerdict& verdict) {
-  const schedule::TeamLayout& layout = team.record.layout;
-  std::vector<std::string> ends;  // those that may be lost, by node index
-  for (uint32_t i = 0; i < team.node_count(); ++i) {
-    const Incarnation daemon = layout.nodes[i].incarnation;
-    if (daemon != verdict.link.first && daemon != verdict.link.second) continue;
-    if (team.members[i].left) return;  // its silence is not its death
-    if (verdict.lost.has_value() && daemon != *verdict.lost) continue;
-    std::vector<Rank> ranks;
-    for (uint32_t rank = 0; rank < layout.shape.size(); ++rank) {
-      if (layout.shape.node_of_rank[rank] == NodeIndex{i}) ranks.push_back(Rank{rank});
-    }
-    ends.push_back(schedule::DescribeMember(ranks, layout.nodes[i].name));
-  }
-  Break(team, {Failure::kMemberLost,
-               absl::StrCat(absl::StrJoin(ends, " or "), " lost: silent ", ends.size() == 1 ? "" : "to each other ",
-                            "for ", FormatShortDuration(verdict.silent))});
 }
 
 void Coordinator::Impl::Break(Team& team, const FailureReport& why, const Node* reporter) {
@@ -520,14 +495,16 @@ bool Coordinator::Impl::MaybeEnd(Team& team) {
   return true;
 }
 
-void Coordinator::Impl::Forget(TeamId id) {
+void Coordinator::Impl::Forget(TeamId id, bool has_ended) {
+  ForgetPlans(teams_.at(id));
   const schedule::TeamLayout layout = std::move(teams_.at(id).record.layout);
   for (const schedule::TeamNode& member : layout.nodes) {
     const auto it = nodes_.find(member.name);
-    if (it != nodes_.end()) it->second.teams.erase(id);
+    if (it != nodes_.end() && it->second.announcement.incarnation == member.incarnation) it->second.teams.erase(id);
   }
   teams_.erase(id);
   ForgetCompanions(layout);
+  if (!has_ended) return;
   ended_.insert(id);
   if (ended_.size() > kEndedTeamsMax) ended_.erase(ended_.begin());
 }
@@ -545,13 +522,11 @@ Coordinator::Impl::Team* Coordinator::Impl::TeamOf(TeamId id) {
   return it == teams_.end() ? nullptr : &it->second;
 }
 
-absl::Status Coordinator::Impl::ReserveIds(uint64_t teams, uint64_t plans) {
-  const uint64_t team_end = next_.team.value() + teams, plan_end = next_.plan.value() + plans;
-  if (team_end <= reserved_.team.value() && plan_end <= reserved_.plan.value()) return absl::OkStatus();
-  const NextIds reserve{TeamId{team_end + kIdBlock}, PlanId{plan_end + kIdBlock}};
-  RETURN_IF_ERROR(store_->SaveNextIds(reserve));
-  reserved_ = reserve;
-  return absl::OkStatus();
+void Coordinator::Impl::NoteMachines(TeamRecord& record) const {
+  record.machines.resize(record.layout.nodes.size());
+  for (size_t i = 0; i < record.machines.size(); ++i) {
+    if (const Node* node = LiveNode(record.layout.nodes[i])) record.machines[i] = node->announcement.machine;
+  }
 }
 
 absl::Status Coordinator::Impl::SaveIfDurable(const Team& team) {

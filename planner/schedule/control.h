@@ -297,6 +297,8 @@ struct Abort {
   EpochId epoch{0};  // epoch 1: the team does not come to be
   FailureReport why;
   std::vector<uint64_t> requests;  // joins that end with it
+  // What was wrong passes: `requests` do not end, but begin anew.
+  bool again = false;
 };
 struct BreakTeam {  // e.g. a node of it is lost
   TeamId team{0};

@@ -177,6 +177,12 @@ grpc::ServerUnaryReactor* AdminService::DrainNode(grpc::CallbackServerContext* c
   });
 }
 
+grpc::ServerUnaryReactor* AdminService::RemoveNode(grpc::CallbackServerContext* context,
+                                                   const v1::RemoveNodeRequest* request, v1::RemoveNodeReply*) {
+  return Serve(context, "RemoveNode",
+               [this, request](const Done& done) { done(coordinator_->RemoveNode(request->node())); });
+}
+
 grpc::ServerUnaryReactor* AdminService::ListTeams(grpc::CallbackServerContext* context,
                                                   const v1::ListTeamsRequest* request, v1::ListTeamsReply* reply) {
   return Serve(context, "ListTeams", [this, request, reply](const Done& done) {

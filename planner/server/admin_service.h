@@ -45,6 +45,8 @@ class AdminService final : public v1::AdminService::CallbackService {
                                      v1::GetTraceReply*) override;
   grpc::ServerUnaryReactor* DrainNode(grpc::CallbackServerContext*, const v1::DrainNodeRequest*,
                                       v1::DrainNodeReply*) override;
+  grpc::ServerUnaryReactor* RemoveNode(grpc::CallbackServerContext*, const v1::RemoveNodeRequest*,
+                                       v1::RemoveNodeReply*) override;
   grpc::ServerUnaryReactor* ListTeams(grpc::CallbackServerContext*, const v1::ListTeamsRequest*,
                                       v1::ListTeamsReply*) override;
   grpc::ServerUnaryReactor* ShowTeam(grpc::CallbackServerContext*, const v1::ShowTeamRequest*,

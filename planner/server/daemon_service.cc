@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/string_view.h"
@@ -20,13 +21,13 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<v1::FromDaemo
  public:
   Stream(TaskQueue* queue, DaemonService* service) : queue_(queue), service_(service) {}
 
-  void Start(std::shared_ptr<Stream> self) {
+  void Start(std::shared_ptr<Stream> self, std::string from) {
     self_ = std::move(self);
-    queue_->Post([this, keep = self_] {
+    queue_->Post([this, keep = self_, from = std::move(from)] {
       if (!service_->closed_.ok()) return Close(rpc::ToGrpc(service_->closed_));
       session_ = service_->next_++;
       service_->streams_.emplace(session_, keep);
-      service_->events_->OnConnected(session_);
+      service_->events_->OnConnected(session_, from);
     });
     StartRead(&incoming_);
   }
@@ -125,7 +126,7 @@ grpc::ServerBidiReactor<v1::FromDaemon, v1::ToDaemon>* DaemonService::Attach(grp
   const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.DaemonService/Attach");
   if (!allowed.ok()) return new RefusedStream(allowed);
   auto stream = std::make_shared<Stream>(queue_, this);
-  stream->Start(stream);
+  stream->Start(stream, std::string(absl::StripPrefix(context->peer(), "ipv4:")));
   return stream.get();
 }
 

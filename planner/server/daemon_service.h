@@ -21,7 +21,8 @@ namespace copse::planner {
 class StreamEvents {
  public:
   virtual ~StreamEvents() = default;
-  virtual void OnConnected(coordinator::SessionId session) = 0;
+  // `from`: the address of the other end, for people.
+  virtual void OnConnected(coordinator::SessionId session, const std::string& from) = 0;
   virtual void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) = 0;
   virtual void OnDisconnected(coordinator::SessionId session) = 0;
 };

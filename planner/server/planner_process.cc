@@ -59,7 +59,7 @@ class CrashingStore : public coordinator::Store {
   absl::Status SaveDraining(const std::string& node, bool draining) override {
     return store_->SaveDraining(node, draining);
   }
-  absl::Status SaveNextIds(const coordinator::NextIds& next) override { return store_->SaveNextIds(next); }
+  absl::Status SaveTerm(uint64_t term) override { return store_->SaveTerm(term); }
   absl::Status SaveAborted(TeamId team) override { return store_->SaveAborted(team); }
 
  private:
@@ -141,8 +141,8 @@ absl::Status PlannerProcess::Listen() {
   builder.AddListeningPort(listen, credentials, &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second planner there is a mistake
   // A daemon that is stopped, or whose host vanished, keeps its connection: it is asked whether it lives, and its
-  // stream ends if it does not answer. Only then node_timeout begins.
-  const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(start_.settings.live.coordinator.node_timeout / 2));
+  // stream ends if it does not answer.
+  const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(start_.settings.node_timeout / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ask_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ask_ms);
   // Not where there is no call: an administrator's program need not look at its connection between two calls.
@@ -217,8 +217,8 @@ void PlannerProcess::Reload() {
     COPSE_LOG(kError, "reload: nothing was changed: ", settings.status().message());
   } else {
     for (const std::string& key : start_.config.Changed(config)) {
-      const bool fixed =
-          key == "listen" || key == "state" || key == "insecure" || key == "window" || key == "team_size_max";
+      const bool fixed = key == "listen" || key == "state" || key == "insecure" || key == "window" ||
+                         key == "team_size_max" || key == "node_timeout";
       COPSE_LOG(kInfo, "reload: ", key, fixed ? " needs a restart" : " changed");
     }
     SetLogLevel(settings->live.log_level);

@@ -45,7 +45,9 @@ class PlannerProcess : public StreamEvents {
   // Until SIGTERM or SIGINT. Teams go on without us.
   void Run();
 
-  void OnConnected(coordinator::SessionId session) override { coordinator_->OnConnected(session); }
+  void OnConnected(coordinator::SessionId session, const std::string& from) override {
+    coordinator_->OnConnected(session, from);
+  }
   void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) override;
   void OnDisconnected(coordinator::SessionId session) override { coordinator_->OnDisconnected(session); }
 

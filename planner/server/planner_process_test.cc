@@ -279,7 +279,7 @@ TEST(PlannerProcessTest, AProbeEndsWithItsCallerOrWhenItIsStopped) {
 
 TEST(DaemonServiceTest, AStreamThatComesWhileThePlannerStopsIsHeardNoMore) {
   struct Deaf : StreamEvents {
-    void OnConnected(coordinator::SessionId) override { ++heard; }
+    void OnConnected(coordinator::SessionId, const std::string&) override { ++heard; }
     void OnMessage(coordinator::SessionId, const schedule::FromDaemon&) override { ++heard; }
     void OnDisconnected(coordinator::SessionId) override { ++heard; }
     int heard = 0;

@@ -55,7 +55,6 @@ absl::StatusOr<LiveSettings> ReadLive(const config::Config& config) {
   live.log_file = config.Text("log_file");
   live.coordinator.team_formation_timeout = config.Duration("team_formation_timeout");
   live.coordinator.prepare_timeout = config.Duration("prepare_timeout");
-  live.coordinator.node_timeout = config.Duration("node_timeout");
   live.coordinator.window = static_cast<uint32_t>(config.Integer("window"));
   live.coordinator.team_size_max = static_cast<uint32_t>(config.Integer("team_size_max"));
   if ((live.coordinator.window & (live.coordinator.window - 1)) != 0) {
@@ -107,7 +106,8 @@ config::Config NewConfig() {
           {.name = "node_timeout",
            .type = Type::kDuration,
            .default_text = "10s",
-           .comment = "A daemon whose connection is gone for so long is lost. May change while running.",
+           .comment =
+               "A daemon that answers nothing for so long is away: it takes part in no new teams until it is back.",
            .lowest = "10ms"},
           {.name = "window",
            .type = Type::kInteger,
@@ -134,6 +134,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.listen = config.Text("listen");
   settings.state = config.Text("state");
   settings.insecure = config.Bool("insecure");
+  settings.node_timeout = config.Duration("node_timeout");
   if (const absl::Status address = rpc::CheckAddress(settings.listen); !address.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("listen: ", address.message()));
   }

@@ -26,6 +26,7 @@ struct Settings {
   std::string listen;
   std::string state;  // empty: kept in memory only
   bool insecure = false;
+  absl::Duration node_timeout;
   LiveSettings live;
 };
 

@@ -18,7 +18,6 @@
 namespace copse::planner {
 namespace {
 
-using coordinator::NextIds;
 using coordinator::Snapshot;
 using coordinator::TeamRecord;
 
@@ -38,6 +37,7 @@ std::string Serialize(const TeamRecord& record) {
             .team = record.layout.id, .epoch = record.epoch, .first_call = record.first_call, .outgoing = labels},
         stored.add_commit());
   }
+  for (const std::string& machine : record.machines) stored.add_machine(machine);
   if (record.broken)
     rpc::ToProto(schedule::BreakTeam{.team = record.layout.id, .why = record.why}, stored.mutable_broken());
   return stored.SerializeAsString();
@@ -67,6 +67,8 @@ absl::StatusOr<TeamRecord> Deserialize(const std::string& bytes) {
   if (!record.outgoing.empty() && record.outgoing.size() != record.layout.nodes.size()) {
     return absl::InvalidArgumentError("labels of another number of nodes");
   }
+  record.machines.assign(stored.machine().begin(), stored.machine().end());
+  record.machines.resize(record.layout.nodes.size());
   if (stored.has_broken()) {
     ASSIGN_OR_RETURN(schedule::BreakTeam broken, Get<schedule::BreakTeam>(stored.broken()));
     record.broken = true;
@@ -107,7 +109,7 @@ class SqliteStore::Database {
       RETURN_IF_ERROR(Run("CREATE TABLE team (id INTEGER PRIMARY KEY, record BLOB NOT NULL)"));
       RETURN_IF_ERROR(Run("CREATE TABLE aborted (team INTEGER PRIMARY KEY)"));
       RETURN_IF_ERROR(Run("CREATE TABLE draining (node TEXT PRIMARY KEY) WITHOUT ROWID"));
-      RETURN_IF_ERROR(Run("CREATE TABLE next_id (kind TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID"));
+      RETURN_IF_ERROR(Run("CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"));
       RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA application_id=", kApplicationId)));
       RETURN_IF_ERROR(Run(absl::StrCat("PRAGMA user_version=", kSchemaVersion)));
     }
@@ -226,11 +228,8 @@ absl::StatusOr<Snapshot> SqliteStore::Load() {
   }));
   RETURN_IF_ERROR(database_->Query("SELECT node FROM draining", {},
                                    [&](sqlite3_stmt* row) { snapshot.draining.insert(Database::Bytes(row, 0)); }));
-  RETURN_IF_ERROR(database_->Query("SELECT kind, id FROM next_id", {}, [&](sqlite3_stmt* row) {
-    const auto id = static_cast<uint64_t>(sqlite3_column_int64(row, 1));
-    const std::string kind = Database::Bytes(row, 0);
-    if (kind == "team") snapshot.next.team = TeamId(id);
-    if (kind == "plan") snapshot.next.plan = PlanId(id);
+  RETURN_IF_ERROR(database_->Query("SELECT value FROM meta WHERE key = 'term'", {}, [&](sqlite3_stmt* row) {
+    snapshot.term = static_cast<uint64_t>(sqlite3_column_int64(row, 0));
   }));
   return snapshot;
 }
@@ -249,10 +248,8 @@ absl::Status SqliteStore::SaveDraining(const std::string& node, bool draining) {
       draining ? "INSERT OR REPLACE INTO draining (node) VALUES (?)" : "DELETE FROM draining WHERE node = ?", {node});
 }
 
-absl::Status SqliteStore::SaveNextIds(const NextIds& next) {
-  return database_->Run("INSERT OR REPLACE INTO next_id (kind, id) VALUES (?, ?), (?, ?)",
-                        {std::string("team"), static_cast<int64_t>(next.team.value()), std::string("plan"),
-                         static_cast<int64_t>(next.plan.value())});
+absl::Status SqliteStore::SaveTerm(uint64_t term) {
+  return database_->Run("INSERT OR REPLACE INTO meta (key, value) VALUES ('term', ?)", {static_cast<int64_t>(term)});
 }
 
 absl::Status SqliteStore::SaveAborted(TeamId team) {

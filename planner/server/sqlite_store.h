@@ -30,7 +30,7 @@ class SqliteStore : public coordinator::Store, public TopologyStore {
   absl::Status SaveTeam(const coordinator::TeamRecord& record) override;
   absl::Status RemoveTeam(TeamId team) override;
   absl::Status SaveDraining(const std::string& node, bool draining) override;
-  absl::Status SaveNextIds(const coordinator::NextIds& next) override;
+  absl::Status SaveTerm(uint64_t term) override;
   absl::Status SaveAborted(TeamId team) override;
 
   absl::StatusOr<std::vector<TopologyVersion>> LoadTopologies() override;

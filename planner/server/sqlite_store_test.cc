@@ -47,6 +47,7 @@ TeamRecord Record(uint64_t id) {
   record.epoch = EpochId(3);
   record.prepared = EpochId(4);
   record.first_call = CallSeq(1234567890123);
+  record.machines = {"m1", ""};
   record.plans = {schedule::EncodePlan({.id = PlanId(5), .node_count = 2, .neighbours = {{1}, {0}}})};
   record.outgoing = {{{NodeIndex(1), 0xdeadbeef}}, {{NodeIndex(0), 1}}};
   return record;
@@ -71,6 +72,7 @@ void ExpectEqual(const TeamRecord& a, const TeamRecord& b) {
     }
   }
   EXPECT_EQ(a.broken, b.broken);
+  EXPECT_EQ(a.machines, b.machines);
   EXPECT_EQ(a.why, b.why);
 }
 
@@ -88,7 +90,8 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
     ASSERT_TRUE(store->SaveDraining("n1", true).ok());
     ASSERT_TRUE(store->SaveDraining("n2", true).ok());
     ASSERT_TRUE(store->SaveDraining("n2", false).ok());
-    ASSERT_TRUE(store->SaveNextIds({.team = TeamId(65), .plan = PlanId(129)}).ok());
+    ASSERT_TRUE(store->SaveTerm(3).ok());
+    ASSERT_TRUE(store->SaveTerm(4).ok());
     ASSERT_TRUE(store->SaveAborted(TeamId(77)).ok());
   }
   const auto snapshot = Open()->Load();
@@ -98,15 +101,14 @@ TEST_F(SqliteStoreTest, KeepsEverythingAcrossOpenings) {
   ExpectEqual(snapshot->teams.at(TeamId(9)), broken);
   EXPECT_EQ(snapshot->draining, std::set<std::string>{"n1"});
   EXPECT_EQ(snapshot->aborted, std::set<TeamId>{TeamId(77)});
-  EXPECT_EQ(snapshot->next.team, TeamId(65));
-  EXPECT_EQ(snapshot->next.plan, PlanId(129));
+  EXPECT_EQ(snapshot->term, 4u);
 }
 
 TEST_F(SqliteStoreTest, NewFileIsEmpty) {
   const auto snapshot = Open()->Load();
   ASSERT_TRUE(snapshot.ok());
   EXPECT_TRUE(snapshot->teams.empty());
-  EXPECT_EQ(snapshot->next.team, TeamId(1));
+  EXPECT_EQ(snapshot->term, 0u);
 }
 
 TEST_F(SqliteStoreTest, ASecondPlannerIsRefused) {
@@ -224,7 +226,7 @@ TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << refused;
     EXPECT_NE(refused.message().find("state=" + state), std::string::npos) << refused;
     EXPECT_FALSE(store.SaveAborted(TeamId(7)).ok());
-    EXPECT_FALSE(store.SaveNextIds({.team = TeamId(9999)}).ok());
+    EXPECT_FALSE(store.SaveTerm(9).ok());
     unlink(filler.c_str());
     EXPECT_TRUE(store.SaveTeam(Record(++saved)).ok()) << "there is room again";
     EXPECT_TRUE(store.SaveAborted(TeamId(8)).ok());
@@ -233,7 +235,7 @@ TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_EQ(snapshot->teams.size(), saved);
   EXPECT_EQ(snapshot->aborted, std::set<TeamId>{TeamId(8)});
-  EXPECT_EQ(snapshot->next.team, TeamId(1));
+  EXPECT_EQ(snapshot->term, 0u);
   unlink(state.c_str());
   fill();
   const absl::Status cannot_begin = SqliteStore::Open(state).status();

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A planner that does not hear a node knows nothing of its death; what it does take for one.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "planner/coordinator/fake_sessions.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+
+class AwayTest : public CoordinatorTest {
+ protected:
+  // As Register, of a daemon on another machine, or that has heard of a term.
+  schedule::Registered RegisterFrom(SessionId session, const std::string& name, uint64_t incarnation,
+                                    const std::string& machine, std::vector<schedule::RunningTeam> teams = {},
+                                    uint64_t term = 0) {
+    coordinator->OnConnected(session, absl::StrCat("10.0.0.", session, ":1"));
+    schedule::Register message{Announce(name, incarnation), std::move(teams), term};
+    message.node.machine = machine;
+    coordinator->OnMessage(session, message);
+    return sink.Take<schedule::Registered>(session);
+  }
+  // The planner's process ends, and its store with it.
+  void LoseStore() {
+    store = FailingStore();
+    Restart();
+  }
+};
+
+TEST_F(AwayTest, NodesMayBeAwayForAsLongAsTheyLike) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(1);
+  coordinator->OnDisconnected(2);
+  EXPECT_EQ(coordinator->Node("n2")->state, "away");
+  for (int minute = 0; minute < 59; ++minute) Advance(absl::Minutes(1));
+  EXPECT_TRUE(Silent());
+  EXPECT_NEAR(coordinator->Node("n2")->last_seen_s, 59 * 60, 1e-6);
+  for (SessionId session = 3; session <= 4; ++session) {
+    EXPECT_TRUE(Register(session, absl::StrCat("n", session - 2), 1, {Running(team, 1)}).forgotten.empty());
+  }
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_EQ(coordinator->Node("n2")->state, "ready");
+}
+
+TEST_F(AwayTest, OneThatStaysAwayAfterARestartKeepsItsTeams) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  Restart();
+  Register(1, "n1", 1, {Running(team, 1)});
+  for (int minute = 0; minute < 180; ++minute) Advance(absl::Minutes(1));
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(State(team.layout.id), "ready");
+}
+
+TEST_F(AwayTest, RecordsOfTeamsWhoseNodesAreAllAwayAreDroppedAndTakenUpAgain) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(1);
+  Advance(absl::Minutes(30));
+  coordinator->OnDisconnected(2);
+  Advance(absl::Minutes(30));
+  EXPECT_EQ(State(team.layout.id), "ready");
+  for (int minute = 0; minute < 90; ++minute) Advance(absl::Minutes(1));
+  EXPECT_FALSE(coordinator->Team(team.layout.id).ok());
+  EXPECT_TRUE(store.Load()->teams.empty());
+  EXPECT_TRUE(Register(3, "n1", 1, {Running(team, 1)}).forgotten.empty());
+  EXPECT_TRUE(Register(4, "n2", 1, {Running(team, 1)}).forgotten.empty());
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_TRUE(Silent());
+}
+
+TEST_F(AwayTest, NodesThatNeverComeBackAreForgotten) {
+  RegisterTwo();
+  coordinator->OnDisconnected(2);
+  for (int hour = 0; hour < 29 * 24; ++hour) Advance(absl::Hours(1));
+  EXPECT_TRUE(coordinator->Node("n2").ok());
+  for (int hour = 0; hour < 25; ++hour) Advance(absl::Hours(1));
+  EXPECT_FALSE(coordinator->Node("n2").ok());
+}
+
+TEST_F(AwayTest, ARemovedNodeBreaksItsTeamsAndIsFenced) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  EXPECT_EQ(coordinator->RemoveNode("n3").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(coordinator->RemoveNode("n2").code(), absl::StatusCode::kFailedPrecondition);
+  coordinator->OnDisconnected(2);
+  ASSERT_TRUE(coordinator->RemoveNode("n2").ok());
+  const auto broken = sink.Take<schedule::BreakTeam>(1);
+  EXPECT_EQ(broken.why.failure, Failure::kMemberLost);
+  EXPECT_EQ(broken.why.cause, FailureCause::kNodeRemoved);
+  EXPECT_EQ(broken.why.node, "n2");
+  EXPECT_FALSE(coordinator->Node("n2").ok());
+  EXPECT_EQ(Register(3, "n2", 1, {Running(team, 1)}).forgotten, (std::vector<TeamId>{team.layout.id}));
+  coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
+  EXPECT_TRUE(store.Load()->teams.empty());
+}
+
+TEST_F(AwayTest, ADaemonThatStopsUnregisters) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnMessage(2, schedule::Stopping{});
+  EXPECT_EQ(coordinator->Node("n2")->state, "draining");
+  Join(2, 0, 1, ++request, "late");
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).why.cause, FailureCause::kNodeDraining);
+  coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
+  coordinator->OnMessage(2, schedule::Stopping{.done = true});
+  EXPECT_FALSE(coordinator->Node("n2").ok());
+  EXPECT_EQ(State(team.layout.id), "ready") << "it had left";
+  coordinator->OnDisconnected(2);
+  EXPECT_TRUE(Register(3, "n2", 2).accepted);
+}
+
+TEST_F(AwayTest, WhatOthersSayIsGoneIsLost) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  const schedule::FailureReport why{Failure::kMemberLost, "reset", FailureCause::kConnectionLost, "n2"};
+  coordinator->OnMessage(1, schedule::TeamBroken{team.layout.id, why});
+  EXPECT_EQ(coordinator->Node("n2")->state, "ready");
+  coordinator->OnDisconnected(2);
+  EXPECT_EQ(coordinator->Node("n2")->state, "lost");
+  Register(3, "n2", 1, {Running(team, 1)});
+  EXPECT_EQ(sink.Take<schedule::BreakTeam>(3).why.cause, FailureCause::kConnectionLost);
+  EXPECT_EQ(coordinator->Node("n2")->state, "ready");
+}
+
+// --- Equal names ---
+
+TEST_F(AwayTest, ANewcomerWaitsWhileANeighborHearsTheOneThatHasTheName) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  auto refused = RegisterFrom(3, "n2", 7, "other");
+  EXPECT_FALSE(refused.accepted) << "connected";
+  EXPECT_NE(refused.why.text.find("10.0.0.3:1"), std::string::npos) << refused.why.text;
+  coordinator->OnDisconnected(2);
+  refused = RegisterFrom(4, "n2", 7, "other");
+  EXPECT_FALSE(refused.accepted) << "away";
+  EXPECT_EQ(refused.why.failure, Failure::kPermission);
+  EXPECT_TRUE(Silent());
+  EXPECT_TRUE(Register(5, "n2", 1, {Running(team, 1)}).forgotten.empty());
+  EXPECT_EQ(State(team.layout.id), "ready");
+
+  coordinator->OnDisconnected(5);
+  coordinator->OnMessage(
+      1, schedule::TeamBroken{team.layout.id, {Failure::kMemberLost, "silent", FailureCause::kNodeSilent, "n2"}});
+  EXPECT_TRUE(RegisterFrom(6, "n2", 7, "other").accepted) << "nobody hears the older one";
+}
+
+TEST_F(AwayTest, WhoTakesANameThatNobodyHearsBreaksNothing) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  coordinator->OnDisconnected(1);
+  coordinator->OnDisconnected(2);
+  EXPECT_TRUE(RegisterFrom(3, "n2", 7, "other").accepted);
+  EXPECT_EQ(State(team.layout.id), "ready");
+  Register(4, "n1", 1, {Running(team, 1)});
+  EXPECT_FALSE(Register(5, "n2", 1, {Running(team, 1)}).accepted);
+  coordinator->OnDisconnected(3);
+  EXPECT_TRUE(Register(6, "n2", 1, {Running(team, 1)}).forgotten.empty());
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_TRUE(Silent());
+}
+
+TEST_F(AwayTest, TwoDaemonsOfOneNameInTheStoreBreakNothing) {
+  RegisterTwo();
+  const auto first = FormTeam("a");
+  coordinator->OnDisconnected(1);
+  coordinator->OnDisconnected(2);
+  EXPECT_TRUE(RegisterFrom(3, "n2", 7, "other").accepted);
+  Join(3, 0, 1, ++request, "b");
+  const auto second = sink.Take<schedule::Prepare>(3);
+  coordinator->OnMessage(3, Accept(second, 0));
+  Restart();
+  EXPECT_EQ(State(first.layout.id), "ready");
+  EXPECT_EQ(State(second.layout.id), "ready");
+}
+
+// --- Lost stores ---
+
+TEST_F(AwayTest, IdsOfALostStoreDoNotComeAgain) {
+  Register(1, "n1");
+  const auto old_term = Register(2, "n2").term;
+  const auto team = FormTeam();
+  LoseStore();
+  // A node that has not heard of the older planner asks for a team before the older team's daemons are back.
+  Register(3, "n3");
+  EXPECT_EQ(RegisterFrom(1, "n1", 1, "machine of n1", {}, old_term).term, old_term + 1);
+  Join(3, 0, 1, ++request, "new");
+  EXPECT_TRUE(Silent()) << "others may know of higher terms";
+  EXPECT_TRUE(RegisterFrom(2, "n2", 1, "machine of n2", {Running(team, 1)}, old_term + 4).forgotten.empty());
+  EXPECT_EQ(State(team.layout.id), "ready");
+  Advance(absl::Seconds(6));
+  const auto prepare = sink.Take<schedule::Prepare>(3);
+  EXPECT_EQ(prepare.layout.id.value() / 1'000'000, old_term + 5);
+  EXPECT_LT(prepare.layout.id.value(), uint64_t{1} << 53);
+}
+
+TEST_F(AwayTest, EveryStartHasATermOfItsOwn) {
+  const auto first = Register(1, "n1").term;
+  Restart();
+  const auto second = RegisterFrom(1, "n1", 1, "machine of n1", {}, first);
+  EXPECT_EQ(second.term, first + 1);
+  Join(1, 0, 1, ++request);
+  EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.id.value() / 1'000'000, first + 1) << "without a pause";
+}
+
+TEST_F(AwayTest, TermsBeyondReasonAreNotBelieved) {
+  const auto registered = RegisterFrom(1, "n1", 1, "m", {}, ~uint64_t{0} - 1);
+  EXPECT_LT(registered.term, 10u);
+}
+
+TEST_F(AwayTest, AnEpochThatALostStoreDecidedIsNotAborted) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  const uint64_t term = 1;
+  LoseStore();
+  // n2 has prepared epoch 2 and has not heard what became of it; n1 may know.
+  RegisterFrom(2, "n2", 1, "machine of n2", {Running(team, 1, 2)}, term);
+  coordinator->OnMessage(2, schedule::EpochQuery{team.layout.id, EpochId{2}});
+  EXPECT_TRUE(Silent());
+  RegisterFrom(1, "n1", 1, "machine of n1", {Running(team, 2)}, term);
+  EXPECT_TRUE(Silent()) << "its neighbor tells it";
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_EQ(coordinator->Team(team.layout.id)->epoch, EpochId{2});
+}
+
+TEST_F(AwayTest, AnEpochThatNobodyHasIsAbortedOnceAllAreBack) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  LoseStore();
+  RegisterFrom(2, "n2", 1, "machine of n2", {Running(team, 1, 2)}, 1);
+  EXPECT_TRUE(Silent());
+  RegisterFrom(1, "n1", 1, "machine of n1", {Running(team, 1)}, 1);
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).epoch, EpochId{2});
+  EXPECT_EQ(State(team.layout.id), "ready");
+}
+
+TEST_F(AwayTest, PlansThatADaemonBringsBackAreVerified) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  const size_t plans = coordinator->Plans().size();
+  ASSERT_GT(plans, 0u);
+  LoseStore();
+  Register(1, "n1", 1, {Running(team, 1)});
+  EXPECT_TRUE(coordinator->Plans().empty()) << "not yet";
+  for (int i = 0; i < 20; ++i) Advance(absl::Milliseconds(1));
+  ASSERT_EQ(coordinator->Plans().size(), plans);
+  EXPECT_TRUE(coordinator->Plan(coordinator->Plans()[0].plan.id).ok());
+
+  LoseStore();
+  auto cyclic = Running(team, 1);
+  schedule::Plan plan = schedule::DecodePlan(cyclic.plans[0]).value();
+  plan.neighbours = {{1, 1}, {0, 0}};
+  cyclic.plans[0] = schedule::EncodePlan(plan);
+  Register(1, "n1", 1, {cyclic});
+  for (int i = 0; i < 20; ++i) Advance(absl::Milliseconds(1));
+  EXPECT_TRUE(coordinator->Plans().empty());
+  EXPECT_EQ(State(team.layout.id), "ready") << "its daemons have verified theirs";
+}
+
+// --- Stalls and blips ---
+
+TEST_F(AwayTest, AStreamThatEndsWhileATeamFormsDelaysIt) {
+  RegisterTwo();
+  Join(1, 0, 2, 11);
+  Join(2, 1, 2, 21);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  sink.Take<schedule::Prepare>(2);
+  coordinator->OnDisconnected(2);
+  const auto abort = sink.Take<schedule::Abort>(1);
+  EXPECT_EQ(abort.team, p1.layout.id);
+  EXPECT_TRUE(abort.again) << "no rank is told of a failure";
+  EXPECT_EQ(abort.requests, (std::vector<uint64_t>{11}));
+  Join(1, 0, 2, 11);  // as a daemon does that has such an Abort
+  EXPECT_TRUE(Register(3, "n2", 1, {Running(p1, 0, 1)}).forgotten.empty());
+  EXPECT_TRUE(sink.Take<schedule::Abort>(3).requests.empty());
+  Join(3, 1, 2, 21);
+  EXPECT_EQ(sink.Take<schedule::Prepare>(1).requests.size(), 1u);
+  EXPECT_EQ(sink.Take<schedule::Prepare>(3).requests.size(), 1u);
+}
+
+TEST_F(AwayTest, APlannerThatStoodStillHearsWhatCameMeanwhile) {
+  RegisterTwo();
+  Join(1, 0, 2, 11);
+  Join(2, 1, 2, 21);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  const auto p2 = sink.Take<schedule::Prepare>(2);
+  Stall(options.prepare_timeout + absl::Seconds(50));
+  EXPECT_TRUE(Silent());
+  coordinator->OnMessage(1, Accept(p1, 0));
+  coordinator->OnMessage(2, Accept(p2, 1));
+  sink.Take<schedule::Commit>(1);
+  sink.Take<schedule::Commit>(2);
+  Join(1, 0, 2, 12, "late");
+  Advance(options.team_formation_timeout + absl::Milliseconds(1));
+  EXPECT_EQ(sink.Take<schedule::Abort>(1).why.cause, FailureCause::kNotFormedInTime);
+}
+
+// --- Draining ---
+
+TEST_F(AwayTest, AnUndrainReachesANodeThatWasAway) {
+  Register(1, "n1");
+  ASSERT_TRUE(coordinator->SetDraining("n1", true).ok());
+  sink.Take<schedule::Drain>(1);
+  coordinator->OnDisconnected(1);
+  ASSERT_TRUE(coordinator->SetDraining("n1", false).ok());
+  EXPECT_FALSE(Register(2, "n1").draining);
+  ASSERT_TRUE(coordinator->SetDraining("n1", true).ok());
+  Restart();
+  EXPECT_TRUE(coordinator->SetDraining("n1", false).ok()) << "known from the store";
+  EXPECT_FALSE(Register(1, "n1").draining);
+}
+
+}  // namespace
+}  // namespace copse::coordinator

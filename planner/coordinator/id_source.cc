@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/coordinator/id_source.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace copse::coordinator {
+
+IdSource::IdSource(Store* store, uint64_t stored) : store_(store), stored_(stored) { NewTerm(stored + 1); }
+
+void IdSource::NewTerm(uint64_t term) {
+  term_ = term;
+  terms_.insert(term);
+  saved_ = false;
+  teams_ = plans_ = 0;
+  Save().IgnoreError();  // it is tried again before the first id is given
+}
+
+absl::Status IdSource::Save() {
+  if (!saved_) RETURN_IF_ERROR(store_->SaveTerm(term_));
+  saved_ = true;
+  return absl::OkStatus();
+}
+
+bool IdSource::Hear(uint64_t term, bool by_us) {
+  if (IsRecorded(term, by_us) || term < term_ || term > kTermBelievedMax) return false;
+  NewTerm(term + 1);
+  return true;
+}
+
+absl::StatusOr<uint64_t> IdSource::Next(uint64_t* count) {
+  if (*count + 1 >= kIdsPerTerm) NewTerm(term_ + 1);
+  if (term_ > kTermMax) {
+    return absl::ResourceExhaustedError(absl::StrCat("no ids are left (term=", term_, ", limit=", kTermMax, ")"));
+  }
+  RETURN_IF_ERROR(Save());
+  return term_ * kIdsPerTerm + ++*count;
+}
+
+absl::StatusOr<TeamId> IdSource::NextTeam() {
+  ASSIGN_OR_RETURN(const uint64_t id, Next(&teams_));
+  return TeamId{id};
+}
+
+absl::StatusOr<PlanId> IdSource::NextPlan() {
+  ASSIGN_OR_RETURN(const uint64_t id, Next(&plans_));
+  return PlanId{id};
+}
+
+}  // namespace copse::coordinator

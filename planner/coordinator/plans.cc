@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which plans there are, and that those which a daemon brings back are plans.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "planner/coordinator/coordinator_impl.h"
+#include "planner/schedule/plan.h"
+#include "planner/schedule/verify.h"
+
+namespace copse::coordinator {
+namespace {
+
+// Between two plans that are verified: other work has its turn.
+constexpr absl::Duration kVerifyNext = absl::Milliseconds(1);
+
+}  // namespace
+
+void Coordinator::Impl::IndexPlans(TeamId id, Team& team) {
+  ForgetPlans(team);
+  for (const PlanInfo& plan : PlansOf(team)) {
+    if (teams_of_plans_.emplace(plan.plan.id, id).second) team.plan_ids.push_back(plan.plan.id);
+  }
+}
+
+void Coordinator::Impl::ForgetPlans(Team& team) {
+  for (const PlanId plan : std::exchange(team.plan_ids, {})) teams_of_plans_.erase(plan);
+}
+
+void Coordinator::Impl::VerifyLater(TeamId id) {
+  Team& team = teams_.at(id);
+  ForgetPlans(team);
+  team.verified = 0;
+  if (!std::exchange(team.is_verified, false)) return;  // VerifyNext is due
+  timers_.Set(clock_->Now() + kVerifyNext, [this, id] { VerifyNext(id); });
+}
+
+void Coordinator::Impl::VerifyNext(TeamId id) {
+  Team* team = TeamOf(id);
+  if (team == nullptr || team->is_verified) return;
+  TeamRecord& record = team->record;
+  if (team->verified < record.plans.size()) {
+    const absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(record.plans[team->verified]);
+    const absl::Status fit = plan.ok() ? schedule::VerifyPlan(*plan, record.layout.shape) : plan.status();
+    if (fit.ok()) {
+      ++team->verified;
+      timers_.Set(clock_->Now() + kVerifyNext, [this, id] { VerifyNext(id); });
+      return;
+    }
+    // Its daemons run it all the same, each by plans that it has verified itself.
+    COPSE_LOG(kError, "team ", id.value(), ": a plan that a daemon brought back is none: ", fit.message());
+    record.plans.clear();
+  }
+  team->is_verified = true;
+  IndexPlans(id, *team);
+}
+
+std::vector<PlanInfo> Coordinator::Impl::PlansOf(const Team& team) const {
+  std::vector<PlanInfo> out;
+  if (!team.is_verified) return out;
+  for (const std::string& encoded : team.record.plans) {
+    absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
+    if (plan.ok()) out.push_back({team.record.layout, team.record.epoch, *std::move(plan)});
+  }
+  return out;
+}
+
+std::vector<PlanInfo> Coordinator::Impl::Plans() const {
+  std::vector<PlanInfo> out;
+  for (const auto& [id, team] : teams_) {
+    for (PlanInfo& plan : PlansOf(team)) out.push_back(std::move(plan));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const PlanInfo& a, const PlanInfo& b) { return a.plan.id < b.plan.id; });
+  return out;
+}
+
+absl::StatusOr<PlanInfo> Coordinator::Impl::FindPlan(PlanId id) const {
+  if (const auto team = teams_of_plans_.find(id); team != teams_of_plans_.end()) {
+    for (PlanInfo& plan : PlansOf(teams_.at(team->second))) {
+      if (plan.plan.id == id) return std::move(plan);
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));
+}
+
+absl::StatusOr<PlanExplanation> Coordinator::Impl::Explain(PlanId id) const {
+  ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
+  return plan_maker_->Explain(info.layout, info.plan);
+}
+
+absl::StatusOr<std::vector<std::string>> Coordinator::Impl::CriticalPath(PlanId id) const {
+  ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
+  return plan_maker_->CriticalPath(info.layout, info.plan);
+}
+
+}  // namespace copse::coordinator

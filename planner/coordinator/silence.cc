@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes say which neighbours they do not hear; who is cut off is judged here.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "planner/coordinator/coordinator_impl.h"
+
+namespace copse::coordinator {
+namespace {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+// A daemon asks for patience until the others have spoken; longer than this it does not get.
+constexpr absl::Duration kOthersDueMax = absl::Seconds(10);
+
+}  // namespace
+
+void Coordinator::Impl::OnNeighbourSilent(Node& node, const schedule::NeighbourSilent& message) {
+  const Incarnation self = node.announcement.incarnation;
+  if (!message.silent) return silences_.Withdraw(self, message.neighbour);
+  std::set<TeamId> teams;
+  for (const TeamId id : message.teams) {
+    const Team* team = TeamOf(id);
+    if (team == nullptr || team->record.broken || node.teams.count(id) == 0) continue;
+    const std::vector<schedule::TeamNode>& nodes = team->record.layout.nodes;
+    const bool both = std::any_of(nodes.begin(), nodes.end(), [&](const schedule::TeamNode& member) {
+      return member.incarnation == message.neighbour;
+    });
+    if (both && message.neighbour != self) teams.insert(id);
+  }
+  if (teams.empty()) return;  // what it tells of is decided already
+  COPSE_LOG(kInfo, "node ", node.announcement.name, " hears nothing from neighbour ", message.neighbour.value(),
+            ", and hears ", message.living, " others");
+  if (!silences_.Accuse(self, message.neighbour, message.living, std::move(teams),
+                        absl::Milliseconds(message.silent_ms))) {
+    return;
+  }
+  const absl::Duration others_due = std::min(absl::Milliseconds(message.others_due_ms), kOthersDueMax);
+  timers_.Set(clock_->Now() + others_due, [this, link = PairOf(self, message.neighbour)] { JudgeSilence(link); });
+}
+
+void Coordinator::Impl::JudgeSilence(const DaemonPair& link) {
+  // A node that the planner does not hear cannot say what it hears.
+  const auto can_speak = [this](Incarnation daemon) {
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
+      return entry.second.session != 0 && entry.second.announcement.incarnation == daemon;
+    });
+  };
+  for (const LinkVerdict& verdict : silences_.Judge(link, can_speak)) {
+    for (const TeamId id : verdict.teams) {
+      if (Team* team = TeamOf(id)) BreakBySilence(*team, verdict);
+    }
+  }
+}
+
+void Coordinator::Impl::BreakBySilence(Team& team, const LinkVerdict& verdict) {
+  const schedule::TeamLayout& layout = team.record.layout;
+  std::vector<std::string> ends;  // those that may be lost, by node index
+  std::optional<uint32_t> lost;
+  for (uint32_t i = 0; i < team.node_count(); ++i) {
+    const Incarnation daemon = layout.nodes[i].incarnation;
+    if (daemon != verdict.link.first && daemon != verdict.link.second) continue;
+    if (team.members[i].left) return;  // its silence is not its death
+    if (verdict.lost.has_value() && daemon != *verdict.lost) continue;
+    if (verdict.lost.has_value()) lost = i;
+    std::vector<Rank> ranks;
+    for (uint32_t rank = 0; rank < layout.shape.size(); ++rank) {
+      if (layout.shape.node_of_rank[rank] == NodeIndex{i}) ranks.push_back(Rank{rank});
+    }
+    ends.push_back(schedule::DescribeMember(ranks, layout.nodes[i].name));
+  }
+  FailureReport why{
+      .failure = Failure::kMemberLost,
+      .text = absl::StrCat(absl::StrJoin(ends, " or "), " lost: silent ", ends.size() == 1 ? "" : "to each other ",
+                           "for ", FormatShortDuration(verdict.silent)),
+      .cause = FailureCause::kNodeSilent,
+      .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(verdict.silent))};
+  if (lost.has_value()) {
+    why.node = layout.nodes[*lost].name;
+    NoteLost(why.node, layout.nodes[*lost].incarnation);
+  }
+  Break(team, why);
+}
+
+}  // namespace copse::coordinator
