@@ -27,6 +27,7 @@
 #include "absl/time/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/lost_memory.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "daemon/core/instruments.h"
@@ -156,6 +157,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonStart start) {
 }
 
 absl::Status Daemon::Open() {
+  CatchMemoryFaults();
   ASSIGN_OR_RETURN(poller_, Poller::Create());
   ASSIGN_OR_RETURN(mailbox_, Mailbox::Create());
   RETURN_IF_ERROR(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, [this](uint32_t) { ++wakes_.mailbox; }));

@@ -208,6 +208,8 @@ void Engine::Impl::DropSequence(Sequence* sequence) {
     case SequenceState::kRunning:
       sequence->dropped = true;
       return;
+    case SequenceState::kParked:
+      break;
   }
   sequences_.Free(sequence);
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/lost_memory.h"
 #include "offload_emu/engine_impl.h"
 
 namespace copse::emu {
@@ -74,6 +75,10 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
     const Outcome outcome = RunDescriptor(sequence, allowance_bytes - used, &used);
     if (sequence->dropped) break;  // by the sink that an event called
     if (outcome == Outcome::kWaits) return used;
+    if (outcome == Outcome::kLost) {
+      sequence->state = SequenceState::kParked;
+      return used;
+    }
     if (outcome == Outcome::kInterrupted) continue;
     used += kDescriptorCostBytes;
     ++stats_.descriptors_run;
@@ -102,6 +107,45 @@ void Engine::Impl::FreeSequence(Sequence* sequence) {
 
 Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, uint64_t allowance_bytes, uint64_t* used_bytes) {
   const Descriptor& descriptor = sequence->descriptors()[sequence->current];
+  Port* port = sequence->port;
+  if (AnyMemoryLost() && UsesLostMemory(port, descriptor)) return Outcome::kLost;
+  const Outcome outcome = RunOperation(sequence, descriptor, allowance_bytes, used_bytes);
+  // The fault may have come meanwhile. What waits is on a list, and asks again.
+  if (AnyMemoryLost() && outcome != Outcome::kWaits && UsesLostMemory(port, descriptor)) return Outcome::kLost;
+  return outcome;
+}
+
+bool Engine::Impl::UsesLostMemory(Port* port, const Descriptor& descriptor) {
+  const auto is_lost = [&](const MemoryRef& ref, uint64_t bytes) {
+    if (ref.region >= port->options().regions || bytes == 0) return false;  // cells and scratch are ours
+    const uint8_t* const at = port->Resolve(ref, bytes, /*write=*/false);
+    return at != nullptr && IsMemoryLost(at, bytes);
+  };
+  switch (descriptor.op) {
+    case OpCode::kSend:
+    case OpCode::kPut:
+      return is_lost(descriptor.source, descriptor.bytes);
+    case OpCode::kGet:
+      return is_lost(descriptor.target, descriptor.bytes);
+    case OpCode::kReduce:
+      return is_lost(descriptor.target, descriptor.bytes) ||
+             std::any_of(descriptor.operands.begin(), descriptor.operands.begin() + descriptor.operand_count,
+                         [&](const MemoryRef& operand) { return is_lost(operand, descriptor.bytes); });
+    case OpCode::kCopy:
+      return is_lost(descriptor.source, descriptor.bytes) || is_lost(descriptor.target, descriptor.bytes);
+    case OpCode::kCopyList:
+      return std::any_of(descriptor.runs, descriptor.runs + descriptor.bytes, [&](const CopyRun& run) {
+        return is_lost(run.source, run.bytes) || is_lost(run.target, run.bytes);
+      });
+    case OpCode::kCount:
+    case OpCode::kEvent:
+      return false;
+  }
+  return false;
+}
+
+Engine::Impl::Outcome Engine::Impl::RunOperation(Sequence* sequence, const Descriptor& descriptor,
+                                                 uint64_t allowance_bytes, uint64_t* used_bytes) {
   switch (descriptor.op) {
     case OpCode::kSend:
     case OpCode::kPut:
@@ -177,6 +221,10 @@ Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descri
   if (!SendAtOnce(edge, record, source)) {
     uint8_t* payload = AppendRecord(edge, record, record.bytes);
     if (record.bytes > 0) std::memcpy(payload, source, record.bytes);
+    if (AnyMemoryLost() && UsesLostMemory(port, descriptor)) {
+      edge->peer->outbox.Retract(record.bytes);
+      return Outcome::kLost;
+    }
   }
   if (record.bytes > 0 && port->IsCell(descriptor.source.region)) {
     ++stats_.packets_forwarded;

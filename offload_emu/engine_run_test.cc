@@ -7,6 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "base/check.h"
+#include "base/lost_memory.h"
+#include "base/mapping_beyond_end.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/single_engine.h"
@@ -340,6 +343,87 @@ TEST(QuantumTest, AReductionIsCutOnElementBoundaries) {
       one.engine.Post(one.port, {}, {ReduceOf(AluOp::kProd, AluType::kUint32, {{0, 0}, {0, 0}}, {0, 0}, 400)}).ok());
   one.Run(7);
   EXPECT_EQ(memory, std::vector<uint32_t>(100, 9));
+}
+
+// --- Memory that is lost while it is used ---
+
+// Region 0 is lost at the first access, region 1 is sound.
+struct WithLostRegion {
+  explicit WithLostRegion(PortOptions options = {.slots = 2, .regions = 2, .edges = 1, .cell_bytes = 64 * 1024})
+      : one(options) {
+    CatchMemoryFaults();
+    tracked = *TrackedMemory::Track(lost.data(), lost.bytes());
+    CHECK(one.engine.BindRegion(one.port, 0, lost.data(), lost.bytes(), true).ok());
+    CHECK(one.engine.BindRegion(one.port, 1, sound.data(), sound.size(), true).ok());
+  }
+
+  const MappingBeyondEnd lost{0, 64 * 1024};
+  TrackedMemory tracked;
+  std::vector<uint8_t> sound = std::vector<uint8_t>(64 * 1024, 1);
+  SingleEngine one;
+};
+
+TEST(LostMemoryTest, NothingOfItIsSent) {
+  for (const uint32_t bytes : {8u, 4096u, 60'000u}) {  // in a batch, in a batch, at once from where it lies
+    WithLostRegion with;
+    ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {PutOf(0, 0, 0, {1, 0}, 8), EventOf(1)}).ok());
+    ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {PutOf(0, 0, 0, {0, 0}, bytes), EventOf(2)}).ok());
+    ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {PutOf(0, 0, 0, {1, 0}, bytes), EventOf(3)}).ok());
+    with.one.Run();
+    EXPECT_TRUE(with.tracked.lost());
+    const std::vector<RecordAndPayload> sent = with.one.transport.TakeRecords();
+    ASSERT_EQ(sent.size(), 2u) << bytes;
+    EXPECT_EQ(sent[0].payload, Bytes(8, 1));
+    EXPECT_EQ(sent[1].payload, Bytes(bytes, 1));
+    EXPECT_EQ(Values(with.one.sink.events), (std::vector<uint64_t>{1, 3})) << bytes;
+    // Its end is the owner's to bring about.
+    with.one.engine.ClosePort(with.one.port);
+    with.one.Run();
+  }
+}
+
+TEST(LostMemoryTest, WhatWasComputedFromItIsNotUsed) {
+  const RegionIndex kLost = 0, kSound = 1;
+  for (const Descriptor& first : {CopyOf({kLost, 100}, {kSound, 0}, 8), CopyOf({kSound, 0}, {kLost, 100}, 8),
+                                  ReduceOf(AluOp::kSum, AluType::kUint8, {{kSound, 0}, {kLost, 0}}, {kSound, 0}, 64),
+                                  ReduceOf(AluOp::kSum, AluType::kUint8, {{kSound, 0}, {kSound, 8}}, {kLost, 0}, 64)}) {
+    WithLostRegion with;
+    ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {first, PutOf(0, 0, 0, {kSound, 0}, 8), EventOf(1)}).ok());
+    with.one.Run();
+    EXPECT_TRUE(with.tracked.lost());
+    EXPECT_TRUE(with.one.transport.TakeRecords().empty()) << OpCodeName(first.op);
+    EXPECT_TRUE(with.one.sink.events.empty()) << OpCodeName(first.op);
+    // Nor is what uses it later, without a fault.
+    ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {CopyOf({kLost, 0}, {kSound, 0}, 8), EventOf(2)}).ok());
+    with.one.Run();
+    EXPECT_TRUE(with.one.sink.events.empty());
+  }
+}
+
+TEST(LostMemoryTest, ListsOfCopiesAreSeenWhole) {
+  WithLostRegion with;
+  const CopyRun runs[] = {{{1, 0}, {1, 100}, 8}, {{1, 0}, {0, 0}, 8}};
+  Descriptor copies;
+  copies.op = OpCode::kCopyList;
+  copies.runs = runs;
+  copies.bytes = 2;
+  ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {copies, EventOf(1)}).ok());
+  with.one.Run();
+  EXPECT_TRUE(with.tracked.lost());
+  EXPECT_TRUE(with.one.sink.events.empty());
+}
+
+TEST(LostMemoryTest, OtherPortsGoOn) {
+  WithLostRegion with;
+  RecordingPortSink other_sink;
+  const auto other = with.one.engine.OpenPort({.slots = 2, .regions = 1}, &other_sink);
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE(with.one.engine.BindRegion(*other, 0, with.sound.data(), 4096, true).ok());
+  ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {CopyOf({0, 0}, {1, 0}, 8), EventOf(1)}).ok());
+  ASSERT_TRUE(with.one.engine.Post(*other, {}, {CopyOf({0, 0}, {0, 100}, 8), EventOf(2)}).ok());
+  with.one.Run();
+  EXPECT_TRUE(with.tracked.lost());
+  EXPECT_EQ(other_sink.events, (Events{{2, false}}));
 }
 
 TEST(OpCodeNameTest, UnknownValuesAreHarmless) {

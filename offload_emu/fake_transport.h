@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
+#include "base/lost_memory.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/transport.h"
 
@@ -77,6 +78,7 @@ class FakeTransport final : public Transport {
     if (!answer.ok()) return answer;
     Bytes frame(head.begin(), head.end());
     frame.insert(frame.end(), body.begin(), body.end());
+    if (AnyMemoryLost() && IsMemoryLost(body.data(), body.size())) return absl::DataLossError("body");
     sent.emplace_back(peer, std::move(frame));
     return absl::OkStatus();
   }

@@ -44,6 +44,15 @@ uint8_t* Outbox::Append(const Record& record, uint32_t payload_bytes) {
   return at;
 }
 
+void Outbox::Retract(uint32_t payload_bytes) {
+  Frame& frame = frames_.back();
+  CHECK(frame.kind == FrameKind::kData);
+  frame.bytes -= sizeof(Record) + PaddedBytes(payload_bytes);
+  if (--frame.count > 0) return;
+  pool_->Release(&frame.buffer, BufferPool::kOverwritten);
+  frames_.pop_back();
+}
+
 bool Outbox::AppendControl(uint16_t type, absl::Span<const uint8_t> message, ControlPlace place) {
   CHECK_LE(message.size(), kControlBytesMax);
   const bool as_data = place == ControlPlace::kAsData;

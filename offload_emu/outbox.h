@@ -44,6 +44,8 @@ class Outbox {
   // Appends a record; returns where its payload of `payload_bytes` <= kPutBytesMax goes, to be
   // written before anything else is done with the outbox.
   uint8_t* Append(const Record& record, uint32_t payload_bytes);
+  // Takes the record that was appended last, with so much payload, back.
+  void Retract(uint32_t payload_bytes);
   // False if there is no room. A message that waits in that place already is not kept twice.
   bool AppendControl(uint16_t type, absl::Span<const uint8_t> message, ControlPlace place);
 

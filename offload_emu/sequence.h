@@ -21,6 +21,7 @@ enum class SequenceState : uint8_t {
   kReady,    // on its job's list
   kWaiting,  // on an edge's list, for a label, credit, or room in the outbox
   kRunning,  // on no list
+  kParked,   // on no list: it needs memory that is lost, so its owner has to end its call
 };
 
 // One posted sequence; its descriptors follow it in memory. On the list of its state and on that of

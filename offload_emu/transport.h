@@ -58,7 +58,8 @@ class Transport {
   virtual void Disconnect(Incarnation peer) = 0;
 
   // Queues one frame made of `head` and `body` (either may be empty; together at most
-  // kFrameBytesMax); both are copied before it returns. UNAVAILABLE: not connected or down.
+  // kFrameBytesMax); both are copied before it returns. UNAVAILABLE: not connected or down. DATA_LOSS: `body` cannot be
+  // read any more (base/lost_memory.h), so nothing was sent.
   // RESOURCE_EXHAUSTED: the pool of frames is empty; try again after Progress.
   virtual absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) = 0;
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/lost_memory.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "daemon/shm/call_check.h"
@@ -25,7 +26,14 @@ ClientCalls::ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, Reg
   for (uint32_t i = static_cast<uint32_t>(calls_.size()); i > 0; --i) free_.push_back(i - 1);
 }
 
+absl::Status ClientCalls::LostMemory() const {
+  return absl::DataLossError(absl::StrCat("its ", port_->lost() ? "queues" : "registered memory",
+                                          " cannot be read any more: a memory error of this node, or a memfd that was "
+                                          "damaged (SIGBUS)"));
+}
+
 absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
+  if (HasLostMemory()) return LostMemory();
   ASSIGN_OR_RETURN(const uint32_t posted, port_->Posted());
   if (posted == 0 && !held_may_go_) return 0u;
   ASSIGN_OR_RETURN(const uint32_t event_room, port_->EventRoom());
@@ -40,6 +48,7 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
   const uint32_t let_go = held_may_go_ ? PostHeld(teams) : 0;
   for (uint32_t i = 0; i < count; ++i) {
     const ring::DqSlot slot = port_->Take();
+    if (HasLostMemory()) return LostMemory();
     if (MustWait(slot.entry)) {
       held_.push_back({taken_, slot});
     } else {
@@ -99,6 +108,7 @@ void ClientCalls::PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams) 
     return Refuse(entry.value, StdView(call.status().message()),
                   is_unsupported ? schedule::Failure::kNotSupported : schedule::Failure::kInvalidArgument);
   }
+  if (HasLostMemory()) return;  // the lists may be zeros that nobody wrote; Read's caller sees it next time
   call->post.value = NewCall(entry, *call);
   core_->Post(client_, call->post);
 }

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/lost_memory.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/shm/call_check.h"
@@ -42,8 +44,10 @@ class ClientCalls {
   void set_client(ClientId client) { client_ = client; }
 
   bool HasPosts() const { return port_->HasPosts() || held_may_go_; }
+  // A page of its queues or registered memory cannot be read any more: what its calls say and hold may be wrong.
+  bool HasLostMemory() const { return AnyMemoryLost() && (port_->lost() || regions_.lost()); }
   // Takes at most kPostsPerTurn entries, and posts as many that were held; returns how many. INVALID_ARGUMENT: the
-  // client has written an impossible index and cannot be served any more.
+  // client has written an impossible index; DATA_LOSS: HasLostMemory. It cannot be served any more.
   absl::StatusOr<uint32_t> Read(const MemberOfTeam& teams);
 
   // The client takes back a region: what it has not posted yet cannot name it any more. INVALID_ARGUMENT as Read, or
@@ -72,6 +76,7 @@ class ClientCalls {
     ring::DqSlot slot;
   };
 
+  absl::Status LostMemory() const;
   bool MustWait(const ring::DqEntry& entry) const;
   uint32_t PostHeld(const MemberOfTeam& teams);
   void CountPosts();  // of which all before them are posted, too

@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<ClientPort>> ClientPort::Create(const PortSizes& 
   const ring::Geometry geometry = ring::Lay(sizes.dq_entries, sizes.eq_entries, sizes.data_bytes);
   ASSIGN_OR_RETURN(UniqueFd fd, CreateMemoryFile("copse-port", geometry.total_bytes));
   RETURN_IF_ERROR(SealSeals(fd.get(), /*against_new_writers=*/false));
-  ASSIGN_OR_RETURN(Mapping mapping, Mapping::Map(fd.get(), geometry.total_bytes));
+  ASSIGN_OR_RETURN(Mapping mapping, Mapping::MapForClient(fd.get(), geometry.total_bytes));
   return std::unique_ptr<ClientPort>(new ClientPort(sizes, groups, std::move(fd), std::move(mapping)));
 }
 

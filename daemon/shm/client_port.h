@@ -38,6 +38,7 @@ class ClientPort {
 
   const PortSizes& sizes() const { return sizes_; }
   uint64_t total_bytes() const { return mapping_.bytes(); }
+  bool lost() const { return mapping_.lost(); }
   uint8_t* data() const { return mapping_.data() + geometry_.data_offset; }
   // For the client; can be closed once it was sent.
   int fd() const { return fd_.get(); }

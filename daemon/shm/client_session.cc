@@ -377,7 +377,7 @@ bool ClientSession::Read() {
     unwanted_.pop_back();
     context_->core->DestroyTeam(client_, next_request_++, handle);
   }
-  if (!calls_->HasPosts()) return did;
+  if (!calls_->HasPosts() && !calls_->HasLostMemory()) return did;
   const absl::StatusOr<uint32_t> read = calls_->Read(members_);
   if (!read.ok()) {
     Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", read.status().message()));

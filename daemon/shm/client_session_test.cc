@@ -8,14 +8,20 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
+#include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/lost_memory.h"
+#include "base/mapping_beyond_end.h"
 #include "daemon/shm/attach_fixture.h"
 #include "daemon/shm/memory_file.h"
 
@@ -424,6 +430,95 @@ TEST_F(MemoryTest, HolesPunchedIntoItHarmNobody) {
   client_->Post(slot);
   other->Post(AllreduceSlot(second, 8192, 1));
   EXPECT_EQ(client_->AwaitEvent()->status, 0);
+}
+
+// The other mapping of what is mapped at `mine`: the daemon is in this process, too.
+void* OtherMappingOf(const void* mine) {
+  std::ifstream maps("/proc/self/maps");
+  std::map<std::string, std::vector<uintptr_t>> begins;  // by inode
+  std::string inode_of_mine;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream fields(line);
+    uintptr_t begin;
+    char dash;
+    std::string end, mode, offset, device, inode;
+    fields >> std::hex >> begin >> dash >> end >> mode >> offset >> device >> inode;
+    begins[inode].push_back(begin);
+    if (begin == reinterpret_cast<uintptr_t>(mine)) inode_of_mine = inode;
+  }
+  for (const uintptr_t begin : begins[inode_of_mine]) {
+    if (begin != reinterpret_cast<uintptr_t>(mine)) return reinterpret_cast<void*>(begin);
+  }
+  return nullptr;
+}
+
+// What the daemon maps of one client cannot be read any more.
+class LostMemoryTest : public MemoryTest {
+ protected:
+  void SetUp() override {
+    CatchMemoryFaults();
+    MemoryTest::SetUp();
+    for (auto& each : bystanders_) each = Attached();
+    handles_ = Team(bystanders_[0].get(), bystanders_[1].get(), "bystanders");
+  }
+  void Lose(const void* mine, uint64_t bytes) {
+    void* const daemons = OtherMappingOf(mine);
+    ASSERT_NE(daemons, nullptr);
+    MappingBeyondEnd(0, bytes, daemons);
+  }
+  void ExpectBystandersGoOn() {
+    *reinterpret_cast<uint64_t*>(bystanders_[0]->data()) = 3;
+    *reinterpret_cast<uint64_t*>(bystanders_[1]->data()) = 4;
+    bystanders_[0]->Post(AllreduceSlot(handles_.first, 1, 1));
+    bystanders_[1]->Post(AllreduceSlot(handles_.second, 1, 1));
+    for (const auto& each : bystanders_) {
+      const auto event = each->AwaitEvent();
+      ASSERT_TRUE(event.has_value());
+      EXPECT_EQ(event->status, 0);
+      EXPECT_EQ(*reinterpret_cast<uint64_t*>(each->data()), 7u);
+    }
+    EXPECT_FALSE(AnyMemoryLost());  // the mapping is gone
+  }
+
+  std::unique_ptr<RawClient> bystanders_[2];
+  std::pair<uint32_t, uint32_t> handles_;
+};
+
+TEST_F(LostMemoryTest, RegisteredMemoryCostsItsClientAlone) {
+  Call call = NewCall();
+  Lose(call.mapping.data(), call.mapping.bytes());
+  client_->Post(call.slot);
+  call.other->Post(call.others_slot);
+  // No result that was computed from zeros, but the reason.
+  const auto event = call.other->AwaitEvent();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->status, kMemberLost);
+  EXPECT_EQ(event->cause, static_cast<uint8_t>(FailureCause::kProcessDied));
+  EXPECT_EQ(event->rank, 0u);
+  ExpectDropped(client_.get(), "SIGBUS");
+  ExpectBystandersGoOn();
+}
+
+TEST_F(LostMemoryTest, ResultsThatCannotBeWrittenCostItsClientAlone) {
+  Call call = NewCall();
+  call.slot.entry.send = {0, 0, 0};
+  Lose(call.mapping.data(), call.mapping.bytes());
+  client_->Post(call.slot);
+  call.other->Post(call.others_slot);
+  ASSERT_TRUE(call.other->AwaitEvent().has_value());  // it may have its result
+  ExpectDropped(client_.get(), "SIGBUS");
+  ExpectBystandersGoOn();
+}
+
+TEST_F(LostMemoryTest, QueuesCostTheirClientAlone) {
+  Call call = NewCall();
+  call.other->Post(call.others_slot);
+  Lose(client_->port().data(), client_->port().bytes());
+  const auto event = call.other->AwaitEvent();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->status, kMemberLost);
+  ExpectDropped(client_.get(), "SIGBUS");
+  ExpectBystandersGoOn();
 }
 
 TEST_F(MemoryTest, UnknownRegionsCannotBeDeregistered) {

@@ -13,19 +13,24 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace copse::daemon {
 
 Mapping::Mapping(Mapping&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      tracked_(std::move(other.tracked_)) {}
 
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(tracked_, other.tracked_);
   return *this;
 }
 
 Mapping::~Mapping() {
+  tracked_ = TrackedMemory();
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
@@ -35,6 +40,12 @@ absl::StatusOr<Mapping> Mapping::Map(int fd, uint64_t bytes) {
   Mapping mapping;
   mapping.data_ = static_cast<uint8_t*>(base);
   mapping.bytes_ = bytes;
+  return mapping;
+}
+
+absl::StatusOr<Mapping> Mapping::MapForClient(int fd, uint64_t bytes) {
+  ASSIGN_OR_RETURN(Mapping mapping, Map(fd, bytes));
+  ASSIGN_OR_RETURN(mapping.tracked_, TrackedMemory::Track(mapping.data(), bytes));
   return mapping;
 }
 

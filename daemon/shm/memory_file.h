@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/lost_memory.h"
 #include "daemon/loop/unique_fd.h"
 
 namespace copse::daemon {
@@ -23,13 +24,19 @@ class Mapping {
 
   // The first `bytes` > 0 of `fd`.
   static absl::StatusOr<Mapping> Map(int fd, uint64_t bytes);
+  // The same of memory that a client uses too: a fault in it (SIGBUS) costs the client, not the process.
+  // RESOURCE_EXHAUSTED: too many such mappings.
+  static absl::StatusOr<Mapping> MapForClient(int fd, uint64_t bytes);
 
   uint8_t* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
+  // A page of it could not be read any more and was replaced (base/lost_memory.h).
+  bool lost() const { return tracked_.lost(); }
 
  private:
   uint8_t* data_ = nullptr;
   uint64_t bytes_ = 0;
+  TrackedMemory tracked_;
 };
 
 // A zeroed memfd of fixed size: sealed against shrinking and growing.

@@ -2,6 +2,7 @@
 
 #include "daemon/shm/region_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,7 @@ absl::StatusOr<uint32_t> RegionTable::Register(const UniqueFd& memory, uint64_t 
                                                      ", registered=", bytes_, ", limit=", limits_.bytes_max, ")"));
   }
   RETURN_IF_ERROR(CheckClientMemory(memory.get(), bytes));
-  ASSIGN_OR_RETURN(Mapping mapping, Mapping::Map(memory.get(), bytes));
+  ASSIGN_OR_RETURN(Mapping mapping, Mapping::MapForClient(memory.get(), bytes));
   while (next_ == 0 || regions_.contains(next_)) ++next_;
   bytes_ += bytes;
   regions_[next_].mapping = std::move(mapping);
@@ -72,6 +73,10 @@ absl::StatusOr<uint8_t*> RegionTable::Resolve(const char* what, const ring::Plac
                                                    ")"));
   }
   return base + place.offset;
+}
+
+bool RegionTable::lost() const {
+  return std::any_of(regions_.begin(), regions_.end(), [](const auto& each) { return each.second.mapping.lost(); });
 }
 
 void RegionTable::Use(uint32_t region) {

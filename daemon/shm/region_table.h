@@ -44,6 +44,9 @@ class RegionTable {
   // lie in a region.
   absl::StatusOr<uint8_t*> Resolve(const char* what, const ring::Place& place, uint64_t bytes) const;
 
+  // Whether a page of any region could not be read any more. Linear: ask AnyMemoryLost first.
+  bool lost() const;
+
   // A call uses the region from Use to Unuse; 0 is allowed.
   void Use(uint32_t region);
   void Unuse(uint32_t region);

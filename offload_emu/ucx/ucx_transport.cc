@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/lost_memory.h"
 #include "base/status_macros.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/ucx/frame_inbox.h"
@@ -254,6 +255,10 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
   buffer->endpoint = endpoint;
   if (!head.empty()) std::memcpy(buffer->data(), head.data(), head.size());
   if (!body.empty()) std::memcpy(buffer->data() + head.size(), body.data(), body.size());
+  if (AnyMemoryLost() && IsMemoryLost(body.data(), body.size())) {
+    ReturnBuffer(buffer);
+    return absl::DataLossError(absl::StrCat(body.size(), " bytes for incarnation ", peer.value(), " are lost"));
+  }
 
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS |
