@@ -146,9 +146,8 @@ PlannerStream::PlannerStream(const Clock* clock, Mailbox* mailbox, PlannerEvents
       mailbox_(mailbox),
       events_(events),
       options_(std::move(options)),
-      prng_(seed),
-      next_try_(clock->Now()),
-      pause_(options_.backoff_min) {}
+      pause_(options_.pause, seed),
+      next_try_(clock->Now()) {}
 
 PlannerStream::~PlannerStream() = default;
 
@@ -158,6 +157,7 @@ void PlannerStream::Tick(absl::Time now) {
   auto credentials = rpc::CredentialsFactory({options_.insecure}).Channel(options_.address);
   if (!credentials.ok()) return;  // Create has seen them
   refused_ = false;
+  accepted_ = absl::InfiniteFuture();
   stream_ = std::make_unique<Stream>(this, mailbox_);
   stream_->Start(options_.address, *credentials);
   events_->OnPlannerUp();
@@ -180,7 +180,7 @@ void PlannerStream::OnMessage(const absl::StatusOr<schedule::ToDaemon>& message)
   const auto* const registered = std::get_if<schedule::Registered>(&*message);
   if (registered != nullptr) {
     refused_ = !registered->accepted;
-    if (!refused_) pause_ = options_.backoff_min;
+    if (!refused_) accepted_ = std::min(accepted_, clock_->Now());
   }
   events_->OnPlannerMessage(*message);
 }
@@ -204,10 +204,9 @@ void PlannerStream::OnEnd(const absl::Status& status) {
 absl::Duration PlannerStream::NextPause(const absl::Status& status) {
   const bool refused = refused_ || absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status) ||
                        absl::IsUnauthenticated(status) || absl::IsUnimplemented(status) || absl::IsAborted(status);
-  const absl::Duration pause = refused ? options_.backoff_max : pause_;
-  pause_ = std::min<absl::Duration>(2 * pause_, options_.backoff_max);
-  // All daemons lose a planner at once; they should not all come back at once.
-  return pause * (0.75 + 0.25 * prng_.Unit());
+  if (refused) return pause_.NextWhenRefused();
+  const absl::Time now = clock_->Now();
+  return pause_.Next(now - std::min(accepted_, now));
 }
 
 }  // namespace copse::daemon

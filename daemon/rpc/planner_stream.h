@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/prng.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/loop/mailbox.h"
+#include "daemon/rpc/reconnect_pause.h"
 #include "planner/schedule/control.h"
 
 namespace copse::daemon {
@@ -22,8 +22,7 @@ namespace copse::daemon {
 struct PlannerStreamOptions {
   std::string address;  // HOST:PORT
   bool insecure = false;
-  absl::Duration backoff_min = absl::Milliseconds(100);
-  absl::Duration backoff_max = absl::Seconds(5);
+  ReconnectPauseOptions pause;
   absl::Duration warn_every = absl::Minutes(5);  // while the trouble stays the same
 };
 
@@ -38,8 +37,7 @@ class PlannerEvents {
 };
 
 // All calls come from the loop's thread; gRPC's threads only post to the mailbox. A stream that ends is replaced after
-// a pause that doubles from backoff_min to backoff_max, with a quarter of it at random; a planner that answered resets
-// it, one that refuses us is asked at the slowest pace.
+// a pause (reconnect_pause.h).
 class PlannerStream final : public PlannerLink {
  public:
   // INVALID_ARGUMENT: the address. All pointers outlive it. `seed` is for the pauses.
@@ -77,11 +75,11 @@ class PlannerStream final : public PlannerLink {
   Mailbox* const mailbox_;
   PlannerEvents* const events_;
   const PlannerStreamOptions options_;
-  Prng prng_;
+  ReconnectPause pause_;
   std::unique_ptr<Stream> stream_;
   absl::Time next_try_;
   absl::Time next_warning_;
-  absl::Duration pause_;
+  absl::Time accepted_ = absl::InfiniteFuture();  // when the planner accepted us, on this stream
   bool connected_ = false;
   bool refused_ = false;  // by the planner's answer, on this stream
   std::string trouble_;

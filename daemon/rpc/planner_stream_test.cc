@@ -25,8 +25,7 @@ class PlannerStreamTest : public testing::Test, public PlannerEvents {
   void Connect(int port) {
     auto stream = PlannerStream::Create(&clock_, mailbox_.get(), this,
                                         {.address = absl::StrCat("127.0.0.1:", port),
-                                         .backoff_min = absl::Milliseconds(1),
-                                         .backoff_max = absl::Milliseconds(20),
+                                         .pause = {absl::Milliseconds(1), absl::Milliseconds(20)},
                                          .warn_every = warn_every_},
                                         1);
     ASSERT_TRUE(stream.ok()) << stream.status();
