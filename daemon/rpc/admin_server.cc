@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -88,7 +89,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
       MutexLock lock(&mutex_);
       stopped_ = true;
     }
-    mailbox_->Drain();  // answers who has asked
+    while (HasAskers()) mailbox_->Drain();  // each answers one
     server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
     server_->Wait();
     server_.reset();
@@ -125,20 +126,51 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
                                    v1::StatusAnswer* answer) override {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     const absl::Status allowed = authorizer_->Authorize(rpc::CallerOf(*context), "/copse.v1.NodeAdminService/Status");
-    MutexLock lock(&mutex_);
-    if (!allowed.ok() || stopped_) {
-      reactor->Finish(rpc::ToGrpc(allowed.ok() ? absl::UnavailableError("the daemon stops") : allowed));
-      return reactor;
-    }
-    // The reactor, and with it the answer, live until Finish.
-    mailbox_->Post([this, reactor, answer] {
-      FillStatus(status_(), answer);
-      reactor->Finish(grpc::Status::OK);
-    });
+    const absl::Status queued = allowed.ok() ? Ask(reactor, answer) : allowed;
+    if (!queued.ok()) reactor->Finish(rpc::ToGrpc(queued));
     return reactor;
   }
 
  private:
+  // They live until Finish.
+  struct Asker {
+    grpc::ServerUnaryReactor* reactor;
+    v1::StatusAnswer* answer;
+  };
+
+  absl::Status Ask(grpc::ServerUnaryReactor* reactor, v1::StatusAnswer* answer) {
+    MutexLock lock(&mutex_);
+    if (stopped_) return absl::UnavailableError("the daemon stops");
+    if (askers_.size() >= kStatusesMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("status: too many ask at once (waiting=", askers_.size(), ", limit=", kStatusesMax, ")"));
+    }
+    askers_.push_back({reactor, answer});
+    if (askers_.size() == 1) mailbox_->Post([this] { AnswerOne(); });
+    return absl::OkStatus();
+  }
+
+  bool HasAskers() {
+    MutexLock lock(&mutex_);
+    return !askers_.empty();
+  }
+
+  // On the loop's thread. The next one's letter is for the next turn.
+  void AnswerOne() {
+    Asker asker;
+    {
+      MutexLock lock(&mutex_);
+      asker = askers_.front();
+    }
+    FillStatus(status_(), asker.answer);
+    {
+      MutexLock lock(&mutex_);
+      askers_.pop_front();
+      if (!askers_.empty()) mailbox_->Post([this] { AnswerOne(); });
+    }
+    asker.reactor->Finish(grpc::Status::OK);
+  }
+
   Mailbox* const mailbox_;
   const std::function<NodeStatus()> status_;
   // Reading a daemon's state is open to whoever may connect; roles come with TLS.
@@ -147,6 +179,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   std::string address_;
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<Asker> askers_ ABSL_GUARDED_BY(mutex_);  // a letter is under way for the first
 };
 
 AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -4,6 +4,7 @@
 #ifndef COPSE_DAEMON_RPC_ADMIN_SERVER_H_
 #define COPSE_DAEMON_RPC_ADMIN_SERVER_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,9 +29,12 @@ struct AdminServerOptions {
 };
 
 // Serves from construction until Stop. Created and stopped on the loop's thread; `status` runs there too, by way of the
-// mailbox, so a stuck loop shows as an answer that does not come.
+// mailbox, so a stuck loop shows as an answer that does not come. It runs at most once in a turn of the loop: anybody
+// may ask, and clients' calls must not wait for it. Beyond kStatusesMax askers are refused (RESOURCE_EXHAUSTED).
 class AdminServer {
  public:
+  static constexpr size_t kStatusesMax = 64;  // that wait for their answer
+
   // INVALID_ARGUMENT: beyond loopback without `insecure`. UNAVAILABLE: cannot listen there. Pointers outlive it.
   static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, Mailbox* mailbox,
                                                             std::function<NodeStatus()> status);

@@ -9,12 +9,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "base/mutex.h"
 #include "base/version.h"
 #include "daemon/loop/mailbox.h"
 #include "daemon/loop/poller.h"
@@ -28,7 +31,8 @@ class AdminServerTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, nullptr).ok());
-    auto server = AdminServer::Start({.listen = "127.0.0.1:0"}, mailbox_.get(), [] {
+    auto server = AdminServer::Start({.listen = "127.0.0.1:0"}, mailbox_.get(), [this] {
+      ++statuses_;
       NodeStatus status;
       status.daemon.node = "n1";
       status.daemon.incarnation = Incarnation(7);
@@ -50,6 +54,7 @@ class AdminServerTest : public testing::Test {
 
   std::unique_ptr<Poller> poller_ = *Poller::Create();
   std::unique_ptr<Mailbox> mailbox_ = *Mailbox::Create();
+  int statuses_ = 0;  // that the loop was asked for
   std::unique_ptr<AdminServer> server_;
   std::unique_ptr<v1::NodeAdminService::Stub> stub_;
 };
@@ -102,6 +107,41 @@ TEST_F(AdminServerTest, StatusComesFromTheLoop) {
   EXPECT_EQ(answer.collectives(0).arguments(), "barrier");
   EXPECT_EQ(answer.collectives(0).missing(0), 2u);
   EXPECT_EQ(answer.planner_refusal(), "no");
+}
+
+// One question of many at once.
+struct Question {
+  grpc::ClientContext context;
+  v1::StatusRequest request;
+  v1::StatusAnswer answer;
+};
+
+TEST_F(AdminServerTest, ManyWhoAskGetOneAnswerATurn) {
+  Mutex mutex;
+  CondVar changed;
+  std::map<grpc::StatusCode, int> ends;
+  std::vector<std::unique_ptr<Question>> questions;
+  for (size_t i = 0; i < AdminServer::kStatusesMax + 3; ++i) {
+    Question& question = *questions.emplace_back(std::make_unique<Question>());
+    question.context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    stub_->async()->Status(&question.context, &question.request, &question.answer, [&](const grpc::Status& status) {
+      MutexLock lock(&mutex);
+      ++ends[status.error_code()];
+      changed.NotifyAll();
+    });
+  }
+  const auto await = [&](grpc::StatusCode code, int count) {
+    MutexLock lock(&mutex);
+    while (ends[code] < count && ends[grpc::StatusCode::DEADLINE_EXCEEDED] == 0) changed.Wait(&mutex);
+    EXPECT_EQ(ends[code], count);
+  };
+  await(grpc::StatusCode::RESOURCE_EXHAUSTED, 3);
+  for (int turn = 1; turn <= static_cast<int>(AdminServer::kStatusesMax); ++turn) {
+    EXPECT_TRUE(mailbox_->Drain());
+    EXPECT_EQ(statuses_, turn);
+  }
+  EXPECT_FALSE(mailbox_->Drain());
+  await(grpc::StatusCode::OK, static_cast<int>(AdminServer::kStatusesMax));
 }
 
 TEST_F(AdminServerTest, StopsWhileAskedAndAnswersNobodyAfterwards) {
