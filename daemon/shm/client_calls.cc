@@ -16,10 +16,10 @@
 namespace copse::daemon {
 
 ClientCalls::ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits,
-                         uint64_t list_bytes_max)
+                         uint64_t list_bytes_max, uint32_t* regions_of_all)
     : core_(core),
       port_(std::move(port)),
-      regions_(port_->data(), port_->sizes().data_bytes, limits),
+      regions_(port_->data(), port_->sizes().data_bytes, limits, regions_of_all),
       calls_(port_->sizes().eq_entries),
       list_bytes_max_(list_bytes_max) {
   free_.reserve(calls_.size());

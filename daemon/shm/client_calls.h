@@ -38,7 +38,8 @@ using MemberOfTeam = absl::flat_hash_map<uint32_t, TeamMember>;
 // team, and no others. Thread-compatible. `*core` outlives it.
 class ClientCalls {
  public:
-  ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits, uint64_t list_bytes_max);
+  ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits, uint64_t list_bytes_max,
+              uint32_t* regions_of_all);
 
   // Before the first Read.
   void set_client(ClientId client) { client_ = client; }

@@ -62,6 +62,7 @@ struct SessionContext {
   DaemonCore* core;
   DaemonPage* page;
   uint64_t ports_bytes = 0;  // in use, of all sessions
+  uint32_t regions = 0;      // registered, of all sessions
   uint64_t doorbells = 0;    // rung by clients
   EarlyTotals early;         // of clients that are gone
 };

@@ -392,6 +392,18 @@ TEST_F(MemoryTest, WrongKindsAreRefusedAndTheClientGoesOn) {
   EXPECT_TRUE(AnswersNop(client_.get()));
 }
 
+TEST_F(MemoryTest, RegionsOfAllClientsAreBounded) {
+  Start({.regions = {.all_max = 1}});
+  client_ = Attached();
+  const UniqueFd memory = *CreateMemoryFile("buffer", 4096);
+  EXPECT_EQ(Register(memory, 4096).status, 0);
+  const auto first = std::exchange(client_, Attached());
+  EXPECT_EQ(Register(memory, 4096).status, kNoResource);
+  first->Close();
+  ASSERT_TRUE(daemon_->TurnUntil([&] { return daemon_->server().client_count() == 1; }));
+  EXPECT_EQ(Register(memory, 4096).status, 0);
+}
+
 TEST_F(MemoryTest, CallsUseItAndADeregistrationWaitsForThem) {
   Call call = NewCall();
   client_->Post(call.slot);

@@ -11,14 +11,19 @@
 
 namespace copse::daemon {
 
-RegionTable::RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits)
-    : data_(data), data_bytes_(data_bytes), limits_(limits) {}
+RegionTable::RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, uint32_t* of_all)
+    : data_(data), data_bytes_(data_bytes), limits_(limits), of_all_(of_all != nullptr ? of_all : &own_) {}
 
 absl::StatusOr<uint32_t> RegionTable::Register(const UniqueFd& memory, uint64_t bytes) {
   if (bytes == 0) return absl::InvalidArgumentError("memory: nothing to register (bytes=0)");
   if (regions_.size() >= limits_.regions_max) {
     return absl::ResourceExhaustedError(
         absl::StrCat("memory: too many regions (regions=", regions_.size(), ", limit=", limits_.regions_max, ")"));
+  }
+  if (*of_all_ >= limits_.all_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("memory: this node's processes have registered too many regions (regions=", *of_all_,
+                     ", limit=", limits_.all_max, ")"));
   }
   if (bytes > limits_.bytes_max - bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat("memory: too much registered (bytes=", bytes,
@@ -28,6 +33,7 @@ absl::StatusOr<uint32_t> RegionTable::Register(const UniqueFd& memory, uint64_t 
   ASSIGN_OR_RETURN(Mapping mapping, Mapping::MapForClient(memory.get(), bytes));
   while (next_ == 0 || regions_.contains(next_)) ++next_;
   bytes_ += bytes;
+  ++*of_all_;
   regions_[next_].mapping = std::move(mapping);
   return next_++;
 }
@@ -102,6 +108,7 @@ std::vector<uint32_t> RegionTable::Sweep() {
     if (it->second.retired && it->second.uses == 0) {
       gone.push_back(it->first);
       bytes_ -= it->second.mapping.bytes();
+      --*of_all_;
       it = regions_.erase(it);
     } else {
       ++it;

@@ -22,14 +22,20 @@ namespace copse::daemon {
 struct RegionLimits {
   uint32_t regions_max = 256;
   uint64_t bytes_max = 16ull << 30;  // of all registered regions together: addresses, not memory
+  // Regions of all clients together. Each is a mapping of the daemon's, to which the kernel allows 65,530
+  // (vm.max_map_count): beyond that it could not even start a thread.
+  uint32_t all_max = 32768;
 };
 
 // A region stays mapped while calls use it, also after it was deregistered. Messages and posts come on two ways, so
 // posts are numbered: what a client posted before it deregistered a region may still name it. Thread-compatible.
 class RegionTable {
  public:
-  // `data` outlives the table.
-  RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits);
+  // `data` outlives the table, and so does `*of_all`, the number of regions in all tables; null: there is no other.
+  RegionTable(uint8_t* data, uint64_t data_bytes, RegionLimits limits, uint32_t* of_all = nullptr);
+  RegionTable(const RegionTable&) = delete;
+  RegionTable& operator=(const RegionTable&) = delete;
+  ~RegionTable() { *of_all_ -= static_cast<uint32_t>(regions_.size()); }
 
   // Maps the first `bytes` of a client's memfd. INVALID_ARGUMENT: not memory that is safe to map;
   // RESOURCE_EXHAUSTED: a limit. On success returns the region's number, never 0.
@@ -65,6 +71,8 @@ class RegionTable {
   uint8_t* const data_;
   const uint64_t data_bytes_;
   const RegionLimits limits_;
+  uint32_t own_ = 0;
+  uint32_t* const of_all_;
   std::map<uint32_t, Region> regions_;
   uint64_t bytes_ = 0;
   uint32_t next_ = 1;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -54,6 +55,25 @@ TEST_F(RegionTableTest, KeepsItsLimits) {
   EXPECT_TRUE(absl::IsResourceExhausted(table_.Register(memory_, 8192).status()));
   ASSERT_TRUE(table_.Register(memory_, 1).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(table_.Register(memory_, 1).status()));
+}
+
+TEST_F(RegionTableTest, RegionsOfAllTablesAreBounded) {
+  uint32_t all = 0;
+  const RegionLimits limits{.all_max = 3};
+  auto first = std::make_unique<RegionTable>(data_, sizeof(data_), limits, &all);
+  RegionTable second(data_, sizeof(data_), limits, &all);
+  ASSERT_TRUE(first->Register(memory_, 8192).ok());
+  ASSERT_TRUE(first->Register(memory_, 8192).ok());
+  const absl::StatusOr<uint32_t> third = second.Register(memory_, 8192);
+  ASSERT_TRUE(third.ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(first->Register(memory_, 8192).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(second.Register(memory_, 8192).status()));
+  ASSERT_TRUE(second.Deregister(*third, 0).ok());
+  EXPECT_EQ(second.Sweep().size(), 1u);
+  EXPECT_TRUE(second.Register(memory_, 8192).ok());
+  first.reset();
+  EXPECT_EQ(all, 1u);
+  EXPECT_TRUE(second.Register(memory_, 8192).ok());
 }
 
 TEST_F(RegionTableTest, ADeregisteredRegionLastsUntilItsLastCall) {
