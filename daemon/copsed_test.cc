@@ -130,6 +130,18 @@ TEST_F(CopsedTest, ServesClientsAndDrainsAtOnceWhenThereAreNone) {
   EXPECT_TRUE(absl::StrContains(copsed.err(), "node n1 is ready")) << copsed.err();
 }
 
+TEST_F(CopsedTest, TransportsOfTheEnvironmentAreUsed) {
+  setenv("UCX_TLS", "nosuchtransport", 1);
+  EXPECT_NE(Copsed(Arguments()).Exit(), 0);
+  setenv("UCX_TLS", "posix,self", 1);
+  Copsed copsed(Arguments());
+  unsetenv("UCX_TLS");
+  Attach();
+  copsed.Signal(SIGTERM);
+  EXPECT_EQ(copsed.Exit(), 0) << copsed.err();
+  EXPECT_TRUE(absl::StrContains(copsed.err(), "transports=posix,self")) << copsed.err();
+}
+
 TEST_F(CopsedTest, AnswersNopsWhileItSleeps) {
   Copsed copsed(Arguments());
   const auto client = Attach();

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -171,7 +172,8 @@ absl::Status Daemon::Open() {
   RETURN_IF_ERROR(OpenClients());
   COPSE_LOG(kInfo, "node ", settings_.node, " is ready (version=", kVersion, ", incarnation=", incarnation_.value(),
             ", planner=", settings_.planner, ", admin=", admin_server_->address(),
-            ", net_devices=", settings_.net_devices, ")");
+            ", net_devices=", settings_.net_devices,
+            ", transports=", settings_.transports.empty() ? getenv("UCX_TLS") : settings_.transports.c_str(), ")");
   service_manager_.Ready("waiting for the planner");
   return absl::OkStatus();
 }
@@ -179,6 +181,7 @@ absl::Status Daemon::Open() {
 absl::Status Daemon::OpenNetwork() {
   emu::UcxTransportOptions options;
   options.net_devices = settings_.net_devices;
+  options.tls = settings_.transports;
   ASSIGN_OR_RETURN(transport_, emu::UcxTransport::Create(options));
   return poller_->Watch(transport_->event_fd(), EPOLLIN, [this](uint32_t) { ++wakes_.network; });
 }

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace copse::daemon {
 namespace {
@@ -81,6 +82,15 @@ absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
                      ", net_devices=", absl::StrJoin(devices, ","), ")"));
   }
   return absl::StrJoin(devices, ",");
+}
+
+std::string ChooseTransports(const char* ucx_tls, const std::string& net_devices) {
+  if (ucx_tls != nullptr && *ucx_tls != '\0') return "";
+  const std::vector<std::string> devices = absl::StrSplit(net_devices, ',', absl::SkipEmpty());
+  const auto is_verbs = [](const std::string& device) { return absl::StrContains(device, ':'); };
+  const auto verbs = static_cast<size_t>(std::count_if(devices.begin(), devices.end(), is_verbs));
+  if (verbs == 0) return "tcp";
+  return verbs == devices.size() ? "ib" : "ib,tcp";
 }
 
 }  // namespace copse::daemon

@@ -31,6 +31,11 @@ struct DataNetwork {
 absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
                                              const std::vector<InterfaceAddress>& interfaces);
 
+// UCX's transports for these devices, as UCX_TLS takes them: TCP, or verbs for devices that are named as UCX names
+// those of InfiniBand and RoCE (mlx5_0:1). "" if the environment chooses: `ucx_tls` is its UCX_TLS, null if there is
+// none.
+std::string ChooseTransports(const char* ucx_tls, const std::string& net_devices);
+
 }  // namespace copse::daemon
 
 #endif  // COPSE_DAEMON_NET_DEVICES_H_

@@ -61,6 +61,17 @@ TEST(ChooseNetDevicesTest, BeyondLoopbackOnlyIfInsecure) {
   }
 }
 
+TEST(ChooseTransportsTest, FitTheDevicesUnlessTheEnvironmentSays) {
+  EXPECT_EQ(ChooseTransports(nullptr, ""), "tcp");
+  EXPECT_EQ(ChooseTransports(nullptr, "lo"), "tcp");
+  EXPECT_EQ(ChooseTransports("", "eth0,eth1"), "tcp");
+  EXPECT_EQ(ChooseTransports(nullptr, "mlx5_0:1"), "ib");
+  EXPECT_EQ(ChooseTransports(nullptr, "mlx5_0:1,mlx5_1:1"), "ib");
+  EXPECT_EQ(ChooseTransports(nullptr, "eth0,mlx5_0:1"), "ib,tcp");
+  EXPECT_EQ(ChooseTransports("posix,self", "lo"), "");
+  EXPECT_EQ(ChooseTransports("tcp", "mlx5_0:1"), "");
+}
+
 TEST(InterfaceAddressesTest, KnowsLoopback) {
   const auto devices = ChooseNetDevices({.data_listen = "127.0.0.1"}, InterfaceAddresses());
   ASSERT_TRUE(devices.ok()) << devices.status();

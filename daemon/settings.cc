@@ -71,7 +71,9 @@ config::Config NewConfig() {
            .comment = "The address for data between daemons: its interface is used. 0.0.0.0: all interfaces."},
           {.name = "net_devices",
            .type = Type::kList,
-           .comment = "Network devices as UCX names them, instead of data_listen's."},
+           .comment =
+               "Network devices as UCX names them (eth0, mlx5_0:1), instead of data_listen's. Those with a colon "
+               "are used by verbs, unless UCX_TLS is set."},
           {.name = "insecure",
            .type = Type::kBool,
            .default_text = "false",
@@ -171,6 +173,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   ASSIGN_OR_RETURN(settings.net_devices,
                    ChooseNetDevices({config.Text("data_listen"), config.List("net_devices"), settings.insecure},
                                     InterfaceAddresses()));
+  settings.transports = ChooseTransports(getenv("UCX_TLS"), settings.net_devices);
   settings.sockets = Sockets(config, settings.node);
   settings.memory_limit_bytes = config.Bytes("memory_limit");
   settings.client_memory_limit_bytes = config.Bytes("client_memory_limit");

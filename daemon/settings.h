@@ -38,6 +38,7 @@ struct Settings {
   // To listen on, at least on one. The first must not be another daemon's.
   std::vector<std::string> sockets;
   std::string net_devices;  // as UCX takes them
+  std::string transports;   // as UCX takes them; "": as its environment says
   uint64_t memory_limit_bytes = 0;
   uint64_t client_memory_limit_bytes = 0;
   uint32_t trace_records = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# systemd understands the units, and finds them closed. Arguments: the units.
+# systemd understands the units, and finds them closed. Arguments: the units, and a drop-in for the daemon's.
 set -euo pipefail
 command -v systemd-analyze >/dev/null || { echo "SKIPPED: no systemd-analyze"; exit 0; }
 export SYSTEMD_COLORS=0 SYSTEMD_EMOJI=0
@@ -13,7 +13,8 @@ for program in copsed copse-planner; do
   printf '#!/bin/sh\n' >"$prefix/bin/$program"
   chmod +x "$prefix/bin/$program"
 done
-for unit in "$@"; do sed "s|/usr/local/|$prefix/|" "$unit" >"$prefix/units/$(basename "$unit")"; done
+for unit in "${@:1:$#-1}"; do sed "s|/usr/local/|$prefix/|" "$unit" >"$prefix/units/$(basename "$unit")"; done
+drop_in=$(readlink -e "${!#}")
 cd "$prefix/units"
 
 # Whatever verify has to say is a mistake of ours; it does not always set its exit code.
@@ -31,6 +32,16 @@ for unit in *.service; do
     grep -qx "$line" "$unit" || { echo "$unit: not there: $line"; exit 1; }
   done
 done
+
+# The drop-in is understood, and opens the devices. In the folder of its name it is read with the unit.
+mkdir copsed.service.d
+cp "$drop_in" copsed.service.d/verbs.conf
+said=$(systemd-analyze verify --man=no --recursive-errors=no ./copsed.service 2>&1) || { echo "$said"; exit 1; }
+[ -z "$said" ] || { echo "$said"; exit 1; }
+sed -i 's/^DeviceAllow/DevicesAllow/' copsed.service.d/verbs.conf
+said=$(systemd-analyze verify --man=no --recursive-errors=no ./copsed.service 2>&1) || true
+grep -q DevicesAllow <<<"$said" || { echo "the drop-in was not read: $said"; exit 1; }
+rm -r copsed.service.d
 
 # The test sees mistakes.
 sed 's/^NoNewPrivileges/NoNewPrivilege/' copsed.service >broken.service

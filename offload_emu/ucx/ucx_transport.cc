@@ -145,7 +145,7 @@ absl::Status UcxTransport::Impl::Connect(const PeerAddress& peer) {
   params.field_mask =
       UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(peer.worker_address.data() + kChecksumBytes);
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_mode = options_.peers_may_die ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
   params.err_handler.cb = OnError;
   params.err_handler.arg = slot.get();
   const ucs_status_t status = ucp_ep_create(worker_->get(), &params, &slot->handle);
@@ -168,7 +168,7 @@ void UcxTransport::Impl::Disconnect(Incarnation peer) {
 void UcxTransport::Impl::Close(std::unique_ptr<Endpoint> endpoint) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  param.flags = options_.peers_may_die ? UCP_EP_CLOSE_FLAG_FORCE : 0;
   endpoint->close_request = ucp_ep_close_nbx(endpoint->handle, &param);
   endpoint->handle = nullptr;
   closing_.push_back(std::move(endpoint));

@@ -17,12 +17,13 @@ namespace copse::emu {
 // Empty strings leave the choice to UCX and its environment (UCX_TLS, UCX_NET_DEVICES), which also
 // decides all else.
 struct UcxTransportOptions {
-  // Shared memory refuses the error handling that tells us of a dead peer, so TCP it is unless told
-  // otherwise.
+  // A cluster's daemons meet over TCP unless told otherwise. UCX's shared memory tells of a peer that died only after
+  // its keepalive interval, 20 s.
   std::string tls = "tcp";
   std::string net_devices;
   uint32_t frames_per_peer_max = 64;  // sent and not yet taken by UCX; more: RESOURCE_EXHAUSTED
   uint32_t frames_max = 1024;         // likewise, to all peers
+  bool peers_may_die = true;          // false: without UCX's error handling, which `self` does not have
   uint32_t polls = 1;                 // how often Progress polls UCX before it reports that nothing happened
 };
 

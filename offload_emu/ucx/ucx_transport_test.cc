@@ -25,6 +25,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
+#include "base/lost_memory.h"
+#include "base/mapping_beyond_end.h"
 #include "gtest/gtest.h"
 #include "offload_emu/packet.h"
 
@@ -90,10 +92,19 @@ bool RunTill(UcxTransport* a, RecordingSink* sink_a, UcxTransport* b, RecordingS
   return true;
 }
 
-TEST(UcxTransportTest, ExchangesFramesOfAllSizesBothWays) {
+UcxTransportOptions Over(const std::string& tls) {
+  UcxTransportOptions options = OnLoopback();
+  options.tls = tls;
+  return options;
+}
+
+class UcxTransportsTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Transports, UcxTransportsTest, testing::Values("tcp", "posix", "sysv", "posix,tcp"));
+
+TEST_P(UcxTransportsTest, ExchangeFramesOfAllSizesBothWays) {
   constexpr uint32_t kFrames = 10'000;
-  auto a = NewTransport();
-  auto b = NewTransport();
+  auto a = NewTransport(Over(GetParam()));
+  auto b = NewTransport(Over(GetParam()));
   RecordingSink at_a, at_b;
   ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
   ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());  // idempotent
@@ -133,6 +144,46 @@ TEST(UcxTransportTest, ExchangesFramesOfAllSizesBothWays) {
     EXPECT_TRUE(sink->downs.empty());
   }
   EXPECT_EQ(a->dropped_messages(), 0u);
+}
+
+TEST(UcxTransportTest, ATransportReachesItselfBySelf) {
+  UcxTransportOptions options = Over("self");
+  options.peers_may_die = false;
+  auto a = NewTransport(options);
+  ASSERT_TRUE(a->Connect({kA, a->LocalAddress()}).ok());
+  RecordingSink sink;
+  for (const size_t bytes : {64, 8'000, 61'000}) {
+    ASSERT_TRUE(a->Send(kA, FrameOf(static_cast<uint32_t>(bytes), bytes), {}).ok());
+  }
+  ASSERT_TRUE(RunTill(a.get(), &sink, nullptr, nullptr, [&] { return sink.frames.size() == 3; }));
+  for (const auto& frame : sink.frames) {
+    EXPECT_EQ(frame, FrameOf(static_cast<uint32_t>(frame.size()), frame.size()));
+  }
+  EXPECT_TRUE(sink.downs.empty());
+}
+
+TEST(UcxTransportTest, WithoutATransportOfItsOwnTheEnvironmentChooses) {
+  ASSERT_EQ(setenv("UCX_TLS", "nosuchtransport", 1), 0);
+  EXPECT_FALSE(UcxTransport::Create(Over("")).ok());
+  EXPECT_TRUE(UcxTransport::Create(Over("tcp")).ok());
+  ASSERT_EQ(unsetenv("UCX_TLS"), 0);
+  EXPECT_TRUE(UcxTransport::Create(Over("")).ok());
+}
+
+// UCX handles SIGBUS, too, from the moment when it is loaded.
+TEST(UcxTransportTest, NothingIsSentOfMemoryThatIsLost) {
+  CatchMemoryFaults();
+  auto a = NewTransport();
+  auto b = NewTransport();
+  ASSERT_TRUE(a->Connect({kB, b->LocalAddress()}).ok());
+  const MappingBeyondEnd memory(0, 8192);
+  const TrackedMemory tracked = *TrackedMemory::Track(memory.data(), memory.bytes());
+  EXPECT_TRUE(absl::IsDataLoss(a->Send(kB, {}, absl::MakeConstSpan(memory.data(), 8000))));
+  EXPECT_TRUE(tracked.lost());
+  ASSERT_TRUE(a->Send(kB, FrameOf(1, 64), {}).ok());
+  RecordingSink at_a, at_b;
+  ASSERT_TRUE(RunTill(a.get(), &at_a, b.get(), &at_b, [&] { return !at_b.frames.empty(); }));
+  EXPECT_EQ(at_b.frames[0], FrameOf(1, 64));
 }
 
 TEST(UcxTransportTest, OffersFramesAndDeliversWhatIsNotTaken) {
@@ -408,6 +459,7 @@ int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == copse::emu::kPeerFlag) {
     return copse::emu::RunPeer(argv[2], copse::Incarnation(std::strtoull(argv[3], nullptr, 10)));
   }
+  setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 1);  // on standard output, where a peer says its address
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

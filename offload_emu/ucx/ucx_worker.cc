@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/ucx/ucx_worker.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <mutex>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "offload_emu/ucx/ucx_status.h"
@@ -27,18 +31,37 @@ class Config {
   ucp_config_t* config_ = nullptr;
 };
 
-// By default UCX waits within connect(), for two minutes if the peer's node is silent, and aborts
-// the process if the peer resets the connection right after it (tcp_ep.c of 1.13: an endpoint that
-// fails before it may send is told that it may). ucp_config_modify does not reach this option.
-void ConnectWithoutWaiting() {
-  static const int set = setenv("UCX_TCP_CONN_NB", "y", /*overwrite=*/0);
-  CHECK_EQ(set, 0);
+// Options that ucp_config_modify does not reach, unless the environment says otherwise.
+void SetYes(const char* name) { CHECK_EQ(setenv(name, "y", /*overwrite=*/0), 0); }
+
+bool MayUseSharedMemory(const std::string& tls) {
+  if (tls.empty() || tls[0] == '^') return true;
+  const std::vector<std::string> names = absl::StrSplit(tls, ',');
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "all" || name == "shm" || name == "sm" || name == "mm" || name == "posix" || name == "sysv";
+  });
+}
+
+// By default UCX waits within connect(), for two minutes if the peer's node is silent, and aborts the process if the
+// peer resets the connection right after it (tcp_ep.c of 1.13: an endpoint that fails before it may send is told that
+// it may). Nor does its shared memory handle errors, without which it is not used for our endpoints.
+void SetDefaults(const std::string& tls) {
+  static std::once_flag connects;
+  std::call_once(connects, [] { SetYes("UCX_TCP_CONN_NB"); });
+  const char* const of_environment = getenv("UCX_TLS");
+  // UCX warns of variables that it does not use.
+  if (!MayUseSharedMemory(!tls.empty() || of_environment == nullptr ? tls : of_environment)) return;
+  static std::once_flag shares;
+  std::call_once(shares, [] {
+    SetYes("UCX_POSIX_ERROR_HANDLING");
+    SetYes("UCX_SYSV_ERROR_HANDLING");
+  });
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Open(const std::string& tls, const std::string& net_devices) {
-  ConnectWithoutWaiting();
+  SetDefaults(tls);
   Config config;
   RETURN_IF_ERROR(config.Read());
   RETURN_IF_ERROR(config.Set("TLS", tls));

@@ -18,9 +18,9 @@ namespace copse::emu {
 class UcxWorker {
  public:
   // UCX's own configuration (its environment) with `tls` and `net_devices` in place of UCX_TLS and
-  // UCX_NET_DEVICES, where they are not empty, and without rendezvous, since frames are small. Sets
-  // UCX_TCP_CONN_NB=y in the process's environment if it is not set, so the first call must come
-  // before other threads read the environment.
+  // UCX_NET_DEVICES, where they are not empty, and without rendezvous, since frames are small. Sets UCX_TCP_CONN_NB,
+  // and UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING if shared memory may be used, to y in the process's
+  // environment where they are not set, so the first call must come before other threads read the environment.
   static absl::StatusOr<std::unique_ptr<UcxWorker>> Open(const std::string& tls, const std::string& net_devices);
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
