@@ -337,6 +337,18 @@ class BootTest(unittest.TestCase):
         self.allreduce(COPSE_SOCKET="/run/copse/copsed.sock")
         self.assertEqual(self.beta.show("copsed", "ActiveState"), "active")
 
+    def test_89_an_interface_that_comes_20_s_late(self):
+        """As after a power cycle: the daemon is started again every 5 s until its address is there."""
+        must("ip", "-n", "beta", "address", "del", f"{self.beta.address}/24", "dev", "beta0")
+        self.beta.must("systemctl", "stop", "copsed.service")
+        self.beta.try_run("systemctl", "start", "--no-block", "copsed.service")
+        until("four failures", lambda: int(self.beta.show("copsed", "NRestarts")) >= 4)
+        self.assertIn("data_listen", self.beta.must("journalctl", "--no-pager", "-u", "copsed"))
+        must("ip", "-n", "beta", "address", "add", f"{self.beta.address}/24", "dev", "beta0")
+        until("readiness", lambda: self.beta.show("copsed", "ActiveState") == "active")
+        self.await_nodes()
+        self.allreduce()
+
     def test_90_the_watchdogs_were_served(self):
         """Nothing was restarted beyond what the tests above did."""
         self.assertEqual(self.alpha.show("copsed", "NRestarts"), "0")

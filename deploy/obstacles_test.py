@@ -118,6 +118,32 @@ class ObstaclesTest(unittest.TestCase):
         self.assertEqual(second.code(), 1)
         self.assertIn("a daemon listens there already (socket=@copse)", second.said())
 
+    def test_a_planner_whose_disk_is_full(self):
+        disk = tempfile.mkdtemp()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=True)
+        planner = self.start(PROGRAMS["copse-planner"], "--set", "listen=127.0.0.1:7480", "--set", f"state={disk}/state.db")
+        planner.await_line("the planner is ready")
+        copsed = self.copsed("planner=127.0.0.1:7480", "socket=@small", "admin_listen=127.0.0.1:0")
+        copsed.await_line("registered with the planner")
+        self.expect_a_call(COPSE_SOCKET="@small")
+        with self.assertRaises(OSError), open(f"{disk}/filler", "wb", buffering=0) as filler:
+            while True:
+                filler.write(b"x" * 4096)
+        # Some records still find room in what the database has.
+        refused = None
+        for _ in range(200):
+            refused = self.start(PROGRAMS["copse-perftest"], "--local", "2", "-c", "barrier", "-n", "10",
+                                 env=dict(os.environ, COPSE_SOCKET="@small", COPSE_TIMEOUT=str(PATIENCE_S)))
+            if refused.code() != 0:
+                break
+        self.assertEqual(refused.code(), 1, refused.said())
+        self.assertIn(f"state={disk}/state.db", planner.said())
+        os.unlink(f"{disk}/filler")
+        self.expect_a_call(COPSE_SOCKET="@small")
+        self.assertIsNone(planner.process.poll())
+        self.assertIsNone(copsed.process.poll())
+
     def test_a_user_who_connects_1024_times_and_says_nothing(self):
         copsed = self.copsed()
         copsed.await_line("registered with the planner")
