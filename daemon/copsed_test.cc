@@ -127,7 +127,7 @@ TEST_F(CopsedTest, ServesClientsAndDrainsAtOnceWhenThereAreNone) {
   client.reset();
   copsed.Signal(SIGTERM);
   EXPECT_EQ(copsed.Exit(), 0) << copsed.err();
-  EXPECT_TRUE(absl::StrContains(copsed.err(), "node n1 is ready")) << copsed.err();
+  EXPECT_TRUE(absl::StrContains(copsed.err(), "node n1 serves clients")) << copsed.err();
 }
 
 TEST_F(CopsedTest, TransportsOfTheEnvironmentAreUsed) {
@@ -163,6 +163,19 @@ TEST_F(CopsedTest, RegistersAndWritesItsPort) {
   EXPECT_EQ(ReadAll(path), planner_.admin_address() + "\n");
   EXPECT_TRUE(absl::StartsWith(planner_.admin_address(), "127.0.0.1:"));
   EXPECT_EQ(planner_.node(), "n1");
+  EXPECT_TRUE(absl::StrContains(copsed.err(), "node n1 is ready")) << copsed.err();
+}
+
+TEST_F(CopsedTest, TellsThePlannerThatItDrainsAndThatItEnds) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/copsed_port_of_drain_", getpid());
+  Copsed copsed(Arguments({"--port-file", path, "--set", "drain_timeout=1000s"}));
+  ASSERT_TRUE(Await([&] { return access(path.c_str(), F_OK) == 0; })) << copsed.err();
+  auto client = Attach();
+  copsed.Signal(SIGTERM);
+  ASSERT_TRUE(Await([&] { return planner_.stops() == "drains "; })) << copsed.err();
+  client.reset();
+  EXPECT_EQ(copsed.Exit(), 0);
+  EXPECT_TRUE(Await([&] { return planner_.stops() == "drains ends "; })) << copsed.err();
 }
 
 TEST_F(CopsedTest, ServesWithoutAPlanner) {
@@ -170,6 +183,7 @@ TEST_F(CopsedTest, ServesWithoutAPlanner) {
   const auto client = Attach();
   client->PostNop(1);
   EXPECT_TRUE(client->AwaitEvent().has_value());
+  EXPECT_FALSE(absl::StrContains(copsed.err(), "node n1 is ready")) << copsed.err();
 }
 
 TEST_F(CopsedTest, ADrainWaitsForClientsAndThenEnds) {

@@ -170,7 +170,7 @@ absl::Status Daemon::Open() {
   RETURN_IF_ERROR(OpenNetwork());
   RETURN_IF_ERROR(OpenControl());
   RETURN_IF_ERROR(OpenClients());
-  COPSE_LOG(kInfo, "node ", settings_.node, " is ready (version=", kVersion, ", incarnation=", incarnation_.value(),
+  COPSE_LOG(kInfo, "node ", settings_.node, " serves clients, and looks for the planner (version=", kVersion, ", incarnation=", incarnation_.value(),
             ", planner=", settings_.planner, ", admin=", admin_server_->address(),
             ", net_devices=", settings_.net_devices,
             ", transports=", settings_.transports.empty() ? getenv("UCX_TLS") : settings_.transports.c_str(), ")");
@@ -314,7 +314,7 @@ void Daemon::OnPlannerMessage(const schedule::ToDaemon& message) {
 }
 
 void Daemon::OnRegistered() {
-  COPSE_LOG(kInfo, "registered with the planner (planner=", settings_.planner, ")");
+  COPSE_LOG(kInfo, "node ", settings_.node, " is ready: registered with the planner (planner=", settings_.planner, ")");
   service_manager_.Status(absl::StrCat("registered with ", settings_.planner));
   if (start_.port_file.empty()) return;
   const absl::Status written = WriteFile(start_.port_file, absl::StrCat(admin_server_->address(), "\n"));
@@ -414,11 +414,13 @@ void Daemon::StartDrain(const std::string& why) {
   service_manager_.Stopping("draining");
   drain_until_ = clock_.Now() + settings_.live.drain_timeout;
   core_->StartDrain(stop_reason_);
+  core_->SayStopping(/*done=*/false);
 }
 
 // Whoever is still there loses its teams, and other nodes hear why.
 void Daemon::Stop() {
   attach_server_->Shutdown(stop_reason_);
+  core_->SayStopping(/*done=*/true);
   const absl::Time until = clock_.Now() + kFarewell;
   while (clock_.Now() < until) {
     const bool any = core_->Progress();

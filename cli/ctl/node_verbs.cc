@@ -13,9 +13,14 @@
 namespace copse::ctl {
 namespace {
 
+// A node that nobody hears is not ready, whatever it said last.
+std::string StateOf(const v1::NodeRow& node) {
+  return node.state() == "ready" && !node.connected() ? "away" : node.state();
+}
+
 Json ToJson(const v1::NodeRow& node) {
   return {{"name", node.name()},
-          {"state", node.state()},
+          {"state", StateOf(node)},
           {"incarnation", node.incarnation()},
           {"address", node.address()},
           {"version", node.version()},
@@ -101,7 +106,7 @@ std::string RenderNodes(const v1::ListNodesReply& reply, const Style& style) {
                {"VERSION"},
                {"ADDRESS"}});
   for (const v1::NodeRow& node : reply.nodes()) {
-    table.AddRow({node.name(), node.state(), absl::StrCat(node.ranks()), absl::StrCat(node.cores()),
+    table.AddRow({node.name(), StateOf(node), absl::StrCat(node.ranks()), absl::StrCat(node.cores()),
                   Bytes(node.memory_limit_bytes()), LastSeen(node), node.version(), node.address()});
   }
   return table.Render(style.width);
@@ -121,7 +126,7 @@ std::string RenderNode(const v1::ShowNodeReply& reply, const Style& style) {
     return DumpJson(json);
   }
   std::vector<std::pair<std::string, std::string>> details = {{"name", node.name()},
-                                                              {"state", node.state()},
+                                                              {"state", StateOf(node)},
                                                               {"incarnation", absl::StrCat(node.incarnation())},
                                                               {"address", node.address()},
                                                               {"version", node.version()},

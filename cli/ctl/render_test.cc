@@ -56,6 +56,19 @@ TEST(RenderNodesTest, Json) {
   EXPECT_EQ(json[1]["last_seen_s"], 200.0);
 }
 
+TEST(RenderNodesTest, ANodeThatIsNotConnectedIsAway) {
+  v1::ListNodesReply reply;
+  for (const std::string state : {"ready", "draining", "lost"}) reply.add_nodes()->set_state(state);
+  const Json json = Json::parse(RenderNodes(reply, kJson));
+  EXPECT_EQ(json[0]["state"], "away");
+  EXPECT_EQ(json[1]["state"], "draining");
+  EXPECT_EQ(json[2]["state"], "lost");
+  v1::ShowNodeReply show;
+  *show.mutable_node() = reply.nodes(0);
+  EXPECT_EQ(Json::parse(RenderNode(show, kJson))["state"], "away");
+  EXPECT_NE(RenderNode(show, kTable).find("state:         away"), std::string::npos);
+}
+
 TEST(RenderNodesTest, NoNodesAreAnEmptyArray) { EXPECT_EQ(RenderNodes({}, kJson), "[]\n"); }
 
 TEST(RenderNodeTest, CountersComeByName) {

@@ -76,6 +76,11 @@ std::string_view DaemonCore::Impl::DrainReason() const {
   return drained_ ? "drained by the administrator" : "";
 }
 
+void DaemonCore::Impl::SayStopping(bool done) {
+  is_stopping_ = true;
+  if (registered_ && hears_of_stops_) SendToPlanner(schedule::Stopping{.done = done});
+}
+
 bool DaemonCore::Impl::Idle() const {
   return !companions_.HasCallWaiting() &&
          std::none_of(teams_.begin(), teams_.end(), [](const auto& entry) { return entry.second->HasCallInFlight(); });
@@ -191,6 +196,7 @@ uint32_t DaemonCore::PostRoom(ClientId client) const { return impl_->PostRoom(cl
 bool DaemonCore::Progress() { return impl_->Progress(); }
 absl::Time DaemonCore::NextDeadline() const { return impl_->NextDeadline(); }
 void DaemonCore::StartDrain(const std::string& why) { impl_->StartDrain(why); }
+void DaemonCore::SayStopping(bool done) { impl_->SayStopping(done); }
 bool DaemonCore::Idle() const { return impl_->Idle(); }
 schedule::DaemonStatus DaemonCore::Status(bool latencies) const { return impl_->Status(latencies); }
 void DaemonCore::SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout) {

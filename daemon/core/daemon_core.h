@@ -84,7 +84,10 @@ class DaemonCore {
 
   // --- Administration ---
   void StartDrain(const std::string& why);  // no new teams; clients are told
-  bool Idle() const;                        // no call in flight
+  // Tells the planner that the daemon is about to end, or (`done`) that it ends now. It is told again where it
+  // registers meanwhile.
+  void SayStopping(bool done);
+  bool Idle() const;  // no call in flight
   schedule::DaemonStatus Status(bool latencies = false) const;
   void SetTimeouts(absl::Duration heartbeat, absl::Duration node_timeout);
   void SetJoinToken(const std::string& token);  // from the next Register on

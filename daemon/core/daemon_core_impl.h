@@ -59,6 +59,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   void StartDrain(const std::string& why);
   // Why this node takes no new teams; empty: it does.
   std::string_view DrainReason() const;
+  void SayStopping(bool done);
   bool Idle() const;
   emu::TraceRing* trace() const { return options_.instruments == nullptr ? nullptr : options_.instruments->trace(); }
   schedule::DaemonStatus Status(bool latencies) const;
@@ -193,10 +194,12 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   // What the planner knows.
   bool weighs_silence_ = false;
   bool forms_companions_ = false;
+  bool hears_of_stops_ = false;
   std::map<Incarnation, absl::Time> accused_;  // silent neighbours whose verdict is waited for, and since when
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
   bool drained_ = false;                                    // by an administrator, until the planner says otherwise
   std::string stop_reason_;                                 // of this daemon, which ends; empty: it does not
+  bool is_stopping_ = false;                                // the planner is to know
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
   std::vector<Incarnation> peers_down_;
   uint64_t heartbeats_sent_ = 0;

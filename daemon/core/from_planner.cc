@@ -60,6 +60,7 @@ void DaemonCore::Impl::On(const schedule::Registered& m) {
   registered_ = m.accepted;
   weighs_silence_ = m.features.contains(schedule::Feature::kSilence);
   forms_companions_ = m.features.contains(schedule::Feature::kCompanions);
+  hears_of_stops_ = m.features.contains(schedule::Feature::kStopping);
   refusal_ = m.accepted ? nullptr : std::make_unique<FailureReport>(m.why);
   if (!m.accepted) {
     COPSE_LOG(kError, "the planner refuses this daemon: ", m.why.text);
@@ -68,6 +69,7 @@ void DaemonCore::Impl::On(const schedule::Registered& m) {
   term_ = std::max(term_, m.term);
   // A planner of proto 4 says Drain where it is so, and nothing where it is not.
   if (m.features.contains(schedule::Feature::kStopping)) SetDrained(m.draining);
+  if (is_stopping_) SayStopping(/*done=*/false);
   for (const TeamId id : m.forgotten) {
     if (Team* team = FindTeam(id))
       team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});

@@ -99,5 +99,24 @@ TEST_F(FullNetworkTest, HeartbeatsDoNotPileUp) {
   EXPECT_LE(TakeFromWire<HeartbeatMessage>().size(), 2u);
 }
 
+TEST_F(TeamTest, APlannerThatWantsToKnowHearsThatTheDaemonStops) {
+  core_.SayStopping(/*done=*/false);
+  EXPECT_TRUE(sent_.empty());
+  Registered({schedule::Feature::kStopping});
+  EXPECT_FALSE(Take<schedule::Stopping>().done);
+  core_.SayStopping(/*done=*/true);
+  EXPECT_TRUE(Take<schedule::Stopping>().done);
+}
+
+TEST_F(TeamTest, ADaemonThatStopsDrainsWhateverAnAdministratorSays) {
+  core_.OnPlannerMessage(schedule::Drain{.on = true});
+  core_.OnPlannerMessage(schedule::Drain{.on = false});
+  EXPECT_EQ(core_.Status().state, "ready");
+  core_.StartDrain("it stops");
+  core_.SayStopping(/*done=*/false);
+  core_.OnPlannerMessage(schedule::Drain{.on = false});
+  EXPECT_EQ(core_.Status().state, "draining");
+}
+
 }  // namespace
 }  // namespace copse::daemon

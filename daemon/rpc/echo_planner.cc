@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "planner/schedule/control.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 
 namespace copse::daemon {
@@ -40,7 +41,7 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
     return this->*field;
   }
 
-  std::string token_, node_, admin_address_;  // guarded by mutex_
+  std::string token_, node_, admin_address_, stops_;  // guarded by mutex_
 
  private:
   grpc::Status Attach(grpc::ServerContext* /*context*/,
@@ -54,6 +55,7 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
       v1::ToDaemon answer;
       if (message.has_register_()) {
         answer.mutable_registered()->set_accepted(true);
+        answer.mutable_registered()->add_features(static_cast<uint32_t>(schedule::Feature::kStopping));
         MutexLock lock(&mutex_);
         token_ = message.register_().node().join_token();
         node_ = message.register_().node().name();
@@ -61,6 +63,8 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
       } else if (message.has_epoch_query()) {
         answer.mutable_end_team()->set_team(message.epoch_query().team());
       } else {
+        MutexLock lock(&mutex_);
+        if (message.has_stopping()) stops_ += message.stopping().done() ? "ends " : "drains ";
         continue;
       }
       stream->Write(answer);
@@ -80,6 +84,7 @@ bool EchoPlanner::Start(int port) { return impl_->Start(port); }
 int EchoPlanner::port() const { return impl_->port(); }
 void EchoPlanner::Refuse(const std::string& why) { impl_->Refuse(why); }
 std::string EchoPlanner::token() const { return impl_->Get(&Impl::token_); }
+std::string EchoPlanner::stops() const { return impl_->Get(&Impl::stops_); }
 std::string EchoPlanner::node() const { return impl_->Get(&Impl::node_); }
 std::string EchoPlanner::admin_address() const { return impl_->Get(&Impl::admin_address_); }
 

@@ -26,6 +26,8 @@ class EchoPlanner {
   std::string token() const;
   std::string node() const;
   std::string admin_address() const;
+  // What daemons have said of their ends: "drains " and "ends ", one after the other.
+  std::string stops() const;
 
  private:
   class Impl;
