@@ -190,6 +190,28 @@ void copse_context::Detach() {
   channel_.reset();
 }
 
+void copse_context::LeaveAllTeams() {
+  std::vector<std::unique_ptr<Handle>> gone;
+  {
+    Lock lock(mutex_);
+    Progress(lock);
+    for (auto it = owned_.begin(); it != owned_.end();) {
+      auto* const team = it->first->Is(Kind::kTeam) ? static_cast<copse_team*>(it->first) : nullptr;
+      if (team == nullptr || team->running > 0) {
+        ++it;
+        continue;
+      }
+      ForgetTeam(team);
+      if (!LeaveLater(team->handle)) {
+        channel_->Tell(attach::MessageType::kTeamDestroy, attach::TeamDestroy{{}, team->handle, 0});
+      }
+      gone.push_back(std::move(it->second));
+      it = owned_.erase(it);
+    }
+  }
+  for (std::unique_ptr<Handle>& team : gone) Retire(std::move(team));
+}
+
 void copse_context::DropInChild() {
   channel_->CloseInChild();
   queue_.reset();

@@ -62,6 +62,9 @@ struct copse_context final : copse::client::Handle {
   copse_status_t Attach(const copse_init_params_t& params);
   // Gives up everything; the object is a husk afterwards.
   void Detach();
+  // Tells the daemon that this process makes no more calls, and does not wait for its answer. Its teams are destroyed,
+  // but for those with calls in progress, which Detach leaves.
+  void LeaveAllTeams();
   // In a forked child: closes and unmaps, touches no lock, tells nobody.
   void DropInChild();
   bool forked() const { return fork_guard_.forked(); }

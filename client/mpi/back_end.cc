@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "client/context.h"
 #include "client/copse.h"
 #include "client/mpi/allocated_memory.h"
 #include "client/mpi/collective_calls.h"
@@ -56,6 +57,8 @@ int Finalize() {
   if (TheSession() != nullptr) StopEarlyCalls();
   if (TheRequests() != nullptr) TheRequests()->Stop();
   copse_context_t* const context = EndSession();
+  // Ranks that make one more call wait for this one, which MPI's own end may keep waiting for them.
+  if (context != nullptr) context->LeaveAllTeams();
   const int result = Mpi().Finalize();
   // The daemon is left last: where ranks that wait in MPI's poll, it may answer late, and nobody is to wait for that.
   if (context != nullptr) {

@@ -251,6 +251,14 @@ TEST_P(ShimTest, RanksThatDisagreeAreToldThroughTheErrorHandler) {
   EXPECT_EQ(result.code, 0) << result.Text();
 }
 
+TEST_P(ShimTest, ARankThatFinalizesWithoutACallIsNamed) {
+  const MpiResult result = Run(JobOf(3, "situations", {"finalizes_early"}), 3 * kDeathPatience);
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < 2; ++rank) ExpectWasTold(result, rank);
+  // On two communicators.
+  EXPECT_EQ(result.ErrorsWith("(cause=member-left, node=n1, rank=2)").size(), 4u) << result.Text();
+}
+
 TEST_P(ShimTest, AFailureConcernsOneCommunicator) { ExpectDone(RunSituation("mismatch_on_dup", 3)); }
 
 TEST_P(ShimTest, TheDefaultErrorHandlerEndsTheJob) {

@@ -109,6 +109,21 @@ static void dies(void) {
   leave_together();
 }
 
+/* The last rank goes to MPI_Finalize without a call that the others make. */
+static void finalizes_early(void) {
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  warm_up(MPI_COMM_WORLD);
+  warm_up(dup);
+  if (rank == size - 1) return;
+  for (int i = 0; i < 2; ++i) {
+    const MPI_Comm comm = i == 0 ? dup : MPI_COMM_WORLD;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    EXPECT(error_class(MPI_Barrier(comm)) == MPI_ERR_OTHER);
+  }
+  printf("rank %d was told\n", rank);
+}
+
 static void say_going(void) {
   FILE* pipe = fopen(pipe_name, "w");
   EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
@@ -436,6 +451,7 @@ int main(int argc, char** argv) {
                                          {"mismatch_on_dup", mismatch_on_dup},
                                          {"dies", dies},
                                          {"dies_fatally", dies_fatally},
+                                         {"finalizes_early", finalizes_early},
                                          {"fatal", fatal},
                                          {"until_it_fails", until_it_fails},
                                          {"until_it_ends", until_it_ends},
