@@ -16,6 +16,7 @@
 #include "client/mpi/early_calls.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/intercepted.h"
+#include "client/mpi/launcher_notes.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/persistent_messages.h"
 #include "client/mpi/requests.h"
@@ -43,12 +44,14 @@ int Started(int result) {
 int Init(int* argc, char*** argv) {
   if (InsideMpi::IsNested()) return Mpi().Init(argc, argv);
   const InsideMpi inside;
+  if (TheSession() == nullptr) LauncherNotes::Leave();
   return Started(Mpi().Init(argc, argv));
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   if (InsideMpi::IsNested()) return Mpi().Init_thread(argc, argv, required, provided);
   const InsideMpi inside;
+  if (TheSession() == nullptr) LauncherNotes::Leave();
   return Started(Mpi().Init_thread(argc, argv, required, provided));
 }
 

@@ -16,7 +16,7 @@ CallState::CallState(Session* session, Entry entry)
 
 void CallState::Enter(MPI_Comm comm, bool may_wait) {
   if (session->context == nullptr) {
-    reason = session->size == 1 ? Reason::kOneRank : Reason::kNoDaemons;
+    reason = session->without_context;
   } else if (comm == MPI_COMM_NULL || (communicator = Communicator::Of(comm)) == nullptr) {
     reason = Reason::kBadArguments;
   } else {

@@ -18,6 +18,7 @@
 #include "base/time_slice.h"
 #include "client/mpi/early_calls.h"
 #include "client/mpi/element_types.h"
+#include "client/mpi/roll_call.h"
 #include "client/mpi/say.h"
 
 namespace copse::mpi {
@@ -228,8 +229,20 @@ void StartSession() {
   session->keeps_times = Flag("COPSE_MPI_STATS");
   session->message_bytes_max = kMessageBytesMax;
   char reason[kReasonBytes] = "";
+  const RollCall roll = CallTheRoll(session->rank, session->size);
+  if (!roll.is_complete) {
+    session->without_context = Reason::kNoLibrary;
+    if (roll.speaks) {
+      SayAll(complaints);
+      Say("nothing is offloaded: %d of %d ranks run without libcopse-mpi.so; the first is rank %d", roll.absent,
+          session->size, roll.first_absent);
+    }
+    Publish(session);
+    return;
+  }
   // A program that runs alone, perhaps without a launcher, has nobody to talk to, and hears of no missing daemon.
   if (session->size == 1) {
+    session->without_context = Reason::kOneRank;
     SayAll(complaints);
     Publish(session);
     return;
@@ -250,6 +263,7 @@ void StartSession() {
     copse_fini(session->context);
     session->context = nullptr;
   }
+  if (session->context == nullptr) session->without_context = Reason::kNoDaemons;
   LoadElementTypes();
   if (session->context != nullptr) {
     ShortenTimeSlice(time_slice_ns, session);

@@ -18,7 +18,8 @@ namespace copse::mpi {
 // The session of this process: one, made by the first MPI_Init. Never destroyed, so that no order of exits matters.
 // After StartSession its fields are only read; calls are thread-safe.
 struct Session {
-  copse_context_t* context = nullptr;  // null: everything goes to MPI
+  copse_context_t* context = nullptr;      // null: everything goes to MPI
+  Reason without_context = Reason::kNone;  // why there is none
   // Collective calls that a communicator sees before it gets a team; the same on all ranks.
   uint64_t calls_before = 0;
   uint64_t calls_before_of_world = 0;

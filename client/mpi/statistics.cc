@@ -24,6 +24,8 @@ const char* NameOf(Reason reason) {
     case Reason::kNone:
     case Reason::kCount:
       break;
+    case Reason::kNoLibrary:
+      return "not all ranks have the library";
     case Reason::kNoDaemons:
       return "not all ranks have a daemon";
     case Reason::kOneRank:

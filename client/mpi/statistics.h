@@ -14,6 +14,7 @@ namespace copse::mpi {
 // Why a call went to the program's MPI. All but kBadArguments depends only on what is equal on all ranks of a call.
 enum class Reason : uint8_t {
   kNone,       // it did not
+  kNoLibrary,  // not all ranks of the job have this library
   kNoDaemons,  // not all ranks of the job have a daemon
   kOneRank,    // nobody to talk to
   kInterCommunicator,

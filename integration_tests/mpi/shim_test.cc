@@ -251,6 +251,47 @@ TEST_P(ShimTest, RanksThatDisagreeAreToldThroughTheErrorHandler) {
   EXPECT_EQ(result.code, 0) << result.Text();
 }
 
+// `absent`: ranks, each with a comma behind it, that a script relieves of the library.
+MpiRun Without(const std::string& absent, MpiRun run) {
+  const std::string script =
+      absl::StrCat("case ,", absent, " in *,${PMI_RANK-$OMPI_COMM_WORLD_RANK},*) ",
+                   "export LD_PRELOAD=$(echo $LD_PRELOAD | sed 's/[^:]*libcopse-mpi.so:*//');; esac; exec \"$@\"");
+  run.command.insert(run.command.begin(), {"/bin/sh", "-c", script, "sh"});
+  return run;
+}
+
+TEST_P(ShimTest, RanksWithoutTheLibraryAreNamedAndTheJobRunsOnMpi) {
+  const std::map<std::string, std::string> cases = {
+      {"1,", "1 of 4 ranks run without libcopse-mpi.so; the first is rank 1"},
+      {"2,3,", "2 of 4 ranks run without libcopse-mpi.so; the first is rank 2"},
+      {"0,", "1 of 4 ranks run without libcopse-mpi.so; the first is rank 0"},
+      {"0,1,2,", "3 of 4 ranks run without libcopse-mpi.so; the first is rank 0"}};
+  for (const auto& [absent, warning] : cases) {
+    const absl::Time start = absl::Now();
+    const MpiResult result = Run(Without(absent, JobOf(4, "situations", {"pending_send"})), 3 * kDeathPatience);
+    EXPECT_LT(absl::Now() - start, kDeathPatience);
+    ExpectDone(result);
+    EXPECT_EQ(result.ErrorsWith("copse-mpi: nothing is offloaded: ").size(), 1u) << result.Text();
+    EXPECT_EQ(result.ErrorsWith(warning).size(), 1u) << result.Text();
+    if (absent[0] == '0') continue;  // the rank that would tell statistics
+    CollectiveCounts barriers = ParseStatistics(result)["MPI_Barrier"];
+    EXPECT_EQ(barriers.offloaded, 0u) << result.Text();
+    EXPECT_EQ(barriers.reasons["not all ranks have the library"], barriers.by_mpi) << result.Text();
+  }
+}
+
+// Of more ranks than one looks for itself.
+TEST_P(ShimTest, ARankWithoutTheLibraryIsMissedByAll) {
+  for (const char* const absent : {"1", "10"}) {
+    const MpiResult result = Run(Without(absl::StrCat(absent, ","), JobOf(11, "situations", {"pending_send"})));
+    ExpectDone(result);
+    EXPECT_EQ(
+        result.ErrorsWith(absl::StrCat("1 of 11 ranks run without libcopse-mpi.so; the first is rank ", absent)).size(),
+        1u)
+        << result.Text();
+  }
+}
+
 TEST_P(ShimTest, ARankThatFinalizesWithoutACallIsNamed) {
   const MpiResult result = Run(JobOf(3, "situations", {"finalizes_early"}), 3 * kDeathPatience);
   EXPECT_EQ(result.code, 0) << result.Text();
