@@ -114,22 +114,8 @@ copse_status_t copse_context::MakeRegion(uint64_t bytes, Mapping* mapping, uint3
   return COPSE_OK;
 }
 
-copse_status_t copse_context::CheckCopies(const copse::client::CallPlan& plan) {
-  Lock lock(mutex_);
-  const uint64_t bytes = copse::client::Placement(plan, &queue_->user_memory()).staging_bytes();
-  return queue_->staging().NeedsBounce(bytes) ? CheckBounce(bytes) : COPSE_OK;
-}
-
-copse_status_t copse_context::CheckBounce(uint64_t bytes) {
-  if (ring::RoundUp(bytes, Staging::kBounceUnitBytes) <= Staging::kBounceBytesMax) return COPSE_OK;
-  return Fail(COPSE_ERR_NO_RESOURCE,
-              "the call copies more than a context may; memory of copse_alloc is not copied (bytes=%llu, limit=%llu)",
-              static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(Staging::kBounceBytesMax));
-}
-
 copse_status_t copse_context::AddBounce(Lock& lock, uint64_t bytes, bool* added) {
   *added = false;
-  if (const auto status = CheckBounce(bytes); status != COPSE_OK) return status;
   Staging& staging = queue_->staging();
   const uint64_t wanted = ring::RoundUp(bytes, Staging::kBounceUnitBytes);
   if (!staging.Reserve(wanted)) {

@@ -124,7 +124,7 @@ void CallQueue::Finish(Call* call, copse_status_t status, const std::string& tex
 }
 
 void CallQueue::Release(Call* call) {
-  staging_.Free(call->staging);
+  if (const uint32_t region = staging_.Free(call->staging); region != 0) dropped_regions_.push_back(region);
   for (UserMemory::Range* range : {call->send_range, call->receive_range}) {
     if (range == nullptr) continue;
     if (--range->calls == 0 && range->freed) DropRange(range);

@@ -3,6 +3,7 @@
 // Calls and requests by the C API, on the fake daemon.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -137,27 +138,43 @@ TEST(BlockingTest, WhatIsTooLongForTheDataAreaGetsMemoryOfItsOwn) {
       }
     }
     EXPECT_EQ(daemon.regions(), 2u);  // of 2 and of 6 MiB, kept
-    constexpr uint64_t kTooMany = (uint64_t{1} << 30) + 1;
-    const std::unique_ptr<uint8_t[]> longest(new uint8_t[kTooMany]);  // nobody touches it
-    EXPECT_EQ(copse_bcast(self.team, longest.get(), kTooMany, COPSE_DT_UINT8, 0), COPSE_ERR_NO_RESOURCE);
-    EXPECT_TRUE(LastErrorHas("the call copies more than a context may")) << copse_last_error();
-    EXPECT_TRUE(LastErrorHas("(bytes=1073741825, limit=1073741824)")) << copse_last_error();
-    // A request that could never be posted is not made.
+  });
+}
+
+TEST(BlockingTest, WhatCopiesMoreThanMayBeKeptHasMemoryForItsTime) {
+  setenv("COPSE_COPIES_MIB", "4", 1);
+  FakeDaemon::Options options;
+  options.data_bytes = 4096;
+  options.message_bytes_max = uint64_t{1} << 40;
+  FakeDaemon daemon(options);
+  OnRanks(daemon, 1, [&](FakeRank& self) {
+    std::vector<uint8_t> bytes(9u << 20, 7), result(bytes.size());
+    const auto sum = [&](uint64_t count) {
+      std::fill(result.begin(), result.end(), 0);
+      EXPECT_EQ(copse_allreduce(self.team, bytes.data(), result.data(), count, COPSE_DT_UINT8, COPSE_OP_SUM), COPSE_OK)
+          << copse_last_error();
+      EXPECT_TRUE(std::equal(result.begin(), result.begin() + static_cast<ptrdiff_t>(count), bytes.begin()));
+    };
+    sum(1u << 20);
+    for (int round = 0; round < 3; ++round) sum(bytes.size());
+    while (daemon.regions() != 1) sched_yield();  // the first call's, once the others are taken back
+    // Others have theirs, and do not wait for it.
     copse_coll_args_t args{};
     args.collective = COPSE_COLL_BCAST;
-    args.recv = longest.get();
+    args.recv = result.data();
     args.type = COPSE_DT_UINT8;
-    args.count = kTooMany;
-    copse_request_t* request = nullptr;
-    EXPECT_EQ(copse_collective_init(self.team, &args, &request), COPSE_ERR_NO_RESOURCE);
-    EXPECT_EQ(request, nullptr);
-    EXPECT_TRUE(LastErrorHas("the call copies more than a context may")) << copse_last_error();
-    void* reached = nullptr;
-    ASSERT_EQ(copse_alloc(self.context, kTooMany, &reached), COPSE_OK) << copse_last_error();
-    args.recv = reached;
-    EXPECT_EQ(copse_collective_init(self.team, &args, &request), COPSE_OK) << copse_last_error();
-    EXPECT_EQ(copse_finalize(request), COPSE_OK);
+    args.count = bytes.size();
+    copse_request_t* requests[2] = {};
+    for (copse_request_t*& request : requests) {
+      ASSERT_EQ(copse_collective_init(self.team, &args, &request), COPSE_OK);
+      ASSERT_EQ(copse_post(request), COPSE_OK) << copse_last_error();
+    }
+    for (copse_request_t* const request : requests) {
+      EXPECT_EQ(copse_wait(request, 10), COPSE_OK);
+      EXPECT_EQ(copse_finalize(request), COPSE_OK);
+    }
   });
+  unsetenv("COPSE_COPIES_MIB");
 }
 
 TEST(BlockingTest, ADaemonThatRegistersNoMemoryIsNamed) {

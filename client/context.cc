@@ -156,6 +156,7 @@ copse_status_t copse_context::Attach(const copse_init_params_t& params) {
   attr_.data_bytes = reply.data_bytes;
   channel_->set_node(attr_.node);
   queue_ = std::make_unique<CallQueue>(std::move(port));
+  if (environment.copies_bytes > 0) queue_->staging().set_bounce_bytes_max(environment.copies_bytes);
   next_check_ = Clock::now() + kCheckInterval;
   Log(LogLevel::kInfo, "attached (node=%s, socket=%s, daemon=%s, dq_entries=%u, eq_entries=%u, data_bytes=%llu)",
       attr_.node, place.c_str(), TextOf(reply.package_version).c_str(), attr_.dq_entries, attr_.eq_entries,
@@ -323,7 +324,7 @@ copse_status_t copse_context::Post(Lock& lock, copse_team* team, const CallPlan&
           return Fail(COPSE_ERR_NO_RESOURCE, "the memory for copies stays full (bytes=%llu, used=%llu, limit=%llu)",
                       static_cast<unsigned long long>(queue_->staging_wanted()),
                       static_cast<unsigned long long>(queue_->staging().bounce_bytes()),
-                      static_cast<unsigned long long>(copse::client::Staging::kBounceBytesMax));
+                      static_cast<unsigned long long>(queue_->staging().bounce_bytes_max()));
         default:
           return Fail(COPSE_ERR_NO_RESOURCE, "the data area has no room (bytes=%llu, free=%llu, data_bytes=%llu)",
                       static_cast<unsigned long long>(queue_->staging_wanted()),

@@ -70,8 +70,6 @@ struct copse_context final : copse::client::Handle {
   bool forked() const { return fork_guard_.forked(); }
 
   // --- Calls ---
-  // Whether a call's copies could ever find room, with memory as it is announced now. Error: NO_RESOURCE.
-  copse_status_t CheckCopies(const copse::client::CallPlan& plan);
   // Posts, waiting until `patience` for room. Errors: NO_RESOURCE naming what stayed full; NO_DAEMON.
   copse_status_t Post(Lock& lock, copse_team* team, const copse::client::CallPlan& plan, copse::client::Round* round,
                       copse::client::Deadline patience);
@@ -131,10 +129,8 @@ struct copse_context final : copse::client::Handle {
   void Die(copse_status_t status, const std::string& why);
   void DeregisterDropped();
   void LeaveTeams();
-  // Whether a context may have bounce regions of `bytes`. Error: NO_RESOURCE.
-  static copse_status_t CheckBounce(uint64_t bytes);
   // Adds a bounce region for a call that copies `bytes`, without the lock meanwhile. *added is false if those that
-  // there are have to become free first. Errors: NO_RESOURCE: never, or the daemon refuses; NO_MEMORY.
+  // there are have to become free first. Errors: NO_RESOURCE: the daemon refuses; NO_MEMORY.
   copse_status_t AddBounce(Lock& lock, uint64_t bytes, bool* added);
   // Makes memory of `bytes`, whole pages, and registers it. *region is 0 if the daemon refuses, *why says why.
   copse_status_t MakeRegion(uint64_t bytes, copse::client::Mapping* mapping, uint32_t* region, std::string* why);

@@ -252,7 +252,6 @@ copse_status_t copse_collective_init(copse_team_t* team, const copse_coll_args_t
         status != COPSE_OK) {
       return status;
     }
-    if (const auto status = team->context->CheckCopies(result->plan); status != COPSE_OK) return status;
     result->team = team;
     *request = result.get();
     team->context->Own(std::move(result));

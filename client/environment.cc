@@ -11,6 +11,8 @@
 namespace copse::client {
 namespace {
 
+constexpr uint64_t kCopiesMibMax = uint64_t{1} << 26;
+
 // A launcher's variable may be an empty string.
 const char* Get(const char* name) {
   const char* value = getenv(name);
@@ -58,6 +60,11 @@ Environment ReadEnvironment() {
     const double seconds = strtod(timeout, &end);
     environment.timeout_is_number = *end == '\0' && !std::isnan(seconds);
     if (environment.timeout_is_number && std::isfinite(seconds) && seconds > 0) environment.timeout_s = seconds;
+  }
+  if (const char* copies = Get("COPSE_COPIES_MIB")) {
+    char* end = nullptr;
+    const unsigned long long mib = strtoull(copies, &end, 10);
+    if (*end == '\0' && *copies != '-' && mib <= kCopiesMibMax) environment.copies_bytes = uint64_t{mib} << 20;
   }
   environment.log_level = ParseLogLevel(getenv("COPSE_LOG_LEVEL"));
   if (const char* file = Get("COPSE_LOG_FILE")) environment.log_file = Expand(file);

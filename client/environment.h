@@ -4,6 +4,7 @@
 #ifndef COPSE_CLIENT_ENVIRONMENT_H_
 #define COPSE_CLIENT_ENVIRONMENT_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,7 @@ struct Environment {
   std::string job;        // COPSE_JOB, or the launcher's; may be empty
   double timeout_s = -1;  // COPSE_TIMEOUT; negative: none
   bool timeout_is_number = true;
+  uint64_t copies_bytes = 0;  // COPSE_COPIES_MIB; 0: the default
   LogLevel log_level = LogLevel::kNone;
   std::string log_file;  // COPSE_LOG_FILE, expanded
 };

@@ -11,9 +11,9 @@
 namespace copse::client {
 namespace {
 
-constexpr const char* kNames[] = {"COPSE_SOCKET",   "COPSE_JOB",       "SLURM_JOB_ID",
-                                  "PMI_JOBID",      "PMIX_NAMESPACE",  "COPSE_TIMEOUT",
-                                  "COPSE_LOG_FILE", "COPSE_LOG_LEVEL", "OMPI_MCA_ess_base_jobid"};
+constexpr const char* kNames[] = {
+    "COPSE_SOCKET",  "COPSE_JOB",        "SLURM_JOB_ID",   "PMI_JOBID",       "PMIX_NAMESPACE",
+    "COPSE_TIMEOUT", "COPSE_COPIES_MIB", "COPSE_LOG_FILE", "COPSE_LOG_LEVEL", "OMPI_MCA_ess_base_jobid"};
 
 class EnvironmentTest : public testing::Test {
  protected:
@@ -72,6 +72,15 @@ TEST_F(EnvironmentTest, ATimeoutIsAPositiveNumberOfSeconds) {
     setenv("COPSE_TIMEOUT", mistake, 1);
     EXPECT_LT(ReadEnvironment().timeout_s, 0) << mistake;
     EXPECT_FALSE(ReadEnvironment().timeout_is_number) << mistake;
+  }
+}
+
+TEST_F(EnvironmentTest, MemoryForCopiesIsANumberOfMebibytes) {
+  setenv("COPSE_COPIES_MIB", "3", 1);
+  EXPECT_EQ(ReadEnvironment().copies_bytes, 3u << 20);
+  for (const char* const otherwise : {"", "0", "-1", "3MiB", "99999999999999999999"}) {
+    setenv("COPSE_COPIES_MIB", otherwise, 1);
+    EXPECT_EQ(ReadEnvironment().copies_bytes, 0u) << otherwise;
   }
 }
 

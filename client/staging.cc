@@ -2,6 +2,7 @@
 
 #include "client/staging.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace copse::client {
@@ -16,18 +17,28 @@ std::optional<Staging::Block> Staging::Allocate(uint64_t bytes) {
     if (const auto range = data_.space.Allocate(bytes)) return Block{&data_, *range};
   }
   for (const auto& area : bounces_) {
+    // A short block would keep a region that is to go.
+    if (IsKept(bytes) && !IsKept(area->space.bytes())) continue;
     const auto range = area->space.Allocate(bytes);
     if (range.has_value()) return Block{area.get(), *range};
   }
   return std::nullopt;
 }
 
-void Staging::Free(const Block& block) {
-  if (block.area != nullptr) block.area->space.Free(block.range);
+uint32_t Staging::Free(const Block& block) {
+  if (block.area == nullptr) return 0;
+  DataArea& space = block.area->space;
+  space.Free(block.range);
+  if (block.area == &data_ || IsKept(space.bytes()) || space.bytes_free() != space.bytes()) return 0;
+  const uint32_t region = block.area->region;
+  bounces_.erase(std::find_if(bounces_.begin(), bounces_.end(),
+                              [&](const std::unique_ptr<Area>& area) { return area.get() == block.area; }));
+  return region;
 }
 
 bool Staging::Reserve(uint64_t bytes) {
-  if (bytes > kBounceBytesMax - bounce_bytes_) return false;
+  if (!IsKept(bytes)) return true;
+  if (bytes > bounce_bytes_max_ - bounce_bytes_) return false;
   bounce_bytes_ += bytes;
   return true;
 }
@@ -50,7 +61,7 @@ std::vector<uint32_t> Staging::DropIdle() {
       continue;
     }
     regions.push_back((*area)->region);
-    bounce_bytes_ -= space.bytes();
+    Unreserve(space.bytes());
     area = bounces_.erase(area);
   }
   return regions;

@@ -73,14 +73,30 @@ TEST_F(StagingTest, IdleRegionsAreDroppedAndTheirBytesCountNoMore) {
   EXPECT_EQ(staging_.bounce_bytes(), 0u);
 }
 
-TEST_F(StagingTest, BounceRegionsHaveALimitTogether) {
-  EXPECT_FALSE(staging_.Reserve(Staging::kBounceBytesMax + 1));
-  EXPECT_FALSE(staging_.Reserve(UINT64_MAX));
+TEST_F(StagingTest, BounceRegionsThatAreKeptHaveALimitTogether) {
   EXPECT_TRUE(staging_.Reserve(Staging::kBounceBytesMax));
   EXPECT_FALSE(staging_.Reserve(1));
   EXPECT_EQ(staging_.bounce_bytes(), Staging::kBounceBytesMax);
   staging_.Unreserve(Staging::kBounceBytesMax);  // could not be added
   EXPECT_TRUE(staging_.Reserve(1));
+}
+
+TEST_F(StagingTest, WhatIsLongerThanTheLimitHasARegionThatGoesWithIt) {
+  staging_.set_bounce_bytes_max(4 * 4096);
+  AddBounce(4 * 4096, 7);
+  AddBounce(5 * 4096, 9);
+  EXPECT_EQ(staging_.bounce_bytes(), 4u * 4096);
+  const auto kept = staging_.Allocate(3 * 4096);
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(kept->area->region, 7u);
+  EXPECT_FALSE(staging_.Allocate(3 * 4096).has_value());
+  const auto own = staging_.Allocate(5 * 4096);
+  ASSERT_TRUE(own.has_value());
+  EXPECT_EQ(own->area->region, 9u);
+  EXPECT_EQ(staging_.Free(*kept), 0u);
+  EXPECT_EQ(staging_.Free(*own), 9u);
+  EXPECT_FALSE(staging_.Allocate(5 * 4096).has_value());
+  EXPECT_EQ(staging_.bounce_bytes(), 4u * 4096);
 }
 
 }  // namespace

@@ -251,6 +251,17 @@ TEST_P(ShimTest, RanksThatDisagreeAreToldThroughTheErrorHandler) {
   EXPECT_EQ(result.code, 0) << result.Text();
 }
 
+TEST_P(ShimTest, ACallThatCopiesMoreThanMayBeKeptSucceeds) {
+  MpiRun run = JobOf(4, "situations", {"long_blocks"});
+  run.environment["COPSE_COPIES_MIB"] = "2";
+  const MpiResult result = Run(run);
+  ExpectDone(result);
+  auto statistics = ParseStatistics(result);
+  for (const char* const name : {"Gatherv", "Scatterv", "Alltoallv", "Alltoallw", "Ialltoallv"}) {
+    EXPECT_EQ(statistics[absl::StrCat("MPI_", name)].offloaded, 1u) << name << "\n" << result.Text();
+  }
+}
+
 // `absent`: ranks, each with a comma behind it, that a script relieves of the library.
 MpiRun Without(const std::string& absent, MpiRun run) {
   const std::string script =

@@ -124,6 +124,67 @@ static void finalizes_early(void) {
   printf("rank %d was told\n", rank);
 }
 
+/* The byte at `place` of what rank `from` sends rank `to`. */
+static char byte_of(int from, int to, int place) { return (char)(from * 31 + to * 7 + place); }
+static char* block_of(int from, int to, int bytes, char* at) {
+  for (int i = 0; i < bytes; ++i) at[i] = byte_of(from, to, i);
+  return at;
+}
+static void expect_block(int from, int to, int bytes, const char* at) {
+  for (int i = 0; i < bytes; ++i) EXPECT(at[i] == byte_of(from, to, i));
+}
+
+/* Collectives of which a rank alone knows that it copies more than may be kept: the root, or who gets most. */
+static void long_blocks(void) {
+  warm_up(MPI_COMM_WORLD);
+  const int mine = LONG_DATA + rank;
+  int *counts = calloc((size_t)size, sizeof(int)), *places = calloc((size_t)size, sizeof(int)),
+      *ones = calloc((size_t)size, sizeof(int)), *offsets = calloc((size_t)size, sizeof(int));
+  MPI_Datatype* types = calloc((size_t)size, sizeof(MPI_Datatype));
+  for (int i = 0, next = 0; i < size; ++i) {
+    counts[i] = LONG_DATA + i;
+    places[i] = next;
+    next += counts[i] + 1;
+    types[i] = MPI_CHAR;
+  }
+  char *all = calloc((size_t)size, LONG_DATA + size + 1), *own = calloc(1, LONG_DATA + size),
+       *sent = calloc((size_t)size, LONG_DATA + size + 1);
+  MPI_Gatherv(block_of(rank, 0, mine, own), mine, MPI_CHAR, all, counts, places, MPI_CHAR, 0, MPI_COMM_WORLD);
+  for (int i = 0; rank == 0 && i < size; ++i) expect_block(i, 0, counts[i], all + places[i]);
+  for (int i = 0; i < size; ++i) block_of(0, i, counts[i], all + places[i]);
+  MPI_Scatterv(all, counts, places, MPI_CHAR, own, mine, MPI_CHAR, 0, MPI_COMM_WORLD);
+  expect_block(0, rank, mine, own);
+  /* To rank 0 all send long blocks, to others a byte. */
+  for (int call = 0; call < 3; ++call) {
+    memset(all, 0, (size_t)size * (LONG_DATA + (size_t)size + 1));
+    for (int i = 0, next = 0; i < size; ++i) {
+      ones[i] = i == 0 ? mine : 1;
+      offsets[i] = next;
+      block_of(rank, i, ones[i], sent + next);
+      next += ones[i];
+      if (rank != 0) counts[i] = 1;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (call == 0) {
+      MPI_Alltoallv(sent, ones, offsets, MPI_CHAR, all, counts, places, MPI_CHAR, MPI_COMM_WORLD);
+    } else if (call == 1) {
+      MPI_Alltoallw(sent, ones, offsets, types, all, counts, places, types, MPI_COMM_WORLD);
+    } else {
+      MPI_Ialltoallv(sent, ones, offsets, MPI_CHAR, all, counts, places, MPI_CHAR, MPI_COMM_WORLD, &request);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < size; ++i) expect_block(i, rank, counts[i], all + places[i]);
+  }
+  free(counts);
+  free(places);
+  free(ones);
+  free(offsets);
+  free(types);
+  free(all);
+  free(own);
+  free(sent);
+}
+
 static void say_going(void) {
   FILE* pipe = fopen(pipe_name, "w");
   EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
@@ -459,6 +520,7 @@ int main(int argc, char** argv) {
                                          {"kinds_of_calls_handled", kinds_of_calls_handled},
                                          {"kinds_of_calls_handled_later", kinds_of_calls_handled_later},
                                          {"print_time_slice", print_time_slice},
+                                         {"long_blocks", long_blocks},
                                          {"long_sums", long_sums},
                                          {"long_sums_on_dup", long_sums_on_dup},
                                          {"calls_that_cost", calls_that_cost},
