@@ -210,9 +210,23 @@ std::string Describe(const Alternative& other) {
                       FormatMicroseconds(other.total_ns), ")");
 }
 
+// What makes up for a plan's price, if another one is cheaper for this call.
+std::string WhyNotTheCheapest(const schedule::Plan& plan, const schedule::CallArguments& arguments,
+                              const Alternative& cheapest) {
+  if (const uint64_t made_for = TypicalCall(plan).bytes(); made_for != arguments.bytes()) {
+    return absl::StrCat("; it serves calls of ", plan.bytes_min, " to ", plan.bytes_max, " B, and was chosen for ",
+                        made_for, " B");
+  }
+  if (cheapest.new_edges > 0) {
+    return absl::StrCat(", which needs ", cheapest.new_edges, " edges that no other plan of the team has");
+  }
+  return "; a team's plans are chosen together, for few edges";
+}
+
 // One line: why the plan is what it is. `alternatives` by price.
-std::string WhyChosen(const schedule::Plan& plan, const Ruling& ruling, absl::Span<const schedule::Plan> now,
-                      const std::vector<Alternative>& alternatives, int64_t total_ns, uint32_t new_edges) {
+std::string WhyChosen(const schedule::Plan& plan, const schedule::CallArguments& arguments, const Ruling& ruling,
+                      absl::Span<const schedule::Plan> now, const std::vector<Alternative>& alternatives,
+                      int64_t total_ns, uint32_t new_edges, bool by_formula) {
   std::string text;
   for (const Rule* rule : ruling.rules) {
     absl::StrAppend(&text, "the rule of ", rule->source, " says ", DescribeRule(*rule), "; ");
@@ -226,7 +240,8 @@ std::string WhyChosen(const schedule::Plan& plan, const Ruling& ruling, absl::Sp
   if (!ruling.algorithm.empty()) return absl::StrCat(text, "nothing else was compared");
   const Alternative& cheapest = alternatives.front();
   const uint32_t edges = static_cast<uint32_t>(UndirectedEdges(plan).size());
-  absl::StrAppend(&text, "by price, of ", alternatives.size(), " candidates: ");
+  absl::StrAppend(&text, "by price, of ", alternatives.size(), " candidates",
+                  by_formula ? " by formulas, which know no segments and no contention: " : ": ");
   if (total_ns <= cheapest.total_ns) {
     absl::StrAppend(&text, "none is cheaper");
   } else {
@@ -235,9 +250,9 @@ std::string WhyChosen(const schedule::Plan& plan, const Ruling& ruling, absl::Sp
         absl::StrFormat(
             "%.1f %% above the cheapest, ",
             100.0 * (static_cast<double>(total_ns) / static_cast<double>(std::max<int64_t>(cheapest.total_ns, 1)) - 1)),
-        Describe(cheapest), ", which needs ", cheapest.new_edges, " edges that no other plan has");
+        Describe(cheapest), WhyNotTheCheapest(plan, arguments, cheapest));
   }
-  return absl::StrCat(text, "; of its own ", edges, " edges it shares ", edges - new_edges, " with other plans");
+  return absl::StrCat(text, "; ", edges - new_edges, " of its ", edges, " edges are other plans' of the team, too");
 }
 
 }  // namespace
@@ -296,8 +311,8 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
   }
   std::stable_sort(explanation.alternatives.begin(), explanation.alternatives.end(),
                    [](const Alternative& a, const Alternative& b) { return a.total_ns < b.total_ns; });
-  explanation.why =
-      WhyChosen(plan, ruling, now, explanation.alternatives, explanation.prediction.total_ns, count_new(plan));
+  explanation.why = WhyChosen(plan, arguments, ruling, now, explanation.alternatives, explanation.prediction.total_ns,
+                              count_new(plan), by_formula);
   if (by_formula) {
     explanation.text =
         absl::StrCat(plan.algorithm, ", ", schedule::DescribeArguments(arguments), ": ",

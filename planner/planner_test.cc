@@ -590,6 +590,26 @@ TEST(ExplainTest, PricesTheCallNotTheClass) {
   EXPECT_THAT(explanation->text, HasSubstr("\nn3  rank 3: "));
 }
 
+TEST(ExplainTest, APlanThatIsNotTheCheapestSaysWhatMakesUpForThat) {
+  const Team team = MakeTeam(16);
+  const topology::Topology topology = Flat(team);
+  const Planner planner(&topology);
+  const auto plans = planner.MakePlans(team.shape, team.names);
+  int dearer = 0;
+  for (const schedule::Plan& plan : *plans) {
+    if (plan.collective != Collective::kBcast || plan.bytes_max > schedule::kMessageBytesMax) continue;
+    for (const uint64_t bytes : {plan.bytes_min + 1, plan.bytes_max}) {
+      const auto explanation =
+          planner.Explain(plan, team.shape, team.names, {.collective = Collective::kBcast, .count = bytes}, *plans);
+      ASSERT_TRUE(explanation.ok()) << explanation.status();
+      if (explanation->prediction.total_ns <= explanation->alternatives.front().total_ns) continue;
+      ++dearer;
+      EXPECT_THAT(explanation->why, HasSubstr(absl::StrCat("chosen for ", TypicalCall(plan).bytes(), " B")));
+    }
+  }
+  EXPECT_GT(dearer, 0);
+}
+
 TEST(ExplainTest, RefusesCallsThatThePlanIsNotFor) {
   const Team team = MakeTeam(5);
   const topology::Topology topology = Flat(team);

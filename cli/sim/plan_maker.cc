@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -163,6 +164,28 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
       planner::PlanOf(structure, collective, 0, bytes_max, blocks || bytes > segment_bytes ? segment_bytes : 0);
   plan.id = PlanId(1);
   return plan;
+}
+
+absl::StatusOr<schedule::Plan> MakeCheapestPlan(const PlanRequest& request, const SimTeam& team) {
+  ASSIGN_OR_RETURN(const schedule::Plan usual, MakePlan(request, team));
+  const std::vector<uint32_t> sizes = schedule::HasBlocks(usual.collective)
+                                          ? planner::BlockSegmentSizes(usual.collective, usual.bytes_max)
+                                          : planner::SegmentSizes(usual.bytes_max);
+  std::optional<schedule::Plan> cheapest;
+  int64_t least_ns = 0;
+  for (const uint32_t size : sizes) {
+    PlanRequest sized = request;
+    sized.segment_bytes = size;
+    ASSIGN_OR_RETURN(schedule::Plan plan, MakePlan(sized, team));
+    if (sizes.size() == 1 || team.shape.node_count > kExplainedNodesMax) return plan;
+    schedule::CallArguments regular = request.call;
+    regular.collective = usual.collective;
+    ASSIGN_OR_RETURN(const int64_t ns, planner::PredictedNs(plan, team.shape, team.costs, regular));
+    if (cheapest.has_value() && ns >= least_ns) continue;
+    cheapest = std::move(plan);
+    least_ns = ns;
+  }
+  return cheapest.value_or(usual);
 }
 
 absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const SimTeam& team,

@@ -39,7 +39,7 @@ schedule::CallArguments CallOf(schedule::Collective collective, uint64_t bytes, 
 struct PlanRequest {
   std::string algorithm;
   schedule::CallArguments call;  // of an irregular collective: with its mean block as count
-  uint32_t segment_bytes = 0;    // 0: the longest that a plan may have
+  uint32_t segment_bytes = 0;    // 0: kSegmentBytesUsual
 };
 // A plan for the call, rooted where its root lives; of an irregular collective, its regular form's. Algorithms by name:
 // "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling", "ring", "bruck" and
@@ -48,6 +48,10 @@ struct PlanRequest {
 // an unknown name, an algorithm that cannot carry the collective, a root or size out of
 //         range; or as the algorithm.
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team);
+
+// With the segment size that is cheapest by price, of those that the planner would compare; beyond 2000 nodes the first
+// of them.
+absl::StatusOr<schedule::Plan> MakeCheapestPlan(const PlanRequest& request, const SimTeam& team);
 
 // What the planner would give the team for this call, and why in one line.
 struct ChosenPlan {

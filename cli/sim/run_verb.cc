@@ -104,8 +104,8 @@ Json ToJson(const sim::DaemonUse& use) {
 
 std::string ToText(const sim::DaemonUse& use) {
   const auto bytes = [](uint64_t b) { return FormatBytes(static_cast<int64_t>(b)); };
-  std::string text = absl::StrCat(use.connections, " connections, staging ", bytes(use.staging_bytes), " of ",
-                                  bytes(use.reserved_bytes), " reserved");
+  std::string text = absl::StrCat(use.connections, " connections, staging ", bytes(use.staging_bytes),
+                                  " with frames, reserved without them ", bytes(use.reserved_bytes));
   if (use.notes_bytes > 0) absl::StrAppend(&text, ", counts ", bytes(use.notes_bytes));
   if (use.list_bytes > 0) absl::StrAppend(&text, ", copy lists ", bytes(use.list_bytes));
   return text;
@@ -178,13 +178,17 @@ std::string ToText(const Outcome& outcome) {
   std::string predicted = "-";
   if (outcome.predicted_ns.has_value()) {
     const auto ns = static_cast<double>(*outcome.predicted_ns);
-    predicted = absl::StrCat(*outcome.predicted_ns, " ns; simulated ",
+    predicted = absl::StrCat(*outcome.predicted_ns, " ns = ", FormatNs(ns), "; simulated ",
                              FormatDifference(static_cast<double>(run.total_ns), ns), " beside it");
   }
   const double per_second = run.run_seconds > 0 ? static_cast<double>(run.packets) / run.run_seconds : 0;
+  const std::string segments =
+      outcome.plan.segment_bytes > 0
+          ? absl::StrCat(", segments of ", FormatBytes(static_cast<int64_t>(outcome.plan.segment_bytes)))
+          : ", not cut";
   const std::string chosen = outcome.why.empty() ? "" : absl::StrCat("; the planner's choice, ", AbslView(outcome.why));
   return RenderDetails(
-      {{"plan", absl::StrCat(outcome.plan.algorithm, ", ", outcome.plan.node_count, " nodes", chosen)},
+      {{"plan", absl::StrCat(outcome.plan.algorithm, ", ", outcome.plan.node_count, " nodes", segments, chosen)},
        {"call", absl::StrCat(DescribeCall(outcome), ", ", outcome.ranks, " ranks")},
        {"simulated", absl::StrCat(run.total_ns, " ns = ", FormatNs(static_cast<double>(run.total_ns)))},
        {"predicted", predicted},
@@ -243,11 +247,11 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
     outcome.plan = std::move(chosen.plan);
     outcome.why = std::move(chosen.why);
   } else {
-    ASSIGN_OR_RETURN(outcome.plan, MakePlan({.algorithm = arguments.Text("algorithm"),
-                                             .call = outcome.call,
-                                             .segment_bytes = static_cast<uint32_t>(
-                                                 std::min<uint64_t>(segment, std::numeric_limits<uint32_t>::max()))},
-                                            team));
+    const PlanRequest request = {
+        .algorithm = arguments.Text("algorithm"),
+        .call = outcome.call,
+        .segment_bytes = static_cast<uint32_t>(std::min<uint64_t>(segment, std::numeric_limits<uint32_t>::max()))};
+    ASSIGN_OR_RETURN(outcome.plan, segment > 0 ? MakePlan(request, team) : MakeCheapestPlan(request, team));
   }
   Progress progress(&err, "ranks");
   sim::PlanRunOptions options;
@@ -302,7 +306,7 @@ Verb RunVerb() {
       {"collective", "NAME",
        "any of the sixteen; default bcast, or the plan's. scatter, gather, allgather with --charge mgo: by the model "
        "alone"},
-      {"bytes", "B", "of the message, or of a rank's block; default 1 KiB"},
+      {"bytes", "B", "of the message, at most 64 KiB, or of a rank's block; default 1 KiB"},
       {"algorithm", "NAME",
        "of the plan: flat, chain, binomial, knomial-K, kary-K, dissemination, recursive-doubling, ring, bruck, "
        "doubling, pairwise, hierarchical, FT, BT, FNF, FEF_latency, FEF_cost, FCEF, FCEF_bhat, LA, LA_bhat, MGO, "
@@ -313,7 +317,9 @@ Verb RunVerb() {
       {"counts", "HOW", "of irregular collectives: equal (default), heavy, random or sparse, --bytes in the mean"},
       {"counts-known", "", "gatherv, scatterv: all ranks know all counts"},
       {"segment", "B",
-       "with --algorithm: longer messages are cut into segments of this; default 8 KiB, at most 60 KiB (scans: 8 KiB)"},
+       "with --algorithm: longer messages are cut into segments of this, at most 60 KiB (scans: 8 KiB); default: what "
+       "is "
+       "cheapest by price, of what the planner compares"},
       {"charge", "HOW", "costs (default): as the cost model; mgo: as the MGO paper's section 3.1"},
       {"headers", "", "links and ends are charged for packets' headers, too"},
       {"write-plan", "FILE", "writes the plan there, for --plan and `copsectl plan diff`"}};

@@ -89,7 +89,34 @@ TEST(RunVerbTest, WithoutAnAlgorithmThePlannerChooses) {
   }
   const Answer text = Call({"--topology", cluster});
   EXPECT_EQ(text.exit_code, 0);
-  EXPECT_THAT(text.out, HasSubstr(", 8 nodes; the planner's choice, by price, of "));
+  EXPECT_THAT(text.out, HasSubstr(", 8 nodes, not cut; the planner's choice, by price, of "));
+}
+
+TEST(RunVerbTest, AnAlgorithmThatIsAskedForIsComparedWithThePlannersSegments) {
+  for (const std::string collective : {"alltoall", "allgather"}) {
+    const std::vector<std::string> call = {"--generate", "flat:16", "--collective", collective};
+    const Json chosen = JsonOf(call);
+    std::vector<std::string> asked = call;
+    asked.insert(asked.end(), {"--algorithm", chosen["algorithm"].get<std::string>()});
+    const Json same = JsonOf(asked);
+    EXPECT_EQ(same["segment_bytes"], chosen["segment_bytes"]) << collective;
+    EXPECT_EQ(same["simulated_ns"], chosen["simulated_ns"]) << collective;
+    EXPECT_THAT(Call(asked).out, HasSubstr(", 16 nodes, segments of ")) << collective;
+  }
+  // Of several sizes the cheapest.
+  const std::vector<std::string> chain = {"--generate", "flat:16", "--bytes", "60000", "--algorithm", "chain"};
+  const int64_t best_ns = JsonOf(chain)["predicted_ns"];
+  for (const char* const size : {"8KiB", "32KiB", "16KiB", "4KiB"}) {
+    std::vector<std::string> sized = chain;
+    sized.insert(sized.end(), {"--segment", size});
+    EXPECT_LE(best_ns, JsonOf(sized)["predicted_ns"].get<int64_t>()) << size;
+  }
+}
+
+TEST(RunVerbTest, ThePriceOfAChoiceSaysHowItIsCounted) {
+  // Too many segments to run all candidates.
+  const std::string why = JsonOf({"--generate", "flat:256", "--collective", "alltoall"})["why"];
+  EXPECT_THAT(why, HasSubstr("candidates by formulas, which know no segments and no contention: "));
 }
 
 TEST(RunVerbTest, APlanMayUseSomeOfTheNodes) {
