@@ -42,7 +42,7 @@ class DrivenWait {
       call->Wait(slice());
       const copse_status_t status = call->Test();
       if (status != COPSE_INPROGRESS) return status;
-      if (!Turn()) return call->GiveUp(kTimeIsOver);
+      if (!Turn()) return call->GiveUp(session_->TimeIsOverText().c_str());
     }
   }
 

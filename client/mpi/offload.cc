@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "client/arguments.h"
 #include "client/mpi/failure_text.h"
 #include "client/mpi/packing.h"
 #include "client/tnbc/held_signals.h"
@@ -192,7 +193,8 @@ void Offload::Wait(double seconds) {
 copse_status_t Offload::GiveUp(const char* why) {
   const tnbc::HeldSignals held;
   copse_cancel(request_);
-  error_ = why;
+  error_ = std::string(client::CollectiveName(args.collective)) + " (count=" + std::to_string(args.count) +
+           ", root=" + std::to_string(args.root) + "): " + why;
   return COPSE_ERR_TIMED_OUT;
 }
 

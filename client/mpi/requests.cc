@@ -119,7 +119,7 @@ void Requests::Advance() {
     if (call->state_ != State::kPosted) continue;
     call->status_ = call->offload.Test();
     if (call->status_ == COPSE_INPROGRESS && session_->IsOver(call->since_)) {
-      call->status_ = call->offload.GiveUp(kTimeIsOver);
+      call->status_ = call->offload.GiveUp(session_->TimeIsOverText().c_str());
     }
     if (call->status_ != COPSE_INPROGRESS) call->state_ = State::kEnded;
   }

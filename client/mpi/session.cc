@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -155,8 +156,8 @@ void WarnOfMissingDaemons(const Session& session, int first, char reason[kReason
     Mpi().Irecv(text, sizeof(text), MPI_CHAR, first, 0, MPI_COMM_WORLD, &told);
     Mpi().Wait(&told, MPI_STATUS_IGNORE);
   }
-  Say("nothing is offloaded: %d of %d ranks have no daemon; the first, rank %d on %s", missing, session.size, first,
-      text);
+  Say("nothing is offloaded: %d of %d ranks are not attached to a daemon; the first, rank %d on %s", missing,
+      session.size, first, text);
 }
 
 // All ranks take the smallest of the limits that any was given, so that they agree on calls. The first one that has
@@ -214,6 +215,12 @@ void Session::Progress() {
 double Session::slice() const {
   if (windows.load(std::memory_order_relaxed) > 0) return kSliceWithWindows;
   return std::clamp(kRestPerTurn * turn_s.load(std::memory_order_relaxed), kSliceMin, kSliceMax);
+}
+
+std::string Session::TimeIsOverText() const {
+  return std::string(kTimeIsOver) + " (cause=" + copse_cause_string(COPSE_CAUSE_CALLER_TIME_OUT) +
+         ", limit=" + std::to_string(std::llround(timeout_s * 1000)) +
+         "); `copsectl coll list` tells which ranks are missing";
 }
 
 Session* TheSession() { return the_session.load(std::memory_order_acquire); }

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "client/copse.h"
 #include "client/mpi/early_settings.h"
@@ -60,6 +61,9 @@ struct Session {
 
   // Whether a call that began at `since` (seconds, of NowSeconds) has used up its time.
   bool IsOver(double since) const { return timeout_s >= 0 && NowSeconds() - since > timeout_s; }
+
+  // What to say of it.
+  std::string TimeIsOverText() const;
 
   // Lets the program's MPI go on with what it has under way: a rank that waits for Copse is in an MPI call, and others
   // may wait for what it has started before.

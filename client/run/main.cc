@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -173,6 +174,14 @@ absl::StatusOr<Launcher> FindLauncher(const Options& options) {
       absl::StrCat("this is no launcher that is known; --launcher tells its kind (command=", options.command[0], ")"));
 }
 
+// As libcopse reads it, which attaches no rank with another one.
+absl::Status CheckTimeout(const std::string& text) {
+  char* end = nullptr;
+  const double seconds = strtod(text.c_str(), &end);
+  if (*end == '\0' && !std::isnan(seconds)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("COPSE_TIMEOUT: not a number of seconds (value=", text, ")"));
+}
+
 Additions AdditionsOf(const Options& options, const std::string& library) {
   Additions additions = {
       .library = library, .preload = Environment("LD_PRELOAD"), .slurm_export = Environment("SLURM_EXPORT_ENV")};
@@ -201,6 +210,7 @@ absl::Status Run(const Words& arguments) {
     std::fputs(answer->c_str(), stdout);
     return absl::OkStatus();
   }
+  RETURN_IF_ERROR(CheckTimeout(Environment("COPSE_TIMEOUT")));
   ASSIGN_OR_RETURN(const Launcher launcher, FindLauncher(options));
   ASSIGN_OR_RETURN(const std::string library, FindLibrary(options.library));
   ASSIGN_OR_RETURN(Words command, AddToCommand(launcher, options.command, AdditionsOf(options, library)));

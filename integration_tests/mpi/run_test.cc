@@ -82,6 +82,14 @@ TEST_P(RunTest, AnOptionsWrongValueIsNamed) {
   }
 }
 
+TEST_P(RunTest, ATimeoutThatIsNoNumberIsNamed) {
+  MpiRun run = JobUnder({});
+  run.before_launcher.insert(run.before_launcher.begin(), {"/usr/bin/env", "COPSE_TIMEOUT=5s"});
+  const MpiResult result = Run(run);
+  EXPECT_EQ(result.code, 2) << result.Text();
+  EXPECT_EQ(result.error, Words{"copse-run: COPSE_TIMEOUT: not a number of seconds (value=5s)"});
+}
+
 TEST_P(RunTest, AFileThatIsNotTheLibraryIsNamed) {
   const std::string folder = cluster_.folder();
   const std::string back_end = PathOf(absl::StrCat("client/mpi/libcopse-mpi-", GetParam(), ".so"));

@@ -101,8 +101,9 @@ TEST_P(ShimTest, WithoutADaemonEverywhereOneWarningAndPlainMpi) {
     ExpectConformance(result);
     const Words warnings = result.ErrorsWith("copse-mpi: nothing is offloaded: ");
     ASSERT_EQ(warnings.size(), 1u) << result.Text();
-    EXPECT_TRUE(absl::StrContains(warnings[0], sockets[0] == nobody ? "4 of 4 ranks have no daemon; the first, rank 0"
-                                                                    : "2 of 4 ranks have no daemon; the first, rank 2"))
+    EXPECT_TRUE(absl::StrContains(warnings[0], sockets[0] == nobody
+                                                   ? "4 of 4 ranks are not attached to a daemon; the first, rank 0"
+                                                   : "2 of 4 ranks are not attached to a daemon; the first, rank 2"))
         << warnings[0];
     EXPECT_TRUE(absl::StrContains(warnings[0], nobody)) << warnings[0];
     for (const auto& [collective, counts] : ParseStatistics(result)) {
@@ -301,6 +302,27 @@ TEST_P(ShimTest, ARankWithoutTheLibraryIsMissedByAll) {
         1u)
         << result.Text();
   }
+}
+
+TEST_P(ShimTest, ATimeoutSaysWhichCallAndHowLong) {
+  MpiRun run = JobOf(3, "situations", {"one_is_late"});
+  run.environment["COPSE_TIMEOUT"] = "0.5";
+  const MpiResult result = Run(run, 3 * kDeathPatience);
+  EXPECT_EQ(result.code, 0) << result.Text();
+  for (int rank = 0; rank < 2; ++rank) ExpectWasTold(result, rank);
+  EXPECT_EQ(result.ErrorsWith("copse-mpi: MPI_Allreduce: allreduce (count=1, root=0): ").size(), 2u) << result.Text();
+  EXPECT_EQ(result.ErrorsWith("(cause=caller-time-out, limit=500)").size(), 2u) << result.Text();
+}
+
+TEST_P(ShimTest, ATimeoutThatIsNoNumberIsToldAsSuch) {
+  MpiRun run = JobOf(2, "situations", {"pending_send"});
+  run.environment["COPSE_TIMEOUT"] = "5s";
+  const MpiResult result = Run(run);
+  ExpectDone(result);
+  const Words warnings = result.ErrorsWith("copse-mpi: nothing is offloaded: ");
+  ASSERT_EQ(warnings.size(), 1u) << result.Text();
+  EXPECT_TRUE(absl::StrContains(warnings[0], "COPSE_TIMEOUT is not a number of seconds (value=5s)")) << warnings[0];
+  EXPECT_FALSE(absl::StrContains(warnings[0], "no daemon")) << warnings[0];
 }
 
 TEST_P(ShimTest, ARankThatFinalizesWithoutACallIsNamed) {

@@ -109,6 +109,22 @@ static void dies(void) {
   leave_together();
 }
 
+/* The last rank makes no call while the others wait, with a time-out. */
+static void one_is_late(void) {
+  warm_up(MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int sum = 0;
+  if (rank == size - 1) {
+    for (int peer = 0; peer < size - 1; ++peer) {
+      MPI_Recv(&sum, 1, MPI_INT, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    return;
+  }
+  EXPECT(error_class(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD)) == MPI_ERR_OTHER);
+  printf("rank %d was told\n", rank);
+  MPI_Send(&rank, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD);
+}
+
 /* The last rank goes to MPI_Finalize without a call that the others make. */
 static void finalizes_early(void) {
   MPI_Comm dup;
@@ -513,6 +529,7 @@ int main(int argc, char** argv) {
                                          {"dies", dies},
                                          {"dies_fatally", dies_fatally},
                                          {"finalizes_early", finalizes_early},
+                                         {"one_is_late", one_is_late},
                                          {"fatal", fatal},
                                          {"until_it_fails", until_it_fails},
                                          {"until_it_ends", until_it_ends},
