@@ -5,6 +5,7 @@
 #include "client/mpi/back_end.h"
 
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "client/context.h"
@@ -147,28 +148,45 @@ int FailLost(Entry entry, const auto& all) {
 // of it, and returns whether nothing is.
 template <size_t kBuffer, size_t kCount = kBuffer + 1, size_t kType = kBuffer + 2>
 struct Counted {
+  static constexpr bool Covers(size_t place) { return place == kBuffer; }
   static bool Await(const auto& all) {
     return AwaitMessage(std::get<kBuffer>(all), std::get<kCount>(all), std::get<kType>(all));
   }
 };
 template <size_t kBuffer, size_t kType>
 struct One {
+  static constexpr bool Covers(size_t place) { return place == kBuffer; }
   static bool Await(const auto& all) { return AwaitMessage(std::get<kBuffer>(all), 1, std::get<kType>(all)); }
 };
 template <size_t kBuffer, size_t kBytes>
 struct Sized {
+  static constexpr bool Covers(size_t place) { return place == kBuffer; }
   static bool Await(const auto& all) { return AwaitMessage(std::get<kBuffer>(all), std::get<kBytes>(all), MPI_BYTE); }
 };
 // Nobody looks where it is.
 struct Anywhere {
+  static constexpr bool Covers(size_t) { return true; }
   static bool Await(const auto&) { return AwaitEverything(); }
 };
+
+template <typename Argument>
+constexpr bool IsMemory() {
+  return std::is_same_v<Argument, void*> || std::is_same_v<Argument, const void*>;
+}
 
 template <Entry kEntry, auto kFunction, typename Owner, typename... Buffers>
 struct OfMessage;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), typename Owner,
           typename... Buffers>
 struct OfMessage<kEntry, kFunction, Owner, Buffers...> {
+  static constexpr bool CoversAllMemory() {
+    size_t place = 0;
+    bool covers = true;
+    ((covers = covers && (!IsMemory<Arguments>() || (Buffers::Covers(place) || ...)), ++place), ...);
+    return covers;
+  }
+  static_assert(CoversAllMemory(), "a parameter `void *` that nobody waits for");
+
   static int Run(Arguments... arguments) {
     if (AnyPending()) {
       const auto all = std::tie(arguments...);
@@ -199,6 +217,8 @@ template <Entry kEntry, auto kFunction, size_t kBuffer>
 struct OfFileMessage;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), size_t kBuffer>
 struct OfFileMessage<kEntry, kFunction, kBuffer> {
+  static_assert((IsMemory<Arguments>() + ...) == 1 &&
+                IsMemory<std::tuple_element_t<kBuffer, std::tuple<Arguments...>>>());
   static int Run(Arguments... arguments) {
     AwaitAllPending();
     const auto all = std::tie(arguments...);
