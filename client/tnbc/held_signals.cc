@@ -6,17 +6,12 @@
 
 #include "client/tnbc/free_syscall.h"
 #include "client/tnbc/page_guard.h"
+#include "client/tnbc/signal_bits.h"
 
 namespace copse::tnbc {
 namespace {
 
 constinit thread_local int depth = 0;  // of those that this thread has
-
-constexpr uint64_t BitOf(int signal) { return uint64_t{1} << (signal - 1); }
-
-// Of all signals but those that code brings upon itself.
-constexpr uint64_t kCanWait =
-    ~(BitOf(SIGSEGV) | BitOf(SIGBUS) | BitOf(SIGFPE) | BitOf(SIGILL) | BitOf(SIGTRAP) | BitOf(SIGSYS) | BitOf(SIGABRT));
 
 // Not by libc's name: what stands before that keeps account of what the program blocks.
 void Mask(int how, const uint64_t* set, uint64_t* previous) {
@@ -26,7 +21,7 @@ void Mask(int how, const uint64_t* set, uint64_t* previous) {
 }  // namespace
 
 HeldSignals::HeldSignals() : holds_(depth++ == 0 && PageGuard::Get() != nullptr) {
-  if (holds_) Mask(SIG_BLOCK, &kCanWait, &before_);
+  if (holds_) Mask(SIG_BLOCK, &kSignalsThatCanWait, &before_);
 }
 
 HeldSignals::~HeldSignals() {

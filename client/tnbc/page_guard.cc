@@ -56,6 +56,11 @@ PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
   if (PageGuard* started = Get(); started != nullptr) return started;
   auto* guard = new PageGuard;
   guard->callbacks_ = callbacks;
+  if (!guard->turn_stack_.Map()) {
+    *why = "no memory for a stack";
+    delete guard;
+    return nullptr;
+  }
   guard->memory_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
   if (guard->memory_ < 0 || !guard->CanWriteProtected()) {
     *why = "memory that is inaccessible cannot be written through /proc/self/mem";
@@ -227,6 +232,24 @@ void PageGuard::CountTouch(uintptr_t address, uint64_t ns) {
   touch.ns.store(ns, std::memory_order_relaxed);
 }
 
+void PageGuard::TellLost(uintptr_t address) {
+  struct Lost {
+    OnLost tell;
+    uintptr_t address;
+  } lost = {callbacks_.on_lost, address};
+  const auto tell = [](void* argument) {
+    const auto* const told = static_cast<const Lost*>(argument);
+    told->tell(told->address);
+  };
+  if (!turn_stack_.Run(tell, &lost)) callbacks_.on_lost(address);
+}
+
+// Null: as in handlers. Where a turn is being given already there is no need of another.
+void PageGuard::GiveTurn(OnWait on_wait) {
+  if (on_wait != nullptr) return on_wait();
+  turn_stack_.Run([](void* guard) { static_cast<PageGuard*>(guard)->callbacks_.on_wait(); }, this);
+}
+
 void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher) {
   if (found.copy != nullptr) {
     if (Settle(found, true)) counters_.copies.fetch_add(1, std::memory_order_relaxed);
@@ -242,8 +265,8 @@ void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address,
     return;
   }
   CountTouch(address, since);
-  if (found.failed) callbacks_.on_lost(address);
-  while (!PendingRanges::Wait(found, kTurnEveryNs)) on_wait();
+  if (found.failed) TellLost(address);
+  while (!PendingRanges::Wait(found, kTurnEveryNs)) GiveTurn(on_wait);
   const uint64_t waited = NowNs() - since;
   counters_.wait_ns.fetch_add(waited, std::memory_order_relaxed);
   if (found.touch != nullptr) found.touch->waited_ns.fetch_add(waited, std::memory_order_relaxed);
@@ -257,7 +280,6 @@ PageGuard::Touch PageGuard::TouchAt(uint64_t index) const {
 
 bool PageGuard::AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher) {
   const bool tells = on_wait != nullptr;
-  if (!tells) on_wait = callbacks_.on_wait;
   auto begin = reinterpret_cast<uintptr_t>(address);
   const uintptr_t end = begin + bytes;
   bool is_there = true;
@@ -295,7 +317,7 @@ bool PageGuard::Handle(uintptr_t address) {
   const auto found = ranges_.Find(address, 1);
   // One that is open the program has protected itself.
   if (!found.has_value() || found->is_open) return !IsSecondMiss(address);
-  AwaitFound(*found, address, callbacks_.on_wait, Toucher::kAccess);
+  AwaitFound(*found, address, nullptr, Toucher::kAccess);
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "client/tnbc/pending_ranges.h"
+#include "client/tnbc/turn_stack.h"
 
 namespace copse::tnbc {
 
@@ -34,6 +35,7 @@ class PageGuard {
   // Called by the thread, in its fault handler, that touched data which never comes. Does not return.
   using OnLost = void (*)(uintptr_t address);
   // Called now and then by a thread that waits, perhaps in its fault handler: others may need what it has under way.
+  // Callbacks are on a stack of the guard's own, one at a time, where their caller may have little room.
   using OnWait = void (*)();
   struct Callbacks {
     OnLost on_lost = nullptr;
@@ -122,6 +124,8 @@ class PageGuard {
   void Chain(int signal, siginfo_t* info, void* context);
   bool Add(std::span<const Range> ranges, std::span<FirstTouch* const> touches);
   void CountTouch(uintptr_t address, uint64_t ns);
+  void TellLost(uintptr_t address);
+  void GiveTurn(OnWait on_wait);
   bool CanWriteProtected();
   enum class Toucher : uint8_t { kNobody, kAccess, kCall };
   void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher);
@@ -140,6 +144,7 @@ class PageGuard {
   std::atomic<bool> has_touches_{false};  // somebody wants to know
   std::atomic<uint64_t> faults_taken_{0}, wait_ns_taken_{0};
   Callbacks callbacks_;
+  TurnStack turn_stack_;
   Sigaction sigaction_ = &::sigaction;
   int memory_ = -1;  // /proc/self/mem
 

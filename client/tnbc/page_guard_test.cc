@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/page_guard.h"
 
+#include <alloca.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -19,6 +21,18 @@ namespace copse::tnbc {
 namespace {
 
 std::atomic<int> turns{0};
+// What a turn needs of the stack.
+std::atomic<size_t> turn_bytes{0};
+
+void TakeTurn() {
+  const size_t bytes = turn_bytes;
+  if (bytes > 0) {
+    auto* const room = static_cast<char*>(alloca(bytes));
+    memset(room, 1, bytes);
+    asm volatile("" : : "r"(room) : "memory");
+  }
+  ++turns;
+}
 
 PageGuard* Guard() {
   const char* why = "";
@@ -26,7 +40,7 @@ PageGuard* Guard() {
                                                constexpr char kText[] = "lost\n";
                                                if (write(STDERR_FILENO, kText, sizeof(kText) - 1) > 0) _exit(3);
                                              },
-                                             [] { ++turns; }},
+                                             TakeTurn},
                                             &why);
   EXPECT_NE(guard, nullptr) << why;
   return guard;
@@ -97,6 +111,34 @@ TEST(PageGuardTest, AwaitingGivesTurnsMeanwhile) {
   guard->Await(pages.data() + 1, 1);
   other.join();
   EXPECT_GE(turns, before + 2);
+}
+
+// Which is as small as programs have it, and would be written over by what handlers have to do in a turn.
+TEST(PageGuardTest, TurnsNeedNoRoomOnTheAlternateStack) {
+  PageGuard* const guard = Guard();
+  constexpr uint64_t kBytes = 8 << 10;
+  const Pages stack(1 + kBytes / kPage);
+  ASSERT_EQ(mprotect(stack.data(), kPage, PROT_NONE), 0);
+  stack_t mine{}, before{}, after{};
+  mine.ss_sp = stack.data() + kPage;
+  mine.ss_size = kBytes;
+  ASSERT_EQ(sigaltstack(&mine, &before), 0);
+  const Pages pages(1);
+  const Range range = pages.All();
+  ASSERT_TRUE(guard->Protect({&range, 1}));
+  turn_bytes = 256 << 10;
+  const int turns_before = turns;
+  std::thread other([&] {
+    while (turns < turns_before + 3) std::this_thread::yield();
+    guard->Release(range);
+  });
+  EXPECT_EQ(static_cast<volatile char*>(pages.data())[1], 'o');
+  other.join();
+  turn_bytes = 0;
+  ASSERT_EQ(sigaltstack(&before, &after), 0);
+  EXPECT_EQ(after.ss_sp, mine.ss_sp);
+  EXPECT_EQ(after.ss_size, kBytes);
+  EXPECT_EQ(after.ss_flags, 0);
 }
 
 TEST(PageGuardTest, WhoAsksIsToldOfLostDataOnceTheRestIsThere) {

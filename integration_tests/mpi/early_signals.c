@@ -353,6 +353,33 @@ static void alarms_touch_in_calls(void) {
   EXPECT(!handler_was_wrong);
 }
 
+/* As small as programs have it, above memory that may not be written to; with messages that want turns meanwhile. */
+static void small_alternate_stack(void) {
+  enum { STACK_BYTES = 8 << 10, BYTES = 2 << 20, LONG_BYTES = 4 << 20, ROUNDS = 10, TAG = 4 };
+  char* const stack = mmap(NULL, PAGE + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char *sent = calloc(1, LONG_BYTES), *found = malloc(LONG_BYTES);
+  EXPECT(stack != MAP_FAILED && mprotect(stack, PAGE, PROT_NONE) == 0);
+  const stack_t mine = {.ss_sp = stack + PAGE, .ss_size = STACK_BYTES};
+  stack_t before, now;
+  EXPECT(sigaltstack(&mine, &before) == 0);
+  for (int round = 0; round < ROUNDS; ++round) {
+    MPI_Request requests[2];
+    struct exchange e = {.kind = BCAST, .block = BYTES, .round = round, .root = round % size, .late = 1 + round % size};
+    plan(&e, 0);
+    receive_in_pages(&e, 0);
+    MPI_Irecv(found, LONG_BYTES, MPI_BYTE, (rank + size - 1) % size, TAG, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(sent, LONG_BYTES, MPI_BYTE, (rank + 1) % size, TAG, MPI_COMM_WORLD, &requests[1]);
+    perform(&e);
+    check(&e);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    release(&e);
+  }
+  EXPECT(sigaltstack(&before, &now) == 0 && now.ss_sp == mine.ss_sp && now.ss_size == STACK_BYTES);
+  munmap(stack, PAGE + STACK_BYTES);
+  free(sent);
+  free(found);
+}
+
 static const struct early_case kCases[] = {
     {.name = "handler_before_init", .pending = handler_before_init, .before_init = install_before_init},
     {.name = "jumps_plain", .pending = jumps_plain},
@@ -376,5 +403,6 @@ static const struct early_case kCases[] = {
     {.name = "alarm_looks", .pending = alarm_looks},
     {.name = "alarms_all_the_time", .run = alarms_all_the_time},
     {.name = "alarms_touch_in_calls", .run = alarms_touch_in_calls},
+    {.name = "small_alternate_stack", .run = small_alternate_stack},
 };
 EARLY_GROUP(early_signals, "signals", kCases, MPI_THREAD_SINGLE);
