@@ -192,7 +192,7 @@ struct OfMessage<kEntry, kFunction, Owner, Buffers...> {
       const auto all = std::tie(arguments...);
       if (!(Buffers::Await(all) && ...)) return FailLost<Owner>(kEntry, all);
     }
-    const OffSyscallGuard off;
+    const CallingMpi calling;
     return (Mpi().*kFunction)(arguments...);
   }
 };
@@ -234,6 +234,16 @@ struct Shielded<kFunction> {
   static int Run(Arguments... arguments) {
     AwaitAllPending();
     const InsideMpi inside;
+    return (Mpi().*kFunction)(arguments...);
+  }
+};
+
+template <auto kFunction>
+struct PassedOn;
+template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
+struct PassedOn<kFunction> {
+  static int Run(Arguments... arguments) {
+    const CallingMpi calling;
     return (Mpi().*kFunction)(arguments...);
   }
 };
@@ -314,6 +324,8 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   SET_UNPACK_EXTERNAL(Unpack_external)
   SET_REDUCE_LOCAL(Reduce_local)
   COPSE_MPI_NEIGHBORHOODS(SET_SIX, SET_SEVEN, SET_EIGHT)
+#define SET_PASSED(name) SET(name, (&PassedOn<&MpiApi::name>::Run))
+  COPSE_MPI_PASSED_CALLS(SET_PASSED)
   SET(Win_free, (&OfWindow<&MpiApi::Win_free, -1>::Run))
 #if MPI_VERSION >= 4
 #define SET_PERSISTENT(unused, name, iname) \

@@ -30,6 +30,13 @@ Requests* InQuestion() {
   return requests != nullptr && requests->HasAny() ? requests : nullptr;
 }
 
+// Calls a function of MPI's with the program's arguments.
+template <typename Function, typename... Arguments>
+int PassOn(Function* function, Arguments... arguments) {
+  const CallingMpi calling;
+  return function(arguments...);
+}
+
 // One call that completes requests, which MPI overwrites when they are complete.
 class Completion {
  public:
@@ -135,7 +142,7 @@ int FailIfLost(Requests* ours, MPI_Request request) {
 
 int Wait(MPI_Request* request, MPI_Status* status) {
   Requests* const ours = InQuestion();
-  if (ours == nullptr) return Mpi().Wait(request, status);
+  if (ours == nullptr) return PassOn(Mpi().Wait, request, status);
   Completion completion(ours, 1, request);
   const int result = completion.Await([&](int* done) { return Mpi().Test(request, done, status); });
   return completion.Finish(result, 1, kSame, MPI_STATUSES_IGNORE, false);
@@ -143,7 +150,7 @@ int Wait(MPI_Request* request, MPI_Status* status) {
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   Requests* const ours = InQuestion();
-  if (ours == nullptr) return Mpi().Waitall(count, requests, statuses);
+  if (ours == nullptr) return PassOn(Mpi().Waitall, count, requests, statuses);
   Completion completion(ours, count, requests);
   const int result = completion.Await([&](int* done) { return Mpi().Testall(count, requests, done, statuses); });
   return completion.Finish(result, count, kSame, statuses, true);
@@ -151,7 +158,7 @@ int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
 
 int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   Requests* const ours = InQuestion();
-  if (ours == nullptr) return Mpi().Waitany(count, requests, index, status);
+  if (ours == nullptr) return PassOn(Mpi().Waitany, count, requests, index, status);
   Completion completion(ours, count, requests);
   const int result = completion.Await([&](int* done) { return Mpi().Testany(count, requests, index, done, status); });
   return completion.Finish(
@@ -160,7 +167,7 @@ int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
 
 int Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
   Requests* const ours = InQuestion();
-  if (ours == nullptr) return Mpi().Waitsome(count, requests, done, indices, statuses);
+  if (ours == nullptr) return PassOn(Mpi().Waitsome, count, requests, done, indices, statuses);
   Completion completion(ours, count, requests);
   const int result = completion.Await([&](int* some) {
     const int code = Mpi().Testsome(count, requests, done, indices, statuses);
@@ -173,7 +180,7 @@ int Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_St
 
 int Test(MPI_Request* request, int* done, MPI_Status* status) {
   Requests* const ours = InQuestion();
-  if (ours == nullptr) return Mpi().Test(request, done, status);
+  if (ours == nullptr) return PassOn(Mpi().Test, request, done, status);
   Completion completion(ours, 1, request);
   const int result = completion.Once([&](int* flag) { return Mpi().Test(request, flag, status); }, done);
   return completion.Finish(result, *done != 0, kSame, MPI_STATUSES_IGNORE, false);
@@ -181,7 +188,7 @@ int Test(MPI_Request* request, int* done, MPI_Status* status) {
 
 int Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[]) {
   Requests* const ours = InQuestion();
-  if (ours == nullptr) return Mpi().Testall(count, requests, done, statuses);
+  if (ours == nullptr) return PassOn(Mpi().Testall, count, requests, done, statuses);
   Completion completion(ours, count, requests);
   const int result = completion.Once([&](int* flag) { return Mpi().Testall(count, requests, flag, statuses); }, done);
   return completion.Finish(result, *done != 0 ? count : 0, kSame, statuses, true);
@@ -189,7 +196,7 @@ int Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[])
 
 int Testany(int count, MPI_Request requests[], int* index, int* done, MPI_Status* status) {
   Requests* const ours = InQuestion();
-  if (ours == nullptr) return Mpi().Testany(count, requests, index, done, status);
+  if (ours == nullptr) return PassOn(Mpi().Testany, count, requests, index, done, status);
   Completion completion(ours, count, requests);
   const int result =
       completion.Once([&](int* flag) { return Mpi().Testany(count, requests, index, flag, status); }, done);
@@ -199,7 +206,7 @@ int Testany(int count, MPI_Request requests[], int* index, int* done, MPI_Status
 
 int Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
   Requests* const ours = InQuestion();
-  if (ours == nullptr) return Mpi().Testsome(count, requests, done, indices, statuses);
+  if (ours == nullptr) return PassOn(Mpi().Testsome, count, requests, done, indices, statuses);
   Completion completion(ours, count, requests);
   const int result =
       completion.Once([&](int* some) { return Mpi().Testsome(count, requests, some, indices, statuses); }, done);
@@ -209,7 +216,7 @@ int Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_St
 
 int Request_get_status(MPI_Request request, int* done, MPI_Status* status) {
   Requests* const ours = InQuestion();
-  if (ours == nullptr) return Mpi().Request_get_status(request, done, status);
+  if (ours == nullptr) return PassOn(Mpi().Request_get_status, request, done, status);
   const InsideMpi inside;
   ours->Poll();
   return Mpi().Request_get_status(request, done, status);
@@ -220,18 +227,18 @@ int Request_free(MPI_Request* request) {
   const auto call = ours == nullptr ? nullptr : ours->Find(*request);
   if (call == nullptr) {
     if (request != nullptr) ForgetMessage(*request);
-    return Mpi().Request_free(request);
+    return PassOn(Mpi().Request_free, request);
   }
   if (ours->IsActive(*call)) return Refuse("MPI_Request_free", *call, "a collective that is not complete");
   ours->Forget(*request);
   const InsideMpi inside;
-  return Mpi().Request_free(request);
+  return PassOn(Mpi().Request_free, request);
 }
 
 int Cancel(MPI_Request* request) {
   Requests* const ours = request == nullptr ? nullptr : InQuestion();
   const auto call = ours == nullptr ? nullptr : ours->Find(*request);
-  if (call == nullptr) return Mpi().Cancel(request);
+  if (call == nullptr) return PassOn(Mpi().Cancel, request);
   return Refuse("MPI_Cancel", *call, "a collective cannot be cancelled");
 }
 
@@ -245,7 +252,7 @@ int Startall(int count, MPI_Request requests[]) {
       if (const int error = FailIfLost(ours, requests[i]); error != MPI_SUCCESS) return error;
     }
   }
-  const int result = Mpi().Startall(count, requests);
+  const int result = PassOn(Mpi().Startall, count, requests);
   if (ours == nullptr || result != MPI_SUCCESS) return result;
   const InsideMpi inside;
   for (int i = 0; i < count; ++i) ours->Restart(requests[i]);

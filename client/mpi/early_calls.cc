@@ -66,7 +66,7 @@ void OnWait() {
   Session* const session = TheSession();
   if (session == nullptr) return;
   const bool may_call = session->thread_level == MPI_THREAD_MULTIPLE || syscall(SYS_gettid) == session->main_thread;
-  if (!may_call || InsideMpi::IsNested()) return;
+  if (!may_call || InsideMpi::IsNested() || CallingMpi::IsNested()) return;
   const InsideMpi inside;
   Drive(session);
 }

@@ -235,6 +235,33 @@
   EIGHT(Ineighbor_alltoallv_c)                           \
   EIGHT(Ineighbor_alltoallw_c)
 
+/* Without buffers, and passed on: those in which MPI takes turns, so that fault handlers know where they are. */
+#define COPSE_MPI_PASSED_CALLS(ENTRY) \
+  ENTRY(Probe)                        \
+  ENTRY(Iprobe)                       \
+  ENTRY(Mprobe)                       \
+  ENTRY(Improbe)                      \
+  ENTRY(Comm_dup)                     \
+  ENTRY(Comm_dup_with_info)           \
+  ENTRY(Comm_idup)                    \
+  ENTRY(Comm_split)                   \
+  ENTRY(Comm_split_type)              \
+  ENTRY(Comm_create)                  \
+  ENTRY(Comm_create_group)            \
+  ENTRY(Comm_free)                    \
+  ENTRY(Comm_disconnect)              \
+  ENTRY(Comm_spawn)                   \
+  ENTRY(Comm_spawn_multiple)          \
+  ENTRY(Comm_accept)                  \
+  ENTRY(Comm_connect)                 \
+  ENTRY(Intercomm_create)             \
+  ENTRY(Intercomm_merge)              \
+  ENTRY(Cart_create)                  \
+  ENTRY(Cart_sub)                     \
+  ENTRY(Graph_create)                 \
+  ENTRY(Dist_graph_create)            \
+  ENTRY(Dist_graph_create_adjacent)
+
 /* What makes and ends windows. */
 #define COPSE_MPI_WINDOW_MAKERS(ENTRY) \
   ENTRY(Win_create)                    \
@@ -260,6 +287,7 @@
   COPSE_MPI_RESULT_BUFFERS(ENTRY)                                \
   COPSE_MPI_OTHER_BUFFERS(ENTRY)                                 \
   COPSE_MPI_NEIGHBORHOODS(ENTRY, ENTRY, ENTRY)                   \
+  COPSE_MPI_PASSED_CALLS(ENTRY)                                  \
   ENTRY(Win_free)                                                \
   ENTRY(Alloc_mem)                                               \
   ENTRY(Free_mem)

@@ -39,6 +39,24 @@ class InsideMpi {
   const OffSyscallGuard off_;
 };
 
+// While one exists, this thread is in a function of MPI's that the program has called and that is passed on. Its turns
+// are MPI's own: a fault handler that interrupts it must not call MPI. Unlike InsideMpi, what the program calls from
+// there (in an error handler) is the program's own.
+class CallingMpi {
+ public:
+  CallingMpi() { ++depth; }
+  ~CallingMpi() { --depth; }
+  CallingMpi(const CallingMpi&) = delete;
+  CallingMpi& operator=(const CallingMpi&) = delete;
+
+  static bool IsNested() { return depth > 0; }
+
+ private:
+  // At a fixed place of the thread's, so that passing a call on takes two instructions more.
+  static constinit thread_local int depth __attribute__((tls_model("initial-exec")));
+  const OffSyscallGuard off_;
+};
+
 }  // namespace copse::mpi
 
 #endif  // COPSE_CLIENT_MPI_INSIDE_MPI_H_

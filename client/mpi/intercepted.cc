@@ -10,6 +10,7 @@
 namespace copse::mpi {
 constinit const SyscallGuard* OffSyscallGuard::guard = nullptr;
 constinit thread_local int InsideMpi::depth = 0;
+constinit thread_local int CallingMpi::depth = 0;
 
 CallState::CallState(Session* session, Entry entry)
     : session(session), entry(entry), start_(session->keeps_times ? NowNanoseconds() : 0) {}

@@ -40,8 +40,6 @@ namespace copse::mpi {
   CALLED(Add_error_string)           \
   CALLED(Comm_call_errhandler)       \
   CALLED(Comm_create_keyval)         \
-  CALLED(Comm_dup)                   \
-  CALLED(Comm_free)                  \
   CALLED(Comm_get_attr)              \
   CALLED(Comm_get_errhandler)        \
   CALLED(Comm_group)                 \

@@ -353,6 +353,38 @@ static void alarms_touch_in_calls(void) {
   EXPECT(!handler_was_wrong);
 }
 
+/* The same while it is in messages, of which the late rank's come late. */
+static void alarms_touch_in_messages(void) {
+  enum { BYTES = 2 << 20, ROUNDS = 30, MESSAGE_BYTES = 1 << 20, TAG = 3 };
+  char *sent = malloc(MESSAGE_BYTES), *found = malloc(MESSAGE_BYTES), *expected = malloc(MESSAGE_BYTES);
+  const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+  struct sigaction action = {.sa_flags = SA_RESTART};
+  action.sa_handler = on_alarm_touch;
+  EXPECT(sigaction(SIGALRM, &action, NULL) == 0);
+  const timer_t timer = new_timer(130000, 130000);
+  for (int round = 0; round < ROUNDS; ++round) {
+    struct exchange e = {.kind = BCAST, .block = BYTES, .round = round, .root = round % size, .late = 1 + round % size};
+    plan(&e, 0);
+    receive_in_pages(&e, 0);
+    fill(sent, MESSAGE_BYTES, (struct data){rank, 1, 30000 + round, 0});
+    fill(expected, MESSAGE_BYTES, (struct data){previous, 1, 30000 + round, 0});
+    perform(&e);
+    untouched_value = e.wanted[BYTES / 2];
+    touched = e.receive + BYTES / 2;
+    MPI_Sendrecv(sent, MESSAGE_BYTES, MPI_BYTE, next, TAG, found, MESSAGE_BYTES, MPI_BYTE, previous, TAG,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    touched = NULL;
+    expect_same("message", found, expected, MESSAGE_BYTES);
+    check(&e);
+    release(&e);
+  }
+  timer_delete(timer);
+  EXPECT(!handler_was_wrong);
+  free(sent);
+  free(found);
+  free(expected);
+}
+
 /* As small as programs have it, above memory that may not be written to; with messages that want turns meanwhile. */
 static void small_alternate_stack(void) {
   enum { STACK_BYTES = 8 << 10, BYTES = 2 << 20, LONG_BYTES = 4 << 20, ROUNDS = 10, TAG = 4 };
@@ -403,6 +435,7 @@ static const struct early_case kCases[] = {
     {.name = "alarm_looks", .pending = alarm_looks},
     {.name = "alarms_all_the_time", .run = alarms_all_the_time},
     {.name = "alarms_touch_in_calls", .run = alarms_touch_in_calls},
+    {.name = "alarms_touch_in_messages", .run = alarms_touch_in_messages},
     {.name = "small_alternate_stack", .run = small_alternate_stack},
 };
 EARLY_GROUP(early_signals, "signals", kCases, MPI_THREAD_SINGLE);
