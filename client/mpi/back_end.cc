@@ -45,6 +45,7 @@ int Started(int result) {
 int Init(int* argc, char*** argv) {
   if (InsideMpi::IsNested()) return Mpi().Init(argc, argv);
   const InsideMpi inside;
+  NoteThreadsBeforeInit();
   if (TheSession() == nullptr) LauncherNotes::Leave();
   return Started(Mpi().Init(argc, argv));
 }
@@ -52,6 +53,7 @@ int Init(int* argc, char*** argv) {
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   if (InsideMpi::IsNested()) return Mpi().Init_thread(argc, argv, required, provided);
   const InsideMpi inside;
+  NoteThreadsBeforeInit();
   if (TheSession() == nullptr) LauncherNotes::Leave();
   return Started(Mpi().Init_thread(argc, argv, required, provided));
 }

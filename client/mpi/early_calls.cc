@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,6 +47,8 @@ EarlyCalls* the_early_calls = nullptr;
 tnbc::PageGuard* the_guard = nullptr;
 // Null: nothing is; else it stays.
 std::atomic<tnbc::AdoptedMemory*> the_adopted{nullptr};
+// Whether the program has had a thread besides the one that called MPI_Init.
+std::atomic<bool> the_program_has_threads{false};
 
 // A thread has touched what never comes: the call that failed has returned long ago, so there is nobody to be told but
 // the job.
@@ -69,6 +72,13 @@ void OnWait() {
   if (!may_call || InsideMpi::IsNested() || CallingMpi::IsNested()) return;
   const InsideMpi inside;
   Drive(session);
+}
+
+// A thread that may not call MPI gives it no turns while it waits for data, nor does one that waits for such a thread.
+// What has returned early before there were threads is awaited here, by a thread that does.
+void BeforeThread() {
+  if (InsideMpi::IsNested() || CallingMpi::IsNested()) return;  // a thread of MPI's, or ours
+  if (!the_program_has_threads.exchange(true)) AwaitAllPending();
 }
 
 // Before a fork: the child would have pages that nothing opens, and share those that are adopted.
@@ -215,6 +225,10 @@ class OfTeam final : public tnbc::TeamCalls::Team {
     const tnbc::TraceKind kind = communicator_->DescribeKind(offload_);
     return session_->early.profile->Find({kind.communicator, kind.collective, kind.length, parts}, call);
   }
+  bool may_wait_idly() const override {
+    const int level = session_->thread_level;
+    return level != MPI_THREAD_MULTIPLE && (level != MPI_THREAD_SINGLE || the_program_has_threads);
+  }
   bool learns() const override { return session_->early.order != EarlyOrder::kOff; }
   // Who knows what he wants, or wants to know it, is not left to judge.
   bool tries() const override {
@@ -272,8 +286,8 @@ EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
   }
   const bool adopts = !IsOther("COPSE_TNBC_ADOPT", "on", "off", complaints);
   static const MemoryHooks hooks = {
-      &the_guard->pending(),          AwaitMemory,  AwaitAllPending, ActOnFault, &tnbc::AdoptedMemory::count(),
-      tnbc::AdoptedMemory::kBytesMin, ReleaseMemory};
+      &the_guard->pending(),          AwaitMemory,   AwaitAllPending, ActOnFault, &tnbc::AdoptedMemory::count(),
+      tnbc::AdoptedMemory::kBytesMin, ReleaseMemory, BeforeThread};
   if (const FindLibcCall find = the_set_memory_hooks(&hooks); find != nullptr) {
     // Where the program makes system calls past libc, there is nobody to be told of a fork.
     the_means.adopts = adopts && find(kKnownHeap) != nullptr && OffSyscallGuard::guard == nullptr;
@@ -282,6 +296,13 @@ EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
     }
   }
   return is_auto ? EarlyMode::kAuto : EarlyMode::kOn;
+}
+
+void NoteThreadsBeforeInit() {
+  // One link is the folder's name, one its own ".", and each thread's folder has one.
+  constexpr nlink_t kOfOneThread = 3;
+  struct stat tasks {};
+  if (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > kOfOneThread) the_program_has_threads = true;
 }
 
 EarlyCalls* TheEarlyCalls() { return TheSession() == nullptr ? nullptr : the_early_calls; }
@@ -398,7 +419,9 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   const bool pays = static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kOn || site.fuse->MayReturnEarly();
   early_return_.CountFuses(site.fuse->blown() - blown);
   // Remote accesses to a window's memory are announced to nobody.
-  const bool may_return = pays && offload->has_plain_result() && session_->windows.load(std::memory_order_relaxed) == 0;
+  const bool waits_idly = session_->thread_level != MPI_THREAD_MULTIPLE && the_program_has_threads;
+  const bool may_return = pays && (!waits_idly || division.announces) && offload->has_plain_result() &&
+                          session_->windows.load(std::memory_order_relaxed) == 0;
   const auto caller = std::make_shared<Driven>(session_, communicator, origin.name, site);
   tnbc::RecordedCall* const record = Record(communicator, *offload, division, origin.site, kind->calls);
   const uint64_t since = NowNanoseconds();
@@ -410,6 +433,7 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
                                  .args = offload->args,
                                  .division = division,
                                  .may_return = may_return,
+                                 .waits_idly = waits_idly,
                                  .record = record},
                                 caller, &returned_early);
     *error = caller->error();

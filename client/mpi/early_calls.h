@@ -79,6 +79,9 @@ class EarlyCalls {
   tnbc::CallRecorder* recorder_ = nullptr;  // null: no traces
 };
 
+// Before MPI is initialized, which may start threads of its own.
+void NoteThreadsBeforeInit();
+
 // Null where calls never return early.
 EarlyCalls* TheEarlyCalls();
 // After StartSession, if its mode is not off.

@@ -207,6 +207,14 @@ void Release(const volatile void* address, size_t bytes, tnbc::MemoryEnd end) {
   errno = error;
 }
 
+void BeforeThread() {
+  const MemoryHooks* hooks = the_memory_hooks.load(std::memory_order_acquire);
+  if (hooks == nullptr || hooks->before_thread == nullptr) return;
+  const int error = errno;
+  hooks->before_thread();
+  errno = error;
+}
+
 // Called by trampolines.S with a slot that leads nowhere else: at the first calls, and at each of those without a
 // wrapper. Returns what to jump to.
 extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_resolve_libc(void** slot);

@@ -115,7 +115,8 @@
   CALL(sighold)                            \
   CALL(sigrelse)                           \
   CALL(sigpause)                           \
-  CALL(pthread_create)
+  CALL(pthread_create)                     \
+  CALL(thrd_create)
 
 /* Calls that block all signals on their way, so that the thread is off guard (syscall_guard.h), and what is awaited
  * before them. */

@@ -49,6 +49,9 @@ void Await(const volatile void* address, size_t bytes);
 void AwaitAll();
 void Release(const volatile void* address, size_t bytes, tnbc::MemoryEnd end);
 
+// The hook of this name, if there is one.
+void BeforeThread();
+
 // For back ends, and exported for tests.
 extern "C" __attribute__((visibility("default"))) FindLibcCall copse_mpi_set_memory_hooks(const MemoryHooks* hooks);
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <threads.h>
 
 namespace copse::mpi {
 
@@ -40,6 +41,9 @@ int siggetmask();
 int sighold(int signal);
 int sigrelse(int signal);
 int sigpause(int mask);
+
+// libc_threads.cc
+int thrd_create(thrd_t* thread, thrd_start_t run, void* argument);
 
 // syscall_guard.cc
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument);

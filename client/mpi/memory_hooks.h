@@ -34,6 +34,8 @@ struct MemoryHooks {
   // Gives those in [address, address + bytes) their own again, before the kernel is to do with them what it does
   // otherwise to shared memory, or what they are is not known any more.
   void (*release)(const void* address, size_t bytes, tnbc::MemoryEnd end) = nullptr;
+  // Null: nothing to do. Called before a thread is started, by the thread that starts it.
+  void (*before_thread)() = nullptr;
 };
 
 // What the program would call by that name but for us; null if we are not in between. For what the back end itself does

@@ -273,6 +273,7 @@ namespace wrapped {
 
 // What is started inside the MPI, or by us, is nobody's to stop.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+  BeforeThread();
   const auto create = Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(LibcCall::pthread_create);
   if (!is_started) return create(thread, attributes, run, argument);
   const bool follows = is_guarded && depth == 0;
@@ -301,6 +302,7 @@ OffGuard::~OffGuard() {}
 
 namespace wrapped {
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+  BeforeThread();
   return Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(LibcCall::pthread_create)(
       thread, attributes, run, argument);
 }

@@ -75,6 +75,9 @@ struct Division {
   bool is_source = false;
   // A rank's own block, which no call brings: from the send buffer to the receive buffer.
   Move own;
+  // A barrier goes with the edges: once that is over, all members have begun the call, and nothing of it needs turns of
+  // their MPI any more.
+  bool announces = false;
   // Of the receive buffer: all bytes of a run are brought by the edges, the calls or `own`, before or after.
   std::vector<Part> runs;
 };

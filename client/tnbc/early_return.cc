@@ -92,11 +92,21 @@ void EarlyReturn::Stop() {
   if (copier_.joinable()) copier_.join();
 }
 
-void EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call) {
-  const HeldSignals held;
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return under_way_.size() + over_.size() + lost_.size() < kCallsMax; });
-  under_way_.push_back(call);
+// What the other calls wait for may need turns of this thread's.
+bool EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller) {
+  for (;;) {
+    {
+      const HeldSignals held;
+      std::unique_lock lock(mutex_);
+      const auto has_room = [this] { return under_way_.size() + over_.size() + lost_.size() < kCallsMax; };
+      if (changed_.wait_for(lock, std::chrono::duration<double>(caller->slice()), has_room)) {
+        under_way_.push_back(call);
+        return true;
+      }
+    }
+    Reap();
+    if (!caller->Turn()) return false;
+  }
 }
 
 copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early) {
@@ -107,14 +117,17 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
                                     work.stream, work.args, work.division, work.record, caller);
   std::optional<HeldSignals> held(std::in_place);  // at once, where they would be held often
   const bool is_early = work.may_return && call->Prepare();
-  Enlist(call);
+  *returned_early = false;
+  if (!Enlist(call, caller.get())) return COPSE_ERR_TIMED_OUT;
   copse_status_t status = call->Start(work.team);
   Advance();
-  *returned_early = status == COPSE_OK && is_early && call->MayLeaveEdges() && call->Protect(/*leaves_edges=*/true);
+  *returned_early = status == COPSE_OK && is_early && !work.waits_idly && call->MayLeaveEdges() &&
+                    call->Protect(/*leaves_edges=*/true);
   held.reset();
   if (!*returned_early) {
     while (status == COPSE_OK && call->CopyMeanwhile()) Advance();
     if (status == COPSE_OK) status = call->Finish();
+    if (status == COPSE_OK && is_early && work.waits_idly) status = call->AwaitAnnouncement();
     *returned_early = status == COPSE_OK && is_early && call->Protect(/*leaves_edges=*/false);
   }
   lingers_.store(*returned_early, std::memory_order_relaxed);

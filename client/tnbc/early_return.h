@@ -57,7 +57,10 @@ class EarlyReturn {
     copse_team_t* stream;
     const copse_coll_args_t& args;  // with the buffers, of which nothing is pending (AwaitBuffers)
     const Division& division;
-    bool may_return = false;         // early
+    bool may_return = false;  // early
+    // Who waits for the data gives MPI no turns, which others may need before they begin the call: so it does not
+    // return before all have. Only of a division that announces that.
+    bool waits_idly = false;
     RecordedCall* record = nullptr;  // who touches it; null: nobody wants to know
   };
   // Makes a call that is divided. If it may, and this rank's memory allows it, returns once the rest can go on alone;
@@ -93,7 +96,8 @@ class EarlyReturn {
   using Calls = std::vector<std::shared_ptr<PendingCall>>;
 
   void Stop();
-  void Enlist(const std::shared_ptr<PendingCall>& call);
+  // False if the caller has no more time.
+  bool Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller);
   copse_status_t AwaitEnd(PendingCall* call, Caller* caller);
   void RunLander();
   // Lets the daemon have the counters. With the lock, so that no older ones come last; allocates nothing.

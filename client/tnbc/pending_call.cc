@@ -52,6 +52,7 @@ PendingCall::~PendingCall() {
   const HeldSignals held;
   DropAliases();
   bool complete = true;
+  if (announcement_ != nullptr) requests_.push_back(announcement_);
   for (copse_request_t* request : requests_) {
     if (copse_finalize(request) == COPSE_OK) continue;
     complete = false;
@@ -132,6 +133,13 @@ copse_status_t PendingCall::Make(copse_team_t* team, const SubCall& sub, uint8_t
   return COPSE_OK;
 }
 
+copse_status_t PendingCall::Announce(copse_team_t* team) {
+  const HeldSignals held;
+  copse_coll_args_t args{};
+  args.collective = COPSE_COLL_BARRIER;
+  return copse_collective_init(team, &args, &announcement_);
+}
+
 // The ends come first, and the rest follows when they are there.
 copse_status_t PendingCall::Start(copse_team_t* team) {
   since_ns_ = NowNs();
@@ -158,6 +166,8 @@ copse_status_t PendingCall::Start(copse_team_t* team) {
   const auto at = [](uint8_t* buffer, uint64_t offset) { return buffer == nullptr ? nullptr : buffer + offset; };
   copse_status_t status = Make(team, edges.call, edges_send_.data(), edges_receive_.data());
   if (status == COPSE_OK) status = caller_->Post(requests_[0]);
+  if (status == COPSE_OK && division_.announces) status = Announce(team);
+  if (status == COPSE_OK && division_.announces) status = caller_->Post(announcement_);
   if (status != COPSE_OK) return status;
   // While they are on their way. What lies in the receive buffer goes as results come.
   if (send_ != user_send_ && !division_.send_pack.empty()) {
@@ -196,6 +206,16 @@ copse_status_t PendingCall::Finish() {
   const std::lock_guard lock(mutex_);
   has_edges_ = true;
   return COPSE_OK;
+}
+
+copse_status_t PendingCall::AwaitAnnouncement() { return caller_->Await(announcement_); }
+
+// False if it is under way, or has failed.
+bool PendingCall::IsAnnounced() {
+  const copse_status_t status = announcement_ == nullptr ? COPSE_OK : copse_test(announcement_);
+  if (status == COPSE_OK) return true;
+  if (status != COPSE_INPROGRESS) Lose(status, copse_last_error());
+  return false;
 }
 
 void PendingCall::CopyOwn() {
@@ -477,7 +497,7 @@ PendingCall::State PendingCall::Advance(bool may_post) {
   // What the program waits for has the network for itself. The next ones travel while these are copied.
   if (may_post && has_edges_ && !lets_others_post_) PostNext();
   if (state_ != State::kUnderWay || !LandAll()) return state_;
-  if (complete_ < landed_.size() || !(is_protected_ || is_awaited_)) return state_;
+  if (complete_ < landed_.size() || !(is_protected_ || is_awaited_) || !IsAnnounced()) return state_;
   state_ = State::kOver;
   if (is_protected_) counters_->behind_ns.fetch_add(NowNs() - since_ns_, std::memory_order_relaxed);
   return state_;

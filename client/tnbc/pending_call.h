@@ -67,6 +67,8 @@ class PendingCall {
   bool CopyMeanwhile();
   // Waits for the edges, and brings them to where they belong.
   copse_status_t Finish();
+  // Waits until all members have begun the call.
+  copse_status_t AwaitAnnouncement();
   // Whether the caller need not wait for the edges, which come as the rest does.
   bool MayLeaveEdges() const;
   // False if it has to be waited for after all. Then all that is sent is copied.
@@ -113,6 +115,8 @@ class PendingCall {
 
  private:
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
+  copse_status_t Announce(copse_team_t* team);
+  bool IsAnnounced();
   bool MayProtectSent() const;
   bool PrepareSent();
   bool ProtectBuffers();
@@ -161,7 +165,8 @@ class PendingCall {
   SentMemory sent_;
   std::atomic<bool> is_left_{false};
   std::vector<uint8_t> kept_send_, edges_send_, edges_receive_;
-  std::vector<copse_request_t*> requests_;  // the edges', then the calls'
+  std::vector<copse_request_t*> requests_;   // the edges', then the calls'
+  copse_request_t* announcement_ = nullptr;  // null: none
   uint64_t pending_bytes_ = 0;
   uint64_t since_ns_ = 0;
   uint64_t inside_ns_ = 0, waited_before_ns_ = 0, touches_before_ = 0;

@@ -61,7 +61,9 @@ bool TeamCalls::Divide(const copse_coll_args_t& args, CallKind* kind, const void
   if (!has_learnt_) has_learnt_ = LearnLayout(team);
   if (!layout_.has_value() || (tries_ && !IsDivided(kind, team))) return false;
   ++kind->calls;
-  return tnbc::Divide(args, rank_, *layout_, OrderOf(args, kind, site, team), division);
+  if (!tnbc::Divide(args, rank_, *layout_, OrderOf(args, kind, site, team), division)) return false;
+  division->announces = announces_;
+  return true;
 }
 
 // Each rank says where it is: one that is not asked for early returns makes another call, and all are told so. Then all
@@ -75,11 +77,13 @@ bool TeamCalls::LearnLayout(Team* team) {
   args.send = &node_;
   args.recv = nodes.data();
   if (team->Make(args) != COPSE_OK) return false;
-  const std::vector<uint64_t> mine = {team->FormStream() ? uint64_t{1} : 0, team->tries() ? uint64_t{1} : 0};
+  const std::vector<uint64_t> mine = {team->FormStream() ? uint64_t{1} : 0, team->tries() ? uint64_t{1} : 0,
+                                      team->may_wait_idly() ? uint64_t{0} : 1};
   std::vector<uint64_t> least(mine.size());
   if (team->Make(Combination(COPSE_OP_MIN, mine, &least)) != COPSE_OK) return false;
   if (least[0] == 1) layout_ = NodeLayout::Of(nodes);
   tries_ = least[1] == 1;
+  announces_ = least[2] == 0;
   return true;
 }
 

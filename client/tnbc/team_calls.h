@@ -71,6 +71,8 @@ class TeamCalls {
     // An order of a call's parts that all ranks know without having learnt it; null: none. `call`: its number of its
     // kind, from 1.
     virtual const std::vector<uint32_t>* KnownOrder(uint32_t parts, uint64_t call) = 0;
+    // Whether the program may wait for data, or for one of its threads that does, without giving MPI turns meanwhile.
+    virtual bool may_wait_idly() const = 0;
     // Whether orders are learnt.
     virtual bool learns() const = 0;
     // Whether calls are divided only where that pays, if all ranks say so.
@@ -100,6 +102,7 @@ class TeamCalls {
   const uint64_t node_;
   bool has_learnt_ = false;
   bool tries_ = false;
+  bool announces_ = false;
   std::optional<NodeLayout> layout_;  // none, though it has learnt: no call is divided
   std::map<uint64_t, CallKind> kinds_;
 };

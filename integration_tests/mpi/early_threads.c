@@ -94,6 +94,83 @@ static void meanwhile(void) {
   for (int i = 0; i < AT_A_TIME; ++i) EXPECT(pthread_join(ids[i], NULL) == 0);
 }
 
+/* --- With a message under way to the rank whose data a thread waits for --- */
+
+struct worker {
+  pthread_t id;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  const struct exchange* work; /* NULL: none, or done */
+};
+static void* work_once(void* argument) {
+  struct worker* const w = argument;
+  pthread_mutex_lock(&w->lock);
+  while (w->work == NULL) pthread_cond_wait(&w->changed, &w->lock);
+  pthread_mutex_unlock(&w->lock);
+  check(w->work);
+  pthread_mutex_lock(&w->lock);
+  w->work = NULL;
+  pthread_cond_signal(&w->changed);
+  pthread_mutex_unlock(&w->lock);
+  return NULL;
+}
+static void start_worker(struct worker* w) {
+  *w = (struct worker){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+  EXPECT(pthread_create(&w->id, NULL, work_once, w) == 0);
+}
+/* Makes no call of MPI meanwhile. */
+static void await_worker(struct worker* w, const struct exchange* e) {
+  pthread_mutex_lock(&w->lock);
+  w->work = e;
+  pthread_cond_signal(&w->changed);
+  while (w->work != NULL) pthread_cond_wait(&w->changed, &w->lock);
+  pthread_mutex_unlock(&w->lock);
+  EXPECT(pthread_join(w->id, NULL) == 0);
+}
+
+/* Rank 1 does not come to the broadcast, whose root it is, before it has rank 0's message, which takes turns of both.
+ */
+static void broadcast_behind_message(int round, struct worker* w, int starts_late) {
+  enum { LONG_BYTES = 8 << 20 };
+  char* const message = calloc(1, LONG_BYTES);
+  MPI_Request request = MPI_REQUEST_NULL;
+  struct exchange e = {.kind = BCAST, .block = 128 * PAGE, .round = round, .root = 1};
+  plan(&e, 0);
+  receive_in_pages(&e, 0);
+  if (rank == 0) MPI_Isend(message, LONG_BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+  if (rank == 1) MPI_Recv(message, LONG_BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  perform(&e);
+  if (rank == 0 && starts_late) start_worker(w);
+  if (rank == 0) await_worker(w, &e);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  check(&e);
+  release(&e);
+  free(message);
+}
+/* Comes first, while there is no other thread. At each second call the ranks wait for each other to learn an order. */
+static void waits_for_new_worker(void) {
+  struct worker w;
+  for (int call = 1; call <= 7; ++call) {
+    if (call == 3 || call == 5 || call == 7) {
+      broadcast_behind_message(call, &w, 1);
+      continue;
+    }
+    struct exchange e = {.kind = BCAST, .block = 128 * PAGE, .round = call, .root = 1};
+    plan(&e, 0);
+    receive_in_pages(&e, 0);
+    perform(&e);
+    check(&e);
+    release(&e);
+  }
+}
+static void waits_for_worker(void) {
+  struct worker w;
+  for (int round = 0; round < 3; ++round) {
+    if (rank == 0) start_worker(&w);
+    broadcast_behind_message(round, &w, 0);
+  }
+}
+
 /* --- With calls by several threads --- */
 
 /* What threads call: lengths grow from round to round. */
@@ -195,8 +272,12 @@ static void under_a_lock(void) {
 }
 
 static const struct early_case kCases[] = {
-    {.name = "one_page", .pending = one_page},     {.name = "own_parts", .pending = own_parts},
-    {.name = "everything", .pending = everything}, {.name = "written", .pending = written},
+    {.name = "waits_for_new_worker", .run = waits_for_new_worker},
+    {.name = "waits_for_worker", .run = waits_for_worker},
+    {.name = "one_page", .pending = one_page},
+    {.name = "own_parts", .pending = own_parts},
+    {.name = "everything", .pending = everything},
+    {.name = "written", .pending = written},
     {.name = "meanwhile", .run = meanwhile},
 };
 EARLY_GROUP(early_threads, "threads", kCases, MPI_THREAD_FUNNELED);

@@ -136,6 +136,17 @@ TEST_P(TnbcTest, OtherFunctionsOfMpi) { ExpectRight("mpi_calls", 3); }
 TEST_P(TnbcTest, ProcessesThatAreStarted) { ExpectRight("processes", 2); }
 TEST_P(TnbcTest, SignalsOfTheProgram) { ExpectRight("signals", 3); }
 TEST_P(TnbcTest, ThreadsThatTouch) { ExpectRight("threads", 2); }
+// Over a network, where long messages take turns of both sides.
+TEST_P(TnbcTest, ThreadsThatWaitForDataThatWaitsForMessages) {
+  for (const char* name : {"threads/waits_for_new_worker", "threads/waits_for_worker"}) {
+    MpiRun run = EarlyJobOf(2, "on", {name});
+    run.environment["MPIR_CVAR_NOLOCAL"] = "1";
+    run.environment["UCX_TLS"] = "tcp,self";
+    run.environment["OMPI_MCA_pml"] = "ob1";
+    run.environment["OMPI_MCA_btl"] = "tcp,self";
+    ExpectDone(Run(run, 3 * kDeathPatience));
+  }
+}
 TEST_P(TnbcTest, ThreadsThatCall) { ExpectRight("threads_multiple", 3); }
 // To divide calls costs something: not where nobody gains by it.
 TEST_P(TnbcTest, CallsThatCannotReturnEarlyAreNotDividedByDefault) {
