@@ -126,8 +126,11 @@ void TeamCalls::AgreeOnOrder(CallKind* kind, Team* team) {
   std::unique_lock lock(kind->mutex);
   const uint64_t mine = kind->order.Period();
   lock.unlock();
-  std::vector<uint64_t> ends(2);  // the longest, and what is left of all bits by the shortest
-  if (team->Make(Combination(COPSE_OP_MAX, {mine, ~mine}, &ends)) != COPSE_OK) return;
+  // The longest, what is left of all bits by the shortest, and whether a rank has threads by now.
+  std::vector<uint64_t> ends(3);
+  const std::vector<uint64_t> my_ends = {mine, ~mine, team->may_wait_idly() ? uint64_t{1} : 0};
+  if (team->Make(Combination(COPSE_OP_MAX, my_ends, &ends)) != COPSE_OK) return;
+  announces_ = announces_ || ends[2] != 0;
   const uint32_t period = ends[0] == ~ends[1] ? static_cast<uint32_t>(mine) : 1;
   lock.lock();
   const std::vector<uint64_t> positions = kind->order.Positions(period);

@@ -93,7 +93,7 @@ class TeamCalls {
  private:
   bool LearnLayout(Team* team);
   bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team);
-  static void AgreeOnOrder(CallKind* kind, Team* team);
+  void AgreeOnOrder(CallKind* kind, Team* team);
   // Whether the next call of a kind is divided.
   static bool IsDivided(CallKind* kind, Team* team);
   std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team);

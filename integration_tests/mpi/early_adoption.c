@@ -322,4 +322,4 @@ static const struct early_case kCases[] = {
     {.name = "many_buffers", .run = many_buffers},
     {.name = "after_the_end", .run = after_the_end},
 };
-EARLY_GROUP(early_adoption, "adoption", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_adoption, "adoption", kCases, MPI_THREAD_FUNNELED);

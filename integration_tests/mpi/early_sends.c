@@ -342,4 +342,4 @@ static const struct early_case kCases[] = {
     {.name = "of_a_result", .run = of_a_result},
     {.name = "sent_by_messages_too", .run = sent_by_messages_too},
 };
-EARLY_GROUP(early_sends, "sends", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_sends, "sends", kCases, MPI_THREAD_FUNNELED);

@@ -438,4 +438,4 @@ static const struct early_case kCases[] = {
     {.name = "alarms_touch_in_messages", .run = alarms_touch_in_messages},
     {.name = "small_alternate_stack", .run = small_alternate_stack},
 };
-EARLY_GROUP(early_signals, "signals", kCases, MPI_THREAD_SINGLE);
+EARLY_GROUP(early_signals, "signals", kCases, MPI_THREAD_FUNNELED);
