@@ -27,6 +27,7 @@
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/late_failure.h"
 #include "client/tnbc/memory_end.h"
+#include "client/tnbc/memory_kind.h"
 #include "client/tnbc/send_snapshot.h"
 #include "client/tnbc/team_calls.h"
 
@@ -416,11 +417,14 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   }
   const tnbc::CallSite site = kind->At(origin.site);
   const uint64_t blown = site.fuse->blown();
-  const bool pays = static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kOn || site.fuse->MayReturnEarly();
+  const bool is_auto = static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kAuto;
+  const bool pays = !is_auto || site.fuse->MayReturnEarly();
   early_return_.CountFuses(site.fuse->blown() - blown);
   // Remote accesses to a window's memory are announced to nobody.
   const bool waits_idly = session_->thread_level != MPI_THREAD_MULTIPLE && the_program_has_threads;
-  const bool may_return = pays && (!waits_idly || division.announces) && offload->has_plain_result() &&
+  // Nobody has asked for old bytes in what a device reads, nor for the end of a job that handles errors.
+  const bool is_risky = is_auto && pays && (tnbc::DevicesMayKnowPages() || !communicator->EndsOnErrors());
+  const bool may_return = pays && !is_risky && (!waits_idly || division.announces) && offload->has_plain_result() &&
                           session_->windows.load(std::memory_order_relaxed) == 0;
   const auto caller = std::make_shared<Driven>(session_, communicator, origin.name, site);
   tnbc::RecordedCall* const record = Record(communicator, *offload, division, origin.site, kind->calls);

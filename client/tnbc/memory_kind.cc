@@ -2,14 +2,17 @@
 #include "client/tnbc/memory_kind.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <linux/ioctl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace copse::tnbc {
 namespace {
@@ -79,19 +82,48 @@ bool ReadMaps(uintptr_t address, MappingInfo* info) {
   return found;
 }
 
-bool DevicesMayKnowPages() {
-  FILE* const status = fopen("/proc/self/status", "re");
-  if (status == nullptr) return true;
-  char line[4608];
-  unsigned long pinned = 1;
-  while (fgets(line, sizeof(line), status) != nullptr && sscanf(line, "VmPin: %lu", &pinned) != 1) {
-  }
-  fclose(status);
-  if (pinned != 0) return true;
+// Whether a library is loaded that programs reach a GPU by. Looks through them only if some have come since it did
+// last.
+bool HasGpuDriver() {
+  struct Looked {
+    uint64_t loaded;  // libraries, ever
+    bool has_any, has_found;
+  };
+  static std::atomic<uint64_t> loaded_when_none{0};
+  Looked looked = {loaded_when_none.load(std::memory_order_relaxed), false, false};
+  const auto look = [](dl_phdr_info* info, size_t, void* argument) {
+    constexpr const char* kDrivers[] = {"/libcuda.so", "/libhsa-runtime64.so", "/libze_intel_gpu.so"};
+    auto* const so_far = static_cast<Looked*>(argument);
+    if (!so_far->has_any && info->dlpi_adds == so_far->loaded) return 1;
+    so_far->has_any = true;
+    so_far->loaded = info->dlpi_adds;
+    for (const char* driver : kDrivers) so_far->has_found |= strstr(info->dlpi_name, driver) != nullptr;
+    return so_far->has_found ? 1 : 0;
+  };
+  dl_iterate_phdr(look, &looked);
+  if (!looked.has_found) loaded_when_none.store(looked.loaded, std::memory_order_relaxed);
+  return looked.has_found;
+}
+
+bool HasPinnedPages() {
+  const int status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (status < 0) return true;
+  char text[8192];
+  const ssize_t bytes = read(status, text, sizeof(text) - 1);
+  close(status);
+  if (bytes <= 0) return true;
+  text[bytes] = '\0';
+  constexpr char kName[] = "\nVmPin:";
+  const char* const found = strstr(text, kName);
+  return found == nullptr || strtoul(found + sizeof(kName) - 1, nullptr, 10) != 0;
+}
+
+bool HasMappingsOfGpu() {
   FILE* const maps = fopen("/proc/self/maps", "re");
   if (maps == nullptr) return true;
+  char line[4608];
   bool found = false;
-  while (!found && fgets(line, sizeof(line), maps) != nullptr) found = strstr(line, " /dev/nvidia") != nullptr;
+  while (!found && fgets(line, sizeof(line), maps) != nullptr) found = IsOfGpu(line);
   fclose(maps);
   return found;
 }
@@ -117,6 +149,15 @@ MemoryKind KindOf(const Range& range) {
   }
   return least;
 }
+
+bool IsOfGpu(std::string_view line) {
+  for (const std::string_view folder : {" /dev/nvidia", " /dev/kfd", " /dev/dri/"}) {
+    if (line.find(folder) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+bool DevicesMayKnowPages() { return HasPinnedPages() || (HasGpuDriver() && HasMappingsOfGpu()); }
 
 bool MayExchange(const Range& range) { return KindOf(range) >= MemoryKind::kPrivate && !DevicesMayKnowPages(); }
 

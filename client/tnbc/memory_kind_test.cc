@@ -3,10 +3,13 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <memory>
@@ -93,6 +96,33 @@ TEST(MemoryKindTest, OursIsSharedMemoryOfOurName) {
     munmap(mapped, 2 * kPage);
     EXPECT_FALSE(MappingAt(reinterpret_cast<uintptr_t>(mapped)).has_value());
   }
+}
+
+// io_uring's registered buffers are the pinned pages that need no device.
+TEST(MemoryKindTest, PinnedPagesAreNoticed) {
+  if (DevicesMayKnowPages()) GTEST_SKIP() << "there are some already";
+  io_uring_params params{};
+  const auto ring = static_cast<int>(syscall(SYS_io_uring_setup, 4, &params));
+  if (ring < 0) GTEST_SKIP() << "io_uring is not allowed here";
+  auto* const memory =
+      static_cast<char*>(mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  EXPECT_TRUE(MayExchange(RangeOf(memory, 4 * kPage)));
+  const iovec buffer = {memory, 4 * kPage};
+  ASSERT_EQ(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &buffer, 1), 0);
+  EXPECT_TRUE(DevicesMayKnowPages());
+  EXPECT_FALSE(MayExchange(RangeOf(memory, 4 * kPage)));
+  ASSERT_EQ(syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_BUFFERS, nullptr, 0), 0);
+  EXPECT_FALSE(DevicesMayKnowPages());
+  close(ring);
+  munmap(memory, 4 * kPage);
+}
+
+TEST(MemoryKindTest, GpusAreKnownByTheirFiles) {
+  EXPECT_TRUE(IsOfGpu("7f0000000000-7f0000001000 rw-s 00000000 00:05 513   /dev/nvidiactl\n"));
+  EXPECT_TRUE(IsOfGpu("7f0000000000-7f0000001000 rw-s 00000000 00:05 514   /dev/kfd\n"));
+  EXPECT_TRUE(IsOfGpu("7f0000000000-7f0000001000 rw-s 00000000 00:05 515   /dev/dri/renderD128\n"));
+  EXPECT_FALSE(IsOfGpu("7f0000000000-7f0000001000 r-xp 00000000 08:01 516   /usr/lib/dev/nvidia.so\n"));
 }
 
 TEST(MemoryKindTest, StacksMayNot) {

@@ -18,7 +18,7 @@ static const struct early_group* const kGroups[] = {
     &early_memory_calls, &early_mpi_calls,        &early_processes,        &early_signals,
     &early_threads,      &early_threads_multiple, &early_threads_crossing, &early_order,
     &early_sends,        &early_traces,           &early_system_calls,     &early_accidents,
-    &early_adoption,
+    &early_adoption,     &early_default,
 };
 enum { GROUPS = sizeof(kGroups) / sizeof(kGroups[0]) };
 

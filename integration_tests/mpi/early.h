@@ -47,7 +47,7 @@ struct early_group {
 
 extern const struct early_group early_sizes, early_memory, early_touching, early_transfers, early_memory_calls,
     early_mpi_calls, early_processes, early_signals, early_threads, early_threads_multiple, early_threads_crossing,
-    early_order, early_sends, early_traces, early_system_calls, early_accidents, early_adoption;
+    early_order, early_sends, early_traces, early_system_calls, early_accidents, early_adoption, early_default;
 
 /* Ends the job. */
 void fail(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn));

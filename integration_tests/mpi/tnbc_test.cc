@@ -161,6 +161,23 @@ TEST_P(TnbcTest, CallsThatCannotReturnEarlyAreNotDividedByDefault) {
   ExpectDone(asked_for);
   EXPECT_EQ(asked_for.ErrorsWith("early returns: 0 calls, 60 more waited").size(), 1u) << asked_for.Text();
 }
+// The kernel reads pinned pages without a fault.
+TEST_P(TnbcTest, MemoryThatIsPinnedIsNotPendingByDefault) {
+  const MpiResult result = Run(EarlyJobOf(3, "auto", {"default/pinned"}), kJobPatience);
+  ExpectDone(result);
+  if (!result.ErrorsWith("io_uring is not allowed here").empty()) GTEST_SKIP() << "io_uring is not allowed here";
+  EXPECT_EQ(result.ErrorsWith("early returns: 0 calls").size(), 1u) << result.Text();
+}
+TEST_P(TnbcTest, ProgramsThatHandleErrorsBlockByDefault) {
+  MpiRun run = EarlyJobOf(3, "auto", {"default/errors_return"});
+  const MpiResult result = Run(run, kJobPatience);
+  ExpectDone(result);
+  EXPECT_EQ(result.ErrorsWith("early returns: 0 calls").size(), 1u) << result.Text();
+  run.environment["COPSE_TNBC"] = "on";
+  const MpiResult asked_for = Run(run, kJobPatience);
+  ExpectDone(asked_for);
+  EXPECT_EQ(asked_for.ErrorsWith("early returns: 5 calls").size(), 1u) << asked_for.Text();
+}
 TEST_P(TnbcTest, ThreadsThatCallByDefault) { ExpectRight("threads_multiple", 2, "auto"); }
 // Of several communicators, each rank's in another order: what finds no room in the port's data area must not wait for
 // calls that have it.
