@@ -41,7 +41,9 @@ bool IsStack(const char* name, const Range& range) {
 
 // `flags`: as the kernel has them.
 void Classify(uint64_t flags, const char* name, MappingInfo* info) {
-  const bool is_open = (flags & (kReadable | kWritable)) == (kReadable | kWritable), is_shared = (flags & kShared) != 0;
+  // What is opened again is readable and writable, and no more.
+  constexpr uint64_t kRights = kReadable | kWritable | kExecutable;
+  const bool is_open = (flags & kRights) == (kReadable | kWritable), is_shared = (flags & kShared) != 0;
   if (is_open && is_shared && strncmp(name, kOurName, strlen(kOurName)) == 0) info->kind = MemoryKind::kOurs;
   if (is_open && !is_shared && !IsStack(name, info->range)) info->kind = MemoryKind::kPrivate;
   info->rights = ((flags & kReadable) != 0 ? PROT_READ : 0) | ((flags & kWritable) != 0 ? PROT_WRITE : 0) |

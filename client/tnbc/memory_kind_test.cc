@@ -131,12 +131,13 @@ TEST(MemoryKindTest, StacksMayNot) {
   EXPECT_FALSE(MayProtect(RangeOf(local, sizeof(local))));
 }
 
-TEST(MemoryKindTest, SharedReadOnlyAndAbsentMemoryMayNot) {
+TEST(MemoryKindTest, SharedReadOnlyExecutableAndAbsentMemoryMayNot) {
   struct Case {
     const char* name;
     int rights, flags;
   };
   for (const Case& c : {Case{"shared", PROT_READ | PROT_WRITE, MAP_SHARED}, Case{"read only", PROT_READ, MAP_PRIVATE},
+                        Case{"executable", PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE},
                         Case{"inaccessible", PROT_NONE, MAP_PRIVATE}}) {
     void* const memory = mmap(nullptr, 2 * kPage, c.rights, c.flags | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
