@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -61,8 +62,7 @@ PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
     delete guard;
     return nullptr;
   }
-  guard->memory_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-  if (guard->memory_ < 0 || !guard->CanWriteProtected()) {
+  if (guard->OpenMemory() < 0 || !guard->CanWriteProtected()) {
     *why = "memory that is inaccessible cannot be written through /proc/self/mem";
     if (guard->memory_ >= 0) close(guard->memory_);
     delete guard;
@@ -84,8 +84,24 @@ PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
 
 // An open /proc/self/mem stays that of the process that opened it.
 void PageGuard::OnForked() {
-  close(memory_);
-  memory_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+  if (IsMemory(memory_)) close(memory_);
+  OpenMemory();
+}
+
+int PageGuard::OpenMemory() const {
+  const auto file = static_cast<int>(Free(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC));
+  struct stat info {};
+  if (file < 0 || Free(SYS_fstat, file, &info) != 0) return -1;
+  memory_device_ = info.st_dev;
+  memory_inode_ = info.st_ino;
+  memory_ = file;
+  return file;
+}
+
+bool PageGuard::IsMemory(int file) const {
+  struct stat info {};
+  return file >= 0 && Free(SYS_fstat, file, &info) == 0 && info.st_dev == memory_device_ &&
+         info.st_ino == memory_inode_;
 }
 
 bool PageGuard::CanWriteProtected() {
@@ -100,8 +116,10 @@ bool PageGuard::CanWriteProtected() {
 }
 
 bool PageGuard::Transfer(long call, char* data, uintptr_t address, uint64_t bytes) const {
+  int file = memory_;
+  if (!IsMemory(file)) file = OpenMemory();
   while (bytes > 0) {
-    const long done = Free(call, memory_, data, bytes, address);
+    const long done = Free(call, file, data, bytes, address);
     if (done == -EINTR) continue;
     if (done <= 0) return false;
     data += done;

@@ -135,6 +135,8 @@ class PageGuard {
   // Whether it was this thread that opened it.
   static bool Settle(const PendingRanges::Found& snapshot, bool wanted);
 
+  bool IsMemory(int file) const;
+  int OpenMemory() const;
   // By pread64 or pwrite64 of /proc/self/mem, all of it.
   bool Transfer(long call, char* data, uintptr_t address, uint64_t bytes) const;
   static uint64_t Take(const std::atomic<uint64_t>& counter, std::atomic<uint64_t>* taken);
@@ -146,7 +148,9 @@ class PageGuard {
   Callbacks callbacks_;
   TurnStack turn_stack_;
   Sigaction sigaction_ = &::sigaction;
-  int memory_ = -1;  // /proc/self/mem
+  // /proc/self/mem, and which file that is: a program that closes all descriptors may have another one by this number.
+  mutable std::atomic<int> memory_{-1};
+  mutable std::atomic<uint64_t> memory_device_{0}, memory_inode_{0};
 
   // The program's actions, by signal. Handlers read them, so a change is published by the pointer.
   struct Action {

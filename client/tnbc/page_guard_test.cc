@@ -4,6 +4,7 @@
 #include <alloca.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -82,6 +83,31 @@ TEST(PageGuardTest, AForkedChildWritesToItsOwnMemory) {
   EXPECT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(pages.data()[0], 'o');
+}
+
+// As those do that become daemons, and give its number to another file.
+TEST(PageGuardTest, AProgramMayCloseAllDescriptors) {
+  PageGuard* const guard = Guard();
+  const Pages pages(1);
+  const int other = memfd_create("other", MFD_CLOEXEC);
+  ASSERT_GE(other, 0);
+  int taken = 0;
+  for (int file = 3; file < 1000; ++file) {
+    char path[64], target[64] = "";
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    if (readlink(path, target, sizeof(target) - 1) <= 0 || strstr(target, "/mem") == nullptr || file == other) continue;
+    if (strstr(target, "memfd") != nullptr) continue;
+    ASSERT_EQ(dup2(other, file), file);
+    ++taken;
+  }
+  EXPECT_GE(taken, 1);
+  EXPECT_TRUE(guard->Write(pages.address(), "there", 6));
+  EXPECT_STREQ(pages.data(), "there");
+  char found[6] = "";
+  EXPECT_TRUE(guard->Read(found, pages.address(), sizeof(found)));
+  EXPECT_STREQ(found, "there");
+  EXPECT_EQ(lseek(other, 0, SEEK_END), 0);
+  close(other);
 }
 
 TEST(PageGuardTest, AWriteComesBehindTheData) {
