@@ -11,10 +11,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "client/tnbc/free_syscall.h"
 #include "client/tnbc/monotonic_clock.h"
+#include "client/tnbc/signal_bits.h"
 
 namespace copse::tnbc {
 namespace {
@@ -57,6 +59,7 @@ PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
   if (PageGuard* started = Get(); started != nullptr) return started;
   auto* guard = new PageGuard;
   guard->callbacks_ = callbacks;
+  guard->left_.reserve(PendingRanges::kRangesMax);
   if (!guard->turn_stack_.Map()) {
     *why = "no memory for a stack";
     delete guard;
@@ -148,14 +151,14 @@ bool PageGuard::Add(std::span<const Range> ranges, std::span<FirstTouch* const> 
 
 // Known first, protected then: a fault finds its range.
 bool PageGuard::Protect(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
-  if (!Add(ranges, touches)) return false;
+  if (!HasOpenedAll() || !Add(ranges, touches)) return false;
   if (SetRightsOfAll(ranges, PROT_NONE)) return true;
   for (const Range& range : ranges) Release(range);
   return false;
 }
 
 bool PageGuard::ProtectSent(std::span<const Range> ranges) {
-  if (!Add(ranges, {})) return false;
+  if (!HasOpenedAll() || !Add(ranges, {})) return false;
   if (SetRightsOfAll(ranges, PROT_READ)) return true;
   for (const Range& range : ranges) Release(range);
   return false;
@@ -163,7 +166,7 @@ bool PageGuard::ProtectSent(std::span<const Range> ranges) {
 
 bool PageGuard::ProtectSnapshots(std::span<PendingRanges::Found> snapshots) {
   for (const PendingRanges::Found& snapshot : snapshots) StopLookingAt(snapshot.range);
-  if (!ranges_.AddSnapshots(snapshots)) return false;
+  if (!HasOpenedAll() || !ranges_.AddSnapshots(snapshots)) return false;
   if (SetRightsOfAll(snapshots, PROT_READ)) return true;
   for (const PendingRanges::Found& snapshot : snapshots) DropSnapshot(snapshot);
   return false;
@@ -178,7 +181,7 @@ bool PageGuard::Settle(const PendingRanges::Found& snapshot, bool wanted) {
   if (claimed) {
     const Range& range = snapshot.range;
     if (wanted) memcpy(snapshot.copy, reinterpret_cast<const void*>(range.begin), range.bytes());
-    SetRights(range, PROT_READ | PROT_WRITE);
+    Open(range);
     PendingRanges::Settle(snapshot);
   }
   Free(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
@@ -198,8 +201,65 @@ void PageGuard::DropSnapshot(const PendingRanges::Found& snapshot) {
 }
 
 void PageGuard::Release(const Range& range) {
-  SetRights(range, PROT_READ | PROT_WRITE);
-  ranges_.Remove(range.begin);
+  if (Open(range)) ranges_.Remove(range.begin);
+  if (left_count_ != 0) OpenLeft();
+}
+
+// In the middle of what is closed two mappings more are needed.
+bool PageGuard::Open(const Range& range) {
+  if (Free(SYS_mprotect, range.begin, range.bytes(), PROT_READ | PROT_WRITE) != -ENOMEM) return true;
+  // What is not mapped any more is nobody's to open.
+  if (Free(SYS_msync, range.begin, range.bytes(), MS_ASYNC) != 0) return true;
+  while (left_lock_.exchange(true, std::memory_order_acquire)) Free(SYS_sched_yield);
+  const bool has_room = left_.size() < left_.capacity();
+  if (has_room) {
+    const auto behind = std::upper_bound(left_.begin(), left_.end(), range,
+                                         [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    left_.insert(behind, range);
+    left_count_ = left_.size();
+  }
+  left_lock_.store(false, std::memory_order_release);
+  return !has_room;
+}
+
+// Those that lie side by side at once: the more of a mapping they are, the fewer new ones it takes.
+void PageGuard::OpenLeft() {
+  uint64_t before = 0;
+  Free(SYS_rt_sigprocmask, SIG_BLOCK, &kSignalsThatCanWait, &before, sizeof(before));
+  TryOpenLeft();
+  Free(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
+}
+
+void PageGuard::TryOpenLeft() {
+  if (left_lock_.exchange(true, std::memory_order_acquire)) return;
+  for (size_t first = 0; first < left_.size();) {
+    size_t last = first;
+    while (last + 1 < left_.size() && left_[last + 1].begin == left_[last].end) ++last;
+    if (SetRights({left_[first].begin, left_[last].end}, PROT_READ | PROT_WRITE)) {
+      for (size_t i = first; i <= last; ++i) ranges_.Remove(left_[i].begin);
+      left_.erase(left_.begin() + static_cast<std::ptrdiff_t>(first),
+                  left_.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+    } else {
+      first = last + 1;
+    }
+  }
+  left_count_ = left_.size();
+  left_lock_.store(false, std::memory_order_release);
+}
+
+// Before more is closed: what is left may be of the same pages.
+bool PageGuard::HasOpenedAll() {
+  if (left_count_ != 0) OpenLeft();
+  return left_count_ == 0;
+}
+
+bool PageGuard::IsLeft(uintptr_t address) {
+  if (left_lock_.exchange(true, std::memory_order_acquire)) return true;
+  const bool found = std::any_of(left_.begin(), left_.end(), [address](const Range& range) {
+    return range.begin <= address && address < range.end;
+  });
+  left_lock_.store(false, std::memory_order_release);
+  return found;
 }
 
 uint64_t PageGuard::Take(const std::atomic<uint64_t>& counter, std::atomic<uint64_t>* taken) {
@@ -221,8 +281,8 @@ bool PageGuard::TryOpen(const PendingRanges::Found& found) {
     return true;
   }
   if (!PendingRanges::BeginOpening(found)) return false;
-  SetRights(found.range, PROT_READ | PROT_WRITE);
-  PendingRanges::EndOpening(found);
+  // Else who touches it comes again.
+  if (SetRights(found.range, PROT_READ | PROT_WRITE)) PendingRanges::EndOpening(found);
   return true;
 }
 
@@ -264,6 +324,7 @@ void PageGuard::TellLost(uintptr_t address) {
 
 // Null: as in handlers. Where a turn is being given already there is no need of another.
 void PageGuard::GiveTurn(OnWait on_wait) {
+  if (left_count_ != 0) OpenLeft();
   if (on_wait != nullptr) return on_wait();
   turn_stack_.Run([](void* guard) { static_cast<PageGuard*>(guard)->callbacks_.on_wait(); }, this);
 }
@@ -333,6 +394,11 @@ bool PageGuard::IsSecondMiss(uintptr_t address) {
 
 bool PageGuard::Handle(uintptr_t address) {
   const auto found = ranges_.Find(address, 1);
+  if (left_count_ != 0 && !found.has_value() && IsLeft(address)) {
+    OpenLeft();
+    Free(SYS_sched_yield);
+    return true;
+  }
   // One that is open the program has protected itself.
   if (!found.has_value() || found->is_open) return !IsSecondMiss(address);
   AwaitFound(*found, address, nullptr, Toucher::kAccess);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "client/tnbc/pending_ranges.h"
 #include "client/tnbc/turn_stack.h"
@@ -56,7 +57,8 @@ class PageGuard {
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const;
   // Reads memory, accessible or not. False if the kernel refuses.
   bool Read(void* to, uintptr_t from, uint64_t bytes) const;
-  // The range's data is there: makes it accessible and wakes who waits.
+  // The range's data is there: makes it accessible and wakes who waits. Where the kernel has no room for another
+  // mapping (vm.max_map_count) that waits until it has, or until what lies beside it is released, too.
   void Release(const Range& range);
   // The same, of one whose first touch has yet to be seen: it stays closed until then, and who touches it goes on at
   // once.
@@ -131,15 +133,27 @@ class PageGuard {
   void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher);
   bool AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher);
   bool TryOpen(const PendingRanges::Found& found);
+  // False if it stays closed for now.
+  bool Open(const Range& range);
+  void OpenLeft();
+  void TryOpenLeft();
+  bool HasOpenedAll();
+  bool IsLeft(uintptr_t address);
   void StopLookingAt(const Range& range);
   // Whether it was this thread that opened it.
-  static bool Settle(const PendingRanges::Found& snapshot, bool wanted);
+  bool Settle(const PendingRanges::Found& snapshot, bool wanted);
 
   bool IsMemory(int file) const;
   int OpenMemory() const;
   // By pread64 or pwrite64 of /proc/self/mem, all of it.
   bool Transfer(long call, char* data, uintptr_t address, uint64_t bytes) const;
   static uint64_t Take(const std::atomic<uint64_t>& counter, std::atomic<uint64_t>* taken);
+
+  // What could not be opened; with room for all ranges, since the lander allocates nothing. Who finds the lock taken
+  // tries again later: he may be a signal handler.
+  std::atomic<bool> left_lock_{false};
+  std::atomic<size_t> left_count_{0};
+  std::vector<Range> left_;
 
   PendingRanges ranges_;
   FaultCounters counters_;

@@ -2,6 +2,7 @@
 #include "client/tnbc/page_guard.h"
 
 #include <alloca.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -246,6 +249,89 @@ struct Snapshots {
   std::string copy;
   std::vector<PendingRanges::Found> all;
 };
+
+// All mappings that the kernel lets a process have.
+class AllMappings {
+ public:
+  static constexpr uint64_t kMost = 300'000;
+  // How many that are.
+  static uint64_t Limit() {
+    uint64_t limit = kMost;
+    std::ifstream("/proc/sys/vm/max_map_count") >> limit;
+    return limit;
+  }
+  AllMappings() : bytes_(2 * Limit() * kPage) {
+    data_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    uint64_t at = 0;
+    while (at < bytes_ && mprotect(data_ + at, kPage, PROT_READ) == 0) at += 2 * kPage;
+    are_taken_ = at < bytes_ && errno == ENOMEM;
+  }
+  ~AllMappings() { munmap(data_, bytes_); }
+  AllMappings(const AllMappings&) = delete;
+  AllMappings& operator=(const AllMappings&) = delete;
+
+  bool are_taken() const { return are_taken_; }
+
+ private:
+  const uint64_t bytes_;
+  char* data_;
+  bool are_taken_ = false;
+};
+
+TEST(PageGuardTest, WhatCannotBeOpenedIsOpenedWithItsNeighbours) {
+  if (AllMappings::Limit() >= AllMappings::kMost) GTEST_SKIP() << "processes may have too many mappings";
+  PageGuard* const guard = Guard();
+  const Pages pages(3);
+  const Range ranges[] = {pages.Some(0, 1), pages.Some(1, 2), pages.Some(2, 3)};
+  ASSERT_TRUE(guard->Protect(ranges));
+  bool are_taken = false, middle_waits = false;
+  {
+    const AllMappings all;
+    are_taken = all.are_taken();
+    guard->Release(ranges[1]);
+    middle_waits = guard->IsPending(pages.data() + kPage, kPage);
+    guard->Release(ranges[0]);
+    guard->Release(ranges[2]);
+  }
+  EXPECT_TRUE(are_taken);
+  EXPECT_TRUE(middle_waits);
+  EXPECT_FALSE(guard->IsPending(pages.data(), 3 * kPage));
+  for (uint64_t at = 0; at < 3 * kPage; at += kPage) EXPECT_EQ(static_cast<volatile char*>(pages.data())[at], 'o');
+}
+
+TEST(PageGuardTest, WhatCannotBeOpenedIsOpenedOnceThereIsRoom) {
+  if (AllMappings::Limit() >= AllMappings::kMost) GTEST_SKIP() << "processes may have too many mappings";
+  PageGuard* const guard = Guard();
+  const Pages pages(5);
+  const Range ranges[] = {pages.Some(0, 1), pages.Some(1, 2), pages.Some(2, 3)};
+  Snapshots snapshots(pages, 5);
+  ASSERT_TRUE(guard->Protect(ranges));
+  ASSERT_TRUE(guard->ProtectSnapshots(std::span(snapshots.all).subspan(3)));
+  const uint64_t faults = guard->counters().faults;
+  std::atomic<bool> goes{false};
+  std::thread toucher([&] {
+    while (!goes) std::this_thread::yield();
+    EXPECT_EQ(static_cast<volatile char*>(pages.data())[kPage], 'o');
+    static_cast<volatile char*>(pages.data())[3 * kPage] = 'w';
+  });
+  bool middle_waits = false;
+  {
+    const AllMappings all;
+    guard->Release(ranges[1]);
+    guard->SettleSnapshot(snapshots.all[3]);
+    middle_waits = guard->IsPending(pages.data() + kPage, kPage);
+    goes = true;
+    while (guard->counters().faults == faults) std::this_thread::yield();
+  }
+  toucher.join();
+  EXPECT_TRUE(middle_waits);
+  EXPECT_EQ(pages.data()[3 * kPage], 'w');
+  EXPECT_EQ(snapshots.copy[3 * kPage], 'o');
+  guard->Release(ranges[0]);
+  guard->Release(ranges[2]);
+  guard->SettleSnapshot(snapshots.all[4]);
+  EXPECT_EQ(guard->pending(), 0u);
+}
 
 TEST(SnapshotTest, WhoWritesCopiesAndReadsAreFree) {
   PageGuard* const guard = Guard();
