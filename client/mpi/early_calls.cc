@@ -86,11 +86,14 @@ void BeforeThread() {
 void BeforeFork() {
   AwaitAllPending();
   if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->BeginFork();
+  the_guard->BeginFork(OnWait);
 }
 void GoOnInParent() {
+  the_guard->EndFork();
   if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(false);
 }
 void BeginChild() {
+  the_guard->EndFork();
   if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(true);
   the_guard->OnForked();
 }

@@ -85,6 +85,24 @@ PageGuard* PageGuard::Start(const Callbacks& callbacks, const char** why) {
   return guard;
 }
 
+bool PageGuard::HasOnlyLost() const {
+  for (uintptr_t begin = 0;;) {
+    const auto found = ranges_.Find(begin, UINTPTR_MAX - begin);
+    if (!found.has_value()) return true;
+    if (!found->failed && !found->is_open) return false;
+    begin = found->range.end;
+  }
+}
+
+void PageGuard::BeginFork(OnWait on_wait) {
+  for (;;) {
+    AwaitAll(on_wait);
+    closing_.lock();
+    if (HasOnlyLost()) return;
+    closing_.unlock();
+  }
+}
+
 // An open /proc/self/mem stays that of the process that opened it.
 void PageGuard::OnForked() {
   if (IsMemory(memory_)) close(memory_);
@@ -151,6 +169,7 @@ bool PageGuard::Add(std::span<const Range> ranges, std::span<FirstTouch* const> 
 
 // Known first, protected then: a fault finds its range.
 bool PageGuard::Protect(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
+  const std::lock_guard lock(closing_);
   if (!HasOpenedAll() || !Add(ranges, touches)) return false;
   if (SetRightsOfAll(ranges, PROT_NONE)) return true;
   for (const Range& range : ranges) Release(range);
@@ -158,6 +177,7 @@ bool PageGuard::Protect(std::span<const Range> ranges, std::span<FirstTouch* con
 }
 
 bool PageGuard::ProtectSent(std::span<const Range> ranges) {
+  const std::lock_guard lock(closing_);
   if (!HasOpenedAll() || !Add(ranges, {})) return false;
   if (SetRightsOfAll(ranges, PROT_READ)) return true;
   for (const Range& range : ranges) Release(range);
@@ -165,6 +185,7 @@ bool PageGuard::ProtectSent(std::span<const Range> ranges) {
 }
 
 bool PageGuard::ProtectSnapshots(std::span<PendingRanges::Found> snapshots) {
+  const std::lock_guard lock(closing_);
   for (const PendingRanges::Found& snapshot : snapshots) StopLookingAt(snapshot.range);
   if (!HasOpenedAll() || !ranges_.AddSnapshots(snapshots)) return false;
   if (SetRightsOfAll(snapshots, PROT_READ)) return true;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -109,6 +110,10 @@ class PageGuard {
 
   // Where sigaction itself leads to ActOnFault: the kernel's.
   void SetSigaction(Sigaction kernels) { sigaction_ = kernels; }
+  // Before a fork: until nothing is pending but what is lost, and keeps other threads from closing more until it is
+  // over: nobody would open that in the child. In parent and child, EndFork follows.
+  void BeginFork(OnWait on_wait);
+  void EndFork() { closing_.unlock(); }
   // In a child of fork: what it writes to is its own memory, not its parent's. Async-signal-safe.
   void OnForked();
 
@@ -126,6 +131,7 @@ class PageGuard {
   void Chain(int signal, siginfo_t* info, void* context);
   bool Add(std::span<const Range> ranges, std::span<FirstTouch* const> touches);
   void CountTouch(uintptr_t address, uint64_t ns);
+  bool HasOnlyLost() const;
   void TellLost(uintptr_t address);
   void GiveTurn(OnWait on_wait);
   bool CanWriteProtected();
@@ -155,6 +161,7 @@ class PageGuard {
   std::atomic<size_t> left_count_{0};
   std::vector<Range> left_;
 
+  std::mutex closing_;  // by who closes pages, and from BeginFork to EndFork
   PendingRanges ranges_;
   FaultCounters counters_;
   std::atomic<bool> has_touches_{false};  // somebody wants to know

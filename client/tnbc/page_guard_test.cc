@@ -88,6 +88,37 @@ TEST(PageGuardTest, AForkedChildWritesToItsOwnMemory) {
   EXPECT_EQ(pages.data()[0], 'o');
 }
 
+// Another thread closes pages all the time; in a child nobody would open them.
+TEST(PageGuardTest, AForkedChildHasNoPageThatIsClosed) {
+  PageGuard* const guard = Guard();
+  const Pages pages(8);
+  const Range range = pages.All();
+  std::atomic<bool> is_over{false};
+  std::atomic<uint64_t> rounds{0};
+  std::thread other([&] {
+    for (; !is_over; ++rounds) {
+      if (guard->Protect({&range, 1})) guard->Release(range);
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t before = rounds;
+    while (rounds == before) std::this_thread::yield();
+    guard->BeginFork([] {});
+    const pid_t child = fork();
+    guard->EndFork();
+    if (child == 0) {
+      guard->OnForked();
+      alarm(10);
+      _exit(guard->pending() == 0 && static_cast<volatile char*>(pages.data())[kPage] == 'o' ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+  }
+  is_over = true;
+  other.join();
+}
+
 // As those do that become daemons, and give its number to another file.
 TEST(PageGuardTest, AProgramMayCloseAllDescriptors) {
   PageGuard* const guard = Guard();
