@@ -38,7 +38,13 @@ constexpr size_t kGuardBytes = 64;
 constexpr uint8_t kGuard = 0xa5;
 
 // This thread's latest failure, as an outcome.
-Outcome Failed(copse_status_t status) { return {static_cast<Failure>(-status), copse_last_error()}; }
+Outcome Failed(copse_status_t status) {
+  copse_failure_t failure = {};
+  failure.mask = COPSE_FAILURE_FIELD_CAUSE | COPSE_FAILURE_FIELD_NODE;
+  copse_last_failure(&failure);
+  return {static_cast<Failure>(-status), copse_last_error(), true, static_cast<schedule::FailureCause>(failure.cause),
+          failure.node};
+}
 Outcome Done(copse_status_t status) { return status == COPSE_OK ? Outcome() : Failed(status); }
 
 double Seconds(absl::Duration timeout) {
@@ -284,7 +290,7 @@ class Client {
 
   void MakeCall(const Step& step) {
     const Team& team = teams_[step.team];
-    if (team.handle == nullptr) return Report(number_, {Failure::kInvalidArgument, "no such team"});
+    if (team.handle == nullptr) return Report(number_, OutcomeOf({Failure::kInvalidArgument, "no such team"}));
     auto call = std::make_unique<Call>(context_, team, step);
     const bool blocking = step.kind == StepKind::kCall;
     if (blocking && step.timeout == absl::InfiniteDuration() && step.seed % 2 == 0) {

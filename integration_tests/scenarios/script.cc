@@ -79,18 +79,25 @@ absl::StatusOr<Step> ParseStep(std::string_view line) {
   return s;
 }
 
+Outcome OutcomeOf(const schedule::FailureReport& why) {
+  return {.failure = why.failure, .text = why.text, .cause = schedule::CauseOf(why), .node = why.node};
+}
+
 std::string FormatOutcome(size_t step, const Outcome& o) {
-  return absl::StrCat(step, "\t", static_cast<int>(o.failure), "\t", o.data_ok ? 1 : 0, "\t", OneLine(o.text));
+  return absl::StrCat(step, "\t", static_cast<int>(o.failure), "\t", o.data_ok ? 1 : 0, "\t", static_cast<int>(o.cause),
+                      "\t", OneLine(o.node), "\t", OneLine(o.text));
 }
 
 absl::StatusOr<NumberedOutcome> ParseOutcome(std::string_view line) {
-  const std::vector<absl::string_view> f = absl::StrSplit(AbslView(line), absl::MaxSplits('\t', 3));
-  uint32_t failure = 0, data_ok = 0;
+  const std::vector<absl::string_view> f = absl::StrSplit(AbslView(line), absl::MaxSplits('\t', 5));
+  uint32_t failure = 0, data_ok = 0, cause = 0;
   NumberedOutcome numbered;
-  if (f.size() != 4 || !Parse(f[0], &numbered.step) || !Parse(f[1], &failure) || !Parse(f[2], &data_ok)) {
+  if (f.size() != 6 || !Parse(f[0], &numbered.step) || !Parse(f[1], &failure) || !Parse(f[2], &data_ok) ||
+      !Parse(f[3], &cause)) {
     return absl::InvalidArgumentError(absl::StrCat("outcome: malformed: ", AbslView(line)));
   }
-  numbered.outcome = {static_cast<schedule::Failure>(failure), std::string(f[3]), data_ok == 1};
+  numbered.outcome = {static_cast<schedule::Failure>(failure), std::string(f[5]), data_ok == 1,
+                      static_cast<schedule::FailureCause>(cause), std::string(f[4])};
   return numbered;
 }
 

@@ -60,8 +60,12 @@ struct Outcome {
   schedule::Failure failure = schedule::Failure::kNone;
   std::string text;     // of the failure
   bool data_ok = true;  // the result, and the bytes around it, are what the reference computes
+  schedule::FailureCause cause = schedule::FailureCause::kUnknown;
+  std::string node;  // where it happened; empty: no single node
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
+
+Outcome OutcomeOf(const schedule::FailureReport& why);
 
 // One line a step, for a process's standard input; and one line an outcome, for its standard output.
 std::string FormatStep(const Step& step);

@@ -74,7 +74,7 @@ void SimClient::DaemonDied() {
   id_.reset();
   daemon_dead_ = true;
   Later([this] {
-    const Outcome lost{Failure::kNoDaemon, "the daemon is gone"};
+    const Outcome lost = OutcomeOf({Failure::kNoDaemon, "the daemon is gone"});
     for (const auto& [value, request] : std::exchange(requests_, {})) Finish(request.step, lost);
     if (waiting_ && next_ > 0 && !outcomes_.contains(next_ - 1)) Finish(next_ - 1, lost);
     awaited_.reset();
@@ -111,7 +111,7 @@ void SimClient::Run() {
         host_->Kick();
       }
       // A call goes on without its waiter; its event is dropped.
-      Finish(number, {Failure::kTimedOut, "timed out"});
+      Finish(number, OutcomeOf({Failure::kTimedOut, "timed out"}));
       awaited_.reset();
       Resume();
     });
@@ -121,7 +121,7 @@ void SimClient::Run() {
 // True if the step is over at once.
 bool SimClient::RunStep(const Step& step) {
   if (daemon_dead_ && step.kind != StepKind::kPause && step.kind != StepKind::kAwait) {
-    if (step.kind != StepKind::kDie) Finish(next_ - 1, {Failure::kNoDaemon, "the daemon is gone"});
+    if (step.kind != StepKind::kDie) Finish(next_ - 1, OutcomeOf({Failure::kNoDaemon, "the daemon is gone"}));
     return true;
   }
   switch (step.kind) {
@@ -135,7 +135,7 @@ bool SimClient::RunStep(const Step& step) {
     case StepKind::kSubTeam: {
       const auto it = teams_.find(step.parent);
       if (it == teams_.end()) {
-        Finish(next_ - 1, {Failure::kInvalidArgument, "no such parent"});
+        Finish(next_ - 1, OutcomeOf({Failure::kInvalidArgument, "no such parent"}));
         return true;
       }
       TeamSlot& parent = it->second;
@@ -185,7 +185,7 @@ void SimClient::PostCall(const Step& step) {
   const uint64_t value = next_value_++;
   if (team == teams_.end() || team->second.handle == 0) {
     awaited_.reset();
-    return Finish(next_ - 1, {Failure::kInvalidArgument, "no such team"});
+    return Finish(next_ - 1, OutcomeOf({Failure::kInvalidArgument, "no such team"}));
   }
   Request& request = requests_[value];
   const schedule::WholeCall call = WholeCallOf(step);
@@ -239,7 +239,7 @@ void SimClient::OnEvent(const daemon::ClientEvent& event) {
   Later([this, event] {
     const auto it = requests_.find(event.value);
     if (it == requests_.end()) return;
-    Outcome outcome{event.failure.failure, event.failure.text};
+    Outcome outcome = OutcomeOf(event.failure);
     if (event.failure.failure == Failure::kNone) outcome.data_ok = CheckResult(it->second);
     Finish(it->second.step, std::move(outcome));
     requests_.erase(it);
@@ -266,7 +266,7 @@ void SimClient::OnTeamReady(uint64_t request, uint32_t handle, const schedule::T
 void SimClient::OnTeamFailed(uint64_t request, const schedule::FailureReport& why) {
   Later([this, request, why] {
     teams_.erase(script_[request].team);
-    Finish(request, {why.failure, why.text});
+    Finish(request, OutcomeOf(why));
     Resume();
   });
 }
@@ -274,7 +274,7 @@ void SimClient::OnTeamFailed(uint64_t request, const schedule::FailureReport& wh
 void SimClient::OnTeamDestroyed(uint64_t request, const schedule::FailureReport& why) {
   Later([this, request, why] {
     if (why.failure == Failure::kNone) teams_.erase(script_[request].team);
-    Finish(request, {why.failure, why.text});
+    Finish(request, OutcomeOf(why));
     Resume();
   });
 }
