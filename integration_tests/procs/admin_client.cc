@@ -134,6 +134,13 @@ absl::StatusOr<v1::ImportTopologyReply> AdminClient::ImportTopology(const std::s
   return impl_->Call(&Stub::ImportTopology, request, timeout);
 }
 
+absl::StatusOr<v1::GetStatsReply> AdminClient::GetStats(const std::string& node, absl::Duration timeout) const {
+  v1::GetStatsRequest request;
+  request.set_node(node);
+  request.set_timeout_s(absl::ToDoubleSeconds(timeout / 2));
+  return impl_->Call(&Stub::GetStats, request, timeout);
+}
+
 absl::Status AdminClient::DrainNode(const std::string& node, bool off, absl::Duration timeout) const {
   v1::DrainNodeRequest request;
   request.set_node(node);

@@ -34,6 +34,7 @@ class AdminClient {
                                                  const std::string& collective = "") const;
   // A topology file's text.
   absl::StatusOr<v1::ImportTopologyReply> ImportTopology(const std::string& text, absl::Duration timeout) const;
+  absl::StatusOr<v1::GetStatsReply> GetStats(const std::string& node, absl::Duration timeout) const;
   absl::Status DrainNode(const std::string& node, bool off, absl::Duration timeout) const;
   absl::StatusOr<v1::ProbeTopologyReply> ProbeTopology(const v1::ProbeTopologyRequest& request,
                                                        absl::Duration timeout) const;

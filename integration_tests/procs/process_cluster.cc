@@ -15,6 +15,7 @@
 #include <fstream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -396,7 +397,48 @@ void ProcessCluster::ContinueDaemon(uint32_t node) {
   if (daemons_[node].child != nullptr) daemons_[node].child->Signal(SIGCONT);
 }
 
-void ProcessCluster::KillPlanner() { Kill(&planner_); }
+void ProcessCluster::KillPlanner() {
+  Kill(&planner_);
+  planner_.may_end = false;
+}
+void ProcessCluster::StopPlanner() {
+  if (planner_.child != nullptr) planner_.child->Signal(SIGSTOP);
+}
+void ProcessCluster::ContinuePlanner() {
+  if (planner_.child != nullptr) planner_.child->Signal(SIGCONT);
+}
+
+absl::Status ProcessCluster::ReplacePlanner() {
+  KillPlanner();
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    if (absl::StartsWith(entry.path().filename().string(), "planner.db")) std::filesystem::remove(entry.path(), error);
+  }
+  return RestartPlanner();
+}
+
+absl::StatusOr<fabric::FabricControl> ProcessCluster::Fabric() const {
+  if (network_ == nullptr || network_->fabric_socket().empty()) return absl::UnimplementedError("no fabric");
+  return fabric::FabricControl::Connect(network_->fabric_socket());
+}
+
+absl::Status ProcessCluster::SetDataLink(uint32_t node, bool up) {
+  ASSIGN_OR_RETURN(fabric::FabricControl fabric, Fabric());
+  return up ? fabric.Heal(daemons_[node].name) : fabric.Cut(daemons_[node].name);
+}
+
+absl::Status ProcessCluster::SetManagementLink(uint32_t node, bool up) {
+  if (network_ == nullptr) return absl::UnimplementedError("no management network");
+  return network_->SetLink(node, netns::kControlDevice, up);
+}
+
+absl::Status ProcessCluster::DisturbData(bool on) {
+  ASSIGN_OR_RETURN(fabric::FabricControl fabric, Fabric());
+  for (const Server& server : daemons_) {
+    RETURN_IF_ERROR(fabric.Set(server.name, on ? "jitter=2ms reorder=true loss=1%" : "jitter=0s reorder=false loss=0"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ProcessCluster::RestartPlanner() {
   if (planner_.may_end) {
@@ -454,6 +496,30 @@ absl::StatusOr<std::vector<scenario::ListedCall>> ProcessCluster::ListCalls(cons
                       .missing = {call.missing().begin(), call.missing().end()}});
   }
   return listed;
+}
+
+absl::Status ProcessCluster::DrainNode(uint32_t node, bool on) {
+  return admin_->DrainNode(daemons_[node].name, !on, kCallTimeout);
+}
+
+absl::StatusOr<std::map<std::string, uint64_t>> ProcessCluster::Gauges(uint32_t node) {
+  const Server& server = daemons_[node];
+  if (server.child == nullptr) return absl::UnavailableError(absl::StrCat(server.name, " has no daemon"));
+  ASSIGN_OR_RETURN(const v1::GetStatsReply reply, admin_->GetStats(server.name, kCallTimeout));
+  if (reply.stats().empty()) return absl::UnavailableError(absl::StrCat(server.name, " does not answer"));
+  std::map<std::string, uint64_t> gauges;
+  for (const char* name : {"calls.in_flight", "daemon.neighbours", "engine.frames.waiting", "engine.sends.waiting",
+                           "engine.memory.reserved_bytes", "engine.memory.used_bytes"}) {
+    gauges[name] = reply.stats(0).counters().at(name);
+  }
+  ASSIGN_OR_RETURN(const v1::ListTeamsReply teams, admin_->ListTeams(kCallTimeout));
+  gauges["planner.teams"] = teams.teams_size();
+  const std::string process = absl::StrCat("/proc/", server.child->pid());
+  std::ifstream maps(process + "/maps");
+  for (std::string line; std::getline(maps, line);) gauges["shared_memory"] += absl::StrContains(line, "/memfd:");
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(process + "/fd", error)) gauges["files"] += file.exists();
+  return gauges;
 }
 
 absl::StatusOr<v1::NodeRow> ProcessCluster::NodeIn(uint32_t node, const std::string& state) const {

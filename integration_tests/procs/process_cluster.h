@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "integration_tests/fabric/fabric_control.h"
 #include "integration_tests/netns/test_network.h"
 #include "integration_tests/procs/admin_client.h"
 #include "integration_tests/procs/child_process.h"
@@ -60,11 +61,20 @@ class ProcessCluster : public scenario::Cluster {
   void KillPlanner() override;
   absl::Status RestartPlanner() override;
   absl::Status KillPlannerAtNextDecision() override;
+  void StopPlanner() override;
+  void ContinuePlanner() override;
+  absl::Status ReplacePlanner() override;
+  // Of a network with a fabric.
+  absl::Status SetDataLink(uint32_t node, bool up) override;
+  absl::Status SetManagementLink(uint32_t node, bool up) override;
+  absl::Status DisturbData(bool on) override;
 
   absl::Status Replan(const std::string& team_name, const std::string& algorithm) override;
   absl::Status ReplanCollective(const std::string& team_name, schedule::Collective collective,
                                 const std::string& algorithm) override;
   absl::StatusOr<std::vector<scenario::ListedCall>> ListCalls(const std::string& team_name) override;
+  absl::Status DrainNode(uint32_t node, bool on) override;
+  absl::StatusOr<std::map<std::string, uint64_t>> Gauges(uint32_t node) override;
   absl::Status AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) override;
   void Pass(absl::Duration duration) override;
   absl::Time Now() const override;
@@ -121,6 +131,7 @@ class ProcessCluster : public scenario::Cluster {
   void AddClientEnvironment(uint32_t node, std::map<std::string, std::string>* environment) const;
   void Kill(Server* server);
   std::string LogOf(const std::string& name) const;
+  absl::StatusOr<fabric::FabricControl> Fabric() const;
   absl::StatusOr<uint64_t> FindTeam(const std::string& name) const;
   absl::Status AwaitAllConnected(absl::Duration timeout);
   // The row of a node, if the planner has one in `state` that is not of an earlier incarnation.

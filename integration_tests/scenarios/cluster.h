@@ -6,6 +6,7 @@
 #define COPSE_INTEGRATION_TESTS_SCENARIOS_CLUSTER_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,14 @@ struct ListedCall {
   std::vector<uint32_t> missing;
 };
 
+// How far a team is in the planner's eyes.
+enum class TeamPhase : uint8_t {
+  kAbsent,
+  kGathering,  // ranks are missing
+  kPreparing,  // its daemons are asked whether they can
+  kDecided
+};
+
 // Processes are numbered from 0 in the order of their launch. Every wait is bounded by `timeout` of the cluster's own
 // time: virtual in the simulator, real else. Errors: DEADLINE_EXCEEDED names what did not happen.
 class Cluster {
@@ -68,6 +77,21 @@ class Cluster {
   virtual absl::Status RestartPlanner() = 0;  // with its state
   // The planner dies between recording the next epoch's decision and telling it.
   virtual absl::Status KillPlannerAtNextDecision() = 0;
+  virtual void StopPlanner() = 0;
+  virtual void ContinuePlanner() = 0;
+  virtual absl::Status ReplacePlanner() = 0;  // by one without its state
+
+  // --- What goes wrong, where a cluster can do it: UNIMPLEMENTED ---
+  // Links lose nothing for ever: what is sent meanwhile arrives when the link is up again, if both ends still care.
+  virtual absl::Status SetDataLink(uint32_t, bool /*up*/) { return Cannot("cut a node's data link"); }
+  virtual absl::Status SetManagementLink(uint32_t, bool /*up*/) { return Cannot("cut a node's management link"); }
+  virtual absl::Status ResetManagementLink(uint32_t) { return Cannot("reset a node's stream to the planner"); }
+  // Frames come late, twice, out of order, or are lost and sent again, as the network has it.
+  virtual absl::Status DisturbData(bool /*on*/) { return Cannot("disturb the data network"); }
+  virtual absl::Status RefuseSaves(bool /*on*/) { return Cannot("fill the planner's store"); }
+  // Another host, whose daemon has the node's name.
+  virtual absl::Status StartNamesake(uint32_t) { return Cannot("start a second daemon of one name"); }
+  virtual absl::Status StopNamesake(uint32_t) { return Cannot("start a second daemon of one name"); }
 
   // --- Administration ---
   virtual absl::Status Replan(const std::string& team_name, const std::string& algorithm) = 0;
@@ -75,10 +99,20 @@ class Cluster {
   virtual absl::Status ReplanCollective(const std::string& team_name, schedule::Collective collective,
                                         const std::string& algorithm) = 0;
   virtual absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) = 0;
+  virtual absl::Status DrainNode(uint32_t node, bool on) = 0;
+  virtual absl::Status AwaitTeamPhase(const std::string&, TeamPhase, absl::Duration /*timeout*/) {
+    return Cannot("tell a team's phase");
+  }
+  // What a node holds at the moment, by name: teams, clients, calls, neighbours, memory; and the planner's teams. Of an
+  // idle cluster it is always the same.
+  virtual absl::StatusOr<std::map<std::string, uint64_t>> Gauges(uint32_t node) = 0;
   virtual absl::Status AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) = 0;
   // Lets the cluster's time pass.
   virtual void Pass(absl::Duration duration) = 0;
   virtual absl::Time Now() const = 0;
+
+ private:
+  static absl::Status Cannot(const char* what) { return absl::UnimplementedError(what); }
 };
 
 }  // namespace copse::scenario

@@ -11,10 +11,9 @@
 #include "base/version.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/instruments.h"
+#include "integration_tests/sim/planner_parts.h"
 #include "integration_tests/sim/sim_client.h"
 #include "planner/coordinator/coordinator.h"
-#include "planner/planner.h"
-#include "planner/topology/topology.h"
 
 namespace copse::scenario {
 namespace {
@@ -24,51 +23,14 @@ using schedule::ToDaemon;
 
 constexpr absl::Duration kPlannerHop = absl::Microseconds(100);
 constexpr absl::Duration kReconnect = absl::Milliseconds(100);
+// A daemon that was refused, and one that hears nothing from the planner: daemon/rpc/planner_stream.cc.
+constexpr absl::Duration kRefusedPause = absl::Seconds(5);
+constexpr absl::Duration kDaemonPatience = absl::Seconds(30);
 // Actors beside the network's nodes (0, 1, ...).
 constexpr sim::ActorId kPlannerActor = 1u << 20;
 constexpr sim::ActorId kClientActors = 1u << 21;
 // Nothing that a scenario waits for takes longer, in virtual time.
 constexpr absl::Duration kSettle = absl::Seconds(60);
-
-// Plans by the production planner, all nodes on one switch.
-class FlatPlanMaker : public coordinator::PlanMaker {
- public:
-  absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
-                                                        const coordinator::PlanOptions& options) override {
-    std::vector<std::string> names;
-    for (const schedule::TeamNode& node : layout.nodes) names.push_back(node.name);
-    ASSIGN_OR_RETURN(const topology::Topology topology, topology::FlatTopology(names));
-    planner::PlannerOptions planner_options;
-    if (options.collective) {
-      planner_options.forced[schedule::PlanCollective(*options.collective)] = options.algorithm;
-    } else if (!options.algorithm.empty()) {
-      for (const auto c : schedule::CollectivesOf(schedule::Family::kCommon)) {
-        planner_options.forced[c] = options.algorithm;
-      }
-    }
-    return planner::Planner(&topology, {}, planner_options).MakePlans(layout.shape, names, layout.identity.family);
-  }
-  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&) override {
-    return absl::UnimplementedError("not in the simulator");
-  }
-};
-
-// Keeps what the production coordinator keeps; can pull the plug right after a decision is recorded.
-class CrashingStore : public coordinator::MemoryStore {
- public:
-  absl::Status SaveTeam(const coordinator::TeamRecord& record) override {
-    RETURN_IF_ERROR(MemoryStore::SaveTeam(record));
-    if (armed_ && record.epoch.value() > 1 && !record.broken) crashed_ = true;
-    return absl::OkStatus();
-  }
-  void Arm() { armed_ = true; }
-  bool crashed() const { return crashed_; }
-  void Reset() { armed_ = crashed_ = false; }
-
- private:
-  bool armed_ = false;
-  bool crashed_ = false;
-};
 
 }  // namespace
 
@@ -83,7 +45,15 @@ class SimCluster::Impl : public coordinator::SessionSink {
     std::unique_ptr<daemon::Instruments> instruments;  // null unless asked for
     std::unique_ptr<daemon::DaemonCore> daemon;
     coordinator::SessionId session = 0;  // 0: no stream
-    uint64_t life = 0;                   // which start of the daemon an event belongs to
+    // Of a management link that is cut, or a daemon that is stopped: how often that was, so that timers know theirs;
+    // the stream that the planner has given up meanwhile, and those that ended here without its knowledge.
+    bool link_cut = false;
+    uint64_t cuts = 0;
+    coordinator::SessionId given_up = 0;
+    std::vector<coordinator::SessionId> unreported;
+    std::vector<std::function<void()>> on_link;  // both directions
+    bool namesake = false;
+    uint64_t life = 0;  // which start of the daemon an event belongs to
     bool kicked = false;
     absl::Time timer = absl::InfiniteFuture();
     std::vector<std::function<void()>> held;  // what came in while it was stopped
@@ -99,13 +69,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     network_ = std::make_unique<sim::VirtualNetwork>(&simulator_,
                                                      sim::VirtualNetworkOptions{.seed = options.seed, .link = link_});
     StartCoordinator();
-    for (uint32_t n = 0; n < options.nodes; ++n) {
-      auto node = std::make_unique<Node>();
-      node->cluster = this;
-      Node* raw = node.get();
-      node->number = network_->AddNode(NameOf(n), NextIncarnation(), [this, raw] { KickNode(raw); });
-      nodes_.push_back(std::move(node));
-    }
+    for (uint32_t n = 0; n < options.nodes; ++n) AddNode(NameOf(n));
     for (auto& node : nodes_) StartDaemon(node.get());
     for (uint32_t n = 0; n < options.nodes; ++n) RETURN_IF_ERROR(AwaitNodeState(n, "ready", kSettle));
     return absl::OkStatus();
@@ -158,10 +122,16 @@ class SimCluster::Impl : public coordinator::SessionSink {
     return AwaitNodeState(n, "ready", kSettle);
   }
 
-  void StopDaemon(uint32_t n) { network_->Pause(nodes_[n]->number); }
+  void StopDaemon(uint32_t n) {
+    Node* node = nodes_[n].get();
+    network_->Pause(node->number);
+    PlannerLosesPatience(node);
+  }
   void ContinueDaemon(uint32_t n) {
     Node* node = nodes_[n].get();
     network_->Resume(node->number);
+    ++node->cuts;
+    if (!node->link_cut) EndIfGivenUp(node);
     for (auto& event : std::exchange(node->held, {})) event();
     KickNode(node);
   }
@@ -169,12 +139,45 @@ class SimCluster::Impl : public coordinator::SessionSink {
   void KillPlanner() {
     coordinator_.reset();
     ++planner_life_;
+    planner_timer_ = absl::InfiniteFuture();
+    planner_stopped_ = false;
+    at_planner_.clear();
     for (auto& node : nodes_) {
       if (node->session == 0) continue;
-      node->session = 0;
-      if (node->daemon != nullptr)
-        AtNode(node.get(), kPlannerHop, [node = node.get()] { node->daemon->OnPlannerDown(); });
+      if (node->link_cut) {
+        node->given_up = node->session;
+      } else {
+        LoseStream(node.get());
+      }
     }
+  }
+
+  // Its connections stand, but nobody answers on them.
+  void StopPlanner() {
+    if (coordinator_ == nullptr || std::exchange(planner_stopped_, true)) return;
+    simulator_.Schedule(kDaemonPatience, kPlannerActor, [this, life = planner_life_, stop = ++planner_stops_] {
+      if (life != planner_life_ || !planner_stopped_ || stop != planner_stops_) return;
+      for (auto& node : nodes_) {
+        if (node->session == 0 || node->link_cut) continue;
+        at_planner_.push_back([this, session = node->session] { coordinator_->OnDisconnected(session); });
+        LoseStream(node.get());
+      }
+    });
+  }
+
+  // What is due is done before what came meanwhile is read: its threads wake up in any order.
+  void ContinuePlanner() {
+    if (!std::exchange(planner_stopped_, false)) return;
+    coordinator_->Tick(simulator_.Now());
+    for (auto& event : std::exchange(at_planner_, {})) event();
+    for (auto& node : nodes_) ConnectLater(node.get());
+    PlannerTick();
+  }
+
+  absl::Status ReplacePlanner() {
+    KillPlanner();
+    store_ = FailingStore();
+    return RestartPlanner();
   }
 
   absl::Status RestartPlanner() {
@@ -184,7 +187,9 @@ class SimCluster::Impl : public coordinator::SessionSink {
     return Await(
         [this] {
           for (const auto& node : nodes_) {
-            if (node->daemon != nullptr && network_->running(node->number) && !node->daemon->registered()) return false;
+            if (node->daemon == nullptr || !network_->running(node->number) || node->link_cut || node->namesake)
+              continue;
+            if (!node->daemon->registered()) return false;
           }
           return true;
         },
@@ -192,6 +197,106 @@ class SimCluster::Impl : public coordinator::SessionSink {
   }
 
   void ArmCrash() { store_.Arm(); }
+  void RefuseSaves(bool on) { store_.Refuse(on); }
+
+  // --- Management links ---
+
+  void SetManagementLink(uint32_t n, bool up) {
+    Node* node = nodes_[n].get();
+    if (node->link_cut != up) return;
+    node->link_cut = !up;
+    if (!up) {
+      PlannerLosesPatience(node);
+      simulator_.Schedule(kDaemonPatience, node->number, [this, node, cut = node->cuts] {
+        if (cut != node->cuts || node->session == 0) return;
+        node->unreported.push_back(node->session);
+        LoseStream(node);
+      });
+      return;
+    }
+    ++node->cuts;
+    for (const coordinator::SessionId session : std::exchange(node->unreported, {})) ReportEnd(session);
+    std::vector<std::function<void()>> carried = std::exchange(node->on_link, {});
+    EndIfGivenUp(node);
+    for (auto& event : carried) event();
+    if (node->session == 0) ConnectLater(node);
+  }
+
+  void ResetManagementLink(uint32_t n) {
+    Node* node = nodes_[n].get();
+    if (node->session == 0 || node->link_cut) return;
+    ReportEnd(node->session);
+    LoseStream(node);
+    ConnectLater(node);
+  }
+
+  // A host of its own, whose daemon has that name.
+  void StartNamesake(uint32_t n) {
+    AddNode(NameOf(n));
+    nodes_.back()->namesake = true;
+    StartDaemon(nodes_.back().get());
+  }
+  void StopNamesake(uint32_t n) {
+    for (uint32_t other = options_.nodes; other < nodes_.size(); ++other) {
+      if (network_->name(nodes_[other]->number) == NameOf(n)) KillDaemon(other);
+    }
+  }
+
+  absl::Status DrainNode(uint32_t n, bool on) {
+    if (coordinator_ == nullptr || planner_stopped_) return absl::UnavailableError("the planner is down");
+    const absl::Status status = coordinator_->SetDraining(NameOf(n), on);
+    PlannerTick();
+    return status;
+  }
+
+  // --- Data links ---
+
+  void SetDataLink(uint32_t n, bool up) {
+    for (uint32_t other = 0; other < options_.nodes; ++other) {
+      if (other == n) continue;
+      if (up) {
+        network_->Heal(number(n), number(other));
+      } else {
+        network_->Cut(number(n), number(other));
+      }
+    }
+  }
+
+  void DisturbData(bool on) {
+    sim::LinkProperties link = link_;
+    if (on) {
+      link.jitter_max = absl::Microseconds(200);
+      link.duplicate_probability = 0.05;
+      link.reorder_probability = 0.2;
+      link.reorder_delay_max = absl::Milliseconds(1);
+    }
+    for (uint32_t a = 0; a < options_.nodes; ++a) {
+      for (uint32_t b = 0; b < a; ++b) network_->SetLink(number(a), number(b), link);
+    }
+  }
+
+  TeamPhase PhaseOf(const std::string& name) const {
+    if (coordinator_ == nullptr) return TeamPhase::kAbsent;
+    for (const coordinator::TeamInfo& team : coordinator_->Teams()) {
+      if (team.layout.identity.name != name || schedule::IsCompanion(team.layout.identity)) continue;
+      if (team.state != "forming") return TeamPhase::kDecided;
+      return team.missing.empty() ? TeamPhase::kPreparing : TeamPhase::kGathering;
+    }
+    return TeamPhase::kAbsent;
+  }
+
+  absl::StatusOr<std::map<std::string, uint64_t>> Gauges(uint32_t n) const {
+    const Node& node = *nodes_[n];
+    if (node.daemon == nullptr) return absl::UnavailableError(absl::StrCat("node ", NameOf(n), " has no daemon"));
+    const schedule::DaemonStatus status = node.daemon->Status();
+    std::map<std::string, uint64_t> gauges = {{"clients", status.clients}, {"teams", status.teams}};
+    for (const char* name : {"calls.in_flight", "daemon.neighbours", "engine.frames.waiting", "engine.sends.waiting",
+                             "engine.memory.reserved_bytes", "engine.memory.used_bytes"}) {
+      gauges[name] = status.counters.at(name);
+    }
+    if (coordinator_ != nullptr) gauges["planner.teams"] = coordinator_->Teams().size();
+    return gauges;
+  }
 
   absl::Status Replan(const std::string& team_name, const coordinator::PlanOptions& options) {
     if (coordinator_ == nullptr) return absl::UnavailableError("the planner is down");
@@ -252,24 +357,38 @@ class SimCluster::Impl : public coordinator::SessionSink {
     if (store_.crashed()) return;  // it died before it could say so
     for (auto& node : nodes_) {
       if (node->session != session) continue;
-      AtNode(node.get(), kPlannerHop, [node = node.get(), session, message] {
-        if (node->session == session) node->daemon->OnPlannerMessage(message);
+      Carry(node.get(), [this, node = node.get(), session, message] {
+        AtNode(node, kPlannerHop, [node, session, message] {
+          if (node->session == session) node->daemon->OnPlannerMessage(message);
+        });
       });
     }
   }
   void Close(coordinator::SessionId session, const std::string&) override {
     for (auto& node : nodes_) {
-      if (node->session == session) {
-        node->session = 0;
-        if (node->daemon != nullptr)
-          AtNode(node.get(), kPlannerHop, [node = node.get()] { node->daemon->OnPlannerDown(); });
-      }
+      if (node->session != session) continue;
+      Carry(node.get(), [this, node = node.get(), session] {
+        AtNode(node, kPlannerHop, [this, node, session] {
+          if (node->session != session) return;
+          node->session = 0;
+          node->daemon->OnPlannerDown();
+          ConnectLater(node, kRefusedPause);
+        });
+      });
     }
   }
 
  private:
   static std::string NameOf(uint32_t n) { return absl::StrCat("n", n); }
   Incarnation NextIncarnation() { return Incarnation(1000 + incarnations_++); }
+
+  void AddNode(const std::string& name) {
+    auto node = std::make_unique<Node>();
+    node->cluster = this;
+    Node* raw = node.get();
+    node->number = network_->AddNode(name, NextIncarnation(), [this, raw] { KickNode(raw); });
+    nodes_.push_back(std::move(node));
+  }
 
   void StartCoordinator() {
     store_.Reset();
@@ -289,6 +408,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     simulator_.At(due, kPlannerActor, [this, due, life = planner_life_] {
       if (life != planner_life_ || coordinator_ == nullptr || planner_timer_ != due) return;
       planner_timer_ = absl::InfiniteFuture();
+      if (planner_stopped_) return;
       coordinator_->Tick(due);
       PlannerTick();
     });
@@ -309,7 +429,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     options.node.version = "sim";
     options.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
     options.node.features = {schedule::Feature::kCompanions};
-    options.node.machine = options.node.name;
+    options.node.machine = absl::StrCat("machine", node->number);
     options.node.memory_limit_bytes = options_.memory_limit_bytes;
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.heartbeat = options_.heartbeat;
@@ -321,10 +441,11 @@ class SimCluster::Impl : public coordinator::SessionSink {
     ConnectLater(node);
   }
 
-  void ConnectLater(Node* node) {
-    simulator_.Schedule(kReconnect, node->number, [this, node, life = node->life, planner = planner_life_] {
+  // A stream that neither side has given up is left alone.
+  void ConnectLater(Node* node, absl::Duration delay = kReconnect) {
+    simulator_.Schedule(delay, node->number, [this, node, life = node->life, planner = planner_life_] {
       if (life != node->life || planner != planner_life_ || coordinator_ == nullptr || node->daemon == nullptr) return;
-      if (node->session != 0) return;
+      if (node->session != 0 || node->link_cut || planner_stopped_) return;
       node->session = ++sessions_;
       coordinator_->OnConnected(node->session);
       AtNode(node, absl::ZeroDuration(), [node] { node->daemon->OnPlannerUp(); });
@@ -332,13 +453,63 @@ class SimCluster::Impl : public coordinator::SessionSink {
     });
   }
 
+  // The daemon's host closes its end.
   void EndSession(Node* node) {
     const coordinator::SessionId session = std::exchange(node->session, 0);
     if (session == 0) return;
-    simulator_.Schedule(kPlannerHop, kPlannerActor, [this, session, planner = planner_life_] {
+    if (node->link_cut) {
+      node->unreported.push_back(session);
+    } else {
+      ReportEnd(session);
+    }
+  }
+
+  void ReportEnd(coordinator::SessionId session) {
+    AtPlanner(kPlannerHop, [this, session] { coordinator_->OnDisconnected(session); });
+  }
+
+  // The stream ends in the daemon's eyes.
+  void LoseStream(Node* node) {
+    node->session = 0;
+    if (node->daemon != nullptr) AtNode(node, kPlannerHop, [node] { node->daemon->OnPlannerDown(); });
+  }
+
+  // The planner asks a silent stream whether it lives, as planner_process.cc has it, and ends it if nothing answers.
+  void PlannerLosesPatience(Node* node) {
+    const uint64_t cut = ++node->cuts;
+    simulator_.Schedule(options_.node_timeout, kPlannerActor, [this, node, cut, session = node->session] {
+      if (cut != node->cuts || session == 0 || node->session != session || node->given_up == session) return;
+      node->given_up = session;
+      AtPlanner(absl::ZeroDuration(), [this, session] { coordinator_->OnDisconnected(session); });
+    });
+  }
+
+  // The link stands again: a stream that the planner has ended meanwhile is reset.
+  void EndIfGivenUp(Node* node) {
+    if (std::exchange(node->given_up, 0) != node->session || node->session == 0) return;
+    LoseStream(node);
+    ConnectLater(node);
+  }
+
+  // What goes over the node's management link, either way: a cut holds it back, as TCP does.
+  void Carry(Node* node, std::function<void()> event) {
+    if (node->link_cut) {
+      node->on_link.push_back(std::move(event));
+    } else {
+      event();
+    }
+  }
+
+  // An event of the planner: dropped if it dies before, kept while it is stopped.
+  void AtPlanner(absl::Duration delay, std::function<void()> event) {
+    simulator_.Schedule(delay, kPlannerActor, [this, planner = planner_life_, event = std::move(event)] {
       if (planner != planner_life_ || coordinator_ == nullptr) return;
-      coordinator_->OnDisconnected(session);
-      PlannerTick();
+      if (planner_stopped_) {
+        at_planner_.push_back(event);
+      } else {
+        event();
+        PlannerTick();
+      }
     });
   }
 
@@ -360,10 +531,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
   void ToPlanner(Node* node, const FromDaemon& message) {
     const coordinator::SessionId session = node->session;
     if (session == 0) return;
-    simulator_.Schedule(kPlannerHop, kPlannerActor, [this, session, message, planner = planner_life_] {
-      if (planner != planner_life_ || coordinator_ == nullptr) return;
-      coordinator_->OnMessage(session, message);
-      PlannerTick();
+    Carry(node, [this, session, message] {
+      AtPlanner(kPlannerHop, [this, session, message] { coordinator_->OnMessage(session, message); });
     });
   }
 
@@ -397,10 +566,13 @@ class SimCluster::Impl : public coordinator::SessionSink {
   ClusterOptions options_;
   sim::Simulator simulator_;
   std::unique_ptr<sim::VirtualNetwork> network_;
-  CrashingStore store_;
+  FailingStore store_;
   FlatPlanMaker plan_maker_;
   std::unique_ptr<coordinator::Coordinator> coordinator_;
   uint64_t planner_life_ = 0;
+  bool planner_stopped_ = false;
+  uint64_t planner_stops_ = 0;
+  std::vector<std::function<void()>> at_planner_;  // what came in while it was stopped
   absl::Time planner_timer_ = absl::InfiniteFuture();
   uint64_t incarnations_ = 0;
   coordinator::SessionId sessions_ = 0;
@@ -439,6 +611,43 @@ absl::Status SimCluster::KillPlannerAtNextDecision() {
   impl_->ArmCrash();
   return absl::OkStatus();
 }
+void SimCluster::StopPlanner() { impl_->StopPlanner(); }
+void SimCluster::ContinuePlanner() { impl_->ContinuePlanner(); }
+absl::Status SimCluster::ReplacePlanner() { return impl_->ReplacePlanner(); }
+absl::Status SimCluster::SetDataLink(uint32_t node, bool up) {
+  impl_->SetDataLink(node, up);
+  return absl::OkStatus();
+}
+absl::Status SimCluster::SetManagementLink(uint32_t node, bool up) {
+  impl_->SetManagementLink(node, up);
+  return absl::OkStatus();
+}
+absl::Status SimCluster::ResetManagementLink(uint32_t node) {
+  impl_->ResetManagementLink(node);
+  return absl::OkStatus();
+}
+absl::Status SimCluster::DisturbData(bool on) {
+  impl_->DisturbData(on);
+  return absl::OkStatus();
+}
+absl::Status SimCluster::RefuseSaves(bool on) {
+  impl_->RefuseSaves(on);
+  return absl::OkStatus();
+}
+absl::Status SimCluster::StartNamesake(uint32_t node) {
+  impl_->StartNamesake(node);
+  return absl::OkStatus();
+}
+absl::Status SimCluster::StopNamesake(uint32_t node) {
+  impl_->StopNamesake(node);
+  return absl::OkStatus();
+}
+absl::Status SimCluster::DrainNode(uint32_t node, bool on) { return impl_->DrainNode(node, on); }
+absl::Status SimCluster::AwaitTeamPhase(const std::string& team_name, TeamPhase phase, absl::Duration timeout) {
+  return impl_->Await([&] { return impl_->PhaseOf(team_name) >= phase; }, timeout, absl::StrCat("team ", team_name));
+}
+absl::StatusOr<std::map<std::string, uint64_t>> SimCluster::Gauges(uint32_t node) { return impl_->Gauges(node); }
+
 absl::Status SimCluster::Replan(const std::string& team_name, const std::string& algorithm) {
   return impl_->Replan(team_name, {.algorithm = algorithm});
 }

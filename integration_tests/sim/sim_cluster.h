@@ -5,6 +5,7 @@
 #define COPSE_INTEGRATION_TESTS_SIM_SIM_CLUSTER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,11 +39,25 @@ class SimCluster : public Cluster {
   void KillPlanner() override;
   absl::Status RestartPlanner() override;
   absl::Status KillPlannerAtNextDecision() override;
+  void StopPlanner() override;
+  void ContinuePlanner() override;
+  absl::Status ReplacePlanner() override;
+
+  absl::Status SetDataLink(uint32_t node, bool up) override;
+  absl::Status SetManagementLink(uint32_t node, bool up) override;
+  absl::Status ResetManagementLink(uint32_t node) override;
+  absl::Status DisturbData(bool on) override;
+  absl::Status RefuseSaves(bool on) override;
+  absl::Status StartNamesake(uint32_t node) override;
+  absl::Status StopNamesake(uint32_t node) override;
 
   absl::Status Replan(const std::string& team_name, const std::string& algorithm) override;
   absl::Status ReplanCollective(const std::string& team_name, schedule::Collective collective,
                                 const std::string& algorithm) override;
   absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) override;
+  absl::Status DrainNode(uint32_t node, bool on) override;
+  absl::Status AwaitTeamPhase(const std::string& team_name, TeamPhase phase, absl::Duration timeout) override;
+  absl::StatusOr<std::map<std::string, uint64_t>> Gauges(uint32_t node) override;
   absl::Status AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) override;
   void Pass(absl::Duration duration) override;
   absl::Time Now() const override;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a simulated planner is made of beside its coordinator: plans, and a store that can fail.
+#ifndef COPSE_INTEGRATION_TESTS_SIM_PLANNER_PARTS_H_
+#define COPSE_INTEGRATION_TESTS_SIM_PLANNER_PARTS_H_
+
+#include <string>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "planner/coordinator/plan_maker.h"
+#include "planner/coordinator/store.h"
+#include "planner/planner.h"
+#include "planner/topology/topology.h"
+
+namespace copse::scenario {
+
+// Plans by the production planner, all nodes on one switch.
+class FlatPlanMaker : public coordinator::PlanMaker {
+ public:
+  absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
+                                                        const coordinator::PlanOptions& options) override {
+    std::vector<std::string> names;
+    for (const schedule::TeamNode& node : layout.nodes) names.push_back(node.name);
+    ASSIGN_OR_RETURN(const topology::Topology topology, topology::FlatTopology(names));
+    planner::PlannerOptions planner_options;
+    if (options.collective) {
+      planner_options.forced[schedule::PlanCollective(*options.collective)] = options.algorithm;
+    } else if (!options.algorithm.empty()) {
+      for (const auto c : schedule::CollectivesOf(schedule::Family::kCommon)) {
+        planner_options.forced[c] = options.algorithm;
+      }
+    }
+    return planner::Planner(&topology, {}, planner_options).MakePlans(layout.shape, names, layout.identity.family);
+  }
+  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&) override {
+    return absl::UnimplementedError("not in the simulator");
+  }
+};
+
+// Keeps what the production coordinator keeps; can pull the plug right after a decision is recorded, and refuse.
+class FailingStore : public coordinator::MemoryStore {
+ public:
+  absl::Status SaveTeam(const coordinator::TeamRecord& record) override {
+    RETURN_IF_ERROR(Full());
+    RETURN_IF_ERROR(MemoryStore::SaveTeam(record));
+    if (armed_ && record.epoch.value() > 1 && !record.broken) crashed_ = true;
+    return absl::OkStatus();
+  }
+  absl::Status RemoveTeam(TeamId team) override {
+    RETURN_IF_ERROR(Full());
+    return MemoryStore::RemoveTeam(team);
+  }
+  absl::Status SaveDraining(const std::string& node, bool draining) override {
+    RETURN_IF_ERROR(Full());
+    return MemoryStore::SaveDraining(node, draining);
+  }
+  absl::Status SaveNextIds(const coordinator::NextIds& next) override {
+    RETURN_IF_ERROR(Full());
+    return MemoryStore::SaveNextIds(next);
+  }
+  absl::Status SaveAborted(TeamId team) override {
+    RETURN_IF_ERROR(Full());
+    return MemoryStore::SaveAborted(team);
+  }
+
+  void Arm() { armed_ = true; }
+  bool crashed() const { return crashed_; }
+  void Reset() { armed_ = crashed_ = false; }
+  void Refuse(bool on) { refuses_ = on; }
+
+ private:
+  absl::Status Full() const { return refuses_ ? absl::UnavailableError("the disk is full") : absl::OkStatus(); }
+
+  bool armed_ = false;
+  bool crashed_ = false;
+  bool refuses_ = false;
+};
+
+}  // namespace copse::scenario
+
+#endif  // COPSE_INTEGRATION_TESTS_SIM_PLANNER_PARTS_H_
