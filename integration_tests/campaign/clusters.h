@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The clusters that cases run on.
+#ifndef COPSE_INTEGRATION_TESTS_CAMPAIGN_CLUSTERS_H_
+#define COPSE_INTEGRATION_TESTS_CAMPAIGN_CLUSTERS_H_
+
+#include <memory>
+
+#include "integration_tests/campaign/case.h"
+#include "integration_tests/scenarios/cluster.h"
+
+namespace copse::campaign {
+
+std::unique_ptr<scenario::Cluster> MakeSimulatedCluster(const Case& c);
+// With network namespaces and an emulated network where that is possible, else on loopback, where nothing can be cut.
+std::unique_ptr<scenario::Cluster> MakeRealCluster(const Case& c);
+
+}  // namespace copse::campaign
+
+#endif  // COPSE_INTEGRATION_TESTS_CAMPAIGN_CLUSTERS_H_

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integration_tests/campaign/conductor.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "integration_tests/campaign/oracle.h"
+
+namespace copse::campaign {
+namespace {
+
+using scenario::Cluster;
+using scenario::Outcome;
+using scenario::TeamPhase;
+
+// Of what needs no fault to end: nodes come back, memory is given back.
+constexpr absl::Duration kSettle = absl::Seconds(60);
+constexpr absl::Duration kPhase = absl::Seconds(1);
+constexpr absl::Duration kLookAgain = absl::Milliseconds(500);
+// Until a daemon has heard that it takes teams again; administrators are not told when.
+constexpr absl::Duration kUndrained = absl::Milliseconds(100);
+constexpr size_t kComplaintsMax = 8;
+
+struct Run {
+  const Job* job;
+  uint32_t first = 0;
+  absl::Time launched;
+};
+
+class Conductor {
+ public:
+  Conductor(const Case& c, const Scale& scale, Cluster* cluster)
+      : case_(c), scale_(scale), cluster_(cluster), oracle_(&c, &scale) {}
+
+  Findings Conduct() {
+    if (!Check(cluster_->Start(case_.options), "start")) return findings_;
+    if (case_.disturbed) cluster_->DisturbData(true).IgnoreError();
+    for (uint32_t n = 0; n < case_.options.nodes; ++n) idle_.push_back(GaugesOf(n));
+    for (const Job& job : case_.before) {
+      Launch(job);
+      Await(runs_.back());
+    }
+    // A job that is launched before its team's state is reached makes faults of its own programs.
+    for (const Fault& fault : case_.faults) {
+      if (fault.kind == FaultKind::kFullRooms || fault.kind == FaultKind::kLeavesEarly) oracle_.Made(fault);
+    }
+    Launch(case_.target);
+    ReachState();
+    MakeFaults();
+    for (const Run& run : runs_) Finish(run);
+    if (!Hung() && Settle()) {
+      Launch(case_.after);
+      Finish(runs_.back());
+      AwaitIdle();
+    }
+    return findings_;
+  }
+
+ private:
+  void Complain(std::string text) {
+    if (findings_.complaints.size() < kComplaintsMax) findings_.complaints.push_back(std::move(text));
+  }
+  bool Check(const absl::Status& status, const std::string& what) {
+    if (!status.ok()) Complain(absl::StrCat(what, ": ", std::string(status.message())));
+    return status.ok();
+  }
+
+  void Launch(const Job& job) {
+    runs_.push_back({&job, 0, cluster_->Now()});
+    runs_.back().first = cluster_->Launch(job.programs);
+  }
+  // Until its observer waits in the call that is held.
+  void Await(const Run& run) {
+    if (run.job->outcomes_before == 0) return;
+    Check(cluster_->AwaitOutcomes(run.first + run.job->observer, run.job->outcomes_before, kSettle),
+          absl::StrCat(run.job->name, " is on its way"));
+  }
+
+  void ReachState() {
+    switch (case_.state) {
+      case State::kForming:
+        Reach(TeamPhase::kGathering);
+        break;
+      case State::kPrepared:
+        Reach(TeamPhase::kPreparing);
+        break;
+      case State::kCommitted:
+        Reach(TeamPhase::kDecided);
+        break;
+      default:
+        Await(runs_.back());
+    }
+    if (case_.state == State::kDraining) {
+      Check(cluster_->DrainNode(case_.drained, true), "drain");
+    }
+  }
+  void Reach(TeamPhase phase) {
+    // A team that is refused never gets there.
+    cluster_->AwaitTeamPhase(case_.target.name, phase, kPhase).IgnoreError();
+  }
+
+  // Faults begin and end in the order of their times.
+  void MakeFaults() {
+    struct Turn {
+      absl::Duration at;
+      const Fault* fault;
+      bool begins;
+    };
+    std::vector<Turn> turns;
+    for (const Fault& fault : case_.faults) {
+      turns.push_back({fault.after, &fault, true});
+      turns.push_back({fault.after + fault.lasts, &fault, false});
+    }
+    std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.at < b.at; });
+    const Run target = runs_.back();
+    const absl::Time start = cluster_->Now();
+    for (const Turn& turn : turns) {
+      if (const absl::Duration left = start + turn.at - cluster_->Now(); left > absl::ZeroDuration()) {
+        cluster_->Pass(left);
+      }
+      if (turn.begins) {
+        const absl::Status status = Begin(cluster_, *turn.fault, target.first, case_.target.name);
+        if (absl::IsUnimplemented(status)) continue;
+        Check(status, FaultKindName(turn.fault->kind));
+        oracle_.Made(*turn.fault);
+        findings_.faults.emplace_back(turn.fault->kind, case_.state);
+      } else {
+        const absl::Status status = End(cluster_, *turn.fault, target.first);
+        if (turn.fault->kind == FaultKind::kPlannerReplaced) MeetNewcomer(*turn.fault);
+        // A daemon that restarts while the planner is away, or drains, is ready later.
+        if (!absl::IsUnimplemented(status) && case_.faults.size() == 1 && case_.state != State::kDraining) {
+          Check(status, absl::StrCat("the end of ", FaultKindName(turn.fault->kind)));
+        }
+      }
+    }
+  }
+
+  // A planner that knows nothing has formed a new team when the nodes of another one come back to it.
+  void MeetNewcomer(const Fault& fault) {
+    if (!case_.newcomer.programs.empty()) {
+      Launch(case_.newcomer);
+      for (uint32_t rank = 0; rank < case_.newcomer.programs.size(); ++rank) {
+        cluster_->AwaitOutcomes(runs_.back().first + rank, 1, scale_.grace).IgnoreError();
+      }
+    }
+    for (const uint32_t node : fault.nodes) cluster_->SetManagementLink(node, true).IgnoreError();
+  }
+
+  void Finish(const Run& run) {
+    const absl::Time deadline = run.launched + oracle_.Patience(*run.job);
+    const auto ranks = static_cast<uint32_t>(run.job->programs.size());
+    std::vector<std::vector<Outcome>> outcomes;
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      const absl::Duration left = std::max(deadline - cluster_->Now(), absl::ZeroDuration());
+      const absl::Status ended = cluster_->AwaitEnd(run.first + rank, left);
+      outcomes.push_back(cluster_->Outcomes(run.first + rank));
+      if (ended.ok()) continue;
+      ++hung_;
+      Complain(absl::StrCat("hung: ", run.job->name, " rank ", rank, " after ", outcomes.back().size(),
+                            " outcomes: ", std::string(ended.message())));
+    }
+    Verdict verdict = oracle_.Judge(*run.job, outcomes);
+    ++findings_.programs;
+    findings_.ended_well += verdict.ended_well;
+    findings_.calls += verdict.calls;
+    for (std::string& complaint : verdict.complaints) Complain(std::move(complaint));
+  }
+  bool Hung() const { return hung_ > 0; }
+
+  // Until every node is as it was.
+  bool Settle() {
+    if (case_.state == State::kDraining) Check(cluster_->DrainNode(case_.drained, false), "undrain");
+    for (const Fault& fault : case_.faults) {
+      if (fault.kind == FaultKind::kDrain) Check(cluster_->DrainNode(fault.nodes[0], false), "undrain");
+    }
+    cluster_->Pass(kUndrained);
+    bool ready = true;
+    for (uint32_t n = 0; n < case_.options.nodes; ++n) {
+      ready &= Check(cluster_->AwaitNodeState(n, "ready", kSettle), "all is well again");
+    }
+    return ready;
+  }
+
+  std::map<std::string, uint64_t> GaugesOf(uint32_t node) {
+    const auto gauges = cluster_->Gauges(node);
+    return gauges.ok() ? *gauges : std::map<std::string, uint64_t>();
+  }
+
+  void AwaitIdle() {
+    const absl::Time deadline = cluster_->Now() + kSettle;
+    for (uint32_t n = 0; n < case_.options.nodes; ++n) {
+      while (GaugesOf(n) != idle_[n]) {
+        if (cluster_->Now() >= deadline) return ComplainOfGauges(n);
+        cluster_->Pass(kLookAgain);
+      }
+    }
+  }
+  void ComplainOfGauges(uint32_t node) {
+    std::vector<std::string> differ;
+    for (const auto& [name, value] : GaugesOf(node)) {
+      if (value != idle_[node][name])
+        differ.push_back(absl::StrCat(name, "=", value, " (was ", idle_[node][name], ")"));
+    }
+    Complain(absl::StrCat("gauges of n", node, " are not back: ", absl::StrJoin(differ, ", ")));
+  }
+
+  const Case& case_;
+  const Scale& scale_;
+  Cluster* const cluster_;
+  Oracle oracle_;
+  std::vector<Run> runs_;
+  std::vector<std::map<std::string, uint64_t>> idle_;  // by node
+  uint32_t hung_ = 0;
+  Findings findings_;
+};
+
+}  // namespace
+
+Findings Conduct(const Case& c, const Scale& scale, Cluster* cluster) { return Conductor(c, scale, cluster).Conduct(); }
+
+}  // namespace copse::campaign

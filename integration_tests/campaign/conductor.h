@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs one case of a campaign on a cluster, and looks at what came of it.
+#ifndef COPSE_INTEGRATION_TESTS_CAMPAIGN_CONDUCTOR_H_
+#define COPSE_INTEGRATION_TESTS_CAMPAIGN_CONDUCTOR_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "integration_tests/campaign/case.h"
+#include "integration_tests/scenarios/cluster.h"
+
+namespace copse::campaign {
+
+struct Findings {
+  std::vector<std::string> complaints;  // empty: all is as it should be
+  uint64_t programs = 0;
+  uint64_t ended_well = 0;
+  uint64_t calls = 0;                               // posted before any rank of the team was told of a failure
+  std::vector<std::pair<FaultKind, State>> faults;  // that were made while a call was in flight
+};
+
+// `cluster` has not been started.
+Findings Conduct(const Case& c, const Scale& scale, scenario::Cluster* cluster);
+
+}  // namespace copse::campaign
+
+#endif  // COPSE_INTEGRATION_TESTS_CAMPAIGN_CONDUCTOR_H_

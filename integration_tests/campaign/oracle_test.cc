@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the oracle believes, and what it does not.
+#include "integration_tests/campaign/oracle.h"
+
+#include <gtest/gtest.h>
+
+#include "integration_tests/campaign/case.h"
+#include "integration_tests/campaign/faults.h"
+
+namespace copse::campaign {
+namespace {
+
+using scenario::Outcome;
+using schedule::Failure;
+using schedule::FailureCause;
+
+// A team of two ranks on n0 and n1 that makes one call, on a cluster of three nodes.
+class OracleTest : public testing::Test {
+ protected:
+  OracleTest() {
+    case_.state = State::kShortCall;
+    case_.options.nodes = 3;
+    const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
+    for (Job* job : {&case_.target, &other_}) {
+      const bool target = job == &case_.target;
+      job->name = target ? "target" : "other";
+      job->placement = {0, target ? 1u : 2u};
+      job->programs = scenario::TeamPrograms(job->name, job->placement, {barrier}, 1);
+    }
+  }
+
+  Fault Made(FaultKind kind, uint32_t node, absl::Duration lasts = absl::Seconds(1)) {
+    Fault fault{.kind = kind, .rank = node, .nodes = {node}, .lasts = lasts};
+    oracle_.Made(fault);
+    return fault;
+  }
+  static Outcome Failed(Failure failure, FailureCause cause, const std::string& node) {
+    return {.failure = failure, .cause = cause, .node = node};
+  }
+  // Whether all ranks may be told this of a job's call.
+  bool Believes(const Job& job, const Outcome& outcome) {
+    return oracle_.Judge(job, {{{}, outcome, {}}, {{}, outcome, {}}}).complaints.empty();
+  }
+
+  const Scale scale_ = SimulatedScale();
+  Case case_;
+  Job other_;
+  Oracle oracle_{&case_, &scale_};
+};
+
+TEST_F(OracleTest, WithoutAFaultEveryFailureIsAComplaint) {
+  EXPECT_TRUE(Believes(case_.target, {}));
+  EXPECT_FALSE(Believes(case_.target, Failed(Failure::kMemberLost, FailureCause::kProcessDied, "n1")));
+  EXPECT_FALSE(Believes(case_.target, Failed(Failure::kTimedOut, FailureCause::kNotFormedInTime, "")));
+}
+
+TEST_F(OracleTest, ADeathIsToldOfItsNodeToItsTeamAlone) {
+  Made(FaultKind::kProcessCrash, 1);
+  EXPECT_TRUE(Believes(case_.target, Failed(Failure::kMemberLost, FailureCause::kProcessDied, "n1")));
+  EXPECT_FALSE(Believes(case_.target, Failed(Failure::kMemberLost, FailureCause::kProcessDied, "n0")));
+  EXPECT_FALSE(Believes(case_.target, Failed(Failure::kMemberLost, FailureCause::kUnknown, "n1")));
+  EXPECT_FALSE(Believes(other_, Failed(Failure::kMemberLost, FailureCause::kProcessDied, "n1")));
+}
+
+TEST_F(OracleTest, APlannerThatIsAwayEndsNoCall) {
+  Made(FaultKind::kManagementCut, 1, absl::Minutes(1));
+  Made(FaultKind::kPlannerKilled, 1, absl::Minutes(1));
+  EXPECT_FALSE(Believes(case_.target, Failed(Failure::kMemberLost, FailureCause::kNodeSilent, "n1")));
+  EXPECT_FALSE(Believes(case_.target, Failed(Failure::kNoResource, FailureCause::kNoPlanner, "n1")));
+  EXPECT_EQ(oracle_.Patience(case_.target), scale_.grace);
+}
+
+TEST_F(OracleTest, SilenceIsALossIfItLasts) {
+  Made(FaultKind::kDataCut, 1, scale_.node_timeout / 2);
+  const Outcome silent = Failed(Failure::kMemberLost, FailureCause::kNodeSilent, "n1");
+  EXPECT_FALSE(Believes(case_.target, silent));
+  Made(FaultKind::kDaemonPause, 1, scale_.node_timeout / 2);
+  EXPECT_TRUE(Believes(case_.target, silent));
+  EXPECT_FALSE(Believes(other_, silent));
+}
+
+TEST_F(OracleTest, WrongDataIsAComplaintWhateverWasMade) {
+  Made(FaultKind::kProcessCrash, 1);
+  EXPECT_FALSE(Believes(case_.target, {.data_ok = false}));
+}
+
+TEST_F(OracleTest, CallsAreCountedUntilARankIsToldOfAFailure) {
+  const Verdict well = oracle_.Judge(case_.target, {{{}, {}, {}}, {{}, {}, {}}});
+  EXPECT_TRUE(well.ended_well);
+  EXPECT_EQ(well.calls, 1u);
+  Made(FaultKind::kDrain, 1);
+  const Outcome refused = Failed(Failure::kNoResource, FailureCause::kNodeDraining, "n1");
+  const Outcome no_team = Failed(Failure::kInvalidArgument, FailureCause::kBadArgument, "");
+  case_.state = State::kForming;
+  const Verdict failed = oracle_.Judge(case_.target, {{refused, no_team, no_team}, {refused, no_team, no_team}});
+  EXPECT_TRUE(failed.complaints.empty()) << failed.complaints[0];
+  EXPECT_FALSE(failed.ended_well);
+  EXPECT_EQ(failed.calls, 0u);
+}
+
+}  // namespace
+}  // namespace copse::campaign
