@@ -42,7 +42,11 @@ bool DaemonCore::Impl::Progress() {
   const absl::Time now = clock_->Now();
   if (measuring) turn_cost_ = now - before;
   // Whoever was stopped for a while must not take its own silence for the others'.
-  if (now - last_progress_ > options_.node_timeout / 2) neighbours_.Forgive(now - last_progress_);
+  if (const absl::Duration gap = now - last_progress_; gap > options_.node_timeout / 2) {
+    neighbours_.Forgive(gap);
+    stood_still_ = gap;
+    went_on_ = now;
+  }
   last_progress_ = now;
   if (any && trace() != nullptr) trace()->Stamp(now);
   any |= HandlePeers();
@@ -164,7 +168,7 @@ void DaemonCore::Impl::Tick(absl::Time now) {
       if (of != nullptr) CompareCalls(*of);
     }
     if (team->IsHeld()) held_ += since_last;
-    if (team->AskForDecision(options_.decision_ask)) {
+    if (team->AskForDecision(std::min(options_.decision_ask, options_.node_timeout / 4))) {
       SendToPlanner(schedule::EpochQuery{.team = id, .epoch = team->prepared_epoch()});
     }
   }

@@ -119,6 +119,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   // Our place in a new team, or why we cannot be in it. NOT_FOUND: a member of it is gone.
   absl::StatusOr<NodeIndex> CheckLayout(const schedule::Prepare& m) const;
   void On(const schedule::Commit& m);
+  // The team's first epoch is committed, by the planner or a neighbour's word: tells the ranks that wait for it.
+  void TellFormed(Team* team);
   void On(const schedule::Abort& m);
   void AbortTeam(const schedule::Abort& m, std::set<uint64_t>* again);
   void On(const schedule::BreakTeam& m);
@@ -161,6 +163,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   bool HandlePeers();
 
   absl::Status SendMessage(Incarnation peer, const PeerMessage& message, emu::ControlPlace place);
+  bool WasGivenUp() const;
   void LoseNode(Incarnation peer, const schedule::FailureReport& why);
 
   // A cut link looks the same from both ends. So who is lost is the planner's verdict, which hears them all, and comes
@@ -207,6 +210,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   uint64_t neighbours_lost_ = 0;
   absl::Duration held_;  // of teams whose calls waited for the decision of a switch
   absl::Time last_progress_;
+  absl::Duration stood_still_;  // before the last pause that others may have taken for its loss
+  absl::Time went_on_ = absl::InfinitePast();
   absl::Time next_tick_ = absl::InfinitePast();
 };
 

@@ -97,10 +97,12 @@ bool DaemonCore::Impl::HandlePeers() {
     const TeamId id = std::visit(TeamOf{}, message);
     Team* team = FindTeam(id);
     if (team == nullptr) continue;
+    const bool was_ready = team->ready();
     const EpochId before = team->epoch();
     team->OnPeerMessage(from, message);
     // A neighbor knew what the planner had decided; the planner may have lost that.
     if (team->epoch() != before) SendToPlanner(schedule::CommitReply{.team = id, .epoch = team->epoch()});
+    if (!was_ready && team->ready()) TellFormed(team);
   }
   for (const Incarnation peer : down) {
     // For people; the log has the transport's words.
@@ -110,6 +112,11 @@ bool DaemonCore::Impl::HandlePeers() {
     meters_.OnPeerDown(peer, why);
     if (guest) {
       neighbours_.Lost(peer);
+    } else if (WasGivenUp()) {
+      for (const auto& [id, team] : teams_) {
+        if (team->HasEdgeTo(peer)) team->OnSelfLost(stood_still_);
+      }
+      LoseNode(peer, {schedule::Failure::kMemberLost, why, FailureCause::kConnectionLost});
     } else {
       LoseNode(peer, {schedule::Failure::kMemberLost, why, FailureCause::kConnectionLost});
     }
@@ -142,6 +149,11 @@ void DaemonCore::Impl::OnCallsDiffer(const CallsDifferMessage& m) {
   if (ours == nullptr || ours->arguments == m.arguments) return;
   FindTeam(m.team)->BreakMismatch(CallSeq(m.number), ours->rank, options_.node.name, ours->arguments, m.rank, m.node,
                                   m.arguments);
+}
+
+// Neighbours close the connection to a daemon that they heard nothing from: it is not they who are lost.
+bool DaemonCore::Impl::WasGivenUp() const {
+  return stood_still_ >= options_.node_timeout && clock_->Now() - went_on_ < options_.node_timeout / 2;
 }
 
 void DaemonCore::Impl::LoseNode(Incarnation peer, const schedule::FailureReport& why) {

@@ -170,8 +170,12 @@ void DaemonCore::Impl::On(const schedule::Commit& m) {
     return;
   }
   SendToPlanner(schedule::CommitReply{.team = m.team, .epoch = m.epoch});
+  TellFormed(team);
+}
+
+void DaemonCore::Impl::TellFormed(Team* team) {
   if (schedule::IsCompanion(team->layout().identity)) companions_.Committed(team, options_.pending_calls_max);
-  const auto forming = forming_.extract(m.team);
+  const auto forming = forming_.extract(team->id());
   if (forming.empty()) {
     PumpTeams();
     return;
@@ -185,7 +189,7 @@ void DaemonCore::Impl::On(const schedule::Commit& m) {
       continue;
     }
     const uint32_t handle = next_handle_++;
-    client->memberships[handle] = {.team = m.team, .rank = rank};
+    client->memberships[handle] = {.team = team->id(), .rank = rank};
     team->Join(rank, client->id);
     client->sink->OnTeamReady(join.mapped().request.request, handle, team->layout());
   }

@@ -111,7 +111,7 @@ std::vector<std::string> Team::EncodedPlans() const {
 }
 
 bool Team::AskForDecision(absl::Duration age) {
-  if (prepared_ == nullptr || broken_ || epochs_.empty() || host_->Now() - prepared_at_ < age) return false;
+  if (prepared_ == nullptr || broken_ || host_->Now() - prepared_at_ < age) return false;
   prepared_at_ = host_->Now();  // asks again after the same time
   // Every neighbour of the new epoch knows the label that it issued for us, and perhaps the decision. Those of the
   // running epoch may know it too, and are connected.
@@ -121,7 +121,7 @@ bool Team::AskForDecision(absl::Duration age) {
     host_->SendToPeer(neighbour.incarnation, EpochAskMessage{.team = id(), .epoch = prepared_->epoch()});
     host_->ReleaseNeighbour(neighbour.incarnation);
   }
-  return true;
+  return !epochs_.empty();
 }
 
 bool Team::IsHeld() const {
@@ -509,6 +509,15 @@ void Team::OnNodeLost(Incarnation incarnation, const FailureReport& why) {
   lost.text = absl::StrCat(DescribeNode(*node), " lost: ", why.text);
   lost.node = layout_.nodes[node->value()].name;
   if (const auto ranks = shape_.RanksOf(*node); ranks.size() == 1) lost.rank = ranks.front();
+  Break(lost);
+}
+
+void Team::OnSelfLost(absl::Duration silent) {
+  FailureReport lost{Failure::kMemberLost,
+                     absl::StrCat(DescribeNode(self_), " lost: its daemon stood still for ",
+                                  absl::FormatDuration(absl::Trunc(silent, absl::Milliseconds(1)))),
+                     FailureCause::kNodeSilent, layout_.nodes[self_.value()].name};
+  lost.limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(silent));
   Break(lost);
 }
 

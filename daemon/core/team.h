@@ -65,8 +65,8 @@ class Team {
   void Abort(EpochId epoch);
   // Encoded plans of the committed epoch.
   std::vector<std::string> EncodedPlans() const;
-  // A prepared epoch has waited for `age` without a decision: asks the neighbours in it. True if the planner should be
-  // asked.
+  // A prepared epoch has waited for `age` without a decision: asks the neighbours in it, who take a node that is silent
+  // in an epoch of theirs for lost. True if the planner should be asked; of a first epoch it tells by itself.
   bool AskForDecision(absl::Duration age);
   // Whether calls wait for that decision: as long as it takes.
   bool IsHeld() const;
@@ -102,6 +102,8 @@ class Team {
   // Breaks the team if the lost daemon is one of its nodes.
   // `why`: what happened to the node; which one, and its ranks, is added.
   void OnNodeLost(Incarnation incarnation, const schedule::FailureReport& why);
+  // This node's daemon stood still for `silent`, and a neighbour has given it up.
+  void OnSelfLost(absl::Duration silent);
 
   // --- From neighbours ---
   void OnPeerMessage(Incarnation from, const PeerMessage& message);

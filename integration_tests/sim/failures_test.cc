@@ -68,6 +68,25 @@ TEST(SimFormationTest, DeathAtAnyPoint) {
   }
 }
 
+// The planner cannot tell one node what all have agreed to: its neighbours, who run the team, do. Silence would else be
+// taken for its loss.
+TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbours) {
+  SimCluster cluster;
+  ASSERT_TRUE(cluster.Start({.nodes = 3}).ok());
+  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
+  const uint32_t first =
+      cluster.Launch(TeamPrograms("missed", {0, 1, 2}, std::vector<schedule::CallArguments>(20, barrier), 1));
+  ASSERT_TRUE(cluster.AwaitTeamPhase("missed", TeamPhase::kPreparing, absl::Seconds(1)).ok());
+  cluster.Pass(absl::Microseconds(150));  // its answer is under way
+  ASSERT_TRUE(cluster.SetManagementLink(1, false).ok());
+  for (uint32_t p = first; p < first + 3; ++p) {
+    ASSERT_TRUE(cluster.AwaitEnd(p, absl::Seconds(8)).ok());
+    for (const Outcome& outcome : cluster.Outcomes(p)) {
+      EXPECT_EQ(outcome.failure, schedule::Failure::kNone) << outcome.text;
+    }
+  }
+}
+
 // Companions of a team of seven are formed within some 800 us of virtual time.
 TEST(SimCompanionTest, FormUnderLoad) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -149,6 +168,27 @@ TEST(SimCutTest, LongCutIsALoss) {
         std::string::npos)
         << outcomes[outcomes.size() - 2].text;
   }
+}
+
+// A daemon that stood still finds its connections closed by those who heard nothing from it: they are not lost.
+TEST(SimCutTest, ADaemonThatStoodStillNamesItself) {
+  SimCluster cluster;
+  ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
+  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
+  const uint32_t first =
+      cluster.Launch(TeamPrograms("still", {0, 1}, std::vector<schedule::CallArguments>(5000, barrier), 1));
+  ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
+  cluster.KillPlanner();  // which would tell
+  cluster.StopDaemon(0);
+  cluster.Pass(absl::Seconds(19));
+  cluster.ContinueDaemon(0);
+  ASSERT_TRUE(cluster.AwaitEnd(first, absl::Seconds(15)).ok());
+  const std::vector<Outcome> outcomes = cluster.Outcomes(first);
+  ASSERT_GE(outcomes.size(), 2u);
+  const Outcome& last = outcomes[outcomes.size() - 2];
+  EXPECT_EQ(last.failure, schedule::Failure::kMemberLost);
+  EXPECT_EQ(last.cause, schedule::FailureCause::kNodeSilent);
+  EXPECT_EQ(last.node, "n0") << last.text;
 }
 
 // One node is cut off from the others, but not from the planner, in every kind of tree: whoever it is and whoever
