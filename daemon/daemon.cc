@@ -170,9 +170,9 @@ absl::Status Daemon::Open() {
   RETURN_IF_ERROR(OpenNetwork());
   RETURN_IF_ERROR(OpenControl());
   RETURN_IF_ERROR(OpenClients());
-  COPSE_LOG(kInfo, "node ", settings_.node, " serves clients, and looks for the planner (version=", kVersion, ", incarnation=", incarnation_.value(),
-            ", planner=", settings_.planner, ", admin=", admin_server_->address(),
-            ", net_devices=", settings_.net_devices,
+  COPSE_LOG(kInfo, "node ", settings_.node, " serves clients, and looks for the planner (version=", kVersion,
+            ", incarnation=", incarnation_.value(), ", planner=", settings_.planner,
+            ", admin=", admin_server_->address(), ", net_devices=", settings_.net_devices,
             ", transports=", settings_.transports.empty() ? getenv("UCX_TLS") : settings_.transports.c_str(), ")");
   service_manager_.Ready("waiting for the planner");
   return absl::OkStatus();

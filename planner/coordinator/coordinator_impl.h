@@ -126,6 +126,12 @@ class Coordinator::Impl {
     uint32_t node_count() const { return static_cast<uint32_t>(record.layout.nodes.size()); }
   };
 
+  // What a daemon says of a team that it has prepared and does not run yet.
+  struct Undecided {
+    schedule::RunningTeam running;
+    absl::Time since;
+  };
+
   // A companion that a daemon has asked for. Lives as long as its team.
   struct Companion {
     TeamId id{0};                 // 0: neither there nor being formed
@@ -183,6 +189,11 @@ class Coordinator::Impl {
   // Once all members are back, a prepared epoch that none of them has was never decided.
   void SettlePrepared(Team& team);
   void Adopt(const schedule::RunningTeam& running, const std::string& by);
+  // Teams that daemons have prepared, and that the store would not have if they were decided: those that run them tell
+  // their neighbors, and, once they come back, the planner.
+  void SettleUndecided();
+  // Whether all who might run a team are here, or will not come.
+  bool AllAreHeard(const schedule::TeamLayout& layout) const;
   void AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort);
   void NotListed(Team& team, uint32_t member);
 
@@ -290,8 +301,9 @@ class Coordinator::Impl {
   std::map<SessionId, Session> sessions_;
   std::map<std::string, Node> nodes_;
   std::map<TeamId, Team> teams_;
-  std::map<CompanionKey, Companion> companions_;  // by their team
-  std::set<TeamId> ended_;                        // by this coordinator; the newest kEndedTeamsMax
+  std::map<TeamId, std::map<std::string, Undecided>> undecided_;  // by the nodes' names
+  std::map<CompanionKey, Companion> companions_;                  // by their team
+  std::set<TeamId> ended_;                                        // by this coordinator; the newest kEndedTeamsMax
   std::set<std::string> draining_;
   std::map<uint64_t, Query> queries_;
   std::map<uint64_t, PendingTrace> traces_;

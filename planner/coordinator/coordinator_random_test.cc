@@ -228,6 +228,9 @@ struct World : SessionSink {
     }
   }
 
+  // The Commit of what a daemon has prepared, if a neighbor of it has it.
+  std::optional<schedule::Commit> AskNeighbors(const FakeDaemon& asker, TeamId id);
+
   void Replan() {
     const std::vector<TeamInfo> teams = coordinator->Teams();
     if (teams.empty()) return;
@@ -300,6 +303,7 @@ struct World : SessionSink {
       for (auto& [name, daemon] : daemons) Connect(*daemon);
       while (Deliver()) {
       }
+      for (auto& [name, daemon] : daemons) daemon->AskAboutPrepared();
       if (planner_dead) StartPlanner();
       clock.Advance(absl::Milliseconds(500));
       coordinator->Tick(clock.Now());
@@ -435,9 +439,36 @@ void FakeDaemon::NoticeDeath(const NodeKey& dead) {
 }
 
 void FakeDaemon::AskAboutPrepared() {
+  std::vector<schedule::Commit> told;
   for (const auto& [id, team] : teams) {
-    if (team.prepared.has_value()) Send(schedule::EpochQuery{id, team.prepared->epoch});
+    if (!team.prepared.has_value()) continue;
+    if (const std::optional<schedule::Commit> commit = world_->AskNeighbors(*this, id)) {
+      told.push_back(*commit);
+    } else if (team.epoch != EpochId{0}) {
+      Send(schedule::EpochQuery{id, team.prepared->epoch});
+    }
   }
+  for (const schedule::Commit& commit : told) OnMessage(commit);
+}
+
+std::optional<schedule::Commit> World::AskNeighbors(const FakeDaemon& asker, TeamId id) {
+  const FakeDaemon::Team& mine = asker.teams.at(id);
+  const EpochId epoch = mine.prepared->epoch;
+  schedule::Commit commit{id, epoch, CallSeq{0}, {}};
+  bool is_committed = false;
+  for (uint32_t v = 0; v < mine.layout.nodes.size(); ++v) {
+    const schedule::TeamNode& node = mine.layout.nodes[v];
+    if (v == mine.self) continue;
+    commit.outgoing.push_back({NodeIndex{v}, epochs[{id, epoch}].labels[{node.name, node.incarnation}][mine.self]});
+    const auto daemon = daemons.find(node.name);
+    if (daemon == daemons.end() || daemon->second->key().second != node.incarnation) continue;
+    const auto team = daemon->second->teams.find(id);
+    if (team == daemon->second->teams.end() || team->second.epoch != epoch) continue;
+    is_committed = true;
+    commit.first_call = team->second.first_call;
+  }
+  if (!is_committed) return std::nullopt;
+  return commit;
 }
 
 void FakeDaemon::StartCalls(Prng& prng) {
@@ -553,8 +584,13 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
   } else if (const auto* m = std::get_if<schedule::BreakTeam>(&message)) {
     const auto it = teams.find(m->team);
     if (it == teams.end()) return;
-    EXPECT_NE(it->second.epoch, EpochId{0}) << "BreakTeam of a team that was never committed here";
     it->second.broken = true;
+    if (it->second.epoch != EpochId{0}) return;
+    // Its Commit never came.
+    for (const uint64_t request : it->second.requests) Resolve(request);
+    world_->left.insert({m->team, key_});
+    teams.erase(it);
+    Send(schedule::LeaveTeam{m->team});
   }
 }
 

@@ -173,6 +173,8 @@ void Coordinator::Impl::Collect() {
   for (const TeamId id : abandoned) {
     if (teams_.count(id) != 0) DropRecord(id);
   }
+  SettleUndecided();
+  again |= !undecided_.empty();
   for (auto it = nodes_.begin(); it != nodes_.end();) {
     const Node& node = it->second;
     const auto current = it++;

@@ -183,6 +183,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
     if (const std::optional<uint32_t> member = MemberIndex(*team, announcement); member.has_value())
       NotListed(*team, *member);
   }
+  SettleUndecided();
 }
 
 void Coordinator::Impl::HearTerm(uint64_t term, bool by_us) {
@@ -231,10 +232,11 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
     const schedule::TeamNode who{node.announcement.name, node.announcement.incarnation, {}};
     const schedule::Abort abort{id, running.prepared_epoch, why, {}};
     // The store knows of a team that is in it whether it was decided.
-    const bool is_recorded =
-        TermOf(id) == ids_->term() || (IsDurable(running.layout) && ids_->IsRecorded(TermOf(id), node.all_is_recorded));
-    if (team == nullptr && !is_recorded) return AbortForGood(who, abort);
-    return SendTo(who, abort);
+    const bool is_recorded = TermOf(id) == ids_->term() || ended_.count(id) != 0 ||
+                             (IsDurable(running.layout) && ids_->IsRecorded(TermOf(id), node.all_is_recorded));
+    if (team != nullptr || is_recorded) return SendTo(who, abort);
+    undecided_[id].insert_or_assign(node.announcement.name, Undecided{running, clock_->Now()});
+    return CollectLater();
   }
   if (team == nullptr) {
     Adopt(running, node.announcement.name);
@@ -243,6 +245,46 @@ void Coordinator::Impl::TakeUp(Node& node, const schedule::RunningTeam& running)
   const std::optional<uint32_t> member = MemberIndex(*team, node.announcement);
   node.teams.insert(id);
   Reconcile(*team, *member, running);
+}
+
+bool Coordinator::Impl::AllAreHeard(const schedule::TeamLayout& layout) const {
+  return std::all_of(layout.nodes.begin(), layout.nodes.end(), [this](const schedule::TeamNode& member) {
+    const auto it = nodes_.find(member.name);
+    return it != nodes_.end() && it->second.session != 0;  // it, or the one that has its name now
+  });
+}
+
+void Coordinator::Impl::SettleUndecided() {
+  for (auto it = undecided_.begin(); it != undecided_.end();) {
+    const auto current = it++;
+    const TeamId id = current->first;
+    const bool is_late = std::any_of(current->second.begin(), current->second.end(), [this](const auto& entry) {
+      return clock_->Now() - entry.second.since >= options_.forget_records;
+    });
+    if (TeamOf(id) == nullptr && !is_late && !AllAreHeard(current->second.begin()->second.running.layout)) continue;
+    const std::map<std::string, Undecided> daemons = std::move(current->second);
+    undecided_.erase(current);
+    for (const auto& [name, said] : daemons) {
+      Team* team = TeamOf(id);
+      const auto node = nodes_.find(name);
+      if (node == nodes_.end() || node->second.session == 0) continue;  // it says so again when it is back
+      if (team != nullptr) {
+        const std::optional<uint32_t> member = MemberIndex(*team, node->second.announcement);
+        if (!member.has_value()) continue;
+        node->second.teams.insert(id);
+        Reconcile(*team, *member, said.running);
+      } else if (said.running.epoch == EpochId{0}) {
+        AbortForGood({name, node->second.announcement.incarnation, {}},
+                     schedule::Abort{id,
+                                     said.running.prepared_epoch,
+                                     {Failure::kMemberLost,
+                                      absl::StrCat("team ", id.value(),
+                                                   " was not decided before the connection to the planner was lost"),
+                                      FailureCause::kNoPlanner},
+                                     {}});
+      }
+    }
+  }
 }
 
 void Coordinator::Impl::CatchUp(Team& team, const schedule::RunningTeam& running) {
@@ -295,20 +337,9 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
   };
   if (running.epoch > record.epoch) return Break(team, fault("with an epoch that is not recorded"));
   if (running.epoch < record.epoch) {
-    const bool has_labels = member < record.outgoing.size();
-    // Where the labels are lost, its neighbors have theirs, and tell it; not those of a team that it does not run yet.
-    const bool can_commit = running.prepared_epoch == record.epoch && (has_labels || running.epoch != EpochId{0});
-    if (!can_commit) {
-      if (running.prepared_epoch != EpochId{0}) {
-        AbortForGood(who, schedule::Abort{
-                              team.id(),
-                              running.prepared_epoch,
-                              {Failure::kMemberLost, "the planner lost what it had decided", FailureCause::kNoPlanner},
-                              {}});
-      }
-      return Break(team, fault("without the epoch that is recorded"));
-    }
-    if (has_labels) SendCommit(team, member);
+    if (running.prepared_epoch != record.epoch) return Break(team, fault("without the epoch that is recorded"));
+    // Where the labels are lost, its neighbors have theirs, and tell it.
+    if (member < record.outgoing.size()) SendCommit(team, member);
   } else if (running.prepared_epoch != EpochId{0}) {
     if (all_is_recorded) {
       SendTo(who, schedule::Abort{
@@ -374,7 +405,9 @@ void Coordinator::Impl::Adopt(const schedule::RunningTeam& running, const std::s
     }
     node.teams.insert(id);
     // It has registered since this coordinator started, without this team.
-    if (node.session != 0 && member.name != by) team.members[i].left = true;
+    const auto undecided = undecided_.find(id);
+    const bool has_prepared = undecided != undecided_.end() && undecided->second.count(member.name) != 0;
+    if (node.session != 0 && member.name != by && !has_prepared) team.members[i].left = true;
   }
 }
 

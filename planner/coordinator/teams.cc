@@ -320,6 +320,13 @@ void Coordinator::Impl::SendCommit(Team& team, uint32_t member) {
 
 void Coordinator::Impl::OnCommitReply(Node& node, const schedule::CommitReply& message) {
   Team* team = TeamOf(message.team);
+  if (const auto it = undecided_.find(message.team); it != undecided_.end()) {
+    const auto said = it->second.find(node.announcement.name);
+    if (said != it->second.end() && said->second.running.prepared_epoch == message.epoch) {  // as its neighbors say
+      said->second.running.epoch = message.epoch;
+      said->second.running.prepared_epoch = EpochId{0};
+    }
+  }
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
   if (!member.has_value() || message.epoch > team->record.epoch) return;
   Member& state = team->members[*member];
@@ -420,6 +427,10 @@ void Coordinator::Impl::Replan(TeamId id, const PlanOptions& options, std::funct
 
 void Coordinator::Impl::OnLeaveTeam(Node& node, const schedule::LeaveTeam& message) {
   Team* team = TeamOf(message.team);
+  if (const auto it = undecided_.find(message.team); it != undecided_.end()) {
+    it->second.erase(node.announcement.name);
+    if (it->second.empty()) undecided_.erase(it);
+  }
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : MemberIndex(*team, node.announcement);
   if (!member.has_value()) return sink_->Send(node.session, schedule::EndTeam{message.team});
   MarkLeft(*team, *member);
