@@ -188,6 +188,8 @@ class Coordinator::Impl {
   void CatchUp(Team& team, const schedule::RunningTeam& running);
   // Once all members are back, a prepared epoch that none of them has was never decided.
   void SettlePrepared(Team& team);
+  // Breaks a team some of whose nodes wait for an epoch that nobody can tell them any more.
+  void BreakIfUntold(Team& team);
   void Adopt(const schedule::RunningTeam& running, const std::string& by);
   // Teams that daemons have prepared, and that the store would not have if they were decided: those that run them tell
   // their neighbors, and, once they come back, the planner.

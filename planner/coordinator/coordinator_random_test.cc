@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random steps against daemons that keep the protocol: streams that end with messages on the way, daemons that restart,
-// a planner that dies between any two of its messages, and a store that fails. After each step and after all faults are
-// healed it is checked that an epoch is decided the same way everywhere.
+// a planner that dies between any two of its messages, and a store that fails or is lost. After each step and after all
+// faults are healed it is checked that an epoch is decided the same way everywhere.
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -35,6 +35,7 @@ using NodeKey = std::pair<std::string, Incarnation>;
 
 // What daemons did with an epoch.
 struct EpochHistory {
+  std::string team;  // its name: no two teams have one
   std::set<NodeKey> committed, aborted;
   std::set<uint64_t> first_calls, plan_hashes;
   // labels[a][b]: what a issued for b.
@@ -228,8 +229,18 @@ struct World : SessionSink {
     }
   }
 
+  EpochHistory& HistoryOf(const schedule::TeamLayout& layout, EpochId epoch);
   // The Commit of what a daemon has prepared, if a neighbor of it has it.
   std::optional<schedule::Commit> AskNeighbors(const FakeDaemon& asker, TeamId id);
+
+  // Where it had just recorded a first epoch, and the daemon that knew of it restarts too, nobody can tell the others.
+  void LoseStore() {
+    static_cast<MemoryStore&>(store) = MemoryStore();
+    for (const auto& [epoch, history] : epochs) {
+      if (epoch.second == EpochId{1}) sub_teams.insert(epoch.first);
+    }
+    ++lost_stores;
+  }
 
   void Replan() {
     const std::vector<TeamInfo> teams = coordinator->Teams();
@@ -267,6 +278,7 @@ struct World : SessionSink {
       AddDaemon(daemon.key().first);
     } else if (dice < 86.8) {
       planner_dead = true;
+      if (prng.Chance(0.3)) LoseStore();
     } else if (dice < 95) {
       clock.Advance(absl::Milliseconds(static_cast<int64_t>(prng.Below(500))));
       coordinator->Tick(clock.Now());
@@ -312,6 +324,7 @@ struct World : SessionSink {
     }
     // Records of teams that died as a whole while there was no planner.
     for (int minute = 0; minute < 130; ++minute) {
+      for (auto& [name, daemon] : daemons) Connect(*daemon);
       clock.Advance(absl::Minutes(1));
       coordinator->Tick(clock.Now());
       while (Deliver()) {
@@ -367,7 +380,7 @@ struct World : SessionSink {
   std::map<std::string, std::unique_ptr<FakeDaemon>> daemons;
   std::map<SessionId, Link> links;
   uint64_t sessions = 0, incarnations = 0, requests = 0, names = 0, labels = 0;
-  uint64_t crashes = 0, replans = 0, replanned = 0, formed = 0;
+  uint64_t lost_stores = 0, crashes = 0, replans = 0, replanned = 0, formed = 0;
   std::map<std::pair<TeamId, EpochId>, EpochHistory> epochs;
   std::set<TeamId> sub_teams;
   std::set<NodeKey> dead;
@@ -424,6 +437,7 @@ void FakeDaemon::BreakSomeTeam(Prng& prng) {
   std::advance(it, prng.Below(teams.size()));
   if (it->second.epoch == EpochId{0} || it->second.broken) return;
   it->second.broken = true;
+  it->second.prepared.reset();
   Send(schedule::TeamBroken{it->first, {Failure::kMemberLost, "a process died"}});
 }
 
@@ -433,6 +447,7 @@ void FakeDaemon::NoticeDeath(const NodeKey& dead) {
     for (const schedule::TeamNode& node : team.layout.nodes) {
       if (node.name != dead.first || node.incarnation != dead.second || world_->left.count({id, dead}) != 0) continue;
       team.broken = true;
+      team.prepared.reset();
       Send(schedule::TeamBroken{id, {Failure::kMemberLost, "reset", FailureCause::kConnectionLost, dead.first}});
     }
   }
@@ -449,6 +464,20 @@ void FakeDaemon::AskAboutPrepared() {
     }
   }
   for (const schedule::Commit& commit : told) OnMessage(commit);
+}
+
+// A store that is lost may give ids again, but only those of teams that nobody runs any more.
+EpochHistory& World::HistoryOf(const schedule::TeamLayout& layout, EpochId epoch) {
+  EpochHistory& history = epochs[{layout.id, epoch}];
+  if (history.team == layout.identity.name) return history;
+  for (const auto& [name, daemon] : daemons) {
+    const auto team = daemon->teams.find(layout.id);
+    if (team == daemon->teams.end()) continue;
+    EXPECT_EQ(team->second.layout.identity.name, layout.identity.name) << name;
+  }
+  history = {};
+  history.team = layout.identity.name;
+  return history;
 }
 
 std::optional<schedule::Commit> World::AskNeighbors(const FakeDaemon& asker, TeamId id) {
@@ -508,7 +537,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     uint32_t self = 0;
     while (m->layout.nodes[self].name != key_.first) ++self;
     EXPECT_EQ(m->layout.nodes[self].incarnation, key_.second);
-    EpochHistory& history = world_->epochs[{id, m->epoch}];
+    EpochHistory& history = world_->HistoryOf(m->layout, m->epoch);
     // A join that was said twice may be answered twice, once with an Abort.
     const bool gone = std::any_of(m->requests.begin(), m->requests.end(),
                                   [this](const auto& request) { return joins.count(request.first) == 0; });
@@ -535,6 +564,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     const auto it = teams.find(m->team);
     if (it == teams.end()) return;
     Team& team = it->second;
+    if (team.broken) return;
     if (team.epoch >= m->epoch) return Send(schedule::CommitReply{m->team, m->epoch});
     ASSERT_TRUE(team.prepared.has_value() && team.prepared->epoch == m->epoch)
         << key_.first << ": Commit of team " << m->team.value() << " epoch " << m->epoch.value() << " was not prepared";
@@ -585,7 +615,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
     const auto it = teams.find(m->team);
     if (it == teams.end()) return;
     it->second.broken = true;
-    if (it->second.epoch != EpochId{0}) return;
+    if (it->second.epoch != EpochId{0}) return it->second.prepared.reset();
     // Its Commit never came.
     for (const uint64_t request : it->second.requests) Resolve(request);
     world_->left.insert({m->team, key_});
@@ -596,7 +626,7 @@ void FakeDaemon::OnMessage(const schedule::ToDaemon& message) {
 
 // What a run did, to see that it was not idle.
 struct Totals {
-  uint64_t formed = 0, replanned = 0, crashes = 0;
+  uint64_t formed = 0, replanned = 0, crashes = 0, lost_stores = 0;
 };
 
 void RunSeed(uint64_t seed, int steps, Totals* totals) {
@@ -607,6 +637,7 @@ void RunSeed(uint64_t seed, int steps, Totals* totals) {
   totals->formed += world.formed;
   totals->replanned += world.replanned;
   totals->crashes += world.crashes;
+  totals->lost_stores += world.lost_stores;
 }
 
 // COORDINATOR_SEED=N runs that one only, COORDINATOR_LOG=1 tells what the coordinator does.
@@ -620,6 +651,7 @@ TEST(CoordinatorRandomTest, EpochsAreDecidedAlikeEverywhere) {
   EXPECT_GT(totals.formed, 1000u);
   EXPECT_GT(totals.replanned, 200u);
   EXPECT_GT(totals.crashes, 100u);
+  EXPECT_GT(totals.lost_stores, 100u);
   RecordProperty("formed", static_cast<int>(totals.formed));
   RecordProperty("replanned", static_cast<int>(totals.replanned));
   RecordProperty("crashes", static_cast<int>(totals.crashes));

@@ -73,6 +73,7 @@ void Coordinator::Impl::NodeGone(Node& node, const FailureReport& why) {
     team = TeamOf(id);
     if (team == nullptr) continue;
     SettlePrepared(*team);
+    BreakIfUntold(*team);
     MaybeEnd(*team);
   }
 }

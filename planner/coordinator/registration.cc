@@ -77,6 +77,8 @@ std::optional<FailureReport> Coordinator::Impl::RefusalOf(SessionId session,
   };
   if (holder.session != 0) return refusal("which is connected");
   if (Replaces(node, holder.announcement) || holder.is_lost()) return std::nullopt;
+  // That its neighbors do not miss it may also mean that it has left its teams, of which this planner never heard.
+  if (clock_->Now() - holder.away_since >= options_.forget_records) return std::nullopt;
   if (const Node* hearer = HearerOf(holder)) {
     return refusal(absl::StrCat("which is away, but heard by node ", hearer->announcement.name));
   }
@@ -301,6 +303,22 @@ void Coordinator::Impl::CatchUp(Team& team, const schedule::RunningTeam& running
   VerifyLater(team.id());
 }
 
+void Coordinator::Impl::BreakIfUntold(Team& team) {
+  if (!team.record.outgoing.empty() || team.record.broken || team.change.has_value()) return;
+  const std::string* waits = nullptr;
+  for (uint32_t i = 0; i < team.node_count(); ++i) {
+    const Member& member = team.members[i];
+    if (member.left || member.gone) continue;
+    if (!member.known || member.committed == team.record.epoch) return;  // it can tell, or may
+    waits = &team.record.layout.nodes[i].name;
+  }
+  if (waits == nullptr) return;
+  Break(team, {Failure::kMemberLost,
+               absl::StrCat("team ", team.id().value(), ": the nodes that ran it left before node ", *waits,
+                            " was told of epoch ", team.record.epoch.value()),
+               FailureCause::kMemberLeft, *waits});
+}
+
 void Coordinator::Impl::SettlePrepared(Team& team) {
   for (const Member& member : team.members) {
     if (!member.left && !member.gone && !member.known) return;
@@ -360,6 +378,7 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
                  LiveNode(who));
   }
   SettlePrepared(team);
+  BreakIfUntold(team);
   CheckSettled(team);
 }
 

@@ -446,6 +446,7 @@ void Coordinator::Impl::MarkLeft(Team& team, uint32_t member) {
   }
   team.members[member].left = true;
   SettlePrepared(team);
+  BreakIfUntold(team);
   CheckSettled(team);
   for (const TeamId companion : CompanionsOf(id)) {
     if (Team* of_it = TeamOf(companion); of_it != nullptr && !of_it->members[member].left) MarkLeft(*of_it, member);
