@@ -15,6 +15,7 @@
 #include "client/mpi/communicator.h"
 #include "client/mpi/completions.h"
 #include "client/mpi/early_calls.h"
+#include "client/mpi/error_text.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/intercepted.h"
 #include "client/mpi/launcher_notes.h"
@@ -286,6 +287,7 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
   SET_PLAIN(Init)
   SET_PLAIN(Init_thread)
   SET_PLAIN(Finalize)
+  SET_PLAIN(Error_string)
   SET_PLAIN(Alloc_mem)
   SET_PLAIN(Free_mem)
   COPSE_MPI_COMPLETIONS(SET_PLAIN)

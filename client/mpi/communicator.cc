@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/communicator.h"
 
-#include <stdio.h>
-
 #include <algorithm>
 #include <iterator>
 #include <numeric>
 #include <vector>
 
 #include "client/arguments.h"
+#include "client/mpi/error_text.h"
 #include "client/mpi/failure_text.h"
 #include "client/mpi/say.h"
 #include "client/tnbc/held_signals.h"
@@ -206,20 +205,7 @@ bool Communicator::FormStream(Session* session) {
 int Communicator::Fail(const char* function, copse_status_t status, const char* text) {
   if (!has_failed_) Say("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
   has_failed_ = true;
-  return CallErrorHandler(ErrorCodeOf(status, text));
-}
-
-// An error code of its own lets the program's handler read why, by MPI_Error_string. There is one for each communicator
-// and class, as MPI frees none.
-int Communicator::ErrorCodeOf(copse_status_t status, const char* text) {
-  const int error_class = ErrorClassOf(status);
-  const auto [it, is_new] = error_codes_.try_emplace(error_class, error_class);
-  if (is_new && Mpi().Add_error_code(error_class, &it->second) != MPI_SUCCESS) it->second = error_class;
-  if (it->second == error_class) return error_class;
-  char string[MPI_MAX_ERROR_STRING];
-  snprintf(string, sizeof(string), "%s", text);
-  Mpi().Add_error_string(it->second, string);
-  return it->second;
+  return CallErrorHandler(CodeOfText(ErrorClassOf(status), text, &error_codes_));
 }
 
 int Communicator::Refuse(const char* function, int error, const char* why) {

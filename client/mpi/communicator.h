@@ -117,7 +117,6 @@ class Communicator {
   // A team of its ranks; `team` is null if there is none.
   FormedTeam Form(Session* session, const char* name, bool flag = false);
   int CallErrorHandler(int error);
-  int ErrorCodeOf(copse_status_t status, const char* text);
   bool IsOfThisJob() const;
   std::vector<int> WorldRanks() const;
 

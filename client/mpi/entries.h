@@ -289,6 +289,7 @@
   COPSE_MPI_NEIGHBORHOODS(ENTRY, ENTRY, ENTRY)                   \
   COPSE_MPI_PASSED_CALLS(ENTRY)                                  \
   ENTRY(Win_free)                                                \
+  ENTRY(Error_string)                                            \
   ENTRY(Alloc_mem)                                               \
   ENTRY(Free_mem)
 #define COPSE_MPI_4_ENTRIES(ENTRY)                                     \

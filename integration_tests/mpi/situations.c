@@ -135,7 +135,13 @@ static void finalizes_early(void) {
   for (int i = 0; i < 2; ++i) {
     const MPI_Comm comm = i == 0 ? dup : MPI_COMM_WORLD;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    EXPECT(error_class(MPI_Barrier(comm)) == MPI_ERR_OTHER);
+    const int code = MPI_Barrier(comm);
+    EXPECT(error_class(code) == MPI_ERR_OTHER);
+    char text[MPI_MAX_ERROR_STRING] = "", name[32];
+    int length = 0;
+    EXPECT(MPI_Error_string(code, text, &length) == MPI_SUCCESS && length == (int)strlen(text));
+    snprintf(name, sizeof(name), "rank=%d", size - 1);
+    EXPECT(strstr(text, "cause=member-left") != NULL && strstr(text, name) != NULL);
   }
   printf("rank %d was told\n", rank);
 }
