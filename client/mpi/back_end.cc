@@ -177,6 +177,11 @@ constexpr bool IsMemory() {
   return std::is_same_v<Argument, void*> || std::is_same_v<Argument, const void*>;
 }
 
+// What has a request goes on behind the call.
+template <typename... Arguments>
+inline constexpr bool kMakesRequest =
+    std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, MPI_Request*>;
+
 template <Entry kEntry, auto kFunction, typename Owner, typename... Buffers>
 struct OfMessage;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), typename Owner,
@@ -195,6 +200,7 @@ struct OfMessage<kEntry, kFunction, Owner, Buffers...> {
       const auto all = std::tie(arguments...);
       if (!(Buffers::Await(all) && ...)) return FailLost<Owner>(kEntry, all);
     }
+    if constexpr (kMakesRequest<Arguments...>) NoteRequest();
     const CallingMpi calling;
     return (Mpi().*kFunction)(arguments...);
   }
@@ -226,6 +232,7 @@ struct OfFileMessage<kEntry, kFunction, kBuffer> {
     AwaitAllPending();
     const auto all = std::tie(arguments...);
     if (!Counted<kBuffer>::Await(all)) return FailLost<OfFile>(kEntry, all);
+    if constexpr (kMakesRequest<Arguments...>) NoteRequest();
     const InsideMpi inside;
     return (Mpi().*kFunction)(arguments...);
   }

@@ -252,6 +252,7 @@ int Startall(int count, MPI_Request requests[]) {
       if (const int error = FailIfLost(ours, requests[i]); error != MPI_SUCCESS) return error;
     }
   }
+  NoteRequest();  // not all of them were seen when they were made
   const int result = PassOn(Mpi().Startall, count, requests);
   if (ours == nullptr || result != MPI_SUCCESS) return result;
   const InsideMpi inside;

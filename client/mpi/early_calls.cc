@@ -441,6 +441,8 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
                                  .division = division,
                                  .may_return = may_return,
                                  .waits_idly = waits_idly,
+                                 .has_messages = session_->thread_level == MPI_THREAD_MULTIPLE ||
+                                                 the_program_makes_requests.load(std::memory_order_relaxed),
                                  .record = record},
                                 caller, &returned_early);
     *error = caller->error();

@@ -79,6 +79,10 @@ class EarlyCalls {
   tnbc::CallRecorder* recorder_ = nullptr;  // null: no traces
 };
 
+// Whether the program has ever made a request, so that MPI may have messages under way while a collective is made.
+inline std::atomic<bool> the_program_makes_requests{false};
+inline void NoteRequest() { the_program_makes_requests.store(true, std::memory_order_relaxed); }
+
 // Before MPI is initialized, which may start threads of its own.
 void NoteThreadsBeforeInit();
 

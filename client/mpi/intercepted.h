@@ -142,6 +142,7 @@ int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
 template <typename Call, typename Pass>
 int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pass) {
   if (request == nullptr) return pass();
+  NoteRequest();
   const auto go = [&](CallState* state) {
     const auto pending = std::make_shared<PendingCall>(state->session, entry, state->communicator);
     state->Prepare(call, &pending->offload);
@@ -154,6 +155,7 @@ int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pas
 template <typename Call, typename Pass>
 int RunPersistent(Entry entry, const Call& call, MPI_Request* request, Pass pass) {
   if (request == nullptr) return pass();
+  NoteRequest();
   const auto go = [&](CallState* state) {
     const auto pending = std::make_shared<PendingCall>(state->session, entry, state->communicator);
     state->reason = call.Prepare(*state->communicator, &pending->offload);

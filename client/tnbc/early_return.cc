@@ -115,6 +115,7 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
   const auto call =
       std::make_shared<PendingCall>(PendingCall::Owner{context_, &memory_, adopted_, guard_, &counters_, way_},
                                     work.stream, work.args, work.division, work.record, caller);
+  if (work.has_messages) call->LeaveRestOfPages();
   std::optional<HeldSignals> held(std::in_place);  // at once, where they would be held often
   const bool is_early = work.may_return && call->Prepare();
   *returned_early = false;

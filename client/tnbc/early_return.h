@@ -61,6 +61,8 @@ class EarlyReturn {
     // Who waits for the data gives MPI no turns, which others may need before they begin the call: so it does not
     // return before all have. Only of a division that announces that.
     bool waits_idly = false;
+    // MPI may touch data of the program's beside a result, on its last page, while that is closed.
+    bool has_messages = false;
     RecordedCall* record = nullptr;  // who touches it; null: nobody wants to know
   };
   // Makes a call that is divided. If it may, and this rank's memory allows it, returns once the rest can go on alone;

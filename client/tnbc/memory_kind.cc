@@ -176,7 +176,8 @@ Spare SpareAround(const Range& range) {
   const bool is_mapped = (words[1] & kFlags) == kIsMapped && before == range.begin % page && bytes % page == 0 &&
                          bytes >= before + range.bytes();
   if (!is_mapped) return {};
-  return {before, bytes - before - range.bytes()};
+  const uint64_t behind = bytes - before - range.bytes();
+  return {before, behind < page ? behind : 0};
 }
 
 }  // namespace copse::tnbc

@@ -41,8 +41,9 @@ bool IsOfGpu(std::string_view line);
 // memory, in a process of which DevicesMayKnowPages does not hold.
 bool MayExchange(const Range& range);
 
-// Bytes before and behind `range` on its first and last page that are glibc's alone: where it is all of an allocation
-// that malloc has mapped for it. They have malloc's own two words, and nothing.
+// Bytes before and behind `range` on its first and last page that belong to the same allocation, where that is one that
+// malloc has mapped, and begins and ends on these pages. Before it are malloc's own two words. How much of what is
+// behind has been asked for glibc does not know: it may be data of the program's, less than a page.
 struct Spare {
   uint64_t before = 0, behind = 0;
 };

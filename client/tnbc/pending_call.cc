@@ -235,7 +235,7 @@ BufferPlace PendingCall::PlaceOfReceived() const {
   if (lands_by_itself_) return place;
   const Spare spare = SpareAround({begin, begin + division_.receive_bytes});
   place.spare_before = spare.before;
-  place.spare_behind = spare.behind;
+  if (!leaves_rest_) place.spare_behind = spare.behind;
   return place;
 }
 

@@ -58,6 +58,8 @@ class PendingCall {
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
 
+  // Before Prepare: what lies behind the result on its last page stays open.
+  void LeaveRestOfPages() { leaves_rest_ = true; }
   // Whether memory of this rank allows an early return; takes what it needs for that.
   bool Prepare();
   // Posts the edges, copies of what is sent as much as has to be at once, and makes the other calls, which are posted
@@ -153,6 +155,7 @@ class PendingCall {
   const uint8_t* user_send_ = nullptr;
   uint8_t* user_receive_ = nullptr;
   bool is_early_ = false;
+  bool leaves_rest_ = false;
   // Results go to the program's memory as they come, which the daemon reaches by pages of its own.
   bool lands_by_itself_ = false;
   // The receive buffer, if it is one whose pages are exchanged; and those that are, once it is closed.

@@ -3,9 +3,11 @@
  * Buffers in all kinds of memory. What others see, too (a file, another mapping, another process), has to be there when
  * the call has returned, since they are not asked to wait. */
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -203,6 +205,56 @@ static int is_there_still(void) {
   }
   return 0;
 }
+/* What a result shares its last page with stays open: the kernel reads it, without waiting, past libc. */
+static void expect_open(const char* memory, size_t bytes) {
+  char found[PAGE];
+  int ends[2];
+  EXPECT(pipe(ends) == 0);
+  EXPECT(syscall(SYS_write, ends[1], memory, bytes) == (long)bytes);
+  EXPECT(read(ends[0], found, bytes) == (ssize_t)bytes && memcmp(found, memory, bytes) == 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+static void broadcast_into(char* to, size_t bytes, int round, const char* beside, size_t beside_bytes) {
+  struct exchange e = {.kind = BCAST, .block = bytes, .round = round, .root = round % size, .late = 1 + round % size};
+  plan(&e, 0);
+  receive_at(&e, to);
+  perform(&e);
+  expect_open(beside, beside_bytes);
+  check(&e);
+  release(&e);
+}
+/* Results that are the front of a block which malloc has mapped. */
+static void front_of_block(void) {
+  enum { BYTES = 1 << 20, SOME = 100 };
+  mallopt(M_MMAP_THRESHOLD, 128 << 10); /* which rises else, as such memory is freed */
+  for (int round = 0; round < 2 * size; ++round) {
+    char* const block = malloc(2 * BYTES);
+    memset(block, round, 2 * BYTES);
+    broadcast_into(block, BYTES, round, block + BYTES, SOME);
+    free(block);
+  }
+}
+/* The same, with a message that comes to the rest of its last page. */
+static void message_behind_result(void) {
+  enum { BYTES = 1 << 20, SOME = 100, TAG = 9 };
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  for (int round = 0; round < 2 * size; ++round) {
+    MPI_Request requests[2];
+    char sent[SOME], expected[SOME];
+    char* const block = malloc(BYTES + SOME);
+    memset(block, round, BYTES + SOME);
+    memset(sent, rank + round + 1, SOME);
+    memset(expected, (rank + size - 1) % size + round + 1, SOME);
+    MPI_Irecv(block + BYTES, SOME, MPI_BYTE, (rank + size - 1) % size, TAG, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(sent, SOME, MPI_BYTE, (rank + 1) % size, TAG, MPI_COMM_WORLD, &requests[1]);
+    broadcast_into(block, BYTES, round, block + BYTES, SOME);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    expect_same("message", block + BYTES, expected, SOME);
+    free(block);
+  }
+}
+
 static void alloc_mem_both(void) {
   const size_t all = 2 * LONG_BYTES / (size_t)size / 8 * (size_t)size * 8, part = all / (size_t)size;
   for (int round = 0; round < 2 * size; ++round) {
@@ -314,6 +366,8 @@ static void over_a_seam(void) {
 }
 
 static const struct early_case kCases[] = {
+    {.name = "front_of_block", .run = front_of_block},
+    {.name = "message_behind_result", .run = message_behind_result},
     {.name = "malloc_short", .run = malloc_short},
     {.name = "malloc_long", .run = malloc_long},
     {.name = "calloc_long", .run = calloc_long},
