@@ -185,6 +185,8 @@ std::vector<Range> AdoptedMemory::Close(AdoptedBuffer* buffer, std::span<const R
                                         [&range](const Range& adopted) { return Has(adopted, range); });
     if (!is_adopted && Has(PagesOf(buffer->range_), range)) AddAnonymous(range, &fresh);
   }
+  // Since the buffer was found fit.
+  if (!fresh.empty() && DevicesMayKnowPages()) fresh.clear();
   if (!fresh.empty()) {
     if (buffer->adopted_.empty()) adoptions_.fetch_add(1, std::memory_order_relaxed);
     keep(fresh);
@@ -222,7 +224,7 @@ bool AdoptedMemory::AdoptToSend(AdoptedBuffer* buffer, const Range& sent) {
   };
   const bool is_kept = std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& b) { return b.get() == buffer; });
   if (!is_kept || is_as_wanted()) return is_kept;
-  if (!guard_->ProtectSent(std::span(&pages, 1))) return false;
+  if (DevicesMayKnowPages() || !guard_->ProtectSent(std::span(&pages, 1))) return false;
   std::vector<Range> fresh;
   AddAnonymous(pages, &fresh);
   if (buffer->adopted_.empty() && !fresh.empty()) adoptions_.fetch_add(1, std::memory_order_relaxed);

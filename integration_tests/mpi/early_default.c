@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programs for which COPSE_TNBC=auto is off: their data may be read without a fault, or they handle errors. */
+ * Programs for which COPSE_TNBC=auto is off: their data may be read without a fault, or they handle errors. And one
+ * whose memory is not adopted even where it is on. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/io_uring.h>
@@ -100,6 +101,43 @@ static void pinned(void) {
   close_ring(&ring);
 }
 
+static void broadcast_to(char* to, size_t bytes, int round) {
+  struct exchange e = {.kind = BCAST, .block = bytes, .round = round};
+  plan(&e, 0);
+  receive_at(&e, to);
+  perform(&e);
+  check(&e);
+  release(&e);
+}
+/* Its first half is adopted when it is pinned, and the second is not from there on: the kernel would know the pages
+ * that it had. */
+static void pinned_later(void) {
+  struct ring ring;
+  if (!open_ring(&ring)) {
+    if (rank == 0) fprintf(stderr, "io_uring is not allowed here\n");
+    return;
+  }
+  const int file = memfd_create("written", MFD_CLOEXEC);
+  char* const memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* const found = memory + BYTES;
+  EXPECT(file >= 0 && memory != MAP_FAILED);
+  memset(memory, 0, 2 * BYTES);
+  broadcast_to(memory, BYTES, 1);
+  broadcast_to(memory, BYTES / 2, 2);
+  EXPECT(rank == 0 || is_adopted(memory + BYTES / 4));
+  /* What is yet to be sent cannot be registered. */
+  for (size_t at = 0; at < BYTES; at += PAGE) ((volatile char*)memory)[at] = memory[at];
+  const struct iovec buffer = {memory, BYTES};
+  EXPECT(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &buffer, 1) == 0);
+  broadcast_to(memory, BYTES, 3);
+  write_pinned(&ring, file, memory, BYTES);
+  EXPECT(pread(file, found, BYTES, 0) == BYTES);
+  expect_same("what the kernel wrote", found, memory, BYTES);
+  munmap(memory, 2 * BYTES);
+  close(file);
+  close_ring(&ring);
+}
+
 /* --- Errors --- */
 
 static void errors_return(void) {
@@ -116,6 +154,7 @@ static void errors_return(void) {
 
 static const struct early_case kCases[] = {
     {.name = "pinned", .run = pinned},
+    {.name = "pinned_later", .run = pinned_later},
     {.name = "errors_return", .run = errors_return},
 };
 EARLY_GROUP(early_default, "default", kCases, MPI_THREAD_SINGLE);

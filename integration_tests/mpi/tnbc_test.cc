@@ -168,6 +168,11 @@ TEST_P(TnbcTest, MemoryThatIsPinnedIsNotPendingByDefault) {
   if (!result.ErrorsWith("io_uring is not allowed here").empty()) GTEST_SKIP() << "io_uring is not allowed here";
   EXPECT_EQ(result.ErrorsWith("early returns: 0 calls").size(), 1u) << result.Text();
 }
+TEST_P(TnbcTest, MemoryThatIsPinnedIsNotAdoptedAnyMore) {
+  const MpiResult result = Run(EarlyJobOf(3, "on", {"default/pinned_later"}), kJobPatience);
+  ExpectDone(result);
+  if (!result.ErrorsWith("io_uring is not allowed here").empty()) GTEST_SKIP() << "io_uring is not allowed here";
+}
 TEST_P(TnbcTest, ProgramsThatHandleErrorsBlockByDefault) {
   MpiRun run = EarlyJobOf(3, "auto", {"default/errors_return"});
   const MpiResult result = Run(run, kJobPatience);
