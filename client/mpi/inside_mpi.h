@@ -34,8 +34,9 @@ class InsideMpi {
   static bool IsNested() { return depth > 0; }
 
  private:
-  // Not inline: that would be one variable for all libraries of a process.
-  static constinit thread_local int depth;
+  // Not inline: that would be one variable for all libraries of a process. At a fixed place of the thread's, so that
+  // each call that is passed on takes two instructions for it.
+  static constinit thread_local int depth __attribute__((tls_model("initial-exec")));
   const OffSyscallGuard off_;
 };
 
@@ -52,7 +53,6 @@ class CallingMpi {
   static bool IsNested() { return depth > 0; }
 
  private:
-  // At a fixed place of the thread's, so that passing a call on takes two instructions more.
   static constinit thread_local int depth __attribute__((tls_model("initial-exec")));
   const OffSyscallGuard off_;
 };
