@@ -115,6 +115,8 @@ struct UcmUnmapped {
   size_t bytes;
 };
 void OnUnmapped(int, const UcmUnmapped* event, void*) {
+  const tnbc::AdoptedMemory* const adopted = the_adopted.load();
+  if (adopted != nullptr && adopted->changes_pages()) return;  // it is by us that UCX knows
   if (AnyPending()) the_guard->Await(event->address, event->bytes);
   if (tnbc::AdoptedMemory::count().load(std::memory_order_relaxed) != 0) {
     ReleaseMemory(event->address, event->bytes, tnbc::MemoryEnd::kMoves);
@@ -128,6 +130,9 @@ void AskUcx() {
   // UCM_EVENT_VM_UNMAPPED, before its own caches; UCM_EVENT_FLAG_NO_INSTALL: what it does not see we do.
   constexpr int kUnmapped = 1 << 17, kNoInstall = 1 << 24, kFirst = -1000;
   if (set != nullptr) set(kUnmapped | kNoInstall, kFirst, OnUnmapped, nullptr);
+  // Pages are exchanged by system calls that UCX does not see. What it has registered there it would go on using.
+  const auto forget = reinterpret_cast<tnbc::AdoptedMemory::OnExchange>(dlsym(ucm, "ucm_vm_munmap"));
+  if (forget != nullptr && the_adopted.load() != nullptr) the_adopted.load()->SetOnExchange(forget);
 }
 
 // One call of the program's: how its parts are posted and waited for, and who is told if they fail later.

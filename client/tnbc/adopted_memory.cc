@@ -170,7 +170,13 @@ bool AdoptedMemory::Adopt(AdoptedBuffer* buffer, const Range& pages, int rights)
       Free(SYS_mprotect, second, pages.bytes(), rights) == 0 &&
       IsAddress(Free(SYS_mremap, second, pages.bytes(), pages.bytes(), MREMAP_MAYMOVE | MREMAP_FIXED, pages.begin));
   if (!is_done) Free(SYS_munmap, second, pages.bytes());
+  if (is_done) TellExchange(pages);
   return is_done;
+}
+
+void AdoptedMemory::TellExchange(const Range& pages) const {
+  const OnExchange tell = on_exchange_.load(std::memory_order_acquire);
+  if (tell != nullptr) tell(reinterpret_cast<void*>(pages.begin), pages.bytes());  // NOLINT: an address
 }
 
 std::vector<Range> AdoptedMemory::Close(AdoptedBuffer* buffer, std::span<const Range> pages,
@@ -296,6 +302,7 @@ bool AdoptedMemory::Restore(const AdoptedBuffer& buffer, const Range& pages, Mem
       const uint64_t ends = end == MemoryEnd::kGoes ? std::min(PageBytes(), part.bytes()) : part.bytes();
       guard_->Write(part.begin, buffer.At(part.begin), ends);
       if (ends < part.bytes()) guard_->Write(part.end - ends, buffer.At(part.end - ends), ends);
+      TellExchange(part);
     } else {
       is_restored = false;
     }
@@ -343,7 +350,7 @@ void AdoptedMemory::ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Bu
 }
 
 void AdoptedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end) {
-  if (count_.load(std::memory_order_acquire) == 0 || holder_.load(std::memory_order_relaxed) == pthread_self()) return;
+  if (count_.load(std::memory_order_acquire) == 0 || changes_pages()) return;
   const auto begin = reinterpret_cast<uintptr_t>(address);
   Buffers over;
   const Range range{begin, begin + bytes};

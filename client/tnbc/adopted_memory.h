@@ -99,6 +99,13 @@ class AdoptedMemory {
   // Its calls are given up: the daemon may still write.
   void Spoil(const std::shared_ptr<AdoptedBuffer>& buffer);
 
+  // Called after pages were exchanged, by a thread that changes_pages(): what anybody has registered there is not what
+  // the program has now.
+  using OnExchange = void (*)(void* address, size_t bytes);
+  void SetOnExchange(OnExchange on_exchange) { on_exchange_.store(on_exchange, std::memory_order_release); }
+  // Whether this thread is about to exchange pages, and has the lock.
+  bool changes_pages() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
+
   // Of the process: buffers that are adopted now, and all that ever were.
   static const std::atomic<uint32_t>& count() { return count_; }
   uint64_t adoptions() const { return adoptions_.load(std::memory_order_relaxed); }
@@ -145,6 +152,7 @@ class AdoptedMemory {
   bool IsAsWeLeftIt(const AdoptedBuffer& buffer) const;
   bool Adopt(AdoptedBuffer* buffer, const Range& pages, int rights);
   static bool PutOrdinary(const Range& pages, MemoryEnd end);
+  void TellExchange(const Range& pages) const;
   bool Restore(const AdoptedBuffer& buffer, const Range& pages, MemoryEnd end);
   void ReleaseLocked(AdoptedBuffer* buffer, MemoryEnd end);
   std::shared_ptr<AdoptedBuffer> Sharing(const Range& range) const;
@@ -157,6 +165,7 @@ class AdoptedMemory {
   PageGuard* const guard_;
   const uint64_t bytes_max_;
   const PageGuard::OnWait on_wait_;
+  std::atomic<OnExchange> on_exchange_{nullptr};
   std::atomic<uint64_t> bytes_{0};  // of blocks that are kept
   std::atomic<uint64_t> adoptions_{0};
 

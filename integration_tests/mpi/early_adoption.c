@@ -3,6 +3,7 @@
  * Memory that results come to again and again, whose pages are exchanged for some that the daemon reaches
  * (COPSE_TNBC_ADOPT): it stays what it was to the program. With "repeats" it is looked whether they are. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -306,7 +307,52 @@ static void many_buffers(void) {
   free(memory);
 }
 
+/* --- UCX, which keeps what it has registered until it hears that memory is unmapped --- */
+
+static const char* watched;
+static int told;
+static void on_unmapped(int type, const void* event, void* unused) {
+  const struct {
+    char* address;
+    size_t bytes;
+  }* const range = event;
+  (void)type, (void)unused;
+  if (range->address <= watched && watched < range->address + range->bytes) ++told;
+}
+static void exchanges_are_told(void) {
+  enum { BYTES = 1 << 20, UNMAPPED = 1 << 17, NO_INSTALL = 1 << 24, LAST = 1000 };
+  void* const ucm = dlopen("libucm.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  if (ucm == NULL) return; /* this MPI has no UCX */
+  int (*set)(int, int, void (*)(int, const void*, void*), void*) = NULL;
+  void (*unset)(int, void (*)(int, const void*, void*), void*) = NULL;
+  *(void**)&set = dlsym(ucm, "ucm_set_event_handler");
+  *(void**)&unset = dlsym(ucm, "ucm_unset_event_handler");
+  EXPECT(set != NULL && unset != NULL);
+  char* const memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(memory != MAP_FAILED && set(UNMAPPED | NO_INSTALL, LAST, on_unmapped, NULL) == 0);
+  memset(memory, 0, BYTES);
+  watched = memory + BYTES / 2;
+  for (int round = 0; round < 4; ++round) {
+    struct exchange e = {.kind = BCAST, .block = BYTES, .round = round};
+    plan(&e, 0);
+    receive_at(&e, memory);
+    perform(&e);
+    check(&e);
+    release(&e);
+  }
+  if (is_adopted(watched)) {
+    const int before = told;
+    EXPECT(before > 0);
+    const pid_t child = fork(); /* gives it its own pages again */
+    if (child == 0) _exit(0);
+    EXPECT(waitpid(child, NULL, 0) == child && !is_adopted(watched) && told > before);
+  }
+  unset(UNMAPPED | NO_INSTALL, on_unmapped, NULL);
+  munmap(memory, BYTES);
+}
+
 static const struct early_case kCases[] = {
+    {.name = "exchanges_are_told", .run = exchanges_are_told},
     {.name = "many_kinds", .run = many_kinds},
     {.name = "other_lengths", .run = other_lengths},
     {.name = "sent_on", .run = sent_on},
