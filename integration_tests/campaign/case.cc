@@ -172,12 +172,17 @@ absl::Duration RandomLength(FaultKind kind, absl::Duration node_timeout, Prng* p
 Fault MakeFault(FaultKind kind, const Case& c, Prng* prng) {
   constexpr const char* kAlgorithms[] = {"flat", "binomial", "kary-2", "knomial-3", "kary-3"};
   Fault fault{.kind = kind, .lasts = RandomLength(kind, c.options.node_timeout, prng)};
-  fault.rank = static_cast<uint32_t>(prng->Below(c.target.placement.size()));
-  fault.nodes = {c.target.placement[fault.rank]};
+  const Placement& placement = c.target.placement;
+  fault.ranks = {static_cast<uint32_t>(prng->Below(placement.size()))};
+  fault.nodes = {placement[fault.ranks[0]]};
+  const bool process = kind == FaultKind::kProcessCrash || kind == FaultKind::kProcessPause;
+  for (uint32_t rank = 0; process && prng->Chance(0.9) && rank < placement.size(); ++rank) {
+    if (rank != fault.ranks[0] && placement[rank] == fault.nodes[0]) fault.ranks.push_back(rank);
+  }
   fault.after = Between(absl::ZeroDuration(), c.moment_max, prng);
   fault.algorithm = kAlgorithms[prng->Below(std::size(kAlgorithms))];
   if (kind == FaultKind::kPlannerReplaced) {
-    const std::set<uint32_t> nodes(c.target.placement.begin(), c.target.placement.end());
+    const std::set<uint32_t> nodes(placement.begin(), placement.end());
     fault.nodes.assign(nodes.begin(), nodes.end());
   }
   const bool management = kind == FaultKind::kManagementCut || kind == FaultKind::kManagementReset;
@@ -231,7 +236,7 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
     const bool both_planner = ConcernsPlanner(kind) && ConcernsPlanner(second);
     if (second != kind && !both_planner) {
       c.faults.push_back(MakeFault(second, c, &prng));
-      c.faults[1].after += Between(absl::ZeroDuration(), c.faults[0].lasts, &prng);
+      if (prng.Chance(0.5)) c.faults[1].after += Between(absl::ZeroDuration(), c.faults[0].lasts, &prng);
     }
   }
   c.drained = placement[prng.Below(placement.size())];
@@ -240,7 +245,7 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
   absl::Duration hold = scale.real ? absl::Milliseconds(300) : absl::Milliseconds(20);
   for (const Fault& fault : c.faults) hold = std::max(hold, 2 * hold + fault.after + fault.lasts);
 
-  c.options.team_formation_timeout += hold;
+  c.options.team_formation_timeout = hold + (scale.real ? absl::Seconds(10) : absl::Seconds(30));
 
   JobMaker target("target", placement, scale, &prng);
   if (c.state == State::kForming) target.Hold(hold);
@@ -267,10 +272,10 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
     target.Observe();
   }
   target.End();
-  if (kind == FaultKind::kLeavesEarly) target.LeaveEarly(c.faults[0].rank, 1 + prng.Below(kMore));
+  if (kind == FaultKind::kLeavesEarly) target.LeaveEarly(c.faults[0].ranks[0], 1 + prng.Below(kMore));
   c.target = target.Take();
   // The observer waits for nobody when it leaves, and leaves early if it is the one that does.
-  if (c.state == State::kLeaving) c.target.outcomes_before += c.faults[0].rank == c.target.observer ? -1 : 1;
+  if (c.state == State::kLeaving) c.target.outcomes_before += c.faults[0].ranks[0] == c.target.observer ? -1 : 1;
 
   // One that waits in a call all the time, where the faults are not if there is such a place; one that makes calls all
   // the time, anywhere.
@@ -329,8 +334,9 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
 std::string Describe(const Case& c) {
   std::string text = absl::StrCat("seed ", c.seed, ":");
   for (const Fault& fault : c.faults) {
-    absl::StrAppend(&text, " ", FaultKindName(fault.kind), " n", absl::StrJoin(fault.nodes, ",n"), " rank ", fault.rank,
-                    " after ", Seconds(fault.after), " for ", Seconds(fault.lasts), ",");
+    absl::StrAppend(&text, " ", FaultKindName(fault.kind), " n", absl::StrJoin(fault.nodes, ",n"), " rank ",
+                    absl::StrJoin(fault.ranks, ","), " after ", Seconds(fault.after), " for ", Seconds(fault.lasts),
+                    ",");
   }
   return absl::StrCat(text, " in ", StateName(c.state), " of ", c.target.placement.size(), " ranks on nodes ",
                       absl::StrJoin(c.target.placement, " "), c.disturbed ? ", disturbed" : "",

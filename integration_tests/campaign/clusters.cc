@@ -34,7 +34,7 @@ class NetworkCluster : public procs::ProcessCluster {
 std::unique_ptr<scenario::Cluster> MakeSimulatedCluster(const Case& c) {
   // Some links are so slow, and take so few frames, that queues fill up.
   sim::LinkProperties link;
-  if (c.seed % 3 == 1) link.bytes_per_second = 1e9;
+  if (c.seed % 3 == 1) link.bytes_per_second = 1e8;
   return std::make_unique<scenario::SimCluster>(link);
 }
 

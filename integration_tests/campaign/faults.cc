@@ -24,10 +24,10 @@ const char* StateName(State state) {
 absl::Status Begin(Cluster* cluster, const Fault& fault, uint32_t first, const std::string& team) {
   switch (fault.kind) {
     case FaultKind::kProcessCrash:
-      cluster->KillProcess(first + fault.rank);
+      for (const uint32_t rank : fault.ranks) cluster->KillProcess(first + rank);
       break;
     case FaultKind::kProcessPause:
-      cluster->StopProcess(first + fault.rank);
+      for (const uint32_t rank : fault.ranks) cluster->StopProcess(first + rank);
       break;
     case FaultKind::kDaemonCrash:
       cluster->KillDaemon(fault.nodes[0]);
@@ -83,7 +83,7 @@ absl::Status Begin(Cluster* cluster, const Fault& fault, uint32_t first, const s
 absl::Status End(Cluster* cluster, const Fault& fault, uint32_t first) {
   switch (fault.kind) {
     case FaultKind::kProcessPause:
-      cluster->ContinueProcess(first + fault.rank);
+      for (const uint32_t rank : fault.ranks) cluster->ContinueProcess(first + rank);
       break;
     case FaultKind::kDaemonCrash:
       return cluster->RestartDaemon(fault.nodes[0]);

@@ -52,7 +52,7 @@ const char* StateName(State state);
 
 struct Fault {
   FaultKind kind = FaultKind::kProcessCrash;
-  uint32_t rank = 0;            // of the team in that state
+  std::vector<uint32_t> ranks;  // of the team in that state: one; kProcess*: maybe all of its node
   std::vector<uint32_t> nodes;  // the rank's; kManagement*: maybe all; kPlannerReplaced: all of the team
   absl::Duration after;         // since the state was reached
   absl::Duration lasts;         // zero: it is over at once

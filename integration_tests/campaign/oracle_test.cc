@@ -31,7 +31,7 @@ class OracleTest : public testing::Test {
   }
 
   Fault Made(FaultKind kind, uint32_t node, absl::Duration lasts = absl::Seconds(1)) {
-    Fault fault{.kind = kind, .rank = node, .nodes = {node}, .lasts = lasts};
+    Fault fault{.kind = kind, .ranks = {node}, .nodes = {node}, .lasts = lasts};
     oracle_.Made(fault);
     return fault;
   }
