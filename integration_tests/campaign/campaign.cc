@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration_tests/campaign/campaign.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +23,25 @@ void Report(const Case& c, const Scale& scale, const Findings& findings) {
   for (const std::string& complaint : findings.complaints) std::fprintf(stderr, "  %s\n", complaint.c_str());
   std::fprintf(stderr, "  again: tools/campaign --%s 1 --seed %llu\n", ClusterName(scale),
                static_cast<unsigned long long>(c.seed));
+}
+
+// The case that runs, for a crash of simulated daemons, which is one of ours.
+std::string& CrashNote() {
+  static auto& note = *new std::string;
+  return note;
+}
+
+void OnCrash(int number) {
+  const std::string& note = CrashNote();
+  if (write(STDERR_FILENO, note.data(), note.size()) < 0) _exit(128 + number);
+  raise(number);  // as it would have been
+}
+
+void NoteCrashes() {
+  struct sigaction action = {};
+  action.sa_handler = OnCrash;
+  action.sa_flags = SA_RESETHAND;
+  for (const int number : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE}) sigaction(number, &action, nullptr);
 }
 
 }  // namespace
@@ -46,6 +68,7 @@ absl::Status RunCampaign(const CampaignOptions& options, const Scale& scale, con
                 .shard = absl::StrCat(options.shard + 1, "/", options.shards)};
   ASSIGN_OR_RETURN(const uint64_t next, ledger.NextSeed(row, options.first_seed));
   const LedgerRow empty = row;
+  NoteCrashes();
   absl::Time reported = start;
   const auto report = [&](absl::Time now) -> absl::Status {
     if (row.cases == 0) return absl::OkStatus();
@@ -65,6 +88,7 @@ absl::Status RunCampaign(const CampaignOptions& options, const Scale& scale, con
     if (seed < next) continue;
     if (clock.Now() - start >= options.time_max) break;
     const Case c = MakeCase(seed, scale);
+    CrashNote() = absl::StrCat("CRASHED ", ClusterName(scale), " ", Describe(c), "\n");
     const std::unique_ptr<scenario::Cluster> cluster = make_cluster(c);
     const Findings findings = Conduct(c, scale, cluster.get());
     tally->Add(findings);
