@@ -52,7 +52,7 @@ void Coordinator::Impl::VerifyNext(TeamId id) {
       return;
     }
     // Its daemons run it all the same, each by plans that it has verified itself.
-    COPSE_LOG(kError, "team ", id.value(), ": a plan that a daemon brought back is none: ", fit.message());
+    COPSE_LOG(kWarning, "team ", id.value(), ": a plan that a daemon brought back is none: ", fit.message());
     record.plans.clear();
   }
   team->is_verified = true;

@@ -166,7 +166,7 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
         registered.forgotten.push_back(running.layout.id);
         break;
       case Standing::kUnfit:
-        COPSE_LOG(kError, "node ", announcement.name, ": team ", running.layout.id.value(), " (",
+        COPSE_LOG(kWarning, "node ", announcement.name, ": team ", running.layout.id.value(), " (",
                   schedule::DescribeTeam(running.layout.identity),
                   ") is left alone: its id is another team's, or it is none");
         break;
