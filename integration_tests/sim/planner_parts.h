@@ -4,6 +4,7 @@
 #ifndef COPSE_INTEGRATION_TESTS_SIM_PLANNER_PARTS_H_
 #define COPSE_INTEGRATION_TESTS_SIM_PLANNER_PARTS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -55,9 +56,9 @@ class FailingStore : public coordinator::MemoryStore {
     RETURN_IF_ERROR(Full());
     return MemoryStore::SaveDraining(node, draining);
   }
-  absl::Status SaveNextIds(const coordinator::NextIds& next) override {
+  absl::Status SaveTerm(uint64_t term) override {
     RETURN_IF_ERROR(Full());
-    return MemoryStore::SaveNextIds(next);
+    return MemoryStore::SaveTerm(term);
   }
   absl::Status SaveAborted(TeamId team) override {
     RETURN_IF_ERROR(Full());
