@@ -20,9 +20,8 @@ namespace copse::campaign {
 namespace {
 
 constexpr uint64_t kCases = kFaultKindCount * kStateCount;
-// They fail until the planner breaks no healthy team, and says of every failure where and why.
-constexpr uint64_t kKnown[] = {0,  2,  8,  11, 15, 18, 22, 24, 25, 27, 28, 29,  34,  46,  51, 57,
-                               58, 63, 64, 74, 80, 84, 87, 88, 93, 94, 98, 100, 105, 132, 141};
+// A rank that comes late to a call for which the others could get no room is told that, but not where.
+constexpr uint64_t kKnown[] = {88};
 
 TEST(CampaignTest, EveryFaultInEveryState) {
   SetLogLevel(LogLevel::kError);

@@ -44,9 +44,10 @@ bool Oracle::InPath(const Fault& fault, const Job& job) const {
     return forms || (fault.kind == FaultKind::kUndecided && IsTarget(job));
   }
   if (fault.kind == FaultKind::kReplan) return false;
+  if (fault.kind == FaultKind::kFullRooms) return true;  // from the beginning
   const bool meets_nodes =
       std::any_of(fault.nodes.begin(), fault.nodes.end(), [&](uint32_t node) { return Has(job, node); });
-  if (ConcernsFormation(fault.kind)) return forms && (meets_nodes || fault.kind == FaultKind::kFullRooms);
+  if (ConcernsFormation(fault.kind)) return forms && meets_nodes;
   switch (fault.kind) {
     case FaultKind::kProcessCrash:
     case FaultKind::kProcessPause:
