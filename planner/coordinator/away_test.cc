@@ -167,6 +167,21 @@ TEST_F(AwayTest, WhoTakesANameThatNobodyHearsBreaksNothing) {
   EXPECT_TRUE(Silent());
 }
 
+TEST_F(AwayTest, TeamsThatWereLeftWhileAnotherHadTheNameEnd) {
+  Register(2, "n2");
+  Join(2, 0, 1, ++request);
+  const auto team = sink.Take<schedule::Prepare>(2);
+  coordinator->OnMessage(2, Accept(team, 0));
+  coordinator->OnDisconnected(2);
+  EXPECT_TRUE(RegisterFrom(3, "n2", 7, "other").accepted);
+  EXPECT_FALSE(Register(4, "n2", 1, {Running(team, 1)}).accepted);
+  coordinator->OnDisconnected(3);
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_TRUE(Register(5, "n2", 1).accepted);
+  EXPECT_FALSE(coordinator->Team(team.layout.id).ok());
+  EXPECT_TRUE(store.Load()->teams.empty());
+}
+
 TEST_F(AwayTest, TwoDaemonsOfOneNameInTheStoreBreakNothing) {
   RegisterTwo();
   const auto first = FormTeam("a");

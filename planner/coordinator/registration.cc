@@ -135,6 +135,12 @@ void Coordinator::Impl::OnRegister(SessionId session, const schedule::Register& 
     }
   }
   Node& node = nodes_[announcement.name];
+  if (node.announcement.incarnation != announcement.incarnation) {
+    // It may have had the name before, and teams.
+    for (const auto& [id, team] : teams_) {
+      if (MemberIndex(team, announcement).has_value()) node.teams.insert(id);
+    }
+  }
   node.announcement = announcement;
   node.announcement.join_token.clear();
   node.session = session;
