@@ -277,6 +277,14 @@ TEST_F(AwayTest, PlansThatADaemonBringsBackAreVerified) {
   for (int i = 0; i < 20; ++i) Advance(absl::Milliseconds(1));
   EXPECT_TRUE(coordinator->Plans().empty());
   EXPECT_EQ(State(team.layout.id), "ready") << "its daemons have verified theirs";
+
+  // They were recorded: a planner that is restarted before it has verified them believes them no more.
+  LoseStore();
+  Register(1, "n1", 1, {cyclic});
+  Restart();
+  EXPECT_TRUE(coordinator->Plans().empty());
+  Advance(absl::Milliseconds(20));
+  EXPECT_TRUE(coordinator->Plans().empty());
 }
 
 // --- Stalls and blips ---

@@ -43,7 +43,12 @@ absl::Status Coordinator::Impl::Start() {
     team.record = std::move(record);
     team.members.resize(team.node_count());
     NoteCompanion(team.record.layout);
-    IndexPlans(id, team);
+    // Only plans that were taken over have no labels, and may have been recorded before they were verified.
+    if (team.record.outgoing.empty()) {
+      VerifyLater(id);
+    } else {
+      IndexPlans(id, team);
+    }
   }
   // The newest team tells who has a name. Another daemon of that name may be alive as well: its neighbours know.
   for (auto it = teams_.rbegin(); it != teams_.rend(); ++it) {
