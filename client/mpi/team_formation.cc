@@ -81,11 +81,11 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
 
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   const uint64_t start = NowNanoseconds();
-  // Rank 0's nonce, and whether a rank rests.
-  const uint64_t parts[] = {member.rank == 0 ? RandomNonce() : 0, start < session->no_teams_before_ns ? 1U : 0U};
-  uint64_t most[2] = {};
-  Mpi().Allreduce(parts, most, 2, MPI_UINT64_T, MPI_MAX, member.comm);
-  if (most[1] != 0) return {};
+  // Rank 0's nonce; 0 if it rests. What failed for one rank of a communicator has failed for all.
+  uint64_t nonce = 0;
+  if (member.rank == 0 && start >= session->no_teams_before_ns) nonce = RandomNonce();
+  Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);
+  if (nonce == 0) return {};
   copse_team_params_t params{};
   // COPSE_TIMEOUT is for calls: a planner that is away is not waited for so long.
   params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
@@ -93,7 +93,7 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   params.name = member.name;
   params.rank = static_cast<uint32_t>(member.rank);
   params.size = static_cast<uint32_t>(member.size);
-  params.nonce = most[0];
+  params.nonce = nonce;
   Formation formation;
   FormDrivingMpi(session, params, &formation);
   const int mine[] = {formation.team != nullptr ? 1 : 0, member.flag ? 1 : 0};
