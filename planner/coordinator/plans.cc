@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -17,6 +19,16 @@ namespace {
 
 // Between two plans that are verified: other work has its turn.
 constexpr absl::Duration kVerifyNext = absl::Milliseconds(1);
+
+// As schedule::VerifyPlan, of a plan whose name is to be shown, too.
+absl::Status CheckPlan(const std::string& encoded, const schedule::TeamShape& shape) {
+  ASSIGN_OR_RETURN(const schedule::Plan plan, schedule::DecodePlan(encoded));
+  if (!std::all_of(plan.algorithm.begin(), plan.algorithm.end(), absl::ascii_isgraph)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "plan ", plan.id.value(), ": algorithm: not printable (algorithm=", absl::CEscape(plan.algorithm), ")"));
+  }
+  return schedule::VerifyPlan(plan, shape);
+}
 
 }  // namespace
 
@@ -44,8 +56,7 @@ void Coordinator::Impl::VerifyNext(TeamId id) {
   if (team == nullptr || team->is_verified) return;
   TeamRecord& record = team->record;
   if (team->verified < record.plans.size()) {
-    const absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(record.plans[team->verified]);
-    const absl::Status fit = plan.ok() ? schedule::VerifyPlan(*plan, record.layout.shape) : plan.status();
+    const absl::Status fit = CheckPlan(record.plans[team->verified], record.layout.shape);
     if (fit.ok()) {
       ++team->verified;
       timers_.Set(clock_->Now() + kVerifyNext, [this, id] { VerifyNext(id); });
