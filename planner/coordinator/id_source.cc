@@ -17,7 +17,10 @@ void IdSource::NewTerm(uint64_t term) {
 }
 
 absl::Status IdSource::Save() {
-  if (!saved_) RETURN_IF_ERROR(store_->SaveTerm(term_));
+  if (saved_) return absl::OkStatus();
+  if (const absl::Status status = store_->SaveTerm(term_); !status.ok()) {
+    return absl::InternalError(absl::StrCat("the planner cannot record its term: ", status.message()));
+  }
   saved_ = true;
   return absl::OkStatus();
 }

@@ -359,6 +359,10 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
         absl::StrCat(text, what, " (epoch=", running.epoch.value(), ", recorded=", record.epoch.value(), ")"),
         FailureCause::kFault, who.name};
   };
+  // It may have broken before its epoch began here.
+  const FailureReport broken{Failure::kMemberLost, absl::StrCat(text, "and reports it broken"), FailureCause::kUnknown,
+                             who.name};
+  if (running.broken && running.epoch != record.epoch && !record.broken) return Break(team, broken, LiveNode(who));
   if (running.epoch > record.epoch) return Break(team, fault("with an epoch that is not recorded"));
   if (running.epoch < record.epoch) {
     if (running.prepared_epoch != record.epoch) return Break(team, fault("without the epoch that is recorded"));
@@ -379,9 +383,7 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
   if (record.broken) {
     SendTo(who, schedule::BreakTeam{team.id(), record.why});
   } else if (running.broken) {
-    return Break(team,
-                 {Failure::kMemberLost, absl::StrCat(text, "and reports it broken"), FailureCause::kUnknown, who.name},
-                 LiveNode(who));
+    return Break(team, broken, LiveNode(who));
   }
   SettlePrepared(team);
   BreakIfUntold(team);

@@ -10,6 +10,8 @@
 namespace copse::coordinator {
 namespace {
 
+using schedule::Failure;
+
 TEST_F(CoordinatorTest, RestartKeepsTeamsAndIds) {
   RegisterTwo();
   const auto team = FormTeam();
@@ -44,6 +46,19 @@ TEST_F(CoordinatorTest, RestartBetweenRecordAndCommitSendsCommitOnReturn) {
   EXPECT_EQ(commit.outgoing[0].label, 110u);
   Register(2, "n2", 1, {Running(p1, 0, 1)});
   sink.Take<schedule::Commit>(2);
+}
+
+TEST_F(CoordinatorTest, ATeamThatBrokeBeforeItsCommitCameIsReportedBroken) {
+  RegisterTwo();
+  const auto team = FormTeam();
+  Restart();
+  Register(1, "n1", 1, {Running(team, 1)});
+  auto broken = Running(team, 0);
+  broken.broken = true;
+  Register(2, "n2", 1, {broken});
+  const auto why = sink.Take<schedule::BreakTeam>(1).why;
+  EXPECT_EQ(why.failure, Failure::kMemberLost);
+  EXPECT_EQ(why.node, "n2");
 }
 
 TEST_F(CoordinatorTest, RestartBeforeRecordAborts) {
