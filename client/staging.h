@@ -22,7 +22,7 @@ namespace copse::client {
 // Thread-compatible: its context's lock guards it. Areas stay where they are while they have blocks.
 class Staging {
  public:
-  // Of all bounce regions of a context that are kept, together, by default.
+  // The default limit of the bounce regions that a context keeps, together.
   static constexpr uint64_t kBounceBytesMax = uint64_t{1} << 30;
   static constexpr uint64_t kBounceUnitBytes = uint64_t{2} << 20;
 
@@ -68,7 +68,7 @@ class Staging {
   uint64_t bounce_bytes_max() const { return bounce_bytes_max_; }
 
  private:
-  // Of a region.
+  // Whether a region of this size is kept for later calls.
   bool IsKept(uint64_t bytes) const { return bytes <= bounce_bytes_max_; }
 
   Area data_;

@@ -103,7 +103,7 @@ TEST(RunVerbTest, AnAlgorithmThatIsAskedForIsComparedWithThePlannersSegments) {
     EXPECT_EQ(same["simulated_ns"], chosen["simulated_ns"]) << collective;
     EXPECT_THAT(Call(asked).out, HasSubstr(", 16 nodes, segments of ")) << collective;
   }
-  // Of several sizes the cheapest.
+  // The price is that of the cheapest segment size.
   const std::vector<std::string> chain = {"--generate", "flat:16", "--bytes", "60000", "--algorithm", "chain"};
   const int64_t best_ns = JsonOf(chain)["predicted_ns"];
   for (const char* const size : {"8KiB", "32KiB", "16KiB", "4KiB"}) {

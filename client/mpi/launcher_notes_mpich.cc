@@ -18,7 +18,7 @@
 namespace copse::mpi {
 namespace {
 
-// Of an answer, which comes from a process of this host.
+// The launcher answers from a process of this host.
 constexpr int kPatienceMs = 10'000;
 constexpr size_t kAnswerBytesMax = 4096;
 

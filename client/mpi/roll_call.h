@@ -8,7 +8,7 @@
 
 namespace copse::mpi {
 
-// Who lacks the library, as far as this rank has to tell it.
+// The ranks without the library, as far as this rank has to report them.
 struct RollCall {
   bool is_complete = true;  // nobody does; equal on all ranks that have it
   bool speaks = false;      // this is the first rank that has it, and is to tell the user, by what follows

@@ -58,8 +58,8 @@ class EarlyReturn {
     const copse_coll_args_t& args;  // with the buffers, of which nothing is pending (AwaitBuffers)
     const Division& division;
     bool may_return = false;  // early
-    // Who waits for the data gives MPI no turns, which others may need before they begin the call: so it does not
-    // return before all have. Only of a division that announces that.
+    // A thread that waits for the data gives MPI no turns, which others may need before they begin the call: so the
+    // call does not return before all have. Only of a division that announces that.
     bool waits_idly = false;
     // MPI may touch data of the program's beside a result, on its last page, while that is closed.
     bool has_messages = false;

@@ -12,9 +12,9 @@
 
 namespace copse::tnbc {
 
-// Of all of a range, the least. Private memory is readable, writable and not executable, no other process sees it, and
-// it is no stack, whose frames may be gone before the data comes: the calling thread's is known by where it is, the
-// process's first by the kernel's name. Ours is shared with the daemon alone.
+// A range has the least kind of all its parts. Private memory is readable, writable and not executable, no other
+// process sees it, and it is no stack, whose frames may be gone before the data comes: the calling thread's is known by
+// where it is, the process's first by the kernel's name. Ours is shared with the daemon alone.
 enum class MemoryKind : uint8_t { kOther, kOurs, kPrivate };
 MemoryKind KindOf(const Range& range);
 

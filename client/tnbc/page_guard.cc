@@ -243,7 +243,7 @@ bool PageGuard::Open(const Range& range) {
   return !has_room;
 }
 
-// Those that lie side by side at once: the more of a mapping they are, the fewer new ones it takes.
+// Opens neighboring ranges at once: the more of a mapping they are, the fewer new mappings it takes.
 void PageGuard::OpenLeft() {
   uint64_t before = 0;
   Free(SYS_rt_sigprocmask, SIG_BLOCK, &kSignalsThatCanWait, &before, sizeof(before));

@@ -21,7 +21,7 @@ namespace copse::daemon {
 
 struct RegionLimits {
   uint32_t regions_max = 256;
-  // Of all registered regions together: addresses, not memory, so that 256 ranks have room for theirs.
+  // The limit of a client's registered regions together: addresses, not memory, so that 256 ranks have room for theirs.
   uint64_t bytes_max = 256ull << 30;
   // Regions of all clients together. Each is a mapping of the daemon's, to which the kernel allows 65,530
   // (vm.max_map_count): beyond that it could not even start a thread.

@@ -241,7 +241,7 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
   }
   c.drained = placement[prng.Below(placement.size())];
 
-  // Whoever holds a call holds it until the faults are over.
+  // A rank that holds up a call does so until the faults are over.
   absl::Duration hold = scale.real ? absl::Milliseconds(300) : absl::Milliseconds(20);
   for (const Fault& fault : c.faults) hold = std::max(hold, 2 * hold + fault.after + fault.lasts);
 

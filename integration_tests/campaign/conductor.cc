@@ -16,7 +16,7 @@ using scenario::Cluster;
 using scenario::Outcome;
 using scenario::TeamPhase;
 
-// Of what needs no fault to end: nodes come back, memory is given back.
+// The patience for what needs no fault to end: nodes come back, memory is given back.
 constexpr absl::Duration kSettle = absl::Seconds(60);
 constexpr absl::Duration kPhase = absl::Seconds(1);
 // Connections to the planner, old and new, and who asks for gauges.
@@ -73,7 +73,7 @@ class Conductor {
     return status.ok();
   }
 
-  // Of what a process takes once and keeps: libraries' files and pools.
+  // Lets processes take what they take once and keep: libraries' files and pools.
   void WarmUp() {
     Launch(case_.after);
     Finish(runs_.back());

@@ -18,7 +18,7 @@ using scenario::StepKind;
 using schedule::Failure;
 using schedule::FailureCause;
 
-// Of the team that a step is about, a derived one apart.
+// Pauses and waits have no outcome of their own; a rank that is killed tells none.
 bool HasOutcome(const Step& step) {
   return step.kind != StepKind::kPause && step.kind != StepKind::kAwait && step.kind != StepKind::kDie;
 }
@@ -89,7 +89,7 @@ bool Oracle::Explains(const Fault& fault, const Job& job, uint32_t rank, bool fo
   const bool named = std::any_of(fault.nodes.begin(), fault.nodes.end(),
                                  [&](uint32_t node) { return outcome.node == NodeName(node); });
   const bool on_node = job.placement[rank] == fault.nodes[0];
-  // Who is missing is a list.
+  // The ranks that are missing are a list, so no single node is named.
   const bool not_in_time = forms && cause == FailureCause::kNotFormedInTime;
   switch (fault.kind) {
     case FaultKind::kProcessCrash:

@@ -292,7 +292,7 @@ TEST_P(ShimTest, RanksWithoutTheLibraryAreNamedAndTheJobRunsOnMpi) {
   }
 }
 
-// Of more ranks than one looks for itself.
+// There are more ranks than one rank looks for by itself.
 TEST_P(ShimTest, ARankWithoutTheLibraryIsMissedByAll) {
   for (const char* const absent : {"1", "10"}) {
     const MpiResult result = Run(Without(absl::StrCat(absent, ","), JobOf(11, "situations", {"pending_send"})));

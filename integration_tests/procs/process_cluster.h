@@ -64,7 +64,7 @@ class ProcessCluster : public scenario::Cluster {
   void StopPlanner() override;
   void ContinuePlanner() override;
   absl::Status ReplacePlanner() override;
-  // Of a network with a fabric.
+  // These need a network with a fabric.
   absl::Status SetDataLink(uint32_t node, bool up) override;
   absl::Status SetManagementLink(uint32_t node, bool up) override;
   absl::Status DisturbData(bool on) override;

@@ -45,7 +45,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
     std::unique_ptr<daemon::Instruments> instruments;  // null unless asked for
     std::unique_ptr<daemon::DaemonCore> daemon;
     coordinator::SessionId session = 0;  // 0: no stream
-    // Of a management link that is cut, or a daemon that is stopped: how often that was, so that timers know theirs;
+    // How often the management link was cut or the daemon stopped, so that timers know theirs;
     // the stream that the planner has given up meanwhile, and those that ended here without its knowledge.
     bool link_cut = false;
     uint64_t cuts = 0;
