@@ -95,6 +95,7 @@ void Put(const schedule::Register& from, v1::Register* to) {
     running->set_epoch(team.epoch.value());
     for (const std::string& plan : team.plans) running->add_plans(plan);
     running->set_broken(team.broken);
+    if (team.broken) Put(team.why, running->mutable_why());
     running->set_prepared_epoch(team.prepared_epoch.value());
   }
   to->set_term(from.term);
@@ -106,6 +107,7 @@ void Put(const schedule::JoinTeam& from, v1::JoinTeam* to) {
   to->set_parent(from.parent.value());
   to->set_rank(from.rank.value());
   to->set_size(from.size);
+  if (from.last_failure.failure != schedule::Failure::kNone) Put(from.last_failure, to->mutable_last_failure());
 }
 
 void Put(const schedule::CancelJoin& from, v1::CancelJoin* to) {
@@ -267,6 +269,7 @@ void Put(const schedule::Prepare& from, v1::Prepare* to) {
     out->set_request(request);
     out->set_rank(rank.value());
   }
+  if (from.last_failure.failure != schedule::Failure::kNone) Put(from.last_failure, to->mutable_last_failure());
 }
 
 void Put(const schedule::Commit& from, v1::Commit* to) {
@@ -400,6 +403,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::Register& from) {
     RETURN_IF_ERROR(TakePlans("register", team.plans(), &running.plans));
     running.epoch = EpochId{team.epoch()};
     running.broken = team.broken();
+    running.why = Take(team.why());
     running.prepared_epoch = EpochId{team.prepared_epoch()};
     to.teams.push_back(std::move(running));
   }
@@ -413,6 +417,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::JoinTeam& from) {
   to.parent = TeamId{from.parent()};
   to.rank = Rank{from.rank()};
   to.size = from.size();
+  to.last_failure = Take(from.last_failure());
   return to;
 }
 
@@ -571,6 +576,7 @@ absl::StatusOr<schedule::ToDaemon> Take(const v1::Prepare& from) {
     }
     to.requests.emplace_back(request.request(), Rank{request.rank()});
   }
+  to.last_failure = Take(from.last_failure());
   return to;
 }
 

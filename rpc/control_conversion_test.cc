@@ -15,6 +15,8 @@ namespace {
 
 using schedule::Failure;
 
+const schedule::FailureReport kLost{Failure::kMemberLost, "rank 3", FailureCause::kNodeSilent, "n2", Rank{3}, 10};
+
 schedule::TeamLayout Layout() {
   schedule::TeamLayout layout;
   layout.id = TeamId{1ull << 40};
@@ -45,6 +47,7 @@ schedule::Register Registration() {
   team.epoch = EpochId{2};
   team.plans = {"p", std::string("\0q", 2)};
   team.broken = true;
+  team.why = kLost;
   team.prepared_epoch = EpochId{3};
   message.teams = {team};
   message.term = 1ull << 20;
@@ -94,39 +97,38 @@ schedule::TraceReply Trace() {
 }
 
 std::vector<schedule::FromDaemon> AllFromDaemon() {
-  schedule::JoinTeam join{11, Layout().identity, TeamId{3}, Rank{1}, 4};
+  schedule::JoinTeam join{11, Layout().identity, TeamId{3}, Rank{1}, 4, kLost};
   schedule::PrepareReply reply{TeamId{1}, EpochId{2}, true, {}, {{NodeIndex{1}, ~0u}, {NodeIndex{0}, 5}}, CallSeq{99}};
   schedule::PrepareReply refusal{TeamId{1}, EpochId{2}, false, {Failure::kNoMemory, "full"}, {}, {}};
-  return {
-      Registration(),
-      join,
-      schedule::CancelJoin{11, {Failure::kTimedOut, "gave up"}},
-      reply,
-      refusal,
-      schedule::CommitReply{TeamId{1}, EpochId{2}},
-      schedule::LeaveTeam{TeamId{1}},
-      schedule::TeamBroken{TeamId{1}, {Failure::kMemberLost, "rank 3", FailureCause::kNodeSilent, "n2", Rank{3}, 10}},
-      schedule::EpochQuery{TeamId{1}, EpochId{2}},
-      Status(),
-      Trace(),
-      schedule::MeasureReply{.query = 3,
-                             .why = {Failure::kTimedOut, "late"},
-                             .pings = 20,
-                             .round_trip_ns = 21,
-                             .round_trip_median_ns = 22,
-                             .send_ns = 23,
-                             .receive_ns = 24,
-                             .peer_send_ns = 25,
-                             .peer_receive_ns = 26,
-                             .bulk_bytes = 27,
-                             .bulk_ns = 28,
-                             .bulk_steady = true},
-      schedule::NeighbourSilent{Incarnation{1ull << 63}, true, 2, {TeamId{3}, TeamId{4}}, 10000, 1000},
-      schedule::Stopping{true}};
+  return {Registration(),
+          join,
+          schedule::CancelJoin{11, {Failure::kTimedOut, "gave up"}},
+          reply,
+          refusal,
+          schedule::CommitReply{TeamId{1}, EpochId{2}},
+          schedule::LeaveTeam{TeamId{1}},
+          schedule::TeamBroken{TeamId{1}, kLost},
+          schedule::EpochQuery{TeamId{1}, EpochId{2}},
+          Status(),
+          Trace(),
+          schedule::MeasureReply{.query = 3,
+                                 .why = {Failure::kTimedOut, "late"},
+                                 .pings = 20,
+                                 .round_trip_ns = 21,
+                                 .round_trip_median_ns = 22,
+                                 .send_ns = 23,
+                                 .receive_ns = 24,
+                                 .peer_send_ns = 25,
+                                 .peer_receive_ns = 26,
+                                 .bulk_bytes = 27,
+                                 .bulk_ns = 28,
+                                 .bulk_steady = true},
+          schedule::NeighbourSilent{Incarnation{1ull << 63}, true, 2, {TeamId{3}, TeamId{4}}, 10000, 1000},
+          schedule::Stopping{true}};
 }
 
 std::vector<schedule::ToDaemon> AllToDaemon() {
-  schedule::Prepare prepare{Layout(), EpochId{1}, {"p"}, 0x123456789abcdef0, {{8, Rank{2}}}};
+  schedule::Prepare prepare{Layout(), EpochId{1}, {"p"}, 0x123456789abcdef0, {{8, Rank{2}}}, kLost};
   schedule::Commit commit{TeamId{1}, EpochId{2}, CallSeq{113}, {{NodeIndex{1}, 7}}};
   return {schedule::Registered{false, {Failure::kVersion, "x"}, {TeamId{4}}, {schedule::Feature::kSilence}, true, 7},
           prepare,
@@ -226,6 +228,7 @@ TEST(ControlConversionTest, EveryFieldComesBack) {
   EXPECT_EQ(team.plans, expected.teams[0].plans);
   EXPECT_EQ(team.epoch, EpochId{2});
   EXPECT_TRUE(team.broken);
+  EXPECT_EQ(team.why, kLost);
   EXPECT_EQ(team.prepared_epoch, EpochId{3});
 
   ToProto(schedule::FromDaemon(Status()), &proto);

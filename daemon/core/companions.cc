@@ -98,6 +98,7 @@ void Companions::Ask(const Key& key, Companion* companion) {
   join.identity.family = key.second;
   join.identity.nonce = companion->failed;
   join.size = layout.shape.size();
+  join.last_failure = companion->why;
   companion->request = host_->SendJoin(std::move(join));
 }
 
@@ -114,7 +115,8 @@ void Companions::PlannerLost() {
   }
 }
 
-FailureReport Companions::Check(const schedule::TeamLayout& layout) {
+FailureReport Companions::Check(const schedule::Prepare& prepare) {
+  const schedule::TeamLayout& layout = prepare.layout;
   const Team* team = host_->FindTeam(layout.parent);
   if (team == nullptr || !team->ready()) {
     return {Failure::kMemberLost, absl::StrCat("team ", layout.parent.value(), " is not here any more")};
@@ -135,9 +137,12 @@ FailureReport Companions::Check(const schedule::TeamLayout& layout) {
   }
   if (layout.identity.nonce < companion.failed) return companion.why;
   if (layout.identity.nonce > companion.failed) {
-    Fail(key, &companion, layout.identity.nonce,
-         {Failure::kCanceled, absl::StrCat("team ", schedule::DescribeTeam(layout.identity),
-                                           " could not be formed when other ranks came to this call")});
+    FailureReport why = prepare.last_failure;
+    if (why.failure == Failure::kNone) {  // of a planner that does not say it, or has forgotten it
+      why = {Failure::kCanceled, absl::StrCat("team ", schedule::DescribeTeam(layout.identity),
+                                              " could not be formed when other ranks came to this call")};
+    }
+    Fail(key, &companion, layout.identity.nonce, why);
   }
   return {};
 }

@@ -58,8 +58,8 @@ class Companions {
   // The planner has accepted this daemon (again): says once more what is asked for.
   void AskAgain();
   void PlannerLost();
-  // May the team that `layout` describes be prepared? kNone, or why not.
-  schedule::FailureReport Check(const schedule::TeamLayout& layout);
+  // May the team of `prepare` be prepared? kNone, or why not.
+  schedule::FailureReport Check(const schedule::Prepare& prepare);
   void Prepared(const Team& companion);
   // Its members join it, and their calls begin.
   void Committed(Team* companion, uint32_t pending_max);

@@ -115,10 +115,28 @@ TEST_F(CompanionsTest, AttemptsThatFailedElsewhereFailHere) {
   Take<schedule::JoinTeam>();
   core_.OnPlannerMessage(PrepareCompanion(2));
   EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
-  EXPECT_EQ(EndOf(0, first).failure, Failure::kCanceled);
+  EXPECT_EQ(EndOf(0, first).failure, Failure::kCanceled);  // by a planner that has forgotten why
   EXPECT_EQ(EndOf(0, second).failure, Failure::kCanceled);
   EXPECT_EQ(EndOf(0, third), kWaits);
   EXPECT_EQ(EndOf(1, Post(1)).failure, Failure::kCanceled);
+}
+
+TEST_F(CompanionsTest, AttemptsThatFailedElsewhereFailHereForTheSameReason) {
+  const FailureReport drains{Failure::kNoResource, "node n1 is draining", FailureCause::kNodeDraining, "n1"};
+  const uint64_t first = Post(0);
+  EXPECT_EQ(Take<schedule::JoinTeam>().last_failure, FailureReport{});
+  auto prepare = PrepareCompanion(1);
+  prepare.last_failure = drains;
+  core_.OnPlannerMessage(prepare);
+  EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+  EXPECT_EQ(EndOf(0, first), drains);
+  EXPECT_EQ(EndOf(1, Post(1)), drains);
+  // A planner without its store learns it from who asks next.
+  core_.OnPlannerMessage(schedule::Abort{.team = kCompanion, .epoch = EpochId(1)});
+  Post(0);
+  const auto join = Take<schedule::JoinTeam>();
+  EXPECT_EQ(join.identity.nonce, 1u);
+  EXPECT_EQ(join.last_failure, drains);
 }
 
 TEST_F(CompanionsTest, WhatIsRefusedHereHasFailed) {

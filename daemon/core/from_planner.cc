@@ -29,6 +29,7 @@ void DaemonCore::Impl::OnPlannerUp() {
                              .epoch = team->epoch(),
                              .plans = team->EncodedPlans(),
                              .broken = team->broken().has_value(),
+                             .why = team->broken().value_or(FailureReport{}),
                              .prepared_epoch = team->prepared_epoch()});
   }
   planner_->Send(message);
@@ -113,7 +114,7 @@ Team* DaemonCore::Impl::AddTeam(const schedule::Prepare& m) {
     return nullptr;
   }
   if (is_companion) {
-    if (FailureReport why = companions_.Check(m.layout); why.failure != Failure::kNone) {
+    if (FailureReport why = companions_.Check(m); why.failure != Failure::kNone) {
       Refuse(m, std::move(why));
       return nullptr;
     }

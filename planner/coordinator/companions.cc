@@ -70,7 +70,10 @@ void Coordinator::Impl::OnCompanionJoin(Join join) {
     return;
   }
   if (join.message.identity.nonce < companion.failed) return FailJoins({join}, companion.why);
-  companion.failed = join.message.identity.nonce;
+  if (join.message.identity.nonce > companion.failed) {
+    companion.failed = join.message.identity.nonce;
+    companion.why = join.message.last_failure;
+  }
   companion.waiting.push_back(std::move(join));
   FormCompanion(key);
 }

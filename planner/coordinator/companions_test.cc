@@ -19,11 +19,12 @@ class CompanionTest : public CoordinatorTest {
  protected:
   // What the daemon of `rank` says when that rank is the first there to call such a collective.
   void Ask(SessionId session, uint32_t rank, uint64_t request, const schedule::TeamLayout& team,
-           Family family = Family::kRooted, uint64_t failed = 0) {
+           Family family = Family::kRooted, uint64_t failed = 0, const FailureReport& last_failure = {}) {
     schedule::JoinTeam join{.request = request, .identity = team.identity, .parent = team.id, .rank = Rank{rank}};
     join.identity.family = family;
     join.identity.nonce = failed;
     join.size = team.shape.size();
+    join.last_failure = last_failure;
     coordinator->OnMessage(session, join);
   }
   static schedule::PrepareReply Refuse(const schedule::Prepare& prepare, const std::string& text) {
@@ -105,7 +106,8 @@ TEST_F(CompanionTest, FailedAttemptFailsTheSameCallEverywhere) {
   Ask(2, 1, 81, team.layout, Family::kRooted, 1);
   const auto again = sink.Take<schedule::Prepare>(2);
   EXPECT_EQ(again.layout.identity.nonce, 1u);
-  sink.Take<schedule::Prepare>(1);
+  EXPECT_EQ(again.last_failure, abort.why);
+  EXPECT_EQ(sink.Take<schedule::Prepare>(1).last_failure, abort.why);
   Commit(again);
   EXPECT_EQ(State(team.layout.id), "ready");
 }
@@ -127,8 +129,10 @@ TEST_F(CompanionTest, BelievesDaemonsThatCountedMoreAttempts) {
   Restart();  // it has forgotten
   Register(1, "n1", 1, {Running(team, 1)});
   Register(2, "n2", 1, {Running(team, 1)});
-  Ask(1, 0, 70, team.layout, Family::kSpread, 3);
+  const FailureReport drains{Failure::kNoResource, "node n1 is draining", FailureCause::kNodeDraining, "n1"};
+  Ask(1, 0, 70, team.layout, Family::kSpread, 3, drains);
   EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.identity.nonce, 3u);
+  EXPECT_EQ(sink.Take<schedule::Prepare>(2).last_failure, drains);
 }
 
 TEST_F(CompanionTest, WaitsForANodeThatIsAway) {

@@ -399,8 +399,11 @@ schedule::Register FakeDaemon::Registration() const {
   message.term = term_;
   message.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
   for (const auto& [id, team] : teams) {
-    message.teams.push_back({team.layout, team.epoch, team.plans, team.broken,
-                             team.prepared.has_value() ? team.prepared->epoch : EpochId{0}});
+    message.teams.push_back({.layout = team.layout,
+                             .epoch = team.epoch,
+                             .plans = team.plans,
+                             .broken = team.broken,
+                             .prepared_epoch = team.prepared.has_value() ? team.prepared->epoch : EpochId{0}});
   }
   return message;
 }

@@ -102,9 +102,15 @@ TEST_F(CoordinatorTest, DaemonThatComesBackBrokenBreaksTheTeam) {
   coordinator->OnDisconnected(2);
   auto running = Running(team, 1);
   running.broken = true;
+  running.why = {Failure::kMemberLost, "rank 1 lost", FailureCause::kProcessDied, "n2", Rank(1), 0};
   Register(3, "n2", 1, {running});
-  EXPECT_EQ(sink.Take<schedule::BreakTeam>(1).why.text,
-            absl::StrCat("node n2 came back to team ", team.layout.id.value(), " and reports it broken"));
+  const FailureReport why = sink.Take<schedule::BreakTeam>(1).why;
+  EXPECT_EQ(why.text,
+            absl::StrCat("node n2 came back to team ", team.layout.id.value(), " and reports it broken: rank 1 lost"));
+  EXPECT_EQ(why.failure, Failure::kMemberLost);
+  EXPECT_EQ(why.cause, FailureCause::kProcessDied);
+  EXPECT_EQ(why.node, "n2");
+  EXPECT_EQ(why.rank, Rank(1));
   EXPECT_TRUE(Silent());
 }
 

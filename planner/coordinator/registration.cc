@@ -360,8 +360,11 @@ void Coordinator::Impl::Reconcile(Team& team, uint32_t member, const schedule::R
         FailureCause::kFault, who.name};
   };
   // It may have broken before its epoch began here.
-  const FailureReport broken{Failure::kMemberLost, absl::StrCat(text, "and reports it broken"), FailureCause::kUnknown,
-                             who.name};
+  FailureReport broken = running.why;
+  if (broken.failure == Failure::kNone) {  // a daemon of proto 4
+    broken = {Failure::kMemberLost, "", FailureCause::kUnknown, who.name};
+  }
+  broken.text = absl::StrCat(text, "and reports it broken", broken.text.empty() ? "" : ": ", broken.text);
   if (running.broken && running.epoch != record.epoch && !record.broken) return Break(team, broken, LiveNode(who));
   if (running.epoch > record.epoch) return Break(team, fault("with an epoch that is not recorded"));
   if (running.epoch < record.epoch) {

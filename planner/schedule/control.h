@@ -118,6 +118,7 @@ struct RunningTeam {  // what a daemon that reconnects still has
   EpochId epoch{0};
   std::vector<std::string> plans;  // encoded
   bool broken = false;
+  FailureReport why;  // if broken
   // A prepared and undecided next epoch; 0: none.
   EpochId prepared_epoch{0};
 };
@@ -132,6 +133,7 @@ struct JoinTeam {        // of a companion: a daemon's, for all its ranks
   TeamId parent{0};
   Rank rank{0};
   uint32_t size = 0;
+  FailureReport last_failure;  // of a companion's attempt before this one, if there was one
 };
 struct CancelJoin {  // the client went away or timed out before its team was formed
   uint64_t request = 0;
@@ -285,6 +287,7 @@ struct Prepare {
   uint64_t hash = 0;               // PlanHash over the concatenation
   // Requests of this daemon that the team answers, by rank (first epoch only).
   std::vector<std::pair<uint64_t, Rank>> requests;
+  FailureReport last_failure;  // of a companion's attempt before this one, if there was one
 };
 struct Commit {
   TeamId team{0};
