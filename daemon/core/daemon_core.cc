@@ -131,7 +131,28 @@ void DaemonCore::Impl::OnTeamBroken(TeamId team, const FailureReport& why) {
     return;
   }
   companions_.FailWaiting(team, why);
+  FailJoinsOf(team, why);
   for (const TeamId id : companions_.Of(team)) FindTeam(id)->Break(why);
+}
+
+FailureReport DaemonCore::Impl::ParentBroken(const Join& join, const FailureReport& why) {
+  FailureReport broken = why;
+  broken.text = absl::StrCat("team ", DescribeTeam(join.identity), ": parent team ", join.parent.value(),
+                             " is broken: ", why.text);
+  return broken;
+}
+
+// A planner that has lost the team could not tell their members why.
+void DaemonCore::Impl::FailJoinsOf(TeamId parent, const FailureReport& why) {
+  const std::set<uint64_t> prepared = PreparedJoins();
+  for (auto it = joins_.begin(); it != joins_.end();) {
+    const auto current = it++;
+    if (current->second.parent != parent || prepared.contains(current->first)) continue;
+    const Join join = std::move(joins_.extract(current).mapped());
+    const FailureReport broken = ParentBroken(join, why);
+    SendToPlanner(schedule::CancelJoin{.request = current->first, .why = broken});
+    if (Client* client = clients_.Find(join.client)) client->sink->OnTeamFailed(join.request.request, broken);
+  }
 }
 
 void DaemonCore::Impl::SendToPlanner(const schedule::FromDaemon& message) {

@@ -145,6 +145,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   schedule::FailureReport NoPlanner() const;
   void FailWithoutPlanner(Join join);
   void FailJoinsWithoutPlanner();
+  static schedule::FailureReport ParentBroken(const Join& join, const schedule::FailureReport& why);
+  // Joins of teams derived from `parent`, which has broken.
+  void FailJoinsOf(TeamId parent, const schedule::FailureReport& why);
   // Of the member, on the team or a companion of it.
   bool HasCallInFlight(const Team& team, Rank rank);
   void Leave(Team* team, Rank rank);

@@ -84,6 +84,10 @@ void DaemonCore::Impl::CreateTeam(ClientId id, const TeamRequest& request) {
                                                                     ": unknown parent (handle=", request.parent, ")")});
     }
     join.parent = parent->team;
+    const Team* const team = FindTeam(join.parent);
+    if (team != nullptr && team->broken()) {
+      return client->sink->OnTeamFailed(request.request, ParentBroken(join, *team->broken()));
+    }
   }
   std::erase_if(given_up_, [&](const Join& before) {
     return before.identity == join.identity && before.request.rank == request.rank;

@@ -114,7 +114,7 @@ bool DaemonCore::Impl::HandlePeers() {
       neighbours_.Lost(peer);
     } else if (WasGivenUp()) {
       for (const auto& [id, team] : teams_) {
-        if (team->HasEdgeTo(peer)) team->OnSelfLost(stood_still_);
+        team->OnSelfLost(peer, stood_still_);
       }
       LoseNode(peer, {schedule::Failure::kMemberLost, why, FailureCause::kConnectionLost});
     } else {

@@ -90,6 +90,9 @@ void DaemonCore::Impl::On(const schedule::Registered& m) {
 
 void DaemonCore::Impl::On(const schedule::Prepare& m) {
   Team* team = FindTeam(m.layout.id);
+  if (team == nullptr && m.epoch != EpochId{1}) {  // a switch, which has crossed the last rank's leaving
+    return Refuse(m, {Failure::kMemberLost, "has left the team", FailureCause::kMemberLeft, options_.node.name});
+  }
   if (team == nullptr) team = AddTeam(m);
   if (team == nullptr) return;
   schedule::PrepareReply reply = team->Prepare(m.epoch, m.plans);

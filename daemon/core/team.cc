@@ -503,8 +503,8 @@ void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
 }
 
 void Team::OnNodeLost(Incarnation incarnation, const FailureReport& why) {
-  const std::optional<NodeIndex> node = NodeOf(incarnation);
-  if (!node || *node == self_ || HasLeft(node->value())) return;
+  const std::optional<NodeIndex> node = OtherMember(incarnation);
+  if (!node) return;
   FailureReport lost = why;
   lost.text = absl::StrCat(DescribeNode(*node), " lost: ", why.text);
   lost.node = layout_.nodes[node->value()].name;
@@ -512,7 +512,8 @@ void Team::OnNodeLost(Incarnation incarnation, const FailureReport& why) {
   Break(lost);
 }
 
-void Team::OnSelfLost(absl::Duration silent) {
+void Team::OnSelfLost(Incarnation by, absl::Duration silent) {
+  if (!OtherMember(by)) return;
   FailureReport lost{Failure::kMemberLost,
                      absl::StrCat(DescribeNode(self_), " lost: its daemon stood still for ",
                                   absl::FormatDuration(absl::Trunc(silent, absl::Milliseconds(1)))),
@@ -542,6 +543,11 @@ std::optional<NodeIndex> Team::NodeOf(Incarnation incarnation) const {
     if (layout_.nodes[n].incarnation == incarnation) return NodeIndex(n);
   }
   return std::nullopt;
+}
+
+std::optional<NodeIndex> Team::OtherMember(Incarnation incarnation) const {
+  const std::optional<NodeIndex> node = NodeOf(incarnation);
+  return node && *node != self_ && !HasLeft(node->value()) ? node : std::nullopt;
 }
 
 void Team::BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const schedule::CallArguments& a,

@@ -102,8 +102,8 @@ class Team {
   // Breaks the team if the lost daemon is one of its nodes.
   // `why`: what happened to the node; which one, and its ranks, is added.
   void OnNodeLost(Incarnation incarnation, const schedule::FailureReport& why);
-  // This node's daemon stood still for `silent`, and a neighbour has given it up.
-  void OnSelfLost(absl::Duration silent);
+  // This node's daemon stood still for `silent`, and `by` has given it up.
+  void OnSelfLost(Incarnation by, absl::Duration silent);
 
   // --- From neighbours ---
   void OnPeerMessage(Incarnation from, const PeerMessage& message);
@@ -176,6 +176,8 @@ class Team {
   void OnEpochAsk(Incarnation from, const EpochAskMessage& message);
   void OnEpochAnswer(Incarnation from, const EpochAnswerMessage& message);
   std::optional<NodeIndex> NodeOf(Incarnation incarnation) const;
+  // Nothing, too, if it is this node or has left.
+  std::optional<NodeIndex> OtherMember(Incarnation incarnation) const;
   bool HasLeft(uint32_t node) const;  // with all its ranks
   void CheckLeavers();
 

@@ -42,6 +42,45 @@ TEST_F(TeamTest, RanksThatLiveAreToldOfOnesThatDiedBeforeItsCommit) {
   EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
 }
 
+TEST_F(TeamTest, JoinsOfDerivedTeamsFailWithTheirParentAndForItsReason) {
+  FormTeam();
+  TeamRequest derived{.request = 5, .parent = processes_[0].handle, .name = "t/0", .rank = Rank(0), .size = 2};
+  core_.CreateTeam(processes_[0].id, derived);
+  const uint64_t request = Take<schedule::JoinTeam>().request;
+  const schedule::FailureReport why{Failure::kMemberLost, "rank 2 lost", FailureCause::kProcessDied, "n1", Rank(2), 0};
+  core_.OnPlannerDown();  // nobody else could tell it why
+  core_.OnPlannerUp();
+  Take<schedule::Register>();
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, why});
+  Take<schedule::TeamBroken>();
+  EXPECT_EQ(Take<schedule::CancelJoin>().request, request);
+  const schedule::FailureReport waited = processes_[0].refused;
+  EXPECT_EQ(waited.cause, why.cause);
+  EXPECT_EQ(waited.node, "n1");
+  EXPECT_EQ(waited.text, "team 't/0' of user 1: parent team 7 is broken: rank 2 lost");
+  derived.parent = processes_[1].handle;
+  core_.CreateTeam(processes_[1].id, derived);
+  EXPECT_EQ(processes_[1].refused, waited);
+  EXPECT_TRUE(sent_.empty());
+}
+
+TEST_F(TeamTest, ASwitchThatCrossesTheLastLeaveMakesNoTeam) {
+  FormTeam();
+  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
+  schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(2)};
+  for (const schedule::Collective c : schedule::CollectivesOf(schedule::Family::kCommon)) {
+    prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
+  }
+  core_.OnPlannerMessage(prepare);
+  const auto reply = Take<schedule::PrepareReply>();
+  EXPECT_FALSE(reply.accepted);
+  EXPECT_EQ(reply.why.cause, FailureCause::kMemberLeft);
+  EXPECT_EQ(reply.why.node, "n0");
+  core_.OnPlannerUp();
+  EXPECT_TRUE(Take<schedule::Register>().teams.empty());
+}
+
 TEST_F(TeamTest, NeighboursHearOfTheFirstRankThatLeavesAndOfTheLast) {
   FormTeam();
   for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);

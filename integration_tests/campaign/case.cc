@@ -267,15 +267,11 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
   constexpr uint32_t kMore = 10;  // beyond the window of a switch
   if (prng.Chance(0.3)) target.Posts(3);
   for (uint32_t i = 0; i < kMore; ++i) target.Call(target.FullCall(8 + prng.Below(2000)));
-  if (c.state == State::kLeaving) {
-    target.Hold(hold);
-    target.Observe();
-  }
+  if (c.state == State::kLeaving) target.Hold(hold);
   target.End();
   if (kind == FaultKind::kLeavesEarly) target.LeaveEarly(c.faults[0].ranks[0], 1 + prng.Below(kMore));
+  if (c.state == State::kLeaving) target.Observe();  // it waits for nobody when it leaves
   c.target = target.Take();
-  // The observer waits for nobody when it leaves, and leaves early if it is the one that does.
-  if (c.state == State::kLeaving) c.target.outcomes_before += c.faults[0].ranks[0] == c.target.observer ? -1 : 1;
 
   // One that waits in a call all the time, where the faults are not if there is such a place; one that makes calls all
   // the time, anywhere.

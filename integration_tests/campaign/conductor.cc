@@ -185,9 +185,9 @@ class Conductor {
 
   // Until every node is as it was.
   bool Settle() {
-    if (case_.state == State::kDraining) Check(cluster_->DrainNode(case_.drained, false), "undrain");
+    if (case_.state == State::kDraining) Undrain(case_.drained);
     for (const Fault& fault : case_.faults) {
-      if (fault.kind == FaultKind::kDrain) Check(cluster_->DrainNode(fault.nodes[0], false), "undrain");
+      if (fault.kind == FaultKind::kDrain) Undrain(fault.nodes[0]);
     }
     cluster_->Pass(kUndrained);
     bool ready = true;
@@ -195,6 +195,17 @@ class Conductor {
       ready &= Check(cluster_->AwaitNodeState(n, "ready", kSettle), "all is well again");
     }
     return ready;
+  }
+
+  // A planner without its store knows a node when that is back.
+  void Undrain(uint32_t node) {
+    const absl::Time deadline = cluster_->Now() + kSettle;
+    absl::Status status = cluster_->DrainNode(node, false);
+    while (absl::IsNotFound(status) && cluster_->Now() < deadline) {
+      cluster_->Pass(kLookAgain);
+      status = cluster_->DrainNode(node, false);
+    }
+    Check(status, "undrain");
   }
 
   std::map<std::string, uint64_t> GaugesOf(uint32_t node) {

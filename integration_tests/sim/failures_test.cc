@@ -170,25 +170,33 @@ TEST(SimCutTest, LongCutIsALoss) {
   }
 }
 
-// A daemon that stood still finds its connections closed by those who heard nothing from it: they are not lost.
+// A daemon that stood still finds its connections closed by those who heard nothing from it: they are not lost. Some
+// are its neighbours by another team only.
 TEST(SimCutTest, ADaemonThatStoodStillNamesItself) {
-  SimCluster cluster;
-  ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
   const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
-  const uint32_t first =
-      cluster.Launch(TeamPrograms("still", {0, 1}, std::vector<schedule::CallArguments>(5000, barrier), 1));
-  ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
-  cluster.KillPlanner();  // which would tell
-  cluster.StopDaemon(0);
-  cluster.Pass(absl::Seconds(19));
-  cluster.ContinueDaemon(0);
-  ASSERT_TRUE(cluster.AwaitEnd(first, absl::Seconds(15)).ok());
-  const std::vector<Outcome> outcomes = cluster.Outcomes(first);
-  ASSERT_GE(outcomes.size(), 2u);
-  const Outcome& last = outcomes[outcomes.size() - 2];
-  EXPECT_EQ(last.failure, schedule::Failure::kMemberLost);
-  EXPECT_EQ(last.cause, schedule::FailureCause::kNodeSilent);
-  EXPECT_EQ(last.node, "n0") << last.text;
+  for (uint32_t still = 0; still < 5; ++still) {
+    SCOPED_TRACE(absl::StrCat("n", still));
+    SimCluster cluster;
+    ASSERT_TRUE(cluster.Start({.nodes = 5}).ok());
+    const auto launch = [&](const std::string& name, const Placement& placement) {
+      return cluster.Launch(TeamPrograms(name, placement, std::vector<schedule::CallArguments>(5000, barrier), 1));
+    };
+    const uint32_t first = launch("still", {0, 1, 2, 3, 4}), other = launch("other", {3, 1, 4, 0, 2});
+    for (const uint32_t program : {first, other}) {
+      ASSERT_TRUE(cluster.AwaitOutcomes(program, 10, absl::Seconds(10)).ok());
+    }
+    cluster.KillPlanner();  // which would tell
+    cluster.StopDaemon(still);
+    cluster.Pass(absl::Seconds(19));
+    cluster.ContinueDaemon(still);
+    ASSERT_TRUE(cluster.AwaitEnd(first + still, absl::Seconds(15)).ok());
+    const std::vector<Outcome> outcomes = cluster.Outcomes(first + still);
+    ASSERT_GE(outcomes.size(), 2u);
+    const Outcome& last = outcomes[outcomes.size() - 2];
+    EXPECT_EQ(last.failure, schedule::Failure::kMemberLost);
+    EXPECT_EQ(last.cause, schedule::FailureCause::kNodeSilent);
+    EXPECT_EQ(last.node, absl::StrCat("n", still)) << last.text;
+  }
 }
 
 // One node is cut off from the others, but not from the planner, in every kind of tree: whoever it is and whoever
