@@ -130,11 +130,13 @@ class Conductor {
     std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.at < b.at; });
     const Run target = runs_.back();
     const absl::Time start = cluster_->Now();
+    std::map<FaultKind, absl::Time> begun;
     for (const Turn& turn : turns) {
       if (const absl::Duration left = start + turn.at - cluster_->Now(); left > absl::ZeroDuration()) {
         cluster_->Pass(left);
       }
       if (turn.begins) {
+        begun[turn.fault->kind] = cluster_->Now();
         const absl::Status status = Begin(cluster_, *turn.fault, target.first, case_.target.name);
         if (absl::IsUnimplemented(status)) continue;
         Check(status, FaultKindName(turn.fault->kind));
@@ -142,6 +144,7 @@ class Conductor {
         findings_.faults.emplace_back(turn.fault->kind, case_.state);
       } else {
         const absl::Status status = End(cluster_, *turn.fault, target.first);
+        oracle_.Lasted(turn.fault->kind, cluster_->Now() - begun[turn.fault->kind]);
         if (turn.fault->kind == FaultKind::kPlannerReplaced) MeetNewcomer(*turn.fault);
         // A daemon that restarts while the planner is away, or drains, is ready later.
         if (!absl::IsUnimplemented(status) && case_.faults.size() == 1 && case_.state != State::kDraining) {
@@ -225,6 +228,7 @@ class Conductor {
   bool IsIdle(uint32_t node) {
     auto gauges = GaugesOf(node);
     auto idle = idle_[node];
+    if (oracle_.PlannerMayRemember()) gauges["planner.teams"] = idle["planner.teams"];
     if (gauges["files"] <= idle["files"] + kFilesMore) gauges["files"] = idle["files"];
     return gauges == idle;
   }

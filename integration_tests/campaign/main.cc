@@ -77,7 +77,7 @@ int Main(int argc, char** argv) {
       return 1;
     }
   }
-  std::printf("%s\n", (json ? FormatJson(tally) : FormatCoverage(tally)).c_str());
+  if (json || tally.cases > 1) std::printf("%s\n", (json ? FormatJson(tally) : FormatCoverage(tally)).c_str());
   const bool too_few = !EnoughEndedWell(tally);
   if (too_few)
     std::printf("too few programs ended well (programs=%llu, well=%llu)\n",

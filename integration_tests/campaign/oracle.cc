@@ -36,12 +36,24 @@ bool Has(const Job& job, uint32_t node) { return std::count(job.placement.begin(
 
 }  // namespace
 
+void Oracle::Lasted(FaultKind kind, absl::Duration time) {
+  for (Fault& fault : made_) {
+    if (fault.kind == kind) fault.lasts = std::max(fault.lasts, time);
+  }
+}
+
+bool Oracle::WasMade(FaultKind kind) const {
+  return std::any_of(made_.begin(), made_.end(), [&](const Fault& fault) { return fault.kind == kind; });
+}
+
 bool Oracle::InPath(const Fault& fault, const Job& job) const {
   const bool forms = job.needs_planner || &job == &case_->after || &job == &case_->newcomer ||
                      (IsTarget(job) && (case_->state == State::kForming || case_->state == State::kPrepared ||
                                         case_->state == State::kCommitted));
   if (ConcernsPlanner(fault.kind) || fault.kind == FaultKind::kStoreRefuses) {
-    return forms || (fault.kind == FaultKind::kUndecided && IsTarget(job));
+    // A switch that nobody decides holds calls.
+    const bool switches = WasMade(FaultKind::kReplan) || fault.kind == FaultKind::kUndecided;
+    return forms || (switches && IsTarget(job));
   }
   if (fault.kind == FaultKind::kReplan) return false;
   if (fault.kind == FaultKind::kFullRooms) return true;  // from the beginning

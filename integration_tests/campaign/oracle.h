@@ -26,13 +26,19 @@ class Oracle {
   Oracle(const Case* c, const Scale* scale) : case_(c), scale_(scale) {}
 
   void Made(const Fault& fault) { made_.push_back(fault); }
+  // It has lasted longer than it was to: a cluster that is slow to obey.
+  void Lasted(FaultKind kind, absl::Duration time);
 
   // From its launch to its end, at most.
   absl::Duration Patience(const Job& job) const;
   // `outcomes` by rank, each of a script that ended or was killed.
   Verdict Judge(const Job& job, const std::vector<std::vector<scenario::Outcome>>& outcomes) const;
+  // Whether the planner may know of a team that nobody has, for an hour: a daemon that died had left it, which only a
+  // planner knew that lost its store.
+  bool PlannerMayRemember() const { return WasMade(FaultKind::kDaemonCrash) && WasMade(FaultKind::kPlannerReplaced); }
 
  private:
+  bool WasMade(FaultKind kind) const;
   bool InPath(const Fault& fault, const Job& job) const;
   bool IsTarget(const Job& job) const { return &job == &case_->target; }
   // Together long enough for neighbours to give the node up.

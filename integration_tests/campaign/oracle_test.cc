@@ -71,6 +71,16 @@ TEST_F(OracleTest, APlannerThatIsAwayEndsNoCall) {
   EXPECT_EQ(oracle_.Patience(case_.target), scale_.grace);
 }
 
+TEST_F(OracleTest, ASwitchThatNobodyDecidesHoldsCalls) {
+  Made(FaultKind::kPlannerStalled, 1, absl::Seconds(1));
+  Made(FaultKind::kReplan, 1);
+  const absl::Duration patience = oracle_.Patience(case_.target);
+  EXPECT_GT(patience, scale_.grace);
+  EXPECT_EQ(oracle_.Patience(other_), scale_.grace);
+  oracle_.Lasted(FaultKind::kPlannerStalled, absl::Seconds(51));
+  EXPECT_EQ(oracle_.Patience(case_.target), patience + absl::Seconds(50));
+}
+
 TEST_F(OracleTest, SilenceIsALossIfItLasts) {
   Made(FaultKind::kDataCut, 1, scale_.node_timeout / 2);
   const Outcome silent = Failed(Failure::kMemberLost, FailureCause::kNodeSilent, "n1");

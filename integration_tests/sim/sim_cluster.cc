@@ -299,7 +299,7 @@ class SimCluster::Impl : public coordinator::SessionSink {
   }
 
   absl::Status Replan(const std::string& team_name, const coordinator::PlanOptions& options) {
-    if (coordinator_ == nullptr) return absl::UnavailableError("the planner is down");
+    if (coordinator_ == nullptr || planner_stopped_) return absl::UnavailableError("the planner is down");
     ASSIGN_OR_RETURN(const TeamId id, FindTeam(team_name));
     auto done = std::make_shared<std::optional<absl::Status>>();
     coordinator_->ReplanTeam(id, options, [done](const absl::Status& status) { *done = status; });
