@@ -53,10 +53,12 @@ class Credit {
 
   // --- As a receiver ---
   void DataArrived() { data_since_report_ = true; }
-  // The peer lacks credit for `call`.
+  // The peer lacks credit for `call`, its lowest that waits. Questions may come again, and pass each other: what a
+  // report has answered is old, and must not replace what is still asked.
   void Asked(uint64_t call) {
+    if (call < reported_ + slots_) return;
+    asked_call_ = asked_ ? std::min(asked_call_, call) : call;
     asked_ = true;
-    asked_call_ = call;
   }
   // Whether a report must go out alone, now that `finished` calls are over.
   bool ReportDue(uint64_t finished) const {

@@ -70,5 +70,21 @@ TEST(CreditTest, AnAskIsRememberedUntilItCanBeMet) {
   EXPECT_FALSE(credit.ReportDue(2));
 }
 
+TEST(CreditTest, AQuestionThatCameLateOrTwiceReplacesNoNewerOne) {
+  Credit credit(4);
+  credit.Asked(5);
+  EXPECT_EQ(credit.Report(2), 2);
+  credit.Asked(9);
+  credit.Asked(5);  // again
+  EXPECT_FALSE(credit.ReportDue(5));
+  EXPECT_TRUE(credit.ReportDue(6));
+  credit.Asked(8);  // the lower one waits, too; it asks for the other again
+  EXPECT_TRUE(credit.ReportDue(5));
+  credit.Asked(9);
+  EXPECT_TRUE(credit.ReportDue(5));
+  EXPECT_EQ(credit.Report(5), 5);
+  EXPECT_FALSE(credit.ReportDue(6));
+}
+
 }  // namespace
 }  // namespace copse::emu

@@ -26,7 +26,8 @@ class TransportSink {
  public:
   virtual ~TransportSink() = default;
   // One whole frame, FrameHeader first. `frame` is only valid during the call and 8-byte aligned.
-  // Nothing is known of its origin but what the frame says; nothing relies on frames' order.
+  // Nothing is known of its origin but what the frame says; nothing relies on frames' order. But where
+  // one has arrived, those that were sent before it do, too, even if the connection is lost meanwhile.
   virtual void OnFrame(absl::Span<const uint8_t> frame) = 0;
   // The same from within the network's own callback, where the transport must not be called; `frame` need not be
   // aligned. Saves the copy that delivering it later takes. False: not taken; OnFrame follows.

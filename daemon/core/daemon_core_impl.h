@@ -145,6 +145,9 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   schedule::FailureReport NoPlanner() const;
   void FailWithoutPlanner(Join join);
   void FailJoinsWithoutPlanner();
+  static schedule::RunningTeam Describe(const Team& team);  // without its plans
+  // All ranks here have left it.
+  void SayLeft(const Team& team);
   static schedule::FailureReport ParentBroken(const Join& join, const schedule::FailureReport& why);
   // Joins of teams derived from `parent`, which has broken.
   void FailJoinsOf(TeamId parent, const schedule::FailureReport& why);
@@ -189,8 +192,10 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   Companions companions_;
   std::map<TeamId, CallHistory> histories_;                           // of teams that are no companions
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // whose joins a team answers
-  std::map<uint64_t, Join> joins_;                                    // by our request number
-  std::vector<Join> given_up_;                                        // for want of a planner, which is to tell others
+  // Teams that broke and were left while the planner was away: ranks elsewhere may wait for it to say why.
+  std::vector<schedule::RunningTeam> farewells_;
+  std::map<uint64_t, Join> joins_;  // by our request number
+  std::vector<Join> given_up_;      // for want of a planner, which is to tell others
   uint64_t next_join_ = 1;
   uint32_t next_handle_ = 1;
   bool planner_up_ = false;

@@ -203,7 +203,7 @@ void DaemonCore::Impl::Leave(Team* team, Rank rank) {
   for (const TeamId id : companions_.Of(team->id())) FindTeam(id)->Leave(rank);
   if (!team->Leave(rank)) return;
   // The planner takes it for all companions, too.
-  SendToPlanner(schedule::LeaveTeam{.team = team->id()});
+  SayLeft(*team);
   for (const TeamId id : companions_.Of(team->id())) teams_.erase(id);
   companions_.Forget(team->id());
   histories_.erase(team->id());

@@ -25,14 +25,26 @@ void DaemonCore::Impl::OnPlannerUp() {
   planner_up_ = true;
   schedule::Register message{.node = options_.node, .term = term_};
   for (const auto& [id, team] : teams_) {
-    message.teams.push_back({.layout = team->layout(),
-                             .epoch = team->epoch(),
-                             .plans = team->EncodedPlans(),
-                             .broken = team->broken().has_value(),
-                             .why = team->broken().value_or(FailureReport{}),
-                             .prepared_epoch = team->prepared_epoch()});
+    message.teams.push_back(Describe(*team));
+    message.teams.back().plans = team->EncodedPlans();
   }
+  message.teams.insert(message.teams.end(), farewells_.begin(), farewells_.end());
   planner_->Send(message);
+}
+
+schedule::RunningTeam DaemonCore::Impl::Describe(const Team& team) {
+  return {.layout = team.layout(),
+          .epoch = team.epoch(),
+          .broken = team.broken().has_value(),
+          .why = team.broken().value_or(FailureReport{}),
+          .prepared_epoch = team.prepared_epoch()};
+}
+
+void DaemonCore::Impl::SayLeft(const Team& team) {
+  SendToPlanner(schedule::LeaveTeam{.team = team.id()});
+  if (planner_up_ || !team.broken()) return;
+  if (farewells_.size() >= options_.teams_max) farewells_.erase(farewells_.begin());
+  farewells_.push_back(Describe(team));
 }
 
 // Few daemons are ever refused, so the idle ones keep no room for it.
@@ -75,6 +87,9 @@ void DaemonCore::Impl::On(const schedule::Registered& m) {
     if (Team* team = FindTeam(id))
       team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});
   }
+  for (const schedule::RunningTeam& left : std::exchange(farewells_, {})) {
+    SendToPlanner(schedule::LeaveTeam{.team = left.layout.id});
+  }
   // Members elsewhere, whose daemons have found the planner sooner, may wait for these.
   for (const Join& join : std::exchange(given_up_, {})) {
     if (clock_->Now() - join.given_up < options_.formation_timeout) {
@@ -110,6 +125,11 @@ void DaemonCore::Impl::On(const schedule::Prepare& m) {
 
 Team* DaemonCore::Impl::AddTeam(const schedule::Prepare& m) {
   const bool is_companion = schedule::IsCompanion(m.layout.identity);
+  if (!DrainReason().empty() && !is_companion) {
+    Refuse(m, {Failure::kNoResource, absl::StrCat("takes no new teams: ", AbslView(DrainReason())),
+               FailureCause::kNodeDraining, options_.node.name});
+    return nullptr;
+  }
   absl::StatusOr<NodeIndex> self = CheckLayout(m);
   if (!self.ok()) {
     const bool gone = self.status().code() == absl::StatusCode::kNotFound;
@@ -137,9 +157,6 @@ void DaemonCore::Impl::Refuse(const schedule::Prepare& m, FailureReport why) {
 absl::StatusOr<NodeIndex> DaemonCore::Impl::CheckLayout(const schedule::Prepare& m) const {
   const schedule::TeamLayout& layout = m.layout;
   const bool is_companion = schedule::IsCompanion(layout.identity);
-  if (!DrainReason().empty() && !is_companion) {
-    return absl::ResourceExhaustedError(absl::StrCat("takes no new teams: ", AbslView(DrainReason())));
-  }
   if (const absl::Status shape = schedule::CheckShape(layout.shape); !shape.ok()) return shape;
   if (layout.nodes.size() != layout.shape.node_count) {
     return absl::InvalidArgumentError(
@@ -340,7 +357,7 @@ void DaemonCore::Impl::FailBrokenFormations() {
       if (client != nullptr) client->sink->OnTeamFailed(join.mapped().request.request, *team->broken());
     }
     it = forming_.erase(it);
-    SendToPlanner(schedule::LeaveTeam{.team = id});
+    SayLeft(*team);
     teams_.erase(id);
   }
 }

@@ -81,6 +81,36 @@ TEST_F(TeamTest, ASwitchThatCrossesTheLastLeaveMakesNoTeam) {
   EXPECT_TRUE(Take<schedule::Register>().teams.empty());
 }
 
+TEST_F(TeamTest, APlannerThatComesBackHearsWhyATeamBrokeThatAllHaveLeft) {
+  const schedule::FailureReport why{Failure::kMemberLost, "rank 2 lost", FailureCause::kNodeSilent, "n1", Rank(2), 0};
+  FormTeam();
+  core_.OnPlannerDown();
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, why});
+  for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
+  EXPECT_TRUE(sent_.empty());
+  for (int i = 0; i < 2; ++i) {  // the first one is gone before it has answered
+    core_.OnPlannerUp();
+    const std::vector<schedule::RunningTeam> teams = Take<schedule::Register>().teams;
+    ASSERT_EQ(teams.size(), 1u);
+    EXPECT_EQ(teams[0].layout.id, kTeam);
+    EXPECT_TRUE(teams[0].broken);
+    EXPECT_EQ(teams[0].why, why);
+  }
+  Registered();
+  EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
+  core_.OnPlannerUp();
+  EXPECT_TRUE(Take<schedule::Register>().teams.empty());
+}
+
+TEST_F(TeamTest, ADrainedNodeThatIsAskedSaysSo) {
+  core_.OnPlannerMessage(schedule::Drain{.on = true});
+  core_.OnPlannerMessage(schedule::Prepare{.layout = Layout(), .epoch = EpochId(1)});
+  const auto reply = Take<schedule::PrepareReply>();
+  EXPECT_FALSE(reply.accepted);
+  EXPECT_EQ(reply.why.cause, FailureCause::kNodeDraining);
+  EXPECT_EQ(reply.why.node, "n0");
+}
+
 TEST_F(TeamTest, NeighboursHearOfTheFirstRankThatLeavesAndOfTheLast) {
   FormTeam();
   for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);

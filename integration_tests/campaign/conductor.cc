@@ -56,7 +56,7 @@ class Conductor {
     ReachState();
     MakeFaults();
     for (const Run& run : runs_) Finish(run);
-    if (!Hung() && Settle()) {
+    if (!hung_ && Settle()) {
       Launch(case_.after);
       Finish(runs_.back());
       AwaitIdle();
@@ -169,14 +169,18 @@ class Conductor {
     const absl::Time deadline = run.launched + oracle_.Patience(*run.job);
     const auto ranks = static_cast<uint32_t>(run.job->programs.size());
     std::vector<std::vector<Outcome>> outcomes;
+    std::vector<std::string> hung;
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       const absl::Duration left = std::max(deadline - cluster_->Now(), absl::ZeroDuration());
       const absl::Status ended = cluster_->AwaitEnd(run.first + rank, left);
       outcomes.push_back(cluster_->Outcomes(run.first + rank));
       if (ended.ok()) continue;
-      ++hung_;
-      Complain(absl::StrCat("hung: ", run.job->name, " rank ", rank, " after ", outcomes.back().size(),
-                            " outcomes: ", std::string(ended.message())));
+      hung.push_back(absl::StrCat(rank, " (after ", outcomes.back().size(), " outcomes)"));
+    }
+    if (!hung.empty()) {
+      hung_ = true;
+      Complain(absl::StrCat("hung: ", run.job->name, " ranks ", absl::StrJoin(hung, ", ")));
+      ComplainOfCalls(run.job->name);
     }
     Verdict verdict = oracle_.Judge(*run.job, outcomes);
     ++findings_.programs;
@@ -184,7 +188,14 @@ class Conductor {
     findings_.calls += verdict.calls;
     for (std::string& complaint : verdict.complaints) Complain(std::move(complaint));
   }
-  bool Hung() const { return hung_ > 0; }
+  void ComplainOfCalls(const std::string& team) {
+    const auto calls = cluster_->ListCalls(team);
+    if (!calls.ok()) return;
+    for (const scenario::ListedCall& call : *calls) {
+      Complain(absl::StrCat("in flight: ", team, " call ", call.sequence, " ", call.collective, ", joined ",
+                            absl::StrJoin(call.joined, ","), ", missing ", absl::StrJoin(call.missing, ",")));
+    }
+  }
 
   // Until every node is as it was.
   bool Settle() {
@@ -247,7 +258,7 @@ class Conductor {
   Oracle oracle_;
   std::vector<Run> runs_;
   std::vector<std::map<std::string, uint64_t>> idle_;  // by node
-  uint32_t hung_ = 0;
+  bool hung_ = false;
   Findings findings_;
 };
 

@@ -44,7 +44,8 @@ struct VirtualNetwork::Frame {
   Incarnation source;
   Incarnation destination;
   uint64_t connection = 0;
-  bool copy = false;  // a duplicate: not counted as outstanding
+  uint64_t number = 0;  // of its link
+  bool copy = false;    // a duplicate: not counted as outstanding
   std::vector<uint8_t> bytes;
 };
 
@@ -52,6 +53,9 @@ struct VirtualNetwork::Link {
   LinkProperties properties;
   bool cut = false;
   absl::Time last_arrival = absl::InfinitePast();
+  uint64_t frames = 0;
+  uint64_t delivered = 0;  // the highest number
+  uint64_t delivered_connection = 0;
   std::vector<Frame> held;  // by a cut, in order
 };
 
@@ -226,6 +230,7 @@ absl::Status VirtualNetwork::Send(NodeNumber from, Incarnation peer, absl::Span<
   stats_.bytes_sent += frame.bytes.size();
 
   Link& link = LinkOf(from, endpoint.to);
+  frame.number = ++link.frames;
   const LinkProperties& properties = link.properties;
   absl::Duration spent = properties.send_overhead;
   if (properties.bytes_per_second > 0) {
@@ -267,10 +272,15 @@ void VirtualNetwork::Arrive(Frame frame) {
 
 void VirtualNetwork::Deliver(Frame frame) {
   Node& receiver = At(frame.to);
-  if (!receiver.alive || receiver.incarnation != frame.destination || EndpointOf(frame) == nullptr) {
+  Link& link = LinkOf(frame.from, frame.to);
+  // What was sent before a frame that is there arrives, whatever happens to the connection: see TransportSink.
+  const bool overtaken = link.delivered_connection == frame.connection && frame.number < link.delivered;
+  if (!receiver.alive || receiver.incarnation != frame.destination || (EndpointOf(frame) == nullptr && !overtaken)) {
     ++stats_.frames_lost;
     return;
   }
+  link.delivered = std::max(link.delivered, frame.number);
+  link.delivered_connection = frame.connection;
   ++stats_.frames_delivered;
   simulator_->Trace(HashBytes(frame.bytes));
   const NodeNumber to = frame.to;

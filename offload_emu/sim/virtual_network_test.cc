@@ -146,6 +146,22 @@ TEST_F(VirtualNetworkTest, JitterKeepsTheOrderAndReorderingDoesNot) {
   EXPECT_GT(network_->stats().frames_reordered, 10u);
 }
 
+TEST_F(VirtualNetworkTest, WhatWasOvertakenIsNotLostWithTheConnection) {
+  LinkProperties late = kLink;
+  late.reorder_probability = 1;
+  late.reorder_delay_max = absl::Milliseconds(3);
+  Make(2, {.link = late, .down_delay = absl::Milliseconds(5)});
+  ASSERT_TRUE(Send(0, 1, 1).ok());
+  network_->SetLink(0, 1, kLink);
+  ASSERT_TRUE(Send(0, 1, 2).ok());
+  simulator_->RunFor(absl::Microseconds(100));
+  ASSERT_EQ(nodes_[1]->Numbers(), (std::vector<uint32_t>{2}));
+  ASSERT_TRUE(Send(0, 1, 3).ok());
+  network_->Crash(0);
+  simulator_->RunUntilIdle();
+  EXPECT_EQ(nodes_[1]->Numbers(), (std::vector<uint32_t>{2, 1}));
+}
+
 TEST_F(VirtualNetworkTest, DuplicatesArriveTwice) {
   LinkProperties faulty = kLink;
   faulty.duplicate_probability = 1;
