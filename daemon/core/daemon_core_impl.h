@@ -124,7 +124,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   void On(const schedule::Abort& m);
   void AbortTeam(const schedule::Abort& m, std::set<uint64_t>* again);
   void On(const schedule::BreakTeam& m);
-  void On(const schedule::EndTeam&) {}  // a team goes here when its last member here leaves
+  void On(const schedule::EndTeam& m);
   void On(const schedule::StatusQuery& m);
   void On(const schedule::TraceQuery& m);
   void On(const schedule::MeasureQuery& m) { meters_.Start(m); }
@@ -192,7 +192,8 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   Companions companions_;
   std::map<TeamId, CallHistory> histories_;                           // of teams that are no companions
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // whose joins a team answers
-  // Teams that broke and were left while the planner was away: ranks elsewhere may wait for it to say why.
+  // Teams that broke and that all ranks here have left, until the planner ends them: what was said on a stream that was
+  // cut is lost, and ranks elsewhere may wait for the planner to say why.
   std::vector<schedule::RunningTeam> farewells_;
   std::map<uint64_t, Join> joins_;  // by our request number
   std::vector<Join> given_up_;      // for want of a planner, which is to tell others

@@ -42,7 +42,7 @@ schedule::RunningTeam DaemonCore::Impl::Describe(const Team& team) {
 
 void DaemonCore::Impl::SayLeft(const Team& team) {
   SendToPlanner(schedule::LeaveTeam{.team = team.id()});
-  if (planner_up_ || !team.broken()) return;
+  if (!team.broken()) return;
   if (farewells_.size() >= options_.teams_max) farewells_.erase(farewells_.begin());
   farewells_.push_back(Describe(team));
 }
@@ -84,10 +84,11 @@ void DaemonCore::Impl::On(const schedule::Registered& m) {
   if (m.features.contains(schedule::Feature::kStopping)) SetDrained(m.draining);
   if (is_stopping_) SayStopping(/*done=*/false);
   for (const TeamId id : m.forgotten) {
+    On(schedule::EndTeam{.team = id});
     if (Team* team = FindTeam(id))
       team->Break({Failure::kMemberLost, "the planner has ended this team while it could not be reached"});
   }
-  for (const schedule::RunningTeam& left : std::exchange(farewells_, {})) {
+  for (const schedule::RunningTeam& left : farewells_) {
     SendToPlanner(schedule::LeaveTeam{.team = left.layout.id});
   }
   // Members elsewhere, whose daemons have found the planner sooner, may wait for these.
@@ -259,6 +260,11 @@ void DaemonCore::Impl::AbortTeam(const schedule::Abort& m, std::set<uint64_t>* a
 
 void DaemonCore::Impl::On(const schedule::BreakTeam& m) {
   if (Team* team = FindTeam(m.team)) team->Break(m.why);
+}
+
+// A team goes here when its last member here leaves.
+void DaemonCore::Impl::On(const schedule::EndTeam& m) {
+  std::erase_if(farewells_, [&](const schedule::RunningTeam& left) { return left.layout.id == m.team; });
 }
 
 void DaemonCore::Impl::On(const schedule::StatusQuery& m) {
