@@ -34,7 +34,7 @@ class Oracle {
   // `outcomes` by rank, each of a script that ended or was killed.
   Verdict Judge(const Job& job, const std::vector<std::vector<scenario::Outcome>>& outcomes) const;
   // Whether the planner may know of a team that nobody has, for an hour: a daemon that died had left it, which only a
-  // planner knew that lost its store.
+  // planner knew that has lost its store.
   bool PlannerMayRemember() const { return WasMade(FaultKind::kDaemonCrash) && WasMade(FaultKind::kPlannerReplaced); }
 
  private:
