@@ -103,6 +103,15 @@ TEST_F(CoordinatorTest, JoinMistakesFailAllAtOnceAndNameBoth) {
   coordinator->OnMessage(2, schedule::CancelJoin{25, {Failure::kMemberLost, "process 7 was killed"}});
   expect("rank 1 on node n2 went away: process 7 was killed", Failure::kMemberLost);
   coordinator->OnMessage(2, schedule::CancelJoin{25, {}});  // nothing there
+  // Its parent has broken, which is the fault of another.
+  Join(1, 0, 3, 17);
+  Join(2, 1, 3, 27);
+  const FailureReport left{Failure::kMemberLost, "rank 2 left", FailureCause::kMemberLeft, "n3", Rank(2), 0};
+  coordinator->OnMessage(2, schedule::CancelJoin{27, left});
+  const FailureReport told = sink.Take<schedule::Abort>(1).why;
+  EXPECT_EQ(told.node, "n3");
+  EXPECT_EQ(told.rank, Rank(2));
+  sink.Take<schedule::Abort>(2);
   EXPECT_TRUE(Silent());
   Join(1, 0, 3, 16);
   ASSERT_TRUE(coordinator->SetDraining("n2", true).ok());
