@@ -19,6 +19,8 @@ namespace {
 constexpr absl::Duration kAskAgain = absl::Seconds(2);
 // A daemon that does not answer so many has lost its half, or is too old to know the question.
 constexpr int kQuestionsMax = 5;
+// How long the side that does not ask waits to be asked: its peer may have no connection any more.
+constexpr absl::Duration kUnasked = absl::Seconds(20);
 // How long frames wait for an answer.
 constexpr absl::Duration kHoldMax = absl::Seconds(5);
 
@@ -76,7 +78,7 @@ void Connections::Part(Incarnation peer) {
   Connection* const connection = &it->second;
   if (connection->state == State::kHeld) return SetState(connection, State::kAsked, clock_->Now() + kAskAgain);
   if (connection->state != State::kUsed) return;
-  SetState(connection, State::kIdle, absl::InfiniteFuture());
+  SetState(connection, State::kIdle, clock_->Now() + kUnasked);
   connection->unanswered = 0;
   if (self_ < peer) Ask(peer, connection);
 }
@@ -90,18 +92,18 @@ void Connections::Ask(Incarnation peer, Connection* connection) {
 
 void Connections::Tick() {
   const absl::Time now = clock_->Now();
-  std::vector<Incarnation> unanswered;
+  std::vector<Incarnation> over;
   for (auto& [peer, connection] : connections_) {
     if (connection.due > now) continue;
     if (connection.state == State::kHeld) {
       SetState(&connection, State::kUsed, absl::InfiniteFuture());
-    } else if (connection.unanswered >= kQuestionsMax) {
-      unanswered.push_back(peer);
+    } else if (connection.state == State::kAgreed || connection.unanswered >= kQuestionsMax) {
+      over.push_back(peer);
     } else {
       Ask(peer, &connection);
     }
   }
-  for (const Incarnation peer : unanswered) Disconnect(peer);
+  for (const Incarnation peer : over) Disconnect(peer);
 }
 
 bool Connections::waiting() const {
@@ -173,11 +175,12 @@ bool Connections::TakeMessage(absl::Span<const uint8_t> frame) {
 
 void Connections::OnAsk(Incarnation peer, const PartAskMessage& message) {
   const auto it = connections_.find(peer);
-  if (it == connections_.end() || self_ < peer) return;
+  if (it == connections_.end()) return;
   Connection* const connection = &it->second;
   const bool agreed = connection->state == State::kIdle || connection->state == State::kAgreed;
   const bool said = SendMessage(peer, PartAnswerMessage{.number = message.number, .agreed = agreed});
-  if (agreed && said) SetState(connection, State::kAgreed, absl::InfiniteFuture());
+  // Not every network tells that the peer has closed its end, while this one is open.
+  if (agreed && said) SetState(connection, State::kAgreed, clock_->Now() + kAskAgain);
 }
 
 void Connections::OnAnswer(Incarnation peer, const PartAnswerMessage& message) {
@@ -189,8 +192,8 @@ void Connections::OnAnswer(Incarnation peer, const PartAnswerMessage& message) {
   if (!held && connection->state != State::kAsked) return;
   if (!message.agreed) {
     connection->unanswered = 0;
-    return SetState(connection, held ? State::kUsed : State::kIdle,
-                    held ? absl::InfiniteFuture() : clock_->Now() + kAskAgain);
+    if (held) return SetState(connection, State::kUsed, absl::InfiniteFuture());
+    return SetState(connection, State::kIdle, clock_->Now() + (self_ < peer ? kAskAgain : kUnasked));
   }
   if (!held) return Disconnect(peer);
   if (const absl::Status connected = Reconnect(peer, connection); !connected.ok()) sink_->OnPeerDown(peer, connected);

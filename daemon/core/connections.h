@@ -22,9 +22,10 @@ namespace copse::daemon {
 // Connections stand between the engine and the network, and close what neither side uses.
 //
 // A side that closes resets the other, where a reset is evidence of death. So of two daemons the one with the lower
-// incarnation asks before it closes, and closes only if the other has no use for the connection either (docs/reference/
-// packets.md). Who has agreed and needs it again connects anew; who has asked and needs it again holds its frames back
-// until it knows. Thread-compatible: the core's thread. `*clock` and `*network` outlive it.
+// incarnation asks before it closes (the other one only if it is not asked for long), and closes only if the other has
+// no use for the connection either (docs/reference/packets.md). Who has agreed and needs it again connects anew; who
+// has asked and needs it again holds its frames back until it knows. Thread-compatible: the core's thread. `*clock` and
+// `*network` outlive it.
 class Connections final : public emu::Transport, private emu::TransportSink {
  public:
   Connections(const Clock* clock, emu::Transport* network, Incarnation self)
@@ -35,6 +36,7 @@ class Connections final : public emu::Transport, private emu::TransportSink {
   // Asks again, and gives up. To be called every few hundred milliseconds while `waiting`.
   void Tick();
   bool waiting() const;
+  size_t size() const { return connections_.size(); }
 
   // --- emu::Transport ---
   std::string LocalAddress() const override { return network_->LocalAddress(); }
@@ -49,7 +51,7 @@ class Connections final : public emu::Transport, private emu::TransportSink {
     kIdle,    // waits for the peer to ask, or to ask it
     kAsked,   // waits for its answer
     kHeld,    // the same, but is needed again: frames wait too
-    kAgreed,  // the peer will close it
+    kAgreed,  // the peer will close it, or has
   };
   struct Connection {
     std::string worker_address;

@@ -166,6 +166,28 @@ TEST_F(ConnectionsTest, APeerThatDoesNotAnswerIsNotWaitedForForEver) {
   EXPECT_EQ(a_.downs, 0);
 }
 
+TEST_F(ConnectionsTest, WhoHasAgreedClosesEvenIfNobodyTellsItThatThePeerHas) {
+  b_.connections->Part(a_.self);
+  a_.connections->Part(b_.self);
+  PassQuietly(1.5 * kLatency);
+  network_->Cut(a_.node, b_.node);  // b has agreed, and a does not hear it
+  Pass(absl::Seconds(4));
+  EXPECT_EQ(b_.connections->size(), 0u);
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(a_.connections->size(), 0u);
+  EXPECT_EQ(a_.downs + b_.downs, 0);
+}
+
+TEST_F(ConnectionsTest, WhoIsNeverAskedAsksAtLast) {
+  network_->Cut(a_.node, b_.node);
+  a_.connections->Disconnect(b_.self);  // it has given b up, and b is not told
+  network_->Heal(a_.node, b_.node);
+  b_.connections->Part(a_.self);
+  Pass(absl::Seconds(60));
+  EXPECT_EQ(b_.connections->size(), 0u);
+  EXPECT_FALSE(b_.connections->waiting());
+}
+
 TEST_F(ConnectionsTest, AnswersToOtherQuestionsMeanNothing) {
   a_.connections->Part(b_.self);
   const EncodedPeerMessage answer = EncodePeerMessage(PartAnswerMessage{.number = 77, .agreed = true});

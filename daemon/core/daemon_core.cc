@@ -105,6 +105,7 @@ schedule::DaemonStatus DaemonCore::Impl::Status(bool latencies) const {
   }
   companions_.AppendStatus(&status);
   AppendCounters(engine_.stats(), &status.counters);
+  status.counters["daemon.connections"] = connections_.size();
   status.counters["daemon.neighbours"] = neighbours_.size();
   status.counters["daemon.heartbeats.sent"] = heartbeats_sent_;
   status.counters["daemon.heartbeats.received"] = heartbeats_received_;

@@ -218,6 +218,8 @@ Case MakeCase(uint64_t seed, const Scale& scale) {
                .node_timeout = scale.node_timeout};
   if (kind == FaultKind::kFullRooms) c.options.memory_limit_bytes = kSmallMemory;
   c.disturbed = prng.Chance(0.3);
+  // Where frames are lost, TCP is silent for seconds now and then.
+  if (scale.real && c.disturbed) c.options.node_timeout *= 4;
   c.moment_max = scale.real ? absl::Milliseconds(20) : absl::Microseconds(300);
 
   std::vector<uint32_t> all(c.options.nodes);

@@ -32,6 +32,9 @@ bool Forms(const Step& step) {
 
 std::string NodeName(uint32_t node) { return absl::StrCat("n", node); }
 
+// TCP's first time-out, of which there may be two.
+constexpr absl::Duration kRetransmission = absl::Milliseconds(400);
+
 bool Has(const Job& job, uint32_t node) { return std::count(job.placement.begin(), job.placement.end(), node) != 0; }
 
 }  // namespace
@@ -76,7 +79,7 @@ absl::Duration Oracle::Patience(const Job& job) const {
   absl::Duration patience = job.pauses + scale_->grace;
   for (const Fault& fault : made_) {
     if (!InPath(fault, job)) continue;
-    patience += fault.lasts + 3 * scale_->node_timeout;
+    patience += fault.lasts + 3 * case_->options.node_timeout;
     const bool loses_ranks = fault.kind == FaultKind::kProcessCrash || fault.kind == FaultKind::kDaemonCrash;
     // Ranks that will never come are waited for.
     if (ConcernsFormation(fault.kind) || loses_ranks || IsSilence(fault.kind)) {
@@ -89,9 +92,11 @@ absl::Duration Oracle::Patience(const Job& job) const {
 bool Oracle::MayBeLost(const Job& job) const {
   absl::Duration silent;
   for (const Fault& fault : made_) {
-    if (IsSilence(fault.kind) && InPath(fault, job)) silent += fault.lasts;
+    if (!IsSilence(fault.kind) || !InPath(fault, job)) continue;
+    // What TCP lost in a cut it sends again, at worst after as long once more.
+    silent += scale_->real && fault.kind == FaultKind::kDataCut ? 2 * fault.lasts + kRetransmission : fault.lasts;
   }
-  return silent > 0.8 * scale_->node_timeout;
+  return silent > 0.8 * case_->options.node_timeout;
 }
 
 bool Oracle::Explains(const Fault& fault, const Job& job, uint32_t rank, bool forms, const Outcome& outcome) const {

@@ -429,6 +429,7 @@ absl::Status ProcessCluster::SetDataLink(uint32_t node, bool up) {
 
 absl::Status ProcessCluster::SetManagementLink(uint32_t node, bool up) {
   if (network_ == nullptr) return absl::UnimplementedError("no management network");
+  daemons_[node].is_cut_off = !up;
   return network_->SetLink(node, netns::kControlDevice, up);
 }
 
@@ -508,8 +509,8 @@ absl::StatusOr<std::map<std::string, uint64_t>> ProcessCluster::Gauges(uint32_t 
   ASSIGN_OR_RETURN(const v1::GetStatsReply reply, admin_->GetStats(server.name, kCallTimeout));
   if (reply.stats().empty()) return absl::UnavailableError(absl::StrCat(server.name, " does not answer"));
   std::map<std::string, uint64_t> gauges;
-  for (const char* name : {"calls.in_flight", "daemon.neighbours", "engine.frames.waiting", "engine.sends.waiting",
-                           "engine.memory.reserved_bytes", "engine.memory.used_bytes"}) {
+  for (const char* name : {"calls.in_flight", "daemon.connections", "daemon.neighbours", "engine.frames.waiting",
+                           "engine.sends.waiting", "engine.memory.reserved_bytes", "engine.memory.used_bytes"}) {
     gauges[name] = reply.stats(0).counters().at(name);
   }
   ASSIGN_OR_RETURN(const v1::ListTeamsReply teams, admin_->ListTeams(kCallTimeout));
@@ -551,7 +552,7 @@ absl::Status ProcessCluster::AwaitAllConnected(absl::Duration timeout) {
         const absl::StatusOr<v1::ListNodesReply> nodes = admin_->ListNodes(kCallTimeout);
         if (!nodes.ok()) return false;
         return std::all_of(daemons_.begin(), daemons_.end(), [&](const Server& server) {
-          if (server.child == nullptr || server.stopped) return true;
+          if (server.child == nullptr || server.stopped || server.is_cut_off) return true;
           return std::any_of(nodes->nodes().begin(), nodes->nodes().end(), [&](const v1::NodeRow& row) {
             return row.name() == server.name && row.connected() && row.incarnation() == server.incarnation;
           });

@@ -111,6 +111,7 @@ class ProcessCluster : public scenario::Cluster {
     std::unique_ptr<ChildProcess> child;  // null: not started, or killed by us
     bool may_end = false;
     bool stopped = false;
+    bool is_cut_off = false;        // from the planner
     uint64_t incarnation = 0;       // of the daemon, once it was ready
     uint64_t dead_incarnation = 0;  // of the one that we killed
   };

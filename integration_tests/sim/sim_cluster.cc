@@ -290,8 +290,8 @@ class SimCluster::Impl : public coordinator::SessionSink {
     if (node.daemon == nullptr) return absl::UnavailableError(absl::StrCat("node ", NameOf(n), " has no daemon"));
     const schedule::DaemonStatus status = node.daemon->Status();
     std::map<std::string, uint64_t> gauges = {{"clients", status.clients}, {"teams", status.teams}};
-    for (const char* name : {"calls.in_flight", "daemon.neighbours", "engine.frames.waiting", "engine.sends.waiting",
-                             "engine.memory.reserved_bytes", "engine.memory.used_bytes"}) {
+    for (const char* name : {"calls.in_flight", "daemon.connections", "daemon.neighbours", "engine.frames.waiting",
+                             "engine.sends.waiting", "engine.memory.reserved_bytes", "engine.memory.used_bytes"}) {
       gauges[name] = status.counters.at(name);
     }
     if (coordinator_ != nullptr) gauges["planner.teams"] = coordinator_->Teams().size();
