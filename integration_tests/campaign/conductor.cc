@@ -21,8 +21,6 @@ constexpr absl::Duration kSettle = absl::Seconds(60);
 constexpr absl::Duration kPhase = absl::Seconds(1);
 // Connections to the planner, old and new, and who asks for gauges.
 constexpr uint64_t kFilesMore = 2;
-// Until daemons have closed the connections between them.
-constexpr absl::Duration kPart = absl::Seconds(4);
 constexpr absl::Duration kLookAgain = absl::Milliseconds(500);
 // Until a daemon has heard that it takes teams again; administrators are not told when.
 constexpr absl::Duration kUndrained = absl::Milliseconds(100);
@@ -78,7 +76,10 @@ class Conductor {
     Launch(case_.after);
     Finish(runs_.back());
     runs_.clear();
-    cluster_->Pass(kPart);
+    const absl::Time deadline = cluster_->Now() + kSettle;
+    for (uint32_t n = 0; n < case_.options.nodes; ++n) {
+      while (GaugesOf(n)["daemon.connections"] > 0 && cluster_->Now() < deadline) cluster_->Pass(kLookAgain);
+    }
   }
 
   void Launch(const Job& job) {
