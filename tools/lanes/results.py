@@ -21,8 +21,11 @@ class Results:
     passed: int = 0
     failed: list = dataclasses.field(default_factory=list)  # Texts: which, and why or where to look.
     skipped: list = dataclasses.field(default_factory=list)  # (which, reason).
+    seconds: dict = dataclasses.field(default_factory=dict)  # By target, all its shards together; if it ran now.
 
     def add(self, other):
+        for which, seconds in other.seconds.items():
+            self.seconds[which] = self.seconds.get(which, 0) + seconds
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
@@ -80,6 +83,8 @@ def _target_results(label, shards):
         failed = [name for name, case_failed, _ in cases if case_failed]
         for name in failed:
             results.failed.append(f"{label} {name}: {log}")
+        if not shard.get("cachedLocally"):
+            results.seconds[label] = results.seconds.get(label, 0) + int(shard.get("testAttemptDurationMillis", 0)) / 1000
         if shard.get("status") != "PASSED" and not failed:
             results.failed.append(f"{label}: {shard.get('status', 'no status').lower().replace('_', ' ')}: {log}")
         for name, case_failed, reason in cases:
@@ -148,6 +153,11 @@ def results_of(events, exit_code, wants_tests, left_out=()):
     if wants_tests and not results.passed and not results.failed:
         results.failed.append("no test ran")
     return results
+
+
+def slowest(results, count):
+    """The targets that took longest, and how long: (seconds, which)."""
+    return sorted(((seconds, which) for which, seconds in results.seconds.items()), reverse=True)[:count]
 
 
 def last_line(results):

@@ -67,6 +67,18 @@ class ResultsTest(unittest.TestCase):
         events = [self.configured("//a:t"), self.result("//a:t", "PASSED", SHELL % "", "x\nSKIPPED: no nspawn\n")]
         self.assertEqual(results.results_of(events, 0, True).skipped, [("//a:t", "no nspawn")])
 
+    def test_the_slowest_targets_are_told(self):
+        events = []
+        for label, milliseconds, cached in (("//a:fast", 20, False), ("//a:slow", 12500, False), ("//a:known", 99, True)):
+            event = self.result(label, "PASSED", SHELL % "")
+            event["testResult"] |= {"testAttemptDurationMillis": str(milliseconds), "cachedLocally": cached}
+            events += [self.configured(label), event]
+        events.append(json.loads(json.dumps(events[-3])))
+        events[-1]["id"]["testResult"]["shard"] = 2  # of //a:slow
+        found = results.results_of(events, 0, True)
+        self.assertEqual(results.slowest(found, 1), [(25.0, "//a:slow")])
+        self.assertEqual([which for _, which in results.slowest(found, 9)], ["//a:slow", "//a:fast"])
+
     def test_no_case_is_a_failure(self):
         empty = "<testsuites tests=\"0\"></testsuites>"
         self.assertEqual(self.count(self.configured("//a:t"), self.result("//a:t", "PASSED", empty)), (0, 1, 0))

@@ -41,6 +41,9 @@ for Bazel before and after its command.
 """
 
 
+SLOWEST = 10
+
+
 class Interrupted(Exception):
     """A signal asked us to end."""
 
@@ -106,8 +109,17 @@ def run_lane(lane, targets, folder):
     else:
         print(f"== {name}: {'failed' if results.failed else 'built'} ({seconds:.0f} s)", flush=True)
     results.failed = [f"{name}: {failure}" for failure in results.failed]
+    results.seconds = {f"{name}: {which}": took for which, took in results.seconds.items()}
     results.skipped = [(f"{name}: {which}", reason) for which, reason in results.skipped]
     return results
+
+
+def shard_of(text):
+    """"2/3" as (1, 3)."""
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise argparse.ArgumentTypeError(f"not one of several, as 2/3 (value={text})")
+    return int(number) - 1, int(count)
 
 
 def parse(arguments):
@@ -116,10 +128,16 @@ def parse(arguments):
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument("--quick", dest="depth", action="store_const", const="quick", help="the quick tests only")
     depth.add_argument("--all", dest="depth", action="store_const", const="all", help="everything")
+    parser.add_argument("--shard", type=shard_of, default=(0, 1), metavar="I/N",
+                        help="every N-th lane from the I-th on: a compiler's or sanitizer's build and tests")
     parser.add_argument("--shutdown", action="store_true", help="end Bazel's server afterwards")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="Bazel targets (default: //...)")
     parser.set_defaults(depth="default")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    lanes = len(LANES_OF[options.depth])
+    if options.shard[1] > lanes:
+        parser.error(f"--shard: more shards than lanes (shards={options.shard[1]}, limit={lanes})")
+    return options
 
 
 def main(arguments):
@@ -131,8 +149,10 @@ def main(arguments):
 
     total = counting.Results()
     shutdown = options.shutdown
+    start = time.monotonic()
+    first, count = options.shard
     try:
-        for lane in LANES_OF[options.depth]:
+        for lane in LANES_OF[options.depth][first::count]:
             total.add(run_lane(LANES[lane], targets_of(lane, options.targets), folder))
     except Interrupted as interrupted:
         shutdown = True
@@ -143,6 +163,9 @@ def main(arguments):
             subprocess.run(bazel("shutdown"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, check=False)
 
+    for took, which in counting.slowest(total, SLOWEST):
+        print(f"slowest: {took:6.1f} s {which}")
+    print(f"wall time: {(time.monotonic() - start) / 60:.1f} min")
     for which, reason in total.skipped:
         print(f"skipped: {which}: {reason}")
     for failure in total.failed:
