@@ -119,6 +119,8 @@ bool Oracle::Explains(const Fault& fault, const Job& job, uint32_t rank, bool fo
     case FaultKind::kDaemonPause:
     case FaultKind::kDataCut: {
       if (not_in_time) return true;
+      // A process that attaches to a daemon that stands still knows no node yet.
+      if (on_node && forms && cause == FailureCause::kCallerTimeOut) return true;
       if (!MayBeLost(job) || cause != FailureCause::kNodeSilent) return false;
       if (named) return true;
       // Nobody can tell which end of a link is cut; a planner that hears all the others can.
