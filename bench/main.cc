@@ -87,7 +87,7 @@ const Bench kBenches[] = {
 
 constexpr char kUsage[] =
     "usage: tools/bench [NAME...] [--list] [--json FILE] [--quick] [--only TEXT] [OPTION...]\n"
-    "       tools/bench --report [--check] [FILE...]\n"
+    "       tools/bench --report DIR [FILE...]\n"
     "\n"
     "Runs the named benchmarks, or all, and prints a table.\n"
     "\n"
@@ -101,7 +101,7 @@ constexpr char kUsage[] =
     "  --runs N     of contests: how often each system is measured\n"
     "  --budget MS  of contests: how long a cell's calls go on\n"
     "  --limit S    of contests: a cell that takes longer is unfinished; 20\n"
-    "  --report     make docs/benchmarks.md and its pictures of lines; of docs/benchmarks/*.jsonl if none are named\n"
+    "  --report     make DIR/benchmarks.md and DIR/plots of what --json wrote; of DIR/*.jsonl if no FILE is named\n"
     "\n"
     "Exit code: 0 done, 1 a benchmark failed or a cell of Copse's was unfinished, 2 bad usage.\n";
 

@@ -1,31 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/benchmarks.md and docs/plots/*.svg of benchmarks' JSON lines. `tools/bench --report [FILE...]` runs it.
+"""Makes a page and its pictures of benchmarks' JSON lines. `tools/bench --report DIR [FILE...]` runs it.
 
-    report.py [--check] [FILE...]
+    report.py DIR [FILE...]
 
-FILEs are what `tools/bench --json` wrote; the default is docs/benchmarks/*.jsonl, which are the published ones. The text
-is bench/report_template.md; what stands there in double braces is filled in:
-
-    {{targets}}             each row that has a target, and whether it was met
-    {{provenance BENCH}}    when, from which commit, how and where its rows were measured
-    {{rows BENCH}}          a table, one row a line
-    {{compare BENCH}}       a table, one cell a line, the systems beside each other
-    {{figures BENCH}}       a table, a system's cell a line, metrics beside each other
-    {{ratios BENCH}}        a table, a cell a line, Copse's ratios to each peer beside each other
-    {{means CASE}}          a table of mgo-table's mean times, an algorithm a line, numbers of nodes beside each other
-    {{improvements}}        a table of what mgo-table's MGO is beside the others, a case a column
-    {{matrix CASE}}         a table of collectives' ratios to the faster MPI library, a collective a line, sizes beside
-                            each other; CASE is what stands behind the comma: unshaped
-    {{pairs BENCH}}         a table, a cell a line, all systems' medians and all ratios between them beside each other
-    {{added UNIT}}          a table of shim's additions in that unit, a function a line, libraries and conditions beside
-                            each other
-    {{rates}}               a table of alu's rates, a type a line, operations beside each other
-    {{plot NAME}}           a picture: latency_idle, latency_busy, ratios, mgo_means, mgo_scatter,
-                            mgo_improvements
-
-With --check nothing is written; exit code 1 if a file differs from what would be. Exit code 2: bad usage or lines. What is
-made depends on the lines and the template alone.
+FILEs are what `tools/bench --json` wrote; the default is DIR/*.jsonl. DIR/benchmarks.md and DIR/plots/*.svg are written. For
+each benchmark the page has when, from which commit, how and where its rows were measured, and its figures; before these, each row
+that has a target, and whether it was met. What is made depends on the lines alone. Exit code 2: bad usage or lines.
 """
 
 import glob
@@ -35,10 +16,8 @@ import os
 import re
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-PAGE = "docs/benchmarks.md"
-TEMPLATE = "bench/report_template.md"
-PLOTS = "docs/plots"
+PAGE = "benchmarks.md"
+PLOTS = "plots"
 
 FIELDS = ("bench", "case", "system", "collective", "algorithm", "nodes", "ppn", "ranks", "bytes", "metric", "unit",
           "runs", "p10", "median", "p90", "seed", "note")
@@ -122,8 +101,6 @@ def provenance(rows):
         run = tuple(row.get(key, "") for key in ("date", "commit", "command", "machine"))
         if run not in runs:
             runs.append(run)
-    if not runs:
-        return NOT_MEASURED
     return "\n".join(f"Date: {date}. Commit: {commit or 'unknown'}. Command: `{command}`. Machine: {machine}."
                      for date, commit, command, machine in runs)
 
@@ -600,91 +577,82 @@ def plots_of(rows):
 # --- All ---
 
 
-def generate(rows, template):
-    """The files that the rows make: path below the checkout, text."""
+def captioned(caption, text):
+    return f"{caption}:\n\n{text}"
+
+
+def shim_tables(rows):
+    return [captioned(f"What was added, in {unit}", added(rows, unit)) for unit in ("ns", "ms")]
+
+
+def collectives_tables(rows):
+    cases = [captioned(f"Copse / better MPI, {case}", matrix(rows, case)) for case in ("unshaped", "shaped 1 Gbit/s")]
+    return [*cases, compare(rows)]
+
+
+def mgo_tables(rows):
+    cases = dict.fromkeys(row["case"].rsplit(", ", 1)[0] for row in rows if row["metric"] == "mean time")
+    return [captioned("By how many percent MGO is faster, of means, the least and the most", improvements(rows)),
+            *[captioned(f"Mean times of {case} in ms, by number of nodes", means(rows, case)) for case in cases]]
+
+
+# Of each benchmark: its tables; where none are named, its rows.
+TABLES = {
+    "alu": lambda rows: [rates(rows)],
+    "apps": lambda rows: [compare(rows)],
+    "bandwidth": lambda rows: [ratios(rows), figures(rows)],
+    "collectives": collectives_tables,
+    "comm": lambda rows: [pairs(rows)],
+    "gatherv": lambda rows: [ratios(rows), figures(rows)],
+    "latency": lambda rows: [compare(rows)],
+    "mgo-table": mgo_tables,
+    "mpi-collectives": lambda rows: [pairs(rows)],
+    "noise": lambda rows: [compare(rows)],
+    "overlap": lambda rows: [ratios(rows), figures(rows)],
+    "shim": shim_tables,
+    "tnbc-order": lambda rows: [pairs(rows)],
+    "tnbc-scenarios": lambda rows: [pairs(rows)],
+}
+PICTURES = {"latency": ("latency_idle", "latency_busy"), "mgo-table": ("mgo_means", "mgo_improvements", "mgo_scatter")}
+
+
+def generate(rows):
+    """The files that the rows make: path below DIR, text."""
     plots = plots_of(rows)
 
-    def of_bench(name):
-        return [row for row in rows if row["bench"] == name]
+    def pictures(*names):
+        return [f"![{name}]({PLOTS}/{name}.svg)" for name in names if name in plots]
 
-    def fill(match):
-        words = match.group(1).split()
-        if words == ["targets"]:
-            return targets(rows)
-        if words == ["improvements"]:
-            return improvements(rows)
-        if words == ["rates"]:
-            return rates(rows)
-        if words[:1] == ["added"]:
-            return added(rows, " ".join(words[1:]))
-        if words[:1] == ["matrix"]:
-            return matrix(rows, " ".join(words[1:]))
-        if words[:1] == ["means"]:
-            return means(rows, " ".join(words[1:]))
-        if len(words) == 2 and words[0] == "plot":
-            return f"![{words[1]}](plots/{words[1]}.svg)" if words[1] in plots else NOT_MEASURED
-        makers = {"provenance": provenance, "rows": rows_table, "compare": compare, "figures": figures, "ratios": ratios,
-                  "pairs": pairs}
-        if len(words) == 2 and words[0] in makers:
-            return makers[words[0]](of_bench(words[1]))
-        raise BadInput(f"{TEMPLATE}: nothing of that name (name={match.group(1)})")
-
-    page = re.sub(r"\{\{(.*?)\}\}", fill, re.sub(r"\A<!--.*?-->\n", "", template, flags=re.S))
-    files = {f"{PLOTS}/{name}.svg": svg for name, svg in plots.items()}
-    files[PAGE] = "<!-- Made by tools/bench --report from docs/benchmarks/*.jsonl and " + TEMPLATE + " -->\n" + page
-    return files
-
-
-def differing(files, root):
-    """Paths whose files are not what they should be, or should not be there."""
-    wrong = []
-    for path, text in files.items():
-        full = os.path.join(root, path)
-        if not os.path.exists(full):
-            wrong.append(path)
-            continue
-        with open(full, encoding="utf-8") as stream:
-            if stream.read() != text:
-                wrong.append(path)
-    for full in glob.glob(os.path.join(root, PLOTS, "*.svg")):
-        path = os.path.relpath(full, root)
-        if path not in files:
-            wrong.append(path)
-    return sorted(wrong)
-
-
-def write(files, root):
-    for path in differing(files, root):
-        full = os.path.join(root, path)
-        if path not in files:
-            os.unlink(full)
-            continue
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        with open(full, "w", encoding="utf-8") as stream:
-            stream.write(files[path])
-        print(path)
+    parts = ["# Benchmarks", "## Targets", targets(rows), *pictures("ratios")]
+    for bench in dict.fromkeys(row["bench"] for row in rows):
+        of_bench = [row for row in rows if row["bench"] == bench]
+        tables = TABLES.get(bench, lambda rows: [rows_table(rows)])(of_bench)
+        parts += [f"## {bench}", provenance(of_bench), *pictures(*PICTURES.get(bench, ())), *tables]
+    return {PAGE: "\n\n".join(parts) + "\n", **{f"{PLOTS}/{name}.svg": svg for name, svg in plots.items()}}
 
 
 def main(arguments):
-    check = "--check" in arguments
-    paths = [argument for argument in arguments if argument != "--check"]
-    for path in paths:
-        if path.startswith("-"):
-            print(f"tools/bench: --report: usage: no such option (option={path})", file=sys.stderr)
+    for argument in arguments:
+        if argument.startswith("-"):
+            print(f"tools/bench: --report: usage: no such option (option={argument})", file=sys.stderr)
             return 2
-    paths = paths or sorted(glob.glob(os.path.join(ROOT, "docs/benchmarks/*.jsonl")))
+    if not arguments:
+        print("tools/bench: --report: usage: DIR is missing", file=sys.stderr)
+        return 2
+    folder = arguments[0]
+    paths = arguments[1:] or sorted(glob.glob(os.path.join(glob.escape(folder), "*.jsonl")))
     try:
-        with open(os.path.join(ROOT, TEMPLATE), encoding="utf-8") as stream:
-            files = generate(read_rows(paths), stream.read())
+        if not paths:
+            raise BadInput(f"{folder}: no *.jsonl")
+        files = generate(read_rows(paths))
+        os.makedirs(os.path.join(folder, PLOTS), exist_ok=True)
+        for path, text in files.items():
+            with open(os.path.join(folder, path), "w", encoding="utf-8") as stream:
+                stream.write(text)
+            print(os.path.join(folder, path))
     except (BadInput, OSError) as error:
         print(f"tools/bench: --report: {error}", file=sys.stderr)
         return 2
-    if check:
-        wrong = differing(files, ROOT)
-        for path in wrong:
-            print(f"{path}: is not what tools/bench --report makes", file=sys.stderr)
-        return 1 if wrong else 0
-    write(files, ROOT)
     return 0
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page is what the published lines make; and what lines make."""
+"""What lines make."""
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -67,14 +68,6 @@ class AddedTest(unittest.TestCase):
         self.assertIn("MPI_Scan, one rank, added, openmpi+copse", text)
 
 
-class PublishedTest(unittest.TestCase):
-
-    def test_the_page_is_what_the_published_lines_make(self):
-        errors = io.StringIO()
-        with contextlib.redirect_stderr(errors):
-            self.assertEqual(report.main(["--check"]), 0, errors.getvalue())
-
-
 class ListTest(unittest.TestCase):
 
     def test_every_benchmark_is_listed(self):
@@ -104,20 +97,17 @@ class ListTest(unittest.TestCase):
 
 class ReportTest(unittest.TestCase):
 
-    def page(self, rows, template):
-        return report.generate(rows, template)[report.PAGE].split("-->\n", 1)[1]
-
     def test_figures_have_three_digits(self):
         for value, text in ((0, "0"), (0.012345, "0.0123"), (1.5, "1.5"), (99.96, "100"), (1234.5, "1,234"), (20, "20")):
             self.assertEqual(report.figure(value), text)
 
     def test_systems_stand_beside_each_other(self):
-        page = self.page([
+        page = report.compare([
             row(note="5 runs"), row(system="openmpi", median=200),
             row(system="mpich", metric="unfinished"),
             ratio(target=1.2, met=True),
             ratio(peer="mpich", metric="unfinished"),
-        ], "{{compare latency}}")
+        ])
         self.assertEqual(
             page.split("\n")[0],
             "| case | nodes x ranks | algorithm | unit | copse | openmpi | mpich | copse / openmpi | copse / mpich | note |")
@@ -130,13 +120,13 @@ class ReportTest(unittest.TestCase):
         def better(case, size, **more):
             return ratio(bench="collectives", case=case, bytes=size, peer="better MPI", note="openmpi; 3 runs", **more)
 
-        page = self.page([
+        page = report.matrix([
             better("barrier, unshaped", 0), better("bcast 1 MiB, unshaped", 1 << 20, metric="unfinished"),
             better("bcast 8 B, unshaped", 8), better("scan 8 B, unshaped", 8, median=1.25),
             better("scan 8 B, shaped", 8, median=9), ratio(bench="collectives", case="scan 8 B, unshaped"),
             row(bench="collectives", case="all, unshaped", metric="cells not ahead")
-        ], "{{matrix unshaped}}")
-        self.assertEqual(page.strip().split("\n"), [
+        ], "unshaped")
+        self.assertEqual(page.split("\n"), [
             "| collective | 8 B | 1 MiB |", "| --- | --- | --- |", "| barrier | 0.5 openmpi | 0.5 openmpi |",
             "| bcast | 0.5 openmpi | unfinished |", "| scan | 1.25 openmpi |  |"])
 
@@ -148,12 +138,12 @@ class ReportTest(unittest.TestCase):
             ratio(bench="gatherv", peer="link", note="16 MiB", runs=1),
             ratio(bench="gatherv", system="copse-linear", peer="link")
         ]
-        self.assertEqual(self.page(rows, "{{figures gatherv}}").strip().split("\n"), [
+        self.assertEqual(report.figures(rows).split("\n"), [
             "| case | nodes x ranks | system | algorithm | latency, us | p99, us |", "| --- | --- | --- | --- | --- | --- |",
             "| allreduce 48 B, idle | 8 x 1 | copse | flat | 100 | 300 (at most 400: met) |",
             "| allreduce 48 B, idle | 8 x 1 | copse-linear | flat | 7 |  |",
             "| allreduce 48 B, idle | 8 x 1 | mpich | flat | unfinished |  |"])
-        self.assertEqual(self.page(rows, "{{ratios gatherv}}").strip().split("\n"), [
+        self.assertEqual(report.ratios(rows).split("\n"), [
             "| case | nodes x ranks | copse / copse-linear | copse / link |", "| --- | --- | --- | --- |",
             "| allreduce 48 B, idle | 8 x 1 | 0.5 (0.4 to 0.6) (at most 0.333: **missed**) | 0.5; 16 MiB |"])
 
@@ -162,39 +152,41 @@ class ReportTest(unittest.TestCase):
         def rate(case, median, **more):
             return row(bench="alu", case=case, metric="rate", unit="GB/s", median=median, **more)
 
-        page = self.page([
+        page = report.rates([
             rate("int8 sum", 20), rate("int8 sum", 30, system="memcpy"),
             rate("int8 max", 21), rate("int8 max", 32, system="memcpy"),
             ratio(bench="alu", case="int8 max", peer="memcpy"),
             rate("byte max", 25), rate("byte max", 31, system="memcpy"),
-        ], "{{rates}}")
-        self.assertEqual(page.strip().split("\n"), [
+        ])
+        self.assertEqual(page.split("\n"), [
             "| type | sum | max | memcpy beside them |", "| --- | --- | --- | --- |",
             "| int8 | 20 | 21 | 30 to 32 |", "| byte |  | 25 | 31 |"])
 
     def test_targets_say_what_was_met(self):
-        page = self.page([
+        page = report.targets([
             ratio(target=0.4, met=False), row(),
             row(bench="idle", case="daemon", metric="memory", unit="MB", runs=1, median=7, target=40, met=True)
-        ], "{{targets}}")
+        ])
         self.assertIn("| latency | allreduce 48 B, idle | 8 x 1 | 0.5 (0.4 to 0.6) | 0.4 x openmpi | **missed** |", page)
         self.assertIn("| idle | daemon, memory | 8 x 1 | 7 | 40 MB | met |", page)
         self.assertEqual(len(page.split("\n")), 4)
 
-    def test_rows_and_provenance(self):
-        page = self.page([row(note="a|b")], "{{provenance latency}}\n{{rows latency}}\n{{rows noise}}")
+    def test_a_benchmark_has_its_provenance_and_its_tables(self):
+        page = report.generate([row(bench="hop", note="a|b"), row(bench="noise"), row(bench="hop")])[report.PAGE]
+        self.assertEqual([line for line in page.split("\n") if line.startswith("#")],
+                         ["# Benchmarks", "## Targets", "## hop", "## noise"])
         self.assertIn("Date: 2026-11-21. Commit: abc. Command: `tools/bench latency`. Machine: 2 cores.", page)
-        self.assertIn("| a\\|b |", page)
-        self.assertTrue(page.endswith(report.NOT_MEASURED))
+        self.assertEqual(page.count("| a\\|b |"), 1)
 
     def test_pictures_are_made_where_there_are_figures(self):
         rows = [row(nodes=nodes, system=system, median=10 * nodes, p90=11 * nodes, p10=9 * nodes)
                 for nodes in (2, 4) for system in ("copse", "mpich")] + [ratio(target=1.2, met=True)]
-        files = report.generate(rows, "{{plot latency_idle}} {{plot latency_busy}}")
-        self.assertEqual(sorted(files), ["docs/benchmarks.md", "docs/plots/latency_idle.svg", "docs/plots/ratios.svg"])
-        self.assertEqual(files["docs/plots/latency_idle.svg"].count("<polyline"), 2)
-        self.assertIn("plots/latency_idle.svg) " + report.NOT_MEASURED, files[report.PAGE])
-        self.assertEqual(files, report.generate(rows, "{{plot latency_idle}} {{plot latency_busy}}"))
+        files = report.generate(rows)
+        self.assertEqual(sorted(files), ["benchmarks.md", "plots/latency_idle.svg", "plots/ratios.svg"])
+        self.assertEqual(files["plots/latency_idle.svg"].count("<polyline"), 2)
+        self.assertIn("(plots/latency_idle.svg)", files[report.PAGE])
+        self.assertNotIn("latency_busy", files[report.PAGE])
+        self.assertEqual(files, report.generate(rows))
 
     def test_mean_times_stand_beside_what_was_published(self):
         rows = []
@@ -208,33 +200,31 @@ class ReportTest(unittest.TestCase):
             rows.append(
                 row(bench="mgo-table", case="bcast 1 kB, MGO beside FCEF_bhat, network", metric=f"{end} improvement",
                     median=percent, note=f"of means; published {published}"))
-        files = report.generate(rows, "{{means bcast 1 kB}}\n\n{{improvements}}\n{{means bcast 9 kB}}")
+        files = report.generate(rows)
         page = files[report.PAGE]
         self.assertIn("| algorithm | counted | 4 | 8 |", page)
         self.assertLess(page.index("| FCEF | published | 1,200 | 2,400 |"), page.index("| MGO | sound | 1,000 | 2,000 |"))
         self.assertIn("| MGO beside | counted | bcast 1 kB | published (1 kB) |", page)
         self.assertIn("| FCEF_bhat | network | 50 to 50 | 20 to 60 |", page)
-        self.assertTrue(page.endswith(report.NOT_MEASURED))
         # MGO and FCEF, each with its dashes; FCEF by two counts, and what was published.
-        self.assertEqual(files["docs/plots/mgo_means.svg"].count("<polyline"), 4)
-        self.assertEqual(files["docs/plots/mgo_means.svg"].count("dasharray"), 2)
-        self.assertNotIn("docs/plots/mgo_scatter.svg", files)
-        self.assertEqual(files["docs/plots/mgo_improvements.svg"].count("<polyline"), 3)
+        self.assertEqual(files["plots/mgo_means.svg"].count("<polyline"), 4)
+        self.assertEqual(files["plots/mgo_means.svg"].count("dasharray"), 2)
+        self.assertNotIn("plots/mgo_scatter.svg", files)
+        self.assertEqual(files["plots/mgo_improvements.svg"].count("<polyline"), 3)
 
-    def test_what_is_written_is_as_it_should_be_and_nothing_else_is(self):
+    def test_files_are_written_into_the_folder_of_the_lines_that_it_has_or_that_are_named(self):
         with tempfile.TemporaryDirectory() as root, contextlib.redirect_stdout(io.StringIO()):
-            files = {report.PAGE: "page\n", f"{report.PLOTS}/new.svg": "new\n"}
-            os.makedirs(os.path.join(root, report.PLOTS))
-            with open(os.path.join(root, report.PLOTS, "old.svg"), "w", encoding="utf-8") as stream:
-                stream.write("old\n")
-            self.assertEqual(len(report.differing(files, root)), 3)
-            report.write(files, root)
-            self.assertEqual(report.differing(files, root), [])
-            self.assertEqual(os.listdir(os.path.join(root, report.PLOTS)), ["new.svg"])
+            lines = os.path.join(root, "a.jsonl")
+            with open(lines, "w", encoding="utf-8") as stream:
+                stream.write(json.dumps(row()) + "\n")
+            self.assertEqual(report.main([root]), 0)
+            self.assertEqual(sorted(os.listdir(root)), ["a.jsonl", "benchmarks.md", "plots"])
+            self.assertEqual(os.listdir(os.path.join(root, "plots")), ["latency_idle.svg"])
+            other = os.path.join(root, "new/other")
+            self.assertEqual(report.main([other, lines]), 0)
+            self.assertEqual(sorted(os.listdir(other)), ["benchmarks.md", "plots"])
 
     def test_bad_input_is_named(self):
-        with self.assertRaisesRegex(report.BadInput, "nothing of that name"):
-            self.page([], "{{tables}}")
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
             for text, wanted in (("{", ":1: not JSON"), ('{"bench": "x"}', "fields are missing .fields=case")):
                 file.seek(0)
@@ -243,11 +233,14 @@ class ReportTest(unittest.TestCase):
                 file.flush()
                 with self.assertRaisesRegex(report.BadInput, wanted):
                     report.read_rows([file.name])
-        errors = io.StringIO()
-        with contextlib.redirect_stderr(errors):
-            self.assertEqual(report.main(["--no"]), 2)
-            self.assertEqual(report.main(["/no/such/file"]), 2)
-        self.assertIn("no such option (option=--no)", errors.getvalue())
+        with tempfile.TemporaryDirectory() as root:
+            for words, said in (([], "usage: DIR is missing"), ([root, "--no"], "no such option (option=--no)"),
+                                ([root], f"{root}: no *.jsonl"), ([root, "/no/such/file"], "No such file")):
+                errors = io.StringIO()
+                with contextlib.redirect_stderr(errors):
+                    self.assertEqual(report.main(words), 2)
+                self.assertIn(said, errors.getvalue())
+            self.assertEqual(os.listdir(root), [])
 
 
 if __name__ == "__main__":
