@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -44,6 +45,7 @@ constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 // Of a planner that was told to die at a decision.
 constexpr int kCrashExitCode = 137;
 constexpr size_t kTailLines = 40;
+constexpr size_t kLastWords = 25;  // of a server that should live: a backtrace
 
 std::vector<std::string> Settings(const std::map<std::string, std::string>& settings) {
   std::vector<std::string> arguments;
@@ -61,6 +63,16 @@ std::vector<std::string> Joined(std::vector<std::string> first, const std::vecto
 
 int PollMilliseconds(absl::Duration timeout) {
   return static_cast<int>(absl::ToInt64Milliseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1)))) + 1;
+}
+
+std::deque<std::string> TailOf(const std::filesystem::path& path, size_t lines) {
+  std::ifstream file(path);
+  std::deque<std::string> tail;
+  for (std::string line; std::getline(file, line);) {
+    tail.push_back(line);
+    if (tail.size() > lines) tail.pop_front();
+  }
+  return tail;
 }
 
 // Empty if there is no such file.
@@ -308,7 +320,8 @@ absl::Status ProcessCluster::CheckAlive() const {
   const auto check = [&](const Server& server) {
     if (server.child == nullptr || server.may_end || !server.child->Ended()) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(server.name, " ended unexpectedly: ", server.child->DescribeEnd(),
-                                            " (log=", LogOf(server.name), ")"));
+                                            " (log=", LogOf(server.name), "); its last words:\n",
+                                            absl::StrJoin(TailOf(LogOf(server.name), kLastWords), "\n")));
   };
   if (network_ != nullptr) RETURN_IF_ERROR(network_->CheckAlive());
   RETURN_IF_ERROR(check(planner_));
@@ -600,12 +613,7 @@ void ProcessCluster::DumpLogs(std::FILE* out) const {
       std::filesystem::copy_file(log, std::filesystem::path(outputs) / log.filename(),
                                  std::filesystem::copy_options::overwrite_existing, error);
     }
-    std::ifstream file(log);
-    std::deque<std::string> tail;
-    for (std::string line; std::getline(file, line);) {
-      tail.push_back(line);
-      if (tail.size() > kTailLines) tail.pop_front();
-    }
+    const std::deque<std::string> tail = TailOf(log, kTailLines);
     if (tail.empty()) continue;
     std::fprintf(out, "---- end of %s\n", log.filename().c_str());
     for (const std::string& line : tail) std::fprintf(out, "%s\n", line.c_str());
