@@ -126,7 +126,8 @@ bool Oracle::Explains(const Fault& fault, const Job& job, uint32_t rank, bool fo
       // Nobody can tell which end of a link is cut; a planner that hears all the others can.
       const bool nobody_weighs = made_.size() > 1;
       const std::set<uint32_t> nodes(job.placement.begin(), job.placement.end());
-      return nodes.size() == 2 || nobody_weighs;
+      const bool others_left = IsTarget(job) && case_->state == State::kLeaving;
+      return nodes.size() == 2 || others_left || nobody_weighs;
     }
     case FaultKind::kDrain:
       return not_in_time || (forms && named && cause == FailureCause::kNodeDraining);
