@@ -139,6 +139,16 @@ TEST_F(CompanionsTest, AttemptsThatFailedElsewhereFailHereForTheSameReason) {
   EXPECT_EQ(join.last_failure, drains);
 }
 
+TEST_F(CompanionsTest, ASwitchOfOneThatIsGoneFailsNoAttempt) {
+  const uint64_t call = Post(0);
+  Take<schedule::JoinTeam>();
+  auto prepare = PrepareCompanion();
+  prepare.epoch = EpochId(2);
+  core_.OnPlannerMessage(prepare);
+  EXPECT_FALSE(Take<schedule::PrepareReply>().accepted);
+  EXPECT_EQ(EndOf(0, call), kWaits);
+}
+
 TEST_F(CompanionsTest, WhatIsRefusedHereHasFailed) {
   const uint64_t call = Post(0);
   Take<schedule::JoinTeam>();

@@ -20,6 +20,13 @@ namespace copse::daemon {
 using schedule::Failure;
 using schedule::FailureReport;
 
+namespace {
+
+// The newest are kept. Each is a team's whole layout, and all of them travel in one Register.
+constexpr size_t kFarewellsMax = 64;
+
+}  // namespace
+
 void DaemonCore::Impl::OnPlannerUp() {
   registered_ = false;
   planner_up_ = true;
@@ -43,7 +50,7 @@ schedule::RunningTeam DaemonCore::Impl::Describe(const Team& team) {
 void DaemonCore::Impl::SayLeft(const Team& team) {
   SendToPlanner(schedule::LeaveTeam{.team = team.id()});
   if (!team.broken()) return;
-  if (farewells_.size() >= options_.teams_max) farewells_.erase(farewells_.begin());
+  if (farewells_.size() >= kFarewellsMax) farewells_.erase(farewells_.begin());
   farewells_.push_back(Describe(team));
 }
 
@@ -107,7 +114,11 @@ void DaemonCore::Impl::On(const schedule::Registered& m) {
 void DaemonCore::Impl::On(const schedule::Prepare& m) {
   Team* team = FindTeam(m.layout.id);
   if (team == nullptr && m.epoch != EpochId{1}) {  // a switch, which has crossed the last rank's leaving
-    return Refuse(m, {Failure::kMemberLost, "has left the team", FailureCause::kMemberLeft, options_.node.name});
+    return SendToPlanner(schedule::PrepareReply{
+        .team = m.layout.id,
+        .epoch = m.epoch,
+        .why = {Failure::kMemberLost, absl::StrCat("node ", options_.node.name, ": has left the team"),
+                FailureCause::kMemberLeft, options_.node.name}});
   }
   if (team == nullptr) team = AddTeam(m);
   if (team == nullptr) return;

@@ -104,6 +104,24 @@ TEST_F(TeamTest, APlannerThatComesBackHearsWhyATeamBrokeThatAllHaveLeft) {
   EXPECT_TRUE(Take<schedule::Register>().teams.empty());
 }
 
+TEST_F(TeamTest, OnlyTheNewestFarewellsAreKept) {
+  for (uint64_t id = 7; id < 107; ++id) {
+    schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1)};
+    prepare.layout.id = TeamId(id);
+    for (const schedule::Collective c : schedule::CollectivesOf(schedule::Family::kCommon)) {
+      prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
+    }
+    core_.OnPlannerMessage(prepare);
+    EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+    core_.OnPlannerMessage(schedule::BreakTeam{TeamId(id), {Failure::kMemberLost, "lost"}});
+    sent_.clear();
+  }
+  core_.OnPlannerUp();
+  const std::vector<schedule::RunningTeam> teams = Take<schedule::Register>().teams;
+  ASSERT_EQ(teams.size(), 64u);
+  EXPECT_EQ(teams.back().layout.id, TeamId(106));
+}
+
 TEST_F(TeamTest, ADrainedNodeThatIsAskedSaysSo) {
   core_.OnPlannerMessage(schedule::Drain{.on = true});
   core_.OnPlannerMessage(schedule::Prepare{.layout = Layout(), .epoch = EpochId(1)});

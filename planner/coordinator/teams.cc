@@ -201,9 +201,8 @@ void Coordinator::Impl::StartChange(Team& team, Change change) {
   prepare.epoch = team.change->epoch;
   prepare.plans = team.change->plans;
   prepare.hash = schedule::PlanHash(absl::StrJoin(prepare.plans, ""));
-  if (schedule::IsCompanion(prepare.layout.identity)) {
-    prepare.last_failure = companions_.at({prepare.layout.parent, prepare.layout.identity.family}).why;
-  }
+  const auto companion = companions_.find({prepare.layout.parent, prepare.layout.identity.family});
+  if (companion != companions_.end()) prepare.last_failure = companion->second.why;
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const schedule::TeamNode& member = team.record.layout.nodes[i];
     prepare.requests.clear();
