@@ -84,6 +84,7 @@ CallQueue::PostResult CallQueue::PostNop(Round* round) {
 }
 
 uint32_t CallQueue::Drain() {
+  static constexpr FailureFacts kNoFacts{};
   uint32_t count = 0;
   ring::EqEntry event;
   while (!broken_) {
@@ -101,7 +102,7 @@ uint32_t CallQueue::Drain() {
       continue;
     }
     if (event.status == 0) {
-      Finish(call, COPSE_OK, "", {});
+      Finish(call, COPSE_OK, {}, kNoFacts);
     } else {
       Finish(call, StatusFromWire(event.status), port_->Text(event.text), port_->Facts(event));
     }
@@ -109,7 +110,7 @@ uint32_t CallQueue::Drain() {
   return count;
 }
 
-void CallQueue::Finish(Call* call, copse_status_t status, const std::string& text, const FailureFacts& facts) {
+void CallQueue::Finish(Call* call, copse_status_t status, std::string_view text, const FailureFacts& facts) {
   if (call->round != nullptr) {
     if (status == COPSE_OK && call->copy_to != nullptr) {
       if (call->copy_blocks != nullptr) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/arguments.h"
@@ -59,7 +60,7 @@ class CallQueue {
   std::vector<uint32_t> TakeDroppedRegions();
 
  private:
-  void Finish(Call* call, copse_status_t status, const std::string& text, const FailureFacts& facts);
+  void Finish(Call* call, copse_status_t status, std::string_view text, const FailureFacts& facts);
   void Release(Call* call);
 
   const std::unique_ptr<Port> port_;

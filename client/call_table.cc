@@ -6,11 +6,13 @@
 
 namespace copse::client {
 
-void Round::End(copse_status_t how, std::string why, const FailureFacts& what) {
+void Round::End(copse_status_t how, std::string_view why, const FailureFacts& what) {
   state = State::kComplete;
   status = how;
-  text = std::move(why);
-  facts = what;
+  if (how != COPSE_OK) {
+    text = why;
+    facts = what;
+  }
   if (running != nullptr) --*running;
   running = nullptr;
 }

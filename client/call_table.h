@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/failure.h"
@@ -30,7 +31,7 @@ struct Round {
   uint32_t* running = nullptr;       // its team's number of rounds in progress
   std::shared_ptr<Fold> fold;        // to be run once, when it has succeeded
 
-  void End(copse_status_t how, std::string why, const FailureFacts& what);
+  void End(copse_status_t how, std::string_view why, const FailureFacts& what);
 };
 
 // What has to be done when the event comes; outlives its round if that is cancelled.

@@ -27,12 +27,15 @@ std::optional<Staging::Block> Staging::Allocate(uint64_t bytes) {
 
 uint32_t Staging::Free(const Block& block) {
   if (block.area == nullptr) return 0;
-  DataArea& space = block.area->space;
-  space.Free(block.range);
-  if (block.area == &data_ || IsKept(space.bytes()) || space.bytes_free() != space.bytes()) return 0;
-  const uint32_t region = block.area->region;
+  block.area->space.Free(block.range);
+  return block.area == &data_ ? 0 : DropIfPassing(block.area);
+}
+
+uint32_t Staging::DropIfPassing(const Area* area) {
+  if (IsKept(area->space.bytes()) || area->space.bytes_free() != area->space.bytes()) return 0;
+  const uint32_t region = area->region;
   bounces_.erase(std::find_if(bounces_.begin(), bounces_.end(),
-                              [&](const std::unique_ptr<Area>& area) { return area.get() == block.area; }));
+                              [&](const std::unique_ptr<Area>& bounce) { return bounce.get() == area; }));
   return region;
 }
 

@@ -121,11 +121,10 @@ class Engine::Impl final : public TransportSink {
   void FreeSequence(Sequence* sequence);
   enum class Outcome { kDone, kFailed, kInterrupted, kWaits, kLost };
   // kLost: the descriptor's memory is lost, by now. What it has computed is of no use, and was not sent.
-  Outcome RunDescriptor(Sequence* sequence, uint64_t allowance_bytes, uint64_t* used_bytes);
   // Whether a bound region's part that the descriptor uses lies in lost memory.
   static bool UsesLostMemory(Port* port, const Descriptor& descriptor);
-  Outcome RunOperation(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
-                       uint64_t* used_bytes);
+  Outcome RunDescriptor(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
+                        uint64_t* used_bytes);
   Outcome RunTransfer(Sequence* sequence, const Descriptor& descriptor, uint64_t* used_bytes);
   Outcome RunReduce(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);
   Outcome RunCopy(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes, uint64_t* used_bytes);

@@ -71,11 +71,13 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
       ready_.PushInterrupted(port->job, sequence);
       return used;
     }
-    const CounterIndex counter = sequence->descriptors()[sequence->current].counter;
-    const Outcome outcome = RunDescriptor(sequence, allowance_bytes - used, &used);
+    const Descriptor& descriptor = sequence->descriptors()[sequence->current];
+    const CounterIndex counter = descriptor.counter;
+    const Outcome outcome = RunDescriptor(sequence, descriptor, allowance_bytes - used, &used);
     if (sequence->dropped) break;  // by the sink that an event called
     if (outcome == Outcome::kWaits) return used;
-    if (outcome == Outcome::kLost) {
+    // Asked after the access, as the fault may have come with it. A transfer asks before anything leaves.
+    if (outcome == Outcome::kLost || (AnyMemoryLost() && UsesLostMemory(port, descriptor))) {
       sequence->state = SequenceState::kParked;
       return used;
     }
@@ -103,16 +105,6 @@ void Engine::Impl::FreeSequence(Sequence* sequence) {
     port->events_armed -= sequence->events;
   }
   sequences_.Free(sequence);
-}
-
-Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, uint64_t allowance_bytes, uint64_t* used_bytes) {
-  const Descriptor& descriptor = sequence->descriptors()[sequence->current];
-  Port* port = sequence->port;
-  if (AnyMemoryLost() && UsesLostMemory(port, descriptor)) return Outcome::kLost;
-  const Outcome outcome = RunOperation(sequence, descriptor, allowance_bytes, used_bytes);
-  // The fault may have come meanwhile. What waits is on a list, and asks again.
-  if (AnyMemoryLost() && outcome != Outcome::kWaits && UsesLostMemory(port, descriptor)) return Outcome::kLost;
-  return outcome;
 }
 
 bool Engine::Impl::UsesLostMemory(Port* port, const Descriptor& descriptor) {
@@ -144,8 +136,8 @@ bool Engine::Impl::UsesLostMemory(Port* port, const Descriptor& descriptor) {
   return false;
 }
 
-Engine::Impl::Outcome Engine::Impl::RunOperation(Sequence* sequence, const Descriptor& descriptor,
-                                                 uint64_t allowance_bytes, uint64_t* used_bytes) {
+Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, const Descriptor& descriptor,
+                                                  uint64_t allowance_bytes, uint64_t* used_bytes) {
   switch (descriptor.op) {
     case OpCode::kSend:
     case OpCode::kPut:

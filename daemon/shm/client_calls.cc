@@ -61,6 +61,7 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
 }
 
 bool ClientCalls::MustWait(const ring::DqEntry& entry) const {
+  if (held_.empty() && list_bytes_ < list_bytes_max_) return false;  // as nearly always
   const bool has_lists = entry.command == static_cast<uint8_t>(ring::Command::kCollective) &&
                          entry.collective < schedule::kCollectiveCount &&
                          IsIrregular(static_cast<schedule::Collective>(entry.collective));
