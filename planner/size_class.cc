@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/check.h"
-
 namespace copse::planner {
 
 namespace {
@@ -47,9 +45,10 @@ uint64_t TypicalBytes(schedule::Collective collective, const SizeClass& size_cla
   }
   if (schedule::HasBlocks(collective) && size_class.bytes_min > kLongBlockBytes) return size_class.bytes_max;
   if (size_class.bytes_max == 0) return 0;
-  const uint64_t product = std::max<uint64_t>(size_class.bytes_min, 1) * size_class.bytes_max;
-  CHECK(product < uint64_t{1} << 52);  // the root is exact
-  return static_cast<uint64_t>(std::sqrt(static_cast<double>(product)));
+  // Plans that were adopted have classes of any bounds. The product is exact below 2^53, so for all classes of ours.
+  const double product =
+      static_cast<double>(std::max<uint64_t>(size_class.bytes_min, 1)) * static_cast<double>(size_class.bytes_max);
+  return std::clamp(static_cast<uint64_t>(std::sqrt(product)), size_class.bytes_min, size_class.bytes_max);
 }
 
 schedule::CallArguments TypicalCall(schedule::Collective collective, const SizeClass& size_class) {

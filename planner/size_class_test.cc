@@ -37,6 +37,17 @@ TEST(TypicalBytesTest, OfTheLongestIsWhatBytesDecide) {
   EXPECT_EQ(TypicalBytes(Collective::kBcast, kLongestMessages), 1024u * 1024 + 1);
 }
 
+TEST(TypicalBytesTest, AnyClassThatAPlanMayHaveHasOne) {
+  for (const Collective collective : {Collective::kBcast, Collective::kAlltoall}) {
+    for (const SizeClass& c : {SizeClass{schedule::kMessageBytesMax, schedule::kCallBytesMax},
+                               SizeClass{0, schedule::kCallBytesMax}, SizeClass{3, 3}}) {
+      const uint64_t bytes = TypicalBytes(collective, c);
+      EXPECT_LE(c.bytes_min, bytes);
+      EXPECT_LE(bytes, c.bytes_max);
+    }
+  }
+}
+
 TEST(BlockClassesTest, FollowOneAnotherToTheLongest) {
   for (const Collective collective : {Collective::kGather, Collective::kAllgather, Collective::kAlltoall}) {
     uint64_t next = 0;
