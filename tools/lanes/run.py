@@ -12,6 +12,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import results as counting  # pylint: disable=wrong-import-position
+import reword  # pylint: disable=wrong-import-position
 
 # Lane: (name, Bazel command, options). Sanitizer lanes choose their tests in .bazelrc.
 LANES = {
@@ -24,13 +25,16 @@ LANES = {
     "asan": ("asan", "test", ["--config=asan", "--build_tests_only"]),
     "ubsan": ("ubsan", "test", ["--config=ubsan", "--build_tests_only"]),
     "tsan": ("tsan", "test", ["--config=tsan", "--build_tests_only"]),
+    "reworded": ("reworded", "test", ["--test_tag_filters=-all", "--build_tests_only"]),
 }
+# Lanes that run in a copy of the tree with other wording (reword.py), with a Bazel server of their own.
+REWORDED = ("reworded",)
 # What a lane builds where no targets are given, if not everything: a query.
 WHAT_OF = {"clang": "kind('cc_(library|binary) rule', //...) except attr('testonly', 1, //...)"}
 LANES_OF = {
     "quick": ("quick",),
     "default": ("default", "clang"),
-    "all": ("all", "clang-linked", "asan", "ubsan", "tsan"),
+    "all": ("all", "clang-linked", "asan", "ubsan", "tsan", "reworded"),
 }
 
 EPILOG = """
@@ -75,6 +79,10 @@ def targets_of(name, given):
 def run_lane(lane, targets, folder):
     """Runs one lane and returns its results."""
     name, command, options = lane
+    root = None
+    if name in REWORDED:
+        root = os.path.join(folder, "copy")
+        reword.write_copy(root)
     events = os.path.join(folder, f"{name}.json")
     if os.path.exists(events):
         os.remove(events)
@@ -88,7 +96,7 @@ def run_lane(lane, targets, folder):
     which = " ".join(targets) if len(targets) < 10 else f"{len(targets)} targets"
     print(f"== {name}: bazel {command} {which}", flush=True)
     start = time.monotonic()
-    with subprocess.Popen(bazel(*words), stdin=subprocess.DEVNULL) as process:
+    with subprocess.Popen(bazel(*words), stdin=subprocess.DEVNULL, cwd=root) as process:
         try:
             exit_code = process.wait()
         except Interrupted:
@@ -99,6 +107,8 @@ def run_lane(lane, targets, folder):
             except subprocess.TimeoutExpired:
                 process.kill()
             raise
+    if root:
+        subprocess.run(bazel("shutdown"), stdin=subprocess.DEVNULL, cwd=root, check=False)
     # Tests that a filter leaves out are built all the same, unless --build_tests_only says otherwise.
     filters = [word.partition("=")[2] for word in options if word.startswith("--test_tag_filters=")]
     left_out = [tag[1:] for tags in filters for tag in tags.split(",") if tag.startswith("-")]
