@@ -8,7 +8,7 @@
 
 namespace copse {
 
-// By number (planner/schedule/collective.h), which goes over the wire: never reorder.
+// By number (schedule/collective.h), which goes over the wire: never reorder.
 inline constexpr std::string_view kCollectiveNames[] = {
     "barrier",        "bcast", "reduce", "allreduce", "gather",   "scatter",    "allgather", "alltoall",
     "reduce_scatter", "scan",  "exscan", "gatherv",   "scatterv", "allgatherv", "alltoallv", "reduce_scatterv"};

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "integration_tests/procs/admin_client.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::bench {
 

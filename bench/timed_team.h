@@ -14,8 +14,8 @@
 #include "absl/time/time.h"
 #include "integration_tests/procs/child_process.h"
 #include "integration_tests/procs/process_cluster.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::bench {
 

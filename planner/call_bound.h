@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 #include "planner/team_costs.h"
 
 namespace copse::planner {

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/cost_model.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
 

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "planner/cost_trace.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 #include "planner/team_costs.h"
 
 namespace copse::planner {

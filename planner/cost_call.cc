@@ -7,7 +7,7 @@
 #include "base/ids.h"
 #include "base/status_macros.h"
 #include "planner/prediction.h"
-#include "planner/schedule/expand.h"
+#include "schedule/expand.h"
 
 namespace copse::planner {
 

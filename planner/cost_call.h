@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "planner/cost_program.h"
-#include "planner/schedule/block_program.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/block_program.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

@@ -14,7 +14,7 @@
 #include "planner/cost_links.h"
 #include "planner/cost_program.h"
 #include "planner/cost_trace.h"
-#include "planner/schedule/expand.h"
+#include "schedule/expand.h"
 
 namespace copse::planner {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "planner/prediction.h"
-#include "planner/schedule/block_program.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/block_program.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 #include "planner/team_costs.h"
 
 namespace copse::planner {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/schedule/expand.h"
+#include "schedule/expand.h"
 
 namespace copse::planner {
 

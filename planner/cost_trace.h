@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "planner/prediction.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

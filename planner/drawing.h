@@ -9,7 +9,7 @@
 #include <string>
 
 #include "planner/cost_model.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 #include "planner/team_costs.h"
 
 namespace copse::planner {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/algorithms/broadcast_costs.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 #include "planner/team_costs.h"
 
 namespace copse::planner {

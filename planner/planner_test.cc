@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "planner/candidates.h"
 #include "planner/node_order.h"
-#include "planner/schedule/verify.h"
+#include "schedule/verify.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
 

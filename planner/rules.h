@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 #include "planner/size_class.h"
 
 namespace copse::planner {

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

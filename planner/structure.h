@@ -16,7 +16,7 @@
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/exchange.h"
 #include "planner/algorithms/tree.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

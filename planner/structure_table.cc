@@ -13,7 +13,7 @@
 #include "planner/candidates.h"
 #include "planner/message_costs.h"
 #include "planner/node_order.h"
-#include "planner/schedule/verify.h"
+#include "schedule/verify.h"
 
 namespace copse::planner {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "planner/schedule/plan.h"
-#include "planner/schedule/verify.h"
+#include "schedule/plan.h"
+#include "schedule/verify.h"
 
 namespace copse::planner {
 namespace {

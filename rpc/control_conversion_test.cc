@@ -7,7 +7,7 @@
 
 #include "base/prng.h"
 #include "gtest/gtest.h"
-#include "planner/schedule/control.h"
+#include "schedule/control.h"
 #include "proto/copse/v1/control.pb.h"
 
 namespace copse::rpc {

@@ -11,7 +11,7 @@
 
 namespace copse::ctl {
 
-// Longer than any call: planner/schedule's kCallBytesMax, as it comes over the wire.
+// Longer than any call: schedule's kCallBytesMax, as it comes over the wire.
 inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 
 // "121-8192"; of the class without an upper end "65537 and more".

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/sim/verb.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::simcli {
 

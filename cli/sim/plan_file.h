@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::simcli {
 

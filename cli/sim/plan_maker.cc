@@ -17,7 +17,7 @@
 #include "planner/candidates.h"
 #include "planner/node_order.h"
 #include "planner/planner.h"
-#include "planner/schedule/select_plan.h"
+#include "schedule/select_plan.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
 

@@ -15,8 +15,8 @@
 #include "planner/algorithms/block_tree.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
 

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/algorithms/block_tree.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 #include "planner/topology/topology.h"
 
 namespace copse::simcli {

@@ -22,8 +22,8 @@
 #include "cli/sim/text.h"
 #include "nlohmann/json.hpp"
 #include "planner/algorithms/block_tree.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::simcli {
 namespace {

@@ -94,7 +94,7 @@ class PendingCall {
   // Posts what may be, if `may_post`, and brings what has come to where it belongs.
   State Advance(bool may_post);
   // Whether calls of its stream that come behind it may be posted: nothing but its last part is left. Those of another
-  // family (planner/schedule) would not wait for its parts in the daemon.
+  // family (schedule) would not wait for its parts in the daemon.
   bool lets_others_post() const { return lets_others_post_; }
   bool wants_room() const { return wants_room_; }
   copse_team_t* stream() const { return stream_; }

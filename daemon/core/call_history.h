@@ -11,7 +11,7 @@
 
 #include "absl/types/span.h"
 #include "base/ids.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::daemon {
 

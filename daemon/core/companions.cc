@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/string_view.h"
-#include "planner/schedule/folds.h"
+#include "schedule/folds.h"
 
 namespace copse::daemon {
 

@@ -17,8 +17,8 @@
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/team.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/control.h"
+#include "schedule/collective.h"
+#include "schedule/control.h"
 
 namespace copse::daemon {
 

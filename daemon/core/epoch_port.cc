@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "planner/schedule/select_plan.h"
+#include "schedule/select_plan.h"
 
 namespace copse::daemon {
 namespace {

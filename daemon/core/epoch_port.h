@@ -20,9 +20,9 @@
 #include "daemon/core/instruments.h"
 #include "daemon/core/long_call.h"
 #include "offload_emu/engine.h"
-#include "planner/schedule/control.h"
-#include "planner/schedule/expand.h"
-#include "planner/schedule/lower.h"
+#include "schedule/control.h"
+#include "schedule/expand.h"
+#include "schedule/lower.h"
 
 namespace copse::daemon {
 

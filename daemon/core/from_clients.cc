@@ -13,7 +13,7 @@
 #include "base/string_view.h"
 #include "daemon/core/daemon_core_impl.h"
 #include "daemon/core/post_check.h"
-#include "planner/schedule/folds.h"
+#include "schedule/folds.h"
 
 namespace copse::daemon {
 

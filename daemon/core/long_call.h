@@ -15,11 +15,11 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
-#include "planner/schedule/blocks.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/expand.h"
-#include "planner/schedule/folds.h"
-#include "planner/schedule/plan.h"
+#include "schedule/blocks.h"
+#include "schedule/collective.h"
+#include "schedule/expand.h"
+#include "schedule/folds.h"
+#include "schedule/plan.h"
 
 namespace copse::daemon {
 

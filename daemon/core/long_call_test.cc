@@ -13,10 +13,10 @@
 #include "daemon/core/epoch_port.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/fake_transport.h"
-#include "planner/schedule/blocks.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/control.h"
-#include "planner/schedule/plan.h"
+#include "schedule/blocks.h"
+#include "schedule/collective.h"
+#include "schedule/control.h"
+#include "schedule/plan.h"
 
 namespace copse::daemon {
 namespace {

@@ -22,10 +22,10 @@
 #include "daemon/core/peer_messages.h"
 #include "offload_emu/fake_transport.h"
 #include "offload_emu/packet.h"
-#include "planner/schedule/block_list.h"
-#include "planner/schedule/buffers.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/block_list.h"
+#include "schedule/buffers.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 #include "tools/fuzzing/target.h"
 
 namespace copse::fuzzing {

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "planner/schedule/control.h"
+#include "schedule/control.h"
 
 namespace copse::daemon {
 

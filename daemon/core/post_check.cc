@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/string_view.h"
-#include "planner/schedule/buffers.h"
+#include "schedule/buffers.h"
 
 namespace copse::daemon {
 namespace {

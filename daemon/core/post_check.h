@@ -8,7 +8,7 @@
 
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
-#include "planner/schedule/control.h"
+#include "schedule/control.h"
 
 namespace copse::daemon {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "planner/schedule/block_list.h"
-#include "planner/schedule/plan.h"
+#include "schedule/block_list.h"
+#include "schedule/plan.h"
 
 namespace copse::daemon {
 namespace {

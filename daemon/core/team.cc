@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
-#include "planner/schedule/verify.h"
+#include "schedule/verify.h"
 
 namespace copse::daemon {
 namespace {

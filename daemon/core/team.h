@@ -20,7 +20,7 @@
 #include "daemon/core/instruments.h"
 #include "daemon/core/peer_messages.h"
 #include "offload_emu/engine.h"
-#include "planner/schedule/control.h"
+#include "schedule/control.h"
 
 namespace copse::daemon {
 

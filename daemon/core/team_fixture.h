@@ -24,9 +24,9 @@
 #include "offload_emu/alu.h"
 #include "offload_emu/fake_transport.h"
 #include "offload_emu/packet.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/control.h"
-#include "planner/schedule/plan.h"
+#include "schedule/collective.h"
+#include "schedule/control.h"
+#include "schedule/plan.h"
 
 namespace copse::daemon {
 

@@ -17,7 +17,7 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/version.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
 #include "rpc/credentials.h"

@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
-#include "planner/schedule/control.h"
+#include "schedule/control.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
 
 namespace copse::daemon {

@@ -15,7 +15,7 @@
 #include "client/ring_layout.h"
 #include "daemon/shm/attach_fixture.h"
 #include "daemon/shm/raw_client.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::daemon {
 namespace {

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "offload_emu/alu.h"
-#include "planner/schedule/block_list.h"
-#include "planner/schedule/buffers.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/block_list.h"
+#include "schedule/buffers.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::daemon {
 namespace {

@@ -14,8 +14,8 @@
 #include "daemon/core/post_check.h"
 #include "daemon/shm/call_check.h"
 #include "daemon/shm/region_table.h"
-#include "planner/schedule/buffers.h"
-#include "planner/schedule/plan.h"
+#include "schedule/buffers.h"
+#include "schedule/plan.h"
 #include "tools/fuzzing/target.h"
 
 namespace copse::fuzzing {

@@ -17,7 +17,7 @@
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/group_wake.h"
 #include "daemon/shm/memory_file.h"
-#include "planner/schedule/control.h"
+#include "schedule/control.h"
 
 namespace copse::daemon {
 

@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/version.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::daemon {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "daemon/shm/listen_socket.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::daemon {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "base/version.h"
 #include "offload_emu/alu.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::daemon {
 

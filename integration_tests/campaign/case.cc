@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/prng.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/folds.h"
+#include "schedule/collective.h"
+#include "schedule/folds.h"
 
 namespace copse::campaign {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "planner/schedule/folds.h"
+#include "schedule/folds.h"
 
 namespace copse::campaign {
 namespace {

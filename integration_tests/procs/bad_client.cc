@@ -36,7 +36,7 @@
 #include "daemon/shm/memory_file.h"
 #include "daemon/shm/packet_socket.h"
 #include "daemon/shm/raw_client.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::procs {
 namespace {

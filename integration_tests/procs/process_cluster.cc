@@ -24,7 +24,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "integration_tests/procs/programs.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::procs {
 namespace {

@@ -21,7 +21,7 @@
 #include "integration_tests/procs/admin_client.h"
 #include "integration_tests/procs/child_process.h"
 #include "integration_tests/scenarios/cluster.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::procs {
 

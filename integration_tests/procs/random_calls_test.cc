@@ -3,7 +3,7 @@
 // Random calls of libcopse on real daemons: collectives, types, roots, counts, displacements, kinds of memory.
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/procs/random_team.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::procs {
 namespace {

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "integration_tests/procs/child_process.h"
 #include "integration_tests/procs/programs.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::procs {
 

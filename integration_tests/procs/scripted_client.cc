@@ -23,9 +23,9 @@
 #include "client/copse.h"
 #include "integration_tests/scenarios/script.h"
 #include "offload_emu/alu.h"
-#include "planner/schedule/block_list.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/rank_data.h"
+#include "schedule/block_list.h"
+#include "schedule/collective.h"
+#include "schedule/rank_data.h"
 
 namespace copse::scenario {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "integration_tests/scenarios/script.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::scenario {
 

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/expectations.h"
 #include "integration_tests/scenarios/scenarios.h"
-#include "planner/schedule/buffers.h"
+#include "schedule/buffers.h"
 
 namespace copse::scenario {
 namespace {

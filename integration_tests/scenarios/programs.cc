@@ -10,9 +10,9 @@
 #include "base/prng.h"
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/scenarios.h"
-#include "planner/schedule/buffers.h"
-#include "planner/schedule/plan.h"
-#include "planner/schedule/rank_data.h"
+#include "schedule/buffers.h"
+#include "schedule/plan.h"
+#include "schedule/rank_data.h"
 
 namespace copse::scenario {
 

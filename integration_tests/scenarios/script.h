@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "planner/schedule/control.h"
-#include "planner/schedule/rank_data.h"
+#include "schedule/control.h"
+#include "schedule/rank_data.h"
 
 namespace copse::scenario {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
-#include "planner/schedule/rank_data.h"
+#include "schedule/rank_data.h"
 
 namespace copse::scenario {
 namespace {

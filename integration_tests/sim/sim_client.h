@@ -15,7 +15,7 @@
 #include "daemon/core/daemon_core.h"
 #include "integration_tests/scenarios/script.h"
 #include "offload_emu/sim/simulator.h"
-#include "planner/schedule/rank_data.h"
+#include "schedule/rank_data.h"
 
 namespace copse::scenario {
 

@@ -14,7 +14,7 @@
 #include "integration_tests/scenarios/cluster.h"
 #include "offload_emu/sim/simulator.h"
 #include "offload_emu/sim/virtual_network.h"
-#include "planner/schedule/collective.h"
+#include "schedule/collective.h"
 
 namespace copse::scenario {
 

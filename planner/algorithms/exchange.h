@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

@@ -10,7 +10,7 @@
 #include "planner/algorithms/best_tree.h"
 #include "planner/algorithms/broadcast_tree.h"
 #include "planner/algorithms/recursive_doubling.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 #include "planner/topology/topology.h"
 
 namespace copse::planner {

@@ -8,9 +8,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/algorithms/random_costs.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
-#include "planner/schedule/verify.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
+#include "schedule/verify.h"
 
 namespace copse::planner {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/string_view.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

@@ -20,7 +20,7 @@
 #include "base/ids.h"
 #include "planner/coordinator/plan_maker.h"
 #include "planner/coordinator/store.h"
-#include "planner/schedule/control.h"
+#include "schedule/control.h"
 
 namespace copse::coordinator {
 

@@ -25,7 +25,7 @@
 #include "gtest/gtest.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/coordinator/fake_plan_maker.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::coordinator {
 namespace {

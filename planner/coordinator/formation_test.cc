@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/fake_sessions.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::coordinator {
 namespace {

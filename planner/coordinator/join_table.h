@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "planner/schedule/control.h"
+#include "schedule/control.h"
 
 namespace copse::coordinator {
 

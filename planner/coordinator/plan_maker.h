@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "planner/schedule/control.h"
-#include "planner/schedule/plan.h"
+#include "schedule/control.h"
+#include "schedule/plan.h"
 
 namespace copse::coordinator {
 

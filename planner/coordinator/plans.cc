@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "planner/coordinator/coordinator_impl.h"
-#include "planner/schedule/plan.h"
-#include "planner/schedule/verify.h"
+#include "schedule/plan.h"
+#include "schedule/verify.h"
 
 namespace copse::coordinator {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/secret.h"
 #include "base/version.h"
 #include "planner/coordinator/coordinator_impl.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::coordinator {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/string_view.h"
 #include "base/units.h"
 #include "planner/coordinator/coordinator_impl.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::coordinator {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/version.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 #include "planner/server/admin_rows.h"
 #include "planner/server/topology_source.h"
 #include "planner/topology/slurm_topology.h"

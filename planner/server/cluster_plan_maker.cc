@@ -11,7 +11,7 @@
 #include "base/string_view.h"
 #include "planner/candidates.h"
 #include "planner/cost_model.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"

@@ -2,7 +2,7 @@
 #include "planner/server/cluster_plan_maker.h"
 
 #include "gtest/gtest.h"
-#include "planner/schedule/verify.h"
+#include "schedule/verify.h"
 #include "planner/topology/topology_yaml.h"
 
 namespace copse::planner {

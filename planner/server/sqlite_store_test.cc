@@ -14,7 +14,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "planner/schedule/plan.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 namespace {

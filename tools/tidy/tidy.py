@@ -22,7 +22,7 @@ CODE = CXX + (".py", ".sh", ".bzl", ".proto", ".lds", ".f90", ".bash", ".s", ".S
 PUBLIC_HEADERS = {"client/copse.h": "COPSE_H_"}
 
 # Folders of state machines that run at their own pace: time, threads and sockets come in by interface.
-PURE = ("planner/", "offload_emu/", "daemon/core/")
+PURE = ("planner/", "offload_emu/", "daemon/core/", "schedule/", "protocol/")
 PURE_EXCEPT = ("planner/server/", "offload_emu/ucx/")
 
 GRPC_HOMES = ("rpc/", "planner/server/", "daemon/rpc/", "daemon/main", "cli/ctl/")

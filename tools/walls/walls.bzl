@@ -31,7 +31,7 @@ _ROOMS = {
     "//planner": "planner",
     "//planner/algorithms": "algorithms",
     "//planner/coordinator": "coordinator",
-    "//planner/schedule": "schedule",
+    "//schedule": "schedule",
     "//planner/server": "planner-server",
     "//planner/topology": "topology",
     "//proto": "proto",

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "planner/schedule/block_program.h"
-#include "planner/schedule/collective.h"
+#include "schedule/block_program.h"
+#include "schedule/collective.h"
 
 namespace copse::sim {
 

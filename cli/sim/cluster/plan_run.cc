@@ -12,10 +12,10 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "planner/schedule/block_program.h"
-#include "planner/schedule/blocks.h"
-#include "planner/schedule/reference.h"
-#include "planner/schedule/verify.h"
+#include "schedule/block_program.h"
+#include "schedule/blocks.h"
+#include "schedule/reference.h"
+#include "schedule/verify.h"
 
 namespace copse::sim {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "cli/sim/cluster/sim_node.h"
-#include "planner/schedule/block_program.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/plan.h"
+#include "schedule/block_program.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 #include "planner/team_costs.h"
 
 namespace copse::sim {

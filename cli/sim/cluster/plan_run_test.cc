@@ -15,7 +15,7 @@
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/candidates.h"
 #include "planner/cost_model.h"
-#include "planner/schedule/verify.h"
+#include "schedule/verify.h"
 #include "planner/structure.h"
 #include "planner/topology/topology.h"
 

@@ -11,7 +11,7 @@
 #include "cli/sim/cluster/block_data.h"
 #include "offload_emu/packet.h"
 #include "planner/cost_model.h"
-#include "planner/schedule/reference.h"
+#include "schedule/reference.h"
 
 namespace copse::sim {
 namespace {

@@ -17,11 +17,11 @@
 #include "cli/sim/cluster/wire.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/transport.h"
-#include "planner/schedule/block_program.h"
-#include "planner/schedule/collective.h"
-#include "planner/schedule/expand.h"
-#include "planner/schedule/lower.h"
-#include "planner/schedule/plan.h"
+#include "schedule/block_program.h"
+#include "schedule/collective.h"
+#include "schedule/expand.h"
+#include "schedule/lower.h"
+#include "schedule/plan.h"
 #include "planner/team_costs.h"
 
 namespace copse::sim {

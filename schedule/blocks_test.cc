@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/blocks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/prng.h"
+#include "gtest/gtest.h"
+#include "schedule/plain_cluster.h"
+#include "schedule/sample_plans.h"
+
+namespace copse::schedule {
+namespace {
+
+std::vector<uint32_t> Distances(const std::string& kind, uint32_t n) {
+  std::vector<uint32_t> distances;
+  if (kind == "ring" && n > 1) distances = {1};
+  for (uint32_t d = 1; kind == "doubling" && d < n; d *= 2) distances.push_back(d);
+  for (uint32_t d = 1; kind == "everybody" && d < n; ++d) distances.push_back(d);
+  return distances;
+}
+
+uint32_t Word(const Bytes& bytes, uint64_t i) {
+  uint32_t word;
+  std::memcpy(&word, bytes.data() + 4 * i, 4);
+  return word;
+}
+
+Bytes RandomBytes(uint64_t bytes, Prng* prng) {
+  Bytes made(bytes);
+  for (uint8_t& b : made) b = static_cast<uint8_t>(prng->Next());
+  return made;
+}
+
+// Blocks of 4-byte elements with gaps between them, in random order. Returns the buffer's length.
+uint64_t Scatter(const std::vector<uint64_t>& bytes, bool equal, BlockList* list, Prng* prng) {
+  if (equal) return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+  std::vector<uint32_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[prng->Below(i)]);
+  list->resize(bytes.size());
+  uint64_t at = 0;
+  for (const uint32_t r : order) {
+    (*list)[r] = {at, bytes[r]};
+    at += bytes[r] + 4 * prng->Below(3);
+  }
+  return at;
+}
+
+Bytes BlockOf(const Bytes& buffer, const BlockList& list, uint32_t rank, uint64_t bytes) {
+  const uint64_t offset = list.empty() ? rank * bytes : list[rank].offset;
+  return {buffer.begin() + static_cast<int64_t>(offset), buffer.begin() + static_cast<int64_t>(offset + bytes)};
+}
+
+struct Case {
+  Collective collective;
+  const char* algorithm;
+};
+
+class BlocksTest : public testing::TestWithParam<Case> {};
+
+// One random call against plain loops.
+void RunOne(const Case& which, uint64_t seed) {
+  SCOPED_TRACE(testing::Message() << CollectiveName(which.collective) << " by " << which.algorithm << ", seed "
+                                  << seed);
+  Prng prng(seed);
+  const auto nodes = static_cast<uint32_t>(1 + prng.Below(9));
+  const auto size = static_cast<uint32_t>(nodes + prng.Below(2 * nodes + 1));
+  const Collective c = which.collective;
+  const bool tree = std::string(which.algorithm) == "tree";
+  const bool scans = c == Collective::kScan || c == Collective::kExscan;
+  // Who passes on others' blocks must know their sizes.
+  const bool passes_on = c == Collective::kAlltoall && std::string(which.algorithm) == "doubling";
+  TeamShape shape = RandomShape(nodes, size, &prng);
+  if (scans && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
+  Plan plan = tree ? RandomTreePlan(c, nodes, seed)
+                   : CirculantPlan(c, nodes, Distances(which.algorithm, nodes), scans ? nullptr : &prng);
+  plan.segment_bytes = prng.Below(2) == 0 ? SegmentBytesMax(c) : 64;
+  plan.bytes_max = passes_on ? 1024 : plan.bytes_max;
+  PlainCluster cluster(plan, shape);
+  const bool equal = prng.Below(2) == 0 || passes_on;
+  const auto root = static_cast<uint32_t>(prng.Below(size));
+  const uint64_t each = 4 * prng.Below(prng.Below(2) == 0 ? 5 : 200);
+  std::vector<uint64_t> bytes(size, each);
+  if (!equal) {
+    for (uint64_t& b : bytes) b = prng.Below(3) == 0 ? 0 : 4 * prng.Below(100);
+  }
+  const BlockSizes sizes = equal ? BlockSizes(&cluster.order(), &cluster.shape(), each)
+                                 : BlockSizes(&cluster.order(), &cluster.shape(), bytes);
+  cluster.ranks.resize(size);
+  cluster.notes.assign(nodes, Bytes(2 * nodes * sizeof(PairNote)));
+  std::vector<std::vector<uint64_t>> matrix(size, std::vector<uint64_t>(size, each));
+  for (uint32_t r = 0; r < size; ++r) {
+    auto& rank = cluster.ranks[r];
+    uint64_t sends = bytes[r];
+    uint64_t receives = 0;
+    if (c == Collective::kScatter) {
+      sends = r == root ? Scatter(bytes, equal, &rank.send_list, &prng) : 0;
+      receives = bytes[r];
+    } else if (c == Collective::kGather) {
+      receives = r == root ? Scatter(bytes, equal, &rank.receive_list, &prng) : 0;
+    } else if (c == Collective::kAllgather) {
+      receives = Scatter(bytes, equal, &rank.receive_list, &prng);
+    } else if (c == Collective::kReduceScatter) {
+      sends = sizes.total();
+      receives = bytes[r];
+    } else if (scans) {
+      sends = receives = each;
+    } else {
+      for (uint64_t& b : matrix[r]) {
+        if (!equal) b = prng.Below(3) == 0 ? 0 : 4 * prng.Below(60);
+      }
+      sends = Scatter(matrix[r], equal, &rank.send_list, &prng);
+    }
+    rank.send = RandomBytes(sends, &prng);
+    rank.receive = RandomBytes(receives, &prng);
+  }
+  if (c == Collective::kAlltoall) {
+    for (uint32_t r = 0; r < size; ++r) {
+      std::vector<uint64_t> column;
+      for (uint32_t s = 0; s < size; ++s) column.push_back(matrix[s][r]);
+      cluster.ranks[r].receive = RandomBytes(Scatter(column, equal, &cluster.ranks[r].receive_list, &prng), &prng);
+    }
+  }
+  uint64_t pair_bytes_max = PairBytesMax(cluster.shape(), each);
+  if (!equal && c == Collective::kAlltoall) {
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> pairs;
+    for (uint32_t s = 0; s < size; ++s) {
+      for (uint32_t r = 0; r < size; ++r) {
+        const auto from = shape.node_of_rank[s].value();
+        const auto to = shape.node_of_rank[r].value();
+        pairs[{from, to}] += matrix[s][r];
+      }
+    }
+    pair_bytes_max = 0;
+    for (const auto& [pair, sum] : pairs) pair_bytes_max = std::max(pair_bytes_max, sum);
+    // What the nodes have to tell one another.
+    for (uint32_t v = 0; v < nodes; ++v) {
+      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
+      for (uint32_t p = 0; p < nodes; ++p) {
+        const PairNote note = NoteOf(call, p);
+        std::memcpy(cluster.notes[v].data() + p * sizeof(note), &note, sizeof(note));
+      }
+    }
+  }
+  const std::vector<PlainCluster::Rank> before = cluster.ranks;
+  const Cutting cutting(plan, sizes, each, pair_bytes_max);
+  for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
+    std::vector<NodeSequence> sequences;
+    for (uint32_t v = 0; v < nodes; ++v) {
+      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, !equal && c == Collective::kAlltoall);
+      auto sequence = ExpandBlocks(call, cutting.At(k));
+      ASSERT_TRUE(sequence.ok()) << sequence.status();
+      sequences.push_back(*std::move(sequence));
+    }
+    cluster.Run(std::move(sequences));
+    if (testing::Test::HasFailure()) return;
+  }
+  for (uint32_t r = 0; r < size; ++r) {
+    const auto& rank = cluster.ranks[r];
+    SCOPED_TRACE(testing::Message() << "rank " << r << " of " << size << " on " << nodes << " nodes, " << each << " B");
+    switch (c) {
+      case Collective::kGather:
+      case Collective::kAllgather:
+        if (c == Collective::kGather && r != root) break;
+        for (uint32_t s = 0; s < size; ++s) {
+          ASSERT_EQ(BlockOf(rank.receive, rank.receive_list, s, bytes[s]), before[s].send) << "block " << s;
+        }
+        break;
+      case Collective::kScatter:
+        ASSERT_EQ(rank.receive, BlockOf(before[root].send, before[root].send_list, r, bytes[r]));
+        break;
+      case Collective::kReduceScatter:
+        for (uint64_t i = 0; i < bytes[r] / 4; ++i) {
+          uint32_t sum = 0;
+          for (const auto& other : before) sum += Word(other.send, sizes.RankBegin(r) / 4 + i);
+          ASSERT_EQ(Word(rank.receive, i), sum) << "element " << i;
+        }
+        break;
+      case Collective::kScan:
+      case Collective::kExscan:
+        for (uint64_t i = 0; i < each / 4; ++i) {
+          uint32_t sum = 0;
+          for (uint32_t s = 0; s < r + (c == Collective::kScan ? 1 : 0); ++s) sum += Word(before[s].send, i);
+          if (r == 0 && c == Collective::kExscan) sum = Word(before[0].receive, i);
+          ASSERT_EQ(Word(rank.receive, i), sum) << "element " << i;
+        }
+        break;
+      default:
+        for (uint32_t s = 0; s < size; ++s) {
+          ASSERT_EQ(BlockOf(rank.receive, rank.receive_list, s, matrix[s][r]),
+                    BlockOf(before[s].send, before[s].send_list, r, matrix[s][r]))
+              << "from rank " << s;
+        }
+        break;
+    }
+  }
+  if (c == Collective::kAlltoall && !equal) {
+    for (uint32_t v = 0; v < nodes; ++v) {
+      const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
+      for (uint32_t p = 0; p < nodes; ++p) {
+        if (cluster.order().NodeAt(p) == v) continue;
+        PairNote heard;
+        std::memcpy(&heard, cluster.notes[v].data() + (nodes + p) * sizeof(heard), sizeof(heard));
+        const PairNote expected = NoteExpected(call, p);
+        ASSERT_EQ(heard.bytes, expected.bytes);
+        ASSERT_EQ(heard.counts_hash, expected.counts_hash);
+      }
+    }
+  }
+}
+
+TEST_P(BlocksTest, IsWhatPlainLoopsSay) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    RunOne(GetParam(), seed);
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BlocksTest,
+    testing::Values(Case{Collective::kGather, "tree"}, Case{Collective::kScatter, "tree"},
+                    Case{Collective::kAllgather, "tree"}, Case{Collective::kAllgather, "ring"},
+                    Case{Collective::kAllgather, "doubling"}, Case{Collective::kReduceScatter, "tree"},
+                    Case{Collective::kReduceScatter, "ring"}, Case{Collective::kReduceScatter, "doubling"},
+                    Case{Collective::kScan, "tree"}, Case{Collective::kScan, "ring"},
+                    Case{Collective::kScan, "doubling"}, Case{Collective::kExscan, "tree"},
+                    Case{Collective::kExscan, "ring"}, Case{Collective::kExscan, "doubling"},
+                    Case{Collective::kAlltoall, "everybody"}, Case{Collective::kAlltoall, "doubling"}),
+    [](const auto& info) { return std::string(CollectiveName(info.param.collective)) + "_" + info.param.algorithm; });
+
+// Of one operand nothing is combined, so a logical operation leaves it as it is.
+TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
+  Prng prng(9);
+  for (const Collective c : {Collective::kScan, Collective::kExscan}) {
+    for (const char* algorithm : {"tree", "ring", "doubling"}) {
+      constexpr uint32_t kNodes = 5;
+      const Plan plan = std::string(algorithm) == "tree"
+                            ? RandomTreePlan(c, kNodes, 3)
+                            : CirculantPlan(c, kNodes, Distances(algorithm, kNodes), nullptr);
+      PlainCluster cluster(plan, BlockShape(kNodes, 1));
+      cluster.op = emu::AluOp::kLor;
+      cluster.type = emu::AluType::kUint8;
+      cluster.ranks.resize(kNodes);
+      for (auto& rank : cluster.ranks) {
+        rank.send = Bytes(8, 7);
+        rank.receive = Bytes(8, 0);
+      }
+      const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
+      std::vector<NodeSequence> sequences;
+      for (uint32_t v = 0; v < kNodes; ++v) {
+        sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, c, 0, 8, false), {0, 8}));
+      }
+      cluster.Run(std::move(sequences));
+      const uint32_t first = c == Collective::kScan ? 0 : 1;
+      EXPECT_EQ(cluster.ranks[first].receive, Bytes(8, 7)) << algorithm;
+      EXPECT_EQ(cluster.ranks[first + 1].receive, Bytes(8, 1)) << algorithm;
+    }
+  }
+}
+
+// By rank: what each gets of a reduce_scatter along a ring of one rank a node.
+std::vector<Slice> CutAlongARing(const std::vector<uint64_t>& bytes) {
+  const auto nodes = static_cast<uint32_t>(bytes.size());
+  const Plan plan = CirculantPlan(Collective::kReduceScatter, nodes, Distances("ring", nodes), nullptr);
+  const PlainCluster cluster(plan, BlockShape(nodes, 1));
+  const Cutting cutting(plan, BlockSizes(&cluster.order(), &cluster.shape(), bytes), 0, 0);
+  std::vector<Slice> slices;
+  for (uint64_t s = 0; s < cutting.segment_count(); ++s) slices.push_back(cutting.At(s));
+  return slices;
+}
+
+TEST(CuttingTest, OwnersTakeTurns) {
+  constexpr uint64_t kStep = kSegmentBytesMax;
+  EXPECT_EQ(CutAlongARing({2 * kStep, 2 * kStep}),
+            (std::vector<Slice>{{0, kStep}, {2 * kStep, 3 * kStep}, {kStep, 2 * kStep}, {3 * kStep, 4 * kStep}}));
+  EXPECT_EQ(
+      CutAlongARing({0, 10, 2 * kStep + 1, 0}),
+      (std::vector<Slice>{{10, 10 + kStep}, {0, 10}, {10 + kStep, 10 + 2 * kStep}, {10 + 2 * kStep, 11 + 2 * kStep}}));
+  EXPECT_EQ(CutAlongARing({0, 0}), (std::vector<Slice>{{0, 0}}));
+}
+
+TEST(CuttingTest, EveryByteIsInOneSegmentOfOneOwner) {
+  Prng prng(5);
+  for (int i = 0; i < 100; ++i) {
+    std::vector<uint64_t> bytes(1 + prng.Below(9));
+    for (uint64_t& b : bytes) b = prng.Below(3) == 0 ? 0 : prng.Below(200'000);
+    std::vector<Slice> slices = CutAlongARing(bytes);
+    const uint64_t total = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+    if (total == 0) continue;
+    std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+    uint64_t next = 0, owner = 0, owner_end = bytes[0];
+    for (const Slice& slice : slices) {
+      EXPECT_EQ(slice.begin, next);
+      EXPECT_GT(slice.end, slice.begin);
+      EXPECT_LE(slice.bytes(), kSegmentBytesMax);
+      while (slice.begin >= owner_end) owner_end += bytes[++owner];
+      EXPECT_LE(slice.end, owner_end);
+      next = slice.end;
+    }
+    EXPECT_EQ(next, total);
+  }
+}
+
+TEST(BlocksTest, TheRootsNotesReachAllNodes) {
+  for (uint32_t root = 0; root < 5; ++root) {
+    const Plan plan = RandomTreePlan(Collective::kGather, 5, 3);
+    PlainCluster cluster(plan, BlockShape(5, 2));
+    cluster.ranks.resize(10);
+    Prng prng(root + 1);
+    cluster.notes.assign(5, Bytes(100));
+    cluster.notes[root] = RandomBytes(100, &prng);
+    for (const Slice slice : {Slice{0, 64}, Slice{64, 100}}) {
+      std::vector<NodeSequence> sequences;
+      for (uint32_t v = 0; v < 5; ++v) {
+        sequences.push_back(ExpandNotes(plan, cluster.index(), NodeIndex(v), root, 2, slice));
+      }
+      cluster.Run(std::move(sequences));
+    }
+    for (uint32_t v = 0; v < 5; ++v) EXPECT_EQ(cluster.notes[v], cluster.notes[root]) << "node " << v;
+  }
+}
+
+TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
+  for (const uint32_t nodes : {4, 7, 8, 13}) {
+    Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances("doubling", nodes), nullptr);
+    plan.bytes_max = 1024;
+    ASSERT_TRUE(PassesOn(plan));
+    EXPECT_EQ(PhaseCount(plan), DistancesOf(plan).size() + 1);
+    PlainCluster cluster(plan, BlockShape(nodes, 2));
+    cluster.ranks.resize(2 * nodes);
+    for (auto& rank : cluster.ranks) {
+      rank.send = Bytes(2 * nodes * 8, 1);
+      rank.receive = Bytes(2 * nodes * 8);
+    }
+    const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
+    const Cutting cutting(plan, sizes, 8, PairBytesMax(cluster.shape(), 8));
+    ASSERT_EQ(cutting.segment_count(), 1);
+    std::vector<NodeSequence> sequences;
+    for (uint32_t v = 0; v < nodes; ++v) {
+      sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kAlltoall, 0, 8, false), cutting.At(0)));
+    }
+    cluster.Run(std::move(sequences));
+    EXPECT_EQ(cluster.messages, nodes * DistancesOf(plan).size());
+    for (const auto& rank : cluster.ranks) EXPECT_EQ(rank.receive, rank.send);
+  }
+}
+
+// A daemon is not to be busy with its own ranks for longer than with a segment of others.
+TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
+  constexpr uint64_t kBlockBytes = 1000;
+  TeamShape uneven = BlockShape(3, 2);
+  uneven.node_of_rank.insert(uneven.node_of_rank.end(), 6, NodeIndex(1));
+  for (const TeamShape& shape : {BlockShape(1, 5), BlockShape(4, 3), uneven}) {
+    for (const char* algorithm : {"everybody", "doubling"}) {
+      const uint32_t nodes = shape.node_count;
+      Plan plan = CirculantPlan(Collective::kAlltoall, nodes, Distances(algorithm, nodes), nullptr);
+      plan.segment_bytes = 2048;
+      plan.bytes_max = 1024;
+      PlainCluster cluster(plan, shape);
+      cluster.ranks.resize(shape.size());
+      const BlockSizes sizes(&cluster.order(), &cluster.shape(), kBlockBytes);
+      const Cutting cutting(plan, sizes, kBlockBytes, PairBytesMax(cluster.shape(), kBlockBytes));
+      for (uint32_t v = 0; v < nodes; ++v) {
+        const uint64_t ranks = cluster.shape().RanksOf(NodeIndex(v)).size();
+        uint64_t total = 0;
+        for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
+          uint64_t copied = 0;
+          const BlockCall call = cluster.CallAt(v, sizes, Collective::kAlltoall, 0, kBlockBytes, false);
+          const NodeSequence sequence = *ExpandBlocks(call, cutting.At(k));
+          for (const Primitive& p : sequence.primitives) {
+            for (const CopyRun& run : p.runs) {
+              const bool is_local = run.from.place == Place::kRankSend && run.to.place == Place::kRankRecv;
+              copied += is_local ? run.bytes : 0;
+            }
+          }
+          EXPECT_LE(copied, 2048) << "node " << v << " of " << nodes << ", segment " << k << ", " << algorithm;
+          total += copied;
+        }
+        EXPECT_EQ(total, ranks * ranks * kBlockBytes) << "node " << v << " of " << nodes << ", " << algorithm;
+      }
+    }
+  }
+}
+
+// Else who has nothing to do would be ahead of the others by more calls than a packet tells apart.
+TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
+  constexpr uint32_t kNodes = 6;
+  constexpr uint64_t kLongBytes = 40'000;  // 2,500 segments
+  struct {
+    Collective collective;
+    const char* algorithm;
+  } constexpr kCases[] = {{Collective::kGather, "tree"},
+                          {Collective::kScatter, "tree"},
+                          {Collective::kAlltoall, "everybody"},
+                          {Collective::kAlltoall, "doubling"}};
+  for (const auto& [c, algorithm] : kCases) {
+    SCOPED_TRACE(testing::Message() << CollectiveName(c) << " by " << algorithm);
+    const bool pairs = c == Collective::kAlltoall;
+    const bool doubling = std::string(algorithm) == "doubling";
+    Plan plan = pairs ? CirculantPlan(c, kNodes, Distances(algorithm, kNodes)) : RandomTreePlan(c, kNodes, 3);
+    plan.segment_bytes = 16;
+    // Equal blocks where they are passed on: then the two nodes with many ranks have most for each other.
+    TeamShape shape = BlockShape(kNodes, 1);
+    for (const uint32_t v : {1, 4})
+      shape.node_of_rank.insert(shape.node_of_rank.end(), doubling ? 59 : 0, NodeIndex(v));
+    const uint64_t block = doubling ? 4 : 0;
+    PlainCluster cluster(plan, shape);
+    cluster.ranks.resize(shape.size());
+    cluster.notes.assign(kNodes, Bytes(2 * kNodes * sizeof(PairNote)));
+    // Only rank 4 has something: for the root, from it, or for rank 1.
+    std::vector<uint64_t> bytes(shape.size(), block);
+    if (!doubling) bytes[pairs ? 1 : 4] = kLongBytes;
+    for (uint32_t r = 0; r < shape.size(); ++r) {
+      PlainCluster::Rank& rank = cluster.ranks[r];
+      rank.send = rank.receive = Bytes(kLongBytes);
+      if (c == Collective::kGather) rank.receive_list.assign(kNodes, {0, 0});
+      if (c == Collective::kScatter) rank.send_list.assign(kNodes, {0, 0});
+      if (pairs && !doubling) {
+        rank.send_list.assign(kNodes, {0, 0});
+        rank.receive_list.assign(kNodes, {0, 0});
+        if (r == 4) rank.send_list[1].bytes = kLongBytes;
+        if (r == 1) rank.receive_list[4].bytes = kLongBytes;
+      }
+    }
+    const BlockSizes sizes = doubling ? BlockSizes(&cluster.order(), &cluster.shape(), block)
+                                      : BlockSizes(&cluster.order(), &cluster.shape(), bytes);
+    const Cutting cutting(plan, sizes, block, doubling ? PairBytesMax(cluster.shape(), block) : kLongBytes);
+    ASSERT_GT(cutting.segment_count(), 2 * kSegmentsApartMax);
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> met;  // after which segment, by pair
+    for (uint32_t v = 0; v < kNodes; ++v) {
+      for (const NodeIndex other : NeighboursOf(plan, NodeIndex(v))) met[std::minmax(v, other.value())] = 0;
+    }
+    for (uint64_t k = 0; k < cutting.segment_count(); ++k) {
+      std::vector<NodeSequence> sequences;
+      for (uint32_t v = 0; v < kNodes; ++v) {
+        const BlockCall call = cluster.CallAt(v, sizes, c, 0, block, pairs && !doubling);
+        sequences.push_back(*ExpandBlocks(call, cutting.At(k)));
+        for (const Primitive& p : sequences.back().primitives) {
+          if (p.step == Step::kSendTo) met.at(std::minmax(v, p.peer)) = k + 1;
+        }
+      }
+      cluster.Run(std::move(sequences));
+      for (const auto& [pair, last] : met) {
+        ASSERT_LT(k + 1 - last, kSegmentsApartMax) << "nodes " << pair.first << " and " << pair.second;
+      }
+    }
+    const uint64_t each_segment = cutting.segment_count() * met.size();
+    EXPECT_LT(cluster.messages, each_segment) << "who has nothing for each other need not meet in every segment";
+  }
+}
+
+TEST(BlocksTest, SizesThatNobodyKnowsAreNotPassedOn) {
+  Plan plan = CirculantPlan(Collective::kAlltoall, 5, Distances("doubling", 5), nullptr);
+  plan.bytes_max = 1024;
+  PlainCluster cluster(plan, BlockShape(5, 1));
+  cluster.ranks.resize(5);
+  const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
+  EXPECT_EQ(ExpandBlocks(cluster.CallAt(0, sizes, Collective::kAlltoall, 0, 8, true), {0, 8}).status().message(),
+            "alltoallv: who passes on others' blocks does not know how long they are");
+}
+
+TEST(BlocksTest, GatherTakesOneMessageALinkWhichLandsAtTheRoot) {
+  const Plan plan = RandomTreePlan(Collective::kGather, 9, 4);
+  PlainCluster cluster(plan, BlockShape(9, 4));
+  cluster.ranks.resize(36);
+  for (auto& rank : cluster.ranks) rank.send = Bytes(64, 1);
+  cluster.ranks[17].receive = Bytes(36 * 64);
+  const BlockSizes sizes(&cluster.order(), &cluster.shape(), 64);
+  const Cutting cutting(plan, sizes, 64, 0);
+  ASSERT_EQ(cutting.segment_count(), 1);
+  std::vector<NodeSequence> sequences;
+  for (uint32_t v = 0; v < 9; ++v) {
+    sequences.push_back(*ExpandBlocks(cluster.CallAt(v, sizes, Collective::kGather, 17, 64, false), cutting.At(0)));
+  }
+  cluster.Run(std::move(sequences));
+  EXPECT_EQ(cluster.messages, 8);
+  EXPECT_EQ(cluster.landed, plan.neighbours[4].size());
+  EXPECT_EQ(cluster.ranks[17].receive, Bytes(36 * 64, 1));
+}
+
+}  // namespace
+}  // namespace copse::schedule

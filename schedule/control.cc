@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/control.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/failure_of.h"
+#include "base/string_view.h"
+
+namespace copse::schedule {
+
+FailureCause CauseOf(const FailureReport& why) {
+  return why.cause != FailureCause::kUnknown ? why.cause : UsualCause(why.failure);
+}
+
+FailureFacts FactsOf(const FailureReport& why) {
+  FailureFacts facts;
+  facts.cause = static_cast<uint8_t>(CauseOf(why));
+  facts.has_rank = why.rank.has_value() ? 1 : 0;
+  facts.rank = why.rank.value_or(Rank{0}).value();
+  facts.limit = why.limit;
+  memcpy(facts.node, why.node.data(), std::min(why.node.size(), sizeof(facts.node) - 1));
+  return facts;
+}
+
+FailureReport ReportOf(const absl::Status& status, std::string_view what) {
+  return {FailureOf(status.code()),
+          absl::StrCat(AbslView(what), what.empty() || status.ok() ? "" : ": ", status.message())};
+}
+
+std::string_view CallPartName(CallPart part) {
+  switch (part) {
+    case CallPart::kCall:
+      return "call";
+    case CallPart::kRanks:
+      return "ranks";
+    case CallPart::kNetwork:
+      return "network";
+  }
+  return "unknown";
+}
+
+std::string DescribeTeam(const TeamIdentity& identity) {
+  std::string text = absl::StrCat("'", identity.name, "'");
+  if (IsCompanion(identity)) absl::StrAppend(&text, " (", AbslView(FamilyName(identity.family)), ")");
+  if (!identity.job.empty()) absl::StrAppend(&text, " of job ", identity.job);
+  absl::StrAppend(&text, " of user ", identity.uid);
+  return text;
+}
+
+std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size();) {
+    size_t j = i;
+    while (j + 1 < ranks.size() && ranks[j + 1].value() == ranks[j].value() + 1) ++j;
+    absl::StrAppend(&text, i == 0 ? "" : ",", ranks[i].value());
+    if (j > i) absl::StrAppend(&text, "-", ranks[j].value());
+    i = j + 1;
+  }
+  return absl::StrCat(text, " on node ", node);
+}
+
+}  // namespace copse::schedule

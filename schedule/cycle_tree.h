@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How what has an owner gets to it along a cycle, or from it to all.
+#ifndef COPSE_SCHEDULE_CYCLE_TREE_H_
+#define COPSE_SCHEDULE_CYCLE_TREE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace copse::schedule {
+
+// A node's place in the owner's tree, in steps along the cycle: towards the owner, and away from it.
+struct CycleTree {
+  uint32_t parent = 0;  // 0: it is the owner
+  std::vector<uint32_t> children;
+};
+
+// The tree that a circulant plan's `distances` span around each owner, seen from the node that is `distance` steps away
+// from it, of `n`. With {1} the chain round the cycle, with {1, 2, 4, ...} the binomial tree: a node gives up the least
+// power of two that is in its distance. Every node has every place in one of the n owners' trees, so where owners take
+// turns all links carry the same.
+inline CycleTree CycleTreeAt(absl::Span<const uint32_t> distances, uint32_t n, uint32_t distance) {
+  CycleTree tree;
+  const bool chain = distances.size() <= 1;
+  if (distance > 0) tree.parent = chain ? 1 : distance & (~distance + 1);
+  for (const uint32_t step : distances) {
+    if (distance + step < n && (chain || distance == 0 || step < tree.parent)) tree.children.push_back(step);
+  }
+  return tree;
+}
+
+}  // namespace copse::schedule
+
+#endif  // COPSE_SCHEDULE_CYCLE_TREE_H_

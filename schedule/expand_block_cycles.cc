@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocks along cycles.
+#include <utility>
+
+#include "schedule/block_expansion.h"
+#include "schedule/cycle_tree.h"
+
+namespace copse::schedule {
+
+// The segment's owner sends it round the ring.
+void BlockExpansion::AllgatherByRing() {
+  if (slice_.bytes() == 0) return out_.Wait(kDown);
+  uint32_t owner = 0;
+  ForEachPiece(slice_.begin, slice_.begin + 1,
+               [&](const Piece& piece) { owner = order_.PositionOf(shape_.NodeOf(Rank(piece.rank)).value()); });
+  const uint32_t distance = (position_ + n_ - owner) % n_;
+  Buffer from{Place::kScratch};
+  const auto bytes = static_cast<uint32_t>(slice_.bytes());
+  if (distance == 0) {
+    out_.Wait(kDown);
+    RunList runs;
+    PackOwn(from, &runs);
+    if (runs.runs().size() == 1) {
+      from = runs.runs()[0].from;
+    } else {
+      out_.CopyRuns(runs.Take());
+    }
+  } else {
+    from = {Place::kCell, Before(1)};
+    out_.RecvFrom(Before(1), kDown);
+    out_.Wait(kDown);
+  }
+  if (distance + 1 < n_) out_.SendTo(At(1), kDown, from, bytes);
+  if (distance + 1 == n_ && distance > 0 && IsPut(bytes)) return LandAtAll({owner, 1}, from, kDown);
+  DeliverToAll({owner, 1}, from);
+}
+
+// After the rounds of distances 1, 2, ..., s a node has the blocks of 2 s nodes: its own and those before it, in
+// scratch by falling position.
+void BlockExpansion::AllgatherByDoubling() {
+  out_.Wait(0);
+  RunList runs;
+  PackOwn({Place::kScratch}, &runs);
+  out_.CopyRuns(runs.Take());
+  uint16_t round = 0;
+  for (const uint32_t s : DistancesOf(plan_)) {
+    ++round;
+    const uint32_t count = std::min(s, n_ - s);
+    const uint64_t sends = Bytes(Preceding(position_, count));
+    const uint32_t peer = (position_ + n_ - s) % n_;
+    const uint64_t receives = Bytes(Preceding(peer, count));
+    if (sends > 0) out_.SendTo(At(s), round, {Place::kScratch}, static_cast<uint32_t>(sends));
+    if (receives == 0) continue;
+    out_.RecvFrom(Before(s), round);
+    out_.Wait(round);
+    runs.Add({Place::kCell, Before(s)}, {Place::kScratch, 0, Bytes(Preceding(position_, s))}, receives);
+    IsPut(receives) ? out_.Land(round, runs.Take()) : out_.CopyRuns(runs.Take());
+  }
+  uint64_t at = 0;
+  for (uint32_t d = 0; d < n_; ++d) {
+    const Interval interval{(position_ + n_ - d) % n_, 1};
+    for (uint32_t l = 0; l < own_ranks_.size(); ++l) Deliver(l, interval, {Place::kScratch, 0, at}, &runs);
+    at += Bytes(interval);
+  }
+  out_.CopyRuns(runs.Take());
+}
+
+// The segment travels to its owner, and everybody adds its own on the way.
+void BlockExpansion::ReduceScatterOnCycle() {
+  if (slice_.bytes() == 0) return out_.Wait(kUp);
+  uint32_t owner_rank = 0;
+  uint32_t high = shape_.size();
+  while (high - owner_rank > 1) {
+    const uint32_t middle = owner_rank + (high - owner_rank) / 2;
+    (sizes_.RankBegin(middle) <= slice_.begin ? owner_rank : high) = middle;
+  }
+  const uint32_t owner = order_.PositionOf(shape_.NodeOf(Rank(owner_rank)).value());
+  const CycleTree tree = CycleTreeAt(DistancesOf(plan_), n_, (owner + n_ - position_) % n_);
+  std::vector<Buffer> operands;
+  for (const uint32_t step : tree.children) {
+    out_.RecvFrom(Before(step), kUp);
+    operands.push_back({Place::kCell, Before(step)});
+  }
+  const std::vector<Buffer> own = OwnOperands();
+  operands.insert(operands.end(), own.begin(), own.end());
+  out_.Wait(kUp);
+  Buffer result = operands[0];
+  if (operands.size() > 1) {
+    result = {Place::kScratch};
+    out_.Reduce(std::move(operands), result, SliceBytes());
+  }
+  if (tree.parent != 0) return out_.SendTo(At(tree.parent), kUp, result, SliceBytes());
+  DeliverReduced(result);
+}
+
+}  // namespace copse::schedule

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/folds.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/element_types.h"
+#include "schedule/sequence_builder.h"
+
+namespace copse::schedule {
+namespace {
+
+constexpr uint16_t kBefore = 0;
+constexpr uint16_t kExchange = 1;
+
+uint64_t RoundedUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+bool FoldsInOrder(const CallArguments& a) {
+  if ((a.options & kReproducible) == 0 || !Reduces(a.collective)) return false;
+  if (a.op != emu::AluOp::kSum && a.op != emu::AluOp::kProd) return false;
+  const ElementKind kind = kElementTypes[static_cast<size_t>(a.type)].kind;
+  return kind == ElementKind::kFloating || kind == ElementKind::kComplex;
+}
+
+Family FamilyOfCall(const CallArguments& arguments) {
+  return FoldsInOrder(arguments) ? Family::kAlltoall : FamilyOf(arguments.collective);
+}
+
+Collective PlanCollectiveOf(const CallArguments& arguments) {
+  return FoldsInOrder(arguments) ? Collective::kAlltoall : PlanCollective(arguments.collective);
+}
+
+// --- How it is cut ---
+
+FoldSchedule::FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective collective, uint64_t message_bytes)
+    : message_bytes_(message_bytes), nodes_(plan.node_count), segments_per_chunk_(SegmentsPerChunk(plan)) {
+  size_t ranks_max = 0;
+  for (uint32_t v = 0; v < nodes_; ++v) ranks_max = std::max(ranks_max, shape.RanksOf(NodeIndex(v)).size());
+  slice_ = BlockSegmentBytes(plan) / ranks_max / kSegmentUnitBytes * kSegmentUnitBytes;
+  if (slice_ == 0) {
+    known_ = 1;  // ExpandFold says why not
+    return;
+  }
+  const bool whole = collective == Collective::kReduce || collective == Collective::kAllreduce;
+  in_parts_ = whole && nodes_ > 1 && message_bytes > slice_;
+  const uint64_t segment_bytes = in_parts_ ? nodes_ * slice_ : slice_;
+  segments_ = std::max<uint64_t>(1, (message_bytes + segment_bytes - 1) / segment_bytes);
+  if (in_parts_) {
+    // Equal parts: the last segment is not left with less for some.
+    const uint64_t slices = segments_ * nodes_;
+    slice_ = RoundedUp((message_bytes + slices - 1) / slices, kSegmentUnitBytes);
+  }
+  pairs_ = (segments_ + segments_per_chunk_ - 1) / segments_per_chunk_;
+  Learn();
+}
+
+FoldSchedule::Place FoldSchedule::PlaceOf(uint64_t index) const {
+  if (!in_parts_) return {index, false};
+  const uint64_t ahead = std::min(kAhead, pairs_);
+  if (index < ahead) return {index, false};
+  // Then results and further contributions in turn, and the results that are left.
+  const uint64_t then = index - ahead;
+  const uint64_t turns = pairs_ - ahead;
+  if (then >= 2 * turns) return {then - turns, true};
+  return then % 2 == 0 ? Place{then / 2, true} : Place{then / 2 + ahead, false};
+}
+
+FoldSchedule::Chunk FoldSchedule::At(uint64_t index) const {
+  const Place place = PlaceOf(index);
+  const uint64_t first = place.pair * segments_per_chunk_;
+  return {.results = place.results,
+          .first_segment = first,
+          .segments = static_cast<uint32_t>(std::min<uint64_t>(segments_per_chunk_, segments_ - first)),
+          .notes_offset = place.pair % kNoteSlots * segments_per_chunk_ * slice_};
+}
+
+void FoldSchedule::OnOver(uint64_t index) {
+  if (complete()) return;
+  const Place place = PlaceOf(index);
+  (place.results ? told_ : contributed_).insert(place.pair);
+  Learn();
+}
+
+// Results follow their contributions; contributions, the results whose place in the notes they take.
+void FoldSchedule::Learn() {
+  if (!in_parts_) {
+    known_ = pairs_;
+    return;
+  }
+  for (; !complete(); ++known_) {
+    const Place place = PlaceOf(known_);
+    if (place.results ? contributed_.erase(place.pair) == 0
+                      : place.pair >= kNoteSlots && told_.erase(place.pair - kNoteSlots) == 0) {
+      return;
+    }
+  }
+  contributed_.clear();
+  told_.clear();
+}
+
+Slice FoldSchedule::SliceAt(uint64_t segment, uint32_t position) const {
+  const uint64_t slice = in_parts_ ? segment * nodes_ + position : segment;
+  const uint64_t begin = std::min(message_bytes_, slice * slice_);
+  return {begin, std::min(message_bytes_, begin + slice_)};
+}
+
+uint64_t FoldSchedule::notes_bytes() const {
+  return in_parts_ ? std::min(pairs_, kNoteSlots) * segments_per_chunk_ * slice_ : 0;
+}
+
+// --- What a node does ---
+
+namespace {
+
+class FoldExpansion {
+ public:
+  FoldExpansion(const FoldCall& fold, uint64_t segment)
+      : call_(*fold.call),
+        schedule_(*fold.schedule),
+        sizes_(*call_.sizes),
+        order_(sizes_.order()),
+        shape_(sizes_.shape()),
+        segment_(segment),
+        node_(call_.node.value()),
+        n_(call_.plan->node_count),
+        position_(order_.PositionOf(node_)),
+        own_(shape_.RanksOf(call_.node)),
+        out_(*call_.plan, call_.node) {}
+
+  NodeSequence Directly() {
+    const Slice slice = schedule_.SliceAt(segment_, 0);
+    out_.Wait(kBefore);
+    for (uint32_t d = 1; d < n_; ++d) {
+      if (Uses(node_, At(d), slice)) SendContributions(At(d), slice);
+    }
+    Await([&](uint32_t node) { return Uses(node, node_, slice); });
+    if (slice.bytes() > 0 && Wants(node_, slice)) {
+      if (IsPrefix()) {
+        DeliverPrefixes(slice);
+      } else {
+        AddAll(slice);
+        Flush({Place::kScratch}, slice);
+        Deliver({Place::kScratch}, slice);
+      }
+    }
+    return End();
+  }
+
+  NodeSequence Contributions(uint64_t notes_offset) {
+    const Slice own = schedule_.SliceAt(segment_, position_);
+    out_.Wait(kBefore);
+    for (uint32_t d = 1; d < n_; ++d) SendContributions(At(d), schedule_.SliceAt(segment_, order_.PositionOf(At(d))));
+    Await([&](uint32_t) { return own.bytes() > 0; });
+    if (own.bytes() > 0) {
+      AddAll(own);
+      Flush({Place::kNotes, 0, notes_offset}, own);
+    }
+    return End();
+  }
+
+  NodeSequence Results(uint64_t notes_offset) {
+    const Slice own = schedule_.SliceAt(segment_, position_);
+    const Buffer result{Place::kNotes, 0, notes_offset};
+    out_.Wait(kBefore);
+    for (uint32_t d = 1; d < n_ && own.bytes() > 0; ++d) {
+      if (Wants(At(d), own)) out_.SendTo(At(d), kExchange, result, static_cast<uint32_t>(own.bytes()));
+    }
+    const bool wants = Wants(node_, own);
+    const auto of = [&](uint32_t node) { return schedule_.SliceAt(segment_, order_.PositionOf(node)); };
+    Await([&](uint32_t node) { return wants && of(node).bytes() > 0; });
+    if (wants) {
+      Deliver(result, own);
+      for (uint32_t d = 1; d < n_; ++d) Deliver({Place::kCell, At(d)}, of(At(d)));
+    }
+    return End();
+  }
+
+ private:
+  uint32_t At(uint32_t distance) const { return order_.NodeAt((position_ + distance) % n_); }
+  bool IsPrefix() const { return call_.collective == Collective::kScan || call_.collective == Collective::kExscan; }
+  bool inclusive() const { return call_.collective == Collective::kScan; }
+
+  // Bytes of the slice that are of rank `rank`'s block of a reduce_scatter, in the message.
+  Slice OfBlock(uint32_t rank, const Slice& slice) const {
+    const uint64_t begin = sizes_.RankBegin(rank);
+    const uint64_t low = std::max(begin, slice.begin);
+    return {low, std::max(low, std::min(begin + sizes_.Of(rank), slice.end))};
+  }
+  // Whether a rank of the node gets some of the slice's result.
+  bool Wants(uint32_t node, const Slice& slice) const {
+    if (call_.collective == Collective::kReduce) return shape_.NodeOf(Rank(call_.root)).value() == node;
+    if (call_.collective != Collective::kReduceScatter) return true;
+    const absl::Span<const Rank> ranks = shape_.RanksOf(NodeIndex(node));
+    return std::any_of(ranks.begin(), ranks.end(), [&](Rank rank) { return OfBlock(rank.value(), slice).bytes() > 0; });
+  }
+  // Whether what ranks of `from` contribute is part of what a rank of `to` gets.
+  bool Uses(uint32_t from, uint32_t to, const Slice& slice) const {
+    if (from == to || slice.bytes() == 0 || !Wants(to, slice)) return false;
+    return !IsPrefix() || shape_.RanksOf(NodeIndex(from)).front() < shape_.RanksOf(NodeIndex(to)).back();
+  }
+
+  void SendContributions(uint32_t to, const Slice& slice) {
+    const uint64_t bytes = slice.bytes();
+    if (bytes == 0) return;
+    Buffer from{Place::kRankSend, 0, slice.begin};
+    if (own_.size() > 1) {
+      from = {Place::kScratch};
+      std::vector<CopyRun> runs;
+      for (uint32_t l = 0; l < own_.size() && !(packed_ == slice); ++l) {
+        runs.push_back({{Place::kRankSend, l, slice.begin}, {Place::kScratch, 0, l * bytes}, bytes});
+      }
+      out_.CopyRuns(std::move(runs));
+      packed_ = slice;
+    }
+    out_.SendTo(to, kExchange, from, static_cast<uint32_t>(bytes * own_.size()));
+  }
+
+  template <typename From>
+  void Await(From is_awaited) {
+    bool any = false;
+    for (uint32_t d = 1; d < n_; ++d) {
+      const uint32_t node = order_.NodeAt((position_ + n_ - d) % n_);
+      if (!is_awaited(node)) continue;
+      out_.RecvFrom(node, kExchange);
+      any = true;
+    }
+    if (any) out_.Wait(kExchange);
+  }
+
+  bool IsHere(uint32_t rank) const { return shape_.NodeOf(Rank(rank)).value() == node_; }
+  Buffer ContributionOf(uint32_t rank, const Slice& slice) const {
+    const uint32_t local = shape_.LocalIndexOf(Rank(rank));
+    if (IsHere(rank)) return {Place::kRankSend, local, slice.begin};
+    return {Place::kCell, shape_.NodeOf(Rank(rank)).value(), local * slice.bytes()};
+  }
+  void AddAll(const Slice& slice) {
+    for (uint32_t r = 0; r < shape_.size(); ++r) operands_.push_back(ContributionOf(r, slice));
+  }
+  // Combines what was added to `to`, which is the first operand of what comes later.
+  void Flush(Buffer to, const Slice& slice) {
+    if (operands_.size() == 1) {
+      if (!(operands_[0] == to)) out_.CopyRuns({{operands_[0], to, slice.bytes()}});
+    } else {
+      out_.Reduce(std::exchange(operands_, {}), to, static_cast<uint32_t>(slice.bytes()));
+    }
+    operands_ = {to};
+  }
+
+  void Deliver(Buffer from, const Slice& slice) {
+    std::vector<CopyRun> runs;
+    for (uint32_t l = 0; l < own_.size(); ++l) {
+      const uint32_t rank = own_[l].value();
+      if (call_.collective == Collective::kReduce && rank != call_.root) continue;
+      Slice part = slice;
+      uint64_t to = slice.begin;
+      if (call_.collective == Collective::kReduceScatter) {
+        part = OfBlock(rank, slice);
+        to = part.begin - std::min(part.begin, sizes_.RankBegin(rank));
+      }
+      if (part.bytes() == 0) continue;
+      Buffer source = from;
+      source.offset += part.begin - slice.begin;
+      runs.push_back({source, {Place::kRankRecv, l, to}, part.bytes()});
+    }
+    out_.CopyRuns(std::move(runs));
+  }
+
+  // Sums lie in scratch, in two places in turn.
+  void DeliverPrefixes(const Slice& slice) {
+    Buffer sum{Place::kScratch};
+    Buffer next{Place::kScratch, 0, schedule_.slice_bytes()};
+    const uint32_t last = own_.back().value();
+    for (uint32_t r = 0; r <= last; ++r) {
+      const Buffer result{Place::kRankRecv, shape_.LocalIndexOf(Rank(r)), slice.begin};
+      const bool exclusive = IsHere(r) && !inclusive() && !operands_.empty();
+      if (exclusive) Flush(sum, slice);
+      operands_.push_back(ContributionOf(r, slice));
+      if (exclusive) {
+        // The result may lie where the contribution does: that is added before.
+        if (r != last) Flush(next, slice);
+        out_.CopyRuns({{sum, result, slice.bytes()}});
+        std::swap(sum, next);
+      } else if (IsHere(r) && inclusive()) {
+        Flush(sum, slice);
+        out_.CopyRuns({{sum, result, slice.bytes()}});
+      }
+    }
+  }
+
+  NodeSequence End() {
+    for (uint32_t l = 0; l < own_.size(); ++l) out_.Release(l);
+    return out_.End();
+  }
+
+  const BlockCall& call_;
+  const FoldSchedule& schedule_;
+  const BlockSizes& sizes_;
+  const PackedOrder& order_;
+  const ShapeIndex& shape_;
+  const uint64_t segment_;
+  const uint32_t node_;
+  const uint32_t n_;
+  const uint32_t position_;
+  const absl::Span<const Rank> own_;
+  SequenceBuilder out_;
+  Slice packed_;  // whose contributions lie in scratch
+  std::vector<Buffer> operands_;
+};
+
+}  // namespace
+
+absl::StatusOr<NodeSequence> ExpandFold(const FoldCall& fold, uint64_t segment, bool results, uint64_t notes_offset) {
+  if (fold.schedule->slice_bytes() == 0) {
+    return absl::UnimplementedError(absl::StrCat(
+        "reproducible: too many ranks on a node for a segment (bytes=", BlockSegmentBytes(*fold.call->plan),
+        ", slice=", kSegmentUnitBytes, ")"));
+  }
+  FoldExpansion expansion(fold, segment);
+  if (!fold.schedule->in_parts()) return expansion.Directly();
+  return results ? expansion.Results(notes_offset) : expansion.Contributions(notes_offset);
+}
+
+}  // namespace copse::schedule

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: what sequences of block collectives do, with plain memory instead of an engine.
+#ifndef COPSE_SCHEDULE_PLAIN_CLUSTER_H_
+#define COPSE_SCHEDULE_PLAIN_CLUSTER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/prng.h"
+#include "gtest/gtest.h"
+#include "offload_emu/alu.h"
+#include "schedule/block_list.h"
+#include "schedule/blocks.h"
+#include "schedule/expand.h"
+#include "schedule/plan.h"
+
+namespace copse::schedule {
+
+using Bytes = std::vector<uint8_t>;
+
+// Ranks in random places, at least one a node.
+inline TeamShape RandomShape(uint32_t nodes, uint32_t ranks, Prng* prng) {
+  TeamShape shape{.node_count = nodes};
+  std::vector<uint32_t> at(ranks);
+  for (uint32_t r = 0; r < ranks; ++r) at[r] = r < nodes ? r : static_cast<uint32_t>(prng->Below(nodes));
+  for (uint32_t r = ranks; r > 1; --r) std::swap(at[r - 1], at[prng->Below(r)]);
+  // Node indices are numbered by their first ranks.
+  std::map<uint32_t, uint32_t> number;
+  for (const uint32_t v : at) {
+    const auto index = number.emplace(v, static_cast<uint32_t>(number.size())).first->second;
+    shape.node_of_rank.push_back(NodeIndex(index));
+  }
+  return shape;
+}
+
+// Runs all segments of one call on all nodes, one segment after another, with plain memory. What has to be reduced are
+// sums of 32-bit words, unless said otherwise.
+class PlainCluster {
+ public:
+  PlainCluster(const Plan& plan, const TeamShape& shape)
+      : plan_(plan), shape_(shape), index_(plan), order_(shape_, plan, index_) {}
+
+  const PackedOrder& order() const { return order_; }
+  const ShapeIndex& shape() const { return shape_; }
+  const TreeIndex& index() const { return index_; }
+
+  struct Rank {
+    Bytes send;
+    Bytes receive;
+    BlockList send_list;
+    BlockList receive_list;
+  };
+  std::vector<Rank> ranks;
+  std::vector<Bytes> notes;
+
+  // The call as `node` sees it.
+  BlockCall CallAt(uint32_t node, const BlockSizes& sizes, Collective collective, uint32_t root, uint64_t block_bytes,
+                   bool has_notes) {
+    std::vector<RankBuffers>& buffers = buffers_[node];
+    buffers.clear();
+    for (const copse::Rank r : shape_.RanksOf(NodeIndex(node))) {
+      const Rank& rank = ranks[r.value()];
+      buffers.push_back({rank.send_list.empty() ? nullptr : &rank.send_list,
+                         rank.receive_list.empty() ? nullptr : &rank.receive_list});
+    }
+    return {.plan = &plan_,
+            .index = &index_,
+            .sizes = &sizes,
+            .node = NodeIndex(node),
+            .collective = collective,
+            .root = root,
+            .block_bytes = block_bytes,
+            .ranks = buffers,
+            .has_notes = has_notes};
+  }
+
+  void Run(std::vector<NodeSequence> sequences) {
+    struct State {
+      size_t next = 0;
+      std::vector<std::pair<uint32_t, uint16_t>> awaited;
+      std::map<uint32_t, std::pair<uint16_t, Bytes>> arrived;
+      Bytes scratch = Bytes(kMessageBytesMax);
+      std::set<size_t> landed;  // primitives that arrival has done
+    };
+    std::vector<State> states(sequences.size());
+    const auto at = [&](uint32_t v, const Buffer& b, uint64_t bytes) -> uint8_t* {
+      Bytes* memory = nullptr;
+      const auto local = shape_.RanksOf(NodeIndex(v));
+      switch (b.place) {
+        case Place::kScratch:
+          memory = &states[v].scratch;
+          break;
+        case Place::kCell:
+          memory = &states[v].arrived.at(b.index).second;
+          break;
+        case Place::kRankSend:
+          memory = &ranks[local[b.index].value()].send;
+          break;
+        case Place::kRankRecv:
+          memory = &ranks[local[b.index].value()].receive;
+          break;
+        case Place::kNotes:
+          memory = &notes[v];
+          break;
+        case Place::kNone:
+          break;
+      }
+      EXPECT_NE(memory, nullptr);
+      EXPECT_LE(b.offset + bytes, memory->size()) << "node " << v << " place " << static_cast<int>(b.place);
+      return b.offset + bytes <= memory->size() ? memory->data() + b.offset : states[v].scratch.data();
+    };
+    // What lies in a receive buffer may be anything, whatever was written there: blocks that a rank receives may
+    // overlap.
+    const auto read = [&](uint32_t v, const Buffer& b, uint64_t bytes) -> const uint8_t* {
+      EXPECT_NE(static_cast<int>(b.place), static_cast<int>(Place::kRankRecv)) << "node " << v;
+      return at(v, b, bytes);
+    };
+    // As early as it can: what lands is not in the cell.
+    const auto land = [&](uint32_t from, const Primitive& send, Bytes* message) {
+      State& state = states[send.peer];
+      const std::vector<Primitive>& steps = sequences[send.peer].primitives;
+      for (size_t i = state.next; i < steps.size(); ++i) {
+        const Primitive& p = steps[i];
+        if (!p.lands || p.runs.empty() || p.runs[0].from.index != from || p.phase != send.phase) continue;
+        for (const CopyRun& run : p.runs) {
+          EXPECT_EQ(run.from, (Buffer{Place::kCell, from, run.from.offset}));
+          ASSERT_LE(run.from.offset + run.bytes, message->size());
+          std::memcpy(at(send.peer, run.to, run.bytes), message->data() + run.from.offset, run.bytes);
+        }
+        state.landed.insert(i);
+        ++landed;
+        message->assign(message->size(), 0xee);
+        return;
+      }
+    };
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (uint32_t v = 0; v < sequences.size(); ++v) {
+        State& state = states[v];
+        while (state.next < sequences[v].primitives.size()) {
+          const Primitive& p = sequences[v].primitives[state.next];
+          if (p.step == Step::kWait) {
+            const bool ready = std::all_of(state.awaited.begin(), state.awaited.end(), [&](const auto& w) {
+              const auto it = state.arrived.find(w.first);
+              return it != state.arrived.end() && it->second.first == w.second;
+            });
+            if (!ready) break;
+            state.awaited.clear();
+          }
+          if (p.step == Step::kRecvFrom) state.awaited.emplace_back(p.peer, p.phase);
+          if (p.step == Step::kSendTo) {
+            EXPECT_LE(p.bytes, kSegmentBytesMax + sizeof(PairNote));
+            ++messages;
+            message_bytes += p.bytes;
+            const uint8_t* from = p.bytes == 0 ? nullptr : read(v, p.operands[0], p.bytes);
+            Bytes message(from, from + p.bytes);
+            if (IsPut(p.bytes)) land(v, p, &message);
+            const bool first = states[p.peer].arrived.emplace(v, std::pair(p.phase, std::move(message))).second;
+            EXPECT_TRUE(first) << v << " to " << p.peer << " twice";
+          }
+          for (const CopyRun& run : p.runs) {
+            if (state.landed.contains(state.next)) break;
+            const uint8_t* from = read(v, run.from, run.bytes);
+            std::memmove(at(v, run.to, run.bytes), from, run.bytes);
+          }
+          if (p.step == Step::kCopy) std::memmove(at(v, p.target, p.bytes), read(v, p.operands[0], p.bytes), p.bytes);
+          if (p.step == Step::kReduce) {
+            Bytes sum(p.bytes, 0);
+            const uint32_t type_bytes = emu::AluTypeBytes(type);
+            bool is_first = true;
+            for (const Buffer& operand : p.operands) {
+              const uint8_t* from = read(v, operand, p.bytes);
+              if (is_first) {
+                std::copy(from, from + p.bytes, sum.begin());  // memcpy may not be given an empty vector's data
+              } else {
+                const uint8_t* operands[] = {sum.data(), from};
+                EXPECT_TRUE(emu::AluReduce(op, type, operands, p.bytes / type_bytes, sum.data()).ok());
+              }
+              is_first = false;
+            }
+            std::copy(sum.begin(), sum.end(), at(v, p.target, p.bytes));
+          }
+          ++state.next;
+          moved = true;
+        }
+      }
+    }
+    for (uint32_t v = 0; v < sequences.size(); ++v) {
+      EXPECT_EQ(states[v].next, sequences[v].primitives.size()) << "node " << v << " waits for ever";
+      uint32_t awaited = 0;
+      for (const Primitive& p : sequences[v].primitives) awaited += p.step == Step::kRecvFrom;
+      EXPECT_EQ(states[v].arrived.size(), awaited) << "node " << v << " gets what it does not await";
+    }
+  }
+
+  emu::AluOp op = emu::AluOp::kSum;
+  emu::AluType type = emu::AluType::kUint32;
+  uint64_t messages = 0;
+  uint64_t landed = 0;  // of them
+  uint64_t message_bytes = 0;
+
+ private:
+  const Plan plan_;
+  const ShapeIndex shape_;
+  const TreeIndex index_;
+  const PackedOrder order_;
+  std::map<uint32_t, std::vector<RankBuffers>> buffers_;
+};
+
+}  // namespace copse::schedule
+
+#endif  // COPSE_SCHEDULE_PLAIN_CLUSTER_H_

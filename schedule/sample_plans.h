@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small plans for tests, made by hand: the production trees come from planner/, which this folder does not know.
+#ifndef COPSE_SCHEDULE_SAMPLE_PLANS_H_
+#define COPSE_SCHEDULE_SAMPLE_PLANS_H_
+
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/prng.h"
+#include "schedule/plan.h"
+
+namespace copse::schedule {
+
+// `ranks_per_node` ranks on each of `nodes` nodes, in blocks.
+inline TeamShape BlockShape(uint32_t nodes, uint32_t ranks_per_node) {
+  TeamShape shape{.node_count = nodes};
+  for (uint32_t r = 0; r < nodes * ranks_per_node; ++r) shape.node_of_rank.push_back(NodeIndex(r / ranks_per_node));
+  return shape;
+}
+
+// A random tree over `nodes` nodes, rooted at node 0.
+inline Plan RandomTreePlan(Collective collective, uint32_t nodes, uint64_t seed) {
+  Prng prng(seed);
+  Plan plan{.id = PlanId(1),
+            .collective = collective,
+            .bytes_max = collective == Collective::kBarrier ? 0 : kMessageBytesMax,
+            .algorithm = "random",
+            .node_count = nodes,
+            .segment_bytes = SegmentBytesMax(collective)};
+  plan.neighbours.resize(nodes);
+  for (uint32_t v = 1; v < nodes; ++v) {
+    const auto parent = static_cast<uint32_t>(prng.Below(v));
+    plan.neighbours[parent].push_back(v);
+    plan.neighbours[v].push_back(parent);
+  }
+  return plan;
+}
+
+// Dissemination: in round k node v tells v + 2^(k-1) and hears from v - 2^(k-1).
+inline Plan DisseminationPlan(uint32_t nodes) {
+  Plan plan{.id = PlanId(2), .algorithm = "dissemination", .kind = PlanKind::kExchange, .node_count = nodes};
+  plan.steps.resize(nodes);
+  uint16_t round = 1;
+  for (uint32_t distance = 1; distance < nodes; distance *= 2, ++round) {
+    for (uint32_t v = 0; v < nodes; ++v) {
+      plan.steps[v].push_back({round, (v + distance) % nodes, (v + nodes - distance) % nodes});
+    }
+  }
+  return plan;
+}
+
+// Recursive doubling for a power of two, of messages up to `bytes_max`.
+inline Plan DoublingPlan(uint32_t nodes, uint64_t bytes_max) {
+  Plan plan{.id = PlanId(3),
+            .collective = Collective::kAllreduce,
+            .bytes_max = bytes_max,
+            .algorithm = "recursive-doubling",
+            .kind = PlanKind::kExchange,
+            .node_count = nodes};
+  plan.steps.resize(nodes);
+  uint16_t round = 1;
+  for (uint32_t distance = 1; distance < nodes; distance *= 2, ++round) {
+    for (uint32_t v = 0; v < nodes; ++v) plan.steps[v].push_back({round, v ^ distance, v ^ distance});
+  }
+  return plan;
+}
+
+// A cycle of the nodes in order, or in random order.
+inline Plan CirculantPlan(Collective collective, uint32_t nodes, std::vector<uint32_t> distances,
+                          Prng* prng = nullptr) {
+  Plan plan{.id = PlanId(5),
+            .collective = collective,
+            .bytes_max = kMessageBytesMax,
+            .algorithm = "cycle",
+            .kind = PlanKind::kCirculant,
+            .node_count = nodes};
+  std::vector<uint32_t> cycle(nodes);
+  std::iota(cycle.begin(), cycle.end(), 0);
+  for (uint32_t i = nodes; prng != nullptr && i > 1; --i) std::swap(cycle[i - 1], cycle[prng->Below(i)]);
+  plan.neighbours = {std::move(cycle), std::move(distances)};
+  return plan;
+}
+
+// In one round everybody tells everybody, of messages up to `bytes_max`.
+inline Plan AllToAllPlan(uint32_t nodes, uint64_t bytes_max) {
+  Plan plan{.id = PlanId(4),
+            .collective = Collective::kAllreduce,
+            .bytes_max = bytes_max,
+            .algorithm = "all-to-all",
+            .kind = PlanKind::kExchange,
+            .node_count = nodes};
+  plan.steps.resize(nodes);
+  for (uint32_t v = 0; v < nodes; ++v) {
+    for (uint32_t i = 1; i < nodes; ++i) plan.steps[v].push_back({1, (v + i) % nodes, (v + nodes - i) % nodes});
+  }
+  return plan;
+}
+
+}  // namespace copse::schedule
+
+#endif  // COPSE_SCHEDULE_SAMPLE_PLANS_H_

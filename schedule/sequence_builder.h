@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes primitive sequences: what the expansions of all collectives share.
+#ifndef COPSE_SCHEDULE_SEQUENCE_BUILDER_H_
+#define COPSE_SCHEDULE_SEQUENCE_BUILDER_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "schedule/expand.h"
+
+namespace copse::schedule {
+
+// Writes one node's sequence, step by step.
+class SequenceBuilder {
+ public:
+  SequenceBuilder(const Plan& plan, NodeIndex node) : priority_(plan.priority) {
+    sequence_.node = node;
+    Add({.step = Step::kStart});
+  }
+
+  void RecvFrom(uint32_t node, uint16_t phase) { Add({.step = Step::kRecvFrom, .peer = node, .phase = phase}); }
+  void RecvLocal(uint32_t local, uint16_t phase) { Add({.step = Step::kRecvLocal, .peer = local, .phase = phase}); }
+  void Wait(uint16_t phase) { Add({.step = Step::kWait, .phase = phase}); }
+  void SendTo(uint32_t node, uint16_t phase, Buffer from, uint32_t bytes = kWholeSegment) {
+    Add({.step = Step::kSendTo, .peer = node, .phase = phase, .operands = {from}, .target = {}, .bytes = bytes});
+  }
+  void Copy(Buffer from, Buffer to) { Add({.step = Step::kCopy, .operands = {from}, .target = to}); }
+  void CopyRuns(std::vector<CopyRun> runs) {
+    if (!runs.empty()) Add({.step = Step::kCopyRuns, .operands = {}, .target = {}, .runs = std::move(runs)});
+  }
+  // Of what came in `phase` from one neighbour, which nothing else reads. (Short messages had better be copied with all
+  // else, in one list.)
+  void Land(uint16_t phase, std::vector<CopyRun> runs) {
+    if (!runs.empty()) {
+      Add({.step = Step::kCopyRuns,
+           .phase = phase,
+           .lands = true,
+           .operands = {},
+           .target = {},
+           .runs = std::move(runs)});
+    }
+  }
+  void Reduce(std::vector<Buffer> operands, Buffer to, uint32_t bytes = kWholeSegment) {
+    Add({.step = Step::kReduce, .operands = std::move(operands), .target = to, .bytes = bytes});
+  }
+  void Deliver(uint32_t local, Buffer from) {
+    if (from.place == Place::kNone) return Release(local);
+    Add({.step = Step::kDeliver, .peer = local, .operands = {from}});
+  }
+  // What came in `phase`, which only this rank gets and the node does not pass on.
+  void DeliverAlone(uint32_t local, Buffer from, uint16_t phase) {
+    Add({.step = Step::kDeliver, .peer = local, .phase = phase, .lands = true, .operands = {from}});
+  }
+  void Release(uint32_t local) { Add({.step = Step::kRelease, .peer = local}); }
+  void Append(Primitive primitive) { sequence_.primitives.push_back(std::move(primitive)); }
+  NodeSequence End() {
+    Add({.step = Step::kEnd});
+    return std::move(sequence_);
+  }
+
+  // Combines the operands, in this order, and says where the result lies. Nothing is done if there is only one.
+  Buffer Combine(std::vector<Buffer> operands) {
+    if (operands.empty()) return {};
+    if (operands.size() == 1) return operands[0];
+    Reduce(std::move(operands), {Place::kScratch});
+    return {Place::kScratch};
+  }
+
+ private:
+  void Add(Primitive primitive) {
+    primitive.priority = priority_;
+    sequence_.primitives.push_back(std::move(primitive));
+  }
+
+  uint8_t priority_;
+  NodeSequence sequence_;
+};
+
+}  // namespace copse::schedule
+
+#endif  // COPSE_SCHEDULE_SEQUENCE_BUILDER_H_
