@@ -21,12 +21,12 @@
 #include "bench/site.h"
 #include "bench/wide_area.h"
 #include "planner/cost_model.h"
-#include "schedule/collective.h"
-#include "schedule/plan.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
 #include "planner/topology/topology_yaml.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::bench {
 namespace {

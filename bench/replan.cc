@@ -18,8 +18,8 @@
 #include "integration_tests/fabric/fabric_control.h"
 #include "integration_tests/netns/test_network.h"
 #include "integration_tests/procs/process_cluster.h"
-#include "schedule/collective.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "schedule/collective.h"
 
 namespace copse::bench {
 namespace {

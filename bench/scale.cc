@@ -24,12 +24,12 @@
 #include "offload_emu/alu.h"
 #include "planner/candidates.h"
 #include "planner/node_order.h"
-#include "schedule/block_program.h"
-#include "schedule/select_plan.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
 #include "planner/topology/generate.h"
+#include "schedule/block_program.h"
+#include "schedule/select_plan.h"
 
 namespace copse::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/copse.h"
-#include "client/ring_layout.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::client {
 

@@ -15,10 +15,10 @@
 #include <mutex>
 #include <string>
 
-#include "client/attach_protocol.h"
 #include "client/copse.h"
 #include "client/deadline.h"
 #include "client/file_descriptor.h"
+#include "protocol/attach_protocol.h"
 
 namespace copse::client {
 

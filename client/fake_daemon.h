@@ -16,9 +16,9 @@
 #include <tuple>
 #include <vector>
 
-#include "client/attach_protocol.h"
 #include "client/file_descriptor.h"
-#include "client/ring_layout.h"
+#include "protocol/attach_protocol.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::client {
 

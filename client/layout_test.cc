@@ -8,9 +8,9 @@
 #include <cstddef>
 
 #include "base/version.h"
-#include "client/attach_protocol.h"
 #include "client/copse.h"
-#include "client/ring_layout.h"
+#include "protocol/attach_protocol.h"
+#include "protocol/ring_layout.h"
 
 namespace copse {
 namespace {

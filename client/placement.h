@@ -8,9 +8,9 @@
 
 #include "client/arguments.h"
 #include "client/call_table.h"
-#include "client/ring_layout.h"
 #include "client/staging.h"
 #include "client/user_memory.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::client {
 

@@ -9,12 +9,12 @@
 #include <memory>
 #include <string>
 
-#include "client/attach_protocol.h"
 #include "client/copse.h"
 #include "client/deadline.h"
 #include "client/file_descriptor.h"
-#include "client/ring_layout.h"
 #include "client/spinner.h"
+#include "protocol/attach_protocol.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::client {
 

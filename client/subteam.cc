@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "base/hash.h"
-#include "client/attach_protocol.h"
 #include "client/error.h"
 #include "client/team.h"
+#include "protocol/attach_protocol.h"
 
 namespace copse::client {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/attach_protocol.h"
+#include "protocol/attach_protocol.h"
 
 namespace copse::client {
 namespace {

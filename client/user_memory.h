@@ -9,7 +9,7 @@
 
 #include "client/data_area.h"
 #include "client/file_descriptor.h"
-#include "client/ring_layout.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::client {
 

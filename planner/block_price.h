@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "planner/team_costs.h"
 #include "schedule/collective.h"
 #include "schedule/plan.h"
-#include "planner/team_costs.h"
 
 namespace copse::planner {
 

@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/cost_model.h"
-#include "schedule/collective.h"
-#include "schedule/plan.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

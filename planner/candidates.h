@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/cost_model.h"
-#include "schedule/collective.h"
-#include "schedule/plan.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "planner/cost_trace.h"
-#include "schedule/plan.h"
 #include "planner/team_costs.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

@@ -9,10 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "planner/prediction.h"
+#include "planner/team_costs.h"
 #include "schedule/block_program.h"
 #include "schedule/collective.h"
 #include "schedule/plan.h"
-#include "planner/team_costs.h"
 
 namespace copse::planner {
 

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "planner/cost_model.h"
-#include "schedule/plan.h"
 #include "planner/team_costs.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "planner/algorithms/broadcast_costs.h"
-#include "schedule/collective.h"
 #include "planner/team_costs.h"
+#include "schedule/collective.h"
 
 namespace copse::planner {
 

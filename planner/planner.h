@@ -13,10 +13,10 @@
 #include "absl/types/span.h"
 #include "planner/cost_model.h"
 #include "planner/rules.h"
-#include "schedule/collective.h"
-#include "schedule/plan.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 

@@ -11,9 +11,9 @@
 #include "gtest/gtest.h"
 #include "planner/candidates.h"
 #include "planner/node_order.h"
-#include "schedule/verify.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
+#include "schedule/verify.h"
 
 namespace copse::planner {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "planner/size_class.h"
 #include "schedule/collective.h"
 #include "schedule/plan.h"
-#include "planner/size_class.h"
 
 namespace copse::planner {
 

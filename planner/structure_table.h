@@ -15,10 +15,10 @@
 #include "absl/status/statusor.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/tree.h"
-#include "schedule/collective.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
+#include "schedule/collective.h"
 
 namespace copse::planner {
 

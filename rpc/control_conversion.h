@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Planner and daemon's messages (schedule/control.h) to protocol buffers and back.
+// Planner and daemon's messages (protocol/control.h) to protocol buffers and back.
 #ifndef COPSE_RPC_CONTROL_CONVERSION_H_
 #define COPSE_RPC_CONTROL_CONVERSION_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::v1 {
 class FromDaemon;

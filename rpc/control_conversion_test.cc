@@ -7,8 +7,8 @@
 
 #include "base/prng.h"
 #include "gtest/gtest.h"
-#include "schedule/control.h"
 #include "proto/copse/v1/control.pb.h"
+#include "protocol/control.h"
 
 namespace copse::rpc {
 namespace {

@@ -17,9 +17,9 @@
 #include "planner/candidates.h"
 #include "planner/node_order.h"
 #include "planner/planner.h"
-#include "schedule/select_plan.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
+#include "schedule/select_plan.h"
 
 namespace copse::simcli {
 

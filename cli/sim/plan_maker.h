@@ -15,10 +15,10 @@
 #include "planner/algorithms/block_tree.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
-#include "schedule/collective.h"
-#include "schedule/plan.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::simcli {
 

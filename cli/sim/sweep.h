@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/algorithms/block_tree.h"
-#include "schedule/collective.h"
 #include "planner/topology/topology.h"
+#include "schedule/collective.h"
 
 namespace copse::simcli {
 

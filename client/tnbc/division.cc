@@ -5,7 +5,7 @@
 #include <map>
 
 #include "client/arguments.h"
-#include "client/ring_layout.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::tnbc {
 namespace {

@@ -15,11 +15,11 @@
 
 #include "client/context.h"
 #include "client/port.h"
-#include "client/ring_layout.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/memory_end.h"
 #include "client/tnbc/monotonic_clock.h"
 #include "client/user_op.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::tnbc {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/ids.h"
+#include "protocol/control.h"
 #include "schedule/block_list.h"
-#include "schedule/control.h"
 
 namespace copse::daemon {
 

@@ -18,7 +18,7 @@
 #include "daemon/core/client_interface.h"
 #include "daemon/core/instruments.h"
 #include "offload_emu/transport.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

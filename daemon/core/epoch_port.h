@@ -20,7 +20,7 @@
 #include "daemon/core/instruments.h"
 #include "daemon/core/long_call.h"
 #include "offload_emu/engine.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 #include "schedule/expand.h"
 #include "schedule/lower.h"
 

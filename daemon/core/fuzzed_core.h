@@ -14,7 +14,7 @@
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "offload_emu/fake_transport.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

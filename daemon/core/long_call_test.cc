@@ -13,9 +13,9 @@
 #include "daemon/core/epoch_port.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/fake_transport.h"
+#include "protocol/control.h"
 #include "schedule/blocks.h"
 #include "schedule/collective.h"
-#include "schedule/control.h"
 #include "schedule/plan.h"
 
 namespace copse::daemon {

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "daemon/core/connections.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

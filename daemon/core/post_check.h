@@ -8,7 +8,7 @@
 
 #include "base/ids.h"
 #include "daemon/core/client_interface.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

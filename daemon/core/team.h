@@ -20,7 +20,7 @@
 #include "daemon/core/instruments.h"
 #include "daemon/core/peer_messages.h"
 #include "offload_emu/engine.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

@@ -24,8 +24,8 @@
 #include "offload_emu/alu.h"
 #include "offload_emu/fake_transport.h"
 #include "offload_emu/packet.h"
+#include "protocol/control.h"
 #include "schedule/collective.h"
-#include "schedule/control.h"
 #include "schedule/plan.h"
 
 namespace copse::daemon {

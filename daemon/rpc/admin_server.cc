@@ -17,11 +17,11 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/version.h"
-#include "schedule/collective.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
 #include "rpc/credentials.h"
 #include "rpc/status.h"
+#include "schedule/collective.h"
 
 namespace copse::daemon {
 namespace {

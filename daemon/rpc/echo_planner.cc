@@ -10,8 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
-#include "schedule/control.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

@@ -14,11 +14,11 @@
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/fuzzed_core.h"
-#include "schedule/collective.h"
-#include "schedule/control.h"
-#include "schedule/plan.h"
 #include "proto/copse/v1/control.pb.h"
+#include "protocol/control.h"
 #include "rpc/control_conversion.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 #include "tools/fuzzing/target.h"
 
 namespace copse::fuzzing {

@@ -15,7 +15,7 @@
 #include "daemon/core/daemon_core.h"
 #include "daemon/loop/mailbox.h"
 #include "daemon/rpc/reconnect_pause.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "client/attach_protocol.h"
-#include "client/ring_layout.h"
 #include "daemon/shm/attach_fixture.h"
 #include "daemon/shm/raw_client.h"
+#include "protocol/attach_protocol.h"
+#include "protocol/ring_layout.h"
 #include "schedule/collective.h"
 
 namespace copse::daemon {

@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "client/ring_layout.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/shm/region_table.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::daemon {
 

@@ -19,7 +19,7 @@
 #include "daemon/shm/call_check.h"
 #include "daemon/shm/client_port.h"
 #include "daemon/shm/region_table.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

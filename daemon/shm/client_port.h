@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The daemon's side of one client's shared memory: takes entries out of the descriptor queue, puts
-// events into the event queue. Layout and rules of trust: client/ring_layout.h.
+// events into the event queue. Layout and rules of trust: protocol/ring_layout.h.
 #ifndef COPSE_DAEMON_SHM_CLIENT_PORT_H_
 #define COPSE_DAEMON_SHM_CLIENT_PORT_H_
 
@@ -13,11 +13,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/ring_layout.h"
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/group_wake.h"
 #include "daemon/shm/memory_file.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::daemon {
 

@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
-#include "client/ring_layout.h"
 #include "daemon/shm/daemon_page.h"
 #include "daemon/shm/memory_file.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::daemon {
 namespace {

@@ -16,7 +16,6 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "client/attach_protocol.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/instruments.h"
@@ -28,6 +27,7 @@
 #include "daemon/shm/packet_socket.h"
 #include "daemon/shm/process_watch.h"
 #include "daemon/shm/region_table.h"
+#include "protocol/attach_protocol.h"
 
 namespace copse::daemon {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of the daemon's state that all clients map read-only (client/ring_layout.h, DaemonPage).
+// The page of the daemon's state that all clients map read-only (protocol/ring_layout.h, DaemonPage).
 #ifndef COPSE_DAEMON_SHM_DAEMON_PAGE_H_
 #define COPSE_DAEMON_SHM_DAEMON_PAGE_H_
 
@@ -8,10 +8,10 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "client/ring_layout.h"
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/group_wake.h"
 #include "daemon/shm/memory_file.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::daemon {
 

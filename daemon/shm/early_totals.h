@@ -9,8 +9,8 @@
 #include <map>
 #include <string>
 
-#include "client/ring_layout.h"
 #include "daemon/shm/client_port.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::daemon {
 

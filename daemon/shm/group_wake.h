@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "client/ring_layout.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::daemon {
 

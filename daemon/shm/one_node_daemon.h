@@ -19,7 +19,7 @@
 #include "daemon/shm/attach_server.h"
 #include "daemon/shm/daemon_page.h"
 #include "offload_emu/transport.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::daemon {
 

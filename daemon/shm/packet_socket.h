@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One message of client/attach_protocol.h over a SOCK_SEQPACKET socket, and the descriptors that
+// One message of protocol/attach_protocol.h over a SOCK_SEQPACKET socket, and the descriptors that
 // travel with it.
 #ifndef COPSE_DAEMON_SHM_PACKET_SOCKET_H_
 #define COPSE_DAEMON_SHM_PACKET_SOCKET_H_
@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/attach_protocol.h"
 #include "daemon/loop/unique_fd.h"
+#include "protocol/attach_protocol.h"
 
 namespace copse::daemon {
 

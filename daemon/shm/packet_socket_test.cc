@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/attach_protocol.h"
+#include "protocol/attach_protocol.h"
 
 namespace copse::daemon {
 namespace {

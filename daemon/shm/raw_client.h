@@ -12,11 +12,11 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "client/attach_protocol.h"
-#include "client/ring_layout.h"
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/memory_file.h"
 #include "daemon/shm/packet_socket.h"
+#include "protocol/attach_protocol.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::daemon {
 

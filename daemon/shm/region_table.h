@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/ring_layout.h"
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/memory_file.h"
+#include "protocol/ring_layout.h"
 
 namespace copse::daemon {
 

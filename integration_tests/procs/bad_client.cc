@@ -30,12 +30,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
-#include "client/attach_protocol.h"
-#include "client/ring_layout.h"
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/memory_file.h"
 #include "daemon/shm/packet_socket.h"
 #include "daemon/shm/raw_client.h"
+#include "protocol/attach_protocol.h"
+#include "protocol/ring_layout.h"
 #include "schedule/collective.h"
 
 namespace copse::procs {

@@ -11,8 +11,8 @@
 #include "integration_tests/procs/programs.h"
 #include "integration_tests/scenarios/expectations.h"
 #include "integration_tests/scenarios/scenarios.h"
+#include "protocol/control.h"
 #include "schedule/collective.h"
-#include "schedule/control.h"
 
 namespace copse::procs {
 namespace {

@@ -15,8 +15,8 @@
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/expectations.h"
 #include "integration_tests/scenarios/scenarios.h"
+#include "protocol/control.h"
 #include "schedule/collective.h"
-#include "schedule/control.h"
 
 namespace copse::procs {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 #include "schedule/rank_data.h"
 
 namespace copse::scenario {

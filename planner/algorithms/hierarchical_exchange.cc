@@ -10,8 +10,8 @@
 #include "planner/algorithms/best_tree.h"
 #include "planner/algorithms/broadcast_tree.h"
 #include "planner/algorithms/recursive_doubling.h"
-#include "schedule/plan.h"
 #include "planner/topology/topology.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 namespace {

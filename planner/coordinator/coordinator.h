@@ -20,7 +20,7 @@
 #include "base/ids.h"
 #include "planner/coordinator/plan_maker.h"
 #include "planner/coordinator/store.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::coordinator {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 namespace copse::coordinator {
 

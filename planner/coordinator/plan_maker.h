@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "schedule/control.h"
+#include "protocol/control.h"
 #include "schedule/plan.h"
 
 namespace copse::coordinator {

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/version.h"
-#include "schedule/plan.h"
 #include "planner/server/admin_rows.h"
 #include "planner/server/topology_source.h"
 #include "planner/topology/slurm_topology.h"
@@ -22,6 +21,7 @@
 #include "planner/topology/topology_yaml.h"
 #include "rpc/status.h"
 #include "rpc/text.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 namespace {

@@ -11,10 +11,10 @@
 #include "base/string_view.h"
 #include "planner/candidates.h"
 #include "planner/cost_model.h"
-#include "schedule/plan.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 namespace {

@@ -2,8 +2,8 @@
 #include "planner/server/cluster_plan_maker.h"
 
 #include "gtest/gtest.h"
-#include "schedule/verify.h"
 #include "planner/topology/topology_yaml.h"
+#include "schedule/verify.h"
 
 namespace copse::planner {
 namespace {

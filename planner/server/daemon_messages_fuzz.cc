@@ -18,13 +18,13 @@
 #include "base/version.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/coordinator/store.h"
-#include "schedule/control.h"
-#include "schedule/plan.h"
 #include "planner/server/admin_rows.h"
 #include "planner/server/cluster_plan_maker.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "proto/copse/v1/control.pb.h"
+#include "protocol/control.h"
 #include "rpc/control_conversion.h"
+#include "schedule/plan.h"
 #include "tools/fuzzing/target.h"
 
 namespace copse::fuzzing {

@@ -27,8 +27,6 @@
 #include "absl/time/clock.h"
 #include "base/version.h"
 #include "planner/coordinator/fake_plan_maker.h"
-#include "schedule/collective.h"
-#include "schedule/plan.h"
 #include "planner/server/daemon_service.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"
@@ -37,6 +35,8 @@
 #include "rpc/control_conversion.h"
 #include "rpc/credentials.h"
 #include "rpc/status.h"
+#include "schedule/collective.h"
+#include "schedule/plan.h"
 
 namespace copse::planner {
 namespace {

@@ -31,11 +31,12 @@ _ROOMS = {
     "//planner": "planner",
     "//planner/algorithms": "algorithms",
     "//planner/coordinator": "coordinator",
-    "//schedule": "schedule",
     "//planner/server": "planner-server",
     "//planner/topology": "topology",
     "//proto": "proto",
+    "//protocol": "protocol",
     "//rpc": "rpc",
+    "//schedule": "schedule",
     "//third_party:absl": "absl",
     "//third_party:benchmark": "testing",
     "//third_party:gtest": "testing",
@@ -56,7 +57,7 @@ _GRPC = ["grpc", "protobuf", "proto", "rpc"]
 _UCX = ["ucx", "ucx-transport"]
 _DAEMON = ["daemon", "daemon-core"]
 _ENGINE = ["engine", "sim-transport", "ucx-transport"]
-_PLANNER = ["planner", "algorithms", "coordinator", "planner-server", "topology"]  # All of it but what planner and engine share.
+_PLANNER = ["planner", "algorithms", "coordinator", "planner-server", "topology"]
 _CLIENT = ["client", "mpi-library", "copse-run"]
 _PROGRAMS = ["ctl", "copse-sim", "copse-trace", "perftest"]
 _TESTS = ["testing", "bench", "integration-tests"]
@@ -71,7 +72,8 @@ _WALLS = {
     "planner": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,
     "algorithms": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner", "coordinator", "planner-server", "clock", "yaml"] + _TESTS,
     "topology": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server", "engine"] + _TESTS,
-    "schedule": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server", "clock"] + _TESTS,
+    "protocol": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["clock"] + _TESTS,
+    "schedule": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["protocol", "clock"] + _TESTS,
     "coordinator": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,
     "planner-server": _UCX + _DAEMON + _CLIENT + _PROGRAMS + _TESTS,
     "engine": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["schedule"] + _TESTS,

@@ -17,12 +17,12 @@
 #include "planner/candidates.h"
 #include "planner/cost_model.h"
 #include "planner/node_order.h"
-#include "schedule/block_program.h"
-#include "schedule/blocks.h"
-#include "schedule/select_plan.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/topology/generate.h"
+#include "schedule/block_program.h"
+#include "schedule/blocks.h"
+#include "schedule/select_plan.h"
 
 namespace copse::sim {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "absl/status/statusor.h"
 #include "cli/sim/cluster/sim_node.h"
+#include "planner/team_costs.h"
 #include "schedule/block_program.h"
 #include "schedule/collective.h"
 #include "schedule/plan.h"
-#include "planner/team_costs.h"
 
 namespace copse::sim {
 

@@ -15,9 +15,9 @@
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/candidates.h"
 #include "planner/cost_model.h"
-#include "schedule/verify.h"
 #include "planner/structure.h"
 #include "planner/topology/topology.h"
+#include "schedule/verify.h"
 
 namespace copse::sim {
 namespace {

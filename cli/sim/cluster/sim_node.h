@@ -17,12 +17,12 @@
 #include "cli/sim/cluster/wire.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/transport.h"
+#include "planner/team_costs.h"
 #include "schedule/block_program.h"
 #include "schedule/collective.h"
 #include "schedule/expand.h"
 #include "schedule/lower.h"
 #include "schedule/plan.h"
-#include "planner/team_costs.h"
 
 namespace copse::sim {
 

@@ -9,8 +9,8 @@
 // memfd) -> MemoryRegistered, DeregisterMemory -> Done; answers carry the request's number and may come in any order.
 // A failed answer has a text for people, and what programs may know of it. Done is not sent to a request without a
 // number: nobody would read many such answers. Daemon, unasked: Closing, before it drains.
-#ifndef COPSE_CLIENT_ATTACH_PROTOCOL_H_
-#define COPSE_CLIENT_ATTACH_PROTOCOL_H_
+#ifndef COPSE_PROTOCOL_ATTACH_PROTOCOL_H_
+#define COPSE_PROTOCOL_ATTACH_PROTOCOL_H_
 
 #include <cstdint>
 
@@ -129,4 +129,4 @@ struct Closing {
 
 }  // namespace copse::attach
 
-#endif  // COPSE_CLIENT_ATTACH_PROTOCOL_H_
+#endif  // COPSE_PROTOCOL_ATTACH_PROTOCOL_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/control.h"
+#include "protocol/control.h"
 
 #include <algorithm>
 #include <cstring>

@@ -8,8 +8,8 @@
 // dq_tail, eq_head, eq_waiting (each checked against the ring's size) and DQ entries (each copied once, then validated,
 // then acted on) and payload bytes, whose content harms nobody but the client's own call; and `early`, numbers that are
 // only ever added up and shown.
-#ifndef COPSE_CLIENT_RING_LAYOUT_H_
-#define COPSE_CLIENT_RING_LAYOUT_H_
+#ifndef COPSE_PROTOCOL_RING_LAYOUT_H_
+#define COPSE_PROTOCOL_RING_LAYOUT_H_
 
 #include <atomic>
 #include <cstdint>
@@ -201,4 +201,4 @@ inline constexpr Geometry Lay(uint32_t dq_entries, uint32_t eq_entries, uint64_t
 
 }  // namespace copse::ring
 
-#endif  // COPSE_CLIENT_RING_LAYOUT_H_
+#endif  // COPSE_PROTOCOL_RING_LAYOUT_H_

@@ -11,8 +11,8 @@
 // Life of a companion, a team's plans for collectives beyond the common ones: a daemon at which a rank calls one of
 // them sends one JoinTeam with the team as parent, and the coordinator prepares at once at all of the team's nodes,
 // since ranks may come late. An attempt that fails is failed everywhere: identity.nonce counts those before it.
-#ifndef COPSE_SCHEDULE_CONTROL_H_
-#define COPSE_SCHEDULE_CONTROL_H_
+#ifndef COPSE_PROTOCOL_CONTROL_H_
+#define COPSE_PROTOCOL_CONTROL_H_
 
 #include <cstdint>
 #include <map>
@@ -345,4 +345,4 @@ using ToDaemon =
 
 }  // namespace copse::schedule
 
-#endif  // COPSE_SCHEDULE_CONTROL_H_
+#endif  // COPSE_PROTOCOL_CONTROL_H_
