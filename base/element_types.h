@@ -89,6 +89,17 @@ inline constexpr ElementTraits kElementTypes[] = {
 static_assert(std::size(kElementTypes) == kElementTypeCount);
 inline constexpr uint32_t kElementBytesMax = 16;
 
+// "unknown" and 0 for numbers that are neither.
+constexpr std::string_view ElementOpName(ElementOp op) {
+  return static_cast<int>(op) < kElementOpCount ? kElementOpNames[static_cast<int>(op)] : "unknown";
+}
+constexpr std::string_view ElementTypeName(ElementType type) {
+  return static_cast<int>(type) < kElementTypeCount ? kElementTypes[static_cast<int>(type)].name : "unknown";
+}
+constexpr uint32_t ElementBytes(ElementType type) {
+  return static_cast<int>(type) < kElementTypeCount ? kElementTypes[static_cast<int>(type)].bytes : 0;
+}
+
 // Whether an operation is defined on a type, by number. MPI's table, and one thing more: logical operations take
 // floating point, too.
 //

@@ -22,7 +22,7 @@ constexpr uint32_t kCallsOfASample = 40;  // some hundred microseconds
 
 // Numbers as programs add them up: neither NaN nor subnormal, which some processors are slow at. Which of two values is
 // greater cannot be foreseen.
-std::vector<uint8_t> Numbers(emu::AluType type, uint64_t seed) {
+std::vector<uint8_t> Numbers(ElementType type, uint64_t seed) {
   std::vector<uint8_t> bytes(kBytes);
   WithElementType(type, [&](auto zero) {
     using T = decltype(zero);
@@ -64,16 +64,16 @@ Row RowOf(const std::string& what, const std::string& system) {
 
 absl::Status RunAlu(const Options& options, const std::function<void(const Row&)>& report) {
   const int samples = options.quick ? 5 : 51;
-  for (int t = 0; t < emu::kAluTypeCount; ++t) {
-    const auto type = static_cast<emu::AluType>(t);
+  for (int t = 0; t < kElementTypeCount; ++t) {
+    const auto type = static_cast<ElementType>(t);
     const std::vector<uint8_t> a = Numbers(type, 1), b = Numbers(type, 2);
     std::vector<uint8_t> target(kBytes);
     const uint8_t* const operands[] = {a.data(), b.data()};
-    const size_t count = kBytes / emu::AluTypeBytes(type);
-    for (int o = 0; o < emu::kAluOpCount; ++o) {
-      const auto op = static_cast<emu::AluOp>(o);
-      const std::string what = absl::StrCat(AbslView(emu::AluTypeName(type)), " ", AbslView(emu::AluOpName(op)));
-      if (!emu::AluSupports(op, type) || !Wanted(options, RowOf(what, "copse"))) continue;
+    const size_t count = kBytes / ElementBytes(type);
+    for (int o = 0; o < kElementOpCount; ++o) {
+      const auto op = static_cast<ElementOp>(o);
+      const std::string what = absl::StrCat(AbslView(ElementTypeName(type)), " ", AbslView(ElementOpName(op)));
+      if (!IsDefined(op, type) || !Wanted(options, RowOf(what, "copse"))) continue;
       const auto reduce = [&] {
         const absl::Status status = emu::AluReduce(op, type, absl::MakeConstSpan(operands), count, target.data());
         CHECK(status.ok());

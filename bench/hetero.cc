@@ -20,12 +20,12 @@
 #include "bench/rank_contender.h"
 #include "bench/site.h"
 #include "bench/wide_area.h"
+#include "collectives/call_arguments.h"
 #include "planner/cost_model.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
 #include "planner/topology/topology_yaml.h"
 #include "proto/copse/v1/admin.pb.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::bench {
@@ -84,7 +84,7 @@ absl::StatusOr<double> PredictUs(const schedule::Plan& plan, const topology::Top
     names.push_back(node.name);
   }
   ASSIGN_OR_RETURN(const planner::TeamCosts costs, planner::TeamCosts::Create(names, topology, topology.costs()));
-  const schedule::CallArguments call = {.collective = plan.collective, .count = bytes};
+  const CallArguments call = {.collective = plan.collective, .count = bytes};
   ASSIGN_OR_RETURN(const planner::Prediction prediction, planner::Price(plan, shape, costs, call));
   return static_cast<double>(prediction.total_ns) / 1e3;
 }
@@ -152,7 +152,7 @@ absl::Status RunHetero(const Options& options, const Reporter& report) {
     if (system.algorithm != nullptr) {
       algorithm = [&, site](const RankCell& cell) -> absl::StatusOr<std::string> {
         ASSIGN_OR_RETURN(const schedule::Plan plan,
-                         PlanOf(site->cluster()->admin(), *schedule::CollectiveFromName(cell.collective), cell.bytes));
+                         PlanOf(site->cluster()->admin(), *CollectiveFromName(cell.collective), cell.bytes));
         if (&system == kSystems) {
           ASSIGN_OR_RETURN(predicted_us[std::pair(cell.collective, cell.bytes)], PredictUs(plan, topology, cell.bytes));
         }

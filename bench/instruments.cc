@@ -52,7 +52,7 @@ void BM_CallLatency(benchmark::State& state) {
   daemon::CallLatencies latencies;
   absl::Duration took = absl::Nanoseconds(100);
   for (auto _ : state) {
-    latencies.Record(schedule::Collective::kAllreduce, 48, schedule::CallPart::kCall, took);
+    latencies.Record(Collective::kAllreduce, 48, schedule::CallPart::kCall, took);
     took += absl::Nanoseconds(7);
   }
 }

@@ -22,8 +22,6 @@
 namespace copse::bench {
 namespace {
 
-using schedule::Collective;
-
 constexpr absl::Duration kEndTimeout = absl::Seconds(20);
 constexpr double kTargetPercent = 20;
 constexpr uint32_t kRounds = 3;  // in which a cell is measured, on a new cluster each, with all other cells between
@@ -71,7 +69,7 @@ struct Cell {
 // tree.
 bool Calibrates(const Cell& cell, const Extent& extent) {
   if (cell.place.latency > absl::ZeroDuration() || cell.place.ppn != 1 || cell.asked != "flat") return false;
-  const schedule::CallArguments& call = cell.observation.arguments;
+  const CallArguments& call = cell.observation.arguments;
   if (cell.place.nodes == 2) return true;
   return cell.place.nodes == extent.flat_nodes && call.bytes() <= 4096 &&
          (call.collective == Collective::kBarrier || call.collective == Collective::kAllreduce);
@@ -124,7 +122,7 @@ absl::StatusOr<Cells> ListCells(const TimedTeam& team, const Place& place, const
                                 const Extent& extent) {
   Cells cells;
   ASSIGN_OR_RETURN(const schedule::Plan barrier, team.PlanFor(Collective::kBarrier, 0));
-  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
+  for (int c = 0; c < kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const std::vector<uint64_t> none = {0};
     for (const uint64_t bytes : collective == Collective::kBarrier ? none : extent.bytes) {
@@ -151,7 +149,7 @@ absl::Status Measure(TimedTeam* team, const std::string& algorithm, const Place&
     ASSIGN_OR_RETURN(*cells, ListCells(*team, place, algorithm, extent));
   }
   for (Cell& cell : *cells) {
-    const schedule::CallArguments& call = cell.observation.arguments;
+    const CallArguments& call = cell.observation.arguments;
     ASSIGN_OR_RETURN(const std::vector<double> ns, team->Time(call.collective, call.bytes(), 5, extent.calls, timeout));
     cell.round_us.push_back(MedianOf(ns) / 1000);
   }
@@ -187,8 +185,8 @@ std::string DescribeFit(const planner::Calibration& fit) {
 
 Row RowOf(const Cell& cell, bool calibrates, double predicted_us, const std::string& machine) {
   Row row = EmptyRow(cell.place.nodes, cell.place.ppn);
-  const schedule::CallArguments& call = cell.observation.arguments;
-  row.collective = std::string(schedule::CollectiveName(call.collective));
+  const CallArguments& call = cell.observation.arguments;
+  row.collective = std::string(CollectiveName(call.collective));
   row.what = absl::StrFormat(
       "%s%s, %s, %s%s", row.collective, call.bytes() > 0 ? absl::StrFormat(" %d B", call.bytes()) : "",
       cell.place.Name(), cell.asked == kChosen ? "planner's choice, " : "", calibrates ? "calibrated on" : "predicted");

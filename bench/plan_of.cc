@@ -15,10 +15,9 @@ constexpr absl::Duration kTimeout = absl::Seconds(10);
 
 }  // namespace
 
-absl::StatusOr<schedule::Plan> PlanOf(const procs::AdminClient& admin, schedule::Collective collective,
-                                      uint64_t bytes) {
+absl::StatusOr<schedule::Plan> PlanOf(const procs::AdminClient& admin, Collective collective, uint64_t bytes) {
   ASSIGN_OR_RETURN(const v1::ListPlansReply plans, admin.ListPlans(kTimeout));
-  const std::string name(schedule::CollectiveName(collective));
+  const std::string name(CollectiveName(collective));
   const v1::PlanRow* newest = nullptr;
   for (const v1::PlanRow& row : plans.plans()) {
     if (row.collective() != name || bytes < row.bytes_min() || bytes > row.bytes_max()) continue;

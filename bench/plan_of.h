@@ -7,15 +7,15 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "collectives/call_arguments.h"
 #include "integration_tests/procs/admin_client.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::bench {
 
 // The plan that serves calls of so many bytes, in the newest team. Errors: NOT_FOUND if there is none; those of the
 // planner, and of schedule::DecodePlan.
-absl::StatusOr<schedule::Plan> PlanOf(const procs::AdminClient& admin, schedule::Collective collective, uint64_t bytes);
+absl::StatusOr<schedule::Plan> PlanOf(const procs::AdminClient& admin, Collective collective, uint64_t bytes);
 
 }  // namespace copse::bench
 

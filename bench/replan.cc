@@ -15,17 +15,16 @@
 #include "base/status_macros.h"
 #include "bench/timed_team.h"
 #include "bench/wide_area.h"
+#include "collectives/call_arguments.h"
 #include "integration_tests/fabric/fabric_control.h"
 #include "integration_tests/netns/test_network.h"
 #include "integration_tests/procs/process_cluster.h"
 #include "proto/copse/v1/admin.pb.h"
-#include "schedule/collective.h"
 
 namespace copse::bench {
 namespace {
 
 using Reporter = std::function<void(const Row&)>;
-using schedule::Collective;
 
 constexpr double kProbeSeconds = 120;
 constexpr absl::Duration kProbePatience = absl::Seconds(180);

@@ -34,8 +34,6 @@
 namespace copse::bench {
 namespace {
 
-using schedule::Collective;
-
 constexpr char kCluster[] = "racks";
 constexpr uint64_t kSeed = 1;
 // How many a root may hear itself, as in the gathervs of libraries, for a comparison.
@@ -62,7 +60,7 @@ struct Told {
   int64_t memory_bytes = 0;
 };
 
-std::string NameOf(Collective collective) { return std::string(schedule::CollectiveName(collective)); }
+std::string NameOf(Collective collective) { return std::string(CollectiveName(collective)); }
 
 absl::StatusOr<sim::PlanRunResult> Simulate(const Cell& cell) {
   ASSIGN_OR_RETURN(const auto topology, topology::GenerateTopology(kCluster, cell.nodes, kSeed));
@@ -73,17 +71,16 @@ absl::StatusOr<sim::PlanRunResult> Simulate(const Cell& cell) {
     shape.node_of_rank.insert(shape.node_of_rank.end(), cell.ppn, NodeIndex(v));
   }
   ASSIGN_OR_RETURN(const auto costs, planner::TeamCosts::Create(names, topology, topology.costs()));
-  const Collective regular = schedule::PlanCollective(cell.collective);
+  const Collective regular = PlanCollective(cell.collective);
   planner::NodeOrder order = planner::OrderByTopology(costs, 0);
   // Scans go in the order of ranks.
-  if (regular == Collective::kScan || regular == Collective::kExscan) std::iota(order.begin(), order.end(), 0);
+  if (IsScan(regular)) std::iota(order.begin(), order.end(), 0);
   ASSIGN_OR_RETURN(const planner::Structure structure, planner::BuildStructure(cell.algorithm, order));
-  const bool blocks = schedule::HasBlocks(regular);
-  schedule::CallArguments call = {
-      .collective = cell.collective, .type = emu::AluType::kUint64, .count = cell.bytes / 8};
+  const bool blocks = HasBlocks(regular);
+  CallArguments call = {.collective = cell.collective, .type = ElementType::kUint64, .count = cell.bytes / 8};
   sim::PlanRunOptions options;
-  if (schedule::IsIrregular(cell.collective)) {
-    if (cell.counts_known) call.options |= schedule::kCountsKnown;
+  if (IsIrregular(cell.collective)) {
+    if (cell.counts_known) call.options |= kCountsKnown;
     ASSIGN_OR_RETURN(options.counts,
                      sim::MakeBlockCounts(cell.counts, cell.collective, shape.size(), cell.bytes, 8, kSeed));
     call = sim::WithCounts(call, options.counts);
@@ -219,7 +216,7 @@ absl::Status RunScale(const Options& options, const std::function<void(const Row
     row.note = absl::StrFormat("%d messages; simulated in %.1f s and %d MiB", told.packets, told.seconds,
                                told.memory_bytes >> 20);
     Report(row, "time", "us", time_us, report);
-    row.note = schedule::HasRoot(cell.collective) ? "of the root's daemon" : "of node 0's daemon";
+    row.note = HasRoot(cell.collective) ? "of the root's daemon" : "of node 0's daemon";
     Report(row, "connections", "nodes", told.root.connections, report);
     row.note =
         absl::StrFormat("the most of any daemon: staging %d KiB of %d KiB reserved, counts %d KiB, copy lists %d KiB",

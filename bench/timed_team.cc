@@ -16,7 +16,6 @@ namespace copse::bench {
 namespace {
 
 using procs::ChildProcess;
-using schedule::Collective;
 
 constexpr char kTeam[] = "model";
 
@@ -49,7 +48,7 @@ absl::StatusOr<std::vector<double>> TimedTeam::Time(Collective collective, uint6
                                                     uint32_t calls, absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   const std::string request =
-      absl::StrCat(std::string(schedule::CollectiveName(collective)), " ", bytes, " 0 ", warm_up, " ", calls, "\n");
+      absl::StrCat(std::string(CollectiveName(collective)), " ", bytes, " 0 ", warm_up, " ", calls, "\n");
   for (const auto& rank : ranks_) RETURN_IF_ERROR(rank->Write(request));
   std::vector<double> slowest(calls, 0);
   for (const auto& rank : ranks_) {

@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "collectives/call_arguments.h"
 #include "integration_tests/procs/child_process.h"
 #include "integration_tests/procs/process_cluster.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::bench {
@@ -32,13 +32,13 @@ class TimedTeam {
   absl::Status Force(const std::string& algorithm);
 
   // The plan that serves calls of so many bytes. Errors: as PlanOf.
-  absl::StatusOr<schedule::Plan> PlanFor(schedule::Collective collective, uint64_t bytes) const;
+  absl::StatusOr<schedule::Plan> PlanFor(Collective collective, uint64_t bytes) const;
 
   // Makes `warm_up` pairs of a barrier and a call, then `calls` more. Returns nanoseconds by call: of the rank that
   // took longest, each from its own return from the barrier. Root is rank 0. DEADLINE_EXCEEDED after `timeout`: the
   // team is of no use then.
-  absl::StatusOr<std::vector<double>> Time(schedule::Collective collective, uint64_t bytes, uint32_t warm_up,
-                                           uint32_t calls, absl::Duration timeout);
+  absl::StatusOr<std::vector<double>> Time(Collective collective, uint64_t bytes, uint32_t warm_up, uint32_t calls,
+                                           absl::Duration timeout);
 
   // Ends the processes.
   absl::Status Stop(absl::Duration timeout);

@@ -2,72 +2,28 @@
 
 #include "client/arguments.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/element_types.h"
 #include "client/error.h"
+#include "collectives/call_check.h"
 
 namespace copse::client {
 namespace {
 
-using Kind = BufferPlan::Kind;
-using Nesting = CallPlan::Nesting;
+using Kind = BufferKind;
 using Number = unsigned long long;
 
-constexpr int kCollectiveCount = 16;
 constexpr uint64_t kArgsFields = COPSE_COLL_ARGS_FIELD_FLAGS | COPSE_COLL_ARGS_FIELD_SEND_COUNTS |
                                  COPSE_COLL_ARGS_FIELD_SEND_DISPLACEMENTS | COPSE_COLL_ARGS_FIELD_RECV_COUNTS |
                                  COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS;
 constexpr uint64_t kFlags = COPSE_COLL_FLAG_COUNTS_KNOWN | COPSE_COLL_FLAG_REPRODUCIBLE;
 
-// What the buffers hold, and who has them.
-enum class Who : uint8_t { kNobody, kRoot, kAllButRoot, kAllButFirst, kAll };
-struct Traits {
-  const char* name;
-  bool has_op;
-  bool has_root;
-  bool is_irregular;
-  Kind send;
-  Who sends;
-  Kind receive;
-  Who receives;
-  Nesting nesting;  // of a rank that has both
-};
-constexpr Traits kTraits[kCollectiveCount] = {
-    {"barrier", false, false, false, Kind::kNone, Who::kNobody, Kind::kNone, Who::kNobody, Nesting::kNone},
-    {"bcast", false, true, false, Kind::kOne, Who::kRoot, Kind::kOne, Who::kAllButRoot, Nesting::kNone},
-    {"reduce", true, true, false, Kind::kOne, Who::kAll, Kind::kOne, Who::kRoot, Nesting::kSendInReceive},
-    {"allreduce", true, false, false, Kind::kOne, Who::kAll, Kind::kOne, Who::kAll, Nesting::kSendInReceive},
-    {"gather", false, true, false, Kind::kOne, Who::kAll, Kind::kBlocks, Who::kRoot, Nesting::kSendInReceive},
-    {"scatter", false, true, false, Kind::kBlocks, Who::kRoot, Kind::kOne, Who::kAll, Nesting::kReceiveInSend},
-    {"allgather", false, false, false, Kind::kOne, Who::kAll, Kind::kBlocks, Who::kAll, Nesting::kSendInReceive},
-    {"alltoall", false, false, false, Kind::kBlocks, Who::kAll, Kind::kBlocks, Who::kAll, Nesting::kNone},
-    {"reduce_scatter", true, false, false, Kind::kBlocks, Who::kAll, Kind::kOne, Who::kAll, Nesting::kNone},
-    {"scan", true, false, false, Kind::kOne, Who::kAll, Kind::kOne, Who::kAll, Nesting::kSendInReceive},
-    {"exscan", true, false, false, Kind::kOne, Who::kAll, Kind::kOne, Who::kAllButFirst, Nesting::kSendInReceive},
-    {"gatherv", false, true, true, Kind::kOne, Who::kAll, Kind::kBlocks, Who::kRoot, Nesting::kSendInReceive},
-    {"scatterv", false, true, true, Kind::kBlocks, Who::kRoot, Kind::kOne, Who::kAll, Nesting::kReceiveInSend},
-    {"allgatherv", false, false, true, Kind::kOne, Who::kAll, Kind::kBlocks, Who::kAll, Nesting::kSendInReceive},
-    {"alltoallv", false, false, true, Kind::kBlocks, Who::kAll, Kind::kBlocks, Who::kAll, Nesting::kNone},
-    {"reduce_scatterv", true, false, true, Kind::kBlocks, Who::kAll, Kind::kOne, Who::kAll, Nesting::kNone},
-};
-
 static_assert(COPSE_DT_SHORT_INT == kElementTypeCount - 1 && COPSE_OP_MAXLOC == kElementOpCount - 1);
 
-bool Is(Who who, uint32_t rank, uint32_t root) {
-  switch (who) {
-    case Who::kNobody:
-      return false;
-    case Who::kRoot:
-      return rank == root;
-    case Who::kAllButRoot:
-      return rank != root;
-    case Who::kAllButFirst:
-      return rank != 0;
-    case Who::kAll:
-      return true;
-  }
-  return false;
+copse_status_t FailWith(const CallDefect& defect) {
+  return Fail(static_cast<copse_status_t>(-static_cast<int>(defect.failure)), "%s", defect.text.c_str());
 }
 
 // The caller's arguments with what was found out about them.
@@ -85,7 +41,7 @@ class Planner {
   copse_status_t PlanLengths();
   copse_status_t PlanIrregular();
   copse_status_t PlanList(bool sends);
-  copse_status_t CheckOwnCount(const Blocks& blocks, uint64_t* count) const;
+  copse_status_t PlanOwnCount(const Blocks& blocks, uint64_t* count) const;
   copse_status_t PlanInPlace();
   copse_status_t PlanAddresses();
   copse_status_t CheckOverlap() const;
@@ -95,7 +51,8 @@ class Planner {
   const uint32_t rank_;
   const uint32_t size_;
   const uint64_t bytes_max_;
-  const Traits* traits_ = nullptr;
+  CallArguments arguments_;
+  const CollectiveTraits* traits_ = nullptr;
   uint64_t type_bytes_ = 0;
   CallPlan plan_;
   const void* send_ = nullptr;  // what the caller gave, without COPSE_IN_PLACE
@@ -107,50 +64,31 @@ copse_status_t Planner::PlanValues() {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown fields in copse_coll_args_t (mask=0x%llx, known=0x%llx)",
                 static_cast<Number>(args_.mask), static_cast<Number>(kArgsFields));
   }
-  if (args_.collective < 0 || args_.collective >= kCollectiveCount) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown collective (collective=%d, limit=%d)",
-                static_cast<int>(args_.collective), kCollectiveCount - 1);
+  const uint64_t flags = Has(COPSE_COLL_ARGS_FIELD_FLAGS) ? args_.flags : 0;
+  if ((flags & ~kFlags) != 0) {
+    return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown flags (flags=0x%llx, known=0x%llx)", static_cast<Number>(flags),
+                static_cast<Number>(kFlags));
   }
-  traits_ = &kTraits[args_.collective];
+  RawArguments raw{.collective = args_.collective,
+                   .type = args_.type,
+                   .op = args_.op,
+                   .has_own_op = args_.op >= kFirstUserOp,
+                   .root = args_.root};
+  // What an irregular collective's count must be, lists may say.
+  const bool is_irregular = COPSE_COLL_GATHERV <= args_.collective;
+  if (!is_irregular) raw.count = args_.count;
+  if ((flags & COPSE_COLL_FLAG_COUNTS_KNOWN) != 0) raw.options |= kCountsKnown;
+  if ((flags & COPSE_COLL_FLAG_REPRODUCIBLE) != 0) raw.options |= kReproducible;
+  if (const CallDefect defect = CheckArguments(raw, size_, bytes_max_, &arguments_)) return FailWith(defect);
+  traits_ = &TraitsOf(arguments_.collective);
   plan_.collective = args_.collective;
-  if (Has(COPSE_COLL_ARGS_FIELD_FLAGS)) {
-    if ((args_.flags & ~kFlags) != 0) {
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown flags (flags=0x%llx, known=0x%llx)",
-                  static_cast<Number>(args_.flags), static_cast<Number>(kFlags));
-    }
-    plan_.flags = args_.flags;
-  }
-  if (args_.collective != COPSE_COLL_GATHERV && args_.collective != COPSE_COLL_SCATTERV) {
-    plan_.flags &= ~uint64_t{COPSE_COLL_FLAG_COUNTS_KNOWN};
-  }
-  if (!traits_->has_op) plan_.flags &= ~uint64_t{COPSE_COLL_FLAG_REPRODUCIBLE};
-  if (traits_->has_root) {
-    if (args_.root >= size_) {
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "no such root (root=%u, size=%u)", args_.root, size_);
-    }
-    plan_.root = args_.root;
-  }
-  if (args_.collective == COPSE_COLL_BARRIER) return COPSE_OK;
-  type_bytes_ = DatatypeBytes(args_.type);
-  if (type_bytes_ == 0) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown datatype (type=%d, limit=%d)", static_cast<int>(args_.type),
-                kElementTypeCount - 1);
-  }
+  plan_.root = arguments_.root;
+  if ((arguments_.options & kCountsKnown) != 0) plan_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
+  if ((arguments_.options & kReproducible) != 0) plan_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
+  if (!HasData(arguments_.collective)) return COPSE_OK;
   plan_.type = args_.type;
-  if (!traits_->has_op) return COPSE_OK;
-  if (args_.op >= kFirstUserOp) {
-    plan_.op = args_.op;
-    return COPSE_OK;
-  }
-  if (args_.op < 0 || args_.op >= kElementOpCount) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown operation (op=%d, limit=%d)", static_cast<int>(args_.op),
-                kElementOpCount - 1);
-  }
-  if (!IsDefined(static_cast<ElementOp>(args_.op), static_cast<ElementType>(args_.type))) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the operation is not defined on the type (op=%s, type=%s)",
-                kElementOpNames[args_.op].data(), kElementTypes[args_.type].name.data());
-  }
-  plan_.op = args_.op;
+  type_bytes_ = ElementBytes(arguments_.type);
+  if (Reduces(arguments_.collective)) plan_.op = args_.op;
   return COPSE_OK;
 }
 
@@ -181,9 +119,9 @@ copse_status_t Planner::PlanInPlace() {
   if (is_scatter) {
     if (rank_ != args_.root) return COPSE_OK;  // not looked at
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "COPSE_IN_PLACE stands for the receive buffer of a %s's root",
-                traits_->name);
+                CollectiveName(args_.collective));
   }
-  if (traits_->receives == Who::kRoot && rank_ != args_.root) {
+  if (traits_->receivers == Holders::kRoot && rank_ != args_.root) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "in place is for the root only (rank=%u, root=%u)", rank_, args_.root);
   }
   plan_.in_place = true;
@@ -227,15 +165,14 @@ copse_status_t Planner::PlanList(bool sends) {
 }
 
 // The rank's own count, which the counts must not contradict. Sets *count in place.
-copse_status_t Planner::CheckOwnCount(const Blocks& blocks, uint64_t* count) const {
-  const uint64_t counted = blocks.list()[rank_].bytes / type_bytes_;
+copse_status_t Planner::PlanOwnCount(const Blocks& blocks, uint64_t* count) const {
+  const Block own{blocks.list()[rank_].offset, blocks.list()[rank_].bytes};
   if (plan_.in_place || args_.collective == COPSE_COLL_REDUCE_SCATTERV) {
-    *count = counted;
+    *count = own.bytes / type_bytes_;
     return COPSE_OK;
   }
-  if (*count == counted) return COPSE_OK;
-  return Fail(COPSE_ERR_INVALID_ARGUMENT, "count is not what the counts say of this rank (count=%llu, counts[%u]=%llu)",
-              static_cast<Number>(*count), rank_, static_cast<Number>(counted));
+  const CallDefect defect = CheckOwnCount(rank_, *count, own, arguments_.type);
+  return defect ? FailWith(defect) : COPSE_OK;
 }
 
 copse_status_t Planner::PlanIrregular() {
@@ -251,14 +188,11 @@ copse_status_t Planner::PlanIrregular() {
   const BufferPlan& other = traits_->send == Kind::kOne ? plan_.receive : plan_.send;
   uint64_t count = args_.count;
   if (other.blocks != nullptr) {
-    if (const auto status = CheckOwnCount(*other.blocks, &count); status != COPSE_OK) return status;
+    if (const auto status = PlanOwnCount(*other.blocks, &count); status != COPSE_OK) return status;
     plan_.own_offset = other.blocks->list()[rank_].offset;
     plan_.own_packed_offset = other.blocks->PackedOffset(rank_);
   }
-  if (count > bytes_max_ / type_bytes_) {
-    return Fail(COPSE_ERR_NOT_SUPPORTED, "the message is too long (count=%llu, type_bytes=%llu, limit=%llu bytes)",
-                static_cast<Number>(count), static_cast<Number>(type_bytes_), static_cast<Number>(bytes_max_));
-  }
+  if (const CallDefect defect = CheckCount(arguments_, count, size_, bytes_max_)) return FailWith(defect);
   plan_.count = count;
   one.bytes = one.span = count * type_bytes_;
   return COPSE_OK;
@@ -266,35 +200,22 @@ copse_status_t Planner::PlanIrregular() {
 
 // Counts, bytes and lists.
 copse_status_t Planner::PlanLengths() {
-  if (Is(traits_->sends, rank_, args_.root)) plan_.send.kind = traits_->send;
-  if (Is(traits_->receives, rank_, args_.root)) plan_.receive.kind = traits_->receive;
+  plan_.send.kind = SendBuffer(arguments_.collective, rank_, args_.root);
+  plan_.receive.kind = ReceiveBuffer(arguments_.collective, rank_, args_.root);
   if (plan_.send.kind != Kind::kNone && plan_.receive.kind != Kind::kNone) plan_.nesting = traits_->nesting;
-  if (traits_->is_irregular) return PlanIrregular();
-  // What any rank may not have, all may not: then all hear of it.
-  const bool has_blocks = traits_->send == Kind::kBlocks || traits_->receive == Kind::kBlocks;
-  const uint64_t blocks = has_blocks ? size_ : 1;
-  if (args_.count > bytes_max_ / type_bytes_ / blocks) {
-    if (!has_blocks) {
-      return Fail(COPSE_ERR_NOT_SUPPORTED, "the message is too long (count=%llu, type_bytes=%llu, limit=%llu bytes)",
-                  static_cast<Number>(args_.count), static_cast<Number>(type_bytes_), static_cast<Number>(bytes_max_));
-    }
-    return Fail(COPSE_ERR_NOT_SUPPORTED,
-                "the message is too long (count=%llu, type_bytes=%llu, blocks=%llu, limit=%llu bytes)",
-                static_cast<Number>(args_.count), static_cast<Number>(type_bytes_), static_cast<Number>(blocks),
-                static_cast<Number>(bytes_max_));
-  }
+  if (IsIrregular(arguments_.collective)) return PlanIrregular();
   plan_.count = args_.count;
   const uint64_t bytes = args_.count * type_bytes_;
   for (BufferPlan* buffer : {&plan_.send, &plan_.receive}) {
     if (buffer->kind == Kind::kNone) continue;
     buffer->bytes = buffer->span = buffer->kind == Kind::kBlocks ? bytes * size_ : bytes;
   }
-  if (has_blocks) plan_.own_offset = plan_.own_packed_offset = bytes * rank_;
+  if (HoldsBlocks(arguments_.collective)) plan_.own_offset = plan_.own_packed_offset = bytes * rank_;
   return COPSE_OK;
 }
 
 copse_status_t Planner::FailNull(const char* name, const BufferPlan& buffer) const {
-  if (traits_->is_irregular) {
+  if (IsIrregular(arguments_.collective)) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "the %s buffer is NULL (bytes=%llu)", name,
                 static_cast<Number>(buffer.bytes));
   }
@@ -350,7 +271,7 @@ copse_status_t Planner::PlanAddresses() {
 
 copse_status_t Planner::Plan(CallPlan* plan) {
   if (const auto status = PlanValues(); status != COPSE_OK) return status;
-  if (args_.collective != COPSE_COLL_BARRIER) {
+  if (HasData(arguments_.collective)) {
     if (const auto status = PlanInPlace(); status != COPSE_OK) return status;
     if (const auto status = PlanLengths(); status != COPSE_OK) return status;
     if (const auto status = PlanAddresses(); status != COPSE_OK) return status;
@@ -361,16 +282,12 @@ copse_status_t Planner::Plan(CallPlan* plan) {
 
 }  // namespace
 
-const char* CollectiveName(copse_collective_t collective) {
-  return collective >= 0 && collective < kCollectiveCount ? kTraits[collective].name : "unknown";
-}
-
-bool IsIrregular(copse_collective_t collective) {
-  return collective >= 0 && collective < kCollectiveCount && kTraits[collective].is_irregular;
-}
-
 uint32_t DatatypeBytes(copse_datatype_t type) {
-  return type >= 0 && type < kElementTypeCount ? kElementTypes[type].bytes : 0;
+  return type >= 0 && type < kElementTypeCount ? ElementBytes(static_cast<ElementType>(type)) : 0;
+}
+
+const char* CollectiveName(copse_collective_t collective) {
+  return copse::CollectiveName(static_cast<Collective>(std::clamp<int>(collective, 0, kCollectiveCount))).data();
 }
 
 copse_status_t PlanCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,

@@ -9,6 +9,7 @@
 
 #include "client/blocks.h"
 #include "client/copse.h"
+#include "collectives/collective.h"
 
 namespace copse::client {
 
@@ -19,8 +20,7 @@ inline constexpr int kFirstUserOp = 1 << 16;
 
 // One of a rank's two buffers in a call.
 struct BufferPlan {
-  enum class Kind : uint8_t { kNone, kOne, kBlocks };
-  Kind kind = Kind::kNone;
+  BufferKind kind = BufferKind::kNone;
   // Null if nothing is in it. Never written through where it is the send buffer.
   uint8_t* address = nullptr;
   uint64_t bytes = 0;  // of all blocks
@@ -44,7 +44,6 @@ struct CallPlan {
   BufferPlan receive;
   // What one of the buffers holds is also this rank's own block of the other one. Own offsets: where that begins, as
   // the blocks lie, and if they were packed.
-  enum class Nesting : uint8_t { kNone, kSendInReceive, kReceiveInSend };
   Nesting nesting = Nesting::kNone;
   uint64_t own_offset = 0;
   uint64_t own_packed_offset = 0;
@@ -55,8 +54,6 @@ struct CallPlan {
 };
 
 const char* CollectiveName(copse_collective_t collective);
-// Whether ranks' blocks differ in length.
-bool IsIrregular(copse_collective_t collective);
 
 // What rank `rank` of `size` does for `args`.
 // Errors: INVALID_ARGUMENT (unknown values, root, null or overlapping buffers or blocks, counts that differ, an

@@ -238,11 +238,11 @@ TEST_F(PlanBlocksTest, EqualBlocksAreAsManyAsRanks) {
   ASSERT_EQ(Plan(Blocks(COPSE_COLL_GATHER), 1), COPSE_OK) << LastError();
   EXPECT_EQ(plan_.send.bytes, 24u);
   EXPECT_EQ(plan_.receive.bytes, 192u);
-  EXPECT_EQ(plan_.nesting, CallPlan::Nesting::kSendInReceive);
+  EXPECT_EQ(plan_.nesting, Nesting::kSendInReceive);
   EXPECT_EQ(plan_.own_offset, 24u);
   ASSERT_EQ(Plan(Blocks(COPSE_COLL_GATHER), 0), COPSE_OK);
   EXPECT_EQ(plan_.receive.address, nullptr);
-  EXPECT_EQ(plan_.nesting, CallPlan::Nesting::kNone);
+  EXPECT_EQ(plan_.nesting, Nesting::kNone);
   ASSERT_EQ(Plan(Blocks(COPSE_COLL_SCATTER), 1), COPSE_OK);
   EXPECT_EQ(plan_.send.bytes, 192u);
   EXPECT_EQ(plan_.receive.bytes, 24u);
@@ -358,7 +358,7 @@ TEST_F(PlanBlocksTest, InPlaceAsMpiHasIt) {
     ASSERT_EQ(Plan(args, 2), COPSE_OK);
     EXPECT_EQ(plan_.send.address, Bytes(recv_));
     EXPECT_TRUE(plan_.in_place);
-    EXPECT_EQ(plan_.nesting, CallPlan::Nesting::kNone);
+    EXPECT_EQ(plan_.nesting, Nesting::kNone);
   }
   args = Blocks(COPSE_COLL_SCATTER);
   args.recv = COPSE_IN_PLACE;

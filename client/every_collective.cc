@@ -10,13 +10,14 @@
 
 #include "base/hash.h"
 #include "base/prng.h"
+#include "collectives/collective.h"
 
 namespace copse::client {
 namespace {
 
 constexpr uint8_t kUntouched = 0x5a;
 
-enum class Kind { kNone, kOne, kBlocks };
+using Kind = BufferKind;
 
 // One call, as all ranks derive it from the seed.
 struct Case {
@@ -33,38 +34,18 @@ struct Case {
   bool reproducible = false;  // reductions: fractions, too, whose sums have the bits of a loop over the ranks
   bool is_blocking = false;
 
-  bool is_rooted() const {
-    return collective == COPSE_COLL_BCAST || collective == COPSE_COLL_REDUCE || collective == COPSE_COLL_GATHER ||
-           collective == COPSE_COLL_SCATTER || collective == COPSE_COLL_GATHERV || collective == COPSE_COLL_SCATTERV;
+  Collective which() const { return static_cast<Collective>(collective); }
+  bool is_rooted() const { return HasRoot(which()); }
+  bool is_irregular() const { return IsIrregular(which()); }
+  bool gathers() const {
+    return PlanCollective(which()) == Collective::kGather || PlanCollective(which()) == Collective::kAllgather;
   }
-  bool is_irregular() const { return collective >= COPSE_COLL_GATHERV; }
-  bool is_gather() const { return collective == COPSE_COLL_GATHER || collective == COPSE_COLL_GATHERV; }
-  bool is_scatter() const { return collective == COPSE_COLL_SCATTER || collective == COPSE_COLL_SCATTERV; }
-  bool is_allgather() const { return collective == COPSE_COLL_ALLGATHER || collective == COPSE_COLL_ALLGATHERV; }
-  bool is_alltoall() const { return collective == COPSE_COLL_ALLTOALL || collective == COPSE_COLL_ALLTOALLV; }
-  bool is_reduce_scatter() const {
-    return collective == COPSE_COLL_REDUCE_SCATTER || collective == COPSE_COLL_REDUCE_SCATTERV;
-  }
-
-  bool reduces() const {
-    return collective == COPSE_COLL_REDUCE || collective == COPSE_COLL_ALLREDUCE || is_reduce_scatter() ||
-           collective == COPSE_COLL_SCAN || collective == COPSE_COLL_EXSCAN;
-  }
-
-  Kind sends(uint32_t rank) const {
-    if (collective == COPSE_COLL_BARRIER) return Kind::kNone;
-    if (collective == COPSE_COLL_BCAST) return rank == root ? Kind::kOne : Kind::kNone;
-    if (is_scatter()) return rank == root ? Kind::kBlocks : Kind::kNone;
-    return is_alltoall() || is_reduce_scatter() ? Kind::kBlocks : Kind::kOne;
-  }
-  Kind receives(uint32_t rank) const {
-    if (collective == COPSE_COLL_BARRIER) return Kind::kNone;
-    if (collective == COPSE_COLL_BCAST) return rank == root ? Kind::kNone : Kind::kOne;
-    if (collective == COPSE_COLL_REDUCE) return rank == root ? Kind::kOne : Kind::kNone;
-    if (collective == COPSE_COLL_EXSCAN) return rank == 0 ? Kind::kNone : Kind::kOne;
-    if (is_gather()) return rank == root ? Kind::kBlocks : Kind::kNone;
-    return is_allgather() || is_alltoall() ? Kind::kBlocks : Kind::kOne;
-  }
+  bool is_scatter() const { return PlanCollective(which()) == Collective::kScatter; }
+  bool is_alltoall() const { return PlanCollective(which()) == Collective::kAlltoall; }
+  bool is_reduce_scatter() const { return PlanCollective(which()) == Collective::kReduceScatter; }
+  bool reduces() const { return Reduces(which()); }
+  BufferKind sends(uint32_t rank) const { return SendBuffer(which(), rank, root); }
+  BufferKind receives(uint32_t rank) const { return ReceiveBuffer(which(), rank, root); }
   // Elements of what `from` sends to `to`.
   uint64_t Length(uint32_t from, uint32_t to) const {
     if (!is_irregular()) return count;
@@ -253,14 +234,14 @@ std::string Call<T>::Run(Prng* prng) {
   const bool in_receive = in_place && !case_.is_scatter() && case_.collective != COPSE_COLL_BCAST;
   if (in_receive && case_.is_alltoall()) send_layout = receive_layout;
   uint64_t receive_span = receive_layout.span;
-  if (in_receive && !case_.is_gather() && !case_.is_allgather()) {
+  if (in_receive && !case_.gathers()) {
     receive_span = std::max(receive_span, send_layout.span);
   }
   Memory send(context_, send_layout.span * sizeof(T), prng->Chance(0.4));
   Memory receive(context_, receive_span * sizeof(T), prng->Chance(0.4));
   if (!in_receive) {
     PutSend(send_layout, send.data());
-  } else if (case_.is_gather() || case_.is_allgather()) {
+  } else if (case_.gathers()) {
     Put(Part(rank_, 0), receive_layout.begins[rank_], receive.data());
   } else {
     PutSend(send_layout, receive.data());

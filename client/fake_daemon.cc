@@ -26,6 +26,7 @@
 #include "base/element_types.h"
 #include "client/copse.h"
 #include "client/plain_collectives.h"
+#include "collectives/collective.h"
 
 namespace copse::client {
 namespace {
@@ -430,28 +431,25 @@ void FakeDaemon::Join(Client* client, const ring::DqSlot& slot) {
 
 void FakeDaemon::ReadContribution(Client* client, uint32_t rank, uint32_t size, Entry* entry) {
   const ring::DqEntry& posted = entry->slot.entry;
-  const auto collective = static_cast<copse_collective_t>(posted.collective);
+  const auto collective = static_cast<Collective>(posted.collective);
   const uint64_t bytes = posted.count * TypeBytes(posted.type);
-  const PlainBuffer sends = PlainSends(collective, rank, posted.root);
+  const BufferKind sends = SendBuffer(collective, rank, posted.root);
   std::vector<ring::Block> list;
-  if (HasLists(collective)) {
+  if (IsIrregular(collective)) {
     const auto places = As<ring::ListPlaces>(posted.payload);
     const auto read = [&](const ring::Place& place) {
       std::vector<ring::Block> blocks(size);
       memcpy(blocks.data(), At(client, place, size * sizeof(ring::Block)), size * sizeof(ring::Block));
       return blocks;
     };
-    const bool known = (posted.flags & ring::kCountsKnown) != 0;
-    if (sends == PlainBuffer::kBlocks || (known && collective == COPSE_COLL_SCATTERV)) list = read(places.send);
-    if (PlainReceives(collective, rank, posted.root) == PlainBuffer::kBlocks ||
-        (known && collective == COPSE_COLL_GATHERV)) {
-      entry->receive_list = read(places.receive);
-    }
-  } else if (sends == PlainBuffer::kBlocks) {
+    const uint8_t options = (posted.flags & ring::kCountsKnown) != 0 ? kCountsKnown : 0;
+    if (GivesSendBlocks(collective, options, rank, posted.root)) list = read(places.send);
+    if (GivesReceiveBlocks(collective, options, rank, posted.root)) entry->receive_list = read(places.receive);
+  } else if (sends == BufferKind::kBlocks) {
     for (uint32_t i = 0; i < size; ++i) list.push_back({i * bytes, bytes});
   }
-  if (sends == PlainBuffer::kOne) list.assign(1, {0, bytes});
-  if (sends == PlainBuffer::kNone) return;
+  if (sends == BufferKind::kOne) list.assign(1, {0, bytes});
+  if (sends == BufferKind::kNone) return;
   for (const ring::Block& block : list) {
     std::vector<uint8_t> part;
     if (block.bytes > 0) {
@@ -516,13 +514,14 @@ bool FakeDaemon::Deliver(Client* client, const std::vector<Entry>& ranks, uint32
                        static_cast<copse_op_t>(posted.op), posted.root};
   PlainParts parts;
   for (const Entry& entry : ranks) parts.push_back(entry.parts);
-  const PlainBuffer kind = PlainReceives(call.collective, rank, call.root);
-  if (kind == PlainBuffer::kNone) return true;
+  const auto collective = static_cast<Collective>(posted.collective);
+  const BufferKind kind = ReceiveBuffer(collective, rank, call.root);
+  if (kind == BufferKind::kNone) return true;
   const std::vector<PlainBlock> result = PlainResult(call, parts, rank);
   const uint64_t bytes = posted.count * TypeBytes(posted.type);
   if (result.empty()) return false;
   for (uint32_t i = 0; i < result.size(); ++i) {
-    const bool listed = kind == PlainBuffer::kBlocks && HasLists(call.collective);
+    const bool listed = kind == BufferKind::kBlocks && IsIrregular(collective);
     const ring::Block block = listed ? self.receive_list[i] : ring::Block{i * bytes, bytes};
     if (result[i].size() != block.bytes) return false;
     if (block.bytes == 0) continue;

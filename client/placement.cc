@@ -7,8 +7,7 @@
 namespace copse::client {
 namespace {
 
-using Kind = BufferPlan::Kind;
-using Nesting = CallPlan::Nesting;
+using Kind = BufferKind;
 
 ring::Place PlaceIn(const UserMemory::Range& range, const uint8_t* address) {
   const auto offset = static_cast<uint64_t>(address - range.address);
@@ -69,7 +68,8 @@ void Placement::ChooseReceive() {
 void Placement::ChooseSend() {
   const BufferPlan& send = plan_.send;
   if (send.address == nullptr) return;
-  if (send.kind == Kind::kOne && send.bytes <= ring::kInlineBytes && !IsIrregular(plan_.collective)) {
+  if (send.kind == Kind::kOne && send.bytes <= ring::kInlineBytes &&
+      !IsIrregular(static_cast<Collective>(plan_.collective))) {
     send_ = Way::kInline;
     return;
   }
@@ -147,7 +147,7 @@ void Placement::Fill(const Staging::Block& block, ring::DqSlot* slot, Call* call
     receive.blocks->WriteList(/*packed=*/receive_ != Way::kDirect, block.address() + receive_list_at_);
     lists.receive = PlaceIn(block, receive_list_at_);
   }
-  if (IsIrregular(plan_.collective)) memcpy(slot->entry.payload, &lists, sizeof(lists));
+  if (IsIrregular(static_cast<Collective>(plan_.collective))) memcpy(slot->entry.payload, &lists, sizeof(lists));
 }
 
 }  // namespace copse::client

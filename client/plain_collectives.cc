@@ -6,6 +6,7 @@
 
 #include "base/element_reference.h"
 #include "base/element_types.h"
+#include "collectives/collective.h"
 
 namespace copse::client {
 namespace {
@@ -20,76 +21,29 @@ void Reduce(copse_datatype_t type, copse_op_t op, PlainBlock* target, const Plai
   });
 }
 
-bool Combines(copse_collective_t collective) {
-  return collective == COPSE_COLL_REDUCE || collective == COPSE_COLL_ALLREDUCE ||
-         collective == COPSE_COLL_REDUCE_SCATTER || collective == COPSE_COLL_REDUCE_SCATTERV ||
-         collective == COPSE_COLL_SCAN || collective == COPSE_COLL_EXSCAN;
-}
-
 }  // namespace
-
-PlainBuffer PlainSends(copse_collective_t collective, uint32_t rank, uint32_t root) {
-  switch (collective) {
-    case COPSE_COLL_BARRIER:
-      return PlainBuffer::kNone;
-    case COPSE_COLL_BCAST:
-      return rank == root ? PlainBuffer::kOne : PlainBuffer::kNone;
-    case COPSE_COLL_SCATTER:
-    case COPSE_COLL_SCATTERV:
-      return rank == root ? PlainBuffer::kBlocks : PlainBuffer::kNone;
-    case COPSE_COLL_ALLTOALL:
-    case COPSE_COLL_ALLTOALLV:
-    case COPSE_COLL_REDUCE_SCATTER:
-    case COPSE_COLL_REDUCE_SCATTERV:
-      return PlainBuffer::kBlocks;
-    default:
-      return PlainBuffer::kOne;
-  }
-}
-
-PlainBuffer PlainReceives(copse_collective_t collective, uint32_t rank, uint32_t root) {
-  switch (collective) {
-    case COPSE_COLL_BARRIER:
-      return PlainBuffer::kNone;
-    case COPSE_COLL_BCAST:
-      return rank != root ? PlainBuffer::kOne : PlainBuffer::kNone;
-    case COPSE_COLL_REDUCE:
-      return rank == root ? PlainBuffer::kOne : PlainBuffer::kNone;
-    case COPSE_COLL_GATHER:
-    case COPSE_COLL_GATHERV:
-      return rank == root ? PlainBuffer::kBlocks : PlainBuffer::kNone;
-    case COPSE_COLL_ALLGATHER:
-    case COPSE_COLL_ALLGATHERV:
-    case COPSE_COLL_ALLTOALL:
-    case COPSE_COLL_ALLTOALLV:
-      return PlainBuffer::kBlocks;
-    case COPSE_COLL_EXSCAN:
-      return rank != 0 ? PlainBuffer::kOne : PlainBuffer::kNone;
-    default:
-      return PlainBuffer::kOne;
-  }
-}
 
 std::vector<PlainBlock> PlainResult(const PlainCall& call, const PlainParts& parts, uint32_t rank) {
   const auto size = static_cast<uint32_t>(parts.size());
+  const auto collective = static_cast<Collective>(call.collective);
   // What `from` sends to this rank.
   const auto part = [&](uint32_t from) -> const PlainBlock& {
-    return parts[from][PlainSends(call.collective, from, call.root) == PlainBuffer::kBlocks ? rank : 0];
+    return parts[from][SendBuffer(collective, from, call.root) == BufferKind::kBlocks ? rank : 0];
   };
-  switch (PlainReceives(call.collective, rank, call.root)) {
-    case PlainBuffer::kNone:
+  switch (ReceiveBuffer(collective, rank, call.root)) {
+    case BufferKind::kNone:
       return {};
-    case PlainBuffer::kBlocks: {
+    case BufferKind::kBlocks: {
       std::vector<PlainBlock> blocks;
       for (uint32_t from = 0; from < size; ++from) blocks.push_back(part(from));
       return blocks;
     }
-    case PlainBuffer::kOne:
+    case BufferKind::kOne:
       break;
   }
-  if (!Combines(call.collective)) return {part(call.root)};
-  const bool is_prefix = call.collective == COPSE_COLL_SCAN || call.collective == COPSE_COLL_EXSCAN;
-  const uint32_t end = !is_prefix ? size : call.collective == COPSE_COLL_SCAN ? rank + 1 : rank;
+  if (!Reduces(collective)) return {part(call.root)};
+  const Operands operands = TraitsOf(collective).operands;
+  const uint32_t end = operands == Operands::kAll ? size : operands == Operands::kUpToOwn ? rank + 1 : rank;
   PlainBlock result = part(0);
   for (uint32_t from = 1; from < end; ++from) {
     if (part(from).size() != result.size()) return {};

@@ -11,11 +11,6 @@
 
 namespace copse::client {
 
-// What a rank's buffer holds: one block, or one for each rank.
-enum class PlainBuffer { kNone, kOne, kBlocks };
-PlainBuffer PlainSends(copse_collective_t collective, uint32_t rank, uint32_t root);
-PlainBuffer PlainReceives(copse_collective_t collective, uint32_t rank, uint32_t root);
-
 struct PlainCall {
   copse_collective_t collective = COPSE_COLL_BARRIER;
   copse_datatype_t type = COPSE_DT_INT8;

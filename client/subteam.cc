@@ -56,11 +56,11 @@ copse_status_t Exchange(copse_team_t* parent, const SubteamRecord& mine, std::ve
     plan.type = COPSE_DT_UINT64;
     plan.op = COPSE_OP_SUM;
     plan.count = std::min(step, total - done);
-    plan.receive.kind = BufferPlan::Kind::kOne;
+    plan.receive.kind = BufferKind::kOne;
     plan.receive.address = reinterpret_cast<uint8_t*>(words + done);
     plan.receive.bytes = plan.receive.span = plan.count * sizeof(uint64_t);
     plan.send = plan.receive;
-    plan.nesting = CallPlan::Nesting::kSendInReceive;
+    plan.nesting = Nesting::kSendInReceive;
     plan.in_place = true;
     if (const auto status = context->Call(parent, plan, deadline); status != COPSE_OK) return status;
   }

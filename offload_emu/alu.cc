@@ -20,9 +20,7 @@ namespace {
 constexpr size_t kBlockBytes = 2048;
 static_assert(kBlockBytes % kElementBytesMax == 0);
 
-bool IsLogical(AluOp op) { return op == AluOp::kLand || op == AluOp::kLor || op == AluOp::kLxor; }
-bool Known(AluOp op) { return static_cast<int>(op) < kAluOpCount; }
-bool Known(AluType type) { return static_cast<int>(type) < kAluTypeCount; }
+bool IsLogical(ElementOp op) { return op == ElementOp::kLand || op == ElementOp::kLor || op == ElementOp::kLxor; }
 
 const AluLoops& BestLoops() {
   static const AluLoops& best = FastAluLoops() != nullptr ? *FastAluLoops() : kBaselineAluLoops;
@@ -41,30 +39,22 @@ const AluLoops* FastAluLoops() {
   return nullptr;
 }
 
-std::string_view AluOpName(AluOp op) { return Known(op) ? kElementOpNames[static_cast<int>(op)] : "unknown"; }
-
-std::string_view AluTypeName(AluType type) {
-  return Known(type) ? kElementTypes[static_cast<int>(type)].name : "unknown";
-}
-
-uint32_t AluTypeBytes(AluType type) { return Known(type) ? kElementTypes[static_cast<int>(type)].bytes : 0; }
-
-absl::Status AluReduce(AluOp op, AluType type, absl::Span<const uint8_t* const> operands, size_t count,
+absl::Status AluReduce(ElementOp op, ElementType type, absl::Span<const uint8_t* const> operands, size_t count,
                        uint8_t* target) {
   if (operands.empty() || operands.size() > kAluOperandsMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("reduction of ", operands.size(), " operands (limit 1 to ", kAluOperandsMax, ")"));
   }
-  if (!AluSupports(op, type)) {
+  if (!IsDefined(op, type)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("operation ", AbslView(AluOpName(op)), " on type ", AbslView(AluTypeName(type))));
+        absl::StrCat("operation ", AbslView(ElementOpName(op)), " on type ", AbslView(ElementTypeName(type))));
   }
   const AluLoop loop = BestLoops().Of(op, type);
-  const size_t element = AluTypeBytes(type);
+  const size_t element = ElementBytes(type);
   if (operands.size() == 1) {
     // A value with itself: 0 or 1 by `and`, and as the one operand of `xor` is to be, too.
     if (IsLogical(op)) {
-      BestLoops().Of(AluOp::kLand, type)(target, operands[0], operands[0], count);
+      BestLoops().Of(ElementOp::kLand, type)(target, operands[0], operands[0], count);
     } else if (count > 0 && target != operands[0]) {
       std::memcpy(target, operands[0], count * element);
     }

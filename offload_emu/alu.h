@@ -10,17 +10,12 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "offload_emu/alu_types.h"
+#include "base/element_types.h"
 
 namespace copse::emu {
 
 // As many operands as the Tianhe unit takes at once; longer lists are chained by the lowering.
 inline constexpr int kAluOperandsMax = 7;
-
-// "unknown" and 0 for numbers that are neither.
-std::string_view AluOpName(AluOp op);
-std::string_view AluTypeName(AluType type);
-uint32_t AluTypeBytes(AluType type);
 
 // target[i] = operands[0][i] op operands[1][i] op ..., combined from left to right, for `count`
 // elements. Operands and target need no alignment; target may be one of the operands, but must not
@@ -38,9 +33,9 @@ uint32_t AluTypeBytes(AluType type);
 //   that of the lower index is taken, and the first if that is equal, too. NaNs prevail here, too,
 //   and are equal to each other.
 // Errors: INVALID_ARGUMENT if there are no operands or more than kAluOperandsMax, or
-// !AluSupports(op, type). Source: papers, triggered operations ("reduces up to 7 operands at
+// !IsDefined(op, type). Source: papers, triggered operations ("reduces up to 7 operands at
 // once").
-absl::Status AluReduce(AluOp op, AluType type, absl::Span<const uint8_t* const> operands, size_t count,
+absl::Status AluReduce(ElementOp op, ElementType type, absl::Span<const uint8_t* const> operands, size_t count,
                        uint8_t* target);
 
 }  // namespace copse::emu

@@ -8,17 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "offload_emu/alu_types.h"
+#include "base/element_types.h"
 
 namespace copse::emu {
 
 // out[i] = a[i] op b[i] for `count` elements, at any alignment. `out` may be `a` or `b`, but not overlap one partially.
 using AluLoop = void (*)(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count);
 
-// One loop for each operation on each type; null where AluSupports says no. All tables give the same bits.
+// One loop for each operation on each type; null where IsDefined says no. All tables give the same bits.
 struct AluLoops {
-  AluLoop loops[kAluOpCount][kAluTypeCount];
-  AluLoop Of(AluOp op, AluType type) const { return loops[static_cast<int>(op)][static_cast<int>(type)]; }
+  AluLoop loops[kElementOpCount][kElementTypeCount];
+  AluLoop Of(ElementOp op, ElementType type) const { return loops[static_cast<int>(op)][static_cast<int>(type)]; }
 };
 
 extern const AluLoops kBaselineAluLoops;

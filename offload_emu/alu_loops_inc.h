@@ -16,8 +16,8 @@
 #include <immintrin.h>
 #endif
 
+#include "base/element_types.h"
 #include "offload_emu/alu_loops.h"
-#include "offload_emu/alu_types.h"
 
 // The target may be one of the operands, element for element: not a dependence that keeps a loop from being vectorised.
 #if defined(__clang__)
@@ -59,23 +59,23 @@ void Each(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
 
 // --- Integers ---
 
-template <AluOp op, typename T>
+template <ElementOp op, typename T>
 struct OfIntegers {
   using Word = T;
   // Arithmetic at least as wide as int and unsigned, so that it wraps instead of overflowing.
   using Wide = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
 
   static T Combine(T a, T b) {
-    if constexpr (op == AluOp::kSum) return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
-    if constexpr (op == AluOp::kProd) return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
-    if constexpr (op == AluOp::kMin) return b < a ? b : a;
-    if constexpr (op == AluOp::kMax) return b > a ? b : a;
-    if constexpr (op == AluOp::kLand) return static_cast<T>(a != 0 && b != 0);
-    if constexpr (op == AluOp::kLor) return static_cast<T>((a | b) != 0);
-    if constexpr (op == AluOp::kLxor) return static_cast<T>((a != 0) != (b != 0));
-    if constexpr (op == AluOp::kBand) return static_cast<T>(a & b);
-    if constexpr (op == AluOp::kBor) return static_cast<T>(a | b);
-    if constexpr (op == AluOp::kBxor) return static_cast<T>(a ^ b);
+    if constexpr (op == ElementOp::kSum) return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
+    if constexpr (op == ElementOp::kProd) return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
+    if constexpr (op == ElementOp::kMin) return b < a ? b : a;
+    if constexpr (op == ElementOp::kMax) return b > a ? b : a;
+    if constexpr (op == ElementOp::kLand) return static_cast<T>(a != 0 && b != 0);
+    if constexpr (op == ElementOp::kLor) return static_cast<T>((a | b) != 0);
+    if constexpr (op == ElementOp::kLxor) return static_cast<T>((a != 0) != (b != 0));
+    if constexpr (op == ElementOp::kBand) return static_cast<T>(a & b);
+    if constexpr (op == ElementOp::kBor) return static_cast<T>(a | b);
+    if constexpr (op == ElementOp::kBxor) return static_cast<T>(a ^ b);
   }
 };
 
@@ -105,33 +105,33 @@ using HalfFormat = Format<uint16_t, 0x7c00, 0x3c00>;
 using Bfloat16Format = Format<uint16_t, 0x7f80, 0x3f80>;
 
 // Comparisons need no arithmetic, so they are made on the bits, for all formats alike.
-template <AluOp op, typename F>
+template <ElementOp op, typename F>
 struct OfBits {
   using Word = typename F::Bits;
 
   static Word Combine(Word a, Word b) {
-    if constexpr (op == AluOp::kMin || op == AluOp::kMax) {
-      const bool beyond = op == AluOp::kMin ? F::Order(b) < F::Order(a) : F::Order(b) > F::Order(a);
+    if constexpr (op == ElementOp::kMin || op == ElementOp::kMax) {
+      const bool beyond = op == ElementOp::kMin ? F::Order(b) < F::Order(a) : F::Order(b) > F::Order(a);
       const Word number = beyond ? b : a;
       const Word later = F::IsNan(b) ? b : number;
       return F::IsNan(a) ? a : later;
     } else {
       const bool x = F::IsTrue(a), y = F::IsTrue(b);
-      if constexpr (op == AluOp::kLand) return x && y ? F::kOne : Word{0};
-      if constexpr (op == AluOp::kLor) return x || y ? F::kOne : Word{0};
-      if constexpr (op == AluOp::kLxor) return x != y ? F::kOne : Word{0};
+      if constexpr (op == ElementOp::kLand) return x && y ? F::kOne : Word{0};
+      if constexpr (op == ElementOp::kLor) return x || y ? F::kOne : Word{0};
+      if constexpr (op == ElementOp::kLxor) return x != y ? F::kOne : Word{0};
     }
   }
 };
 
 // The processor decides which of two NaNs a sum is, by an order of operands that is the compiler's choice: so it is
 // said here.
-template <AluOp op, typename T>
+template <ElementOp op, typename T>
 struct OfNumbers {
   using Word = T;
 
   static T Combine(T a, T b) {
-    const T result = op == AluOp::kSum ? a + b : a * b;
+    const T result = op == ElementOp::kSum ? a + b : a * b;
     return a != a ? a : result;
   }
 };
@@ -174,33 +174,33 @@ struct Bfloat16 : Bfloat16Format {
 };
 
 // Sums and products of 16 bits are computed in float, which has so many more that rounding twice is rounding once.
-template <AluOp op, typename F>
+template <ElementOp op, typename F>
 struct OfShortNumbers {
   using Word = uint16_t;
 
   static uint16_t Combine(uint16_t a, uint16_t b) {
     const float x = F::ToFloat(a), y = F::ToFloat(b);
-    return F::FromFloat(op == AluOp::kSum ? x + y : x * y);
+    return F::FromFloat(op == ElementOp::kSum ? x + y : x * y);
   }
 };
 
 #if defined(__F16C__)
 // As Each<OfShortNumbers<op, Half>>, by the processor's own conversions.
-template <AluOp op>
+template <ElementOp op>
 void EachHalf(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   const __m256 nan = _mm256_set1_ps(BitCast<float>(uint32_t{0x7fc00000}));
   size_t i = 0;
   for (; i + 8 <= count; i += 8) {
     const __m256 x = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a + 2 * i)));
     const __m256 y = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b + 2 * i)));
-    __m256 result = op == AluOp::kSum ? _mm256_add_ps(x, y) : _mm256_mul_ps(x, y);
+    __m256 result = op == ElementOp::kSum ? _mm256_add_ps(x, y) : _mm256_mul_ps(x, y);
     result = _mm256_blendv_ps(result, nan, _mm256_cmp_ps(result, result, _CMP_UNORD_Q));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 2 * i), _mm256_cvtps_ph(result, _MM_FROUND_TO_NEAREST_INT));
   }
   Each<OfShortNumbers<op, Half>>(out + 2 * i, a + 2 * i, b + 2 * i, count - i);
 }
 #else
-template <AluOp op>
+template <ElementOp op>
 void EachHalf(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   Each<OfShortNumbers<op, Half>>(out, a, b, count);
 }
@@ -211,7 +211,7 @@ void EachHalf(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
 // A sum is that of twice as many numbers.
 template <typename T>
 void EachComplexSum(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
-  Each<OfNumbers<AluOp::kSum, T>>(out, a, b, 2 * count);
+  Each<OfNumbers<ElementOp::kSum, T>>(out, a, b, 2 * count);
 }
 
 // (a + bi)(c + di) = (ac - bd) + (ad + bc)i and no more: C's product looks for infinities among NaNs afterwards.
@@ -241,14 +241,14 @@ static_assert(sizeof(Pair<float>) == 8 && sizeof(Pair<int32_t>) == 8 && sizeof(P
 static_assert(sizeof(Pair<double>) == 16 && sizeof(Pair<int64_t>) == 16);
 
 // Elements are taken whole, padding and all, and without a branch, as which one is taken is anybody's guess.
-template <AluOp op, typename Value>
+template <ElementOp op, typename Value>
 void EachPair(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   constexpr size_t kBytes = sizeof(Pair<Value>), kIndex = offsetof(Pair<Value>, index);
   COPSE_ALU_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
     const size_t at = i * kBytes;
     const Value x = Load<Value>(a + at), y = Load<Value>(b + at);
-    const int beyond = op == AluOp::kMinloc ? y < x : y > x;
+    const int beyond = op == ElementOp::kMinloc ? y < x : y > x;
     const int number_x = x == x, nan_x = x != x, nan_y = y != y;
     const int equal = static_cast<int>(x == y) | (nan_x & nan_y);
     const int lower = Load<int32_t>(b + at + kIndex) < Load<int32_t>(a + at + kIndex);
@@ -263,80 +263,80 @@ void EachPair(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
 
 // --- The table ---
 
-template <AluOp op, typename T>
+template <ElementOp op, typename T>
 constexpr AluLoop LoopOfIntegers() {
   return &Each<OfIntegers<op, T>>;
 }
 
 // T: what is summed and multiplied as it is.
-template <AluOp op, typename T, typename F>
+template <ElementOp op, typename T, typename F>
 constexpr AluLoop LoopOfNumbers() {
-  if constexpr (op == AluOp::kSum || op == AluOp::kProd) return &Each<OfNumbers<op, T>>;
-  if constexpr (op != AluOp::kSum && op != AluOp::kProd) return &Each<OfBits<op, F>>;
+  if constexpr (op == ElementOp::kSum || op == ElementOp::kProd) return &Each<OfNumbers<op, T>>;
+  if constexpr (op != ElementOp::kSum && op != ElementOp::kProd) return &Each<OfBits<op, F>>;
 }
 
-template <AluOp op, AluType type>
+template <ElementOp op, ElementType type>
 constexpr AluLoop LoopOf() {
-  constexpr bool arithmetic = op == AluOp::kSum || op == AluOp::kProd;
-  if constexpr (!AluSupports(op, type)) {
+  constexpr bool arithmetic = op == ElementOp::kSum || op == ElementOp::kProd;
+  if constexpr (!IsDefined(op, type)) {
     return nullptr;
-  } else if constexpr (type == AluType::kInt8) {
+  } else if constexpr (type == ElementType::kInt8) {
     return LoopOfIntegers<op, int8_t>();
-  } else if constexpr (type == AluType::kInt16) {
+  } else if constexpr (type == ElementType::kInt16) {
     return LoopOfIntegers<op, int16_t>();
-  } else if constexpr (type == AluType::kInt32) {
+  } else if constexpr (type == ElementType::kInt32) {
     return LoopOfIntegers<op, int32_t>();
-  } else if constexpr (type == AluType::kInt64) {
+  } else if constexpr (type == ElementType::kInt64) {
     return LoopOfIntegers<op, int64_t>();
-  } else if constexpr (type == AluType::kUint8 || type == AluType::kByte) {
+  } else if constexpr (type == ElementType::kUint8 || type == ElementType::kByte) {
     return LoopOfIntegers<op, uint8_t>();
-  } else if constexpr (type == AluType::kUint16) {
+  } else if constexpr (type == ElementType::kUint16) {
     return LoopOfIntegers<op, uint16_t>();
-  } else if constexpr (type == AluType::kUint32) {
+  } else if constexpr (type == ElementType::kUint32) {
     return LoopOfIntegers<op, uint32_t>();
-  } else if constexpr (type == AluType::kUint64) {
+  } else if constexpr (type == ElementType::kUint64) {
     return LoopOfIntegers<op, uint64_t>();
-  } else if constexpr (type == AluType::kFloat) {
+  } else if constexpr (type == ElementType::kFloat) {
     return LoopOfNumbers<op, float, FloatFormat>();
-  } else if constexpr (type == AluType::kDouble) {
+  } else if constexpr (type == ElementType::kDouble) {
     return LoopOfNumbers<op, double, DoubleFormat>();
-  } else if constexpr (type == AluType::kHalf) {
+  } else if constexpr (type == ElementType::kHalf) {
     if constexpr (arithmetic) return &EachHalf<op>;
     if constexpr (!arithmetic) return &Each<OfBits<op, HalfFormat>>;
-  } else if constexpr (type == AluType::kBfloat16) {
+  } else if constexpr (type == ElementType::kBfloat16) {
     if constexpr (arithmetic) return &Each<OfShortNumbers<op, Bfloat16>>;
     if constexpr (!arithmetic) return &Each<OfBits<op, Bfloat16Format>>;
-  } else if constexpr (type == AluType::kComplexFloat) {
-    return op == AluOp::kSum ? &EachComplexSum<float> : &EachComplexProduct<float>;
-  } else if constexpr (type == AluType::kComplexDouble) {
-    return op == AluOp::kSum ? &EachComplexSum<double> : &EachComplexProduct<double>;
-  } else if constexpr (type == AluType::kFloatInt) {
+  } else if constexpr (type == ElementType::kComplexFloat) {
+    return op == ElementOp::kSum ? &EachComplexSum<float> : &EachComplexProduct<float>;
+  } else if constexpr (type == ElementType::kComplexDouble) {
+    return op == ElementOp::kSum ? &EachComplexSum<double> : &EachComplexProduct<double>;
+  } else if constexpr (type == ElementType::kFloatInt) {
     return &EachPair<op, float>;
-  } else if constexpr (type == AluType::kDoubleInt) {
+  } else if constexpr (type == ElementType::kDoubleInt) {
     return &EachPair<op, double>;
-  } else if constexpr (type == AluType::kLongInt) {
+  } else if constexpr (type == ElementType::kLongInt) {
     return &EachPair<op, int64_t>;
-  } else if constexpr (type == AluType::k2Int) {
+  } else if constexpr (type == ElementType::k2Int) {
     return &EachPair<op, int32_t>;
   } else {
-    static_assert(type == AluType::kShortInt);
+    static_assert(type == ElementType::kShortInt);
     return &EachPair<op, int16_t>;
   }
 }
 
-template <AluOp op, int... types>
+template <ElementOp op, int... types>
 constexpr void FillRow(AluLoops* table, std::integer_sequence<int, types...>) {
-  ((table->loops[static_cast<int>(op)][types] = LoopOf<op, static_cast<AluType>(types)>()), ...);
+  ((table->loops[static_cast<int>(op)][types] = LoopOf<op, static_cast<ElementType>(types)>()), ...);
 }
 
 template <int... ops>
 constexpr AluLoops MakeLoops(std::integer_sequence<int, ops...>) {
   AluLoops table{};
-  (FillRow<static_cast<AluOp>(ops)>(&table, std::make_integer_sequence<int, kAluTypeCount>()), ...);
+  (FillRow<static_cast<ElementOp>(ops)>(&table, std::make_integer_sequence<int, kElementTypeCount>()), ...);
   return table;
 }
 
-constexpr AluLoops MakeLoops() { return MakeLoops(std::make_integer_sequence<int, kAluOpCount>()); }
+constexpr AluLoops MakeLoops() { return MakeLoops(std::make_integer_sequence<int, kElementOpCount>()); }
 
 }  // namespace
 }  // namespace copse::emu

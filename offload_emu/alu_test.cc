@@ -11,24 +11,26 @@
 
 #include "absl/status/status.h"
 #include "base/element_reference.h"
+#include "base/element_types.h"
 #include "base/prng.h"
 #include "gtest/gtest.h"
 #include "offload_emu/alu_loops.h"
-#include "offload_emu/alu_types.h"
 
 namespace copse::emu {
 namespace {
 
-std::string NameOf(AluOp op, AluType type) { return std::string(AluOpName(op)) + " " + std::string(AluTypeName(type)); }
+std::string NameOf(ElementOp op, ElementType type) {
+  return std::string(ElementOpName(op)) + " " + std::string(ElementTypeName(type));
+}
 
 // Calls body(op, type) for all that is defined.
 template <typename Body>
 void ForEachDefined(const Body& body) {
-  for (int t = 0; t < kAluTypeCount; ++t) {
-    for (int o = 0; o < kAluOpCount; ++o) {
-      const auto op = static_cast<AluOp>(o);
-      const auto type = static_cast<AluType>(t);
-      if (AluSupports(op, type)) body(op, type);
+  for (int t = 0; t < kElementTypeCount; ++t) {
+    for (int o = 0; o < kElementOpCount; ++o) {
+      const auto op = static_cast<ElementOp>(o);
+      const auto type = static_cast<ElementType>(t);
+      if (IsDefined(op, type)) body(op, type);
     }
   }
 }
@@ -88,12 +90,12 @@ std::vector<uint8_t> DrawElements(Prng* prng, size_t count) {
   return bytes;
 }
 
-std::vector<uint8_t> Draw(AluType type, Prng* prng, size_t count) {
+std::vector<uint8_t> Draw(ElementType type, Prng* prng, size_t count) {
   return WithElementType(type, [&](auto zero) { return DrawElements<decltype(zero)>(prng, count); });
 }
 
 template <typename T>
-void CombineInto(AluOp op, uint8_t* a, const uint8_t* b) {
+void CombineInto(ElementOp op, uint8_t* a, const uint8_t* b) {
   const T result = CombineElements<T>(op, GetElement<T>(a), GetElement<T>(b));
   if constexpr (kIsPair<T>) {
     // One of the two, with its padding.
@@ -106,15 +108,15 @@ void CombineInto(AluOp op, uint8_t* a, const uint8_t* b) {
 }
 
 // What AluReduce must give, byte for byte.
-std::vector<uint8_t> Expected(AluOp op, AluType type, const std::vector<std::vector<uint8_t>>& operands) {
+std::vector<uint8_t> Expected(ElementOp op, ElementType type, const std::vector<std::vector<uint8_t>>& operands) {
   std::vector<uint8_t> result = operands[0];
   WithElementType(type, [&](auto zero) {
     using T = decltype(zero);
     for (size_t at = 0; at < result.size(); at += sizeof(T)) {
       for (size_t k = 1; k < operands.size(); ++k) CombineInto<T>(op, &result[at], &operands[k][at]);
-      const bool logical = op == AluOp::kLand || op == AluOp::kLor || op == AluOp::kLxor;
+      const bool logical = op == ElementOp::kLand || op == ElementOp::kLor || op == ElementOp::kLxor;
       // The same value twice is true or false as it is.
-      if (operands.size() == 1 && logical) CombineInto<T>(AluOp::kLor, &result[at], &operands[0][at]);
+      if (operands.size() == 1 && logical) CombineInto<T>(ElementOp::kLor, &result[at], &operands[0][at]);
     }
   });
   return result;
@@ -129,8 +131,8 @@ std::vector<const AluLoops*> AllLoops() {
 TEST(AluLoopsTest, EveryLengthAndAlignmentGivesTheReferencesBits) {
   Prng prng(1);
   for (const AluLoops* loops : AllLoops()) {
-    ForEachDefined([&](AluOp op, AluType type) {
-      const size_t element = AluTypeBytes(type);
+    ForEachDefined([&](ElementOp op, ElementType type) {
+      const size_t element = ElementBytes(type);
       for (size_t count = 0; count <= 70; ++count) {
         const std::vector<uint8_t> a = Draw(type, &prng, count), b = Draw(type, &prng, count);
         const std::vector<uint8_t> expected = Expected(op, type, {a, b});
@@ -150,11 +152,11 @@ TEST(AluLoopsTest, EveryLengthAndAlignmentGivesTheReferencesBits) {
 
 TEST(AluLoopsTest, TablesHaveALoopForAllThatIsDefinedAndNothingElse) {
   for (const AluLoops* loops : AllLoops()) {
-    for (int o = 0; o < kAluOpCount; ++o) {
-      for (int t = 0; t < kAluTypeCount; ++t) {
-        const auto op = static_cast<AluOp>(o);
-        const auto type = static_cast<AluType>(t);
-        EXPECT_EQ(loops->Of(op, type) != nullptr, AluSupports(op, type)) << NameOf(op, type);
+    for (int o = 0; o < kElementOpCount; ++o) {
+      for (int t = 0; t < kElementTypeCount; ++t) {
+        const auto op = static_cast<ElementOp>(o);
+        const auto type = static_cast<ElementType>(t);
+        EXPECT_EQ(loops->Of(op, type) != nullptr, IsDefined(op, type)) << NameOf(op, type);
       }
     }
   }
@@ -162,14 +164,14 @@ TEST(AluLoopsTest, TablesHaveALoopForAllThatIsDefinedAndNothingElse) {
 
 // Every number of 16 bits with some others: the processor's conversions and ours.
 template <typename T>
-void TestShortFloats(AluType type) {
+void TestShortFloats(ElementType type) {
   constexpr size_t kCount = 65536;
   std::vector<uint16_t> a(kCount), b(kCount), result(kCount), expected(kCount);
   for (size_t i = 0; i < kCount; ++i) a[i] = static_cast<uint16_t>(i);
   Prng prng(2);
   for (int round = 0; round < 12; ++round) {
     for (size_t i = 0; i < kCount; ++i) b[i] = DrawNumber<T>(&prng).bits;
-    for (const AluOp op : {AluOp::kSum, AluOp::kProd, AluOp::kMin, AluOp::kMax}) {
+    for (const ElementOp op : {ElementOp::kSum, ElementOp::kProd, ElementOp::kMin, ElementOp::kMax}) {
       for (size_t i = 0; i < kCount; ++i) {
         expected[i] = CombineElements(op, GetElement<T>(&a[i]), GetElement<T>(&b[i])).bits;
       }
@@ -184,14 +186,14 @@ void TestShortFloats(AluType type) {
   }
 }
 
-TEST(AluLoopsTest, HalfIsRoundedOnceForEveryNumber) { TestShortFloats<Half>(AluType::kHalf); }
-TEST(AluLoopsTest, Bfloat16IsRoundedOnceForEveryNumber) { TestShortFloats<Bfloat16>(AluType::kBfloat16); }
+TEST(AluLoopsTest, HalfIsRoundedOnceForEveryNumber) { TestShortFloats<Half>(ElementType::kHalf); }
+TEST(AluLoopsTest, Bfloat16IsRoundedOnceForEveryNumber) { TestShortFloats<Bfloat16>(ElementType::kBfloat16); }
 
 // Short, and longer than a block; unaligned, and in place of each operand.
 TEST(AluReduceTest, OneToSevenOperandsGiveTheReferencesBits) {
   Prng prng(3);
-  ForEachDefined([&](AluOp op, AluType type) {
-    const size_t element = AluTypeBytes(type);
+  ForEachDefined([&](ElementOp op, ElementType type) {
+    const size_t element = ElementBytes(type);
     for (size_t operand_count = 1; operand_count <= kAluOperandsMax; ++operand_count) {
       for (const size_t count : {size_t{0}, size_t{1}, size_t{3}, 4096 / element + 5}) {
         std::vector<std::vector<uint8_t>> values, memory;
@@ -229,12 +231,12 @@ TEST(AluReduceTest, MinAndMaxDoNotDependOnTheOrder) {
     for (uint16_t& value : values) value = special[prng.Below(std::size(special))];
     std::vector<uint16_t> shuffled = values;
     for (size_t i = 4; i > 0; --i) std::swap(shuffled[i], shuffled[prng.Below(i + 1)]);
-    for (const AluOp op : {AluOp::kMin, AluOp::kMax}) {
+    for (const ElementOp op : {ElementOp::kMin, ElementOp::kMax}) {
       const auto reduce = [&](const std::vector<uint16_t>& of) {
         std::vector<const uint8_t*> operands;
         for (const uint16_t& value : of) operands.push_back(reinterpret_cast<const uint8_t*>(&value));
         uint16_t result = 0;
-        EXPECT_TRUE(AluReduce(op, AluType::kHalf, operands, 1, reinterpret_cast<uint8_t*>(&result)).ok());
+        EXPECT_TRUE(AluReduce(op, ElementType::kHalf, operands, 1, reinterpret_cast<uint8_t*>(&result)).ok());
         return result;
       };
       ASSERT_EQ(reduce(values), reduce(shuffled));
@@ -243,7 +245,7 @@ TEST(AluReduceTest, MinAndMaxDoNotDependOnTheOrder) {
 }
 
 template <typename T>
-T ReduceValues(AluOp op, AluType type, std::vector<T> values) {
+T ReduceValues(ElementOp op, ElementType type, std::vector<T> values) {
   std::vector<const uint8_t*> operands;
   for (const T& value : values) operands.push_back(reinterpret_cast<const uint8_t*>(&value));
   T result{};
@@ -252,49 +254,50 @@ T ReduceValues(AluOp op, AluType type, std::vector<T> values) {
 }
 
 TEST(AluReduceTest, IntegersWrap) {
-  EXPECT_EQ(ReduceValues<int8_t>(AluOp::kSum, AluType::kInt8, {127, 1}), -128);
-  EXPECT_EQ(ReduceValues<uint16_t>(AluOp::kProd, AluType::kUint16, {65535, 65535}), 1);
-  EXPECT_EQ(ReduceValues<int64_t>(AluOp::kSum, AluType::kInt64, {INT64_MIN, -1}), INT64_MAX);
+  EXPECT_EQ(ReduceValues<int8_t>(ElementOp::kSum, ElementType::kInt8, {127, 1}), -128);
+  EXPECT_EQ(ReduceValues<uint16_t>(ElementOp::kProd, ElementType::kUint16, {65535, 65535}), 1);
+  EXPECT_EQ(ReduceValues<int64_t>(ElementOp::kSum, ElementType::kInt64, {INT64_MIN, -1}), INT64_MAX);
 }
 
 TEST(AluReduceTest, NansPrevailInMinAndMaxAndZerosHaveAnOrder) {
-  for (const AluOp op : {AluOp::kMin, AluOp::kMax}) {
-    EXPECT_TRUE(std::isnan(ReduceValues<double>(op, AluType::kDouble, {NAN, 1.0, 2.0})));
-    EXPECT_TRUE(std::isnan(ReduceValues<double>(op, AluType::kDouble, {1.0, 2.0, -NAN})));
-    EXPECT_TRUE(std::isnan(ReduceValues<float>(op, AluType::kFloat, {1.0f, -NAN, INFINITY})));
+  for (const ElementOp op : {ElementOp::kMin, ElementOp::kMax}) {
+    EXPECT_TRUE(std::isnan(ReduceValues<double>(op, ElementType::kDouble, {NAN, 1.0, 2.0})));
+    EXPECT_TRUE(std::isnan(ReduceValues<double>(op, ElementType::kDouble, {1.0, 2.0, -NAN})));
+    EXPECT_TRUE(std::isnan(ReduceValues<float>(op, ElementType::kFloat, {1.0f, -NAN, INFINITY})));
   }
-  EXPECT_TRUE(std::signbit(ReduceValues<float>(AluOp::kMin, AluType::kFloat, {0.0f, -0.0f})));
-  EXPECT_FALSE(std::signbit(ReduceValues<float>(AluOp::kMax, AluType::kFloat, {-0.0f, 0.0f})));
-  EXPECT_EQ(ReduceValues<double>(AluOp::kMin, AluType::kDouble, {1.0, -INFINITY, -2.0}), -INFINITY);
+  EXPECT_TRUE(std::signbit(ReduceValues<float>(ElementOp::kMin, ElementType::kFloat, {0.0f, -0.0f})));
+  EXPECT_FALSE(std::signbit(ReduceValues<float>(ElementOp::kMax, ElementType::kFloat, {-0.0f, 0.0f})));
+  EXPECT_EQ(ReduceValues<double>(ElementOp::kMin, ElementType::kDouble, {1.0, -INFINITY, -2.0}), -INFINITY);
 }
 
 TEST(AluReduceTest, TiesOfMinlocGoToTheLowerIndex) {
   using Pair = ValueAndIndex<double>;
-  const auto index = [](AluOp op, std::vector<Pair> pairs) {
-    return ReduceValues<Pair>(op, AluType::kDoubleInt, pairs).index;
+  const auto index = [](ElementOp op, std::vector<Pair> pairs) {
+    return ReduceValues<Pair>(op, ElementType::kDoubleInt, pairs).index;
   };
-  EXPECT_EQ(index(AluOp::kMinloc, {{2, 0}, {1, 9}, {1, 4}, {1, 5}}), 4);
-  EXPECT_EQ(index(AluOp::kMaxloc, {{2, 8}, {2, -1}, {1, -5}}), -1);
-  EXPECT_EQ(index(AluOp::kMinloc, {{0.0, 2}, {-0.0, 1}}), 1);
-  EXPECT_EQ(index(AluOp::kMaxloc, {{5, 2}, {NAN, 7}, {NAN, 3}}), 3);
+  EXPECT_EQ(index(ElementOp::kMinloc, {{2, 0}, {1, 9}, {1, 4}, {1, 5}}), 4);
+  EXPECT_EQ(index(ElementOp::kMaxloc, {{2, 8}, {2, -1}, {1, -5}}), -1);
+  EXPECT_EQ(index(ElementOp::kMinloc, {{0.0, 2}, {-0.0, 1}}), 1);
+  EXPECT_EQ(index(ElementOp::kMaxloc, {{5, 2}, {NAN, 7}, {NAN, 3}}), 3);
 }
 
 TEST(AluReduceTest, ComplexProducts) {
   using Complex = std::complex<float>;
-  EXPECT_EQ(ReduceValues<Complex>(AluOp::kProd, AluType::kComplexFloat, {{1, 2}, {3, 4}}), Complex(-5, 10));
-  EXPECT_EQ(ReduceValues<Complex>(AluOp::kSum, AluType::kComplexFloat, {{1, 2}, {3, 4}, {-1, 0}}), Complex(3, 6));
+  EXPECT_EQ(ReduceValues<Complex>(ElementOp::kProd, ElementType::kComplexFloat, {{1, 2}, {3, 4}}), Complex(-5, 10));
+  EXPECT_EQ(ReduceValues<Complex>(ElementOp::kSum, ElementType::kComplexFloat, {{1, 2}, {3, 4}, {-1, 0}}),
+            Complex(3, 6));
 }
 
 TEST(AluReduceTest, CombinesFromLeftToRight) {
   // (1e300 + -1e300) + 1, not 1e300 + (-1e300 + 1).
-  EXPECT_EQ(ReduceValues<double>(AluOp::kSum, AluType::kDouble, {1e300, -1e300, 1.0}), 1.0);
-  EXPECT_EQ(ReduceValues<double>(AluOp::kSum, AluType::kDouble, {1.0, -1e300, 1e300}), 0.0);
+  EXPECT_EQ(ReduceValues<double>(ElementOp::kSum, ElementType::kDouble, {1e300, -1e300, 1.0}), 1.0);
+  EXPECT_EQ(ReduceValues<double>(ElementOp::kSum, ElementType::kDouble, {1.0, -1e300, 1e300}), 0.0);
 }
 
 TEST(AluReduceTest, LogicalResultsAreZeroOrOne) {
-  EXPECT_EQ(ReduceValues<int32_t>(AluOp::kLor, AluType::kInt32, {7}), 1);
-  EXPECT_EQ(ReduceValues<int32_t>(AluOp::kLand, AluType::kInt32, {7, 8}), 1);
-  EXPECT_EQ(ReduceValues<float>(AluOp::kLxor, AluType::kFloat, {0.5f, 0.25f}), 0.0f);
+  EXPECT_EQ(ReduceValues<int32_t>(ElementOp::kLor, ElementType::kInt32, {7}), 1);
+  EXPECT_EQ(ReduceValues<int32_t>(ElementOp::kLand, ElementType::kInt32, {7, 8}), 1);
+  EXPECT_EQ(ReduceValues<float>(ElementOp::kLxor, ElementType::kFloat, {0.5f, 0.25f}), 0.0f);
 }
 
 TEST(AluReduceTest, RefusesWhatIsNotDefinedAndNamesBoth) {
@@ -302,15 +305,15 @@ TEST(AluReduceTest, RefusesWhatIsNotDefinedAndNamesBoth) {
   const uint8_t* operand = reinterpret_cast<const uint8_t*>(value);
   double result[2] = {5, 5};
   int refused = 0;
-  for (int o = 0; o < kAluOpCount; ++o) {
-    for (int t = 0; t < kAluTypeCount; ++t) {
-      const auto op = static_cast<AluOp>(o);
-      const auto type = static_cast<AluType>(t);
-      if (AluSupports(op, type)) continue;
+  for (int o = 0; o < kElementOpCount; ++o) {
+    for (int t = 0; t < kElementTypeCount; ++t) {
+      const auto op = static_cast<ElementOp>(o);
+      const auto type = static_cast<ElementType>(t);
+      if (IsDefined(op, type)) continue;
       const absl::Status status = AluReduce(op, type, {operand, operand}, 1, reinterpret_cast<uint8_t*>(result));
       EXPECT_TRUE(absl::IsInvalidArgument(status)) << NameOf(op, type);
-      EXPECT_NE(status.message().find(std::string(AluOpName(op))), std::string::npos) << status;
-      EXPECT_NE(status.message().find(std::string(AluTypeName(type))), std::string::npos) << status;
+      EXPECT_NE(status.message().find(std::string(ElementOpName(op))), std::string::npos) << status;
+      EXPECT_NE(status.message().find(std::string(ElementTypeName(type))), std::string::npos) << status;
       ++refused;
     }
   }
@@ -322,19 +325,19 @@ TEST(AluReduceTest, RefusesNoOperandsAndMoreThanSeven) {
   const uint8_t value = 1;
   uint8_t result = 5;
   const std::vector<const uint8_t*> eight(8, &value);
-  EXPECT_TRUE(absl::IsInvalidArgument(AluReduce(AluOp::kSum, AluType::kUint8, {}, 1, &result)));
-  EXPECT_TRUE(absl::IsInvalidArgument(AluReduce(AluOp::kSum, AluType::kUint8, eight, 1, &result)));
+  EXPECT_TRUE(absl::IsInvalidArgument(AluReduce(ElementOp::kSum, ElementType::kUint8, {}, 1, &result)));
+  EXPECT_TRUE(absl::IsInvalidArgument(AluReduce(ElementOp::kSum, ElementType::kUint8, eight, 1, &result)));
   EXPECT_EQ(result, 5);
 }
 
 TEST(AluNamesTest, UnknownValuesAreHarmless) {
-  EXPECT_EQ(AluOpName(AluOp::kLxor), "lxor");
-  EXPECT_EQ(AluTypeName(AluType::kUint64), "uint64");
-  EXPECT_EQ(AluOpName(static_cast<AluOp>(12)), "unknown");
-  EXPECT_EQ(AluTypeName(static_cast<AluType>(200)), "unknown");
-  EXPECT_EQ(AluTypeBytes(static_cast<AluType>(20)), 0u);
-  EXPECT_FALSE(AluSupports(static_cast<AluOp>(12), AluType::kInt8));
-  EXPECT_FALSE(AluSupports(AluOp::kSum, static_cast<AluType>(20)));
+  EXPECT_EQ(ElementOpName(ElementOp::kLxor), "lxor");
+  EXPECT_EQ(ElementTypeName(ElementType::kUint64), "uint64");
+  EXPECT_EQ(ElementOpName(static_cast<ElementOp>(12)), "unknown");
+  EXPECT_EQ(ElementTypeName(static_cast<ElementType>(200)), "unknown");
+  EXPECT_EQ(ElementBytes(static_cast<ElementType>(20)), 0u);
+  EXPECT_FALSE(IsDefined(static_cast<ElementOp>(12), ElementType::kInt8));
+  EXPECT_FALSE(IsDefined(ElementOp::kSum, static_cast<ElementType>(20)));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(AllreduceTest, SegmentsOverThreeEngines) {
         const uint64_t offset = segment * kSegmentBytes;
         const CounterIndex up = (slot * kSegments + segment) * kPhases + kUp;
         const CounterIndex down = up + kDown;
-        Descriptor reduce = ReduceOf(AluOp::kSum, AluType::kInt64, {{kMine, offset}}, {}, kSegmentBytes);
+        Descriptor reduce = ReduceOf(ElementOp::kSum, ElementType::kInt64, {{kMine, offset}}, {}, kSegmentBytes);
         for (const uint32_t child : tree.children(i)) {
           reduce.operands[reduce.operand_count++] = {engine.CellRegion(node.port, child, slot), offset};
         }

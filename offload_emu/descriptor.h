@@ -69,8 +69,8 @@ struct Descriptor {
   OpCode op = OpCode::kCount;
   uint8_t options = 0;
   uint8_t operand_count = 0;
-  AluOp alu_op = AluOp::kSum;
-  AluType alu_type = AluType::kUint8;
+  ElementOp alu_op = ElementOp::kSum;
+  ElementType alu_type = ElementType::kUint8;
   uint32_t bytes = 0;
   MemoryRef source;
   MemoryRef target;

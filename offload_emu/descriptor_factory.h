@@ -56,7 +56,7 @@ inline Descriptor CopyOf(MemoryRef source, MemoryRef target, uint32_t bytes) {
   return d;
 }
 
-inline Descriptor ReduceOf(AluOp op, AluType type, const std::vector<MemoryRef>& operands, MemoryRef target,
+inline Descriptor ReduceOf(ElementOp op, ElementType type, const std::vector<MemoryRef>& operands, MemoryRef target,
                            uint32_t bytes) {
   Descriptor d;
   d.op = OpCode::kReduce;

@@ -58,7 +58,7 @@ class Target {
         const MemoryRef cell{one_.engine.CellRegion(one_.port, edge, static_cast<uint32_t>(call % 4)), 0};
         one_.engine
             .Post(one_.port, {.counter = counter, .threshold = 1},
-                  {ReduceOf(AluOp::kSum, AluType::kUint8, {{0, 0}, cell}, {0, 0}, kBytes)})
+                  {ReduceOf(ElementOp::kSum, ElementType::kUint8, {{0, 0}, cell}, {0, 0}, kBytes)})
             .IgnoreError();
         break;
       }

@@ -184,7 +184,7 @@ TEST(WarmAllocationTest, AThousandBarriersAndAllreducesAllocateNothing) {
     Descriptor& reduce = descriptors[0];
     reduce = Descriptor{};
     reduce.op = OpCode::kReduce;
-    reduce.alu_type = AluType::kUint64;
+    reduce.alu_type = ElementType::kUint64;
     reduce.bytes = kBytes;
     reduce.operand_count = 2;
     reduce.operands[0] = {0, 0};

@@ -59,13 +59,13 @@ absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& d
         return absl::InvalidArgumentError(
             absl::StrCat("operand_count ", descriptor.operand_count, " (limit 1 to ", kAluOperandsMax, ")"));
       }
-      if (!AluSupports(descriptor.alu_op, descriptor.alu_type)) {
-        return absl::InvalidArgumentError(absl::StrCat("operation ", AbslView(AluOpName(descriptor.alu_op)),
-                                                       " on type ", AbslView(AluTypeName(descriptor.alu_type))));
+      if (!IsDefined(descriptor.alu_op, descriptor.alu_type)) {
+        return absl::InvalidArgumentError(absl::StrCat("operation ", AbslView(ElementOpName(descriptor.alu_op)),
+                                                       " on type ", AbslView(ElementTypeName(descriptor.alu_type))));
       }
-      if (descriptor.bytes % AluTypeBytes(descriptor.alu_type) != 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("bytes ", descriptor.bytes, ": no multiple of ", AbslView(AluTypeName(descriptor.alu_type))));
+      if (descriptor.bytes % ElementBytes(descriptor.alu_type) != 0) {
+        return absl::InvalidArgumentError(absl::StrCat("bytes ", descriptor.bytes, ": no multiple of ",
+                                                       AbslView(ElementTypeName(descriptor.alu_type))));
       }
       for (uint8_t k = 0; k < descriptor.operand_count; ++k) {
         RETURN_IF_ERROR(check_region("operand", descriptor.operands[k]));

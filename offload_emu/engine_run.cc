@@ -249,7 +249,7 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
     target = port->Resolve(descriptor.target, descriptor.bytes, /*write=*/true);
     if (target == nullptr) return Outcome::kFailed;
   }
-  const uint32_t element = AluTypeBytes(descriptor.alu_type);
+  const uint32_t element = ElementBytes(descriptor.alu_type);
   const uint32_t done = sequence->done_bytes;
   const uint64_t allowed = std::max<uint64_t>(element, allowance_bytes / element * element);
   const uint32_t now = static_cast<uint32_t>(std::min<uint64_t>(descriptor.bytes - done, allowed));

@@ -124,16 +124,18 @@ TEST_F(PostTest, RefusesFieldsOutOfRange) {
   ExpectRefused({}, CopyOf({kBeyond, 0}, {0, 0}, 1), "source region");
   ExpectRefused({}, CopyOf({0, 0}, {kBeyond, 0}, 1), "target region");
   const std::vector<MemoryRef> operand = {{0, 0}};
-  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, {}, {0, 0}, 1), "operand_count 0");
-  Descriptor eight = ReduceOf(AluOp::kSum, AluType::kInt8, operand, {0, 0}, 1);
+  ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt8, {}, {0, 0}, 1), "operand_count 0");
+  Descriptor eight = ReduceOf(ElementOp::kSum, ElementType::kInt8, operand, {0, 0}, 1);
   eight.operand_count = 8;
   ExpectRefused({}, eight, "operand_count 8");
-  ExpectRefused({}, ReduceOf(AluOp::kBor, AluType::kFloat, operand, {0, 0}, 4), "operation bor on type float");
-  ExpectRefused({}, ReduceOf(AluOp::kMin, AluType::kFloatInt, operand, {0, 0}, 8), "operation min on type float_int");
-  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kComplexDouble, operand, {0, 0}, 24), "bytes 24: no multiple");
-  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt32, operand, {0, 0}, 6), "bytes 6");
-  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, {{kBeyond, 0}}, {0, 0}, 1), "operand region");
-  ExpectRefused({}, ReduceOf(AluOp::kSum, AluType::kInt8, operand, {kBeyond, 0}, 1), "target region");
+  ExpectRefused({}, ReduceOf(ElementOp::kBor, ElementType::kFloat, operand, {0, 0}, 4), "operation bor on type float");
+  ExpectRefused({}, ReduceOf(ElementOp::kMin, ElementType::kFloatInt, operand, {0, 0}, 8),
+                "operation min on type float_int");
+  ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kComplexDouble, operand, {0, 0}, 24),
+                "bytes 24: no multiple");
+  ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt32, operand, {0, 0}, 6), "bytes 6");
+  ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt8, {{kBeyond, 0}}, {0, 0}, 1), "operand region");
+  ExpectRefused({}, ReduceOf(ElementOp::kSum, ElementType::kInt8, operand, {kBeyond, 0}, 1), "target region");
   Descriptor unknown;
   unknown.op = static_cast<OpCode>(8);
   ExpectRefused({}, unknown, "op 8");
@@ -200,7 +202,7 @@ TEST(FailureTest, OfAnOperationFailsTheRestOfItsSequence) {
   SingleEngine one({.slots = 2, .counters_per_slot = 8, .regions = 1, .edges = 1});
   std::vector<uint8_t> memory(16, 1);
   ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 16, true).ok());
-  Descriptor reduce = ReduceOf(AluOp::kSum, AluType::kUint8, {{0, 0}, {0, 9}}, {0, 0}, 8);
+  Descriptor reduce = ReduceOf(ElementOp::kSum, ElementType::kUint8, {{0, 0}, {0, 9}}, {0, 0}, 8);
   reduce.counter = 2;
   ASSERT_TRUE(one.engine.Post(one.port, {}, {CountOf(1), reduce, SendOf(0, 5, 0), CountOf(1), EventOf(7)}).ok());
   ASSERT_TRUE(one.engine.Post(one.port, {}, {EventOf(9, kOptionEventOnError), EventOf(10)}).ok());
@@ -218,7 +220,8 @@ TEST(FailureTest, ASendFromUnboundMemoryIsSentAsAnError) {
   put.counter = 2;
   ASSERT_TRUE(one.engine.Post(one.port, {}, {put}).ok());
   ASSERT_TRUE(
-      one.engine.Post(one.port, {}, {ReduceOf(AluOp::kSum, AluType::kInt8, {{0, 0}}, {0, 0}, 1), EventOf(1)}).ok());
+      one.engine.Post(one.port, {}, {ReduceOf(ElementOp::kSum, ElementType::kInt8, {{0, 0}}, {0, 0}, 1), EventOf(1)})
+          .ok());
   ASSERT_TRUE(one.engine.Post(one.port, {}, {GetOf(0, 0, 0, {0, 0}, 1, 3)}).ok());
   one.Run();
   EXPECT_EQ(one.Counter(2), (CounterValue{0, 1}));
@@ -260,7 +263,7 @@ TEST(QuantumTest, ReductionsAreCutBetweenElements) {
   const uint32_t bytes = kCount * sizeof(Pair);
   ASSERT_TRUE(one.engine.BindRegion(one.port, 0, reinterpret_cast<uint8_t*>(a.data()), bytes, true).ok());
   ASSERT_TRUE(one.engine.BindRegion(one.port, 1, reinterpret_cast<uint8_t*>(b.data()), bytes, true).ok());
-  const Descriptor reduce = ReduceOf(AluOp::kMaxloc, AluType::kDoubleInt, {{0, 0}, {1, 0}}, {0, 0}, bytes);
+  const Descriptor reduce = ReduceOf(ElementOp::kMaxloc, ElementType::kDoubleInt, {{0, 0}, {1, 0}}, {0, 0}, bytes);
   ASSERT_TRUE(one.engine.Post(one.port, {}, {reduce, EventOf(1)}).ok());
   one.Run(1000);
   ASSERT_EQ(Values(one.sink.events), (std::vector<uint64_t>{1}));
@@ -279,7 +282,7 @@ TEST(QuantumTest, ALongReductionNeitherDelaysAnotherJobNorLosesItsPlace) {
   std::vector<uint64_t> a(kBytes / 8, 1), b(kBytes / 8, 2);
   ASSERT_TRUE(one.engine.BindRegion(one.port, 0, reinterpret_cast<uint8_t*>(a.data()), kBytes, true).ok());
   ASSERT_TRUE(one.engine.BindRegion(one.port, 1, reinterpret_cast<uint8_t*>(b.data()), kBytes, true).ok());
-  const Descriptor reduce = ReduceOf(AluOp::kSum, AluType::kUint64, {{0, 0}, {1, 0}}, {0, 0}, kBytes);
+  const Descriptor reduce = ReduceOf(ElementOp::kSum, ElementType::kUint64, {{0, 0}, {1, 0}}, {0, 0}, kBytes);
   ASSERT_TRUE(one.engine.Post(one.port, {}, {reduce, reduce, EventOf(1)}).ok());
   ASSERT_TRUE(one.engine.Post(one.port, {}, {EventOf(2)}).ok());
   ASSERT_TRUE(one.engine.Post(other, {}, {EventOf(3)}).ok());
@@ -340,7 +343,8 @@ TEST(QuantumTest, AReductionIsCutOnElementBoundaries) {
   std::vector<uint32_t> memory(100, 3);
   ASSERT_TRUE(one.engine.BindRegion(one.port, 0, reinterpret_cast<uint8_t*>(memory.data()), 400, true).ok());
   ASSERT_TRUE(
-      one.engine.Post(one.port, {}, {ReduceOf(AluOp::kProd, AluType::kUint32, {{0, 0}, {0, 0}}, {0, 0}, 400)}).ok());
+      one.engine.Post(one.port, {}, {ReduceOf(ElementOp::kProd, ElementType::kUint32, {{0, 0}, {0, 0}}, {0, 0}, 400)})
+          .ok());
   one.Run(7);
   EXPECT_EQ(memory, std::vector<uint32_t>(100, 9));
 }
@@ -384,9 +388,10 @@ TEST(LostMemoryTest, NothingOfItIsSent) {
 
 TEST(LostMemoryTest, WhatWasComputedFromItIsNotUsed) {
   const RegionIndex kLost = 0, kSound = 1;
-  for (const Descriptor& first : {CopyOf({kLost, 100}, {kSound, 0}, 8), CopyOf({kSound, 0}, {kLost, 100}, 8),
-                                  ReduceOf(AluOp::kSum, AluType::kUint8, {{kSound, 0}, {kLost, 0}}, {kSound, 0}, 64),
-                                  ReduceOf(AluOp::kSum, AluType::kUint8, {{kSound, 0}, {kSound, 8}}, {kLost, 0}, 64)}) {
+  for (const Descriptor& first :
+       {CopyOf({kLost, 100}, {kSound, 0}, 8), CopyOf({kSound, 0}, {kLost, 100}, 8),
+        ReduceOf(ElementOp::kSum, ElementType::kUint8, {{kSound, 0}, {kLost, 0}}, {kSound, 0}, 64),
+        ReduceOf(ElementOp::kSum, ElementType::kUint8, {{kSound, 0}, {kSound, 8}}, {kLost, 0}, 64)}) {
     WithLostRegion with;
     ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {first, PutOf(0, 0, 0, {kSound, 0}, 8), EventOf(1)}).ok());
     with.one.Run();

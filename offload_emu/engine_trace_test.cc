@@ -63,7 +63,7 @@ TEST_F(EngineTraceTest, WorkHasBeginningAndEnd) {
   ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory.data(), memory.size(), true).ok());
   ASSERT_TRUE(one_.engine
                   .Post(one_.port, {},
-                        {ReduceOf(AluOp::kSum, AluType::kUint8, {{0, 0}, {0, 1024}}, {0, 0}, 1024),
+                        {ReduceOf(ElementOp::kSum, ElementType::kUint8, {{0, 0}, {0, 1024}}, {0, 0}, 1024),
                          CopyOf({0, 0}, {0, 2048}, 16)})
                   .ok());
   one_.Run();

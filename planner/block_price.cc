@@ -12,8 +12,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
-
 // Of all nodes' blocks together: what BlockCosts takes, with room.
 constexpr uint64_t kAllBytesMax = uint64_t{1} << 32;
 
@@ -83,7 +81,7 @@ int64_t CirculantPrice(const schedule::Plan& plan, const BlockCosts& costs) {
   const auto n = static_cast<uint32_t>(cycle.size());
   const bool passes_on = schedule::PassesOn(plan);
   if (plan.collective == Collective::kAlltoall && !passes_on) return PairwisePrice(cycle, costs);
-  const bool scans = plan.collective == Collective::kScan || plan.collective == Collective::kExscan;
+  const bool scans = IsScan(plan.collective);
   const absl::Span<const uint32_t> distances = schedule::DistancesOf(plan);
   const bool ring = distances.size() == 1;
   if (plan.collective == Collective::kReduceScatter && !ring) return RotatedPrice(plan, costs);
@@ -109,10 +107,10 @@ int64_t CirculantPrice(const schedule::Plan& plan, const BlockCosts& costs) {
 }  // namespace
 
 absl::StatusOr<int64_t> BlockPriceNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
-                                     const TeamCosts& costs, const schedule::CallArguments& arguments) {
+                                     const TeamCosts& costs, const CallArguments& arguments) {
   const uint64_t ranks = MostRanksOfANode(shape);
   uint64_t bytes = arguments.bytes() * ranks;
-  if (plan.collective == Collective::kScan || plan.collective == Collective::kExscan) bytes = arguments.bytes();
+  if (IsScan(plan.collective)) bytes = arguments.bytes();
   if (plan.collective == Collective::kAlltoall) bytes *= ranks;
   std::vector<uint32_t> places;
   for (uint32_t v = 0; v < costs.node_count(); ++v) places.push_back(costs.PlaceOf(v));

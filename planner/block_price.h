@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "collectives/call_arguments.h"
 #include "planner/team_costs.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -30,7 +30,7 @@ namespace copse::planner {
 // it. Cost:    O(nodes * distances * depth). Source:  ours, with the costs of section 3.1 of the MGO paper; steps as
 // the sources of algorithms/circulant.h count.
 absl::StatusOr<int64_t> BlockPriceNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
-                                     const TeamCosts& costs, const schedule::CallArguments& arguments);
+                                     const TeamCosts& costs, const CallArguments& arguments);
 
 }  // namespace copse::planner
 

@@ -265,7 +265,7 @@ absl::StatusOr<double> PredictNs(const Observation& observation, const ClusterCo
   PriceOptions options{.critical_path = false, .post_ns = {}};
   if (observation.barrier.has_value()) {
     ASSIGN_OR_RETURN(Prediction before, Price(*observation.barrier, observation.shape, team,
-                                              {.collective = schedule::Collective::kBarrier}, options));
+                                              {.collective = Collective::kBarrier}, options));
     const int64_t first = *std::min_element(before.completion_ns.begin(), before.completion_ns.end());
     for (int64_t& ns : before.completion_ns) ns -= first;
     options.post_ns = std::move(before.completion_ns);

@@ -11,10 +11,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "collectives/call_arguments.h"
 #include "planner/cost_model.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -29,7 +29,7 @@ struct ClusterCosts {
 struct Observation {
   schedule::TeamShape shape;
   schedule::Plan plan;
-  schedule::CallArguments arguments;
+  CallArguments arguments;
   // The barrier that the ranks came out of, and posted the call at once. None: they posted together.
   std::optional<schedule::Plan> barrier;
   double measured_ns = 0;  // of the rank that took longest, from its own post

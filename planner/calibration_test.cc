@@ -17,7 +17,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -40,7 +39,7 @@ Observation Call(const std::string& algorithm, uint32_t nodes, Collective collec
 // Pings between two nodes, and one flat tree.
 std::vector<Observation> Calls() {
   std::vector<Observation> calls;
-  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
+  for (int c = 0; c < kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     for (const uint64_t bytes : {uint64_t{48}, uint64_t{4096}, uint64_t{65536}}) {
       if (collective == Collective::kBarrier && bytes > 48) continue;

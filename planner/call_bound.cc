@@ -12,8 +12,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
-
 // The farthest node from `from`; itself if it is alone.
 uint32_t FarthestFrom(const BroadcastCosts& costs, uint32_t from) {
   uint32_t farthest = from;
@@ -26,7 +24,7 @@ uint32_t FarthestFrom(const BroadcastCosts& costs, uint32_t from) {
 }  // namespace
 
 absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule::TeamShape& shape,
-                                         const schedule::CallArguments& arguments) {
+                                         const CallArguments& arguments) {
   const CostParameters& parameters = costs.parameters();
   const int64_t ends =
       2 * parameters.client_hop_ns + std::min(parameters.wake_ns, parameters.takeover_ns) + parameters.arm_ns;
@@ -34,7 +32,7 @@ absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule:
   const bool is_reduce = arguments.collective == Collective::kReduce;
   ASSIGN_OR_RETURN(const BroadcastCosts empty, EmptyMessageCosts(costs, is_reduce));
   std::vector<uint32_t> roots;
-  if (schedule::HasRoot(arguments.collective)) {
+  if (HasRoot(arguments.collective)) {
     roots.push_back(shape.node_of_rank[arguments.root].value());
   } else {
     roots.push_back(FarthestFrom(empty, 0));

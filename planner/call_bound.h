@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "collectives/call_arguments.h"
 #include "planner/team_costs.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -24,7 +24,7 @@ namespace copse::planner {
 //
 // Errors: INVALID_ARGUMENT as MessageCosts (message_costs.h).          Cost: O(n log n + n * depth).
 absl::StatusOr<int64_t> CallLowerBoundNs(const TeamCosts& costs, const schedule::TeamShape& shape,
-                                         const schedule::CallArguments& arguments);
+                                         const CallArguments& arguments);
 
 }  // namespace copse::planner
 

@@ -57,13 +57,13 @@ std::vector<uint32_t> SegmentSizes(uint64_t bytes_max) {
   return sizes;
 }
 
-std::vector<uint32_t> BlockSegmentSizes(schedule::Collective collective, uint64_t bytes_max) {
+std::vector<uint32_t> BlockSegmentSizes(Collective collective, uint64_t bytes_max) {
   const uint32_t longest = schedule::SegmentBytesMax(collective);
   return {bytes_max > schedule::kMessageBytesMax ? longest : std::min(longest, kSegmentBytesLong)};
 }
 
-schedule::Plan PlanOf(const Structure& structure, schedule::Collective collective, uint64_t bytes_min,
-                      uint64_t bytes_max, uint32_t segment_bytes) {
+schedule::Plan PlanOf(const Structure& structure, Collective collective, uint64_t bytes_min, uint64_t bytes_max,
+                      uint32_t segment_bytes) {
   schedule::Plan plan;
   plan.collective = collective;
   plan.bytes_min = bytes_min;
@@ -88,17 +88,16 @@ schedule::Plan PlanOf(const Structure& structure, schedule::Collective collectiv
   return plan;
 }
 
-bool IsPricedByRunning(const schedule::TeamShape& shape, const schedule::CallArguments& arguments) {
-  if (schedule::FamilyOf(arguments.collective) == schedule::Family::kCommon) return true;
+bool IsPricedByRunning(const schedule::TeamShape& shape, const CallArguments& arguments) {
+  if (FamilyOf(arguments.collective) == Family::kCommon) return true;
   const uint64_t n = shape.node_count;
   const uint64_t ranks = shape.size();
   // What is cut, in segments: at least one for each node, since rings do not put two nodes' blocks into one.
   uint64_t segments = n + ranks * arguments.bytes() / schedule::kSegmentBytesMax;
-  if (schedule::FamilyOf(arguments.collective) == schedule::Family::kAlltoall) {
+  if (FamilyOf(arguments.collective) == Family::kAlltoall) {
     // Of each pair of nodes, in the mean.
     segments = n * (1 + (ranks / n) * (ranks / n) * arguments.bytes() / schedule::kSegmentBytesMax);
-  } else if (arguments.collective == schedule::Collective::kScan ||
-             arguments.collective == schedule::Collective::kExscan) {
+  } else if (IsScan(arguments.collective)) {
     // All ranks' contributions are combined at every node if ranks are placed otherwise.
     const bool in_order = std::is_sorted(shape.node_of_rank.begin(), shape.node_of_rank.end());
     segments = 1 + arguments.bytes() / schedule::kScanSegmentBytesMax;
@@ -109,7 +108,7 @@ bool IsPricedByRunning(const schedule::TeamShape& shape, const schedule::CallArg
 }
 
 absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
-                                    const TeamCosts& costs, const schedule::CallArguments& arguments) {
+                                    const TeamCosts& costs, const CallArguments& arguments) {
   if (!IsPricedByRunning(shape, arguments)) return BlockPriceNs(plan, shape, costs, arguments);
   PriceOptions options;
   options.critical_path = false;

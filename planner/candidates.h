@@ -10,10 +10,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "collectives/call_arguments.h"
 #include "planner/cost_model.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -34,21 +34,21 @@ std::vector<uint32_t> SegmentSizes(uint64_t bytes_max);
 
 // Likewise for collectives of blocks, which make long messages whatever their size is: of short ones there is little to
 // put into a longer segment, but a daemon would hold memory for it.
-std::vector<uint32_t> BlockSegmentSizes(schedule::Collective collective, uint64_t bytes_max);
+std::vector<uint32_t> BlockSegmentSizes(Collective collective, uint64_t bytes_max);
 
 // A plan from a structure, without id and prediction.
-schedule::Plan PlanOf(const Structure& structure, schedule::Collective collective, uint64_t bytes_min,
-                      uint64_t bytes_max, uint32_t segment_bytes);
+schedule::Plan PlanOf(const Structure& structure, Collective collective, uint64_t bytes_min, uint64_t bytes_max,
+                      uint32_t segment_bytes);
 
 // Whether such calls are compared by running their sequences (Price): all of the common collectives, and those of
 // blocks whose segments are not too many, nodes times segments of the whole call. Others go by formulas (BlockPriceNs).
 // The same for all plans of a call, so that like is compared with like.
 inline constexpr uint64_t kRunSegmentsMax = 8192;
-bool IsPricedByRunning(const schedule::TeamShape& shape, const schedule::CallArguments& arguments);
+bool IsPricedByRunning(const schedule::TeamShape& shape, const CallArguments& arguments);
 
 // How long the plan's call takes: what plans are compared by.
 absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
-                                    const TeamCosts& costs, const schedule::CallArguments& arguments);
+                                    const TeamCosts& costs, const CallArguments& arguments);
 
 struct Candidate {
   uint32_t structure = 0;  // index
@@ -60,7 +60,7 @@ struct Candidate {
 struct PricedCall {
   const schedule::TeamShape& shape;
   const TeamCosts& costs;
-  const schedule::CallArguments& arguments;
+  const CallArguments& arguments;
   uint64_t bytes_max = 0;               // of its size class
   std::vector<uint32_t> segment_sizes;  // SegmentSizes(bytes_max), or what a rule says
 };

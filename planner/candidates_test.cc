@@ -11,7 +11,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -64,7 +63,7 @@ TEST(PriceCandidatesTest, FindsTheBestSegmentSizeOfTheCheapest) {
     structures.push_back(*BuildStructure(name, order));
   }
   const uint64_t bytes = schedule::kMessageBytesMax;
-  const schedule::CallArguments arguments = {.collective = Collective::kBcast, .count = bytes};
+  const CallArguments arguments = {.collective = Collective::kBcast, .count = bytes};
   std::vector<uint32_t> which;
   for (uint32_t i = 0; i < structures.size(); ++i) {
     if (CanCarry(structures[i], Collective::kBcast)) which.push_back(i);
@@ -111,7 +110,7 @@ TEST(PriceCandidatesTest, PassesErrorsOn) {
   schedule::TeamShape shape;
   shape.node_of_rank = {NodeIndex(0)};
   shape.node_count = 1;
-  const schedule::CallArguments arguments = {.collective = Collective::kBcast, .count = 200};
+  const CallArguments arguments = {.collective = Collective::kBcast, .count = 200};
   const auto priced = PriceCandidates(structures, {0}, {shape, *costs, arguments, 100, {0}}, nullptr);
   EXPECT_THAT(std::string(priced.status().message()), HasSubstr("size class"));
 }

@@ -12,8 +12,7 @@
 namespace copse::planner {
 
 absl::StatusOr<CostCall> CostCall::Create(const schedule::Plan& plan, const schedule::ShapeIndex& shape,
-                                          const schedule::CallArguments& arguments,
-                                          const schedule::BlockProgram* blocks) {
+                                          const CallArguments& arguments, const schedule::BlockProgram* blocks) {
   CostCall call;
   call.has_blocks_ = blocks != nullptr;
   call.nodes_.resize(shape.node_count());
@@ -60,9 +59,8 @@ absl::Status CostCall::CompileBlocks(const schedule::Plan& plan, const schedule:
 }
 
 absl::Status CostCall::CompileSegments(const schedule::Plan& plan, const schedule::ShapeIndex& shape,
-                                       const schedule::CallArguments& arguments) {
-  segments_ =
-      schedule::SegmentsOf(plan, arguments.collective == schedule::Collective::kBarrier ? 0 : arguments.bytes());
+                                       const CallArguments& arguments) {
+  segments_ = schedule::SegmentsOf(plan, arguments.collective == Collective::kBarrier ? 0 : arguments.bytes());
   const schedule::TreeIndex index(plan);
   for (uint32_t v = 0; v < shape.node_count(); ++v) {
     for (uint32_t rotation = 0; rotation < schedule::RotationsOf(plan); ++rotation) {

@@ -11,9 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collectives/call_arguments.h"
 #include "planner/cost_program.h"
 #include "schedule/block_program.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -49,8 +49,7 @@ class CostCall {
 
   // `blocks`: null of the common collectives. INVALID_ARGUMENT beyond kBlockSegmentsMax, and as schedule::Expand.
   static absl::StatusOr<CostCall> Create(const schedule::Plan& plan, const schedule::ShapeIndex& shape,
-                                         const schedule::CallArguments& arguments,
-                                         const schedule::BlockProgram* blocks);
+                                         const CallArguments& arguments, const schedule::BlockProgram* blocks);
 
   bool has_blocks() const { return has_blocks_; }
   uint32_t segment_count() const { return segment_count_; }
@@ -84,7 +83,7 @@ class CostCall {
   absl::Status CompileBlocks(const schedule::Plan& plan, const schedule::ShapeIndex& shape,
                              const schedule::BlockProgram& blocks);
   absl::Status CompileSegments(const schedule::Plan& plan, const schedule::ShapeIndex& shape,
-                               const schedule::CallArguments& arguments);
+                               const CallArguments& arguments);
 
   bool has_blocks_ = false;
   uint32_t segment_count_ = 0;

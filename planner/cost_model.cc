@@ -364,7 +364,7 @@ void Simulation::Hop(int64_t time_ns, uint32_t packet, uint32_t place) {
 }  // namespace
 
 absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
-                                 const schedule::CallArguments& arguments, const PriceOptions& options) {
+                                 const CallArguments& arguments, const PriceOptions& options) {
   RETURN_IF_ERROR(schedule::CheckShape(shape));
   size_t rows = plan.kind == schedule::PlanKind::kTree ? plan.neighbours.size() : plan.steps.size();
   if (plan.kind == schedule::PlanKind::kCirculant) rows = plan.neighbours.empty() ? 0 : plan.neighbours[0].size();
@@ -373,8 +373,7 @@ absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::Tea
                                                    ": does not fit the team (nodes=", plan.node_count, ", rows=", rows,
                                                    ", team=", shape.node_count, ", costs=", costs.node_count(), ")"));
   }
-  if (plan.root_node.value() >= plan.node_count ||
-      (schedule::HasRoot(plan.collective) && arguments.root >= shape.size())) {
+  if (plan.root_node.value() >= plan.node_count || (HasRoot(plan.collective) && arguments.root >= shape.size())) {
     return absl::InvalidArgumentError(absl::StrCat("plan ", plan.id.value(),
                                                    ": root out of range (root_node=", plan.root_node.value(),
                                                    ", root=", arguments.root, ", limit=", shape.size(), ")"));
@@ -391,7 +390,7 @@ absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::Tea
   }
   const schedule::ShapeIndex index(shape);
   std::unique_ptr<schedule::BlockProgram> blocks;
-  if (schedule::HasBlocks(plan.collective)) {
+  if (HasBlocks(plan.collective)) {
     ASSIGN_OR_RETURN(
         blocks, schedule::BlockProgram::Create(&plan, &index, arguments,
                                                options.counts != nullptr ? *options.counts : schedule::BlockCounts()));

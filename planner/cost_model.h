@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "collectives/call_arguments.h"
 #include "planner/prediction.h"
 #include "planner/team_costs.h"
 #include "schedule/block_program.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -60,7 +60,7 @@ struct PriceOptions {
 // Source:  CN104360936A (papers: barrier model), whose formulas are lost: the recurrence is ours. Differs: data,
 //          segments, ranks that share a node, links that are busy, and hosts that run out of cores.
 absl::StatusOr<Prediction> Price(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
-                                 const schedule::CallArguments& arguments, const PriceOptions& options = {});
+                                 const CallArguments& arguments, const PriceOptions& options = {});
 
 }  // namespace copse::planner
 

@@ -15,8 +15,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::CallArguments;
-using schedule::Collective;
 using ::testing::HasSubstr;
 
 // A team on a flat topology.

@@ -30,14 +30,14 @@ std::string Quoted(const std::string& text) {
 std::string FormatMicroseconds(int64_t ns) { return absl::StrFormat("%d.%03d us", ns / 1000, ns % 1000); }
 
 Drawing::Drawing(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
-                 const schedule::CallArguments& arguments, const Prediction& prediction)
+                 const CallArguments& arguments, const Prediction& prediction)
     : plan_(plan),
       shape_(shape),
       costs_(costs),
       arguments_(arguments),
       prediction_(prediction),
       root_(plan.root_node.value()) {
-  if (schedule::HasRoot(arguments.collective)) root_ = shape_.NodeOf(Rank(arguments.root)).value();
+  if (HasRoot(arguments.collective)) root_ = shape_.NodeOf(Rank(arguments.root)).value();
   for (const PathStep& step : prediction.critical_path) {
     critical_nodes_.insert(step.node.value());
     if (step.what == "transfer") critical_edges_.emplace(step.node.value(), step.peer->value());
@@ -153,8 +153,8 @@ void Drawing::AppendCriticalPath(std::string& text) const {
 }
 
 std::string Drawing::Text() const {
-  std::string text = absl::StrCat("plan ", plan_.id.value(), ": ", AbslView(schedule::CollectiveName(plan_.collective)),
-                                  ", ", plan_.bytes_min);
+  std::string text =
+      absl::StrCat("plan ", plan_.id.value(), ": ", AbslView(CollectiveName(plan_.collective)), ", ", plan_.bytes_min);
   // The last class has no upper end that means anything.
   if (plan_.bytes_max >= schedule::kCallBytesMax) {
     absl::StrAppend(&text, " B and more, ", plan_.algorithm);
@@ -162,7 +162,7 @@ std::string Drawing::Text() const {
     absl::StrAppend(&text, " to ", plan_.bytes_max, " B, ", plan_.algorithm);
   }
   if (plan_.segment_bytes > 0) absl::StrAppend(&text, ", segments of ", plan_.segment_bytes, " B");
-  absl::StrAppend(&text, "\ncall: ", schedule::DescribeArguments(arguments_), "; predicted ",
+  absl::StrAppend(&text, "\ncall: ", DescribeArguments(arguments_), "; predicted ",
                   FormatMicroseconds(prediction_.total_ns), "\n");
   if (plan_.kind == schedule::PlanKind::kTree) {
     AppendTree(text);
@@ -208,8 +208,8 @@ std::string Drawing::Timeline() const {
 
 std::string Drawing::Dot() const {
   std::string dot = absl::StrCat("digraph plan {\n  label=",
-                                 Quoted(absl::StrCat(AbslView(schedule::CollectiveName(plan_.collective)), ", ",
-                                                     plan_.algorithm, ", ", FormatMicroseconds(prediction_.total_ns))),
+                                 Quoted(absl::StrCat(AbslView(CollectiveName(plan_.collective)), ", ", plan_.algorithm,
+                                                     ", ", FormatMicroseconds(prediction_.total_ns))),
                                  ";\n  node [shape=box];\n");
   for (uint32_t v = 0; v < plan_.node_count; ++v) {
     absl::StrAppend(&dot, "  n", v, " [label=", Quoted(NodeLabel(v)),

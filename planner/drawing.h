@@ -28,7 +28,7 @@ std::string FormatMicroseconds(int64_t ns);
 class Drawing {
  public:
   Drawing(const schedule::Plan& plan, const schedule::TeamShape& shape, const TeamCosts& costs,
-          const schedule::CallArguments& arguments, const Prediction& prediction);
+          const CallArguments& arguments, const Prediction& prediction);
 
   // The plan in words; its tree as seen from the call's root, its rounds or its cycle, each node with its ranks and
   // when they are done, '*' where the critical path passes; and the critical path.
@@ -49,7 +49,7 @@ class Drawing {
   const schedule::Plan& plan_;
   const schedule::ShapeIndex shape_;
   const TeamCosts& costs_;
-  const schedule::CallArguments& arguments_;
+  const CallArguments& arguments_;
   const Prediction& prediction_;
   uint32_t root_;  // node
   std::set<uint32_t> critical_nodes_;

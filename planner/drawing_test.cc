@@ -10,7 +10,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -34,7 +33,7 @@ Drawn Draw(const std::string& algorithm, Collective collective, uint32_t nodes, 
   const auto costs = TeamCosts::Create(names, *topology, {});
   const uint64_t bytes = collective == Collective::kBarrier ? 0 : 8;
   const schedule::Plan plan = PlanOf(*BuildStructure(algorithm, order), collective, 0, bytes, 0);
-  const schedule::CallArguments arguments = {.collective = collective, .count = bytes, .root = root};
+  const CallArguments arguments = {.collective = collective, .count = bytes, .root = root};
   const auto prediction = Price(plan, shape, *costs, arguments);
   EXPECT_TRUE(prediction.ok()) << prediction.status();
   const Drawing drawing(plan, shape, *costs, arguments, *prediction);

@@ -8,8 +8,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
-
 // The team's nodes, then the switches above them by slot.
 CostTree TreeOf(const TeamCosts& costs) {
   const topology::Topology& topology = costs.topology();

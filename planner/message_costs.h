@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "collectives/call_arguments.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/team_costs.h"
-#include "schedule/collective.h"
 
 namespace copse::planner {
 
@@ -24,7 +24,7 @@ namespace copse::planner {
 // Output:  vertices 0..n-1 are the team's nodes; has_tree().
 // Errors:  INVALID_ARGUMENT if a broadcast could take longer than the algorithms can count. Nothing else.
 // Cost:    O(nodes + switches above them).
-absl::StatusOr<BroadcastCosts> MessageCosts(const TeamCosts& costs, schedule::Collective collective, uint64_t bytes);
+absl::StatusOr<BroadcastCosts> MessageCosts(const TeamCosts& costs, Collective collective, uint64_t bytes);
 
 // Of messages without bytes, without wakes: what nobody can beat. `reversed`: time runs backwards, as for a reduce.
 absl::StatusOr<BroadcastCosts> EmptyMessageCosts(const TeamCosts& costs, bool reversed);

@@ -9,8 +9,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
-
 // n0 and n1 on rack 1, n2 on the core; rack 2 has no node of the team.
 topology::Topology Cluster() {
   std::vector<topology::Switch> switches = {{"core"}, {"rack1", 0, 1'000, 500'000'000}, {"rack2", 0, 7'000, 1}};

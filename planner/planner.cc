@@ -21,8 +21,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
-
 absl::Status CheckOptions(const PlannerOptions& options) {
   uint64_t next = 0;
   for (const SizeClass& c : options.size_classes) {
@@ -70,7 +68,7 @@ struct Wanted {
 
 std::vector<SizeClass> ClassesOf(const PlannerOptions& options, Collective collective, uint32_t ranks, uint32_t nodes) {
   if (collective == Collective::kBarrier) return {{0, 0}};
-  if (schedule::HasBlocks(collective)) {
+  if (HasBlocks(collective)) {
     return CutBySizes(BlockClasses(collective), options.rules, collective, ranks);
   }
   std::vector<SizeClass> classes = options.size_classes;
@@ -118,7 +116,7 @@ absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamSh
       if (!has) which.push_back(winner);
     }
     if (which.empty()) continue;
-    const schedule::CallArguments arguments = TypicalCall(item.collective, item.size_class);
+    const CallArguments arguments = TypicalCall(item.collective, item.size_class);
     ASSIGN_OR_RETURN(
         const std::vector<Candidate> priced,
         PriceCandidates(table.structures(), which,
@@ -132,11 +130,11 @@ absl::Status PriceWithOthers(const StructureTable& table, const schedule::TeamSh
 
 absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::TeamShape& shape,
                                                                absl::Span<const std::string> node_names,
-                                                               schedule::Family family) const {
+                                                               Family family) const {
   ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
   StructureTable table(&costs, shape.node_of_rank[0].value(), options_.fanouts, /*all=*/false, RanksInOrder(shape));
   std::vector<Wanted> wanted;
-  for (const Collective collective : schedule::CollectivesOf(family)) {
+  for (const Collective collective : CollectivesOf(family)) {
     const auto forced = options_.forced.find(collective);
     for (const SizeClass& size_class : ClassesOf(options_, collective, shape.size(), shape.node_count)) {
       Ruling ruling = RulingFor(options_.rules, collective, size_class, shape.size());
@@ -146,7 +144,7 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
       item.size_class = size_class;
       item.forced = !ruling.algorithm.empty();
       item.segment_sizes = SegmentSizes(size_class.bytes_max);
-      if (family != schedule::Family::kCommon) item.segment_sizes = BlockSegmentSizes(collective, size_class.bytes_max);
+      if (family != Family::kCommon) item.segment_sizes = BlockSegmentSizes(collective, size_class.bytes_max);
       if (ruling.segment_bytes.has_value()) item.segment_sizes = {*ruling.segment_bytes};
       // With a forced algorithm nothing else is compared.
       ASSIGN_OR_RETURN(std::vector<uint32_t> which, item.forced ? table.Named(ruling.algorithm, collective, size_class)
@@ -155,7 +153,7 @@ absl::StatusOr<std::vector<schedule::Plan>> Planner::MakePlans(const schedule::T
         // Their many segments take longest to price.
         which = StillWorthPricing(table.structures(), which, wanted[wanted.size() - 2].candidates);
       }
-      const schedule::CallArguments arguments = TypicalCall(collective, size_class);
+      const CallArguments arguments = TypicalCall(collective, size_class);
       ASSIGN_OR_RETURN(item.candidates,
                        PriceCandidates(table.structures(), which,
                                        {shape, costs, arguments, size_class.bytes_max, item.segment_sizes}, nullptr));
@@ -211,8 +209,7 @@ std::string Describe(const Alternative& other) {
 }
 
 // What makes up for a plan's price, if another one is cheaper for this call.
-std::string WhyNotTheCheapest(const schedule::Plan& plan, const schedule::CallArguments& arguments,
-                              const Alternative& cheapest) {
+std::string WhyNotTheCheapest(const schedule::Plan& plan, const CallArguments& arguments, const Alternative& cheapest) {
   if (const uint64_t made_for = TypicalCall(plan).bytes(); made_for != arguments.bytes()) {
     return absl::StrCat("; it serves calls of ", plan.bytes_min, " to ", plan.bytes_max, " B, and was chosen for ",
                         made_for, " B");
@@ -224,7 +221,7 @@ std::string WhyNotTheCheapest(const schedule::Plan& plan, const schedule::CallAr
 }
 
 // One line: why the plan is what it is. `alternatives` by price.
-std::string WhyChosen(const schedule::Plan& plan, const schedule::CallArguments& arguments, const Ruling& ruling,
+std::string WhyChosen(const schedule::Plan& plan, const CallArguments& arguments, const Ruling& ruling,
                       absl::Span<const schedule::Plan> now, const std::vector<Alternative>& alternatives,
                       int64_t total_ns, uint32_t new_edges, bool by_formula) {
   std::string text;
@@ -258,12 +255,11 @@ std::string WhyChosen(const schedule::Plan& plan, const schedule::CallArguments&
 }  // namespace
 
 absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const schedule::TeamShape& shape,
-                                             absl::Span<const std::string> node_names,
-                                             const schedule::CallArguments& arguments,
+                                             absl::Span<const std::string> node_names, const CallArguments& arguments,
                                              absl::Span<const schedule::Plan> now) const {
   ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
   Explanation explanation;
-  const bool is_common = schedule::FamilyOf(plan.collective) == schedule::Family::kCommon;
+  const bool is_common = FamilyOf(plan.collective) == Family::kCommon;
   const bool by_formula = !IsPricedByRunning(shape, arguments);
   if (by_formula) {
     ASSIGN_OR_RETURN(explanation.prediction.total_ns, PredictedNs(plan, shape, costs, arguments));
@@ -314,11 +310,10 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
   explanation.why = WhyChosen(plan, arguments, ruling, now, explanation.alternatives, explanation.prediction.total_ns,
                               count_new(plan), by_formula);
   if (by_formula) {
-    explanation.text =
-        absl::StrCat(plan.algorithm, ", ", schedule::DescribeArguments(arguments), ": ",
-                     FormatMicroseconds(explanation.prediction.total_ns),
-                     ", by a formula without segments and contention: too many nodes and segments to run them (limit=",
-                     kRunSegmentsMax, ")\n");
+    explanation.text = absl::StrCat(
+        plan.algorithm, ", ", DescribeArguments(arguments), ": ", FormatMicroseconds(explanation.prediction.total_ns),
+        ", by a formula without segments and contention: too many nodes and segments to run them (limit=",
+        kRunSegmentsMax, ")\n");
   } else {
     const Drawing drawing(plan, shape, costs, arguments, explanation.prediction);
     explanation.text = drawing.Text();

@@ -11,18 +11,18 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "collectives/call_arguments.h"
 #include "planner/cost_model.h"
 #include "planner/rules.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
 
 struct PlannerOptions {
   // Algorithm by collective (names: structure.h), for all its size classes; before rules.
-  std::map<schedule::Collective, std::string> forced;
+  std::map<Collective, std::string> forced;
   // What they say nothing of is chosen by price. Checked, and without contradictions.
   Rules rules;
   // Cut further where rules begin and end. Ascending, without gaps, from 0 to schedule::kMessageBytesMax; longer calls
@@ -77,13 +77,12 @@ class Planner {
   // Cost:   16 nodes below 20 ms, 512 nodes below 1 s (one rank each); then about n log n: 65,536 nodes half a minute.
   absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamShape& shape,
                                                         absl::Span<const std::string> node_names,
-                                                        schedule::Family family = schedule::Family::kCommon) const;
+                                                        Family family = Family::kCommon) const;
 
   // Prices the call, and every other candidate for it, also those that MakePlans leaves to `best`. `plan` must have
   // been verified; `now`: what MakePlans gives now, if that is known. Errors: as MakePlans and Price.
   absl::StatusOr<Explanation> Explain(const schedule::Plan& plan, const schedule::TeamShape& shape,
-                                      absl::Span<const std::string> node_names,
-                                      const schedule::CallArguments& arguments,
+                                      absl::Span<const std::string> node_names, const CallArguments& arguments,
                                       absl::Span<const schedule::Plan> now = {}) const;
 
   const PlannerOptions& options() const { return options_; }

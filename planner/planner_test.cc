@@ -18,7 +18,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
 using ::testing::HasSubstr;
 
 struct Team {
@@ -77,12 +76,11 @@ TEST(MakePlansTest, EveryFamilyGetsPlansThatVerify) {
     for (const uint32_t ppn : {1u, 3u}) {
       const Team team = MakeTeam(nodes, ppn);
       const topology::Topology topology = Flat(team);
-      for (const schedule::Family family :
-           {schedule::Family::kRooted, schedule::Family::kSpread, schedule::Family::kAlltoall}) {
+      for (const Family family : {Family::kRooted, Family::kSpread, Family::kAlltoall}) {
         const auto plans = Planner(&topology).MakePlans(team.shape, team.names, family);
         ASSERT_TRUE(plans.ok()) << plans.status();
         size_t classes = 0;
-        for (const Collective collective : schedule::CollectivesOf(family)) classes += BlockClasses(collective).size();
+        for (const Collective collective : CollectivesOf(family)) classes += BlockClasses(collective).size();
         EXPECT_EQ(plans->size(), classes);
         const absl::Status verified = schedule::VerifyPlans(*plans, team.shape);
         EXPECT_TRUE(verified.ok()) << verified;
@@ -99,8 +97,7 @@ const schedule::Plan& PlanFor(const std::vector<schedule::Plan>& plans, Collecti
 TEST(MakePlansTest, AllgathersDoubleWhatIsShortAndPassOnWhatIsLong) {
   const Team team = MakeTeam(32);
   const topology::Topology topology = Flat(team, {.bandwidth_bytes_per_s = 125'000'000});
-  const auto plans =
-      Planner(&topology, {}, {.edge_bias = 0}).MakePlans(team.shape, team.names, schedule::Family::kSpread);
+  const auto plans = Planner(&topology, {}, {.edge_bias = 0}).MakePlans(team.shape, team.names, Family::kSpread);
   ASSERT_TRUE(plans.ok()) << plans.status();
   EXPECT_EQ(PlanFor(*plans, Collective::kAllgather, 8).algorithm, "bruck");
   EXPECT_EQ(PlanFor(*plans, Collective::kAllgather, 60'000).algorithm, "ring");
@@ -115,13 +112,13 @@ TEST(MakePlansTest, AlltoallsOfShortBlocksArePassedOnAndLongOnesGoToEverybody) {
   for (const bool forced : {false, true}) {
     if (forced) options.forced[Collective::kAlltoall] = "bruck";
     const Planner planner(&topology, {}, options);
-    const auto plans = planner.MakePlans(team.shape, team.names, schedule::Family::kAlltoall);
+    const auto plans = planner.MakePlans(team.shape, team.names, Family::kAlltoall);
     ASSERT_TRUE(plans.ok()) << plans.status();
     EXPECT_EQ(PlanFor(*plans, Collective::kAlltoall, 8).algorithm, "bruck");
     EXPECT_EQ(PlanFor(*plans, Collective::kAlltoall, 60'000).algorithm, "pairwise");
     EXPECT_TRUE(schedule::VerifyPlans(*plans, team.shape).ok()) << schedule::VerifyPlans(*plans, team.shape);
   }
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, schedule::Family::kAlltoall);
+  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, Family::kAlltoall);
   const schedule::Plan& plan = PlanFor(*plans, Collective::kAlltoall, 8);
   const auto explained = Planner(&topology).Explain(plan, team.shape, team.names, TypicalCall(plan), *plans);
   ASSERT_TRUE(explained.ok()) << explained.status();
@@ -138,7 +135,7 @@ TEST(MakePlansTest, CallsOfManyNodesAreComparedByFormulas) {
   const Team team = MakeTeam(100);
   const topology::Topology topology = Flat(team);
   const Planner planner(&topology);
-  const auto plans = planner.MakePlans(team.shape, team.names, schedule::Family::kRooted);
+  const auto plans = planner.MakePlans(team.shape, team.names, Family::kRooted);
   ASSERT_TRUE(plans.ok()) << plans.status();
   const schedule::Plan& plan = PlanFor(*plans, Collective::kGather, 8);
   EXPECT_FALSE(IsPricedByRunning(team.shape, TypicalCall(plan)));
@@ -154,22 +151,21 @@ TEST(MakePlansTest, ScansKeepToTheOrderOfRanks) {
   Team team = MakeTeam(3);
   for (uint32_t v = 0; v < 3; ++v) team.shape.node_of_rank.push_back(NodeIndex(v));
   const topology::Topology topology = Flat(team);
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, schedule::Family::kSpread);
+  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, Family::kSpread);
   ASSERT_TRUE(plans.ok()) << plans.status();
   EXPECT_EQ(PlanFor(*plans, Collective::kScan, 8).kind, schedule::PlanKind::kTree);
   PlannerOptions options;
   options.forced[Collective::kExscan] = "doubling";
-  EXPECT_THAT(std::string(Planner(&topology, {}, options)
-                              .MakePlans(team.shape, team.names, schedule::Family::kSpread)
-                              .status()
-                              .message()),
-              HasSubstr("cannot carry it, since ranks' order is not the nodes'"));
+  EXPECT_THAT(
+      std::string(
+          Planner(&topology, {}, options).MakePlans(team.shape, team.names, Family::kSpread).status().message()),
+      HasSubstr("cannot carry it, since ranks' order is not the nodes'"));
 }
 
 TEST(MakePlansTest, CyclesOfScansFollowTheRanksWhateverTheTopologySays) {
   const Team team = MakeTeam(6);
   const topology::Topology topology = Flat(team);
-  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, schedule::Family::kSpread);
+  const auto plans = Planner(&topology).MakePlans(team.shape, team.names, Family::kSpread);
   ASSERT_TRUE(plans.ok()) << plans.status();
   EXPECT_THAT(schedule::CycleOf(PlanFor(*plans, Collective::kScan, 8)), testing::ElementsAre(0, 1, 2, 3, 4, 5));
 }
@@ -177,7 +173,7 @@ TEST(MakePlansTest, CyclesOfScansFollowTheRanksWhateverTheTopologySays) {
 TEST(MakePlansTest, AlltoallsOfTooManyNodesAreRefused) {
   const Team team = MakeTeam(2050);
   const topology::Topology topology = Flat(team);
-  EXPECT_EQ(Planner(&topology).MakePlans(team.shape, team.names, schedule::Family::kAlltoall).status().message(),
+  EXPECT_EQ(Planner(&topology).MakePlans(team.shape, team.names, Family::kAlltoall).status().message(),
             "alltoall: too many nodes, each of which is every other's neighbour (nodes=2050, limit=2049)");
 }
 
@@ -442,7 +438,7 @@ TEST(MakePlansTest, DirectionsAndSizesHaveTreesOfTheirOwn) {
   std::optional<topology::Topology> topology;
   const Team team = Sites(12, topology);
   PlannerOptions options;
-  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = "bt";
+  for (int c = 0; c < kCommonCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = "bt";
   const auto plans = Planner(&*topology).MakePlans(team.shape, team.names),
              by_number = Planner(&*topology, {}, options).MakePlans(team.shape, team.names);
   ASSERT_TRUE(plans.ok() && by_number.ok()) << plans.status() << by_number.status();
@@ -450,7 +446,7 @@ TEST(MakePlansTest, DirectionsAndSizesHaveTreesOfTheirOwn) {
   for (size_t i = 0; i < plans->size(); ++i) {
     const schedule::Plan& plan = (*plans)[i];
     EXPECT_LT(1.5 * plan.predicted_us, (*by_number)[i].predicted_us) << plan.algorithm;
-    if (schedule::HasRoot(plan.collective)) {
+    if (HasRoot(plan.collective)) {
       EXPECT_EQ(plan.root_node, NodeIndex(0)) << "where rank 0 lives";
     }
   }
@@ -465,7 +461,7 @@ TEST(MakePlansTest, ByCostIsNeverSlowerThanByPosition) {
     const auto plans = Planner(&*topology, {}, unbiased).MakePlans(team.shape, team.names);
     for (const char* algorithm : {"flat", "binomial", "kary-2", "chain", "mgo", "best"}) {
       PlannerOptions options;
-      for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = algorithm;
+      for (int c = 0; c < kCommonCollectiveCount; ++c) options.forced[static_cast<Collective>(c)] = algorithm;
       const auto forced = Planner(&*topology, {}, options).MakePlans(team.shape, team.names);
       ASSERT_TRUE(plans.ok() && forced.ok()) << plans.status() << forced.status();
       for (size_t i = 0; i < plans->size(); ++i) {
@@ -615,7 +611,7 @@ TEST(ExplainTest, RefusesCallsThatThePlanIsNotFor) {
   const topology::Topology topology = Flat(team);
   const Planner planner(&topology);
   const auto plans = planner.MakePlans(team.shape, team.names);
-  const auto explain = [&](const schedule::CallArguments& arguments) {
+  const auto explain = [&](const CallArguments& arguments) {
     return std::string(planner.Explain((*plans)[0], team.shape, team.names, arguments).status().message());
   };
   EXPECT_THAT(explain({.collective = Collective::kBcast, .count = 1}), HasSubstr("is for barrier"));

@@ -11,8 +11,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
-
 absl::Status CheckRange(const char* what, uint64_t least, uint64_t most, uint64_t bottom, uint64_t top) {
   if (least < bottom || most > top) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": out of range (", what, "_min=", least, ", ", what,
@@ -49,7 +47,7 @@ absl::Status CheckSegments(const Rule& rule) {
 
 std::string DescribeRule(const Rule& rule) {
   const Rule plain;
-  std::string text = absl::StrCat("{collective: ", AbslView(schedule::CollectiveName(rule.collective)));
+  std::string text = absl::StrCat("{collective: ", AbslView(CollectiveName(rule.collective)));
   if (rule.collective != Collective::kBarrier) {
     if (rule.bytes_min != plain.bytes_min) absl::StrAppend(&text, ", bytes_min: ", rule.bytes_min);
     if (rule.bytes_max != plain.bytes_max) absl::StrAppend(&text, ", bytes_max: ", rule.bytes_max);
@@ -65,10 +63,10 @@ absl::Status CheckRule(const Rule& rule) {
   if (rule.algorithm.empty() && !rule.segment_bytes.has_value()) {
     return absl::InvalidArgumentError("says nothing: needs algorithm or segment_bytes");
   }
-  if (const Collective regular = schedule::PlanCollective(rule.collective); regular != rule.collective) {
+  if (const Collective regular = PlanCollective(rule.collective); regular != rule.collective) {
     return absl::InvalidArgumentError(
-        absl::StrCat("has no plans of its own (collective=", AbslView(schedule::CollectiveName(rule.collective)),
-                     ", runs by those of=", AbslView(schedule::CollectiveName(regular)), ")"));
+        absl::StrCat("has no plans of its own (collective=", AbslView(CollectiveName(rule.collective)),
+                     ", runs by those of=", AbslView(CollectiveName(regular)), ")"));
   }
   RETURN_IF_ERROR(CheckRange("bytes", rule.bytes_min, rule.bytes_max, 0, schedule::kCallBytesMax));
   RETURN_IF_ERROR(CheckRange("ranks", rule.ranks_min, rule.ranks_max, 1, kRanksMax));

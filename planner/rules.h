@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "collectives/call_arguments.h"
 #include "planner/size_class.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -22,7 +22,7 @@ inline constexpr size_t kRulesMax = 128;
 
 // One rule: for calls of a collective and size, in teams of a size. Ranges are inclusive.
 struct Rule {
-  schedule::Collective collective = schedule::Collective::kBarrier;
+  Collective collective = Collective::kBarrier;
   uint64_t bytes_min = 0;
   uint64_t bytes_max = schedule::kCallBytesMax;
   uint32_t ranks_min = 1;
@@ -60,13 +60,12 @@ struct Ruling {
   std::vector<const Rule*> rules;  // that say so
 };
 // `rules` must not contradict each other, and outlive the ruling.
-Ruling RulingFor(absl::Span<const Rule> rules, schedule::Collective collective, const SizeClass& size_class,
-                 uint32_t ranks);
+Ruling RulingFor(absl::Span<const Rule> rules, Collective collective, const SizeClass& size_class, uint32_t ranks);
 
 // The size classes, ascending and without gaps, cut wherever a rule for the collective and a team of that size begins
 // or ends, so that a rule is for all of a class or for nothing of it.
 std::vector<SizeClass> CutBySizes(absl::Span<const SizeClass> classes, absl::Span<const Rule> rules,
-                                  schedule::Collective collective, uint32_t ranks);
+                                  Collective collective, uint32_t ranks);
 
 }  // namespace copse::planner
 

@@ -9,7 +9,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -28,22 +28,22 @@ constexpr SizeClass kAlltoallClasses[] = {
 
 }  // namespace
 
-absl::Span<const SizeClass> BlockClasses(schedule::Collective collective) {
-  if (schedule::FamilyOf(collective) == schedule::Family::kAlltoall) return kAlltoallClasses;
+absl::Span<const SizeClass> BlockClasses(Collective collective) {
+  if (FamilyOf(collective) == Family::kAlltoall) return kAlltoallClasses;
   return kBlockClasses;
 }
 
-SizeClass BlockClassOf(schedule::Collective collective, uint64_t bytes) {
+SizeClass BlockClassOf(Collective collective, uint64_t bytes) {
   const absl::Span<const SizeClass> classes = BlockClasses(collective);
   return *std::find_if(classes.begin(), classes.end() - 1, [&](const SizeClass& c) { return bytes <= c.bytes_max; });
 }
 
-uint64_t TypicalBytes(schedule::Collective collective, const SizeClass& size_class) {
+uint64_t TypicalBytes(Collective collective, const SizeClass& size_class) {
   if (size_class.bytes_min > schedule::kMessageBytesMax) {
-    const bool is_longest = !schedule::HasBlocks(collective) && size_class.bytes_max > kLongMessages.bytes_max;
+    const bool is_longest = !HasBlocks(collective) && size_class.bytes_max > kLongMessages.bytes_max;
     return std::clamp(is_longest ? kTypicalOfLongest : kTypicalOfLong, size_class.bytes_min, size_class.bytes_max);
   }
-  if (schedule::HasBlocks(collective) && size_class.bytes_min > kLongBlockBytes) return size_class.bytes_max;
+  if (HasBlocks(collective) && size_class.bytes_min > kLongBlockBytes) return size_class.bytes_max;
   if (size_class.bytes_max == 0) return 0;
   // Plans that were adopted have classes of any bounds. The product is exact below 2^53, so for all classes of ours.
   const double product =
@@ -51,11 +51,11 @@ uint64_t TypicalBytes(schedule::Collective collective, const SizeClass& size_cla
   return std::clamp(static_cast<uint64_t>(std::sqrt(product)), size_class.bytes_min, size_class.bytes_max);
 }
 
-schedule::CallArguments TypicalCall(schedule::Collective collective, const SizeClass& size_class) {
+CallArguments TypicalCall(Collective collective, const SizeClass& size_class) {
   return {.collective = collective, .count = TypicalBytes(collective, size_class)};
 }
 
-schedule::CallArguments TypicalCall(const schedule::Plan& plan) {
+CallArguments TypicalCall(const schedule::Plan& plan) {
   return TypicalCall(plan.collective, {plan.bytes_min, plan.bytes_max});
 }
 

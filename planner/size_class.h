@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -24,22 +24,22 @@ struct SizeClass {
 inline constexpr SizeClass kLongMessages = {schedule::kMessageBytesMax + 1, 1024 * 1024};
 inline constexpr SizeClass kLongestMessages = {kLongMessages.bytes_max + 1, schedule::kCallBytesMax};
 
-// The classes of collectives of blocks (schedule::HasBlocks), by one block (schedule::PlanBytesOf), ascending. An
+// The classes of collectives of blocks (HasBlocks), by one block (schedule::PlanBytesOf), ascending. An
 // alltoall passes on what is short, and sends the rest from everybody to everybody.
-absl::Span<const SizeClass> BlockClasses(schedule::Collective collective);
+absl::Span<const SizeClass> BlockClasses(Collective collective);
 // The one that such a call belongs to. `bytes`: PlanBytesOf.
-SizeClass BlockClassOf(schedule::Collective collective, uint64_t bytes);
+SizeClass BlockClassOf(Collective collective, uint64_t bytes);
 
 // What stands for the class, in bytes: its geometric middle, rounded down; a class that begins at 0 counts from 1.
 //  - Of blocks of up to kMessageBytesMax the largest: with those of all ranks it is what bytes decide.
 //  - Of messages beyond kMessageBytesMax 256 KiB, of kLongestMessages 1 MiB, of blocks 256 KiB: the largest would have
 //    most of the class served by a tree that avoids sending twice what is cheap to send.
-uint64_t TypicalBytes(schedule::Collective collective, const SizeClass& size_class);
+uint64_t TypicalBytes(Collective collective, const SizeClass& size_class);
 
 // The call that plans of the class are made for, priced for, compared by and explained by: of TypicalBytes, from rank
 // 0.
-schedule::CallArguments TypicalCall(schedule::Collective collective, const SizeClass& size_class);
-schedule::CallArguments TypicalCall(const schedule::Plan& plan);
+CallArguments TypicalCall(Collective collective, const SizeClass& size_class);
+CallArguments TypicalCall(const schedule::Plan& plan);
 
 }  // namespace copse::planner
 

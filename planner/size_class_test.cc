@@ -6,8 +6,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
-
 TEST(TypicalBytesTest, IsTheGeometricMiddle) {
   EXPECT_EQ(TypicalBytes(Collective::kBcast, {0, 0}), 0u);
   EXPECT_EQ(TypicalBytes(Collective::kBcast, {0, 1}), 1u);
@@ -66,7 +64,7 @@ TEST(TypicalCallTest, IsFromRankZero) {
   plan.collective = Collective::kReduce;
   plan.bytes_min = 100;
   plan.bytes_max = 400;
-  const schedule::CallArguments call = TypicalCall(plan);
+  const CallArguments call = TypicalCall(plan);
   EXPECT_EQ(call, TypicalCall(Collective::kReduce, {100, 400}));
   EXPECT_EQ(call.collective, Collective::kReduce);
   EXPECT_EQ(call.bytes(), 200u);

@@ -25,8 +25,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
-
 // "knomial-4" is 4 for the prefix "knomial-". Leading zeros and signs make it another name.
 bool ParseFanout(std::string_view algorithm, std::string_view prefix, uint32_t& k) {
   if (algorithm.substr(0, prefix.size()) != prefix) return false;
@@ -90,7 +88,7 @@ absl::StatusOr<Structure> BuildByCost(std::string_view algorithm, const Broadcas
   return result;
 }
 
-absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective collective) {
+absl::Status CheckAlgorithm(std::string_view algorithm, Collective collective) {
   const std::vector<uint32_t> order = {0, 1};  // enough to see
   Structure structure = {.algorithm = std::string(algorithm)};
   if (algorithm == kHierarchical) {
@@ -99,8 +97,8 @@ absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective col
     ASSIGN_OR_RETURN(structure, BuildStructure(algorithm, order));
   }
   if (CanCarry(structure, collective)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("algorithm ", AbslView(algorithm), ": cannot carry it (collective=",
-                                                 AbslView(schedule::CollectiveName(collective)), ")"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "algorithm ", AbslView(algorithm), ": cannot carry it (collective=", AbslView(CollectiveName(collective)), ")"));
 }
 
 absl::StatusOr<Structure> BuildStructure(std::string_view algorithm, absl::Span<const uint32_t> order) {
@@ -147,7 +145,7 @@ uint32_t MostNeighbours(const Structure& structure) {
 }
 
 bool CanCarry(const Structure& structure, Collective collective) {
-  const bool scans = collective == Collective::kScan || collective == Collective::kExscan;
+  const bool scans = IsScan(collective);
   switch (structure.kind) {
     case schedule::PlanKind::kTree:
       return collective != Collective::kAlltoall;

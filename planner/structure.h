@@ -51,7 +51,7 @@ int64_t PlanningSteps(uint32_t node_count);
 
 // Whether there is an algorithm of this name that can carry the collective, in a team that is not too large for it.
 // Errors: INVALID_ARGUMENT.
-absl::Status CheckAlgorithm(std::string_view algorithm, schedule::Collective collective);
+absl::Status CheckAlgorithm(std::string_view algorithm, Collective collective);
 
 // Of any of its nodes, as a tree or a cycle; 0 of an exchange. What is beyond schedule::kNeighboursMax, the verifier
 // refuses.
@@ -59,7 +59,7 @@ uint32_t MostNeighbours(const Structure& structure);
 
 // Trees carry every collective but alltoall, dissemination barriers, other exchanges barriers and allreduces, cycles
 // what schedule::VerifyPlan lets them.
-bool CanCarry(const Structure& structure, schedule::Collective collective);
+bool CanCarry(const Structure& structure, Collective collective);
 
 // The undirected edges, each (lower node, higher node) once, ascending.
 std::vector<std::pair<uint32_t, uint32_t>> EdgesOf(const Structure& structure);

@@ -18,8 +18,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
-
 // Up to so many nodes trees of few children by cost are compared.
 constexpr uint32_t kPipelineNodesMax = 128;
 // What trees by cost are made for in teams of thousands.
@@ -34,17 +32,15 @@ std::vector<std::string> NamesOfAll(uint32_t node_count) {
 }
 
 absl::Status CannotCarry(std::string_view algorithm, Collective collective) {
-  return absl::InvalidArgumentError(absl::StrCat("algorithm ", AbslView(algorithm), ": cannot carry it (collective=",
-                                                 AbslView(schedule::CollectiveName(collective)), ")"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "algorithm ", AbslView(algorithm), ": cannot carry it (collective=", AbslView(CollectiveName(collective)), ")"));
 }
 
 // Whether a tree is used towards its root and back in one call.
 bool GoesBothWays(Collective collective) {
   return collective == Collective::kBarrier || collective == Collective::kAllreduce ||
-         schedule::FamilyOf(collective) == schedule::Family::kSpread;
+         FamilyOf(collective) == Family::kSpread;
 }
-
-bool Scans(Collective collective) { return collective == Collective::kScan || collective == Collective::kExscan; }
 
 // By position; those that can carry the collective are worth comparing.
 constexpr const char* kCirculants[] = {"ring", "bruck", "doubling", "rotated-binomial", "pairwise"};
@@ -140,7 +136,7 @@ uint32_t StructureTable::FirstLike(uint32_t index) {
 
 absl::StatusOr<uint32_t> StructureTable::ByPosition(std::string_view algorithm, Collective collective) {
   // A scan's cycle is the ranks' order.
-  const bool scans = Scans(collective) && CirculantDistances(algorithm, 1).has_value();
+  const bool scans = IsScan(collective) && CirculantDistances(algorithm, 1).has_value();
   const std::optional<Purpose> purpose = scans ? std::optional(Purpose{Collective::kScan, 0}) : std::nullopt;
   for (uint32_t i = 0; i < structures_.size(); ++i) {
     if (purposes_[i] == purpose && structures_[i].algorithm == algorithm) return i;
@@ -180,8 +176,8 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     if (std::find(found.begin(), found.end(), first) == found.end()) found.push_back(first);
   };
   for (const char* name : kCirculants) {
-    if (!CheckAlgorithm(name, collective).ok() || (Scans(collective) && !ranks_in_order_)) continue;
-    const bool is_common = schedule::FamilyOf(collective) == schedule::Family::kCommon;
+    if (!CheckAlgorithm(name, collective).ok() || (IsScan(collective) && !ranks_in_order_)) continue;
+    const bool is_common = FamilyOf(collective) == Family::kCommon;
     if (is_common && (n < 3 || n > kLongNodesMax)) continue;
     // A ring of n nodes takes n steps: that is worth it where the tail of a message is long.
     const bool is_short_way = std::string_view(name) == "rotated-binomial" && is_cut;
@@ -192,7 +188,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
     if (is_common || structures_[index].neighbours[1].size() > 1 || found.empty()) add(index);
   }
   // Trees fold all ranks' contributions of a scan at every node.
-  if (!found.empty() && (Scans(collective) || collective == Collective::kAlltoall)) return found;
+  if (!found.empty() && (IsScan(collective) || collective == Collective::kAlltoall)) return found;
   for (const std::string& name : CandidateAlgorithms(n, fanouts_)) {
     ASSIGN_OR_RETURN(const uint32_t index, ByPosition(name, collective));
     if (CanCarry(structures_[index], collective)) add(index);
@@ -216,8 +212,7 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Candidates(Collective coll
         add(index);
       }
     }
-    if (schedule::FamilyOf(collective) == schedule::Family::kCommon && GoesBothWays(collective) &&
-        n <= schedule::kExchangeNodesMax) {
+    if (FamilyOf(collective) == Family::kCommon && GoesBothWays(collective) && n <= schedule::kExchangeNodesMax) {
       // Trees of clusters that look like chains have too many rounds.
       if (const auto index = ByCost("hierarchical", purpose, first_node_); index.ok()) add(*index);
     }
@@ -244,10 +239,10 @@ absl::StatusOr<std::vector<uint32_t>> StructureTable::Named(std::string_view alg
       return Named("pairwise", collective, size_class);
     }
     if (!CanCarry(structures_[index], collective)) return CannotCarry(algorithm, collective);
-    if (is_cycle && Scans(collective) && !ranks_in_order_) {
+    if (is_cycle && IsScan(collective) && !ranks_in_order_) {
       return absl::InvalidArgumentError(absl::StrCat(
           "algorithm ", AbslView(algorithm), ": cannot carry it, since ranks' order is not the nodes' (collective=",
-          AbslView(schedule::CollectiveName(collective)), ")"));
+          AbslView(CollectiveName(collective)), ")"));
     }
     RETURN_IF_ERROR(check(index));
     return std::vector<uint32_t>{index};

@@ -13,12 +13,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "collectives/call_arguments.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/tree.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/team_costs.h"
-#include "schedule/collective.h"
 
 namespace copse::planner {
 
@@ -48,11 +48,11 @@ class StructureTable {
 
   // Indices of what is worth comparing for calls of the class; trees that are equal once, under the first name.
   // Above kThoroughNodesMax nodes trees by cost are made for one direction and message only, and serve all.
-  absl::StatusOr<std::vector<uint32_t>> Candidates(schedule::Collective collective, const SizeClass& size_class);
+  absl::StatusOr<std::vector<uint32_t>> Candidates(Collective collective, const SizeClass& size_class);
 
   // Indices of all structures that `algorithm` has for such calls: at least one.
   // Errors: INVALID_ARGUMENT as BuildStructure and BuildByCost, or if it cannot carry the collective.
-  absl::StatusOr<std::vector<uint32_t>> Named(std::string_view algorithm, schedule::Collective collective,
+  absl::StatusOr<std::vector<uint32_t>> Named(std::string_view algorithm, Collective collective,
                                               const SizeClass& size_class);
 
   const std::vector<Structure>& structures() const { return structures_; }
@@ -60,15 +60,15 @@ class StructureTable {
  private:
   // What trees by cost are made for.
   struct Purpose {
-    schedule::Collective collective;  // barrier stands for what uses a tree both ways
+    Collective collective;  // barrier stands for what uses a tree both ways
     uint64_t bytes;
     friend bool operator==(const Purpose&, const Purpose&) = default;
   };
-  std::vector<Purpose> PurposesOf(schedule::Collective collective, const SizeClass& size_class) const;
+  std::vector<Purpose> PurposesOf(Collective collective, const SizeClass& size_class) const;
   // Makes `message_costs_` and `centre_` those of the purpose.
   absl::Status Prepare(const Purpose& purpose);
   std::vector<uint32_t> RootsFor(const Purpose& purpose) const;
-  absl::StatusOr<uint32_t> ByPosition(std::string_view algorithm, schedule::Collective collective);
+  absl::StatusOr<uint32_t> ByPosition(std::string_view algorithm, Collective collective);
   absl::StatusOr<uint32_t> ByCost(std::string_view algorithm, const Purpose& purpose, uint32_t root);
   // Index of the first structure that is the same tree.
   uint32_t FirstLike(uint32_t index);

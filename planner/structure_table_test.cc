@@ -14,7 +14,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -107,14 +106,14 @@ TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
   const Cluster cluster = Sites(13);
   const auto costs = TeamCosts::Create(cluster.names, cluster.topology, {});
   StructureTable table(&*costs, 0, {2});
-  for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
+  for (int c = 0; c < kCommonCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const auto which = table.Candidates(collective, {0, 0});
     ASSERT_TRUE(which.ok()) << which.status();
     const auto names = NamesOf(table, *which);
-    EXPECT_EQ(std::count(names.begin(), names.end(), "hierarchical"), schedule::HasRoot(collective) ? 0 : 1);
+    EXPECT_EQ(std::count(names.begin(), names.end(), "hierarchical"), HasRoot(collective) ? 0 : 1);
     const auto named = table.Named("hierarchical", collective, {0, 0});
-    EXPECT_EQ(named.ok(), !schedule::HasRoot(collective)) << named.status();
+    EXPECT_EQ(named.ok(), !HasRoot(collective)) << named.status();
     EXPECT_EQ(named.ok() ? named->size() : 1, 1u);
   }
 }
@@ -126,7 +125,7 @@ TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
   for (const char* name : {"flat", "chain",       "binomial", "knomial-3", "kary-2",     "ft",        "bt",
                            "fnf",  "fef-latency", "fef-cost", "fcef",      "fcef-bhat",  "la",        "la-bhat",
                            "mgo",  "mgo-jackson", "optimal",  "best",      "pipeline-1", "pipeline-4"}) {
-    for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
+    for (int c = 0; c < kCommonCollectiveCount; ++c) {
       const auto which =
           table.Named(name, static_cast<Collective>(c), c == 0 ? SizeClass{0, 0} : SizeClass{8'193, 65'536});
       ASSERT_TRUE(which.ok()) << which.status();

@@ -14,7 +14,6 @@
 namespace copse::planner {
 namespace {
 
-using schedule::Collective;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -33,8 +32,7 @@ TEST(BuildStructureTest, KnowsEveryAlgorithmByName) {
     EXPECT_EQ(structure->kind, schedule::PlanKind::kTree);
     EXPECT_EQ(structure->root_node, 3u);
     EXPECT_EQ(structure->neighbours.size(), 4u);
-    for (int c = 0; c < schedule::kCommonCollectiveCount; ++c)
-      EXPECT_TRUE(CanCarry(*structure, static_cast<Collective>(c)));
+    for (int c = 0; c < kCommonCollectiveCount; ++c) EXPECT_TRUE(CanCarry(*structure, static_cast<Collective>(c)));
   }
   for (const std::string name : {"dissemination", "recursive-doubling"}) {
     const auto structure = BuildStructure(name, Identity(5));
@@ -54,10 +52,10 @@ TEST(BuildStructureTest, CyclesCarryWhatTheyAreFor) {
     const auto structure = BuildStructure(name, {3, 1, 0, 2, 4});
     EXPECT_TRUE(structure.ok()) << structure.status();
     EXPECT_EQ(structure->kind, schedule::PlanKind::kCirculant);
-    for (int c = 0; c < schedule::kCollectiveCount; ++c) {
+    for (int c = 0; c < kCollectiveCount; ++c) {
       const auto collective = static_cast<Collective>(c);
-      if (schedule::PlanCollective(collective) == collective && CanCarry(*structure, collective)) {
-        names.emplace_back(schedule::CollectiveName(collective));
+      if (PlanCollective(collective) == collective && CanCarry(*structure, collective)) {
+        names.emplace_back(CollectiveName(collective));
       }
     }
     return names;
@@ -91,8 +89,8 @@ TEST(BuildByCostTest, HierarchicalIsAnExchangeForWhatHasNoRoot) {
   EXPECT_EQ(EdgesOf(*structure).size(), 4u);
   for (const Collective collective :
        {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
-    EXPECT_EQ(CanCarry(*structure, collective), !schedule::HasRoot(collective));
-    EXPECT_EQ(CheckAlgorithm("hierarchical", collective).ok(), !schedule::HasRoot(collective));
+    EXPECT_EQ(CanCarry(*structure, collective), !HasRoot(collective));
+    EXPECT_EQ(CheckAlgorithm("hierarchical", collective).ok(), !HasRoot(collective));
   }
 }
 
@@ -108,7 +106,7 @@ TEST(BuildByCostTest, TreesSpanAndBestIsTheFastest) {
   for (const std::string name : {"ft", "bt", "fnf", "fef-latency", "fef-cost", "fef", "fcef", "fcef-bhat", "la",
                                  "la-bhat", "mgo", "mgo-jackson", "best", "pipeline-1", "pipeline-3"}) {
     EXPECT_TRUE(IsByCost(name));
-    for (int c = 0; c < schedule::kCommonCollectiveCount; ++c) {
+    for (int c = 0; c < kCommonCollectiveCount; ++c) {
       EXPECT_TRUE(CheckAlgorithm(name, static_cast<Collective>(c)).ok());
     }
     const auto structure = BuildByCost(name, *costs, 3);

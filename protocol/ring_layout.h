@@ -66,9 +66,9 @@ static_assert(sizeof(ListPlaces) <= kInlineBytes);
 // One entry of the descriptor queue. 128 bytes.
 struct DqEntry {
   uint8_t command;     // Command
-  uint8_t collective;  // schedule::Collective
-  uint8_t type;        // emu::AluType
-  uint8_t op;          // emu::AluOp
+  uint8_t collective;  // Collective
+  uint8_t type;        // ElementType
+  uint8_t op;          // ElementOp
   uint8_t flags;       // DqFlags
   // It begins while at most so many of the client's calls of this team, with it, are under way; 0: no limit. As long as
   // it waits, so do those behind it.
@@ -76,7 +76,7 @@ struct DqEntry {
   uint8_t reserved[2];
   uint32_t team;   // handle from TeamReady
   uint32_t root;   // rank
-  uint64_t count;  // elements, as in schedule::CallArguments; irregular: of the buffer that is one block
+  uint64_t count;  // elements, as in CallArguments; irregular: of the buffer that is one block
   uint64_t value;  // comes back in the event
   Place send;      // contribution; for bcast at the root the message
   uint8_t payload[kInlineBytes];

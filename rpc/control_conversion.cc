@@ -325,10 +325,10 @@ absl::Status CheckWord(std::string_view what, const std::string& text, size_t by
 absl::Status Take(std::string_view what, const v1::TeamIdentity& from, schedule::TeamIdentity* to) {
   RETURN_IF_ERROR(CheckWord(absl::StrCat(AbslView(what), ": job"), from.job(), kJobBytesMax));
   RETURN_IF_ERROR(CheckWord(absl::StrCat(AbslView(what), ": team's name"), from.name(), kNameBytesMax));
-  if (from.family() >= schedule::kFamilyCount) {
-    return Bad(absl::StrCat(AbslView(what), ": family: ", from.family(), " (limit ", schedule::kFamilyCount - 1, ")"));
+  if (from.family() >= kFamilyCount) {
+    return Bad(absl::StrCat(AbslView(what), ": family: ", from.family(), " (limit ", kFamilyCount - 1, ")"));
   }
-  *to = {from.uid(), from.job(), from.nonce(), from.name(), static_cast<schedule::Family>(from.family())};
+  *to = {from.uid(), from.job(), from.nonce(), from.name(), static_cast<Family>(from.family())};
   return absl::OkStatus();
 }
 
@@ -433,14 +433,13 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::PrepareReply& from) {
 }
 
 // False: this side does not know the collective, type or operation.
-bool Take(const v1::CallArguments& from, schedule::CallArguments* to) {
-  if (from.collective() >= schedule::kCollectiveCount || from.type() >= emu::kAluTypeCount ||
-      from.op() >= emu::kAluOpCount) {
+bool Take(const v1::CallArguments& from, CallArguments* to) {
+  if (from.collective() >= kCollectiveCount || from.type() >= kElementTypeCount || from.op() >= kElementOpCount) {
     return false;
   }
-  to->collective = static_cast<schedule::Collective>(from.collective());
-  to->type = static_cast<emu::AluType>(from.type());
-  to->op = static_cast<emu::AluOp>(from.op());
+  to->collective = static_cast<Collective>(from.collective());
+  to->type = static_cast<ElementType>(from.type());
+  to->op = static_cast<ElementOp>(from.op());
   to->count = from.count();
   to->root = from.root();
   to->options = static_cast<uint8_t>(from.options());
@@ -464,8 +463,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
   for (const v1::CallStatus& call : status.calls()) {
     schedule::CallStatus c;
     if (!Take(call.arguments(), &c.arguments)) continue;  // a newer daemon's
-    if (call.waits_for() >= schedule::kFamilyCount) continue;
-    c.waits_for = static_cast<schedule::Family>(call.waits_for());
+    if (call.waits_for() >= kFamilyCount) continue;
+    c.waits_for = static_cast<Family>(call.waits_for());
     c.team = TeamId{call.team()};
     c.sequence = CallSeq{call.sequence()};
     c.age_s = call.age_s();
@@ -484,8 +483,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
       return Bad(
           absl::StrCat("status_reply: ", latency.bucket_size(), " latency buckets, ", latency.count_size(), " counts"));
     }
-    if (latency.collective() >= schedule::kCollectiveCount || latency.part() >= schedule::kCallPartCount) continue;
-    schedule::LatencyStatus l{.collective = static_cast<schedule::Collective>(latency.collective()),
+    if (latency.collective() >= kCollectiveCount || latency.part() >= schedule::kCallPartCount) continue;
+    schedule::LatencyStatus l{.collective = static_cast<Collective>(latency.collective()),
                               .bytes_min = latency.bytes_min(),
                               .bytes_max = latency.bytes_max(),
                               .part = static_cast<schedule::CallPart>(latency.part()),

@@ -20,7 +20,7 @@ const schedule::FailureReport kLost{Failure::kMemberLost, "rank 3", FailureCause
 schedule::TeamLayout Layout() {
   schedule::TeamLayout layout;
   layout.id = TeamId{1ull << 40};
-  layout.identity = {1000, "job\xff", 7, "n\xc3\xbc", schedule::Family::kSpread};
+  layout.identity = {1000, "job\xff", 7, "n\xc3\xbc", Family::kSpread};
   layout.parent = TeamId{3};
   layout.shape.node_of_rank = {NodeIndex{0}, NodeIndex{1}, NodeIndex{0}};
   layout.shape.node_count = 2;
@@ -60,11 +60,11 @@ schedule::StatusReply Status() {
   schedule::CallStatus call;
   call.team = TeamId{4};
   call.sequence = CallSeq{77};
-  call.arguments = {schedule::Collective::kReduce, emu::AluType::kDouble, emu::AluOp::kMax, 6, 2};
+  call.arguments = {Collective::kReduce, ElementType::kDouble, ElementOp::kMax, 6, 2};
   call.age_s = 1.5;
   call.joined = {Rank{0}, Rank{2}};
   call.missing = {Rank{1}};
-  call.waits_for = schedule::Family::kSpread;
+  call.waits_for = Family::kSpread;
   message.status = {"n1",
                     Incarnation{5},
                     "ready",
@@ -74,7 +74,7 @@ schedule::StatusReply Status() {
                     {call},
                     {{TeamId{4}, Rank{1}, CallSeq{76}}},
                     {{"puts", 12}},
-                    {{.collective = schedule::Collective::kReduce,
+                    {{.collective = Collective::kReduce,
                       .bytes_min = 32,
                       .bytes_max = 63,
                       .part = schedule::CallPart::kNetwork,
@@ -235,7 +235,7 @@ TEST(ControlConversionTest, EveryFieldComesBack) {
   const auto status = std::get<schedule::StatusReply>(*FromProto(proto));
   EXPECT_EQ(status.status.calls[0].arguments, Status().status.calls[0].arguments);
   EXPECT_EQ(status.status.calls[0].joined, Status().status.calls[0].joined);
-  EXPECT_EQ(status.status.calls[0].waits_for, schedule::Family::kSpread);
+  EXPECT_EQ(status.status.calls[0].waits_for, Family::kSpread);
   EXPECT_EQ(status.status.progress[0].calls, CallSeq{76});
   EXPECT_EQ(status.status.counters, Status().status.counters);
 

@@ -36,7 +36,7 @@ BlockList ListOf(const std::vector<uint64_t>& bytes) {
 uint64_t EndOf(const BlockList& list) { return list.empty() ? 0 : list.back().offset + list.back().bytes; }
 
 absl::Status CheckCounts(const CallArguments& arguments, uint64_t ranks, const BlockCounts& counts) {
-  const bool pairs = arguments.collective == Collective::kAlltoallv;
+  const bool pairs = HasPairSizes(arguments.collective);
   const bool irregular = IsIrregular(arguments.collective);
   const uint64_t by_rank = irregular && !pairs ? ranks : 0;
   const uint64_t by_pair = pairs ? ranks * ranks : 0;
@@ -103,14 +103,14 @@ BlockProgram::BlockProgram(const Plan* plan, const ShapeIndex* shape, const Call
   cutting_.emplace(*plan, *sizes_, arguments.bytes(), pair_bytes_max_);
   const uint64_t each = SegmentsPerChunk(*plan);
   const uint64_t segments = cutting_->segment_count();
-  const bool has_notes = arguments.collective == Collective::kAlltoallv;
+  const bool has_notes = HasPairSizes(arguments.collective);
   data_chunks_ = has_notes ? 1 + (segments - 1 + each - 1) / each : (segments + each - 1) / each;
   const uint64_t chunk_bytes = ChunkBytesMax(*plan);
   if (RootTells()) notes_chunks_ = (ranks * sizeof(uint64_t) + chunk_bytes - 1) / chunk_bytes;
 }
 
 bool BlockProgram::RootTells() const {
-  return (arguments_.collective == Collective::kGatherv || arguments_.collective == Collective::kScatterv) &&
+  return IsIrregular(arguments_.collective) && HasRoot(arguments_.collective) &&
          (arguments_.options & kCountsKnown) == 0;
 }
 
@@ -155,7 +155,7 @@ uint32_t BlockProgram::SegmentsOf(uint64_t chunk) const {
     return static_cast<uint32_t>((std::min(left, chunk_bytes) + step - 1) / step);
   }
   chunk -= notes_chunks_;
-  const bool has_notes = arguments_.collective == Collective::kAlltoallv;
+  const bool has_notes = HasPairSizes(arguments_.collective);
   if (has_notes && chunk == 0) return 1;
   const uint64_t each = SegmentsPerChunk(*plan_);
   const uint64_t first = has_notes ? 1 + (chunk - 1) * each : chunk * each;
@@ -183,7 +183,7 @@ BlockCall BlockProgram::CallAt(NodeIndex node, std::vector<RankBuffers>* buffers
           .root = arguments_.root,
           .block_bytes = arguments_.bytes(),
           .ranks = *buffers,
-          .has_notes = arguments_.collective == Collective::kAlltoallv};
+          .has_notes = HasPairSizes(arguments_.collective)};
 }
 
 absl::StatusOr<std::vector<NodeSequence>> BlockProgram::SequencesOf(uint64_t chunk, NodeIndex node) const {
@@ -202,7 +202,7 @@ absl::StatusOr<std::vector<NodeSequence>> BlockProgram::SequencesOf(uint64_t chu
     return sequences;
   }
   chunk -= notes_chunks_;
-  const bool has_notes = arguments_.collective == Collective::kAlltoallv;
+  const bool has_notes = HasPairSizes(arguments_.collective);
   const uint64_t each = SegmentsPerChunk(*plan_);
   const uint64_t first = !has_notes ? chunk * each : chunk == 0 ? 0 : 1 + (chunk - 1) * each;
   std::vector<RankBuffers> buffers;
@@ -216,7 +216,7 @@ absl::StatusOr<std::vector<NodeSequence>> BlockProgram::SequencesOf(uint64_t chu
 
 uint64_t BlockProgram::NotesBytes() const {
   if (notes_chunks_ > 0) return shape_->size() * sizeof(uint64_t);
-  if (arguments_.collective == Collective::kAlltoallv) return 2 * uint64_t{shape_->node_count()} * sizeof(PairNote);
+  if (HasPairSizes(arguments_.collective)) return 2 * uint64_t{shape_->node_count()} * sizeof(PairNote);
   return 0;
 }
 

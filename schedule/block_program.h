@@ -12,9 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "schedule/block_list.h"
+#include "collectives/call_arguments.h"
 #include "schedule/blocks.h"
-#include "schedule/collective.h"
 #include "schedule/expand.h"
 #include "schedule/plan.h"
 

@@ -65,7 +65,7 @@ uint32_t BlockSegmentBytes(const Plan& plan) {
 
 uint32_t SegmentsPerChunk(const Plan& plan) {
   const uint32_t count = SegmentCount(plan, ChunkBytesMax(plan));
-  const bool scans = plan.collective == Collective::kScan || plan.collective == Collective::kExscan;
+  const bool scans = IsScan(plan.collective);
   return scans ? std::min(count, kScanSegmentsMax) : count;
 }
 

@@ -11,8 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
-#include "schedule/block_list.h"
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 #include "schedule/expand.h"
 #include "schedule/plan.h"
 
@@ -122,10 +121,7 @@ uint32_t SegmentsPerChunk(const Plan& plan);
 // Bytes of its segments; never 0.
 uint32_t BlockSegmentBytes(const Plan& plan);
 // Whether scan and exscan gather all contributions and combine them at every node, since the plan is a tree.
-inline bool FoldsAll(const Plan& plan) {
-  return plan.kind == PlanKind::kTree &&
-         (plan.collective == Collective::kScan || plan.collective == Collective::kExscan);
-}
+inline bool FoldsAll(const Plan& plan) { return plan.kind == PlanKind::kTree && IsScan(plan.collective); }
 // The longest stream of one node to another, or to itself, in an alltoall of equal blocks.
 uint64_t PairBytesMax(const ShapeIndex& shape, uint64_t block_bytes);
 

@@ -245,8 +245,8 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
                             ? RandomTreePlan(c, kNodes, 3)
                             : CirculantPlan(c, kNodes, Distances(algorithm, kNodes), nullptr);
       PlainCluster cluster(plan, BlockShape(kNodes, 1));
-      cluster.op = emu::AluOp::kLor;
-      cluster.type = emu::AluType::kUint8;
+      cluster.op = ElementOp::kLor;
+      cluster.type = ElementType::kUint8;
       cluster.ranks.resize(kNodes);
       for (auto& rank : cluster.ranks) {
         rank.send = Bytes(8, 7);

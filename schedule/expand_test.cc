@@ -29,7 +29,7 @@ std::vector<std::string> Lines(const Plan& plan, const TeamShape& shape, uint32_
   return lines;
 }
 
-const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kInt32, .count = 2};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kInt32, .count = 2};
 
 TEST(ExpandTest, LeafOfAnAllreduce) {
   EXPECT_EQ(
@@ -48,7 +48,7 @@ TEST(ExpandTest, RootOfAnAllreduceCombinesOwnRanksFirst) {
 
 TEST(ExpandTest, ReduceTowardsAnyRoot) {
   // Directed towards node 3: node 2 is its child, node 0 is 2's, node 1 is 0's.
-  const CallArguments to_3{.collective = Collective::kReduce, .type = emu::AluType::kInt32, .count = 2, .root = 3};
+  const CallArguments to_3{.collective = Collective::kReduce, .type = ElementType::kInt32, .count = 2, .root = 3};
   EXPECT_EQ(Lines(SmallTree(Collective::kReduce), BlockShape(4, 1), 0, to_3),
             (std::vector<std::string>{"Start", "RecvLocal(0) phase 0", "RecvFrom(1) phase 0", "Wait phase 0",
                                       "Reduce(scratch = send0 + cell1)", "SendTo(2) phase 0 from scratch", "Release(0)",
@@ -57,7 +57,7 @@ TEST(ExpandTest, ReduceTowardsAnyRoot) {
 }
 
 TEST(ExpandTest, BcastRootThatSharesItsNodeCopiesOnce) {
-  const CallArguments from_1{.collective = Collective::kBcast, .type = emu::AluType::kInt32, .count = 2, .root = 1};
+  const CallArguments from_1{.collective = Collective::kBcast, .type = ElementType::kInt32, .count = 2, .root = 1};
   EXPECT_EQ(Lines(SmallTree(Collective::kBcast), BlockShape(4, 2), 0, from_1),
             (std::vector<std::string>{"Start", "RecvLocal(1) phase 1", "Wait phase 1", "Copy(scratch = send1)",
                                       "SendTo(1) phase 1 from scratch", "SendTo(2) phase 1 from scratch",
@@ -111,7 +111,7 @@ TEST(ExpandTest, MoreThanTheAluTakesAtOnceComeAfterTheAccumulator) {
 TEST(ExpandTest, RefusesWhatDoesNotFit) {
   const Plan plan = SmallTree(Collective::kBcast);
   const TreeIndex index(plan);
-  const CallArguments bcast{.collective = Collective::kBcast, .type = emu::AluType::kUint8, .count = 4096};
+  const CallArguments bcast{.collective = Collective::kBcast, .type = ElementType::kUint8, .count = 4096};
   const NodeView view{.node = NodeIndex(1), .local_ranks = 1};
   EXPECT_TRUE(Expand(plan, index, view, bcast).ok());
   CallArguments long_bcast = bcast;

@@ -21,7 +21,7 @@ uint64_t RoundedUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / 
 
 bool FoldsInOrder(const CallArguments& a) {
   if ((a.options & kReproducible) == 0 || !Reduces(a.collective)) return false;
-  if (a.op != emu::AluOp::kSum && a.op != emu::AluOp::kProd) return false;
+  if (a.op != ElementOp::kSum && a.op != ElementOp::kProd) return false;
   const ElementKind kind = kElementTypes[static_cast<size_t>(a.type)].kind;
   return kind == ElementKind::kFloating || kind == ElementKind::kComplex;
 }
@@ -181,7 +181,7 @@ class FoldExpansion {
 
  private:
   uint32_t At(uint32_t distance) const { return order_.NodeAt((position_ + distance) % n_); }
-  bool IsPrefix() const { return call_.collective == Collective::kScan || call_.collective == Collective::kExscan; }
+  bool IsPrefix() const { return IsScan(call_.collective); }
   bool inclusive() const { return call_.collective == Collective::kScan; }
 
   // Bytes of the slice that are of rank `rank`'s block of a reduce_scatter, in the message.

@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "collectives/call_arguments.h"
 #include "schedule/blocks.h"
-#include "schedule/collective.h"
 #include "schedule/expand.h"
 #include "schedule/plan.h"
 

@@ -41,8 +41,8 @@ TeamShape OnOneNode(uint32_t ranks) { return {std::vector<NodeIndex>(ranks, Node
 
 struct Call {
   Collective collective = Collective::kAllreduce;
-  emu::AluType type = emu::AluType::kFloat;
-  emu::AluOp op = emu::AluOp::kSum;
+  ElementType type = ElementType::kFloat;
+  ElementOp op = ElementOp::kSum;
   uint32_t root = 0;
   std::vector<uint64_t> blocks;      // reduce_scatter: bytes by rank
   std::vector<Bytes> contributions;  // by rank
@@ -97,7 +97,7 @@ std::vector<Bytes> Expected(const Call& call) {
   const auto size = static_cast<uint32_t>(call.contributions.size());
   std::vector<Bytes> results;
   Bytes sum;
-  const uint32_t type_bytes = emu::AluTypeBytes(call.type);
+  const uint32_t type_bytes = ElementBytes(call.type);
   for (uint32_t r = 0; r < size; ++r) {
     if (call.collective == Collective::kExscan) {
       results.push_back(r == 0 ? Bytes(call.bytes(), kUntouched) : sum);
@@ -130,17 +130,17 @@ std::vector<Bytes> Expected(const Call& call) {
 }
 
 // Sums of such numbers round at every step, so that any other order shows.
-Bytes RandomNumbers(emu::AluType type, uint64_t count, Prng* prng) {
-  Bytes bytes(count * emu::AluTypeBytes(type));
+Bytes RandomNumbers(ElementType type, uint64_t count, Prng* prng) {
+  Bytes bytes(count * ElementBytes(type));
   const auto number = [&] {
     return (prng->Below(2) == 0 ? -1 : 1) * (1 + static_cast<double>(prng->Next() >> 11) * 0x1p-53);
   };
-  if (type == emu::AluType::kDouble || type == emu::AluType::kComplexDouble) {
+  if (type == ElementType::kDouble || type == ElementType::kComplexDouble) {
     for (uint64_t i = 0; i < bytes.size(); i += 8) {
       const double value = number();
       std::memcpy(bytes.data() + i, &value, 8);
     }
-  } else if (type == emu::AluType::kFloat) {
+  } else if (type == ElementType::kFloat) {
     for (uint64_t i = 0; i < bytes.size(); i += 4) {
       const auto value = static_cast<float>(number());
       std::memcpy(bytes.data() + i, &value, 4);
@@ -158,8 +158,8 @@ Bytes RandomNumbers(emu::AluType type, uint64_t count, Prng* prng) {
 TEST(FoldsTest, ResultsHaveTheBitsOfALoopOverTheRanks) {
   constexpr Collective kCollectives[] = {Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter,
                                          Collective::kScan, Collective::kExscan};
-  constexpr emu::AluType kTypes[] = {emu::AluType::kFloat, emu::AluType::kDouble, emu::AluType::kHalf,
-                                     emu::AluType::kBfloat16, emu::AluType::kComplexDouble};
+  constexpr ElementType kTypes[] = {ElementType::kFloat, ElementType::kDouble, ElementType::kHalf,
+                                    ElementType::kBfloat16, ElementType::kComplexDouble};
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Prng prng(seed);
     const auto nodes = static_cast<uint32_t>(1 + prng.Below(7));
@@ -167,7 +167,7 @@ TEST(FoldsTest, ResultsHaveTheBitsOfALoopOverTheRanks) {
     Call call;
     call.collective = kCollectives[prng.Below(5)];
     call.type = kTypes[prng.Below(5)];
-    call.op = prng.Below(3) == 0 ? emu::AluOp::kProd : emu::AluOp::kSum;
+    call.op = prng.Below(3) == 0 ? ElementOp::kProd : ElementOp::kSum;
     call.root = static_cast<uint32_t>(prng.Below(size));
     uint64_t count = prng.Below(2) == 0 ? prng.Below(20) : prng.Below(prng.Below(4) == 0 ? 30'000 : 3000);
     if (call.collective == Collective::kReduceScatter) {
@@ -175,7 +175,7 @@ TEST(FoldsTest, ResultsHaveTheBitsOfALoopOverTheRanks) {
       const bool is_short = prng.Below(2) == 0;
       for (uint32_t r = 0; r < size; ++r) {
         const uint64_t block = prng.Below(4) == 0 ? 0 : prng.Below(is_short ? 4 : 2000);
-        call.blocks.push_back(block * emu::AluTypeBytes(call.type));
+        call.blocks.push_back(block * ElementBytes(call.type));
         total += block;
       }
       count = total;
@@ -194,7 +194,7 @@ TEST(FoldsTest, ResultsHaveTheBitsOfALoopOverTheRanks) {
 TEST(FoldsTest, AnotherOrderHasOtherBits) {
   // Else the test above would say nothing.
   Prng prng(1);
-  for (const emu::AluType type : {emu::AluType::kFloat, emu::AluType::kDouble, emu::AluType::kHalf}) {
+  for (const ElementType type : {ElementType::kFloat, ElementType::kDouble, ElementType::kHalf}) {
     Call call{.type = type};
     for (int r = 0; r < 5; ++r) call.contributions.push_back(RandomNumbers(type, 100, &prng));
     const Bytes in_order = Expected(call)[0];
@@ -289,15 +289,15 @@ TEST(FoldScheduleTest, SlicesCoverTheMessageOnce) {
 }
 
 TEST(FoldsTest, OnlyWhatRoundsIsFolded) {
-  CallArguments arguments{.collective = Collective::kAllreduce, .type = emu::AluType::kFloat, .options = kReproducible};
+  CallArguments arguments{.collective = Collective::kAllreduce, .type = ElementType::kFloat, .options = kReproducible};
   EXPECT_EQ(FamilyOfCall(arguments), Family::kAlltoall);
   EXPECT_EQ(PlanCollectiveOf(arguments), Collective::kAlltoall);
-  arguments.op = emu::AluOp::kMax;
+  arguments.op = ElementOp::kMax;
   EXPECT_EQ(FamilyOfCall(arguments), Family::kCommon);
-  arguments.op = emu::AluOp::kProd;
-  arguments.type = emu::AluType::kInt64;
+  arguments.op = ElementOp::kProd;
+  arguments.type = ElementType::kInt64;
   EXPECT_EQ(PlanCollectiveOf(arguments), Collective::kAllreduce);
-  arguments.type = emu::AluType::kComplexFloat;
+  arguments.type = ElementType::kComplexFloat;
   arguments.collective = Collective::kReduceScatterv;
   EXPECT_EQ(FamilyOfCall(arguments), Family::kAlltoall);
   arguments.options = 0;

@@ -372,7 +372,7 @@ uint32_t SegmentStride(const Plan& plan) {
 
 uint64_t CellBytes(const Plan& plan) {
   if (!HasBlocks(plan.collective)) return ChunkBytesMax(plan);
-  if (plan.collective == Collective::kScan || plan.collective == Collective::kExscan) return kScanScratchBytes;
+  if (IsScan(plan.collective)) return kScanScratchBytes;
   return uint64_t{SegmentsPerChunk(plan)} * SegmentStride(plan);
 }
 

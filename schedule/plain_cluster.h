@@ -14,9 +14,9 @@
 
 #include "base/ids.h"
 #include "base/prng.h"
+#include "collectives/call_arguments.h"
 #include "gtest/gtest.h"
 #include "offload_emu/alu.h"
-#include "schedule/block_list.h"
 #include "schedule/blocks.h"
 #include "schedule/expand.h"
 #include "schedule/plan.h"
@@ -174,7 +174,7 @@ class PlainCluster {
           if (p.step == Step::kCopy) std::memmove(at(v, p.target, p.bytes), read(v, p.operands[0], p.bytes), p.bytes);
           if (p.step == Step::kReduce) {
             Bytes sum(p.bytes, 0);
-            const uint32_t type_bytes = emu::AluTypeBytes(type);
+            const uint32_t type_bytes = ElementBytes(type);
             bool is_first = true;
             for (const Buffer& operand : p.operands) {
               const uint8_t* from = read(v, operand, p.bytes);
@@ -201,8 +201,8 @@ class PlainCluster {
     }
   }
 
-  emu::AluOp op = emu::AluOp::kSum;
-  emu::AluType type = emu::AluType::kUint32;
+  ElementOp op = ElementOp::kSum;
+  ElementType type = ElementType::kUint32;
   uint64_t messages = 0;
   uint64_t landed = 0;  // of them
   uint64_t message_bytes = 0;

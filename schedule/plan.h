@@ -16,7 +16,7 @@
 #include "absl/types/span.h"
 #include "base/element_types.h"
 #include "base/ids.h"
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 
 namespace copse::schedule {
 
@@ -34,7 +34,7 @@ inline constexpr uint32_t kSegmentBytesUsual = 8 * 1024;
 // Of a scan: prefixes and sums lie in scratch beside each segment.
 inline constexpr uint32_t kScanSegmentBytesMax = 8 * 1024;
 inline constexpr uint32_t SegmentBytesMax(Collective collective) {
-  return collective == Collective::kScan || collective == Collective::kExscan ? kScanSegmentBytesMax : kSegmentBytesMax;
+  return IsScan(collective) ? kScanSegmentBytesMax : kSegmentBytesMax;
 }
 inline constexpr uint32_t kSegmentUnitBytes = kElementBytesMax;  // segments end between elements of any type
 inline constexpr uint32_t kExchangeNodesMax = 4096;  // the verifier follows every contribution of an exchange

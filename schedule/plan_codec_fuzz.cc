@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "base/ids.h"
+#include "collectives/call_arguments.h"
 #include "schedule/blocks.h"
-#include "schedule/collective.h"
 #include "schedule/expand.h"
 #include "schedule/folds.h"
 #include "schedule/lower.h"
@@ -22,7 +22,6 @@
 namespace copse::fuzzing {
 namespace {
 
-using schedule::Collective;
 using schedule::NodeSequence;
 using schedule::Plan;
 
@@ -45,10 +44,10 @@ Plan CyclePlan(Collective collective, uint32_t nodes, std::vector<uint32_t> dist
   return plan;
 }
 
-schedule::CallArguments Arguments(const Plan& plan) {
+CallArguments Arguments(const Plan& plan) {
   const bool is_barrier = plan.collective == Collective::kBarrier;
   return {.collective = plan.collective,
-          .type = emu::AluType::kInt32,
+          .type = ElementType::kInt32,
           .count = is_barrier ? 0 : schedule::ChunkBytesMax(plan) / 4};
 }
 
@@ -90,7 +89,7 @@ void ExpandAll(const Plan& plan) {
   const schedule::ShapeIndex shape(schedule::BlockShape(plan.node_count, kRanksPerNode));
   const schedule::TreeIndex index(plan);
   const uint32_t nodes = std::min(plan.node_count, kNodesLowered);
-  if (!schedule::HasBlocks(plan.collective)) {
+  if (!HasBlocks(plan.collective)) {
     for (uint32_t v = 0; v < nodes; ++v) {
       std::vector<NodeSequence> sequences;
       for (uint32_t r = 0; r < std::min(schedule::RotationsOf(plan), kRotationsLowered); ++r) {
@@ -135,11 +134,11 @@ void ExpandAll(const Plan& plan) {
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (const uint32_t nodes : {1u, 2u, 5u, 17u}) {
-    for (int i = 0; i < schedule::kCollectiveCount; ++i) {
+    for (int i = 0; i < kCollectiveCount; ++i) {
       const auto collective = static_cast<Collective>(i);
-      if (schedule::PlanCollective(collective) != collective) continue;
+      if (PlanCollective(collective) != collective) continue;
       seeds.push_back(schedule::EncodePlan(schedule::RandomTreePlan(collective, nodes, nodes + i)));
-      if (!schedule::HasBlocks(collective)) {
+      if (!HasBlocks(collective)) {
         if (collective != Collective::kBarrier)
           seeds.push_back(schedule::EncodePlan(CyclePlan(collective, nodes, {1})));
         continue;

@@ -8,8 +8,8 @@
 
 #include "base/check.h"
 #include "base/prng.h"
+#include "collectives/call_arguments.h"
 #include "offload_emu/alu.h"
-#include "schedule/buffers.h"
 #include "schedule/reference.h"
 
 namespace copse::schedule {
@@ -60,7 +60,7 @@ class Maker {
         a_(ArgumentsOf(call)),
         rank_(rank),
         size_(size),
-        unit_(emu::AluTypeBytes(a_.type)),
+        unit_(ElementBytes(a_.type)),
         sends_(SendBuffer(a_.collective, rank, a_.root)),
         receives_(ReceiveBuffer(a_.collective, rank, a_.root)) {}
 
@@ -157,12 +157,12 @@ class Maker {
 CallArguments ArgumentsOf(const WholeCall& call) {
   CallArguments a = call.arguments;
   if (!IsIrregular(a.collective)) return a;
-  const bool known = a.collective == Collective::kAllgatherv || a.collective == Collective::kReduceScatterv;
-  const bool is_bounded = a.collective == Collective::kAlltoallv && (a.options & kPairsBounded) != 0;
+  const bool known = CountsAllBlocks(a.collective);
+  const bool is_bounded = HasPairSizes(a.collective) && (a.options & kPairsBounded) != 0;
   if (!is_bounded) a.count = known ? std::accumulate(call.counts.begin(), call.counts.end(), uint64_t{0}) : 0;
   if (!KnowsCounts(a.collective, a.options)) return a;
   std::vector<uint64_t> bytes;
-  for (const uint64_t count : call.counts) bytes.push_back(count * emu::AluTypeBytes(a.type));
+  for (const uint64_t count : call.counts) bytes.push_back(count * ElementBytes(a.type));
   a.counts_hash = HashCounts(bytes);
   return a;
 }
@@ -170,7 +170,7 @@ CallArguments ArgumentsOf(const WholeCall& call) {
 uint64_t BlockCount(const WholeCall& call, uint32_t from, uint32_t to, uint32_t size) {
   const Collective c = call.arguments.collective;
   if (!IsIrregular(c)) return call.arguments.count;
-  const bool is_alltoall = c == Collective::kAlltoallv;
+  const bool is_alltoall = HasPairSizes(c);
   CHECK_EQ(call.counts.size(), is_alltoall ? uint64_t{size} * size : size);
   if (is_alltoall) return call.counts[uint64_t{from} * size + to];
   return call.counts[c == Collective::kScatterv || c == Collective::kReduceScatterv ? to : from];

@@ -9,8 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "schedule/block_list.h"
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 
 namespace copse::schedule {
 

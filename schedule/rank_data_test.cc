@@ -24,7 +24,7 @@ Numbers NumbersOf(const std::vector<uint8_t>& bytes, uint64_t at, uint64_t count
 
 WholeCall SumOf(Collective collective, uint32_t size, uint64_t seed) {
   WholeCall call{.seed = seed};
-  call.arguments = {.collective = collective, .type = emu::AluType::kUint32, .op = emu::AluOp::kSum, .count = 7};
+  call.arguments = {.collective = collective, .type = ElementType::kUint32, .op = ElementOp::kSum, .count = 7};
   if (HasRoot(collective)) call.arguments.root = static_cast<uint32_t>(seed % size);
   const uint64_t counts = collective == Collective::kAlltoallv ? uint64_t{size} * size : size;
   for (uint64_t i = 0; IsIrregular(collective) && i < counts; ++i) call.counts.push_back(i * seed % 9);

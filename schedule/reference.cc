@@ -11,8 +11,6 @@
 namespace copse::schedule {
 namespace {
 
-using emu::AluOp;
-
 int SmallNumber(uint64_t random) { return static_cast<int>(random % 19) - 9; }
 
 // Factors whose products are exact and have no part that is zero, as a zero's sign depends on the order of factors: the
@@ -29,10 +27,10 @@ Complex ComplexFactor(uint32_t rank, uint64_t random) {
 template <typename T>
 T Element(const CallArguments& a, uint32_t rank, uint64_t seed, uint64_t i) {
   const uint64_t random = Mix64(seed * 0x9e3779b97f4a7c15 + rank * 1000003 + i);
-  const bool product = Reduces(a.collective) && a.op == AluOp::kProd;
+  const bool product = Reduces(a.collective) && a.op == ElementOp::kProd;
   if constexpr (std::is_integral_v<T>) {
     if (product) return static_cast<T>(1 + random % 3);
-    if (Reduces(a.collective) && (a.op == AluOp::kLand || a.op == AluOp::kBand)) {
+    if (Reduces(a.collective) && (a.op == ElementOp::kLand || a.op == ElementOp::kBand)) {
       return static_cast<T>(random % 17 == 0 ? 0 : random | 1);  // mostly not zero, so that results differ
     }
     return static_cast<T>(random);

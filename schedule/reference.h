@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 
 namespace copse::schedule {
 

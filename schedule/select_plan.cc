@@ -12,7 +12,7 @@ uint64_t PlanBytesOf(const CallArguments& arguments, uint64_t ranks) {
   if (c == Collective::kBarrier) return 0;
   if (FoldsInOrder(arguments)) return kCallBytesMax;
   if (!HasBlocks(c)) return arguments.bytes();
-  const bool has_sum = c == Collective::kAllgatherv || c == Collective::kReduceScatterv;
+  const bool has_sum = CountsAllBlocks(c);
   if (IsIrregular(c) && !has_sum) return kCallBytesMax;
   return has_sum ? arguments.bytes() / ranks : arguments.bytes();
 }

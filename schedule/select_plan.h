@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 #include "schedule/plan.h"
 
 namespace copse::schedule {

@@ -13,7 +13,7 @@ Plan PlanOfClass(uint64_t id, Collective collective, uint64_t bytes_min, uint64_
 }
 
 CallArguments CallOf(Collective collective, uint64_t bytes, uint8_t options = 0) {
-  return {.collective = collective, .type = emu::AluType::kUint8, .options = options, .count = bytes};
+  return {.collective = collective, .type = ElementType::kUint8, .options = options, .count = bytes};
 }
 
 TEST(PlanBytesTest, IsOfTheMessage) {
@@ -60,9 +60,9 @@ TEST(PlanForTest, WhatIsFoldedInOrderGoesByThePlanOfLongAlltoall) {
       PlanOfClass(2, Collective::kAlltoall, 1025, kMessageBytesMax),
   };
   CallArguments call = CallOf(Collective::kAllreduce, 8, kReproducible);
-  call.type = emu::AluType::kFloat;
+  call.type = ElementType::kFloat;
   EXPECT_EQ(PlanFor(plans, call, 4)->id, PlanId(2));
-  call.op = emu::AluOp::kMax;  // which does not round
+  call.op = ElementOp::kMax;  // which does not round
   EXPECT_EQ(PlanFor(plans, call, 4), nullptr);
 }
 

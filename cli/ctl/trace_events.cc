@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/bytes.h"
-#include "base/collective_names.h"
 #include "cli/ctl/style.h"
+#include "collectives/collective.h"
 
 namespace copse::ctl {
 namespace {
@@ -51,7 +51,7 @@ constexpr int64_t kHandlingMaxNs = 2000;
 uint32_t TagOf(uint64_t incarnation) { return static_cast<uint32_t>(incarnation ^ (incarnation >> 32)); }
 
 std::string CollectiveText(uint16_t collective) {
-  if (collective < std::size(kCollectiveNames)) return std::string(kCollectiveNames[collective]);
+  if (collective < kCollectiveCount) return std::string(CollectiveName(static_cast<Collective>(collective)));
   return absl::StrCat("collective ", collective);
 }
 

@@ -26,17 +26,17 @@ uint64_t NodeBytesMax() {
 
 }  // namespace
 
-Caller::Caller(Session* session, const Options* options, const Collective* collective, uint64_t count)
+Caller::Caller(Session* session, const Options* options, const Measured* collective, uint64_t count)
     : session_(session),
       options_(options),
       collective_(collective),
       count_(count),
       pattern_(options->type, options->operation, options->ranks, options->seed) {
-  args_.collective = collective->id;
+  args_.collective = collective->id();
   args_.type = options->type->id;
   args_.op = options->operation->id;
   if (collective->has_counts_at_root() && options->counts_known) args_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
-  if (collective->reduces() && options->reproducible) args_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
+  if (Reduces(collective->which) && options->reproducible) args_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
   if (args_.flags != 0) args_.mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
 }
 
@@ -54,25 +54,25 @@ Caller::~Caller() {
 }
 
 uint64_t Caller::LengthOf(uint32_t from, uint32_t to) const {
-  if (!collective_->is_irregular) return count_;
+  if (!IsIrregular(collective_->which)) return count_;
   // Every rank has all lengths once, and what one sends to another is what it gets from there.
-  if (collective_->id == COPSE_COLL_ALLTOALLV) return lengths_[(uint64_t{from} + to) % session_->ranks()];
-  return lengths_[collective_->send == Buffer::kBlocks ? to : from];
+  if (collective_->id() == COPSE_COLL_ALLTOALLV) return lengths_[(uint64_t{from} + to) % session_->ranks()];
+  return lengths_[collective_->traits().send == BufferKind::kBlocks ? to : from];
 }
 
 absl::Status Caller::CountBlocks() {
   const uint32_t ranks = session_->ranks(), rank = session_->rank();
-  const uint64_t blocks = collective_->has_blocks() ? ranks : 1;
+  const uint64_t blocks = HoldsBlocks(collective_->which) ? ranks : 1;
   if (count_ > kBufferBytesMax / blocks / options_->type->bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the blocks of all ranks are too long (count=", count_,
                                                    ", limit=", kBufferBytesMax / blocks / options_->type->bytes, ")"));
   }
   blocks_count_ = count_ * ranks;
   own_count_ = count_;
-  if (!collective_->is_irregular) return absl::OkStatus();
+  if (!IsIrregular(collective_->which)) return absl::OkStatus();
   lengths_ = BlockCounts(options_->counts_kind, count_, ranks);
   own_count_ = lengths_[rank];
-  if (collective_->id == COPSE_COLL_ALLTOALLV) {
+  if (collective_->id() == COPSE_COLL_ALLTOALLV) {
     for (uint32_t other = 0; other < ranks; ++other) send_counts_.push_back(LengthOf(rank, other));
     recv_counts_ = send_counts_;
   } else if (collective_->is_scatter()) {
@@ -101,12 +101,12 @@ absl::Status Caller::AllocateBuffer(uint64_t count, Allocation* allocation) {
 absl::Status Caller::Allocate() {
   RETURN_IF_ERROR(CountBlocks());
   const bool may_be_root = options_->root_shift > 0 || options_->root == session_->rank();
-  const auto count_of = [&](Buffer buffer, Who who) {
-    if (buffer == Buffer::kNone || (who == Who::kRoot && !may_be_root)) return uint64_t{0};
-    return buffer == Buffer::kBlocks ? blocks_count_ : own_count_;
+  const auto count_of = [&](BufferKind buffer, bool at_root) {
+    if (buffer == BufferKind::kNone || (at_root && !may_be_root)) return uint64_t{0};
+    return buffer == BufferKind::kBlocks ? blocks_count_ : own_count_;
   };
-  const uint64_t sent = count_of(collective_->send, collective_->sender);
-  uint64_t received = count_of(collective_->recv, collective_->receiver);
+  const uint64_t sent = count_of(collective_->traits().send, collective_->sends_at_root());
+  uint64_t received = count_of(collective_->traits().receive, collective_->receives_at_root());
   // In place, what is sent is in the other buffer.
   if (options_->in_place && !collective_->is_scatter()) received = std::max(received, sent);
   if (!collective_->is_bcast()) RETURN_IF_ERROR(AllocateBuffer(sent, &send_));
@@ -131,16 +131,16 @@ absl::Status Caller::Allocate() {
 }
 
 bool Caller::in_place() const {
-  return options_->in_place && collective_->can_be_in_place() && (!collective_->has_root() || is_root());
+  return options_->in_place && collective_->can_be_in_place() && (!HasRoot(collective_->which) || is_root());
 }
 
 bool Caller::has_sent() const {
-  return collective_->send != Buffer::kNone && (collective_->sender == Who::kAll || is_root());
+  return collective_->traits().send != BufferKind::kNone && (!collective_->sends_at_root() || is_root());
 }
 
 bool Caller::has_received() const {
-  if (collective_->operands == Operands::kBeforeOwn && session_->rank() == 0) return false;
-  return collective_->recv != Buffer::kNone && (collective_->receiver == Who::kAll || is_root());
+  if (collective_->traits().operands == Operands::kBeforeOwn && session_->rank() == 0) return false;
+  return collective_->traits().receive != BufferKind::kNone && (!collective_->receives_at_root() || is_root());
 }
 
 void Caller::SetArguments(uint64_t call) {
@@ -149,7 +149,7 @@ void Caller::SetArguments(uint64_t call) {
   args_.send = send_.data;
   args_.recv = recv_.data;
   if (in_place()) (collective_->is_scatter() ? args_.recv : const_cast<void*&>(args_.send)) = COPSE_IN_PLACE;
-  if (!collective_->is_irregular) return;
+  if (!IsIrregular(collective_->which)) return;
   args_.mask &= ~uint64_t{COPSE_COLL_ARGS_FIELD_SEND_COUNTS | COPSE_COLL_ARGS_FIELD_RECV_COUNTS};
   args_.send_counts = args_.recv_counts = nullptr;
   if (collective_->has_counts_at_root() && !options_->counts_known && !is_root()) return;
@@ -172,16 +172,17 @@ void Caller::PutContribution(uint64_t call) {
   const uint32_t bytes = options_->type->bytes;
   const bool in_recv = collective_->is_bcast() || (in_place() && !collective_->is_scatter());
   auto* to = static_cast<uint8_t*>((in_recv ? recv_ : send_).data);
-  if (collective_->reduces()) {
-    pattern_.Contribution(call, rank, collective_->send == Buffer::kBlocks ? blocks_count_ : own_count_, to);
-  } else if (collective_->send == Buffer::kBlocks) {
+  if (Reduces(collective_->which)) {
+    pattern_.Contribution(call, rank, collective_->traits().send == BufferKind::kBlocks ? blocks_count_ : own_count_,
+                          to);
+  } else if (collective_->traits().send == BufferKind::kBlocks) {
     for (uint32_t other = 0; other < session_->ranks(); ++other) {
       pattern_.Moved(call, rank, other, LengthOf(rank, other), to);
       to += LengthOf(rank, other) * bytes;
     }
   } else {
     // In place it is in its block among the received ones.
-    for (uint32_t other = 0; in_recv && collective_->recv == Buffer::kBlocks && other < rank; ++other) {
+    for (uint32_t other = 0; in_recv && collective_->traits().receive == BufferKind::kBlocks && other < rank; ++other) {
       to += LengthOf(other, rank) * bytes;
     }
     pattern_.Moved(call, rank, rank, own_count_, to);
@@ -191,7 +192,7 @@ void Caller::PutContribution(uint64_t call) {
 absl::Status Caller::Prepare(uint64_t call) {
   SetArguments(call);
   if (options_->persistent) {
-    copse_request_t*& kept = kept_[collective_->has_root() ? args_.root : 0];
+    copse_request_t*& kept = kept_[HasRoot(collective_->which) ? args_.root : 0];
     if (kept == nullptr) RETURN_IF_ERROR(Initialise(&kept));
     kept_request_ = kept;
   }
@@ -255,24 +256,26 @@ uint64_t Caller::Verify(uint64_t call) {
   const uint32_t ranks = session_->ranks(), rank = session_->rank();
   const uint32_t bytes = options_->type->bytes;
   uint64_t count = own_count_;
-  if (collective_->reduces()) {
-    const uint32_t operands = collective_->operands == Operands::kAll     ? ranks
-                              : collective_->operands == Operands::kToOwn ? rank + 1
-                                                                          : rank;
+  if (Reduces(collective_->which)) {
+    const uint32_t operands = collective_->traits().operands == Operands::kAll       ? ranks
+                              : collective_->traits().operands == Operands::kUpToOwn ? rank + 1
+                                                                                     : rank;
     uint64_t first = 0;
-    for (uint32_t other = 0; collective_->send == Buffer::kBlocks && other < rank; ++other) {
+    for (uint32_t other = 0; collective_->traits().send == BufferKind::kBlocks && other < rank; ++other) {
       first += LengthOf(rank, other);
     }
     pattern_.Reduction(call, operands, first, count, expected_.data());
-  } else if (collective_->recv == Buffer::kBlocks) {
+  } else if (collective_->traits().receive == BufferKind::kBlocks) {
     count = blocks_count_;
     uint8_t* to = expected_.data();
     for (uint32_t other = 0; other < ranks; ++other) {
-      pattern_.Moved(call, other, collective_->send == Buffer::kBlocks ? rank : other, LengthOf(other, rank), to);
+      pattern_.Moved(call, other, collective_->traits().send == BufferKind::kBlocks ? rank : other,
+                     LengthOf(other, rank), to);
       to += LengthOf(other, rank) * bytes;
     }
   } else {
-    pattern_.Moved(call, args_.root, collective_->send == Buffer::kBlocks ? rank : args_.root, count, expected_.data());
+    pattern_.Moved(call, args_.root, collective_->traits().send == BufferKind::kBlocks ? rank : args_.root, count,
+                   expected_.data());
   }
   return CountDifferences(expected_.data(), recv_.data, count, bytes);
 }

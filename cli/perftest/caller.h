@@ -29,7 +29,7 @@ struct CallTime {
 class Caller {
  public:
   // All must outlive this object.
-  Caller(Session* session, const Options* options, const Collective* collective, uint64_t count);
+  Caller(Session* session, const Options* options, const Measured* collective, uint64_t count);
   ~Caller();
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
@@ -69,7 +69,7 @@ class Caller {
 
   Session* const session_;
   const Options* const options_;
-  const Collective* const collective_;
+  const Measured* const collective_;
   const uint64_t count_;
   const Pattern pattern_;
   std::vector<uint64_t> lengths_;                    // by rank

@@ -13,62 +13,58 @@ double TwiceAllButOne(double ranks) { return 2 * (ranks - 1) / ranks; }
 template <typename Table>
 auto Find(const Table& table, std::string_view name) -> const typename Table::value_type* {
   for (const auto& row : table) {
-    if (row.name == name) return &row;
+    if (NameOf(row) == name) return &row;
   }
   return nullptr;
 }
 
 }  // namespace
 
-const std::vector<Collective>& AllCollectives() {
+const std::vector<Measured>& AllCollectives() {
   using Args = copse_coll_args_t;
-  constexpr auto kNone = Buffer::kNone, kOne = Buffer::kOne, kBlocks = Buffer::kBlocks;
-  constexpr auto kAll = Who::kAll, kRoot = Who::kRoot;
-  constexpr auto kMoves = Operands::kNone;
-  static const std::vector<Collective> table = {
-      {"barrier", COPSE_COLL_BARRIER, kNone, kAll, kNone, kAll, kMoves, false, nullptr,
-       [](copse_team_t* team, const Args&) { return copse_barrier(team); }},
-      {"bcast", COPSE_COLL_BCAST, kOne, kRoot, kOne, kAll, kMoves, false, One,
+  static const std::vector<Measured> table = {
+      {Collective::kBarrier, nullptr, [](copse_team_t* team, const Args&) { return copse_barrier(team); }},
+      {Collective::kBcast, One,
        [](copse_team_t* team, const Args& a) { return copse_bcast(team, a.recv, a.count, a.type, a.root); }},
-      {"reduce", COPSE_COLL_REDUCE, kOne, kAll, kOne, kRoot, Operands::kAll, false, One,
+      {Collective::kReduce, One,
        [](copse_team_t* team, const Args& a) {
          return copse_reduce(team, a.send, a.recv, a.count, a.type, a.op, a.root);
        }},
-      {"allreduce", COPSE_COLL_ALLREDUCE, kOne, kAll, kOne, kAll, Operands::kAll, false, TwiceAllButOne,
+      {Collective::kAllreduce, TwiceAllButOne,
        [](copse_team_t* team, const Args& a) { return copse_allreduce(team, a.send, a.recv, a.count, a.type, a.op); }},
-      {"gather", COPSE_COLL_GATHER, kOne, kAll, kBlocks, kRoot, kMoves, false, AllButOne,
+      {Collective::kGather, AllButOne,
        [](copse_team_t* team, const Args& a) { return copse_gather(team, a.send, a.recv, a.count, a.type, a.root); }},
-      {"scatter", COPSE_COLL_SCATTER, kBlocks, kRoot, kOne, kAll, kMoves, false, AllButOne,
+      {Collective::kScatter, AllButOne,
        [](copse_team_t* team, const Args& a) { return copse_scatter(team, a.send, a.recv, a.count, a.type, a.root); }},
-      {"allgather", COPSE_COLL_ALLGATHER, kOne, kAll, kBlocks, kAll, kMoves, false, AllButOne,
+      {Collective::kAllgather, AllButOne,
        [](copse_team_t* team, const Args& a) { return copse_allgather(team, a.send, a.recv, a.count, a.type); }},
-      {"alltoall", COPSE_COLL_ALLTOALL, kBlocks, kAll, kBlocks, kAll, kMoves, false, AllButOne,
+      {Collective::kAlltoall, AllButOne,
        [](copse_team_t* team, const Args& a) { return copse_alltoall(team, a.send, a.recv, a.count, a.type); }},
-      {"reduce_scatter", COPSE_COLL_REDUCE_SCATTER, kBlocks, kAll, kOne, kAll, Operands::kAll, false, AllButOne,
+      {Collective::kReduceScatter, AllButOne,
        [](copse_team_t* team, const Args& a) {
          return copse_reduce_scatter_block(team, a.send, a.recv, a.count, a.type, a.op);
        }},
-      {"scan", COPSE_COLL_SCAN, kOne, kAll, kOne, kAll, Operands::kToOwn, false, One,
+      {Collective::kScan, One,
        [](copse_team_t* team, const Args& a) { return copse_scan(team, a.send, a.recv, a.count, a.type, a.op); }},
-      {"exscan", COPSE_COLL_EXSCAN, kOne, kAll, kOne, kAll, Operands::kBeforeOwn, false, One,
+      {Collective::kExscan, One,
        [](copse_team_t* team, const Args& a) { return copse_exscan(team, a.send, a.recv, a.count, a.type, a.op); }},
-      {"gatherv", COPSE_COLL_GATHERV, kOne, kAll, kBlocks, kRoot, kMoves, true, AllButOne,
+      {Collective::kGatherv, AllButOne,
        [](copse_team_t* team, const Args& a) {
          return copse_gatherv(team, a.send, a.count, a.recv, a.recv_counts, nullptr, a.type, a.root);
        }},
-      {"scatterv", COPSE_COLL_SCATTERV, kBlocks, kRoot, kOne, kAll, kMoves, true, AllButOne,
+      {Collective::kScatterv, AllButOne,
        [](copse_team_t* team, const Args& a) {
          return copse_scatterv(team, a.send, a.send_counts, nullptr, a.recv, a.count, a.type, a.root);
        }},
-      {"allgatherv", COPSE_COLL_ALLGATHERV, kOne, kAll, kBlocks, kAll, kMoves, true, AllButOne,
+      {Collective::kAllgatherv, AllButOne,
        [](copse_team_t* team, const Args& a) {
          return copse_allgatherv(team, a.send, a.count, a.recv, a.recv_counts, nullptr, a.type);
        }},
-      {"alltoallv", COPSE_COLL_ALLTOALLV, kBlocks, kAll, kBlocks, kAll, kMoves, true, AllButOne,
+      {Collective::kAlltoallv, AllButOne,
        [](copse_team_t* team, const Args& a) {
          return copse_alltoallv(team, a.send, a.send_counts, nullptr, a.recv, a.recv_counts, nullptr, a.type);
        }},
-      {"reduce_scatterv", COPSE_COLL_REDUCE_SCATTERV, kBlocks, kAll, kOne, kAll, Operands::kAll, true, AllButOne,
+      {Collective::kReduceScatterv, AllButOne,
        [](copse_team_t* team, const Args& a) {
          return copse_reduce_scatter(team, a.send, a.recv, a.recv_counts, a.type, a.op);
        }},
@@ -115,7 +111,7 @@ const std::vector<Operation>& AllOperations() {
   return table;
 }
 
-const Collective* FindCollective(std::string_view name) { return Find(AllCollectives(), name); }
+const Measured* FindCollective(std::string_view name) { return Find(AllCollectives(), name); }
 
 const Datatype* FindDatatype(std::string_view name) {
   for (const Datatype& type : AllDatatypes()) {

@@ -10,43 +10,30 @@
 #include <vector>
 
 #include "client/copse.h"
+#include "collectives/collective.h"
 
 namespace copse::perftest {
 
-// What a buffer holds: one block, or one for each rank.
-enum class Buffer { kNone, kOne, kBlocks };
-// Which ranks have such a buffer.
-enum class Who { kAll, kRoot };
-
-// Which ranks' contributions a result is combined from.
-enum class Operands { kNone, kAll, kToOwn, kBeforeOwn };
-
-// A row here is all that a new collective needs.
-struct Collective {
-  const char* name;
-  copse_collective_t id;
-  Buffer send;
-  Who sender;
-  Buffer recv;
-  Who receiver;
-  Operands operands;
-  bool is_irregular;  // blocks have a length each
+// A collective that can be measured. What its ranks send and receive, collectives/collective.h knows.
+struct Measured {
+  Collective which;
   // The bandwidth on the bus, as ucc_perftest prints it, is this factor times the size by the time. Null: it has none.
   double (*bus_factor)(double ranks);
   // The blocking call with these arguments.
   copse_status_t (*call)(copse_team_t* team, const copse_coll_args_t& args);
 
-  bool has_data() const { return recv != Buffer::kNone; }
-  bool has_root() const { return has_data() && (sender == Who::kRoot || receiver == Who::kRoot); }
-  bool reduces() const { return operands != Operands::kNone; }
-  bool has_blocks() const { return send == Buffer::kBlocks || recv == Buffer::kBlocks; }
-  // One buffer is both.
-  bool is_bcast() const { return id == COPSE_COLL_BCAST; }
-  bool can_be_in_place() const { return has_data() && !is_bcast(); }
+  const CollectiveTraits& traits() const { return TraitsOf(which); }
+  const char* name() const { return traits().name.data(); }
+  copse_collective_t id() const { return static_cast<copse_collective_t>(which); }
+  bool is_bcast() const { return which == Collective::kBcast; }  // one buffer is both
+  bool can_be_in_place() const { return HasData(which) && !is_bcast(); }
   // In place, the block that need not move is in the send buffer.
-  bool is_scatter() const { return id == COPSE_COLL_SCATTER || id == COPSE_COLL_SCATTERV; }
+  bool is_scatter() const { return traits().nesting == Nesting::kReceiveInSend; }
   // The root alone knows all counts, unless all ranks are asked to.
-  bool has_counts_at_root() const { return is_irregular && has_root(); }
+  bool has_counts_at_root() const { return IsIrregular(which) && HasRoot(which); }
+  // Whether only the root has such a buffer. Where all but one rank have one, that one has it, too.
+  bool sends_at_root() const { return traits().senders == Holders::kRoot; }
+  bool receives_at_root() const { return traits().receivers == Holders::kRoot; }
 };
 
 struct Datatype {
@@ -61,22 +48,28 @@ struct Operation {
   copse_op_t id;
 };
 
-const std::vector<Collective>& AllCollectives();
+const std::vector<Measured>& AllCollectives();
 const std::vector<Datatype>& AllDatatypes();
 const std::vector<Operation>& AllOperations();
 
 // Null if there is none of that name.
-const Collective* FindCollective(std::string_view name);
+const Measured* FindCollective(std::string_view name);
 const Datatype* FindDatatype(std::string_view name);
 const Operation* FindOperation(std::string_view name);
 
 bool IsDefined(const Operation& operation, const Datatype& type);
 
+inline std::string_view NameOf(const Measured& row) { return row.name(); }
+template <typename Row>
+std::string_view NameOf(const Row& row) {
+  return row.name;
+}
+
 // "barrier, bcast, reduce, allreduce", for help and messages.
 template <typename Table>
 std::string Names(const Table& table) {
   std::string names;
-  for (const auto& row : table) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  for (const auto& row : table) names += (names.empty() ? "" : ", ") + std::string(NameOf(row));
   return names;
 }
 

@@ -44,9 +44,9 @@ class Run {
   }
 
   Outcome Go() {
-    for (const Collective* collective : options_.collectives) {
+    for (const Measured* collective : options_.collectives) {
       if (!Say(report_->Heading(*collective))) return CannotPrint();
-      for (const uint64_t count : collective->has_data() ? options_.counts : std::vector<uint64_t>{0}) {
+      for (const uint64_t count : HasData(collective->which) ? options_.counts : std::vector<uint64_t>{0}) {
         const absl::StatusOr<Cell> cell = Measure(session_, options_, *collective, count, computation_.get());
         if (!cell.ok()) return Failure(options_, cell.status());
         if (!Say(report_->Row(*cell))) return CannotPrint();
@@ -62,7 +62,7 @@ class Run {
 
   // The first wrong data counts, else the first refusal.
   void Judge(const Cell& cell) {
-    const std::string where = absl::StrCat("collective=", cell.collective->name, ", count=", cell.count);
+    const std::string where = absl::StrCat("collective=", cell.collective->name(), ", count=", cell.count);
     if (cell.errors.value_or(0) > 0 && !wrong_) {
       wrong_ = true;
       Fail(absl::StrCat("wrong data (", where, ", elements=", *cell.errors, ", rank=", cell.first_rank_with_errors,

@@ -17,7 +17,7 @@ struct Times {
 
 class Measurement {
  public:
-  Measurement(Session* session, const Options& options, const Collective& collective, uint64_t count,
+  Measurement(Session* session, const Options& options, const Measured& collective, uint64_t count,
               Computation* computation)
       : session_(session),
         options_(options),
@@ -140,7 +140,7 @@ class Measurement {
 
 }  // namespace
 
-absl::StatusOr<Cell> Measure(Session* session, const Options& options, const Collective& collective, uint64_t count,
+absl::StatusOr<Cell> Measure(Session* session, const Options& options, const Measured& collective, uint64_t count,
                              Computation* computation) {
   return Measurement(session, options, collective, count, computation).Run();
 }

@@ -26,7 +26,7 @@ struct Metric {
 
 // The same on all ranks.
 struct Cell {
-  const Collective* collective = nullptr;
+  const Measured* collective = nullptr;
   uint64_t count = 0;
   uint64_t bytes = 0;
   uint32_t runs = 0;
@@ -40,7 +40,7 @@ struct Cell {
 
 // A collective of the session's team. `computation` is used in mode overlap alone. What is refused is a Cell that says
 // so; any error means that the team is of no more use.
-absl::StatusOr<Cell> Measure(Session* session, const Options& options, const Collective& collective, uint64_t count,
+absl::StatusOr<Cell> Measure(Session* session, const Options& options, const Measured& collective, uint64_t count,
                              Computation* computation);
 
 }  // namespace copse::perftest

@@ -171,10 +171,10 @@ class Parser {
     for (const auto& part : absl::StrSplit(collectives_, ',')) {
       const std::string name(part);
       if (name == "all") {
-        for (const Collective& collective : AllCollectives()) options_.collectives.push_back(&collective);
+        for (const Measured& collective : AllCollectives()) options_.collectives.push_back(&collective);
         continue;
       }
-      const Collective* collective = FindCollective(name);
+      const Measured* collective = FindCollective(name);
       if (collective == nullptr) {
         return Usage("-c: no such collective (value=", name, ", known=", Names(AllCollectives()), ")");
       }
@@ -189,7 +189,7 @@ class Parser {
       return Usage("-o: no such operation (value=", operation_, ", known=", Names(AllOperations()), ")");
     }
     const bool reduces = std::any_of(options_.collectives.begin(), options_.collectives.end(),
-                                     [](const Collective* collective) { return collective->reduces(); });
+                                     [](const Measured* collective) { return Reduces(collective->which); });
     if (reduces && !IsDefined(*options_.operation, *options_.type)) {
       return Usage("-o: not defined on the type (value=", operation_, ", type=", options_.type->name, ")");
     }

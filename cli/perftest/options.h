@@ -28,7 +28,7 @@ enum class Format { kText, kCsv, kJson };
 
 // Everything of the command line and the environment, checked.
 struct Options {
-  std::vector<const Collective*> collectives;
+  std::vector<const Measured*> collectives;
   const Datatype* type = nullptr;
   const Operation* operation = nullptr;
   std::vector<uint64_t> counts;                 // elements, ascending

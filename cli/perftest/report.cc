@@ -21,13 +21,13 @@ class TextReport : public Report {
  public:
   TextReport(const Options* options, const Placement& placement) : options_(*options), placement_(placement) {}
 
-  std::string Heading(const Collective& collective) override {
+  std::string Heading(const Measured& collective) override {
     const bool overlap = options_.mode == Mode::kOverlap;
     std::string text = begun_ ? "\n" : "";
     begun_ = true;
-    absl::StrAppend(&text, "# copse-perftest ", kVersion, ": ", collective.name);
-    if (collective.has_data()) absl::StrAppend(&text, " of ", options_.type->name);
-    if (collective.reduces()) absl::StrAppend(&text, ", ", options_.operation->name);
+    absl::StrAppend(&text, "# copse-perftest ", kVersion, ": ", collective.name());
+    if (HasData(collective.which)) absl::StrAppend(&text, " of ", options_.type->name);
+    if (Reduces(collective.which)) absl::StrAppend(&text, ", ", options_.operation->name);
     absl::StrAppend(&text, "; ", CaseOf(options_, collective), "\n");
     absl::StrAppend(&text, "# ", placement_.ranks, " ranks, ", placement_.nodes, " nodes, at most ",
                     placement_.ranks_per_node, " ranks a node. ", options_.iterations, " calls after ", options_.warmup,
@@ -89,7 +89,7 @@ nlohmann::ordered_json Fields(const Options& options, const Placement& placement
       {"bench", "perftest"},
       {"case", CaseOf(options, *cell.collective)},
       {"system", "copse"},
-      {"collective", cell.collective->name},
+      {"collective", cell.collective->name()},
       {"algorithm", ""},  // the planner's choice, which the library does not tell
       {"nodes", placement.nodes},
       {"ppn", placement.ranks_per_node},
@@ -104,8 +104,8 @@ nlohmann::ordered_json Fields(const Options& options, const Placement& placement
       {"seed", options.seed},
       {"note", cell.refused.empty() ? options.flags : cell.refused},
       {"count", cell.count},
-      {"datatype", cell.collective->has_data() ? options.type->name : ""},
-      {"op", cell.collective->reduces() ? options.operation->name : ""},
+      {"datatype", HasData(cell.collective->which) ? options.type->name : ""},
+      {"op", Reduces(cell.collective->which) ? options.operation->name : ""},
       {"avg", nullptr},
       {"min", nullptr},
       {"max", nullptr},
@@ -151,7 +151,7 @@ class RowReport : public Report {
  public:
   RowReport(const Options* options, const Placement& placement) : options_(*options), placement_(placement) {}
 
-  std::string Heading(const Collective& collective) override {
+  std::string Heading(const Measured& collective) override {
     if (begun_ || options_.format == Format::kJson) return "";
     begun_ = true;
     std::string line;
@@ -188,7 +188,7 @@ std::unique_ptr<Report> Report::Make(const Options* options, const Placement& pl
   return std::make_unique<RowReport>(options, placement);
 }
 
-std::string CaseOf(const Options& options, const Collective& collective) {
+std::string CaseOf(const Options& options, const Measured& collective) {
   std::string text = options.mode == Mode::kBlocking      ? "blocking"
                      : options.mode == Mode::kNonblocking ? "nonblocking"
                                                           : "overlap";
@@ -196,16 +196,16 @@ std::string CaseOf(const Options& options, const Collective& collective) {
   if (options.completion == Completion::kTest) text += ", completed by test";
   if (options.tests > 0) absl::StrAppend(&text, ", ", options.tests, " tests while computing");
   text += options.back_to_back ? ", back-to-back" : ", barrier before";
-  if (collective.has_data() && options.memory == Memory::kCopse) text += ", memory of copse_alloc";
+  if (HasData(collective.which) && options.memory == Memory::kCopse) text += ", memory of copse_alloc";
   if (collective.can_be_in_place() && options.in_place) text += ", in place";
-  if (collective.reduces() && options.reproducible) text += ", reproducible";
-  if (collective.is_irregular) {
+  if (Reduces(collective.which) && options.reproducible) text += ", reproducible";
+  if (IsIrregular(collective.which)) {
     const auto is_kind = [&](const CountsKindRow& row) { return row.id == options.counts_kind; };
     const std::vector<CountsKindRow>& kinds = AllCountsKinds();
     absl::StrAppend(&text, ", ", std::find_if(kinds.begin(), kinds.end(), is_kind)->name, " counts");
     if (collective.has_counts_at_root() && options.counts_known) text += " that all know";
   }
-  if (collective.has_root()) {
+  if (HasRoot(collective.which)) {
     absl::StrAppend(&text, ", root ", options.root);
     if (options.root_shift > 0) absl::StrAppend(&text, " and on by ", options.root_shift);
   }

@@ -22,7 +22,7 @@ class Report {
  public:
   virtual ~Report() = default;
   // Before the first cell of a collective.
-  virtual std::string Heading(const Collective& collective) = 0;
+  virtual std::string Heading(const Measured& collective) = 0;
   virtual std::string Row(const Cell& cell) = 0;
 
   // In the options' format. `options` must outlive it.
@@ -30,7 +30,7 @@ class Report {
 };
 
 // "blocking, barrier before": how calls are made, in words.
-std::string CaseOf(const Options& options, const Collective& collective);
+std::string CaseOf(const Options& options, const Measured& collective);
 
 }  // namespace copse::perftest
 

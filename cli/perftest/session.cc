@@ -17,7 +17,7 @@ namespace {
 // a wrong one is found.
 uint64_t Fingerprint(const Options& options) {
   std::string text;
-  for (const Collective* collective : options.collectives) absl::StrAppend(&text, collective->name, ",");
+  for (const Measured* collective : options.collectives) absl::StrAppend(&text, collective->name(), ",");
   for (const uint64_t count : options.counts) absl::StrAppend(&text, count, ",");
   absl::StrAppend(&text, options.type->name, ",", options.operation->name, ",", options.root, ",", options.root_shift,
                   ",", static_cast<int>(options.mode), ",", options.back_to_back, ",", options.check);

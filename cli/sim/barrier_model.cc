@@ -14,8 +14,6 @@
 namespace copse::simcli {
 namespace {
 
-using schedule::Collective;
-
 constexpr uint64_t kPublishedBytes = 48;
 
 topology::FlatCosts NodesOf(const TriggerOverheads& overheads) {
@@ -37,8 +35,7 @@ planner::CostParameters ParametersOf(const TriggerOverheads& overheads) {
   return parameters;
 }
 
-absl::StatusOr<schedule::Plan> PlanOver(const std::string& algorithm, uint32_t nodes,
-                                        const schedule::CallArguments& call) {
+absl::StatusOr<schedule::Plan> PlanOver(const std::string& algorithm, uint32_t nodes, const CallArguments& call) {
   planner::NodeOrder order(nodes);
   std::iota(order.begin(), order.end(), 0);
   ASSIGN_OR_RETURN(const planner::Structure structure, planner::BuildStructure(algorithm, order));
@@ -72,7 +69,7 @@ TriggerOverheads DaemonOverheads() {
           .client_hop_ns = parameters.client_hop_ns};
 }
 
-absl::StatusOr<planner::Prediction> PriceOnTriggers(const schedule::Plan& plan, const schedule::CallArguments& call,
+absl::StatusOr<planner::Prediction> PriceOnTriggers(const schedule::Plan& plan, const CallArguments& call,
                                                     const TriggerOverheads& overheads) {
   std::vector<std::string> names;
   names.reserve(plan.node_count);
@@ -83,8 +80,8 @@ absl::StatusOr<planner::Prediction> PriceOnTriggers(const schedule::Plan& plan, 
   return planner::Price(plan, OneRankEach(plan.node_count), costs, call, {.critical_path = false, .post_ns = {}});
 }
 
-absl::StatusOr<int64_t> TimeOnTriggers(const std::string& algorithm, uint32_t nodes,
-                                       const schedule::CallArguments& call, const TriggerOverheads& overheads) {
+absl::StatusOr<int64_t> TimeOnTriggers(const std::string& algorithm, uint32_t nodes, const CallArguments& call,
+                                       const TriggerOverheads& overheads) {
   ASSIGN_OR_RETURN(const schedule::Plan plan, PlanOver(algorithm, nodes, call));
   ASSIGN_OR_RETURN(const planner::Prediction prediction, PriceOnTriggers(plan, call, overheads));
   return prediction.total_ns;
@@ -133,7 +130,7 @@ std::vector<PublishedOrdering> PublishedOrderings() {
 absl::StatusOr<Holding> CountHolding(const PublishedOrdering& ordering, const TriggerOverheads& overheads) {
   Holding result;
   for (const PublishedOrdering::Comparison& comparison : ordering.comparisons) {
-    const schedule::CallArguments call = CallOf(comparison.collective, kPublishedBytes, 0);
+    const CallArguments call = CallOf(comparison.collective, kPublishedBytes, 0);
     ASSIGN_OR_RETURN(const int64_t faster, TimeOnTriggers(comparison.faster, comparison.nodes, call, overheads));
     ASSIGN_OR_RETURN(const int64_t slower, TimeOnTriggers(comparison.slower, comparison.nodes, call, overheads));
     if (faster < slower) ++result.holding;

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "collectives/call_arguments.h"
 #include "planner/cost_model.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::simcli {
@@ -33,16 +33,16 @@ TriggerOverheads DaemonOverheads();
 // `receive`; Wait ends when the last awaited packet has been taken. The recurrence is the cost model's
 // (docs/reference/cost-model.md); the patent's own formulas are lost. One rank a node. Errors: INVALID_ARGUMENT for an
 // overhead out of range; as planner::Price.
-absl::StatusOr<planner::Prediction> PriceOnTriggers(const schedule::Plan& plan, const schedule::CallArguments& call,
+absl::StatusOr<planner::Prediction> PriceOnTriggers(const schedule::Plan& plan, const CallArguments& call,
                                                     const TriggerOverheads& overheads);
 // Of an algorithm of structure.h over `nodes` nodes. Errors: as BuildStructure, and above.
-absl::StatusOr<int64_t> TimeOnTriggers(const std::string& algorithm, uint32_t nodes,
-                                       const schedule::CallArguments& call, const TriggerOverheads& overheads);
+absl::StatusOr<int64_t> TimeOnTriggers(const std::string& algorithm, uint32_t nodes, const CallArguments& call,
+                                       const TriggerOverheads& overheads);
 
 // One figure of Wang, Zhang, Xie, Dong: one rank a node, 48 B.
 struct PublishedFigure {
   std::string algorithm;
-  schedule::Collective collective;
+  Collective collective;
   uint32_t nodes = 0;
   int64_t ns = 0;
 };
@@ -51,7 +51,7 @@ std::vector<PublishedFigure> PublishedFigures();
 // One of their orderings: in each of its comparisons `faster` should take less time than `slower`.
 struct PublishedOrdering {
   struct Comparison {
-    schedule::Collective collective;
+    Collective collective;
     uint32_t nodes = 0;
     std::string faster, slower;
   };

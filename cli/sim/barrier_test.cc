@@ -18,7 +18,6 @@ namespace copse::simcli {
 namespace {
 
 using Json = nlohmann::json;
-using schedule::Collective;
 using ::testing::HasSubstr;
 
 Answer Call(std::vector<std::string> arguments) {
@@ -32,7 +31,7 @@ Json JsonOf(std::vector<std::string> arguments) {
   return Json::parse(answer.out, nullptr, false);
 }
 
-const schedule::CallArguments kBarrier = {.collective = Collective::kBarrier};
+const CallArguments kBarrier = {.collective = Collective::kBarrier};
 
 TEST(TriggerModelTest, AddsUpThePatentsExampleByHand) {
   // 16 nodes on a 4-nomial tree: 0 the root; 4, 8, 12 below it with three leaves each; 1, 2, 3 leaves of the root.
@@ -80,7 +79,7 @@ TEST(TriggerModelTest, TheFitComesNearTheFiguresItIsMadeOf) {
   ASSERT_TRUE(fit.ok()) << fit.status();
   for (const PublishedFigure& figure : PublishedFigures()) {
     if (figure.collective != Collective::kAllreduce) continue;
-    schedule::CallArguments call = {.collective = figure.collective, .type = emu::AluType::kDouble, .count = 6};
+    CallArguments call = {.collective = figure.collective, .type = ElementType::kDouble, .count = 6};
     const auto ns = static_cast<double>(*TimeOnTriggers(figure.algorithm, figure.nodes, call, *fit));
     EXPECT_NEAR(ns / static_cast<double>(figure.ns), 1, 0.2) << figure.nodes;
   }

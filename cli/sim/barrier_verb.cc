@@ -23,7 +23,6 @@ namespace copse::simcli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using schedule::Collective;
 
 // Ranks that a text shows one by one.
 constexpr uint32_t kShownRanksMax = 64;
@@ -62,7 +61,7 @@ struct OrderingRow {
 struct Report {
   TriggerOverheads overheads;
   bool fitted = false;
-  schedule::CallArguments call;
+  CallArguments call;
   std::vector<TreeTime> trees;
   std::optional<planner::Prediction> plan;
   std::vector<FigureRow> figures;
@@ -156,7 +155,7 @@ Json ToJson(const Report& report) {
     std::replace(key.begin(), key.end(), '-', '_');
     overheads[key] = report.overheads.*option.member;
   }
-  Json json = {{"collective", std::string(schedule::CollectiveName(report.call.collective))},
+  Json json = {{"collective", std::string(CollectiveName(report.call.collective))},
                {"overheads", std::move(overheads)},
                {"fitted", report.fitted},
                {"trees", Json::array()}};
@@ -168,7 +167,7 @@ Json ToJson(const Report& report) {
   if (report.figures.empty()) return json;
   json["figures"] = Json::array();
   for (const FigureRow& row : report.figures) {
-    json["figures"].push_back({{"collective", std::string(schedule::CollectiveName(row.figure.collective))},
+    json["figures"].push_back({{"collective", std::string(CollectiveName(row.figure.collective))},
                                {"algorithm", row.figure.algorithm},
                                {"nodes", row.figure.nodes},
                                {"published_ns", row.figure.ns},
@@ -197,7 +196,7 @@ std::string OverheadsText(const Report& report) {
 std::string PublishedText(const Report& report) {
   std::vector<std::vector<std::string>> rows = {{"PUBLISHED, 48 B", "NODES", "THERE", "MODEL", "DIFFERENCE"}};
   for (const FigureRow& row : report.figures) {
-    rows.push_back({absl::StrCat(AbslView(schedule::CollectiveName(row.figure.collective)), " ", row.figure.algorithm),
+    rows.push_back({absl::StrCat(AbslView(CollectiveName(row.figure.collective)), " ", row.figure.algorithm),
                     absl::StrCat(row.figure.nodes), FormatNs(static_cast<double>(row.figure.ns)),
                     FormatNs(static_cast<double>(row.model_ns)),
                     FormatDifference(static_cast<double>(row.model_ns), static_cast<double>(row.figure.ns))});

@@ -87,10 +87,10 @@ absl::StatusOr<int64_t> DurationOption(const Arguments& arguments, const std::st
   return absl::ToInt64Nanoseconds(*duration);
 }
 
-absl::StatusOr<schedule::Collective> CollectiveOption(const Arguments& arguments, const std::string& fallback,
-                                                      const std::string& others) {
+absl::StatusOr<Collective> CollectiveOption(const Arguments& arguments, const std::string& fallback,
+                                            const std::string& others) {
   const std::string name = arguments.Text("collective", fallback);
-  const std::optional<schedule::Collective> collective = schedule::CollectiveFromName(name);
+  const std::optional<Collective> collective = CollectiveFromName(name);
   if (!collective.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("collective: unknown (name=", name, ", known=barrier bcast reduce allreduce", others, ")"));

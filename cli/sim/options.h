@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/sim/verb.h"
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 
 namespace copse::simcli {
 
@@ -29,8 +29,8 @@ absl::StatusOr<std::vector<uint64_t>> NumberListOption(const Arguments& argument
 absl::StatusOr<int64_t> DurationOption(const Arguments& arguments, const std::string& name, int64_t fallback_ns);
 
 // Of the collectives that daemons have; `others` are names that the verb knows besides, for the error's text.
-absl::StatusOr<schedule::Collective> CollectiveOption(const Arguments& arguments, const std::string& fallback,
-                                                      const std::string& others = "");
+absl::StatusOr<Collective> CollectiveOption(const Arguments& arguments, const std::string& fallback,
+                                            const std::string& others = "");
 
 // Whether -w json was given.
 bool WantsJson(const Arguments& arguments);

@@ -61,10 +61,10 @@ class Parser {
     schedule::Plan& plan = result_.plan;
     std::string collective = "bcast";
     RETURN_IF_ERROR(ReadText("collective", &collective));
-    const std::optional<schedule::Collective> known = schedule::CollectiveFromName(collective);
+    const std::optional<Collective> known = CollectiveFromName(collective);
     if (!known.has_value()) return Error(absl::StrCat("collective: unknown (name=", collective, ")"));
     plan.collective = *known;
-    const bool has_bytes = plan.collective != schedule::Collective::kBarrier;
+    const bool has_bytes = plan.collective != Collective::kBarrier;
     uint64_t id = 1;
     plan.bytes_max = has_bytes ? schedule::kMessageBytesMax : 0;
     RETURN_IF_ERROR(ReadNumber("id", std::numeric_limits<uint64_t>::max(), &id));
@@ -186,7 +186,7 @@ std::string FormatPlanFile(const schedule::Plan& plan, absl::Span<const std::str
   Json edges = Json::array();
   for (const auto& [from, to] : planner::PlanEdges(plan)) edges.push_back({node_names[from], node_names[to]});
   Json json = {{"id", plan.id.value()},
-               {"collective", std::string(schedule::CollectiveName(plan.collective))},
+               {"collective", std::string(CollectiveName(plan.collective))},
                {"bytes_min", plan.bytes_min},
                {"bytes_max", plan.bytes_max},
                {"algorithm", plan.algorithm},

@@ -22,7 +22,7 @@ std::string Edges(const std::string& edges) { return absl::StrCat(R"({"edges": )
 TEST(PlanFileTest, ReadsWhatItWrites) {
   const std::vector<std::string> names = {"a", "b", "c", "d"};
   schedule::Plan plan{.id = PlanId(7),
-                      .collective = schedule::Collective::kAllreduce,
+                      .collective = Collective::kAllreduce,
                       .bytes_min = 8,
                       .bytes_max = 120,
                       .algorithm = "best",

@@ -23,17 +23,15 @@
 
 namespace copse::simcli {
 
-using schedule::Collective;
-
 namespace {
 
 // Beyond, to price every candidate once more for the reason takes longer than the choice.
 constexpr uint32_t kExplainedNodesMax = 2000;
 
 // The call's bytes, or what is wrong with it.
-absl::StatusOr<uint64_t> CheckedBytes(const schedule::CallArguments& call, const SimTeam& team) {
+absl::StatusOr<uint64_t> CheckedBytes(const CallArguments& call, const SimTeam& team) {
   const uint64_t bytes = call.collective == Collective::kBarrier ? 0 : call.bytes();
-  if (!schedule::HasBlocks(call.collective) && bytes > schedule::kMessageBytesMax) {
+  if (!HasBlocks(call.collective) && bytes > schedule::kMessageBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("bytes: too many (bytes=", bytes, ", limit=", schedule::kMessageBytesMax, ")"));
   }
@@ -45,9 +43,9 @@ absl::StatusOr<uint64_t> CheckedBytes(const schedule::CallArguments& call, const
 }
 
 // The call with the mean block as count, as one that counts what all ranks know.
-schedule::CallArguments CountedCall(const schedule::CallArguments& call, const SimTeam& team) {
-  schedule::CallArguments counted = call;
-  if (call.collective == Collective::kAllgatherv || call.collective == Collective::kReduceScatterv) {
+CallArguments CountedCall(const CallArguments& call, const SimTeam& team) {
+  CallArguments counted = call;
+  if (CountsAllBlocks(call.collective)) {
     counted.count *= team.shape.size();
   }
   return counted;
@@ -82,14 +80,12 @@ std::vector<uint32_t> PlacesOf(const SimTeam& team) {
   return places;
 }
 
-bool Scans(Collective collective) { return collective == Collective::kScan || collective == Collective::kExscan; }
-
 absl::StatusOr<planner::Structure> MakeStructure(const std::string& algorithm, const SimTeam& team, uint32_t root_node,
                                                  uint64_t bytes, Collective collective) {
   if (IsStructure(algorithm)) {
     planner::NodeOrder order = planner::OrderByTopology(team.costs, root_node);
     // Sums go along the order of ranks.
-    if (Scans(collective)) std::iota(order.begin(), order.end(), 0);
+    if (IsScan(collective)) std::iota(order.begin(), order.end(), 0);
     return planner::BuildStructure(algorithm, order);
   }
   ASSIGN_OR_RETURN(const planner::BroadcastCosts costs, BroadcastCostsOf(team, bytes));
@@ -126,16 +122,16 @@ absl::StatusOr<SimTeam> MakeTeam(const topology::Topology& topology, absl::Span<
   return SimTeam{.shape = std::move(shape), .costs = std::move(costs)};
 }
 
-schedule::CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t root) {
-  schedule::CallArguments call{.collective = collective, .root = schedule::HasRoot(collective) ? root : 0};
+CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t root) {
+  CallArguments call{.collective = collective, .root = HasRoot(collective) ? root : 0};
   if (collective == Collective::kBarrier) return call;
-  call.type = bytes % 8 == 0 ? emu::AluType::kUint64 : bytes % 4 == 0 ? emu::AluType::kUint32 : emu::AluType::kUint8;
-  call.count = bytes / emu::AluTypeBytes(call.type);
+  call.type = bytes % 8 == 0 ? ElementType::kUint64 : bytes % 4 == 0 ? ElementType::kUint32 : ElementType::kUint8;
+  call.count = bytes / ElementBytes(call.type);
   return call;
 }
 
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team) {
-  const schedule::CallArguments& call = request.call;
+  const CallArguments& call = request.call;
   ASSIGN_OR_RETURN(const uint64_t bytes, CheckedBytes(call, team));
   if (request.segment_bytes > schedule::SegmentBytesMax(request.call.collective) ||
       request.segment_bytes % schedule::kSegmentUnitBytes != 0) {
@@ -144,17 +140,17 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
                      ", limit=", schedule::SegmentBytesMax(request.call.collective), ")"));
   }
   const uint32_t root_node = team.shape.node_of_rank[call.root].value();
-  const Collective collective = schedule::PlanCollective(call.collective);
+  const Collective collective = PlanCollective(call.collective);
   ASSIGN_OR_RETURN(const planner::Structure structure,
                    MakeStructure(request.algorithm, team, root_node, std::max<uint64_t>(bytes, 1), collective));
   if (!planner::CanCarry(structure, collective)) {
     return absl::InvalidArgumentError(
         absl::StrCat("algorithm: does not do this collective (algorithm=", request.algorithm,
-                     ", collective=", AbslView(schedule::CollectiveName(call.collective)), ")"));
+                     ", collective=", AbslView(CollectiveName(call.collective)), ")"));
   }
   const uint32_t segment_bytes = request.segment_bytes > 0 ? request.segment_bytes : schedule::kSegmentBytesUsual;
   // Blocks are long together, whatever one of them is.
-  const bool blocks = schedule::HasBlocks(collective);
+  const bool blocks = HasBlocks(collective);
   uint64_t bytes_max = bytes;
   if (blocks) {
     const uint64_t of_block = schedule::PlanBytesOf(CountedCall(call, team), team.shape.size());
@@ -168,7 +164,7 @@ absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTea
 
 absl::StatusOr<schedule::Plan> MakeCheapestPlan(const PlanRequest& request, const SimTeam& team) {
   ASSIGN_OR_RETURN(const schedule::Plan usual, MakePlan(request, team));
-  const std::vector<uint32_t> sizes = schedule::HasBlocks(usual.collective)
+  const std::vector<uint32_t> sizes = HasBlocks(usual.collective)
                                           ? planner::BlockSegmentSizes(usual.collective, usual.bytes_max)
                                           : planner::SegmentSizes(usual.bytes_max);
   std::optional<schedule::Plan> cheapest;
@@ -178,7 +174,7 @@ absl::StatusOr<schedule::Plan> MakeCheapestPlan(const PlanRequest& request, cons
     sized.segment_bytes = size;
     ASSIGN_OR_RETURN(schedule::Plan plan, MakePlan(sized, team));
     if (sizes.size() == 1 || team.shape.node_count > kExplainedNodesMax) return plan;
-    schedule::CallArguments regular = request.call;
+    CallArguments regular = request.call;
     regular.collective = usual.collective;
     ASSIGN_OR_RETURN(const int64_t ns, planner::PredictedNs(plan, team.shape, team.costs, regular));
     if (cheapest.has_value() && ns >= least_ns) continue;
@@ -188,15 +184,15 @@ absl::StatusOr<schedule::Plan> MakeCheapestPlan(const PlanRequest& request, cons
   return cheapest.value_or(usual);
 }
 
-absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const SimTeam& team,
+absl::StatusOr<ChosenPlan> ChoosePlan(const CallArguments& call, const SimTeam& team,
                                       absl::Span<const std::string> node_names) {
   RETURN_IF_ERROR(CheckedBytes(call, team).status());
   const topology::Topology& topology = team.costs.topology();
   const planner::Planner planner(&topology, topology.costs());
   ASSIGN_OR_RETURN(const std::vector<schedule::Plan> plans,
-                   planner.MakePlans(team.shape, node_names, schedule::FamilyOf(call.collective)));
-  schedule::CallArguments regular = call;
-  regular.collective = schedule::PlanCollective(call.collective);
+                   planner.MakePlans(team.shape, node_names, FamilyOf(call.collective)));
+  CallArguments regular = call;
+  regular.collective = PlanCollective(call.collective);
   const schedule::Plan* const plan = schedule::PlanFor(plans, CountedCall(call, team), team.shape.size());
   CHECK(plan != nullptr);
   if (team.shape.node_count > kExplainedNodesMax) return ChosenPlan{*plan, "by price"};

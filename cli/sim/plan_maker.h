@@ -11,13 +11,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "collectives/call_arguments.h"
 #include "planner/algorithms/block_costs.h"
 #include "planner/algorithms/block_tree.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
 #include "planner/team_costs.h"
 #include "planner/topology/topology.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::simcli {
@@ -34,12 +34,12 @@ absl::StatusOr<SimTeam> MakeTeam(const topology::Topology& topology, absl::Span<
 std::vector<std::string> AllNodeNames(const topology::Topology& topology);
 
 // What the call is of `bytes` bytes: sums of the widest unsigned integers that they are a multiple of.
-schedule::CallArguments CallOf(schedule::Collective collective, uint64_t bytes, uint32_t root);
+CallArguments CallOf(Collective collective, uint64_t bytes, uint32_t root);
 
 struct PlanRequest {
   std::string algorithm;
-  schedule::CallArguments call;  // of an irregular collective: with its mean block as count
-  uint32_t segment_bytes = 0;    // 0: kSegmentBytesUsual
+  CallArguments call;          // of an irregular collective: with its mean block as count
+  uint32_t segment_bytes = 0;  // 0: kSegmentBytesUsual
 };
 // A plan for the call, rooted where its root lives; of an irregular collective, its regular form's. Algorithms by name:
 // "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling", "ring", "bruck" and
@@ -59,7 +59,7 @@ struct ChosenPlan {
   std::string why;
 };
 // Errors: INVALID_ARGUMENT for a size or root out of range; or as the planner.
-absl::StatusOr<ChosenPlan> ChoosePlan(const schedule::CallArguments& call, const SimTeam& team,
+absl::StatusOr<ChosenPlan> ChoosePlan(const CallArguments& call, const SimTeam& team,
                                       absl::Span<const std::string> node_names);
 
 // The same trees as a broadcast's edges; messages may be of any size.

@@ -32,7 +32,6 @@ namespace copse::simcli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using schedule::Collective;
 
 // Of which copse-sim makes counts and results of its own.
 constexpr char kOtherCollectives[] =
@@ -46,7 +45,7 @@ constexpr uint64_t kPricedSegmentsMax = uint64_t{1} << 20;
 struct Outcome {
   schedule::Plan plan;
   std::string why;  // the planner chose it; empty: it was asked for
-  schedule::CallArguments call;
+  CallArguments call;
   uint64_t bytes = 0;
   std::string counts;  // of an irregular collective
   uint32_t ranks = 0;
@@ -113,21 +112,21 @@ std::string ToText(const sim::DaemonUse& use) {
 
 // Of an irregular collective no count says how long its blocks are.
 std::string DescribeCall(const Outcome& outcome) {
-  const schedule::CallArguments& call = outcome.call;
-  if (outcome.counts.empty()) return schedule::DescribeArguments(call);
-  std::string text = absl::StrCat(AbslView(schedule::CollectiveName(call.collective)));
-  if (schedule::Reduces(call.collective)) absl::StrAppend(&text, " ", AbslView(emu::AluOpName(call.op)));
-  absl::StrAppend(&text, " ", AbslView(emu::AluTypeName(call.type)), ", ", outcome.counts, " counts of ",
+  const CallArguments& call = outcome.call;
+  if (outcome.counts.empty()) return DescribeArguments(call);
+  std::string text = absl::StrCat(AbslView(CollectiveName(call.collective)));
+  if (Reduces(call.collective)) absl::StrAppend(&text, " ", AbslView(ElementOpName(call.op)));
+  absl::StrAppend(&text, " ", AbslView(ElementTypeName(call.type)), ", ", outcome.counts, " counts of ",
                   FormatBytes(static_cast<int64_t>(outcome.bytes)), " in the mean");
-  if ((call.options & schedule::kCountsKnown) != 0) absl::StrAppend(&text, ", known to all");
-  if (schedule::HasRoot(call.collective)) absl::StrAppend(&text, ", root ", call.root);
+  if ((call.options & kCountsKnown) != 0) absl::StrAppend(&text, ", known to all");
+  if (HasRoot(call.collective)) absl::StrAppend(&text, ", root ", call.root);
   return text;
 }
 
 // What all ranks' buffers take.
 absl::Status CheckBuffers(Collective collective, uint64_t bytes, uint64_t ranks) {
   uint64_t blocks = 2 * ranks;
-  switch (schedule::PlanCollective(collective)) {
+  switch (PlanCollective(collective)) {
     case Collective::kAllgather:
     case Collective::kReduceScatter:
       blocks = ranks * (ranks + 1);
@@ -146,7 +145,7 @@ absl::Status CheckBuffers(Collective collective, uint64_t bytes, uint64_t ranks)
 Json ToJson(const Outcome& outcome) {
   const sim::PlanRunResult& run = outcome.run;
   Json json = {{"algorithm", outcome.plan.algorithm},
-               {"collective", std::string(schedule::CollectiveName(outcome.call.collective))},
+               {"collective", std::string(CollectiveName(outcome.call.collective))},
                {"bytes", outcome.call.collective == Collective::kBarrier ? 0 : outcome.bytes},
                {"root", outcome.call.root},
                {"nodes", outcome.plan.node_count},
@@ -197,7 +196,7 @@ std::string ToText(const Outcome& outcome) {
        {"real time", absl::StrFormat("%.2f s to make the engines, %.2f s to run: %.0f packets/s", run.setup_seconds,
                                      run.run_seconds, per_second)},
        {"memory", FormatBytes(PeakMemoryBytes())},
-       {schedule::HasRoot(outcome.call.collective) ? "at root" : "at node 0", ToText(run.root)},
+       {HasRoot(outcome.call.collective) ? "at root" : "at node 0", ToText(run.root)},
        {"at most", ToText(run.most)},
        {"data", "right at every rank"}});
 }
@@ -221,25 +220,25 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
   ASSIGN_OR_RETURN(const uint64_t segment, BytesOption(arguments, "segment", 0));
   const Collective in_file = file.has_value() ? file->plan.collective : Collective::kBcast;
   ASSIGN_OR_RETURN(const Collective collective,
-                   CollectiveOption(arguments, std::string(schedule::CollectiveName(in_file)), kOtherCollectives));
+                   CollectiveOption(arguments, std::string(CollectiveName(in_file)), kOtherCollectives));
   ASSIGN_OR_RETURN(const uint64_t bytes, BytesOption(arguments, "bytes", 1024));
   Outcome outcome;
   outcome.call = CallOf(collective, bytes, static_cast<uint32_t>(root));
   outcome.bytes = bytes;
   outcome.ranks = team.shape.size();
-  const bool blocks = schedule::HasBlocks(collective);
+  const bool blocks = HasBlocks(collective);
   if (blocks) RETURN_IF_ERROR(CheckBuffers(collective, bytes, outcome.ranks));
   for (const char* name : {"counts", "counts-known"}) {
-    if (!arguments.Has(name) || schedule::IsIrregular(collective)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, ": of irregular collectives (collective=", AbslView(schedule::CollectiveName(collective)), ")"));
+    if (!arguments.Has(name) || IsIrregular(collective)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": of irregular collectives (collective=", AbslView(CollectiveName(collective)), ")"));
   }
   ASSIGN_OR_RETURN(outcome.charging, ChargingOption(arguments));
   if (file.has_value()) {
-    if (schedule::PlanCollective(collective) != in_file) {
+    if (PlanCollective(collective) != in_file) {
       return absl::InvalidArgumentError(
-          absl::StrCat("collective: not the plan's (value=", AbslView(schedule::CollectiveName(collective)),
-                       ", plan=", AbslView(schedule::CollectiveName(in_file)), ")"));
+          absl::StrCat("collective: not the plan's (value=", AbslView(CollectiveName(collective)),
+                       ", plan=", AbslView(CollectiveName(in_file)), ")"));
     }
     outcome.plan = file->plan;
   } else if (!arguments.Has("algorithm")) {
@@ -255,11 +254,11 @@ absl::StatusOr<Outcome> Execute(const Arguments& arguments, std::ostream& err) {
   }
   Progress progress(&err, "ranks");
   sim::PlanRunOptions options;
-  if (schedule::IsIrregular(collective)) {
+  if (IsIrregular(collective)) {
     outcome.counts = arguments.Text("counts", "equal");
-    if (arguments.Has("counts-known")) outcome.call.options |= schedule::kCountsKnown;
+    if (arguments.Has("counts-known")) outcome.call.options |= kCountsKnown;
     ASSIGN_OR_RETURN(options.counts, sim::MakeBlockCounts(outcome.counts, collective, outcome.ranks, bytes,
-                                                          emu::AluTypeBytes(outcome.call.type), options.seed));
+                                                          ElementBytes(outcome.call.type), options.seed));
     outcome.call = sim::WithCounts(outcome.call, options.counts);
   }
   options.charging = outcome.charging;

@@ -27,7 +27,7 @@ absl::StatusOr<int64_t> TimeOf(const SweepRequest& request, const SimTeam& team,
     ASSIGN_OR_RETURN(const planner::BroadcastTree tree, MakeBroadcast(algorithm, team, *broadcast, root_node));
     return tree.completion_ns;
   }
-  const schedule::CallArguments call = CallOf(request.collective, bytes, request.root);
+  const CallArguments call = CallOf(request.collective, bytes, request.root);
   ASSIGN_OR_RETURN(const schedule::Plan plan, MakePlan({.algorithm = algorithm, .call = call}, team));
   if (request.method == Method::kCosts) {
     ASSIGN_OR_RETURN(const planner::Prediction prediction,
@@ -56,10 +56,9 @@ absl::Status CheckMethod(const SweepRequest& request) {
                      AbslView(planner::BlockCollectiveName(*request.blocks)),
                      ", by=", AbslView(MethodName(request.method)), ", ppn=", request.ranks_per_node, ")"));
   }
-  if (request.method == Method::kReplay &&
-      (request.collective != schedule::Collective::kBcast || request.ranks_per_node != 1)) {
+  if (request.method == Method::kReplay && (request.collective != Collective::kBcast || request.ranks_per_node != 1)) {
     return absl::InvalidArgumentError(absl::StrCat("by: the replay is for broadcasts of one rank a node (collective=",
-                                                   AbslView(schedule::CollectiveName(request.collective)),
+                                                   AbslView(CollectiveName(request.collective)),
                                                    ", ppn=", request.ranks_per_node, ")"));
   }
   return absl::OkStatus();

@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "collectives/call_arguments.h"
 #include "planner/algorithms/block_tree.h"
 #include "planner/topology/topology.h"
-#include "schedule/collective.h"
 
 namespace copse::simcli {
 
@@ -41,7 +41,7 @@ struct SweepRequest {
   std::vector<SweepPoint> points;
   std::vector<uint64_t> seeds;
   std::vector<std::string> algorithms;
-  schedule::Collective collective = schedule::Collective::kBcast;
+  Collective collective = Collective::kBcast;
   std::optional<planner::BlockCollective> blocks;  // in place of `collective`; bytes are a node's block
   uint32_t root = 0;
   uint32_t ranks_per_node = 1;

@@ -70,7 +70,7 @@ TEST(SweepTest, ReplaysEveryPointSeedAndAlgorithm) {
 
 TEST(SweepTest, RunningTakesWhatTheCostModelSays) {
   SweepRequest request = Request();
-  request.collective = schedule::Collective::kBarrier;
+  request.collective = Collective::kBarrier;
   request.ranks_per_node = 2;
   request.algorithms = {"binomial", "dissemination", "best"};
   request.method = Method::kCosts;
@@ -88,7 +88,7 @@ TEST(SweepTest, RunningTakesWhatTheCostModelSays) {
 TEST(SweepTest, RefusesWhatItCannotDo) {
   const auto error = [](const SweepRequest& request) { return std::string(Sweep(request).status().message()); };
   SweepRequest request = Request();
-  request.collective = schedule::Collective::kBarrier;
+  request.collective = Collective::kBarrier;
   EXPECT_THAT(error(request), HasSubstr("the replay is for broadcasts of one rank a node (collective=barrier, ppn=1)"));
   request = Request();
   request.algorithms = {"dance"};

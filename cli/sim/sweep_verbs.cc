@@ -20,9 +20,9 @@
 #include "cli/sim/progress.h"
 #include "cli/sim/sweep.h"
 #include "cli/sim/text.h"
+#include "collectives/call_arguments.h"
 #include "nlohmann/json.hpp"
 #include "planner/algorithms/block_tree.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::simcli {
@@ -102,7 +102,7 @@ absl::StatusOr<SweepRequest> ReadRequest(const Arguments& arguments, Axis axis) 
 
 std::string CollectiveOf(const SweepRequest& request) {
   return std::string(request.blocks.has_value() ? planner::BlockCollectiveName(*request.blocks)
-                                                : schedule::CollectiveName(request.collective));
+                                                : CollectiveName(request.collective));
 }
 
 std::string AxisText(Axis axis, const SweepPoint& point) {

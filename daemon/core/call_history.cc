@@ -5,7 +5,7 @@
 
 namespace copse::daemon {
 
-std::optional<CallHistory::Call> CallHistory::Note(Rank rank, const schedule::CallArguments& arguments) {
+std::optional<CallHistory::Call> CallHistory::Note(Rank rank, const CallArguments& arguments) {
   const uint64_t number = noted_ = next_[rank]++;
   if (number == begun_) {
     ++begun_;
@@ -29,7 +29,7 @@ const CallHistory::Call* CallHistory::Find(uint64_t number) const {
 CallHistory::Summary CallHistory::Summarize() const {
   Summary summary{.first = begun_ - std::min<uint64_t>(begun_, kCallsMax)};
   for (uint64_t n = summary.first; n < begun_; ++n) {
-    summary.hashes.push_back(schedule::HashArguments(Find(n)->arguments));
+    summary.hashes.push_back(HashArguments(Find(n)->arguments));
   }
   return summary;
 }
@@ -37,7 +37,7 @@ CallHistory::Summary CallHistory::Summarize() const {
 std::optional<uint64_t> CallHistory::FirstDifference(uint64_t first, absl::Span<const uint16_t> hashes) const {
   for (size_t i = 0; i < hashes.size(); ++i) {
     const Call* const ours = Find(first + i);
-    if (ours != nullptr && schedule::HashArguments(ours->arguments) != hashes[i]) return first + i;
+    if (ours != nullptr && HashArguments(ours->arguments) != hashes[i]) return first + i;
   }
   return std::nullopt;
 }

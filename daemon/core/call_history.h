@@ -11,7 +11,7 @@
 
 #include "absl/types/span.h"
 #include "base/ids.h"
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 
 namespace copse::daemon {
 
@@ -25,7 +25,7 @@ class CallHistory {
 
   struct Call {
     Rank rank{0};
-    schedule::CallArguments arguments;
+    CallArguments arguments;
   };
   // Consecutive calls, as their arguments' hashes.
   struct Summary {
@@ -34,7 +34,7 @@ class CallHistory {
   };
 
   // The rank makes its next call. Returns another rank's call of the same number that is different, if there is one.
-  std::optional<Call> Note(Rank rank, const schedule::CallArguments& arguments);
+  std::optional<Call> Note(Rank rank, const CallArguments& arguments);
   // Of the last call that `Note` was called with.
   uint64_t noted() const { return noted_; }
   // Null: not begun, or forgotten.

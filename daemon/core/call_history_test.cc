@@ -6,9 +6,6 @@
 namespace copse::daemon {
 namespace {
 
-using schedule::CallArguments;
-using schedule::Collective;
-
 CallArguments Of(Collective collective, uint64_t count = 1) { return {.collective = collective, .count = count}; }
 
 TEST(CallHistoryTest, RanksOfANodeMustAgree) {

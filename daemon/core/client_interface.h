@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/ids.h"
+#include "collectives/call_arguments.h"
 #include "protocol/control.h"
-#include "schedule/block_list.h"
 
 namespace copse::daemon {
 
@@ -31,7 +31,7 @@ struct ClientHello {
 // One call as a rank posts it: already copied out of the client's memory, not yet checked.
 struct CallPost {
   uint32_t team = 0;  // handle
-  schedule::CallArguments arguments;
+  CallArguments arguments;
   // Memory of the call: contribution and result. Either may be null if unused or empty. Mapped until the event.
   const uint8_t* send = nullptr;
   uint8_t* receive = nullptr;
@@ -43,8 +43,8 @@ struct CallPost {
   // allgatherv, alltoallv. Null: equal blocks of arguments.bytes(), or the buffer is one block (then its bytes are
   // exactly send_bytes or receive_bytes, as the contribution to a gatherv). With kCountsKnown all ranks give them, of
   // which only the sizes matter where the buffer itself is not used. Shared, as all chunks of the call use it.
-  std::shared_ptr<const schedule::BlockList> send_blocks;
-  std::shared_ptr<const schedule::BlockList> receive_blocks;
+  std::shared_ptr<const BlockList> send_blocks;
+  std::shared_ptr<const BlockList> receive_blocks;
   // It begins while at most so many of the rank's calls of this team, with it, are under way; 0: no limit. Calls of
   // several such limits are a schedule: the first ones have the network, the next ones wait (Li et al., T-NBC:
   // priorities). Those behind it wait with it. A team's calls in another family do not count.

@@ -15,7 +15,6 @@ namespace copse::daemon {
 
 using schedule::Failure;
 using schedule::FailureReport;
-using schedule::Family;
 
 bool Companions::Companion::HasWaiting() const {
   return std::any_of(members.begin(), members.end(), [](const auto& entry) { return !entry.second.waiting.empty(); });
@@ -84,8 +83,8 @@ void Companions::Ask(const Key& key, Companion* companion) {
   if (host_->planner() == CompanionHost::Planner::kTooOld) {
     while (companion->HasWaiting()) {
       Fail(key, companion, companion->failed + 1,
-           {Failure::kVersion, absl::StrCat("the planner is too old for collectives of the family ",
-                                            AbslView(schedule::FamilyName(key.second)))});
+           {Failure::kVersion,
+            absl::StrCat("the planner is too old for collectives of the family ", AbslView(FamilyName(key.second)))});
     }
     return;
   }

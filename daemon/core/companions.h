@@ -15,10 +15,10 @@
 
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "collectives/call_arguments.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/team.h"
 #include "protocol/control.h"
-#include "schedule/collective.h"
 
 namespace copse::daemon {
 
@@ -50,7 +50,7 @@ class Companions {
   // A rank of `team`, which is not broken, calls a collective of another family. `post` was validated.
   void Post(Team* team, Rank rank, const CallPost& post, uint32_t pending_max);
   // Whether another call of the rank may wait.
-  bool HasRoom(const Team& team, schedule::Family family, Rank rank, uint32_t pending_max) const;
+  bool HasRoom(const Team& team, Family family, Rank rank, uint32_t pending_max) const;
   bool HasCallWaiting(TeamId team, Rank rank) const;
   bool HasCallWaiting() const;
 
@@ -99,7 +99,7 @@ class Companions {
 
     bool HasWaiting() const;
   };
-  using Key = std::pair<TeamId, schedule::Family>;
+  using Key = std::pair<TeamId, Family>;
 
   static Key KeyOf(const schedule::TeamLayout& layout) { return {layout.parent, layout.identity.family}; }
   void Ask(const Key& key, Companion* companion);

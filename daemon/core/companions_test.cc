@@ -12,10 +12,8 @@
 namespace copse::daemon {
 namespace {
 
-using schedule::Collective;
 using schedule::Failure;
 using schedule::FailureReport;
-using schedule::Family;
 
 constexpr TeamId kCompanion(8);
 
@@ -29,8 +27,7 @@ class CompanionsTest : public TeamFixture {
     prepare.layout.parent = kTeam;
     prepare.layout.identity.family = family;
     prepare.layout.identity.nonce = failed;
-    for (const Collective c : schedule::CollectivesOf(family))
-      prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
+    for (const Collective c : CollectivesOf(family)) prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
     return prepare;
   }
   void CommitCompanion() {

@@ -158,7 +158,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   // --- Calls of different families that wait for each other ---
 
   // The rank makes its next call. Breaks the team if another rank here makes one of another family instead.
-  void NoteCall(Team* team, Rank rank, const schedule::CallArguments& arguments);
+  void NoteCall(Team* team, Rank rank, const CallArguments& arguments);
   void CompareCalls(const Team& team);  // with its neighbours
   void OnCalls(Incarnation from, const CallsMessage& m);
   void OnCallsDiffer(const CallsDifferMessage& m);

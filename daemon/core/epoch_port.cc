@@ -71,15 +71,15 @@ absl::Status EpochPort::OpenPort(const schedule::TeamLayout& layout) {
   options.job = layout.identity.uid;
   options.slots = window_;
   options.edges = static_cast<uint32_t>(neighbours_.size());
-  const bool blocks = std::any_of(plans_.begin(), plans_.end(),
-                                  [](const schedule::Plan& plan) { return schedule::HasBlocks(plan.collective); });
+  const bool blocks =
+      std::any_of(plans_.begin(), plans_.end(), [](const schedule::Plan& plan) { return HasBlocks(plan.collective); });
   options.regions = window_ * (local_ranks_ * 2 + (blocks ? 1 : 0));  // the last ones are the daemon's own notes
   options.eq_entries = window_ * (local_ranks_ + 1);
   uint32_t sequences = 0;
   for (const schedule::Plan& plan : plans_) {
     counters_per_slot_ = std::max(counters_per_slot_, schedule::CountersPerSlot(plan, local_ranks_));
     sequences = std::max(sequences, schedule::SequencesPerCall(plan, local_ranks_));
-    if (plan.collective == schedule::Collective::kAlltoall) {
+    if (plan.collective == Collective::kAlltoall) {
       sequences = std::max(sequences, schedule::SequencesPerFold(plan, local_ranks_, shape_->size()));
     }
     options.cell_bytes = std::max(options.cell_bytes, schedule::CellBytes(plan));
@@ -133,7 +133,7 @@ bool EpochPort::HasAllRemoteLabels() const {
   return std::find(remote_known_.begin(), remote_known_.end(), false) == remote_known_.end();
 }
 
-const schedule::Plan* EpochPort::PlanFor(const schedule::CallArguments& arguments) const {
+const schedule::Plan* EpochPort::PlanFor(const CallArguments& arguments) const {
   return schedule::PlanFor(plans_, arguments, shape_->size());
 }
 
@@ -153,20 +153,19 @@ const PlanIndex& EpochPort::IndexOf(const schedule::Plan& plan) {
   return *prepared.blocks;
 }
 
-schedule::CallArguments EpochPort::ArgumentsOf(const Call& call) {
-  schedule::CallArguments arguments = call.arguments;
+CallArguments EpochPort::ArgumentsOf(const Call& call) {
+  CallArguments arguments = call.arguments;
   if (call.long_call != nullptr && !call.long_call->blocks()) {
-    arguments.count = call.long_call->ChunkAt(call.chunk()).bytes / emu::AluTypeBytes(arguments.type);
+    arguments.count = call.long_call->ChunkAt(call.chunk()).bytes / ElementBytes(arguments.type);
   }
   return arguments;
 }
 
-absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t plan,
-                                                                      const schedule::CallArguments& arguments,
+absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t plan, const CallArguments& arguments,
                                                                       uint32_t rotation) {
   Prepared& prepared = PreparedOf(plan);
   auto& cache = prepared.by_root;
-  const uint32_t root = schedule::HasRoot(arguments.collective) ? arguments.root : rotation;
+  const uint32_t root = HasRoot(arguments.collective) ? arguments.root : rotation;
   const auto it = cache.find(root);
   if (it != cache.end()) return it->second.get();
   // Sequences do not depend on the size within the class, but Expand checks it; the last chunk of a call may be
@@ -179,7 +178,7 @@ absl::StatusOr<const schedule::NodeSequence*> EpochPort::ExpandCached(size_t pla
     ASSIGN_OR_RETURN(*sequence, schedule::Expand(plans_[plan], prepared.index, view, arguments));
   }
   // Rotations are as many as nodes at most, and in use together.
-  if (cache.size() >= kExpansionsMax && schedule::HasRoot(arguments.collective)) cache.clear();
+  if (cache.size() >= kExpansionsMax && HasRoot(arguments.collective)) cache.clear();
   return cache.emplace(root, std::move(sequence)).first->second.get();
 }
 
@@ -210,7 +209,7 @@ schedule::PortMap EpochPort::MapFor(const Call& call) const {
   map.edges = edges_;
   map.cells = absl::MakeConstSpan(cells_).subspan(slot * neighbours_.size(), neighbours_.size());
   map.sequence = static_cast<uint16_t>(Relative(call.sequence));
-  map.hash = schedule::HashArguments(call.arguments);
+  map.hash = HashArguments(call.arguments);
   map.node_event = NodeEvent(call);
   return map;
 }
@@ -317,7 +316,7 @@ absl::Status EpochPort::Start(CallSeq sequence, uint32_t local, const HeldPost& 
   const schedule::Plan* plan = long_call != nullptr ? &long_call->plan() : PlanFor(held.post.arguments);
   const bool blocks = long_call != nullptr && long_call->blocks();
   if (plan == nullptr)
-    return absl::UnimplementedError(absl::StrCat("no plan for ", schedule::DescribeArguments(held.post.arguments)));
+    return absl::UnimplementedError(absl::StrCat("no plan for ", DescribeArguments(held.post.arguments)));
   const size_t plan_index = plan - plans_.data();
   const bool first = !call.active;
   if (first) {
@@ -378,7 +377,7 @@ bool EpochPort::FinishIfDone(CallSeq sequence, absl::Time now) {
   const uint32_t slot = SlotOf(sequence);
   if (instruments_ != nullptr && !call.failed && call.long_call == nullptr) {
     CallLatencies& latencies = instruments_->latencies();
-    const schedule::CallArguments& a = call.arguments;
+    const CallArguments& a = call.arguments;
     const absl::Time last = times_->last_posted(slot);
     latencies.Record(a.collective, a.bytes(), schedule::CallPart::kRanks, last - times_->first_posted(slot));
     latencies.Record(a.collective, a.bytes(), schedule::CallPart::kNetwork, now - last);

@@ -72,7 +72,7 @@ class EpochPort : public emu::PortSink {
   CallSeq first_call() const { return first_call_; }
 
   // The plan that a call would use; null: none for this size.
-  const schedule::Plan* PlanFor(const schedule::CallArguments& arguments) const;
+  const schedule::Plan* PlanFor(const CallArguments& arguments) const;
 
   // Whether call `sequence` has a free slot, or one of its own already.
   bool HasSlot(CallSeq sequence) const;
@@ -98,7 +98,7 @@ class EpochPort : public emu::PortSink {
   struct Call {
     bool active = false;
     CallSeq sequence{0};
-    schedule::CallArguments arguments;
+    CallArguments arguments;
     absl::Time started;
     absl::Time probed;  // when its arguments were last compared with the neighbours'
     bool node_done = false;
@@ -143,7 +143,7 @@ class EpochPort : public emu::PortSink {
   uint32_t SlotOf(CallSeq sequence) const { return static_cast<uint32_t>(Relative(sequence) % window_); }
   Call& At(CallSeq sequence) { return *calls_[SlotOf(sequence)]; }
   // `rotation`: as schedule::ViewOf.
-  absl::StatusOr<const schedule::NodeSequence*> ExpandCached(size_t plan, const schedule::CallArguments& arguments,
+  absl::StatusOr<const schedule::NodeSequence*> ExpandCached(size_t plan, const CallArguments& arguments,
                                                              uint32_t rotation);
   // Those of all segments, as LowerNode takes them. Valid until the next call.
   absl::StatusOr<schedule::Sequences> SequencesOf(const Call& call, size_t plan);
@@ -153,7 +153,7 @@ class EpochPort : public emu::PortSink {
   uint64_t RankEvent(const Call& call, uint32_t local) const;
   Prepared& PreparedOf(size_t plan);
   // What is lowered: the call's arguments, or those of its chunk.
-  static schedule::CallArguments ArgumentsOf(const Call& call);
+  static CallArguments ArgumentsOf(const Call& call);
   // All ranks' posts are there: the node's part and theirs.
   absl::Status ArmBlocks(Call* call, size_t plan);
   absl::Status ArmNode(Call* call, size_t plan);

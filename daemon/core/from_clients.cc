@@ -12,7 +12,6 @@
 #include "base/check.h"
 #include "base/string_view.h"
 #include "daemon/core/daemon_core_impl.h"
-#include "daemon/core/post_check.h"
 #include "schedule/folds.h"
 
 namespace copse::daemon {
@@ -141,17 +140,14 @@ void DaemonCore::Impl::Post(ClientId id, const CallPost& post) {
   }
   Team* team = FindTeam(membership->team);
   CHECK(team != nullptr);
-  if (FailureReport bad = CheckPost(post, membership->rank, team->layout().shape.size());
-      bad.failure != Failure::kNone) {
-    if (options_.instruments != nullptr) options_.instruments->PostRefused();
-    return Tell(id, {.value = post.value, .failure = std::move(bad)});
-  }
-  const schedule::Family family = schedule::FamilyOfCall(post.arguments);
-  const bool has_room = family == schedule::Family::kCommon
+  // What is wrong with it, the clients' side has found (collectives/call_check.h).
+  DCHECK(static_cast<int>(post.arguments.collective) < kCollectiveCount);
+  const Family family = schedule::FamilyOfCall(post.arguments);
+  const bool has_room = family == Family::kCommon
                             ? team->HasRoom(membership->rank, options_.pending_calls_max)
                             : companions_.HasRoom(*team, family, membership->rank, options_.pending_calls_max);
   if (!team->broken() && has_room) NoteCall(team, membership->rank, post.arguments);
-  if (family == schedule::Family::kCommon || team->broken()) {
+  if (family == Family::kCommon || team->broken()) {
     team->Post(membership->rank, post, options_.pending_calls_max);
   } else {
     companions_.Post(team, membership->rank, post, options_.pending_calls_max);
@@ -182,7 +178,7 @@ void DaemonCore::Impl::RefusePost(ClientId client, uint64_t value, const Failure
   Tell(client, {.value = value, .failure = why});
 }
 
-void DaemonCore::Impl::NoteCall(Team* team, Rank rank, const schedule::CallArguments& arguments) {
+void DaemonCore::Impl::NoteCall(Team* team, Rank rank, const CallArguments& arguments) {
   CallHistory& history = histories_[team->id()];
   const std::optional<CallHistory::Call> other = history.Note(rank, arguments);
   // Within a family the call itself finds out.

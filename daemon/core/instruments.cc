@@ -11,11 +11,10 @@ namespace copse::daemon {
 namespace {
 
 using emu::TraceKind;
-using schedule::Collective;
 
 uint32_t Low32(uint64_t value) { return static_cast<uint32_t>(value); }
 
-uint32_t BytesOf(const schedule::CallArguments& arguments) {
+uint32_t BytesOf(const CallArguments& arguments) {
   return arguments.collective == Collective::kBarrier ? 0 : Low32(arguments.bytes());
 }
 
@@ -77,8 +76,8 @@ void CallTimes::OnPosted(uint32_t slot, uint32_t local, bool first, absl::Time p
 Instruments::Instruments(const Clock* clock, uint32_t trace_records)
     : trace_(trace_records == 0 ? nullptr : std::make_unique<emu::TraceRing>(clock, trace_records)) {}
 
-void Instruments::CallPosted(TeamId team, CallSeq sequence, Rank rank, ClientId client,
-                             const schedule::CallArguments& arguments, absl::Time now) {
+void Instruments::CallPosted(TeamId team, CallSeq sequence, Rank rank, ClientId client, const CallArguments& arguments,
+                             absl::Time now) {
   if (trace_ == nullptr) return;
   trace_->Stamp(now);
   trace_->Record({.kind = TraceKind::kCallPosted,
@@ -90,8 +89,7 @@ void Instruments::CallPosted(TeamId team, CallSeq sequence, Rank rank, ClientId 
                   .bytes = BytesOf(arguments)});
 }
 
-void Instruments::CallJoined(TeamId team, CallSeq sequence, bool first, bool last,
-                             const schedule::CallArguments& arguments) {
+void Instruments::CallJoined(TeamId team, CallSeq sequence, bool first, bool last, const CallArguments& arguments) {
   if (trace_ == nullptr) return;
   for (const auto& [is, kind] : {std::pair(first, TraceKind::kCallArmed), std::pair(last, TraceKind::kRanksArrived)}) {
     if (!is) continue;
@@ -103,8 +101,8 @@ void Instruments::CallJoined(TeamId team, CallSeq sequence, bool first, bool las
   }
 }
 
-void Instruments::CallEnded(TeamId team, CallSeq sequence, Rank rank, ClientId client,
-                            const schedule::CallArguments& arguments, schedule::Failure failure) {
+void Instruments::CallEnded(TeamId team, CallSeq sequence, Rank rank, ClientId client, const CallArguments& arguments,
+                            schedule::Failure failure) {
   ++ended_[static_cast<size_t>(arguments.collective)][static_cast<size_t>(failure)];
   if (trace_ == nullptr) return;
   trace_->Record({.kind = TraceKind::kCallCompleted,
@@ -150,9 +148,9 @@ void Instruments::ClientWoken(ClientId client) {
 void Instruments::AppendCounters(std::map<std::string, uint64_t>* counters) const {
   for (size_t collective = 0; collective < ended_.size(); ++collective) {
     const std::string prefix =
-        absl::StrCat("calls.", AbslView(schedule::CollectiveName(static_cast<Collective>(collective))), ".");
+        absl::StrCat("calls.", AbslView(CollectiveName(static_cast<Collective>(collective))), ".");
     // Of those that every program uses, also that there were none.
-    if (collective < schedule::kCommonCollectiveCount || ended_[collective][0] > 0) {
+    if (collective < kCommonCollectiveCount || ended_[collective][0] > 0) {
       (*counters)[prefix + "ok"] = ended_[collective][0];
     }
     for (size_t failure = 1; failure < ended_[collective].size(); ++failure) {

@@ -15,10 +15,10 @@
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/ids.h"
+#include "collectives/call_arguments.h"
 #include "daemon/core/client_interface.h"
 #include "offload_emu/trace_ring.h"
 #include "protocol/control.h"
-#include "schedule/collective.h"
 
 namespace copse::daemon {
 
@@ -30,13 +30,13 @@ class CallLatencies {
   static constexpr uint32_t kSizeClasses = 32;
   static uint32_t ClassOf(uint64_t bytes);
 
-  void Record(schedule::Collective collective, uint64_t bytes, schedule::CallPart part, absl::Duration took);
+  void Record(Collective collective, uint64_t bytes, schedule::CallPart part, absl::Duration took);
   // Rows by collective, class and part; those of parts without a value are left out.
   std::vector<schedule::LatencyStatus> Rows() const;
 
  private:
   using Parts = std::array<Histogram, schedule::kCallPartCount>;
-  std::array<std::array<std::unique_ptr<Parts>, kSizeClasses>, schedule::kCollectiveCount> classes_;
+  std::array<std::array<std::unique_ptr<Parts>, kSizeClasses>, kCollectiveCount> classes_;
 };
 
 // When the ranks of calls in flight came, by slot and local index: what CallLatencies is fed from. Thread-compatible.
@@ -73,11 +73,11 @@ class Instruments {
   emu::TraceRing* trace() const { return trace_.get(); }  // null: off
 
   // --- What befalls a call ---
-  void CallPosted(TeamId team, CallSeq sequence, Rank rank, ClientId client, const schedule::CallArguments& arguments,
+  void CallPosted(TeamId team, CallSeq sequence, Rank rank, ClientId client, const CallArguments& arguments,
                   absl::Time now);
-  void CallJoined(TeamId team, CallSeq sequence, bool first, bool last, const schedule::CallArguments& arguments);
+  void CallJoined(TeamId team, CallSeq sequence, bool first, bool last, const CallArguments& arguments);
   // A rank has been told; kNone: success.
-  void CallEnded(TeamId team, CallSeq sequence, Rank rank, ClientId client, const schedule::CallArguments& arguments,
+  void CallEnded(TeamId team, CallSeq sequence, Rank rank, ClientId client, const CallArguments& arguments,
                  schedule::Failure failure);
   void CallOver(TeamId team, CallSeq sequence);
   void EpochSwitched(TeamId team, EpochId epoch, CallSeq first_call);
@@ -93,7 +93,7 @@ class Instruments {
   CallLatencies latencies_;
   const std::unique_ptr<emu::TraceRing> trace_;
   static constexpr int kFailureCount = static_cast<int>(schedule::Failure::kInternal) + 1;
-  std::array<std::array<uint64_t, kFailureCount>, schedule::kCollectiveCount> ended_{};
+  std::array<std::array<uint64_t, kFailureCount>, kCollectiveCount> ended_{};
   uint64_t posts_refused_ = 0;
   uint64_t clients_woken_ = 0;
 };

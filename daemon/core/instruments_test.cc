@@ -14,9 +14,8 @@ namespace copse::daemon {
 namespace {
 
 using schedule::CallPart;
-using schedule::Collective;
 
-const schedule::CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
 TEST(CallLatenciesTest, SizeClassesArePowersOfTwo) {
   EXPECT_EQ(CallLatencies::ClassOf(0), 0u);

@@ -12,22 +12,20 @@
 
 namespace copse::daemon {
 
-using schedule::Collective;
-
-bool LongCall::Needed(const schedule::CallArguments& arguments) {
-  return schedule::HasBlocks(arguments.collective) || schedule::FoldsInOrder(arguments) ||
+bool LongCall::Needed(const CallArguments& arguments) {
+  return HasBlocks(arguments.collective) || schedule::FoldsInOrder(arguments) ||
          (arguments.collective != Collective::kBarrier && arguments.bytes() > schedule::kMessageBytesMax);
 }
 
 LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan, const PlanIndex* index,
-                   NodeIndex self, CallSeq first, const schedule::CallArguments& arguments)
+                   NodeIndex self, CallSeq first, const CallArguments& arguments)
     : shape_(shape),
       plan_(plan),
       index_(index),
       self_(self),
       first_(first),
       arguments_(arguments),
-      regular_(schedule::PlanCollective(arguments.collective)),
+      regular_(PlanCollective(arguments.collective)),
       folds_(schedule::FoldsInOrder(arguments)) {
   const size_t local_ranks = shape->RanksOf(self).size();
   ranks.resize(local_ranks);
@@ -47,7 +45,7 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
     notes_chunks_ = (notes_.size() + chunk_bytes_ - 1) / chunk_bytes_;
     return;
   }
-  if (arguments.collective == Collective::kAlltoallv) {
+  if (HasPairSizes(arguments.collective)) {
     sizes_.emplace(&index_->order, shape_, uint64_t{0});
     notes_.assign(2 * uint64_t{shape->node_count()} * sizeof(schedule::PairNote), 0);
     data_chunks_ = 1;
@@ -57,18 +55,18 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
     CutPairs();
     return;
   }
-  if (schedule::IsIrregular(arguments.collective)) return;  // a rank brings the counts
+  if (IsIrregular(arguments.collective)) return;  // a rank brings the counts
   sizes_.emplace(&index_->order, shape_, arguments.bytes());
   Cut();
 }
 
 bool LongCall::RootTells() const {
-  return (arguments_.collective == Collective::kGatherv || arguments_.collective == Collective::kScatterv) &&
-         (arguments_.options & schedule::kCountsKnown) == 0;
+  return IsIrregular(arguments_.collective) && HasRoot(arguments_.collective) &&
+         (arguments_.options & kCountsKnown) == 0;
 }
 
 bool LongCall::PairsBounded() const {
-  return arguments_.collective == Collective::kAlltoallv && (arguments_.options & schedule::kPairsBounded) != 0;
+  return HasPairSizes(arguments_.collective) && (arguments_.options & kPairsBounded) != 0;
 }
 
 // An alltoallv, now that pair_bytes_max_ is that of all nodes. Its first chunk is one segment.
@@ -79,10 +77,10 @@ void LongCall::CutPairs() {
   complete_ = true;
 }
 
-void LongCall::SetSizes(const schedule::BlockList& list) {
+void LongCall::SetSizes(const BlockList& list) {
   std::vector<uint64_t> bytes;
   bytes.reserve(list.size());
-  for (const schedule::Block& block : list) bytes.push_back(block.bytes);
+  for (const Block& block : list) bytes.push_back(block.bytes);
   sizes_.emplace(&index_->order, shape_, bytes);
   Cut();
 }
@@ -109,8 +107,8 @@ void LongCall::Join(uint32_t local, const CallPost& post) {
   ranks[local].value = post.value;
   buffers_[local] = {post.send_blocks.get(), post.receive_blocks.get()};
   const bool scatters = regular_ == Collective::kScatter || regular_ == Collective::kReduceScatter;
-  const schedule::BlockList* list = scatters ? post.send_blocks.get() : post.receive_blocks.get();
-  const bool brings = schedule::IsIrregular(arguments_.collective) && !sizes_ && !RootTells() && list != nullptr;
+  const BlockList* list = scatters ? post.send_blocks.get() : post.receive_blocks.get();
+  const bool brings = IsIrregular(arguments_.collective) && !sizes_ && !RootTells() && list != nullptr;
   if (brings) SetSizes(*list);
 }
 
@@ -132,7 +130,7 @@ Chunk LongCall::ChunkAt(uint64_t index) const {
     return {.offset = offset, .bytes = std::min(chunk_bytes_, arguments_.bytes() - offset)};
   }
   // An alltoallv's first chunk is one segment, with the notes that tell how many follow.
-  const bool alone = arguments_.collective == Collective::kAlltoallv;
+  const bool alone = HasPairSizes(arguments_.collective);
   if (alone && index == 0) return {.first_segment = 0, .segments = 1};
   const uint64_t each = schedule::SegmentsPerChunk(*plan_);
   const uint64_t first = alone ? 1 + (index - 1) * each : index * each;
@@ -148,11 +146,11 @@ schedule::BlockCall LongCall::View() {
           .root = arguments_.root,
           .block_bytes = arguments_.bytes(),
           .ranks = buffers_,
-          .has_notes = arguments_.collective == Collective::kAlltoallv};
+          .has_notes = HasPairSizes(arguments_.collective)};
 }
 
 bool LongCall::PassesBy(uint64_t index) const {
-  if (arguments_.collective != Collective::kAlltoallv || index == 0) return false;
+  if (!HasPairSizes(arguments_.collective) || index == 0) return false;
   const Chunk chunk = ChunkAt(index);
   for (uint32_t s = 0; s < chunk.segments; ++s) {
     if (schedule::MeetIn(chunk.first_segment + s)) return false;
@@ -167,11 +165,10 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
     const NodeIndex root_node = shape_->NodeOf(Rank(arguments_.root));
     if (index == 0 && root_node == self_) {
       const CallPost& root = posts_[shape_->LocalIndexOf(Rank(arguments_.root))];
-      const schedule::BlockList* list =
-          regular_ == Collective::kScatter ? root.send_blocks.get() : root.receive_blocks.get();
+      const BlockList* list = regular_ == Collective::kScatter ? root.send_blocks.get() : root.receive_blocks.get();
       if (list == nullptr || list->size() != shape_->size()) {
         return absl::InvalidArgumentError(absl::StrCat(
-            AbslView(schedule::CollectiveName(arguments_.collective)),
+            AbslView(CollectiveName(arguments_.collective)),
             ": the root gave no counts (counts=", list == nullptr ? 0 : list->size(), ", ranks=", shape_->size(), ")"));
       }
       for (size_t r = 0; r < list->size(); ++r) std::memcpy(notes_.data() + 8 * r, &(*list)[r].bytes, 8);
@@ -245,7 +242,7 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
     return absl::OkStatus();
   }
   if (complete_ && (index > 0 || !is_compared_late_)) return absl::OkStatus();
-  const std::string name(schedule::CollectiveName(arguments_.collective));
+  const std::string name(CollectiveName(arguments_.collective));
   if (RootTells()) {
     if (index + 1 < notes_chunks_) return absl::OkStatus();
     std::vector<uint64_t> bytes(shape_->size());

@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "collectives/call_arguments.h"
 #include "daemon/core/client_interface.h"
 #include "schedule/blocks.h"
-#include "schedule/collective.h"
 #include "schedule/expand.h"
 #include "schedule/folds.h"
 #include "schedule/plan.h"
@@ -52,18 +52,18 @@ struct Chunk {
 class LongCall {
  public:
   // Whether a call has to go this way.
-  static bool Needed(const schedule::CallArguments& arguments);
+  static bool Needed(const CallArguments& arguments);
 
   // `*shape`, `*plan` and `*index` outlive it. `*plan`: EpochPort::PlanFor's for the call. `first`: number of its first
   // chunk.
   LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan, const PlanIndex* index, NodeIndex self,
-           CallSeq first, const schedule::CallArguments& arguments);
+           CallSeq first, const CallArguments& arguments);
 
   CallSeq first() const { return first_; }
   const schedule::Plan& plan() const { return *plan_; }
-  const schedule::CallArguments& arguments() const { return arguments_; }
+  const CallArguments& arguments() const { return arguments_; }
   // Whether all ranks here take part in each chunk, from buffers that are bound as a whole.
-  bool blocks() const { return folds_ || schedule::HasBlocks(arguments_.collective); }
+  bool blocks() const { return folds_ || HasBlocks(arguments_.collective); }
 
   // Local rank `local` has posted the call. Counts that it gives are taken from it, if they are not known yet.
   void Join(uint32_t local, const CallPost& post);
@@ -100,7 +100,7 @@ class LongCall {
 
  private:
   bool RootTells() const;
-  void SetSizes(const schedule::BlockList& list);
+  void SetSizes(const BlockList& list);
   void Cut();
   void CutPairs();
   bool PairsBounded() const;
@@ -113,8 +113,8 @@ class LongCall {
   const PlanIndex* const index_;
   const NodeIndex self_;
   const CallSeq first_;
-  const schedule::CallArguments arguments_;
-  const schedule::Collective regular_;
+  const CallArguments arguments_;
+  const Collective regular_;
   const bool folds_;                            // in order of ranks
   std::vector<schedule::RankBuffers> buffers_;  // by local index
   std::vector<CallPost> posts_;                 // likewise

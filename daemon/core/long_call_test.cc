@@ -10,19 +10,17 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
+#include "collectives/call_arguments.h"
 #include "daemon/core/epoch_port.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/fake_transport.h"
 #include "protocol/control.h"
 #include "schedule/blocks.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::daemon {
 namespace {
 
-using schedule::CallArguments;
-using schedule::Collective;
 using schedule::Plan;
 
 constexpr uint32_t kNodes = 100;
@@ -75,7 +73,7 @@ TEST(LongCallTest, CountsThatTheRootTellsFitThePlanThatIsChosen) {
           EpochPort::Open(&engine, &shape, layout, self, EpochId(1), PlansOf(regular, segment_bytes), &has_events);
       ASSERT_TRUE(port.ok()) << port.status();
       // Nobody but the root knows how short the blocks are.
-      const CallArguments arguments{.collective = collective, .type = emu::AluType::kInt32};
+      const CallArguments arguments{.collective = collective, .type = ElementType::kInt32};
       const Plan* const plan = (*port)->PlanFor(arguments);
       ASSERT_NE(plan, nullptr);
       EXPECT_EQ(plan->id, PlanId(2));
@@ -113,20 +111,20 @@ class BoundedPairsTest : public testing::Test {
   }
   CallArguments Arguments(uint8_t options) const {
     return {.collective = Collective::kAlltoallv,
-            .type = emu::AluType::kInt32,
+            .type = ElementType::kInt32,
             .options = options,
             .count = options == 0 ? 0 : kBound};
   }
   // Node 0's side.
-  std::unique_ptr<LongCall> Call(uint64_t count, uint8_t options = schedule::kPairsBounded) {
+  std::unique_ptr<LongCall> Call(uint64_t count, uint8_t options = kPairsBounded) {
     auto call = std::make_unique<LongCall>(&shape_, &plan_, &index_, NodeIndex(0), CallSeq(7), Arguments(options));
     for (uint32_t local = 0; local < 2; ++local) {
-      schedule::BlockList send(4), receive(4);
+      BlockList send(4), receive(4);
       for (uint32_t to = 1; local == 0 && to < 4; ++to) send[to] = {(to - 1) * count * 4, count * 4};
       if (local == 1) receive[0] = {0, count * 4};
       CallPost post;
-      post.send_blocks = std::make_shared<schedule::BlockList>(send);
-      post.receive_blocks = std::make_shared<schedule::BlockList>(receive);
+      post.send_blocks = std::make_shared<BlockList>(send);
+      post.receive_blocks = std::make_shared<BlockList>(receive);
       call->Join(local, post);
     }
     return call;
@@ -135,7 +133,7 @@ class BoundedPairsTest : public testing::Test {
   static void Hear(LongCall* call, uint64_t bytes) {
     schedule::PairNote note;
     std::memcpy(&note, call->notes().data() + 3 * sizeof(note), sizeof(note));
-    note = {.bytes = bytes, .counts_hash = schedule::HashCounts(std::vector<uint64_t>(4)), .bytes_max = bytes};
+    note = {.bytes = bytes, .counts_hash = HashCounts(std::vector<uint64_t>(4)), .bytes_max = bytes};
     std::memcpy(call->notes().data() + 3 * sizeof(note), &note, sizeof(note));
   }
 
@@ -186,7 +184,7 @@ TEST(LongCallDeathTest, CountsDoNotGoByAPlanOfShortBlocks) {
   const schedule::ShapeIndex shape(Shape());
   const std::vector<Plan> plans = PlansOf(Collective::kGather, schedule::kSegmentBytesMax);
   const PlanIndex index(shape, plans[0]);
-  const CallArguments arguments{.collective = Collective::kGatherv, .type = emu::AluType::kInt32};
+  const CallArguments arguments{.collective = Collective::kGatherv, .type = ElementType::kInt32};
   EXPECT_DEATH(LongCall(&shape, plans.data(), &index, NodeIndex(0), CallSeq(0), arguments), "1024 vs 65536");
 }
 

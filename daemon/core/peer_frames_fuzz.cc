@@ -16,15 +16,13 @@
 
 #include "base/check.h"
 #include "base/ids.h"
+#include "collectives/call_arguments.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/fuzzed_core.h"
 #include "daemon/core/peer_messages.h"
 #include "offload_emu/fake_transport.h"
 #include "offload_emu/packet.h"
-#include "schedule/block_list.h"
-#include "schedule/buffers.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 #include "tools/fuzzing/target.h"
 
@@ -35,7 +33,6 @@ using daemon::EncodeStep;
 using daemon::FuzzedCore;
 using daemon::PeerMessage;
 using daemon::StepHead;
-using schedule::Collective;
 
 constexpr uint32_t kNodes = 3;
 constexpr TeamId kTeam(7);
@@ -49,18 +46,18 @@ constexpr uint16_t kInOrder = 16;        // of a call: reproducibly
 // type, milliseconds, or a collective and kInOrder.
 enum Step : uint8_t { kData, kControl, kTime, kCall, kStepCount };
 
-schedule::CallArguments Arguments(Collective collective, bool in_order = false) {
-  schedule::CallArguments arguments{.collective = collective,
-                                    .type = in_order ? emu::AluType::kFloat : emu::AluType::kInt32,
-                                    .op = emu::AluOp::kSum,
-                                    .count = collective == Collective::kBarrier ? 0 : kElements,
-                                    .root = 0};
-  if (in_order) arguments.options = schedule::kReproducible;
-  if (!schedule::IsIrregular(collective)) return arguments;
+CallArguments Arguments(Collective collective, bool in_order = false) {
+  CallArguments arguments{.collective = collective,
+                          .type = in_order ? ElementType::kFloat : ElementType::kInt32,
+                          .op = ElementOp::kSum,
+                          .count = collective == Collective::kBarrier ? 0 : kElements,
+                          .root = 0};
+  if (in_order) arguments.options = kReproducible;
+  if (!IsIrregular(collective)) return arguments;
   arguments.count = 0;
-  if (schedule::KnowsCounts(collective, arguments.options)) {
+  if (KnowsCounts(collective, arguments.options)) {
     arguments.count = kNodes * kBlockElements;
-    arguments.counts_hash = schedule::HashCounts(std::vector<uint64_t>(kNodes, kBlockElements * sizeof(int32_t)));
+    arguments.counts_hash = HashCounts(std::vector<uint64_t>(kNodes, kBlockElements * sizeof(int32_t)));
   }
   return arguments;
 }
@@ -84,7 +81,7 @@ schedule::Plan PlanOf(Collective collective) {
   return plan;
 }
 
-TeamId TeamOf(schedule::Family family) { return TeamId(kTeam.value() + static_cast<uint64_t>(family)); }
+TeamId TeamOf(Family family) { return TeamId(kTeam.value() + static_cast<uint64_t>(family)); }
 
 // A core whose team is committed, and one client of it.
 class Target : public FuzzedCore {
@@ -93,12 +90,12 @@ class Target : public FuzzedCore {
     core().OnPlannerUp();
     core().OnPlannerMessage(schedule::Registered{.accepted = true, .features = {schedule::Feature::kCompanions}});
     core().CreateTeam(client(), {.request = 1, .name = "fuzz", .rank = Rank(0), .size = kNodes});
-    for (int f = 0; f < schedule::kFamilyCount; ++f) Form(static_cast<schedule::Family>(f));
+    for (int f = 0; f < kFamilyCount; ++f) Form(static_cast<Family>(f));
     CHECK(handle() != 0);
     Call(Collective::kAllreduce, false);
   }
 
-  uint32_t LabelFor(uint32_t neighbour, schedule::Family family) const {
+  uint32_t LabelFor(uint32_t neighbour, Family family) const {
     for (const schedule::EdgeLabel& edge : prepared_.at(TeamOf(family)).incoming) {
       if (edge.neighbour == NodeIndex(neighbour)) return edge.label;
     }
@@ -145,15 +142,15 @@ class Target : public FuzzedCore {
         clock().Advance(absl::Milliseconds(head.count));
         return;
       case kCall:
-        Call(static_cast<Collective>(head.count % schedule::kCollectiveCount), (head.count & kInOrder) != 0);
+        Call(static_cast<Collective>(head.count % kCollectiveCount), (head.count & kInOrder) != 0);
         return;
     }
   }
 
-  void Form(schedule::Family family) {
+  void Form(Family family) {
     schedule::Prepare prepare{.epoch = kEpoch};
     prepare.layout = {.id = TeamOf(family), .identity = {.uid = 1, .name = "fuzz"}, .shape = {.node_count = kNodes}};
-    if (family == schedule::Family::kCommon) {
+    if (family == Family::kCommon) {
       prepare.requests = {{join_, Rank(0)}};
     } else {
       prepare.layout.identity.family = family;
@@ -163,7 +160,7 @@ class Target : public FuzzedCore {
       prepare.layout.shape.node_of_rank.push_back(NodeIndex(n));
       prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(FuzzedCore::kIncarnation + n), "fake"});
     }
-    for (const Collective collective : schedule::CollectivesOf(family)) {
+    for (const Collective collective : CollectivesOf(family)) {
       prepare.plans.push_back(schedule::EncodePlan(PlanOf(collective)));
     }
     core().OnPlannerMessage(prepare);
@@ -177,20 +174,20 @@ class Target : public FuzzedCore {
 
   void Call(Collective collective, bool in_order) {
     daemon::CallPost post{.arguments = Arguments(collective, in_order)};
-    const uint64_t block = (schedule::IsIrregular(collective) ? kBlockElements : kElements) * sizeof(int32_t);
-    schedule::BlockList list;
+    const uint64_t block = (IsIrregular(collective) ? kBlockElements : kElements) * sizeof(int32_t);
+    BlockList list;
     for (uint32_t n = 0; n < kNodes; ++n) list.push_back({n * block, block});
-    const auto bytes = [&](schedule::BufferKind kind) {
-      return kind == schedule::BufferKind::kNone ? 0 : kind == schedule::BufferKind::kOne ? block : kNodes * block;
+    const auto bytes = [&](BufferKind kind) {
+      return kind == BufferKind::kNone ? 0 : kind == BufferKind::kOne ? block : kNodes * block;
     };
-    post.send_bytes = bytes(schedule::SendBuffer(collective, 0, 0));
-    post.receive_bytes = bytes(schedule::ReceiveBuffer(collective, 0, 0));
+    post.send_bytes = bytes(SendBuffer(collective, 0, 0));
+    post.receive_bytes = bytes(ReceiveBuffer(collective, 0, 0));
     const uint8_t options = post.arguments.options;
-    if (schedule::GivesSendBlocks(collective, options, 0, 0)) {
-      post.send_blocks = std::make_shared<const schedule::BlockList>(list);
+    if (GivesSendBlocks(collective, options, 0, 0)) {
+      post.send_blocks = std::make_shared<const BlockList>(list);
     }
-    if (schedule::GivesReceiveBlocks(collective, options, 0, 0)) {
-      post.receive_blocks = std::make_shared<const schedule::BlockList>(list);
+    if (GivesReceiveBlocks(collective, options, 0, 0)) {
+      post.receive_blocks = std::make_shared<const BlockList>(list);
     }
     Post(post);
   }
@@ -205,13 +202,12 @@ std::string Control(uint8_t neighbour, const PeerMessage& message) {
 }
 
 // A neighbour's part in a first call, a packet.
-std::string PacketTo(const Target& target, uint8_t neighbour, const schedule::CallArguments& call, uint32_t counter,
+std::string PacketTo(const Target& target, uint8_t neighbour, const CallArguments& call, uint32_t counter,
                      std::string payload) {
   emu::Record record{};
   // What is combined in order of ranks goes by alltoall's plan.
-  const schedule::Family family =
-      call.options == schedule::kReproducible ? schedule::Family::kAlltoall : schedule::FamilyOf(call.collective);
-  record.header = {target.LabelFor(neighbour, family), 0, schedule::HashArguments(call)};
+  const Family family = call.options == kReproducible ? Family::kAlltoall : FamilyOf(call.collective);
+  record.header = {target.LabelFor(neighbour, family), 0, HashArguments(call)};
   record.kind = static_cast<uint8_t>(emu::RecordKind::kPacket);
   record.flags = emu::kRecordTrigger;
   payload.resize(std::min<size_t>(payload.size(), emu::kMpPayloadBytes));
@@ -233,13 +229,13 @@ std::string CallOf(Collective collective, bool in_order = false) {
 // What both neighbours say of an alltoallv: as schedule::PairNote, bytes, a hash of the counts, the longest of all.
 std::string NoteOfBlocks(uint64_t bytes_max) {
   const uint64_t block = kBlockElements * sizeof(int32_t);
-  const uint64_t note[] = {block, schedule::HashCounts({block}), bytes_max};
+  const uint64_t note[] = {block, HashCounts({block}), bytes_max};
   return std::string(reinterpret_cast<const char*>(note), sizeof(note)) + std::string(block, '\1');
 }
 
 // A call with what both neighbours may send first.
 std::string CallWith(const Target& target, Collective collective, bool in_order, const std::string& payload) {
-  const schedule::CallArguments arguments = Arguments(collective, in_order);
+  const CallArguments arguments = Arguments(collective, in_order);
   std::string steps = CallOf(collective, in_order);
   for (uint8_t neighbour = 1; neighbour < kNodes; ++neighbour) {
     for (uint32_t counter = 0; counter < 2; ++counter) {
@@ -252,13 +248,13 @@ std::string CallWith(const Target& target, Collective collective, bool in_order,
 // One of every collective.
 std::vector<std::string> Calls(const Target& target) {
   std::vector<std::string> calls;
-  for (int i = 0; i < schedule::kCollectiveCount; ++i) {
+  for (int i = 0; i < kCollectiveCount; ++i) {
     const auto collective = static_cast<Collective>(i);
     for (const bool in_order : {false, true}) {
-      if (in_order && !schedule::Reduces(collective)) continue;
+      if (in_order && !Reduces(collective)) continue;
       const uint64_t block = kBlockElements * sizeof(int32_t);
       calls.push_back(CallWith(target, collective, in_order,
-                               collective == Collective::kAlltoallv ? NoteOfBlocks(block) : std::string(block, '\1')));
+                               HasPairSizes(collective) ? NoteOfBlocks(block) : std::string(block, '\1')));
     }
   }
   return calls;

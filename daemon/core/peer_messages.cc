@@ -16,7 +16,7 @@ constexpr uint32_t kNobody = 0xffffffff;  // in place of a rank
 constexpr uint32_t kBulkHeadBytes = 8 + 4 + 1 + 4;
 static_assert(kMeterBulkBytes <= emu::kControlBytesMax);
 
-void PutArguments(const schedule::CallArguments& arguments, ByteWriter* out) {
+void PutArguments(const CallArguments& arguments, ByteWriter* out) {
   out->Put(static_cast<uint8_t>(arguments.collective));
   out->Put(static_cast<uint8_t>(arguments.type));
   out->Put(static_cast<uint8_t>(arguments.op));
@@ -27,14 +27,14 @@ void PutArguments(const schedule::CallArguments& arguments, ByteWriter* out) {
 }
 
 // False if an enumeration is out of range.
-bool GetArguments(ByteReader* in, schedule::CallArguments* arguments) {
+bool GetArguments(ByteReader* in, CallArguments* arguments) {
   const auto collective = in->Get<uint8_t>();
   const auto type = in->Get<uint8_t>();
   const auto op = in->Get<uint8_t>();
-  if (collective >= schedule::kCollectiveCount || type >= emu::kAluTypeCount || op >= emu::kAluOpCount) return false;
-  *arguments = {.collective = static_cast<schedule::Collective>(collective),
-                .type = static_cast<emu::AluType>(type),
-                .op = static_cast<emu::AluOp>(op)};
+  if (collective >= kCollectiveCount || type >= kElementTypeCount || op >= kElementOpCount) return false;
+  *arguments = {.collective = static_cast<Collective>(collective),
+                .type = static_cast<ElementType>(type),
+                .op = static_cast<ElementOp>(op)};
   arguments->count = in->Get<uint64_t>();
   arguments->root = in->Get<uint32_t>();
   arguments->options = in->Get<uint8_t>();

@@ -51,7 +51,7 @@ struct ArgumentsMessage {
   CallSeq sequence{0};
   Rank rank{0};
   std::string node;
-  schedule::CallArguments arguments;
+  CallArguments arguments;
 };
 
 // Ranks of the sender's node have left the team, the first of them, `rank`, after this many calls.
@@ -126,7 +126,7 @@ struct CallsDifferMessage {
   uint64_t number = 0;
   Rank rank{0};
   std::string node;
-  schedule::CallArguments arguments;
+  CallArguments arguments;
 };
 
 using PeerMessage = std::variant<HeartbeatMessage, BreakMessage, ArgumentsMessage, LeftMessage, EpochAskMessage,

@@ -8,11 +8,8 @@ namespace copse::daemon {
 namespace {
 
 std::vector<PeerMessage> Samples() {
-  const schedule::CallArguments arguments{.collective = schedule::Collective::kReduce,
-                                          .type = emu::AluType::kDouble,
-                                          .op = emu::AluOp::kMax,
-                                          .count = 6,
-                                          .root = 3};
+  const CallArguments arguments{
+      .collective = Collective::kReduce, .type = ElementType::kDouble, .op = ElementOp::kMax, .count = 6, .root = 3};
   return {
       HeartbeatMessage{},
       BreakMessage{TeamId(7), {schedule::Failure::kMemberLost, "rank 3 on node n2 lost: silent for 10s"}},

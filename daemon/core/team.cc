@@ -208,13 +208,13 @@ std::optional<ClientId> Team::ClientOf(Rank rank) const {
 
 // --- Calls ---
 
-void Team::NoteEnd(const Member& member, CallSeq sequence, const schedule::CallArguments& arguments, Failure failure) {
+void Team::NoteEnd(const Member& member, CallSeq sequence, const CallArguments& arguments, Failure failure) {
   Instruments* const instruments = host_->instruments();
   if (instruments == nullptr || !member.client) return;
   instruments->CallEnded(id(), sequence, member.rank, *member.client, arguments, failure);
 }
 
-void Team::TellFailure(const Member& member, uint64_t value, CallSeq sequence, const schedule::CallArguments& arguments,
+void Team::TellFailure(const Member& member, uint64_t value, CallSeq sequence, const CallArguments& arguments,
                        const FailureReport& why) {
   NoteEnd(member, sequence, arguments, why.failure);
   if (member.client) host_->Tell(*member.client, {.value = value, .sequence = sequence, .failure = why});
@@ -263,7 +263,7 @@ bool Team::MayStart(uint32_t local, const CallPost& next) const {
   return run.call->ranks[local].next < run.call->chunk_count() && run.port->HasSlot(sequence);
 }
 
-bool Team::Remember(CallSeq sequence, const schedule::CallArguments& arguments, Rank rank, uint64_t chunk) {
+bool Team::Remember(CallSeq sequence, const CallArguments& arguments, Rank rank, uint64_t chunk) {
   // A neighbour is at most a window behind or ahead. It grows with the calls: many teams make few.
   const size_t place = sequence.value() % (size_t{layout_.window} * 2);
   if (place >= history_.size()) history_.resize(place + 1);
@@ -360,8 +360,8 @@ void Team::Handle(EpochPort* port, const PortEvent& event) {
       if (event.failed) {
         told.failure = {Failure::kInternal,
                         absl::StrCat("call ", event.sequence.value(), " of team ", DescribeTeam(layout_.identity), " (",
-                                     schedule::DescribeArguments(call->arguments),
-                                     "): an operation on its way failed, seen at ", DescribeNode(self_))};
+                                     DescribeArguments(call->arguments), "): an operation on its way failed, seen at ",
+                                     DescribeNode(self_))};
       }
       NoteEnd(member, event.sequence, call->arguments, told.failure.failure);
       --member.under_way;
@@ -550,13 +550,13 @@ std::optional<NodeIndex> Team::OtherMember(Incarnation incarnation) const {
   return node && *node != self_ && !HasLeft(node->value()) ? node : std::nullopt;
 }
 
-void Team::BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const schedule::CallArguments& a,
-                         Rank rank_b, const std::string& node_b, const schedule::CallArguments& b) {
+void Team::BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const CallArguments& a, Rank rank_b,
+                         const std::string& node_b, const CallArguments& b) {
   if (rank_b < rank_a) return BreakMismatch(sequence, rank_b, node_b, b, rank_a, node_a, a);
   Break({Failure::kMismatch,
          absl::StrCat("call ", sequence.value(), ": arguments differ: rank ", rank_a.value(), " on node ", node_a,
-                      " gave ", schedule::DescribeArguments(a), "; rank ", rank_b.value(), " on node ", node_b,
-                      " gave ", schedule::DescribeArguments(b)),
+                      " gave ", DescribeArguments(a), "; rank ", rank_b.value(), " on node ", node_b, " gave ",
+                      DescribeArguments(b)),
          FailureCause::kRanksDiffer, node_b, rank_b});
 }
 
@@ -574,7 +574,7 @@ void Team::CheckLeavers() {
       return Break(
           {Failure::kMismatch,
            absl::StrCat("call ", ours->Call().value(), ": arguments differ: rank ", ours->rank.value(), " on node ",
-                        layout_.nodes[self_.value()].name, " gave ", schedule::DescribeArguments(ours->arguments), "; ",
+                        layout_.nodes[self_.value()].name, " gave ", DescribeArguments(ours->arguments), "; ",
                         DescribeNode(NodeIndex(node)), ", which has left the team, gave others"),
            FailureCause::kRanksDiffer, layout_.nodes[node].name});
     }

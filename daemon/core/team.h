@@ -97,8 +97,8 @@ class Team {
   // ignored.
   void Break(const schedule::FailureReport& why, std::optional<Incarnation> from = std::nullopt);
   // By two ranks whose calls of one number differ.
-  void BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const schedule::CallArguments& a,
-                     Rank rank_b, const std::string& node_b, const schedule::CallArguments& b);
+  void BreakMismatch(CallSeq sequence, Rank rank_a, const std::string& node_a, const CallArguments& a, Rank rank_b,
+                     const std::string& node_b, const CallArguments& b);
   // Breaks the team if the lost daemon is one of its nodes.
   // `why`: what happened to the node; which one, and its ranks, is added.
   void OnNodeLost(Incarnation incarnation, const schedule::FailureReport& why);
@@ -127,7 +127,7 @@ class Team {
   // What a call's arguments were, kept for a while after its end for neighbours that ask.
   struct Remembered {
     CallSeq sequence{0};
-    schedule::CallArguments arguments;
+    CallArguments arguments;
     Rank rank{0};
     // In one word: there are two windows of these a team.
     uint32_t chunk : 31 = 0;  // of a long call
@@ -154,18 +154,17 @@ class Team {
   // The member joins that call. False if it cannot: the team is broken then.
   bool BeginLong(uint32_t local);
   // True if this is the first rank here that comes to this number.
-  bool Remember(CallSeq sequence, const schedule::CallArguments& arguments, Rank rank, uint64_t chunk = 0);
+  bool Remember(CallSeq sequence, const CallArguments& arguments, Rank rank, uint64_t chunk = 0);
   void RefuseStart(uint32_t local, const HeldPost& held, CallSeq sequence, const absl::Status& why);
   void OnChunkDone(LongCall* call, uint32_t local, bool failed);
   void OnChunkOver(CallSeq first, uint64_t chunk);
   void TellLong(LongCall* call, uint32_t local);
   void Handle(EpochPort* port, const PortEvent& event);
   void RetireEpochs();
-  void TellFailure(const Member& member, uint64_t value, CallSeq sequence, const schedule::CallArguments& arguments,
+  void TellFailure(const Member& member, uint64_t value, CallSeq sequence, const CallArguments& arguments,
                    const schedule::FailureReport& why);
   // Of a call that has ended for a rank here.
-  void NoteEnd(const Member& member, CallSeq sequence, const schedule::CallArguments& arguments,
-               schedule::Failure failure);
+  void NoteEnd(const Member& member, CallSeq sequence, const CallArguments& arguments, schedule::Failure failure);
   void FinishIfDone(EpochPort* port, CallSeq sequence);
   const Remembered* Recall(CallSeq sequence) const;
   void AcquireEdges(const EpochPort& port);

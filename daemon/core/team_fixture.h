@@ -17,6 +17,7 @@
 #include "base/fake_clock.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "collectives/call_arguments.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/peer_messages.h"
@@ -25,7 +26,6 @@
 #include "offload_emu/fake_transport.h"
 #include "offload_emu/packet.h"
 #include "protocol/control.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::daemon {
@@ -66,10 +66,10 @@ class TeamFixture : public testing::Test, public PlannerLink {
   void Registered(schedule::Features features = {schedule::Feature::kCompanions}) {
     core_.OnPlannerMessage(schedule::Registered{.accepted = true, .features = std::move(features)});
   }
-  static schedule::Plan PairPlan(schedule::Collective collective) {
+  static schedule::Plan PairPlan(Collective collective) {
     return {.id = PlanId(1 + static_cast<uint64_t>(collective)),
             .collective = collective,
-            .bytes_max = collective == schedule::Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
+            .bytes_max = collective == Collective::kBarrier ? 0 : schedule::kMessageBytesMax,
             .algorithm = "pair",
             .node_count = kNodes,
             .segment_bytes = schedule::kSegmentBytesUsual,
@@ -91,7 +91,7 @@ class TeamFixture : public testing::Test, public PlannerLink {
       core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
       prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
     }
-    for (const schedule::Collective c : schedule::CollectivesOf(schedule::Family::kCommon)) {
+    for (const Collective c : CollectivesOf(Family::kCommon)) {
       prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
     }
     core_.OnPlannerMessage(prepare);
@@ -109,9 +109,9 @@ class TeamFixture : public testing::Test, public PlannerLink {
 
   // --- Calls ---
   // Returns the call's value.
-  uint64_t Post(uint32_t rank, schedule::Collective collective) {
+  uint64_t Post(uint32_t rank, Collective collective) {
     CallPost post{.team = processes_[rank].handle, .value = ++calls_};
-    post.arguments = {.collective = collective, .type = emu::AluType::kUint8, .count = 8, .root = 2};
+    post.arguments = {.collective = collective, .type = ElementType::kUint8, .count = 8, .root = 2};
     post.send = post.receive = memory_;
     post.send_bytes = post.receive_bytes = sizeof(memory_);
     core_.Post(processes_[rank].id, post);

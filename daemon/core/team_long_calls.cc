@@ -23,7 +23,7 @@ bool Team::BeginLong(uint32_t local) {
     if (plan == nullptr) {
       long_calls_.erase(first);
       Break({Failure::kNotSupported, absl::StrCat("call ", first.value(), " of team ", DescribeTeam(layout_.identity),
-                                                  ": no plan for ", schedule::DescribeArguments(held.post.arguments))});
+                                                  ": no plan for ", DescribeArguments(held.post.arguments))});
       return false;
     }
     run.port = &port;
@@ -37,8 +37,8 @@ bool Team::BeginLong(uint32_t local) {
   ++member.under_way;
   member.long_call = first;
   if (run.call->chunk_count() > 0) return true;
-  Break({Failure::kInvalidArgument, absl::StrCat(schedule::DescribeArguments(held.post.arguments), ": rank ",
-                                                 member.rank.value(), " gave no counts")});
+  Break({Failure::kInvalidArgument,
+         absl::StrCat(DescribeArguments(held.post.arguments), ": rank ", member.rank.value(), " gave no counts")});
   return false;
 }
 
@@ -80,8 +80,8 @@ void Team::TellLong(LongCall* call, uint32_t local) {
   if (rank.failed) {
     told.failure = {Failure::kInternal,
                     absl::StrCat("call ", call->first().value(), " of team ", DescribeTeam(layout_.identity), " (",
-                                 schedule::DescribeArguments(call->arguments()),
-                                 "): an operation on its way failed, seen at ", DescribeNode(self_))};
+                                 DescribeArguments(call->arguments()), "): an operation on its way failed, seen at ",
+                                 DescribeNode(self_))};
   }
   NoteEnd(member, call->first(), call->arguments(), told.failure.failure);
   if (Instruments* const instruments = host_->instruments(); instruments != nullptr && !rank.failed) {

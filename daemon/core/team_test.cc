@@ -37,7 +37,7 @@ TEST_F(TeamTest, RanksThatLiveAreToldOfOnesThatDiedBeforeItsCommit) {
   Take<schedule::CancelJoin>();
   CommitTeam();
   EXPECT_EQ(Take<schedule::TeamBroken>().why.failure, Failure::kMemberLost);
-  EXPECT_EQ(EndOf(1, Post(1, schedule::Collective::kBarrier)).failure, Failure::kMemberLost);
+  EXPECT_EQ(EndOf(1, Post(1, Collective::kBarrier)).failure, Failure::kMemberLost);
   core_.DestroyTeam(processes_[1].id, 2, processes_[1].handle);
   EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
 }
@@ -69,7 +69,7 @@ TEST_F(TeamTest, ASwitchThatCrossesTheLastLeaveMakesNoTeam) {
   for (Process& process : processes_) core_.DestroyTeam(process.id, 2, process.handle);
   EXPECT_EQ(Take<schedule::LeaveTeam>().team, kTeam);
   schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(2)};
-  for (const schedule::Collective c : schedule::CollectivesOf(schedule::Family::kCommon)) {
+  for (const Collective c : CollectivesOf(Family::kCommon)) {
     prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
   }
   core_.OnPlannerMessage(prepare);
@@ -108,7 +108,7 @@ TEST_F(TeamTest, OnlyTheNewestFarewellsAreKept) {
   for (uint64_t id = 7; id < 107; ++id) {
     schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1)};
     prepare.layout.id = TeamId(id);
-    for (const schedule::Collective c : schedule::CollectivesOf(schedule::Family::kCommon)) {
+    for (const Collective c : CollectivesOf(Family::kCommon)) {
       prepare.plans.push_back(schedule::EncodePlan(PairPlan(c)));
     }
     core_.OnPlannerMessage(prepare);
@@ -150,7 +150,7 @@ class FullNetworkTest : public TeamTest {
     FormTeam();
     transport_.answer = absl::ResourceExhaustedError("full");
     // Longer than anything waits that has a limit: heartbeats, and what stalled calls ask.
-    Post(0, schedule::Collective::kBarrier);
+    Post(0, Collective::kBarrier);
     for (int i = 0; i < 40; ++i) Pass();
   }
   void Pass() {

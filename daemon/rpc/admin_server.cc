@@ -17,11 +17,11 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/version.h"
+#include "collectives/call_arguments.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
 #include "rpc/credentials.h"
 #include "rpc/status.h"
-#include "schedule/collective.h"
 
 namespace copse::daemon {
 namespace {
@@ -32,11 +32,11 @@ constexpr std::chrono::milliseconds kStopPatience(500);
 void FillCollective(const schedule::CallStatus& call, v1::CollectiveRow* row) {
   row->set_team(call.team.value());
   row->set_sequence(call.sequence.value());
-  row->set_collective(std::string(schedule::CollectiveName(call.arguments.collective)));
-  row->set_arguments(schedule::DescribeArguments(call.arguments));
+  row->set_collective(std::string(CollectiveName(call.arguments.collective)));
+  row->set_arguments(DescribeArguments(call.arguments));
   row->set_age_s(call.age_s);
-  if (call.waits_for != schedule::Family::kCommon) {
-    row->set_waits_for(std::string(schedule::FamilyName(call.waits_for)));
+  if (call.waits_for != Family::kCommon) {
+    row->set_waits_for(std::string(FamilyName(call.waits_for)));
   }
   for (const Rank rank : call.joined) row->add_joined(rank.value());
   for (const Rank rank : call.missing) row->add_missing(rank.value());

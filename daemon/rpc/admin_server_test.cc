@@ -40,7 +40,7 @@ class AdminServerTest : public testing::Test {
       status.daemon.counters["events"] = 3;
       schedule::CallStatus call;
       call.team = TeamId(5);
-      call.arguments.collective = schedule::Collective::kBarrier;
+      call.arguments.collective = Collective::kBarrier;
       call.missing = {Rank(2)};
       status.daemon.calls.push_back(call);
       status.planner = "p:1";

@@ -11,13 +11,13 @@
 
 #include "base/check.h"
 #include "base/ids.h"
+#include "collectives/call_arguments.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/fuzzed_core.h"
 #include "proto/copse/v1/control.pb.h"
 #include "protocol/control.h"
 #include "rpc/control_conversion.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 #include "tools/fuzzing/target.h"
 
@@ -27,8 +27,6 @@ namespace {
 using daemon::EncodeStep;
 using daemon::FuzzedCore;
 using daemon::StepHead;
-using schedule::Collective;
-using schedule::Family;
 
 constexpr TeamId kTeam(7);
 constexpr uint32_t kNodes = 2;
@@ -81,7 +79,7 @@ class Target : public FuzzedCore {
                           {.request = ++requests_, .name = "fuzz", .rank = Rank(head.number), .size = kNodes});
         return;
       case kCall:
-        return Call(static_cast<Collective>(head.number % schedule::kCollectiveCount));
+        return Call(PlanCollective(static_cast<Collective>(head.number % kCollectiveCount)));
       case kDestroy:
         core().DestroyTeam(client(), ++requests_, handle());
         return;
@@ -99,7 +97,7 @@ class Target : public FuzzedCore {
     constexpr uint64_t kBytes = kNodes * kElements * sizeof(int32_t);
     daemon::CallPost post;
     post.arguments = {.collective = collective,
-                      .type = emu::AluType::kInt32,
+                      .type = ElementType::kInt32,
                       .count = collective == Collective::kBarrier ? 0 : kElements};
     post.send_bytes = post.receive_bytes = kBytes;
     Post(post);
@@ -136,7 +134,7 @@ schedule::Prepare PrepareOf(Family family, uint32_t nodes) {
     prepare.layout.nodes.push_back({"n" + std::to_string(n), Incarnation(FuzzedCore::kIncarnation + n), "fake"});
   }
   std::string all;
-  for (const Collective collective : schedule::CollectivesOf(family)) {
+  for (const Collective collective : CollectivesOf(family)) {
     prepare.plans.push_back(schedule::EncodePlan(PlanOf(collective, nodes)));
     all += prepare.plans.back();
   }
@@ -165,8 +163,8 @@ std::vector<std::string> Seeds() {
     std::string team = up + Encoded(kCreate, 0);
     if (nodes == 1) team += Encoded(kCreate, 1);
     team += Formed(Family::kCommon, nodes);
-    for (uint8_t c = 0; c < schedule::kCollectiveCount; ++c) {
-      const Family family = schedule::FamilyOf(static_cast<Collective>(c));
+    for (uint8_t c = 0; c < kCollectiveCount; ++c) {
+      const Family family = FamilyOf(static_cast<Collective>(c));
       std::string steps = team + Encoded(kCall, c);
       if (family != Family::kCommon) steps += Formed(family, nodes);
       seeds.push_back(steps + Encoded(kCall, c) + Encoded(kTime, 3) + Encoded(schedule::BreakTeam{kTeam, {}}));

@@ -11,16 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/call_arguments.h"
 #include "daemon/shm/attach_fixture.h"
 #include "daemon/shm/raw_client.h"
 #include "protocol/attach_protocol.h"
 #include "protocol/ring_layout.h"
-#include "schedule/collective.h"
 
 namespace copse::daemon {
 namespace {
-
-using schedule::Collective;
 
 constexpr uint32_t kRanks = 3;
 constexpr uint32_t kRoot = 1;
@@ -58,7 +56,7 @@ class BlockCallsTest : public AttachFixture {
   ring::DqSlot Slot(Collective collective, uint64_t count) const {
     ring::DqSlot slot = AllreduceSlot(0, count, 7);
     slot.entry.collective = static_cast<uint8_t>(collective);
-    slot.entry.root = schedule::HasRoot(collective) ? kRoot : 0;
+    slot.entry.root = HasRoot(collective) ? kRoot : 0;
     slot.entry.send = {0, 0, kSendAt};
     slot.receive = {0, 0, kReceiveAt};
     return slot;
@@ -386,7 +384,7 @@ TEST_F(BlockCallsTest, ReproducibleSumsAreMadeInOrderOfRanks) {
         for (uint64_t i = 0; i < (scatters ? kRanks : 1) * count; ++i) send[i] = value(r, i);
       }
       ring::DqSlot slot = Slot(collective, count);
-      slot.entry.type = static_cast<uint8_t>(emu::AluType::kDouble);
+      slot.entry.type = static_cast<uint8_t>(ElementType::kDouble);
       slot.entry.flags = ring::kReproducible;
       ASSERT_EQ(Call(std::vector<ring::DqSlot>(kRanks, slot)), all_done_) << text_;
       for (uint32_t r = 0; r < kRanks; ++r) {

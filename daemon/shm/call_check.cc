@@ -10,65 +10,36 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "offload_emu/alu.h"
-#include "schedule/block_list.h"
-#include "schedule/buffers.h"
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
+#include "collectives/call_check.h"
 #include "schedule/plan.h"
 
 namespace copse::daemon {
 namespace {
 
-using schedule::BlockList;
-using schedule::BufferKind;
-using schedule::CallArguments;
-using schedule::Collective;
-
-absl::Status OutOfRange(const char* what, uint64_t value, uint64_t limit) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("call: unknown ", what, " (", what, "=", value, ", limit=", limit, ")"));
+absl::Status Refusal(const CallDefect& defect) {
+  const std::string text = absl::StrCat("call: ", defect.text);
+  return defect.failure == Failure::kNotSupported ? absl::UnimplementedError(text) : absl::InvalidArgumentError(text);
 }
 
-// What MPI makes equal on all ranks, but for what lists say; fields without a meaning for the collective are set to
-// zero.
-absl::StatusOr<CallArguments> CheckArguments(const ring::DqEntry& entry, uint32_t size) {
-  if (entry.collective >= schedule::kCollectiveCount) {
-    return OutOfRange("collective", entry.collective, schedule::kCollectiveCount - 1);
-  }
-  CallArguments arguments;
-  arguments.collective = static_cast<Collective>(entry.collective);
-  if (arguments.collective == Collective::kBarrier) return arguments;
+uint8_t OptionsOf(const ring::DqEntry& entry) {
+  static_assert(ring::kPairBoundMax == kPairBoundMax);
+  uint8_t options = 0;
+  if ((entry.flags & ring::kCountsKnown) != 0) options |= kCountsKnown;
+  if ((entry.flags & ring::kPairsBounded) != 0) options |= kPairsBounded;
+  if ((entry.flags & ring::kReproducible) != 0) options |= kReproducible;
+  return options;
+}
 
-  if (entry.type >= emu::kAluTypeCount) return OutOfRange("type", entry.type, emu::kAluTypeCount - 1);
-  arguments.type = static_cast<emu::AluType>(entry.type);
-  // All blocks together: divided, as the product may overflow.
-  const uint64_t blocks = schedule::HoldsBlocks(arguments.collective) && !IsIrregular(arguments.collective) ? size : 1;
-  const uint64_t count_max = schedule::kCallBytesMax / emu::AluTypeBytes(arguments.type) / blocks;
-  if (entry.count > count_max) {
-    return absl::UnimplementedError(
-        absl::StrCat("call: message too long (count=", entry.count, ", limit=", count_max, ")"));
-  }
-  if (!IsIrregular(arguments.collective)) arguments.count = entry.count;
-  if (HasRoot(arguments.collective)) {
-    if (entry.root >= size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("call: root is no member (root=", entry.root, ", size=", size, ")"));
-    }
-    arguments.root = entry.root;
-  }
-  if ((entry.flags & ring::kCountsKnown) != 0 &&
-      (arguments.collective == Collective::kGatherv || arguments.collective == Collective::kScatterv)) {
-    arguments.options = schedule::kCountsKnown;
-  }
-  static_assert(ring::kPairBoundMax == schedule::kPairBoundMax);
-  if ((entry.flags & ring::kPairsBounded) != 0 && arguments.collective == Collective::kAlltoallv) {
-    arguments.options = schedule::kPairsBounded;
-    arguments.count = entry.count;
-  }
-  if (!Reduces(arguments.collective)) return arguments;
-  if ((entry.flags & ring::kReproducible) != 0) arguments.options = schedule::kReproducible;
-  if (entry.op >= emu::kAluOpCount) return OutOfRange("operation", entry.op, emu::kAluOpCount - 1);
-  arguments.op = static_cast<emu::AluOp>(entry.op);
+absl::StatusOr<CallArguments> ReadArguments(const ring::DqEntry& entry, uint32_t size) {
+  CallArguments arguments;
+  const RawArguments raw{.collective = entry.collective,
+                         .type = entry.type,
+                         .op = entry.op,
+                         .options = OptionsOf(entry),
+                         .count = entry.count,
+                         .root = entry.root};
+  if (const CallDefect defect = CheckArguments(raw, size, schedule::kCallBytesMax, &arguments)) return Refusal(defect);
   return arguments;
 }
 
@@ -79,38 +50,21 @@ struct CheckedList {
   uint64_t total = 0;
 };
 
-// `what`: "send" or "receive".
-absl::StatusOr<CheckedList> ReadList(const char* what, const ring::Place& place, uint32_t size, uint64_t type_bytes,
+// `side`: "send" or "receive".
+absl::StatusOr<CheckedList> ReadList(const char* side, const ring::Place& place, uint32_t size, ElementType type,
                                      const RegionTable& regions) {
-  static_assert(sizeof(ring::Block) == sizeof(schedule::Block));
+  static_assert(sizeof(ring::Block) == sizeof(Block));
   const uint64_t bytes = uint64_t{size} * sizeof(ring::Block);
-  ASSIGN_OR_RETURN(const uint8_t* theirs, regions.Resolve(what, place, bytes));
+  ASSIGN_OR_RETURN(const uint8_t* theirs, regions.Resolve(side, place, bytes));
   auto blocks = std::make_shared<BlockList>(size);
   memcpy(static_cast<void*>(blocks->data()), theirs, bytes);  // once: it may change under us
-  CheckedList list;
+  BlockSums sums(side, type, schedule::kCallBytesMax);
   for (uint32_t rank = 0; rank < size; ++rank) {
-    schedule::Block& block = (*blocks)[rank];
-    if (block.bytes % type_bytes != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("call: ", what, " block is not of whole elements (rank=", rank,
-                                                     ", bytes=", block.bytes, ", type_bytes=", type_bytes, ")"));
-    }
-    if (block.bytes > schedule::kCallBytesMax - list.total) {
-      return absl::UnimplementedError(absl::StrCat("call: ", what, " blocks are too long (rank=", rank,
-                                                   ", bytes=", block.bytes, ", limit=", schedule::kCallBytesMax, ")"));
-    }
-    list.total += block.bytes;
-    if (block.bytes == 0) {
-      block.offset = 0;
-      continue;
-    }
-    if (block.offset > UINT64_MAX - block.bytes) {
-      return absl::InvalidArgumentError(absl::StrCat("call: ", what, " block is nowhere (rank=", rank,
-                                                     ", offset=", block.offset, ", bytes=", block.bytes, ")"));
-    }
-    list.span = std::max(list.span, block.offset + block.bytes);
+    Block& block = (*blocks)[rank];
+    if (const CallDefect defect = sums.Add(rank, block)) return Refusal(defect);
+    if (block.bytes == 0) block.offset = 0;
   }
-  list.blocks = std::move(blocks);
-  return list;
+  return CheckedList{.blocks = std::move(blocks), .span = sums.span_bytes(), .total = sums.total_bytes()};
 }
 
 // Lists that this rank gives, and what all ranks know by them.
@@ -119,25 +73,31 @@ absl::Status CheckLists(const ring::DqEntry& entry, const TeamMember& member, co
   CallArguments& arguments = call->post.arguments;
   ring::ListPlaces places;
   memcpy(&places, entry.payload, sizeof(places));
-  const uint64_t type_bytes = emu::AluTypeBytes(arguments.type);
   if (GivesSendBlocks(arguments.collective, arguments.options, member.rank, arguments.root)) {
-    ASSIGN_OR_RETURN(*send, ReadList("send", places.send, member.size, type_bytes, regions));
+    ASSIGN_OR_RETURN(*send, ReadList("send", places.send, member.size, arguments.type, regions));
   }
   if (GivesReceiveBlocks(arguments.collective, arguments.options, member.rank, arguments.root)) {
-    ASSIGN_OR_RETURN(*receive, ReadList("receive", places.receive, member.size, type_bytes, regions));
+    ASSIGN_OR_RETURN(*receive, ReadList("receive", places.receive, member.size, arguments.type, regions));
   }
   const CheckedList& known = send->blocks != nullptr ? *send : *receive;
   if (KnowsCounts(arguments.collective, arguments.options)) {
     std::vector<uint64_t> bytes;
     bytes.reserve(member.size);
-    for (const schedule::Block& block : *known.blocks) bytes.push_back(block.bytes);
-    arguments.counts_hash = schedule::HashCounts(bytes);
+    for (const Block& block : *known.blocks) bytes.push_back(block.bytes);
+    arguments.counts_hash = HashCounts(bytes);
   }
-  if (arguments.collective == Collective::kAllgatherv || arguments.collective == Collective::kReduceScatterv) {
-    arguments.count = known.total / type_bytes;
-  }
+  if (CountsAllBlocks(arguments.collective)) arguments.count = known.total / ElementBytes(arguments.type);
   for (const CheckedList* list : {send, receive}) {
-    if (list->blocks != nullptr) call->list_bytes += list->blocks->size() * sizeof(schedule::Block);
+    if (list->blocks != nullptr) call->list_bytes += list->blocks->size() * sizeof(Block);
+  }
+  // The side that is one block is as long as the other side's list says.
+  const bool sends_one = SendBuffer(arguments.collective, member.rank, arguments.root) == BufferKind::kOne;
+  if (const CheckedList& other = sends_one ? *receive : *send;
+      other.blocks != nullptr && !HasPairSizes(arguments.collective)) {
+    if (const CallDefect defect =
+            CheckOwnCount(member.rank, entry.count, (*other.blocks)[member.rank], arguments.type)) {
+      return Refusal(defect);
+    }
   }
   call->post.send_blocks = send->blocks;
   call->post.receive_blocks = receive->blocks;
@@ -179,13 +139,13 @@ absl::StatusOr<CheckedCall> CheckCall(const ring::DqSlot& slot, const TeamMember
   CallPost& post = call.post;
   post.team = entry.team;
   post.under_way_max = entry.under_way_max;
-  ASSIGN_OR_RETURN(post.arguments, CheckArguments(entry, member.size));
+  ASSIGN_OR_RETURN(post.arguments, ReadArguments(entry, member.size));
   const CallArguments& arguments = post.arguments;
   CheckedList send, receive;
   if (IsIrregular(arguments.collective)) {
     RETURN_IF_ERROR(CheckLists(entry, member, regions, &call, &send, &receive));
   }
-  const uint64_t one_bytes = entry.count * emu::AluTypeBytes(arguments.type);
+  const uint64_t one_bytes = entry.count * ElementBytes(arguments.type);
   const auto bytes_of = [&](BufferKind buffer, const CheckedList& list) -> uint64_t {
     if (buffer == BufferKind::kNone) return 0;
     if (buffer == BufferKind::kOne) return one_bytes;

@@ -11,10 +11,9 @@
 
 #include "base/check.h"
 #include "base/ids.h"
-#include "daemon/core/post_check.h"
+#include "collectives/call_arguments.h"
 #include "daemon/shm/call_check.h"
 #include "daemon/shm/region_table.h"
-#include "schedule/buffers.h"
 #include "schedule/plan.h"
 #include "tools/fuzzing/target.h"
 
@@ -22,8 +21,6 @@ namespace copse::fuzzing {
 namespace {
 
 using daemon::CallPost;
-using schedule::BufferKind;
-using schedule::Collective;
 
 constexpr uint64_t kDataBytes = 8192;
 constexpr uint32_t kSize = 5;
@@ -34,7 +31,7 @@ std::string Seed(Collective collective, uint32_t count, uint8_t flags) {
   ring::DqSlot slot{};
   slot.entry.command = static_cast<uint8_t>(ring::Command::kCollective);
   slot.entry.collective = static_cast<uint8_t>(collective);
-  slot.entry.type = static_cast<uint8_t>(emu::AluType::kInt32);
+  slot.entry.type = static_cast<uint8_t>(ElementType::kInt32);
   slot.entry.flags = flags;
   slot.entry.root = 1;
   slot.entry.count = count;
@@ -45,7 +42,7 @@ std::string Seed(Collective collective, uint32_t count, uint8_t flags) {
     // Every rank's block is as long as the one that is posted, but one.
     lists[i] = lists[kSize + i] = {uint64_t{i} * 4 * count, i == 4 ? 0 : uint64_t{count} * 4};
   }
-  if (schedule::IsIrregular(collective)) {
+  if (IsIrregular(collective)) {
     const ring::ListPlaces places{{0, 0, kSendList}, {0, 0, kReceiveList}};
     memcpy(slot.entry.payload, &places, sizeof(places));
   }
@@ -62,12 +59,12 @@ void CheckInside(const uint8_t* data, const uint8_t* begin, uint64_t bytes) {
 
 // What the core may touch of a buffer.
 void CheckBuffer(const uint8_t* data, BufferKind buffer, const uint8_t* address, uint64_t bytes, uint64_t block_bytes,
-                 const schedule::BlockList* blocks) {
+                 const BlockList* blocks) {
   if (buffer == BufferKind::kNone) return;
   if (buffer == BufferKind::kOne) return CheckInside(data, address, bytes);
   if (blocks == nullptr) return CheckInside(data, address, block_bytes * kSize);
   CHECK_EQ(blocks->size(), kSize);
-  for (const schedule::Block& block : *blocks) {
+  for (const Block& block : *blocks) {
     if (block.bytes > 0) CheckInside(data, address + block.offset, block.bytes);
   }
 }
@@ -76,7 +73,7 @@ void CheckBuffer(const uint8_t* data, BufferKind buffer, const uint8_t* address,
 
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
-  for (int i = 0; i < schedule::kCollectiveCount; ++i) {
+  for (int i = 0; i < kCollectiveCount; ++i) {
     const auto collective = static_cast<Collective>(i);
     seeds.push_back(Seed(collective, 3, 0));
     seeds.push_back(Seed(collective, 20, ring::kCountsKnown | ring::kReproducible));
@@ -98,8 +95,7 @@ void OneInput(std::string_view bytes) {
     const absl::StatusOr<daemon::CheckedCall> call = daemon::CheckCall(slot, {rank, kSize}, regions);
     if (!call.ok()) continue;
     const CallPost& post = call->post;
-    if (daemon::CheckPost(post, Rank(rank), kSize).failure != schedule::Failure::kNone) continue;
-    const schedule::CallArguments& a = post.arguments;
+    const CallArguments& a = post.arguments;
     CHECK_LE(a.bytes(), schedule::kCallBytesMax);
     if (post.send_is_inline) {
       CHECK_LE(post.send_bytes, ring::kInlineBytes);

@@ -14,8 +14,6 @@
 namespace copse::daemon {
 namespace {
 
-using schedule::Collective;
-
 constexpr uint64_t kDataBytes = 1 << 20;
 
 class CheckCallTest : public testing::Test {
@@ -24,7 +22,7 @@ class CheckCallTest : public testing::Test {
     ring::DqSlot slot{};
     slot.entry.command = static_cast<uint8_t>(ring::Command::kCollective);
     slot.entry.collective = static_cast<uint8_t>(collective);
-    slot.entry.type = static_cast<uint8_t>(emu::AluType::kDouble);
+    slot.entry.type = static_cast<uint8_t>(ElementType::kDouble);
     slot.entry.team = 1;
     slot.entry.root = 2;
     slot.entry.count = count;
@@ -76,7 +74,7 @@ TEST_F(CheckCallTest, ABoundOfPairsIsOfAlltoallvAlone) {
   slot.entry.flags = ring::kPairsBounded;
   const absl::StatusOr<CheckedCall> call = CheckCall(slot, {0, 4}, regions_);
   ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_EQ(call->post.arguments.options, schedule::kPairsBounded);
+  EXPECT_EQ(call->post.arguments.options, kPairsBounded);
   EXPECT_EQ(call->post.arguments.count, 3u);
   slot.entry.count = uint64_t{1} << 60;
   ExpectError(slot, 0, "message too long", absl::StatusCode::kUnimplemented);
@@ -136,13 +134,13 @@ TEST_F(CheckCallTest, InlineMessagesLieInTheEntry) {
 
 TEST_F(CheckCallTest, RefusesUnknownNumbers) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 1);
-  slot.entry.type = emu::kAluTypeCount;
+  slot.entry.type = kElementTypeCount;
   ExpectInvalid(slot, 0, "unknown type (type=20, limit=19)");
   slot = Slot(Collective::kAllreduce, 1);
-  slot.entry.op = emu::kAluOpCount;
+  slot.entry.op = kElementOpCount;
   ExpectInvalid(slot, 0, "unknown operation");
   slot = Slot(Collective::kAllreduce, 1);
-  slot.entry.collective = schedule::kCollectiveCount;
+  slot.entry.collective = kCollectiveCount;
   ExpectInvalid(slot, 0, "unknown collective");
 }
 
@@ -222,7 +220,7 @@ TEST_F(CheckListsTest, ARootKnowsWhereBlocksGo) {
   Write(kReceiveList, {{800, 16}, {0, 0}, {160, 8}, {~uint64_t{0}, 0}});
   absl::StatusOr<CheckedCall> call = CheckCall(Irregular(Collective::kGatherv, 1), {2, 4}, regions_);
   ASSERT_TRUE(call.ok()) << call.status();
-  const schedule::BlockList expected = {{800, 16}, {0, 0}, {160, 8}, {0, 0}};
+  const BlockList expected = {{800, 16}, {0, 0}, {160, 8}, {0, 0}};
   ASSERT_NE(call->post.receive_blocks, nullptr);
   EXPECT_EQ(*call->post.receive_blocks, expected);
   EXPECT_EQ(call->post.send_blocks, nullptr);
@@ -248,8 +246,8 @@ TEST_F(CheckListsTest, KnownCountsAreHashedOnEveryRank) {
   slot.entry.flags = ring::kCountsKnown;
   const absl::StatusOr<CheckedCall> leaf = CheckCall(slot, {0, 4}, regions_);
   ASSERT_TRUE(leaf.ok()) << leaf.status();
-  EXPECT_EQ(leaf->post.arguments.counts_hash, schedule::HashCounts({16, 0, 8, 0}));
-  EXPECT_EQ(leaf->post.arguments.options, schedule::kCountsKnown);
+  EXPECT_EQ(leaf->post.arguments.counts_hash, HashCounts({16, 0, 8, 0}));
+  EXPECT_EQ(leaf->post.arguments.options, kCountsKnown);
   EXPECT_EQ(leaf->post.receive, nullptr);
   ASSERT_NE(leaf->post.receive_blocks, nullptr);
   // Where they lie is a rank's own matter.
@@ -269,7 +267,7 @@ TEST_F(CheckListsTest, BlocksAreSlicesOfAReduceScatter) {
   EXPECT_EQ(call->post.send_bytes, 32u);
   EXPECT_EQ(call->post.receive_bytes, 16u);
   EXPECT_EQ(call->post.arguments.count, 4u);
-  EXPECT_EQ(call->post.arguments.counts_hash, schedule::HashCounts({8, 16, 0, 8}));
+  EXPECT_EQ(call->post.arguments.counts_hash, HashCounts({8, 16, 0, 8}));
 }
 
 TEST_F(CheckListsTest, AnAlltoallvHasTwo) {

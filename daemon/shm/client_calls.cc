@@ -63,8 +63,7 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams) {
 bool ClientCalls::MustWait(const ring::DqEntry& entry) const {
   if (held_.empty() && list_bytes_ < list_bytes_max_) return false;  // as nearly always
   const bool has_lists = entry.command == static_cast<uint8_t>(ring::Command::kCollective) &&
-                         entry.collective < schedule::kCollectiveCount &&
-                         IsIrregular(static_cast<schedule::Collective>(entry.collective));
+                         entry.collective < kCollectiveCount && IsIrregular(static_cast<Collective>(entry.collective));
   if (has_lists && list_bytes_ >= list_bytes_max_ && lists_.contains(entry.team)) return true;
   return std::any_of(held_.begin(), held_.end(), [&](const Held& held) { return held.slot.entry.team == entry.team; });
 }

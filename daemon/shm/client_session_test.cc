@@ -199,8 +199,8 @@ TEST_F(ClientSessionTest, BadCallsAreAnsweredByAnEvent) {
   ring::DqSlot region = AllreduceSlot(first, 1, 4);
   region.entry.send.region = 5;
   ring::DqSlot op = AllreduceSlot(first, 1, 5);
-  op.entry.type = static_cast<uint8_t>(emu::AluType::kDouble);
-  op.entry.op = static_cast<uint8_t>(emu::AluOp::kBand);
+  op.entry.type = static_cast<uint8_t>(ElementType::kDouble);
+  op.entry.op = static_cast<uint8_t>(ElementOp::kBand);
   uint64_t value = 0;
   for (const ring::DqSlot& slot : {command, team, beyond, region, op}) {
     a->Post(slot);

@@ -17,7 +17,7 @@ namespace copse::daemon {
 namespace {
 
 // What one node alone does for a collective: its ranks, and nobody else.
-std::string EncodedPlan(schedule::Collective collective) {
+std::string EncodedPlan(Collective collective) {
   schedule::Plan plan;
   plan.id = PlanId(1 + static_cast<uint64_t>(collective));
   plan.collective = collective;
@@ -26,7 +26,7 @@ std::string EncodedPlan(schedule::Collective collective) {
   plan.node_count = 1;
   plan.segment_bytes = 4096;
   plan.neighbours = {{}};
-  if (collective == schedule::Collective::kAlltoall) {
+  if (collective == Collective::kAlltoall) {
     plan.kind = schedule::PlanKind::kCirculant;
     plan.neighbours = {{0}, {}};
   }
@@ -68,7 +68,7 @@ void OneNodePlanner::On(const schedule::JoinTeam& join) {
   prepare.layout.nodes = {{node_.name, node_.incarnation, node_.worker_address}};
   prepare.epoch = EpochId(1);
   std::string all;
-  for (const schedule::Collective collective : schedule::CollectivesOf(join.identity.family)) {
+  for (const Collective collective : CollectivesOf(join.identity.family)) {
     prepare.plans.push_back(EncodedPlan(collective));
     all += prepare.plans.back();
   }

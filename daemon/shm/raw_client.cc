@@ -12,8 +12,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/version.h"
+#include "collectives/call_arguments.h"
 #include "offload_emu/alu.h"
-#include "schedule/collective.h"
 
 namespace copse::daemon {
 
@@ -146,9 +146,9 @@ std::string RawClient::Text(const ring::EqEntry& event) const {
 ring::DqSlot AllreduceSlot(uint32_t team, uint64_t count, uint64_t value) {
   ring::DqSlot slot{};
   slot.entry.command = static_cast<uint8_t>(ring::Command::kCollective);
-  slot.entry.collective = static_cast<uint8_t>(schedule::Collective::kAllreduce);
-  slot.entry.type = static_cast<uint8_t>(emu::AluType::kUint64);
-  slot.entry.op = static_cast<uint8_t>(emu::AluOp::kSum);
+  slot.entry.collective = static_cast<uint8_t>(Collective::kAllreduce);
+  slot.entry.type = static_cast<uint8_t>(ElementType::kUint64);
+  slot.entry.op = static_cast<uint8_t>(ElementOp::kSum);
   slot.entry.team = team;
   slot.entry.count = count;
   slot.entry.value = value;

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/prng.h"
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 #include "schedule/folds.h"
 
 namespace copse::campaign {
@@ -20,16 +20,13 @@ using scenario::Program;
 using scenario::Script;
 using scenario::Step;
 using scenario::StepKind;
-using schedule::Collective;
 
 constexpr uint32_t kTeam = 0;
 constexpr uint32_t kDerivedTeam = 1;
 constexpr uint32_t kHogTeams = 24;
 constexpr uint64_t kSmallMemory = 8 << 20;
 
-bool NeedsPlans(const Step& step) {
-  return schedule::FamilyOfCall(ArgumentsOf(WholeCallOf(step))) != schedule::Family::kCommon;
-}
+bool NeedsPlans(const Step& step) { return schedule::FamilyOfCall(ArgumentsOf(WholeCallOf(step))) != Family::kCommon; }
 
 Placement RandomPlacement(uint32_t ranks, std::vector<uint32_t> nodes, Prng* prng) {
   for (size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[prng->Below(i)]);
@@ -74,7 +71,7 @@ class JobMaker {
   Step SomeCall(uint32_t ranks) { return scenario::RandomStep(ranks, scale_.bytes_max, prng_->Next()); }
   // A collective in which nobody can be through before all have come.
   Step FullCall(uint64_t bytes) {
-    Step step = scenario::CallStep(kTeam, {.collective = Collective::kAllreduce, .type = emu::AluType::kInt32}, 0);
+    Step step = scenario::CallStep(kTeam, {.collective = Collective::kAllreduce, .type = ElementType::kInt32}, 0);
     step.arguments.count = bytes / 4;
     step.seed = prng_->Next();
     return step;

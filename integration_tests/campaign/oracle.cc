@@ -27,7 +27,7 @@ bool IsCall(const Step& step) { return step.kind == StepKind::kCall || step.kind
 // A team is formed for it, or plans are made.
 bool Forms(const Step& step) {
   if (!IsCall(step)) return step.kind == StepKind::kTeam || step.kind == StepKind::kSubTeam;
-  return schedule::FamilyOfCall(ArgumentsOf(WholeCallOf(step))) != schedule::Family::kCommon;
+  return schedule::FamilyOfCall(ArgumentsOf(WholeCallOf(step))) != Family::kCommon;
 }
 
 std::string NodeName(uint32_t node) { return absl::StrCat("n", node); }

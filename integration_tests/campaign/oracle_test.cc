@@ -21,7 +21,7 @@ class OracleTest : public testing::Test {
   OracleTest() {
     case_.state = State::kShortCall;
     case_.options.nodes = 3;
-    const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
+    const CallArguments barrier{.collective = Collective::kBarrier};
     for (Job* job : {&case_.target, &other_}) {
       const bool target = job == &case_.target;
       job->name = target ? "target" : "other";

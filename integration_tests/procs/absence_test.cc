@@ -22,8 +22,7 @@ using scenario::Outcome;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr uint32_t kNodes = 4;
-const schedule::CallArguments kSum{
-    .collective = schedule::Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 constexpr absl::Duration kBetweenCalls = absl::Milliseconds(20);
 
 int FromEnvironment(const char* name, int otherwise) {

@@ -30,19 +30,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
+#include "collectives/call_arguments.h"
 #include "daemon/loop/unique_fd.h"
 #include "daemon/shm/memory_file.h"
 #include "daemon/shm/packet_socket.h"
 #include "daemon/shm/raw_client.h"
 #include "protocol/attach_protocol.h"
 #include "protocol/ring_layout.h"
-#include "schedule/collective.h"
 
 namespace copse::procs {
 namespace {
 
 using daemon::RawClient;
-using schedule::Collective;
 
 constexpr uint64_t kCount = 65536;
 constexpr uint64_t kBlockBytes = kCount * 8;

@@ -6,20 +6,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "collectives/call_arguments.h"
 #include "integration_tests/procs/child_process.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/procs/programs.h"
 #include "integration_tests/scenarios/expectations.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "protocol/control.h"
-#include "schedule/collective.h"
 
 namespace copse::procs {
 namespace {
 
 using scenario::Outcome;
-using schedule::CallArguments;
-using schedule::Collective;
 using schedule::Failure;
 
 constexpr int kCalls = 6;
@@ -34,13 +32,13 @@ class BadClientTest : public ClusterFixture {
     EXPECT_TRUE(program.ok()) << program.status();
     EXPECT_TRUE(cluster_.Start({.nodes = 2}).ok());
     std::vector<CallArguments> calls = {
-        {.collective = Collective::kAllreduce, .type = emu::AluType::kUint64, .op = emu::AluOp::kSum, .count = 4}};
+        {.collective = Collective::kAllreduce, .type = ElementType::kUint64, .op = ElementOp::kSum, .count = 4}};
     for (int i = 0; i < kCalls; ++i) {
-      calls.push_back({.collective = Collective::kAllgather, .type = emu::AluType::kUint64, .count = 65536});
+      calls.push_back({.collective = Collective::kAllgather, .type = ElementType::kUint64, .count = 65536});
     }
     std::vector<scenario::Program> programs = scenario::TeamPrograms("bad", {0, 0, 1}, calls, 1);
     programs.erase(programs.begin() + kBad);
-    const CallArguments sum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 2000};
+    const CallArguments sum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 2000};
     const std::vector<scenario::Program> bystanders =
         scenario::TeamPrograms("bystanders", {0, 1, 0}, std::vector<CallArguments>(200, sum), 1);
     const uint32_t first = cluster_.Launch(programs);

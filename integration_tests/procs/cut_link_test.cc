@@ -21,13 +21,11 @@ namespace copse::procs {
 namespace {
 
 using scenario::Outcome;
-using schedule::CallArguments;
-using schedule::Collective;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 // Of a rank that the others wait for, however slow the machine is; it is killed in the end.
 constexpr absl::Duration kForLong = absl::Minutes(10);
-const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
 class CutPairTest : public testing::Test {
  protected:

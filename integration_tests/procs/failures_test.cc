@@ -13,8 +13,6 @@ namespace copse::procs {
 namespace {
 
 using scenario::Outcome;
-using schedule::CallArguments;
-using schedule::Collective;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
@@ -62,11 +60,11 @@ void ExpectMismatch(const Outcome& outcome, const std::vector<std::string>& word
 
 TEST_F(FailuresTest, ArgumentsThatDifferInTheFirstCall) {
   ASSERT_TRUE(cluster_.Start({.nodes = 4}).ok());
-  const CallArguments sum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+  const CallArguments sum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
   CallArguments count = sum, type = sum, op = sum;
   count.count = 7;
-  type.type = emu::AluType::kInt64;
-  op.op = emu::AluOp::kMax;
+  type.type = ElementType::kInt64;
+  op.op = ElementOp::kMax;
   int number = 0;
   for (const CallArguments& other : {count, type, op}) {
     for (const uint32_t wrong : {5u, 1u}) {
@@ -82,7 +80,7 @@ TEST_F(FailuresTest, ArgumentsThatDifferInTheFirstCall) {
         const bool formed = outcomes[0].failure == schedule::Failure::kNone;
         for (size_t step = formed ? 1 : 0; step < (formed ? 3 : 1); ++step) {
           ExpectMismatch(outcomes[step], {"call 0", absl::StrCat("rank ", wrong, " on node n"),
-                                          schedule::DescribeArguments(other), schedule::DescribeArguments(sum)});
+                                          DescribeArguments(other), DescribeArguments(sum)});
         }
       }
     }

@@ -12,17 +12,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "collectives/call_arguments.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/expectations.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "protocol/control.h"
-#include "schedule/collective.h"
 
 namespace copse::procs {
 namespace {
 
 using scenario::Step;
-using schedule::Collective;
 using schedule::Failure;
 
 constexpr uint64_t kLimit = uint64_t{64} << 20;
@@ -53,11 +52,11 @@ class MemoryBoundTest : public ClusterFixture {
     for (const Collective collective : kLong) {
       for (uint32_t i = 0; i < calls; ++i) {
         Step step{.kind = scenario::StepKind::kPost, .seed = ++seed};
-        step.arguments = {.collective = collective, .type = emu::AluType::kUint64, .op = emu::AluOp::kSum};
+        step.arguments = {.collective = collective, .type = ElementType::kUint64, .op = ElementOp::kSum};
         const uint64_t block = kMiB / 8 / ranks;
         const bool blocks =
             collective != Collective::kBcast && collective != Collective::kAllreduce && collective != Collective::kScan;
-        if (schedule::IsIrregular(collective)) {
+        if (IsIrregular(collective)) {
           step.counts.assign(ranks, block);
         } else {
           step.arguments.count = blocks ? block : kMiB / 8;

@@ -20,13 +20,11 @@ namespace {
 
 using scenario::Outcome;
 using scenario::TeamPrograms;
-using schedule::CallArguments;
-using schedule::Collective;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 // Of a rank that the others wait for, however slow the machine is; it is killed in the end.
 constexpr absl::Duration kForLong = absl::Minutes(10);
-const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
 // As scenarios want them.
 std::vector<std::string> Names() {

@@ -19,11 +19,9 @@ namespace copse::procs {
 namespace {
 
 using scenario::TeamPrograms;
-using schedule::CallArguments;
-using schedule::Collective;
 
 constexpr absl::Duration kPatience = absl::Seconds(120);
-const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
 class ProbeTest : public ClusterFixture {
  protected:

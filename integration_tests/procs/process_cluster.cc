@@ -23,8 +23,8 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "collectives/call_arguments.h"
 #include "integration_tests/procs/programs.h"
-#include "schedule/collective.h"
 
 namespace copse::procs {
 namespace {
@@ -492,10 +492,10 @@ absl::Status ProcessCluster::Replan(const std::string& team_name, const std::str
   return admin_->ReplanTeam(team, algorithm, kSettle).status();
 }
 
-absl::Status ProcessCluster::ReplanCollective(const std::string& team_name, schedule::Collective collective,
+absl::Status ProcessCluster::ReplanCollective(const std::string& team_name, Collective collective,
                                               const std::string& algorithm) {
   ASSIGN_OR_RETURN(const uint64_t team, FindTeam(team_name));
-  return admin_->ReplanTeam(team, algorithm, kSettle, std::string(schedule::CollectiveName(collective))).status();
+  return admin_->ReplanTeam(team, algorithm, kSettle, std::string(CollectiveName(collective))).status();
 }
 
 absl::StatusOr<std::vector<scenario::ListedCall>> ProcessCluster::ListCalls(const std::string& team_name) {

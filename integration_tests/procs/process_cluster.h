@@ -16,12 +16,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "collectives/call_arguments.h"
 #include "integration_tests/fabric/fabric_control.h"
 #include "integration_tests/netns/test_network.h"
 #include "integration_tests/procs/admin_client.h"
 #include "integration_tests/procs/child_process.h"
 #include "integration_tests/scenarios/cluster.h"
-#include "schedule/collective.h"
 
 namespace copse::procs {
 
@@ -70,7 +70,7 @@ class ProcessCluster : public scenario::Cluster {
   absl::Status DisturbData(bool on) override;
 
   absl::Status Replan(const std::string& team_name, const std::string& algorithm) override;
-  absl::Status ReplanCollective(const std::string& team_name, schedule::Collective collective,
+  absl::Status ReplanCollective(const std::string& team_name, Collective collective,
                                 const std::string& algorithm) override;
   absl::StatusOr<std::vector<scenario::ListedCall>> ListCalls(const std::string& team_name) override;
   absl::Status DrainNode(uint32_t node, bool on) override;

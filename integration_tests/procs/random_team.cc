@@ -6,10 +6,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "collectives/call_arguments.h"
 #include "gtest/gtest.h"
 #include "integration_tests/procs/child_process.h"
 #include "integration_tests/procs/programs.h"
-#include "schedule/collective.h"
 
 namespace copse::procs {
 
@@ -23,7 +23,7 @@ void RunRandomTeam(ProcessCluster* cluster, const RandomTeam& team) {
          {uint64_t{rank}, uint64_t{team.nodes.size()}, team.seed, static_cast<uint64_t>(team.rounds), team.bytes_max}) {
       arguments.push_back(absl::StrCat(number));
     }
-    for (int c = 0; c < schedule::kCollectiveCount; ++c) arguments.push_back(absl::StrCat(c));
+    for (int c = 0; c < kCollectiveCount; ++c) arguments.push_back(absl::StrCat(c));
     auto process = cluster->StartApplication(team.nodes[rank], arguments);
     ASSERT_TRUE(process.ok()) << process.status();
     ranks.push_back(std::move(*process));

@@ -19,8 +19,6 @@ namespace copse::procs {
 namespace {
 
 using scenario::TeamPrograms;
-using schedule::CallArguments;
-using schedule::Collective;
 
 constexpr absl::Duration kPatience = absl::Seconds(120);
 constexpr uint32_t kNodes = 6;
@@ -43,15 +41,15 @@ class ReplanTest : public ClusterFixture {
   void CallWhile(const std::function<void(int)>& change, const std::function<bool()>& enough) {
     std::vector<CallArguments> calls;
     for (int i = 0; i < 400; ++i) {
-      calls.push_back({.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6});
+      calls.push_back({.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6});
       calls.push_back({.collective = Collective::kBarrier});
       calls.push_back({.collective = Collective::kBcast,
-                       .type = emu::AluType::kDouble,
+                       .type = ElementType::kDouble,
                        .count = 500,
                        .root = static_cast<uint32_t>(i) % kNodes});
       calls.push_back({.collective = Collective::kReduce,
-                       .type = emu::AluType::kInt32,
-                       .op = emu::AluOp::kMin,
+                       .type = ElementType::kInt32,
+                       .op = ElementOp::kMin,
                        .count = 3000,
                        .root = static_cast<uint32_t>(i) % kNodes});
     }

@@ -21,17 +21,14 @@
 
 #include "absl/time/clock.h"
 #include "client/copse.h"
+#include "collectives/call_arguments.h"
 #include "integration_tests/scenarios/script.h"
 #include "offload_emu/alu.h"
-#include "schedule/block_list.h"
-#include "schedule/collective.h"
 #include "schedule/rank_data.h"
 
 namespace copse::scenario {
 namespace {
 
-using schedule::CallArguments;
-using schedule::Collective;
 using schedule::Failure;
 
 constexpr size_t kGuardBytes = 64;
@@ -102,7 +99,7 @@ class Call {
         send_(context, data_.send.size(), (step.seed + team.rank) % 4 == 1),
         receive_(context, data_.receive.size(), (step.seed + team.rank) % 4 >= 2) {
     const CallArguments& a = step.arguments;
-    const uint64_t unit = emu::AluTypeBytes(a.type);
+    const uint64_t unit = ElementBytes(a.type);
     send_.Fill(data_.send);
     receive_.Fill(data_.receive);
     arguments_.collective = static_cast<copse_collective_t>(a.collective);
@@ -110,7 +107,7 @@ class Call {
     arguments_.op = static_cast<copse_op_t>(a.op);
     arguments_.root = a.root;
     arguments_.count = a.count;
-    if (schedule::IsIrregular(a.collective)) {
+    if (IsIrregular(a.collective)) {
       arguments_.count = (data_.contribution_bytes + data_.result_bytes) / unit;  // it has but one of them
     }
     arguments_.send = data_.contribution_at ? COPSE_IN_PLACE : send_.data();
@@ -120,8 +117,8 @@ class Call {
     if (bcast || a.collective == Collective::kBarrier) arguments_.send = nullptr;
     if (a.collective == Collective::kBarrier) arguments_.recv = nullptr;
     if (a.options != 0) arguments_.mask |= COPSE_COLL_ARGS_FIELD_FLAGS;
-    if ((a.options & schedule::kCountsKnown) != 0) arguments_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
-    if ((a.options & schedule::kReproducible) != 0) arguments_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
+    if ((a.options & kCountsKnown) != 0) arguments_.flags |= COPSE_COLL_FLAG_COUNTS_KNOWN;
+    if ((a.options & kReproducible) != 0) arguments_.flags |= COPSE_COLL_FLAG_REPRODUCIBLE;
     // reduce_scatter's blocks are by result, and lie one after another.
     const bool slices = a.collective == Collective::kReduceScatterv;
     if (data_.send_blocks && !slices) {
@@ -186,9 +183,9 @@ class Call {
     std::vector<uint64_t> counts;
     std::vector<uint64_t> displacements;
   };
-  static Lists ListsOf(const schedule::BlockList& blocks, uint64_t unit) {
+  static Lists ListsOf(const BlockList& blocks, uint64_t unit) {
     Lists lists;
-    for (const schedule::Block& block : blocks) {
+    for (const Block& block : blocks) {
       lists.counts.push_back(block.bytes / unit);
       lists.displacements.push_back(block.offset / unit);
     }

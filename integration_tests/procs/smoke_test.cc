@@ -13,8 +13,6 @@ namespace {
 
 using scenario::Placement;
 using scenario::TeamPrograms;
-using schedule::CallArguments;
-using schedule::Collective;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 const CallArguments kBarrier{.collective = Collective::kBarrier};
@@ -31,29 +29,29 @@ TEST_F(SmokeTest, EveryCollectiveOnFourNodesWithTwoRanksEach) {
   std::vector<CallArguments> calls = {kBarrier};
   for (const uint64_t count : {1, 6, 1000, 8192}) {
     for (const uint32_t root : {0, 3, 7}) {
-      calls.push_back({.collective = Collective::kBcast, .type = emu::AluType::kDouble, .count = count, .root = root});
+      calls.push_back({.collective = Collective::kBcast, .type = ElementType::kDouble, .count = count, .root = root});
       calls.push_back({.collective = Collective::kReduce,
-                       .type = emu::AluType::kInt32,
-                       .op = emu::AluOp::kMin,
+                       .type = ElementType::kInt32,
+                       .op = ElementOp::kMin,
                        .count = count,
                        .root = root});
     }
-    calls.push_back({.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = count});
+    calls.push_back({.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = count});
   }
   // Elements as long as the buffers allow, in packets and in several segments.
   for (const uint64_t count : {1, 7, 1000, 4096}) {
-    const auto allreduce = [&](emu::AluType type, emu::AluOp op) {
+    const auto allreduce = [&](ElementType type, ElementOp op) {
       calls.push_back({.collective = Collective::kAllreduce, .type = type, .op = op, .count = count});
     };
-    allreduce(emu::AluType::kHalf, emu::AluOp::kSum);
-    allreduce(emu::AluType::kBfloat16, emu::AluOp::kMax);
-    allreduce(emu::AluType::kComplexDouble, emu::AluOp::kProd);
-    allreduce(emu::AluType::kByte, emu::AluOp::kBxor);
-    allreduce(emu::AluType::kDoubleInt, emu::AluOp::kMinloc);
-    allreduce(emu::AluType::kShortInt, emu::AluOp::kMaxloc);
+    allreduce(ElementType::kHalf, ElementOp::kSum);
+    allreduce(ElementType::kBfloat16, ElementOp::kMax);
+    allreduce(ElementType::kComplexDouble, ElementOp::kProd);
+    allreduce(ElementType::kByte, ElementOp::kBxor);
+    allreduce(ElementType::kDoubleInt, ElementOp::kMinloc);
+    allreduce(ElementType::kShortInt, ElementOp::kMaxloc);
     calls.push_back({.collective = Collective::kReduce,
-                     .type = emu::AluType::kLongInt,
-                     .op = emu::AluOp::kMaxloc,
+                     .type = ElementType::kLongInt,
+                     .op = ElementOp::kMaxloc,
                      .count = count,
                      .root = 5});
   }

@@ -23,8 +23,6 @@ namespace {
 
 using ctl::Json;
 using scenario::Step;
-using schedule::CallArguments;
-using schedule::Collective;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr uint32_t kNodes = 4;
@@ -32,7 +30,7 @@ constexpr uint32_t kRanks = 16;
 constexpr uint32_t kCalls = 20;
 constexpr uint32_t kLateRank = 5;  // at n1, in the last call
 constexpr absl::Duration kLate = absl::Milliseconds(60);
-const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
 class TraceTest : public ClusterFixture {
  protected:

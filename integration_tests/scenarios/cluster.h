@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "collectives/call_arguments.h"
 #include "integration_tests/scenarios/script.h"
-#include "schedule/collective.h"
 
 namespace copse::scenario {
 
@@ -96,7 +96,7 @@ class Cluster {
   // --- Administration ---
   virtual absl::Status Replan(const std::string& team_name, const std::string& algorithm) = 0;
   // Of the team, or of its companion for that collective.
-  virtual absl::Status ReplanCollective(const std::string& team_name, schedule::Collective collective,
+  virtual absl::Status ReplanCollective(const std::string& team_name, Collective collective,
                                         const std::string& algorithm) = 0;
   virtual absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) = 0;
   virtual absl::Status DrainNode(uint32_t node, bool on) = 0;

@@ -9,9 +9,6 @@
 namespace copse::scenario {
 namespace {
 
-using schedule::CallArguments;
-using schedule::Collective;
-
 constexpr absl::Duration kLong = absl::Minutes(10);
 
 }  // namespace
@@ -30,7 +27,7 @@ void RandomCalls(Cluster* cluster, uint32_t nodes, uint32_t ranks, uint32_t call
   std::vector<Program> programs = TeamPrograms("random", UnevenPlacement(ranks, nodes, seed), list, seed);
   for (Program& program : programs) {
     for (Step& step : program.script) {
-      const bool reduces = schedule::Reduces(step.arguments.collective);
+      const bool reduces = Reduces(step.arguments.collective);
       const bool receives =
           step.arguments.collective == Collective::kAllreduce || step.arguments.root == program.script[0].rank;
       step.in_place = step.kind == StepKind::kCall && reduces && receives && step.seed % 3 == 0;
@@ -102,7 +99,7 @@ void TwoTeamsAtOnce(Cluster* cluster, uint64_t seed) {
 void SubTeams(Cluster* cluster) {
   constexpr uint32_t kRanks = 8;
   ASSERT_TRUE(cluster->Start({.nodes = 4}).ok());
-  const CallArguments sum{.collective = Collective::kAllreduce, .type = emu::AluType::kInt64, .count = 6};
+  const CallArguments sum{.collective = Collective::kAllreduce, .type = ElementType::kInt64, .count = 6};
   std::vector<Program> programs;
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
     Script script = {TeamStep(0, "parent", rank, kRanks), CallStep(0, sum, 1)};
@@ -136,8 +133,7 @@ void ManyChildren(Cluster* cluster, uint32_t nodes) {
     for (uint32_t i = 0; i < 60; ++i) {
       // Broadcasts from one rank need no answer: only credit holds it back.
       CallArguments call = RandomCall(nodes, 600 + i);
-      if (i % 4 != 0)
-        call = {.collective = Collective::kBcast, .type = emu::AluType::kInt32, .count = 2 + i, .root = 0};
+      if (i % 4 != 0) call = {.collective = Collective::kBcast, .type = ElementType::kInt32, .count = 2 + i, .root = 0};
       script.push_back(PostStep(0, call, 600 + i));
       if (rank > 0 && prng.Chance(0.1)) script.push_back(PauseStep(absl::Microseconds(prng.Below(2000))));
     }

@@ -40,10 +40,8 @@ void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::s
 }
 
 void ExpectWorks(Cluster* cluster, const std::string& name, const Placement& placement) {
-  const schedule::CallArguments sum{
-      .collective = schedule::Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
-  ExpectAllSucceed(cluster,
-                   TeamPrograms(name, placement, {{.collective = schedule::Collective::kBarrier}, sum, sum}, 900),
+  const CallArguments sum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
+  ExpectAllSucceed(cluster, TeamPrograms(name, placement, {{.collective = Collective::kBarrier}, sum, sum}, 900),
                    kPatience);
 }
 

@@ -13,12 +13,10 @@
 namespace copse::scenario {
 namespace {
 
-using schedule::CallArguments;
-using schedule::Collective;
 using schedule::Failure;
 
 const CallArguments kBarrier{.collective = Collective::kBarrier};
-const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
 // One rank a node, `calls` allreduces each.
 std::vector<Program> Flat(const std::string& name, uint32_t ranks, uint32_t calls) {
@@ -120,8 +118,8 @@ void ArgumentsThatDiffer(Cluster* cluster) {
   // Count, type, operation, root; on another node, and between ranks of one node.
   CallArguments count = kSum, type = kSum, op = kSum;
   count.count = 7;
-  type.type = emu::AluType::kInt64;
-  op.op = emu::AluOp::kMax;
+  type.type = ElementType::kInt64;
+  op.op = ElementOp::kMax;
   int number = 0;
   for (const CallArguments& other : {count, type, op}) {
     for (const uint32_t wrong : {5u, 1u}) {
@@ -135,10 +133,10 @@ void ArgumentsThatDiffer(Cluster* cluster) {
         // A broken team ends every call in flight: also one before, that had not yet reached this rank.
         if (all[r][1].failure != Failure::kMismatch) ExpectOutcome(all[r][1], Failure::kNone, {}, "barrier before");
         for (int call : {2, 3}) {
-          ExpectOutcome(all[r][call], Failure::kMismatch,
-                        {"call 1", absl::StrCat("rank ", wrong, " on node n"), schedule::DescribeArguments(other),
-                         schedule::DescribeArguments(kSum)},
-                        absl::StrCat("rank ", r, " call ", call));
+          ExpectOutcome(
+              all[r][call], Failure::kMismatch,
+              {"call 1", absl::StrCat("rank ", wrong, " on node n"), DescribeArguments(other), DescribeArguments(kSum)},
+              absl::StrCat("rank ", r, " call ", call));
         }
       }
     }
@@ -149,8 +147,8 @@ void ArgumentsThatDiffer(Cluster* cluster) {
 void CollectivesThatDiffer(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
   // Each waits for the other: no packet crosses, so only a comparison of what is being waited for finds it.
-  const CallArguments from_1{.collective = Collective::kBcast, .type = emu::AluType::kInt32, .count = 4, .root = 1};
-  const CallArguments to_0{.collective = Collective::kReduce, .type = emu::AluType::kInt32, .count = 4, .root = 1};
+  const CallArguments from_1{.collective = Collective::kBcast, .type = ElementType::kInt32, .count = 4, .root = 1};
+  const CallArguments to_0{.collective = Collective::kReduce, .type = ElementType::kInt32, .count = 4, .root = 1};
   std::vector<Program> programs = TeamPrograms("differ", {0, 1}, {from_1}, 1);
   programs[1].script[1].arguments = to_0;
   const uint32_t first = cluster->Launch(programs);
@@ -168,7 +166,7 @@ void RootsThatDifferInTheLastCall(Cluster* cluster) {
   int number = 0;
   for (const Collective collective : {Collective::kBcast, Collective::kReduce}) {
     for (const uint32_t wrong : {1u, 2u}) {
-      const CallArguments call{.collective = collective, .type = emu::AluType::kInt32, .count = 4, .root = 0};
+      const CallArguments call{.collective = collective, .type = ElementType::kInt32, .count = 4, .root = 0};
       std::vector<Program> programs = TeamPrograms(absl::StrCat("roots", number++), {0, 1, 2}, {kBarrier, call}, 1);
       programs[wrong].script[2].arguments.root = 3 - wrong;
       const uint32_t first = cluster->Launch(programs);
@@ -226,9 +224,9 @@ void TeamOfMissingRanksTimesOut(Cluster* cluster) {
 void BadArguments(Cluster* cluster) {
   ASSERT_TRUE(cluster->Start({.nodes = 2}).ok());
   // All ranks err alike, so that the team goes on afterwards.
-  const CallArguments root{.collective = Collective::kBcast, .type = emu::AluType::kInt8, .count = 1, .root = 2};
+  const CallArguments root{.collective = Collective::kBcast, .type = ElementType::kInt8, .count = 1, .root = 2};
   const CallArguments bitwise{
-      .collective = Collective::kAllreduce, .type = emu::AluType::kFloat, .op = emu::AluOp::kBand, .count = 1};
+      .collective = Collective::kAllreduce, .type = ElementType::kFloat, .op = ElementOp::kBand, .count = 1};
   const std::vector<Program> programs = TeamPrograms("bad", {0, 1}, {root, bitwise, kSum}, 1);
   const uint32_t first = cluster->Launch(programs);
   for (const auto& outcomes : AwaitAll(cluster, first, 2)) {

@@ -11,19 +11,17 @@
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
 #include "base/string_view.h"
+#include "collectives/call_arguments.h"
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/expectations.h"
 #include "integration_tests/scenarios/scenarios.h"
-#include "schedule/buffers.h"
 
 namespace copse::scenario {
 namespace {
 
-using schedule::CallArguments;
-using schedule::Collective;
 using schedule::Failure;
 
-const CallArguments kSum{.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
 Step StepOf(const CallArguments& arguments, uint64_t seed) { return CallStep(0, arguments, seed); }
 
@@ -35,16 +33,16 @@ std::string CallNumberIn(const std::string& text) {
 
 // Equal blocks for irregular collectives, else the plain call; `bytes` of each rank's buffer, about.
 Step LongStep(Collective collective, uint32_t ranks, uint64_t bytes, uint32_t root, uint64_t seed) {
-  Step step = StepOf({.collective = collective, .type = emu::AluType::kInt32, .op = emu::AluOp::kSum}, seed);
-  if (schedule::HasRoot(collective)) step.arguments.root = root;
+  Step step = StepOf({.collective = collective, .type = ElementType::kInt32, .op = ElementOp::kSum}, seed);
+  if (HasRoot(collective)) step.arguments.root = root;
   const uint64_t block = bytes / 4 / ranks;
   if (collective == Collective::kAlltoallv) {
     step.counts.assign(size_t{ranks} * ranks, block);
-  } else if (schedule::IsIrregular(collective)) {
+  } else if (IsIrregular(collective)) {
     step.counts.assign(ranks, block);
     step.counts[seed % ranks] = 2 * block + 1;
   } else {
-    step.arguments.count = schedule::HoldsBlocks(collective) ? block : bytes / 4;
+    step.arguments.count = HoldsBlocks(collective) ? block : bytes / 4;
   }
   step.displaced = seed % 2 == 0;
   return step;
@@ -362,16 +360,16 @@ void CountsThatDiffer(Cluster* cluster) {
       {Collective::kGatherv, 0, 3, 3, "rank 3"},
       {Collective::kGatherv, 0, 0, 0, "rank 0"},  // on the root's node
       {Collective::kScatterv, 0, 3, 3, "rank 3"},
-      {Collective::kGatherv, schedule::kCountsKnown, 3, 1, "rank 3"},
-      {Collective::kScatterv, schedule::kCountsKnown, 3, 1, "rank 3"},
+      {Collective::kGatherv, kCountsKnown, 3, 1, "rank 3"},
+      {Collective::kScatterv, kCountsKnown, 3, 1, "rank 3"},
       {Collective::kAllgatherv, 0, 3, 1, "rank 3"},
       {Collective::kReduceScatterv, 0, 3, 1, "rank 3"},
       {Collective::kAlltoallv, 0, 3, 3 * kRanks + 5, "counts differ"},  // sends more than rank 5 wants
       {Collective::kAlltoallv, 0, 3, 1 * kRanks + 3, "counts differ"},  // wants more than rank 1 sends
       {Collective::kAlltoallv, 0, 2, 2 * kRanks + 5, "rank 2 sends"},   // to its neighbour on the same node
-      {Collective::kAlltoallv, schedule::kPairsBounded, 3, 3 * kRanks + 5, "counts differ"},
-      {Collective::kAlltoallv, schedule::kPairsBounded, 3, 1 * kRanks + 3, "counts differ"},
-      {Collective::kAlltoallv, schedule::kPairsBounded, 2, 2 * kRanks + 5, "rank 2 sends"},
+      {Collective::kAlltoallv, kPairsBounded, 3, 3 * kRanks + 5, "counts differ"},
+      {Collective::kAlltoallv, kPairsBounded, 3, 1 * kRanks + 3, "counts differ"},
+      {Collective::kAlltoallv, kPairsBounded, 2, 2 * kRanks + 5, "rank 2 sends"},
   };
   const std::vector<Program> neighbours =
       TeamPrograms("neighbours", {3, 2, 1, 0}, std::vector<CallArguments>(50, kSum), 1);
@@ -381,7 +379,7 @@ void CountsThatDiffer(Cluster* cluster) {
       const std::string name = absl::StrCat("differ", number++, "-", AbslView(CollectiveName(c.collective)));
       Step right = LongStep(c.collective, kRanks, bytes, 1, 7);
       right.arguments.options = c.options;
-      const bool is_bounded = (c.options & schedule::kPairsBounded) != 0;
+      const bool is_bounded = (c.options & kPairsBounded) != 0;
       if (is_bounded) right.arguments.count = bytes;
       std::vector<Program> programs =
           TeamPrograms(name, {0, 0, 1, 2, 3, 1}, {StepOf(kSum, 1), right, right, StepOf(kSum, 2)});

@@ -8,16 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/prng.h"
+#include "collectives/call_arguments.h"
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/scenarios.h"
-#include "schedule/buffers.h"
 #include "schedule/plan.h"
 #include "schedule/rank_data.h"
 
 namespace copse::scenario {
-
-using schedule::CallArguments;
-using schedule::Collective;
 
 namespace {
 
@@ -129,14 +126,14 @@ void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, ab
 std::vector<CallArguments> EveryCall(uint32_t ranks, const std::vector<uint64_t>& counts) {
   std::vector<CallArguments> calls = {{.collective = Collective::kBarrier}};
   for (const uint64_t count : counts) {
-    for (int t = 0; t < emu::kAluTypeCount; ++t) {
-      const auto type = static_cast<emu::AluType>(t);
+    for (int t = 0; t < kElementTypeCount; ++t) {
+      const auto type = static_cast<ElementType>(t);
       for (uint32_t root = 0; root < ranks; ++root) {
         calls.push_back({.collective = Collective::kBcast, .type = type, .count = count, .root = root});
       }
-      for (int o = 0; o < emu::kAluOpCount; ++o) {
-        const auto op = static_cast<emu::AluOp>(o);
-        if (!emu::AluSupports(op, type)) continue;
+      for (int o = 0; o < kElementOpCount; ++o) {
+        const auto op = static_cast<ElementOp>(o);
+        if (!IsDefined(op, type)) continue;
         calls.push_back({.collective = Collective::kAllreduce, .type = type, .op = op, .count = count});
         for (uint32_t root = 0; root < ranks; ++root) {
           calls.push_back({.collective = Collective::kReduce, .type = type, .op = op, .count = count, .root = root});
@@ -150,15 +147,15 @@ std::vector<CallArguments> EveryCall(uint32_t ranks, const std::vector<uint64_t>
 CallArguments RandomCall(uint32_t ranks, uint64_t seed) {
   Prng prng(seed);
   CallArguments call;
-  call.collective = static_cast<Collective>(prng.Below(schedule::kCommonCollectiveCount));
-  call.type = static_cast<emu::AluType>(prng.Below(emu::kAluTypeCount));
+  call.collective = static_cast<Collective>(prng.Below(kCommonCollectiveCount));
+  call.type = static_cast<ElementType>(prng.Below(kElementTypeCount));
   do {
-    call.op = static_cast<emu::AluOp>(prng.Below(emu::kAluOpCount));
-  } while (!emu::AluSupports(call.op, call.type));
+    call.op = static_cast<ElementOp>(prng.Below(kElementOpCount));
+  } while (!IsDefined(call.op, call.type));
   call.root = static_cast<uint32_t>(prng.Below(ranks));
   // Sizes around the edges of a packet, of a segment and of the whole, and anything else.
-  const uint64_t limit = schedule::kMessageBytesMax / emu::AluTypeBytes(call.type);
-  const uint64_t edges[] = {0, 1, 6, 15, 16, 120 / emu::AluTypeBytes(call.type), 121, 1024, 1025, limit - 1, limit};
+  const uint64_t limit = schedule::kMessageBytesMax / ElementBytes(call.type);
+  const uint64_t edges[] = {0, 1, 6, 15, 16, 120 / ElementBytes(call.type), 121, 1024, 1025, limit - 1, limit};
   call.count = prng.Chance(0.6) ? edges[prng.Below(std::size(edges))] : prng.Below(prng.Chance(0.5) ? 64 : limit + 1);
   call.count = std::min(call.count, limit);
   // Now and then one of several chunks.
@@ -170,39 +167,39 @@ Step RandomStep(uint32_t ranks, uint64_t bytes_max, uint64_t seed) {
   Prng prng(seed);
   Step step{.kind = StepKind::kCall, .seed = seed};
   CallArguments& call = step.arguments;
-  call.collective = static_cast<Collective>(prng.Below(schedule::kCollectiveCount));
-  call.type = static_cast<emu::AluType>(prng.Below(emu::kAluTypeCount));
+  call.collective = static_cast<Collective>(prng.Below(kCollectiveCount));
+  call.type = static_cast<ElementType>(prng.Below(kElementTypeCount));
   do {
-    call.op = static_cast<emu::AluOp>(prng.Below(emu::kAluOpCount));
-  } while (!emu::AluSupports(call.op, call.type));
-  if (schedule::HasRoot(call.collective)) call.root = static_cast<uint32_t>(prng.Below(ranks));
+    call.op = static_cast<ElementOp>(prng.Below(kElementOpCount));
+  } while (!IsDefined(call.op, call.type));
+  if (HasRoot(call.collective)) call.root = static_cast<uint32_t>(prng.Below(ranks));
   const bool tells_all = call.collective == Collective::kGatherv || call.collective == Collective::kScatterv;
-  if (tells_all && prng.Chance(0.4)) call.options = schedule::kCountsKnown;
+  if (tells_all && prng.Chance(0.4)) call.options = kCountsKnown;
   step.in_place = prng.Chance(0.3);
   step.displaced = prng.Chance(0.6);
-  const uint64_t unit = emu::AluTypeBytes(call.type);
-  const bool blocks = schedule::HoldsBlocks(call.collective);
+  const uint64_t unit = ElementBytes(call.type);
+  const bool blocks = HoldsBlocks(call.collective);
   // The size of what: a block, or all of them.
   uint64_t each = RandomBytes(bytes_max / (blocks ? ranks : 1), unit, &prng);
   if (blocks && prng.Chance(0.5)) each = RandomBytes(bytes_max, unit, &prng) / ranks;
-  if (schedule::IsIrregular(call.collective)) {
+  if (IsIrregular(call.collective)) {
     const bool pairs = call.collective == Collective::kAlltoallv;
     const uint64_t number = pairs ? uint64_t{ranks} * ranks : ranks;
     step.counts = RandomCounts(number, number * each / unit, &prng);
     if (pairs && seed % 2 == 0) {
-      call.options = schedule::kPairsBounded;
+      call.options = kPairsBounded;
       call.count = std::accumulate(step.counts.begin(), step.counts.end(), uint64_t{0});
     }
   } else if (call.collective != Collective::kBarrier) {
     call.count = each / unit;
   }
-  if (schedule::Reduces(call.collective) && prng.Chance(0.2)) call.options = schedule::kReproducible;
+  if (Reduces(call.collective) && prng.Chance(0.2)) call.options = kReproducible;
   return step;
 }
 
 std::string DescribeStep(const Step& step) {
   if (step.kind != StepKind::kCall && step.kind != StepKind::kPost) return absl::StrCat("team ", step.team);
-  std::string text = schedule::DescribeArguments(ArgumentsOf(WholeCallOf(step)));
+  std::string text = DescribeArguments(ArgumentsOf(WholeCallOf(step)));
   if (!step.counts.empty()) absl::StrAppend(&text, ", counts ", absl::StrJoin(step.counts, " "));
   if (step.in_place) absl::StrAppend(&text, ", in place");
   if (step.displaced) absl::StrAppend(&text, ", displaced");

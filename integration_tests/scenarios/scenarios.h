@@ -23,7 +23,7 @@ Placement UnevenPlacement(uint32_t ranks, uint32_t nodes, uint64_t seed);
 // One team named `name` over `placement`; every rank makes `calls` (seeds counted up from `seed`) and destroys the
 // team.
 std::vector<Program> TeamPrograms(const std::string& name, const Placement& placement,
-                                  const std::vector<schedule::CallArguments>& calls, uint64_t seed);
+                                  const std::vector<CallArguments>& calls, uint64_t seed);
 
 // The same with calls of any collective.
 std::vector<Program> TeamPrograms(const std::string& name, const Placement& placement, const std::vector<Step>& calls);
@@ -32,9 +32,9 @@ std::vector<Program> TeamPrograms(const std::string& name, const Placement& plac
 void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, absl::Duration timeout);
 
 // Every collective, type, operation (where defined) and root, `counts` elements each, for a team of `ranks` ranks.
-std::vector<schedule::CallArguments> EveryCall(uint32_t ranks, const std::vector<uint64_t>& counts);
+std::vector<CallArguments> EveryCall(uint32_t ranks, const std::vector<uint64_t>& counts);
 // Any call of a common collective, chosen by `seed`: 0 B to 64 KiB, rarely more.
-schedule::CallArguments RandomCall(uint32_t ranks, uint64_t seed);
+CallArguments RandomCall(uint32_t ranks, uint64_t seed);
 // Any call of any collective, as a step: type, operation, root, counts, displacements, in place or not. No rank's
 // buffer is longer than `bytes_max` (alltoallv: much longer). Sizes are often those at which something changes; few are
 // long.

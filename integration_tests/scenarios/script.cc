@@ -67,9 +67,9 @@ absl::StatusOr<Step> ParseStep(std::string_view line) {
                   ParseList(f[16], &s.counts);
   if (!ok) return absl::InvalidArgumentError(absl::StrCat("step: malformed: ", AbslView(line)));
   s.kind = static_cast<StepKind>(kind);
-  s.arguments.collective = static_cast<schedule::Collective>(collective);
-  s.arguments.type = static_cast<emu::AluType>(type);
-  s.arguments.op = static_cast<emu::AluOp>(op);
+  s.arguments.collective = static_cast<Collective>(collective);
+  s.arguments.type = static_cast<ElementType>(type);
+  s.arguments.op = static_cast<ElementOp>(op);
   s.arguments.options = static_cast<uint8_t>(options);
   s.in_place = in_place == 1;
   s.displaced = displaced == 1;
@@ -104,10 +104,10 @@ absl::StatusOr<NumberedOutcome> ParseOutcome(std::string_view line) {
 Step TeamStep(uint32_t team, std::string name, uint32_t rank, uint32_t size) {
   return {.kind = StepKind::kTeam, .team = team, .name = std::move(name), .rank = rank, .size = size};
 }
-Step CallStep(uint32_t team, const schedule::CallArguments& arguments, uint64_t seed) {
+Step CallStep(uint32_t team, const CallArguments& arguments, uint64_t seed) {
   return {.kind = StepKind::kCall, .team = team, .arguments = arguments, .seed = seed};
 }
-Step PostStep(uint32_t team, const schedule::CallArguments& arguments, uint64_t seed) {
+Step PostStep(uint32_t team, const CallArguments& arguments, uint64_t seed) {
   return {.kind = StepKind::kPost, .team = team, .arguments = arguments, .seed = seed};
 }
 Step AwaitStep() { return {.kind = StepKind::kAwait}; }

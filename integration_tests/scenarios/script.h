@@ -38,7 +38,7 @@ struct Step {
   uint32_t parent = 0;
   std::vector<uint32_t> members;
   // One call: rank_data.h. The same on all ranks, unless they are meant to differ.
-  schedule::CallArguments arguments;
+  CallArguments arguments;
   std::vector<uint64_t> counts;
   bool in_place = false;
   bool displaced = false;
@@ -79,8 +79,8 @@ absl::StatusOr<NumberedOutcome> ParseOutcome(std::string_view line);
 
 // Short ways to write scripts.
 Step TeamStep(uint32_t team, std::string name, uint32_t rank, uint32_t size);
-Step CallStep(uint32_t team, const schedule::CallArguments& arguments, uint64_t seed);
-Step PostStep(uint32_t team, const schedule::CallArguments& arguments, uint64_t seed);
+Step CallStep(uint32_t team, const CallArguments& arguments, uint64_t seed);
+Step PostStep(uint32_t team, const CallArguments& arguments, uint64_t seed);
 Step AwaitStep();
 Step DestroyStep(uint32_t team);
 Step PauseStep(absl::Duration pause);

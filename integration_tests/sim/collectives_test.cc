@@ -48,10 +48,9 @@ TEST(SimCollectivesTest, BackToBackSkewed) {
 size_t OutcomesBeforeTheLastRankComes(uint32_t under_way_max, uint64_t count) {
   SimCluster cluster;
   EXPECT_TRUE(cluster.Start({.nodes = 3}).ok());
-  const schedule::CallArguments sum = {
-      .collective = schedule::Collective::kAllreduce, .type = emu::AluType::kInt64, .count = count};
-  schedule::CallArguments bcast = sum;
-  bcast.collective = schedule::Collective::kBcast;
+  const CallArguments sum = {.collective = Collective::kAllreduce, .type = ElementType::kInt64, .count = count};
+  CallArguments bcast = sum;
+  bcast.collective = Collective::kBcast;
   std::vector<Program> programs;
   for (uint32_t rank = 0; rank < 3; ++rank) {
     Step limited = PostStep(0, bcast, 2);

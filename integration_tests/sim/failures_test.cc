@@ -73,9 +73,8 @@ TEST(SimFormationTest, DeathAtAnyPoint) {
 TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbours) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 3}).ok());
-  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
-  const uint32_t first =
-      cluster.Launch(TeamPrograms("missed", {0, 1, 2}, std::vector<schedule::CallArguments>(20, barrier), 1));
+  const CallArguments barrier{.collective = Collective::kBarrier};
+  const uint32_t first = cluster.Launch(TeamPrograms("missed", {0, 1, 2}, std::vector<CallArguments>(20, barrier), 1));
   ASSERT_TRUE(cluster.AwaitTeamPhase("missed", TeamPhase::kPreparing, absl::Seconds(1)).ok());
   cluster.Pass(absl::Microseconds(150));  // its answer is under way
   ASSERT_TRUE(cluster.SetManagementLink(1, false).ok());
@@ -137,9 +136,8 @@ TEST(SimLongCallTest, EpochSwitchesInTheMiddle) {
 TEST(SimCutTest, ShortCutDelays) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
-  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
-  const uint32_t first =
-      cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<schedule::CallArguments>(100, barrier), 1));
+  const CallArguments barrier{.collective = Collective::kBarrier};
+  const uint32_t first = cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<CallArguments>(100, barrier), 1));
   ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
   cluster.CutLink(0, 1);
   cluster.Pass(absl::Seconds(5));
@@ -154,9 +152,8 @@ TEST(SimCutTest, ShortCutDelays) {
 TEST(SimCutTest, LongCutIsALoss) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
-  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
-  const uint32_t first =
-      cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<schedule::CallArguments>(5000, barrier), 1));
+  const CallArguments barrier{.collective = Collective::kBarrier};
+  const uint32_t first = cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<CallArguments>(5000, barrier), 1));
   ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
   cluster.CutLink(0, 1);
   for (uint32_t p = first; p < first + 2; ++p) {
@@ -173,13 +170,13 @@ TEST(SimCutTest, LongCutIsALoss) {
 // A daemon that stood still finds its connections closed by those who heard nothing from it: they are not lost. Some
 // are its neighbours by another team only.
 TEST(SimCutTest, ADaemonThatStoodStillNamesItself) {
-  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
+  const CallArguments barrier{.collective = Collective::kBarrier};
   for (uint32_t still = 0; still < 5; ++still) {
     SCOPED_TRACE(absl::StrCat("n", still));
     SimCluster cluster;
     ASSERT_TRUE(cluster.Start({.nodes = 5}).ok());
     const auto launch = [&](const std::string& name, const Placement& placement) {
-      return cluster.Launch(TeamPrograms(name, placement, std::vector<schedule::CallArguments>(5000, barrier), 1));
+      return cluster.Launch(TeamPrograms(name, placement, std::vector<CallArguments>(5000, barrier), 1));
     };
     const uint32_t first = launch("still", {0, 1, 2, 3, 4}), other = launch("other", {3, 1, 4, 0, 2});
     for (const uint32_t program : {first, other}) {
@@ -202,15 +199,14 @@ TEST(SimCutTest, ADaemonThatStoodStillNamesItself) {
 // One node is cut off from the others, but not from the planner, in every kind of tree: whoever it is and whoever
 // complains first, all are told of that node.
 TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
-  const schedule::CallArguments sum{
-      .collective = schedule::Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 4};
+  const CallArguments sum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 4};
   for (const char* algorithm : {"flat", "binomial", "kary-2"}) {
     for (uint32_t cut = 0; cut < 5; ++cut) {
       SCOPED_TRACE(absl::StrCat(algorithm, ", n", cut));
       SimCluster cluster;
       ASSERT_TRUE(cluster.Start({.nodes = 5, .seed = cut + 1}).ok());
       const uint32_t first =
-          cluster.Launch(TeamPrograms("cut", {0, 1, 2, 3, 4}, std::vector<schedule::CallArguments>(4000, sum), 1));
+          cluster.Launch(TeamPrograms("cut", {0, 1, 2, 3, 4}, std::vector<CallArguments>(4000, sum), 1));
       ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
       ASSERT_TRUE(cluster.Replan("cut", algorithm).ok());
       const size_t done = cluster.Outcomes(first).size();
@@ -234,9 +230,8 @@ TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
 TEST(SimCutTest, WithoutAPlannerTheSilentNeighbourIsLost) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());
-  const schedule::CallArguments barrier{.collective = schedule::Collective::kBarrier};
-  const uint32_t first =
-      cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<schedule::CallArguments>(5000, barrier), 1));
+  const CallArguments barrier{.collective = Collective::kBarrier};
+  const uint32_t first = cluster.Launch(TeamPrograms("cut", {0, 1}, std::vector<CallArguments>(5000, barrier), 1));
   ASSERT_TRUE(cluster.AwaitOutcomes(first, 10, absl::Seconds(10)).ok());
   cluster.KillPlanner();
   cluster.CutLink(0, 1);

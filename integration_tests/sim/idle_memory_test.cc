@@ -21,8 +21,7 @@ size_t HeapBytes() {
 
 TEST(IdleMemoryTest, ANodeWithOneClientAndOneTeam) {
   constexpr uint32_t kNodes = 10000;
-  const schedule::CallArguments sum{
-      .collective = schedule::Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6};
+  const CallArguments sum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
   const size_t before = HeapBytes();
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = kNodes}).ok());

@@ -17,9 +17,7 @@ namespace {
 
 using emu::TraceKind;
 using emu::TraceRecord;
-using schedule::CallArguments;
 using schedule::CallPart;
-using schedule::Collective;
 using schedule::LatencyStatus;
 
 constexpr uint32_t kNodes = 4;

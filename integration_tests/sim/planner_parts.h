@@ -26,9 +26,9 @@ class FlatPlanMaker : public coordinator::PlanMaker {
     ASSIGN_OR_RETURN(const topology::Topology topology, topology::FlatTopology(names));
     planner::PlannerOptions planner_options;
     if (options.collective) {
-      planner_options.forced[schedule::PlanCollective(*options.collective)] = options.algorithm;
+      planner_options.forced[PlanCollective(*options.collective)] = options.algorithm;
     } else if (!options.algorithm.empty()) {
-      for (const auto c : schedule::CollectivesOf(schedule::Family::kCommon)) {
+      for (const auto c : CollectivesOf(Family::kCommon)) {
         planner_options.forced[c] = options.algorithm;
       }
     }

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "collectives/call_check.h"
+#include "schedule/plan.h"
 #include "schedule/rank_data.h"
 
 namespace copse::scenario {
@@ -187,6 +189,17 @@ void SimClient::PostCall(const Step& step) {
     awaited_.reset();
     return Finish(next_ - 1, OutcomeOf({Failure::kInvalidArgument, "no such team"}));
   }
+  // As the daemon does at its border (daemon/shm/call_check.h).
+  CallArguments arguments;
+  const RawArguments raw{.collective = static_cast<int64_t>(step.arguments.collective),
+                         .type = static_cast<int64_t>(step.arguments.type),
+                         .op = static_cast<int64_t>(step.arguments.op),
+                         .count = step.arguments.count,
+                         .root = step.arguments.root};
+  if (const CallDefect defect = CheckArguments(raw, team->second.size, schedule::kCallBytesMax, &arguments)) {
+    awaited_.reset();
+    return Finish(next_ - 1, OutcomeOf({defect.failure, defect.text}));
+  }
   Request& request = requests_[value];
   const schedule::WholeCall call = WholeCallOf(step);
   request = {.step = next_ - 1, .data = schedule::MakeRankData(call, team->second.rank, team->second.size)};
@@ -209,11 +222,11 @@ void SimClient::PostCall(const Step& step) {
     post.receive = data.send.data() + *data.result_at;
     post.receive_bytes = data.result_bytes;
   } else if (data.contribution_bytes == post.send_bytes && post.send_bytes <= daemon::kInlineBytesMax &&
-             step.seed % 2 == 0 && post.send != nullptr && !schedule::IsIrregular(step.arguments.collective)) {
+             step.seed % 2 == 0 && post.send != nullptr && !IsIrregular(step.arguments.collective)) {
     post.send_is_inline = true;  // both ways are walked
   }
-  if (data.send_blocks) post.send_blocks = std::make_shared<schedule::BlockList>(*data.send_blocks);
-  if (data.receive_blocks) post.receive_blocks = std::make_shared<schedule::BlockList>(*data.receive_blocks);
+  if (data.send_blocks) post.send_blocks = std::make_shared<BlockList>(*data.send_blocks);
+  if (data.receive_blocks) post.receive_blocks = std::make_shared<BlockList>(*data.receive_blocks);
   host_->core()->Post(*id_, post);
   host_->Kick();
 }

@@ -651,7 +651,7 @@ absl::StatusOr<std::map<std::string, uint64_t>> SimCluster::Gauges(uint32_t node
 absl::Status SimCluster::Replan(const std::string& team_name, const std::string& algorithm) {
   return impl_->Replan(team_name, {.algorithm = algorithm});
 }
-absl::Status SimCluster::ReplanCollective(const std::string& team_name, schedule::Collective collective,
+absl::Status SimCluster::ReplanCollective(const std::string& team_name, Collective collective,
                                           const std::string& algorithm) {
   return impl_->Replan(team_name, {.algorithm = algorithm, .collective = collective});
 }

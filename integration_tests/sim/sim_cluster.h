@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "collectives/call_arguments.h"
 #include "daemon/core/instruments.h"
 #include "integration_tests/scenarios/cluster.h"
 #include "offload_emu/sim/simulator.h"
 #include "offload_emu/sim/virtual_network.h"
-#include "schedule/collective.h"
 
 namespace copse::scenario {
 
@@ -52,7 +52,7 @@ class SimCluster : public Cluster {
   absl::Status StopNamesake(uint32_t node) override;
 
   absl::Status Replan(const std::string& team_name, const std::string& algorithm) override;
-  absl::Status ReplanCollective(const std::string& team_name, schedule::Collective collective,
+  absl::Status ReplanCollective(const std::string& team_name, Collective collective,
                                 const std::string& algorithm) override;
   absl::StatusOr<std::vector<ListedCall>> ListCalls(const std::string& team_name) override;
   absl::Status DrainNode(uint32_t node, bool on) override;

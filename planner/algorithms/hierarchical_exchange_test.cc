@@ -5,10 +5,10 @@
 
 #include "base/ids.h"
 #include "base/prng.h"
+#include "collectives/call_arguments.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/algorithms/random_costs.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 #include "schedule/verify.h"
 
@@ -41,11 +41,11 @@ BroadcastCosts Sites(const std::vector<uint32_t>& sizes) {
   return *std::move(costs);
 }
 
-schedule::Plan PlanOf(const ExchangeSteps& steps, schedule::Collective collective) {
+schedule::Plan PlanOf(const ExchangeSteps& steps, Collective collective) {
   schedule::Plan plan;
   plan.id = PlanId(1);
   plan.collective = collective;
-  plan.bytes_max = collective == schedule::Collective::kBarrier ? 0 : 120;
+  plan.bytes_max = collective == Collective::kBarrier ? 0 : 120;
   plan.algorithm = "hierarchical";
   plan.kind = schedule::PlanKind::kExchange;
   plan.node_count = static_cast<uint32_t>(steps.size());
@@ -53,7 +53,7 @@ schedule::Plan PlanOf(const ExchangeSteps& steps, schedule::Collective collectiv
   return plan;
 }
 
-absl::Status Verify(const ExchangeSteps& steps, schedule::Collective collective) {
+absl::Status Verify(const ExchangeSteps& steps, Collective collective) {
   schedule::TeamShape shape{.node_count = static_cast<uint32_t>(steps.size())};
   for (uint32_t v = 0; v < shape.node_count; ++v) shape.node_of_rank.push_back(NodeIndex(v));
   return schedule::VerifyPlan(PlanOf(steps, collective), shape);
@@ -106,7 +106,7 @@ TEST(BuildHierarchicalExchangeTest, EverybodyGetsEachContributionOnceAndGroupsAr
     const BroadcastCosts costs = RandomTreeCosts(prng, 60);
     const auto steps = BuildHierarchicalExchange(costs);
     ASSERT_TRUE(steps.ok()) << steps.status();
-    for (const auto collective : {schedule::Collective::kBarrier, schedule::Collective::kAllreduce}) {
+    for (const auto collective : {Collective::kBarrier, Collective::kAllreduce}) {
       const absl::Status verified = Verify(*steps, collective);
       ASSERT_TRUE(verified.ok()) << verified << ", cluster " << i;
     }

@@ -268,7 +268,7 @@ std::vector<CollectiveInfo> Coordinator::Impl::MergeCalls(const StatusAnswer& an
     CollectiveInfo info;
     std::set<Rank> joined, missing;
   };
-  std::map<std::tuple<TeamId, schedule::Family, CallSeq>, Merged> calls;
+  std::map<std::tuple<TeamId, Family, CallSeq>, Merged> calls;
   std::map<std::pair<TeamId, Rank>, CallSeq> progress;
   std::set<std::string> answered;
   for (const schedule::DaemonStatus& node : answer.nodes) {
@@ -292,8 +292,8 @@ std::vector<CollectiveInfo> Coordinator::Impl::MergeCalls(const StatusAnswer& an
         const std::string& node = layout.nodes[layout.shape.node_of_rank[rank.value()].value()].name;
         const auto at = progress.find({team_id, rank});
         // Where plans are missing, only those that wait have come.
-        const bool behind = waits_for != schedule::Family::kCommon ||
-                            (at == progress.end() ? answered.count(node) == 0 : at->second <= sequence);
+        const bool behind =
+            waits_for != Family::kCommon || (at == progress.end() ? answered.count(node) == 0 : at->second <= sequence);
         if (behind) merged.missing.insert(rank);
       }
     }

@@ -154,8 +154,8 @@ void Coordinator::Impl::DropCompanionJoins(SessionId session) {
 
 std::vector<TeamId> Coordinator::Impl::CompanionsOf(TeamId team) const {
   std::vector<TeamId> found;
-  for (auto it = companions_.lower_bound({team, schedule::Family::kCommon});
-       it != companions_.end() && it->first.first == team; ++it) {
+  for (auto it = companions_.lower_bound({team, Family::kCommon}); it != companions_.end() && it->first.first == team;
+       ++it) {
     if (it->second.id != TeamId{0}) found.push_back(it->second.id);
   }
   return found;
@@ -169,7 +169,7 @@ void Coordinator::Impl::ForgetCompanions(const schedule::TeamLayout& layout) {
     if (TeamOf(layout.parent) == nullptr) companions_.erase(it);
     return;
   }
-  for (auto it = companions_.lower_bound({layout.id, schedule::Family::kCommon});
+  for (auto it = companions_.lower_bound({layout.id, Family::kCommon});
        it != companions_.end() && it->first.first == layout.id; it = companions_.erase(it)) {
     timers_.Cancel(it->second.timer);
     if (!it->second.waiting.empty()) {
@@ -187,8 +187,8 @@ void Coordinator::Impl::BreakLinked(const schedule::TeamLayout& layout, const Fa
   for (const TeamId id : CompanionsOf(layout.id)) {
     if (Team* companion = TeamOf(id)) Break(*companion, why, reporter);
   }
-  for (int f = 0; f < schedule::kFamilyCount; ++f) {
-    const CompanionKey key{layout.id, static_cast<schedule::Family>(f)};
+  for (int f = 0; f < kFamilyCount; ++f) {
+    const CompanionKey key{layout.id, static_cast<Family>(f)};
     const auto it = companions_.find(key);
     if (it != companions_.end() && !it->second.waiting.empty()) FailCompanion(key, why);
   }

@@ -13,7 +13,6 @@ namespace {
 
 using schedule::Failure;
 using schedule::FailureReport;
-using schedule::Family;
 
 class CompanionTest : public CoordinatorTest {
  protected:
@@ -299,10 +298,10 @@ TEST_F(CompanionTest, EpochSwitchesAreItsOwn) {
   EXPECT_EQ(coordinator->Team(team.layout.id)->epoch, EpochId{1});
   sink.sent.clear();
   // By its team and a collective of its family.
-  const PlanOptions gathers{.collective = schedule::Collective::kGather};
+  const PlanOptions gathers{.collective = Collective::kGather};
   coordinator->ReplanTeam(team.layout.id, gathers, [](const absl::Status&) {});
   EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.id, companion.layout.id);
-  const PlanOptions scans{.collective = schedule::Collective::kScan};
+  const PlanOptions scans{.collective = Collective::kScan};
   coordinator->ReplanTeam(team.layout.id, scans, [&](const absl::Status& status) { replanned = status; });
   EXPECT_EQ(replanned.message(), "team 1000001: has not called scan yet, or another of the family spread");
 }

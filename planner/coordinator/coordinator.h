@@ -94,11 +94,11 @@ struct MeasureLimits {
 struct CollectiveInfo {
   TeamId team{0};
   CallSeq sequence{0};
-  schedule::CallArguments arguments;
+  CallArguments arguments;
   double age_s = 0;  // of the oldest
   std::vector<Rank> joined;
   std::vector<Rank> missing;
-  schedule::Family waits_for = schedule::Family::kCommon;  // as schedule::CallStatus has it
+  Family waits_for = Family::kCommon;  // as schedule::CallStatus has it
 };
 
 // A Coordinator serves all sessions of one planner. Single-threaded and deterministic: time comes from `*clock`, and

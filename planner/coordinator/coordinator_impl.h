@@ -140,7 +140,7 @@ class Coordinator::Impl {
     std::vector<Join> waiting;    // for nodes that are away
     TimerId timer;                // looks again
   };
-  using CompanionKey = std::pair<TeamId, schedule::Family>;
+  using CompanionKey = std::pair<TeamId, Family>;
 
   // Is it in the store? Sub-teams are not: they are many, and short-lived.
   static bool IsDurable(const schedule::TeamLayout& layout) { return !schedule::IsSubTeam(layout); }

@@ -19,7 +19,7 @@ class FakePlanMaker : public PlanMaker {
                                                         const PlanOptions& options) override {
     if (!error.ok()) return error;
     std::vector<schedule::Plan> plans;
-    for (const schedule::Collective collective : {schedule::Collective::kBarrier, schedule::Collective::kAllreduce}) {
+    for (const Collective collective : {Collective::kBarrier, Collective::kAllreduce}) {
       schedule::Plan plan;
       plan.collective = collective;
       plan.bytes_max = 1024;

@@ -18,7 +18,7 @@ namespace copse::coordinator {
 struct PlanOptions {
   std::string algorithm = {};  // forced, "knomial-4"; empty: the planner's choice
   // Only plans of this collective are forced; unset: of all.
-  std::optional<schedule::Collective> collective = std::nullopt;
+  std::optional<Collective> collective = std::nullopt;
 };
 
 // A plan in words, as a graph for graphviz, and as JSON; and the chain of nodes that its predicted time follows.

@@ -182,17 +182,17 @@ TEST_F(CoordinatorTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
   answer.nodes[0].calls = {{.team = team.layout.id, .sequence = CallSeq{0}, .joined = {Rank{0}}},
                            {.team = team.layout.id,
                             .sequence = CallSeq{0},
-                            .arguments = {.collective = schedule::Collective::kGather},
+                            .arguments = {.collective = Collective::kGather},
                             .joined = {Rank{0}},
-                            .waits_for = schedule::Family::kRooted}};
+                            .waits_for = Family::kRooted}};
   // However far rank 1 is with the team's other calls.
   answer.nodes[1].progress = {{team.layout.id, Rank{1}, CallSeq{7}}};
   const auto merged = coordinator->MergeCalls(answer);
   ASSERT_EQ(merged.size(), 2u);
-  EXPECT_EQ(merged[0].waits_for, schedule::Family::kCommon);
+  EXPECT_EQ(merged[0].waits_for, Family::kCommon);
   EXPECT_TRUE(merged[0].missing.empty());
-  EXPECT_EQ(merged[1].waits_for, schedule::Family::kRooted);
-  EXPECT_EQ(merged[1].arguments.collective, schedule::Collective::kGather);
+  EXPECT_EQ(merged[1].waits_for, Family::kRooted);
+  EXPECT_EQ(merged[1].arguments.collective, Collective::kGather);
   EXPECT_EQ(merged[1].missing, (std::vector<Rank>{Rank{1}}));
 }
 

@@ -365,15 +365,14 @@ void Coordinator::Impl::OnEpochQuery(Node& node, const schedule::EpochQuery& mes
 
 void Coordinator::Impl::ReplanTeam(TeamId id, const PlanOptions& options, std::function<void(const absl::Status&)> done,
                                    absl::Duration patience) {
-  const schedule::Family family =
-      options.collective.has_value() ? schedule::FamilyOf(*options.collective) : schedule::Family::kCommon;
+  const Family family = options.collective.has_value() ? FamilyOf(*options.collective) : Family::kCommon;
   const Team* team = TeamOf(id);
-  if (team != nullptr && family != schedule::Family::kCommon && family != team->record.layout.identity.family) {
+  if (team != nullptr && family != Family::kCommon && family != team->record.layout.identity.family) {
     const auto companion = companions_.find({id, family});
     if (companion == companions_.end() || companion->second.id == TeamId{0}) {
-      return done(absl::FailedPreconditionError(absl::StrCat(
-          "team ", id.value(), ": has not called ", AbslView(schedule::CollectiveName(*options.collective)),
-          " yet, or another of the family ", AbslView(schedule::FamilyName(family)))));
+      return done(absl::FailedPreconditionError(
+          absl::StrCat("team ", id.value(), ": has not called ", AbslView(CollectiveName(*options.collective)),
+                       " yet, or another of the family ", AbslView(FamilyName(family)))));
     }
     id = companion->second.id;
   }

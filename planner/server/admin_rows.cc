@@ -80,7 +80,7 @@ void FillTeam(const coordinator::TeamInfo& info, uint32_t calls_in_flight, v1::T
   row->set_job(rpc::ToUtf8(layout.identity.job));
   row->set_parent(layout.parent.value());
   row->set_why(rpc::ToUtf8(info.why));
-  row->set_family(std::string(schedule::FamilyName(layout.identity.family)));
+  row->set_family(std::string(FamilyName(layout.identity.family)));
 }
 
 TeamId ShownTeam(const schedule::TeamLayout& layout) {
@@ -90,7 +90,7 @@ TeamId ShownTeam(const schedule::TeamLayout& layout) {
 void FillPlan(const coordinator::PlanInfo& info, v1::PlanRow* row) {
   row->set_id(info.plan.id.value());
   row->set_team(ShownTeam(info.layout).value());
-  row->set_collective(std::string(schedule::CollectiveName(info.plan.collective)));
+  row->set_collective(std::string(CollectiveName(info.plan.collective)));
   row->set_bytes_min(info.plan.bytes_min);
   row->set_bytes_max(info.plan.bytes_max);
   row->set_algorithm(rpc::ToUtf8(info.plan.algorithm));
@@ -108,11 +108,11 @@ void FillCollective(const coordinator::CollectiveInfo& info, const schedule::Tea
                     v1::CollectiveRow* row) {
   row->set_team(layout == nullptr ? info.team.value() : ShownTeam(*layout).value());
   row->set_sequence(info.sequence.value());
-  row->set_collective(std::string(schedule::CollectiveName(info.arguments.collective)));
-  row->set_arguments(schedule::DescribeArguments(info.arguments));
+  row->set_collective(std::string(CollectiveName(info.arguments.collective)));
+  row->set_arguments(DescribeArguments(info.arguments));
   row->set_age_s(info.age_s);
-  if (info.waits_for != schedule::Family::kCommon) {
-    row->set_waits_for(std::string(schedule::FamilyName(info.waits_for)));
+  if (info.waits_for != Family::kCommon) {
+    row->set_waits_for(std::string(FamilyName(info.waits_for)));
   }
   for (const Rank rank : info.joined) row->add_joined(rank.value());
   std::set<std::string> nodes;

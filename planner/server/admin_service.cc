@@ -228,7 +228,7 @@ grpc::ServerUnaryReactor* AdminService::ReplanTeam(grpc::CallbackServerContext* 
   return Serve(context, "ReplanTeam", [this, request, reply](const Done& done) {
     coordinator::PlanOptions options{.algorithm = request->algorithm()};
     if (!request->collective().empty()) {
-      options.collective = schedule::CollectiveFromName(request->collective());
+      options.collective = CollectiveFromName(request->collective());
       if (!options.collective) {
         return done(absl::InvalidArgumentError(
             absl::StrCat("replan: unknown collective (collective=", request->collective(), ")")));

@@ -41,7 +41,7 @@ std::vector<std::string> NodesOf(const std::vector<PathStep>& path, const std::v
 
 // Who the members are, where their ranks live, and what was asked for.
 std::string KeyOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options) {
-  std::string key = absl::StrCat(AbslView(schedule::FamilyName(layout.identity.family)), "|", options.algorithm, "|",
+  std::string key = absl::StrCat(AbslView(FamilyName(layout.identity.family)), "|", options.algorithm, "|",
                                  options.collective.has_value() ? static_cast<int>(*options.collective) : -1);
   for (const schedule::TeamNode& node : layout.nodes) absl::StrAppend(&key, "|", node.name);
   for (const NodeIndex node : layout.shape.node_of_rank) absl::StrAppend(&key, ",", node.value());
@@ -238,11 +238,11 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakeNewPlans(const
   PlannerOptions planner_options;
   planner_options.rules = model_.rules;
   if (!options.algorithm.empty()) {
-    for (const schedule::Collective collective : schedule::CollectivesOf(layout.identity.family)) {
+    for (const Collective collective : CollectivesOf(layout.identity.family)) {
       if (options.collective && *options.collective != collective) continue;
       // Asked for all collectives, an algorithm is used for those that it can carry; all carry barriers.
       const absl::Status carries = CheckAlgorithm(options.algorithm, collective);
-      if (!carries.ok() && !options.collective && collective != schedule::Collective::kBarrier) continue;
+      if (!carries.ok() && !options.collective && collective != Collective::kBarrier) continue;
       RETURN_IF_ERROR(carries);
       planner_options.forced[collective] = options.algorithm;
     }
@@ -269,7 +269,7 @@ absl::StatusOr<double> ClusterPlanMaker::GainOfReplanning(const schedule::TeamLa
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
   double gain = 1;
   for (const schedule::Plan& old : plans) {
-    const schedule::CallArguments arguments = TypicalCall(old);
+    const CallArguments arguments = TypicalCall(old);
     ASSIGN_OR_RETURN(const int64_t before, PredictedNs(old, layout.shape, costs, arguments));
     for (const schedule::Plan& plan : fresh) {
       if (plan.collective != old.collective) continue;
@@ -285,7 +285,7 @@ absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const sch
                                                                        const schedule::Plan& plan) {
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
-  const schedule::CallArguments arguments = TypicalCall(plan);
+  const CallArguments arguments = TypicalCall(plan);
   // Rules of today may be impossible for the team; then there is nothing to compare with.
   const absl::StatusOr<std::vector<schedule::Plan>> now = MakePlans(layout, {});
   PlannerOptions planner_options;

@@ -43,7 +43,7 @@ TEST(ClusterPlanMakerTest, PlansPassTheVerifierWithAndWithoutTopology) {
 
 TEST(ClusterPlanMakerTest, PlansOfEveryFamilyAreExplained) {
   ClusterPlanMaker maker({.shared_cores = 2});
-  for (const auto family : {schedule::Family::kRooted, schedule::Family::kSpread, schedule::Family::kAlltoall}) {
+  for (const auto family : {Family::kRooted, Family::kSpread, Family::kAlltoall}) {
     schedule::TeamLayout layout = Layout(4);
     layout.identity.family = family;
     const auto plans = maker.MakePlans(layout, {});
@@ -92,15 +92,15 @@ TEST(ClusterPlanMakerTest, UnknownNodesShareThisMachineIfOnlyItCanReachThePlanne
 }
 
 TEST(ClusterPlanMakerTest, WhatIsAskedForComesBeforeRules) {
-  ClusterPlanMaker maker({.rules = {{.collective = schedule::Collective::kBcast, .algorithm = "flat"},
-                                    {.collective = schedule::Collective::kReduce, .algorithm = "flat"}}});
-  const auto plans = maker.MakePlans(Layout(9), {.algorithm = "kary-2", .collective = schedule::Collective::kBcast});
+  ClusterPlanMaker maker({.rules = {{.collective = Collective::kBcast, .algorithm = "flat"},
+                                    {.collective = Collective::kReduce, .algorithm = "flat"}}});
+  const auto plans = maker.MakePlans(Layout(9), {.algorithm = "kary-2", .collective = Collective::kBcast});
   ASSERT_TRUE(plans.ok()) << plans.status();
   for (const schedule::Plan& plan : *plans) {
-    if (plan.collective == schedule::Collective::kBcast) {
+    if (plan.collective == Collective::kBcast) {
       EXPECT_EQ(plan.algorithm, "kary-2");
     }
-    if (plan.collective == schedule::Collective::kReduce) {
+    if (plan.collective == Collective::kReduce) {
       EXPECT_EQ(plan.algorithm, "flat");
     }
   }
@@ -168,7 +168,7 @@ TEST(ClusterPlanMakerTest, TheSameMembersArePlannedOnce) {
   EXPECT_EQ(*maker.WouldDiffer(Layout(9), *first), false);
   EXPECT_EQ(maker.sets_made(), 3u);
   // Whatever plans are made from changes: they are made again.
-  maker.SetRules({{.collective = schedule::Collective::kBcast, .algorithm = "bt"}});
+  maker.SetRules({{.collective = Collective::kBcast, .algorithm = "bt"}});
   EXPECT_EQ(*maker.WouldDiffer(Layout(9), *first), true);
   EXPECT_EQ(maker.sets_made(), 4u);
   maker.SetCores("n3", 4);
@@ -189,7 +189,7 @@ TEST(ClusterPlanMakerTest, TheSameMembersArePlannedOnce) {
 }
 
 TEST(ClusterPlanMakerTest, ExplainsWithBoundTimelineCandidatesAndReason) {
-  ClusterPlanMaker maker({.rules = {{.collective = schedule::Collective::kReduce,
+  ClusterPlanMaker maker({.rules = {{.collective = Collective::kReduce,
                                      .bytes_min = 1'000,
                                      .algorithm = "knomial-3",
                                      .source = "rules.yaml:7"}}});
@@ -199,7 +199,7 @@ TEST(ClusterPlanMakerTest, ExplainsWithBoundTimelineCandidatesAndReason) {
   for (const schedule::Plan& plan : *plans) {
     const auto explained = maker.Explain(layout, plan);
     ASSERT_TRUE(explained.ok()) << explained.status();
-    const bool ruled = plan.collective == schedule::Collective::kReduce && plan.bytes_min >= 1'000;
+    const bool ruled = plan.collective == Collective::kReduce && plan.bytes_min >= 1'000;
     EXPECT_EQ(explained->text.find("rules.yaml:7") != std::string::npos, ruled) << explained->text;
     EXPECT_EQ(explained->text.find("by price, of ") != std::string::npos, !ruled) << explained->text;
     for (const char* key : {"lower_bound_us", "candidates", "timeline", "why", "alternatives", "ranks"}) {
@@ -208,7 +208,7 @@ TEST(ClusterPlanMakerTest, ExplainsWithBoundTimelineCandidatesAndReason) {
     EXPECT_EQ(*maker.CriticalPath(layout, plan), explained->critical_path);
   }
   // A plan that nobody would choose.
-  const auto forced = maker.MakePlans(layout, {.algorithm = "chain", .collective = schedule::Collective::kBcast});
+  const auto forced = maker.MakePlans(layout, {.algorithm = "chain", .collective = Collective::kBcast});
   ASSERT_TRUE(forced.ok()) << forced.status();
   EXPECT_NE(maker.Explain(layout, (*forced)[1])->text.find("not what would be chosen now"), std::string::npos);
 }

@@ -182,7 +182,7 @@ schedule::RunningTeam Running(uint32_t epoch, uint32_t prepared) {
                  .shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1)}, .node_count = 2},
                  .nodes = {{"n0", Incarnation(100), "address"}, {"n1", Incarnation(101), "address"}}};
   schedule::Plan plan{.id = PlanId(2'000'001),
-                      .collective = schedule::Collective::kBarrier,
+                      .collective = Collective::kBarrier,
                       .algorithm = "pair",
                       .node_count = 2,
                       .segment_bytes = schedule::kSegmentBytesUsual,

@@ -26,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/version.h"
+#include "collectives/call_arguments.h"
 #include "planner/coordinator/fake_plan_maker.h"
 #include "planner/server/daemon_service.h"
 #include "planner/server/task_queue.h"
@@ -35,7 +36,6 @@
 #include "rpc/control_conversion.h"
 #include "rpc/credentials.h"
 #include "rpc/status.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -482,7 +482,7 @@ TEST(PlannerProcessTest, RulesThatChangedSwitchTheTeamsThatTheyConcern) {
     for (const std::string& encoded : prepare.plans) {
       const auto plan = schedule::DecodePlan(encoded);
       EXPECT_TRUE(plan.ok()) << plan.status();
-      if (plan.ok() && plan->collective == schedule::Collective::kBcast) algorithm = plan->algorithm;
+      if (plan.ok() && plan->collective == Collective::kBcast) algorithm = plan->algorithm;
     }
     return algorithm;
   };

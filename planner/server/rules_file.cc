@@ -82,7 +82,7 @@ class RulesParser {
     if (!node["collective"]) return Error(node, "rule: needs collective");
     Rule rule;
     const std::string name = node["collective"].Scalar();
-    const auto collective = schedule::CollectiveFromName(name);
+    const auto collective = CollectiveFromName(name);
     if (!collective) return Error(node["collective"], absl::StrCat("rule: unknown collective (collective=", name, ")"));
     rule.collective = *collective;
     if (node["algorithm"]) rule.algorithm = node["algorithm"].Scalar();

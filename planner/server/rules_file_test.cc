@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
+#include "collectives/call_arguments.h"
 #include "gtest/gtest.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -17,7 +17,7 @@ TEST(ParseRulesTest, OneAlgorithmACollective) {
   const auto rules =
       ParseRules("version: 1\nrules:\n  - {collective: allreduce, algorithm: knomial-4}\n", "rules.yaml");
   ASSERT_TRUE(rules.ok()) << rules.status();
-  EXPECT_EQ(*rules, (Rules{{.collective = schedule::Collective::kAllreduce, .algorithm = "knomial-4"}}));
+  EXPECT_EQ(*rules, (Rules{{.collective = Collective::kAllreduce, .algorithm = "knomial-4"}}));
   EXPECT_EQ(rules->front().source, "rules.yaml:3");
   EXPECT_TRUE(ParseRules("", "rules.yaml")->empty());
 }
@@ -68,7 +68,7 @@ TEST(ParseRulesTest, RangesAndSegments) {
       "r");
   ASSERT_TRUE(rules.ok()) << rules.status();
   ASSERT_EQ(rules->size(), 3u);
-  EXPECT_EQ((*rules)[0], (Rule{.collective = schedule::Collective::kBcast,
+  EXPECT_EQ((*rules)[0], (Rule{.collective = Collective::kBcast,
                                .bytes_min = 1024,
                                .bytes_max = 8192,
                                .ranks_min = 2,
@@ -86,9 +86,9 @@ TEST(RulesSchemaTest, SaysWhatTheParserTakes) {
   const nlohmann::json& rule = schema["properties"]["rules"]["items"];
   EXPECT_FALSE(rule["additionalProperties"].get<bool>());
   std::set<std::string> collectives;
-  for (int f = 0; f < schedule::kFamilyCount; ++f) {
-    for (const schedule::Collective c : schedule::CollectivesOf(static_cast<schedule::Family>(f))) {
-      collectives.insert(std::string(schedule::CollectiveName(c)));
+  for (int f = 0; f < kFamilyCount; ++f) {
+    for (const Collective c : CollectivesOf(static_cast<Family>(f))) {
+      collectives.insert(std::string(CollectiveName(c)));
     }
   }
   EXPECT_EQ(rule["properties"]["collective"]["enum"].get<std::set<std::string>>(), collectives);

@@ -22,6 +22,7 @@ _ROOMS = {
     "//client": "client",
     "//client/mpi": "mpi-library",
     "//client/run": "copse-run",
+    "//collectives": "collectives",
     "//daemon": "daemon",
     "//daemon/core": "daemon-core",
     "//integration_tests": "integration-tests",
@@ -67,6 +68,7 @@ _OURS = _DAEMON + _ENGINE + _PLANNER + _CLIENT + _PROGRAMS + ["schedule"]
 _WALLS = {
     "base": _OURS + _GRPC + _UCX + _TESTS,
     "clock": _OURS + _GRPC + _UCX + _TESTS,
+    "collectives": _OURS + _GRPC + _UCX + ["absl", "protocol"] + _TESTS,
     "proto": _OURS + ["base", "clock", "rpc"] + _UCX + _TESTS,
     "rpc": _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + _TESTS,
     "planner": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,

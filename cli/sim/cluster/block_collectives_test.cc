@@ -27,8 +27,6 @@
 namespace copse::sim {
 namespace {
 
-using schedule::CallArguments;
-using schedule::Collective;
 using schedule::Plan;
 using ::testing::HasSubstr;
 
@@ -65,7 +63,7 @@ std::vector<Case> AllCases() {
   const std::vector<std::string> trees = {"flat", "binomial", "kary-2", "chain"};
   const auto add = [&](Collective c, const std::vector<std::string>& algorithms) {
     for (const std::string& algorithm : algorithms) {
-      if (!schedule::IsIrregular(c)) {
+      if (!IsIrregular(c)) {
         cases.push_back({c, algorithm});
         continue;
       }
@@ -76,8 +74,8 @@ std::vector<Case> AllCases() {
   add(Collective::kScatter, trees);
   add(Collective::kGatherv, {"binomial", "flat"});
   add(Collective::kScatterv, {"binomial", "kary-2"});
-  cases.push_back({Collective::kGatherv, "binomial", "random", schedule::kCountsKnown});
-  cases.push_back({Collective::kScatterv, "binomial", "heavy", schedule::kCountsKnown});
+  cases.push_back({Collective::kGatherv, "binomial", "random", kCountsKnown});
+  cases.push_back({Collective::kScatterv, "binomial", "heavy", kCountsKnown});
   add(Collective::kAllgather, {"flat", "binomial", "kary-2", "ring", "bruck"});
   add(Collective::kAllgatherv, {"binomial", "ring", "bruck"});
   add(Collective::kReduceScatter, {"flat", "binomial", "kary-2", "ring", "rotated-binomial"});
@@ -98,7 +96,7 @@ struct Call {
 
 Call MakeCall(const Case& which, const Team& team, uint64_t bytes) {
   const uint32_t ranks = team.shape.size();
-  const Collective regular = schedule::PlanCollective(which.collective);
+  const Collective regular = PlanCollective(which.collective);
   const bool scans = regular == Collective::kScan || regular == Collective::kExscan;
   std::vector<uint32_t> order = planner::OrderByTopology(*team.costs, 0);
   if (scans) std::iota(order.begin(), order.end(), 0);
@@ -106,10 +104,10 @@ Call MakeCall(const Case& which, const Team& team, uint64_t bytes) {
   EXPECT_TRUE(structure.ok()) << structure.status();
   Call call;
   call.arguments = {.collective = which.collective,
-                    .type = emu::AluType::kUint32,
+                    .type = ElementType::kUint32,
                     .options = which.options,
                     .count = bytes / 4,
-                    .root = schedule::HasRoot(which.collective) ? ranks / 2 : 0};
+                    .root = HasRoot(which.collective) ? ranks / 2 : 0};
   call.counts = *MakeBlockCounts(which.counts, which.collective, ranks, bytes, 4, bytes + ranks);
   call.arguments = WithCounts(call.arguments, call.counts);
   // What is passed on is not of the longest class.
@@ -117,8 +115,8 @@ Call MakeCall(const Case& which, const Team& team, uint64_t bytes) {
   const uint64_t of_block = passes_on ? 0 : schedule::PlanBytesOf(call.arguments, ranks);
   const uint64_t bytes_max = planner::BlockClassOf(regular, of_block).bytes_max;
   call.plan = planner::PlanOf(*structure, regular, 0, bytes_max, schedule::kSegmentBytesUsual);
-  call.text = absl::StrCat(std::string(schedule::CollectiveName(which.collective)), " by ", which.algorithm, ", ",
-                           which.counts, ", ", bytes, " B, nodes ", team.shape.node_count, ", ranks ", ranks);
+  call.text = absl::StrCat(std::string(CollectiveName(which.collective)), " by ", which.algorithm, ", ", which.counts,
+                           ", ", bytes, " B, nodes ", team.shape.node_count, ", ranks ", ranks);
   return call;
 }
 

@@ -13,8 +13,6 @@
 namespace copse::sim {
 namespace {
 
-using schedule::Collective;
-
 // One list of counts.
 absl::StatusOr<std::vector<uint64_t>> Counts(const std::string& name, uint32_t ranks, uint64_t bytes, uint64_t unit,
                                              Prng* prng) {
@@ -49,9 +47,9 @@ uint64_t SumOfFirst(uint64_t seed, uint64_t ranks, uint64_t i) {
 
 void Put(uint64_t value, uint64_t unit, uint8_t* to) { std::memcpy(to, &value, unit); }  // little endian
 
-uint64_t UnitOf(const schedule::BlockProgram& program) { return emu::AluTypeBytes(program.arguments().type); }
+uint64_t UnitOf(const schedule::BlockProgram& program) { return ElementBytes(program.arguments().type); }
 
-bool IsReduction(const schedule::BlockProgram& program) { return schedule::Reduces(program.arguments().collective); }
+bool IsReduction(const schedule::BlockProgram& program) { return Reduces(program.arguments().collective); }
 
 // What precedes its block in a reduce_scatter's message, in elements.
 uint64_t ElementsBefore(const schedule::BlockProgram& program, uint32_t rank) {
@@ -68,8 +66,8 @@ absl::StatusOr<schedule::BlockCounts> MakeBlockCounts(const std::string& name, C
   schedule::BlockCounts counts;
   absl::StatusOr<std::vector<uint64_t>> first = Counts(name, ranks, bytes, unit, &prng);
   if (!first.ok()) return first.status();
-  if (!schedule::IsIrregular(collective)) return counts;
-  if (collective != Collective::kAlltoallv) {
+  if (!IsIrregular(collective)) return counts;
+  if (!HasPairSizes(collective)) {
     counts.by_rank = *std::move(first);
     return counts;
   }
@@ -82,15 +80,15 @@ absl::StatusOr<schedule::BlockCounts> MakeBlockCounts(const std::string& name, C
   return counts;
 }
 
-schedule::CallArguments WithCounts(const schedule::CallArguments& arguments, const schedule::BlockCounts& counts) {
-  schedule::CallArguments result = arguments;
+CallArguments WithCounts(const CallArguments& arguments, const schedule::BlockCounts& counts) {
+  CallArguments result = arguments;
   const Collective c = arguments.collective;
-  if (!schedule::IsIrregular(c)) return result;
-  const bool all_know = c == Collective::kAllgatherv || c == Collective::kReduceScatterv;
+  if (!IsIrregular(c)) return result;
+  const bool all_know = CountsAllBlocks(c);
   const uint64_t sum = std::accumulate(counts.by_rank.begin(), counts.by_rank.end(), uint64_t{0});
-  result.count = all_know ? sum / emu::AluTypeBytes(arguments.type) : 0;
-  const bool hashed = all_know || (c != Collective::kAlltoallv && (arguments.options & schedule::kCountsKnown) != 0);
-  if (hashed) result.counts_hash = schedule::HashCounts(counts.by_rank);
+  result.count = all_know ? sum / ElementBytes(arguments.type) : 0;
+  const bool hashed = all_know || (!HasPairSizes(c) && (arguments.options & kCountsKnown) != 0);
+  if (hashed) result.counts_hash = HashCounts(counts.by_rank);
   return result;
 }
 
@@ -101,7 +99,7 @@ std::vector<uint8_t> BlockContribution(const schedule::BlockProgram& program, ui
     for (uint64_t i = 0; i < bytes.size() / unit; ++i) Put(Operand(seed, rank, i), unit, bytes.data() + i * unit);
     return bytes;
   }
-  const Collective c = schedule::PlanCollective(program.arguments().collective);
+  const Collective c = PlanCollective(program.arguments().collective);
   const bool one = c == Collective::kGather || c == Collective::kAllgather;
   uint8_t* at = bytes.data();
   for (uint32_t to = 0; at < bytes.data() + bytes.size(); ++to) {
@@ -115,7 +113,7 @@ absl::Status CheckBlocks(const schedule::BlockProgram& program, uint32_t rank, u
                          absl::Span<const uint8_t> received) {
   const uint64_t unit = UnitOf(program);
   const uint64_t mask = unit == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * unit) - 1;
-  const Collective c = schedule::PlanCollective(program.arguments().collective);
+  const Collective c = PlanCollective(program.arguments().collective);
   uint64_t at = 0;
   const auto check = [&](uint64_t expected) -> absl::Status {
     uint64_t value = 0;

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "collectives/call_arguments.h"
 #include "schedule/block_program.h"
-#include "schedule/collective.h"
 
 namespace copse::sim {
 
@@ -24,11 +24,11 @@ namespace copse::sim {
 // - "sparse": one in sixteen has sixteen times the mean, the others nothing.
 // An alltoallv's matrix has such a row for each rank, which begins elsewhere. Empty for regular collectives.
 // Errors: INVALID_ARGUMENT for another name.
-absl::StatusOr<schedule::BlockCounts> MakeBlockCounts(const std::string& name, schedule::Collective collective,
-                                                      uint32_t ranks, uint64_t bytes, uint64_t unit, uint64_t seed);
+absl::StatusOr<schedule::BlockCounts> MakeBlockCounts(const std::string& name, Collective collective, uint32_t ranks,
+                                                      uint64_t bytes, uint64_t unit, uint64_t seed);
 
 // The arguments with what the counts say in them: their sum and their hash, where ranks know it.
-schedule::CallArguments WithCounts(const schedule::CallArguments& arguments, const schedule::BlockCounts& counts);
+CallArguments WithCounts(const CallArguments& arguments, const schedule::BlockCounts& counts);
 
 // The send buffer of `rank`. Reductions are sums of unsigned integers.
 std::vector<uint8_t> BlockContribution(const schedule::BlockProgram& program, uint32_t rank, uint64_t seed);

@@ -20,7 +20,6 @@
 namespace copse::sim {
 namespace {
 
-using schedule::Collective;
 using SteadyClock = std::chrono::steady_clock;
 
 // Beyond, all nodes are told the counts in the same memory.
@@ -34,7 +33,7 @@ double SecondsSince(SteadyClock::time_point start) {
 class PlanRun final : private Worker {
  public:
   PlanRun(const schedule::Plan& plan, const schedule::TeamShape& shape, const planner::TeamCosts& costs,
-          const schedule::CallArguments& arguments, const PlanRunOptions& options)
+          const CallArguments& arguments, const PlanRunOptions& options)
       : shape_(shape),
         plan_(plan),
         index_(plan),
@@ -95,7 +94,7 @@ class PlanRun final : private Worker {
 };
 
 absl::Status PlanRun::PrepareBlocks() {
-  if (!schedule::HasBlocks(plan_.collective)) return absl::OkStatus();
+  if (!HasBlocks(plan_.collective)) return absl::OkStatus();
   ASSIGN_OR_RETURN(blocks_, schedule::BlockProgram::Create(&plan_, &shape_, call_.arguments, counts_));
   call_.blocks = blocks_.get();
   if (blocks_->notes_chunk_count() > 0 && blocks_->NotesBytes() * node_count() > kOwnNotesBytesMax) {
@@ -172,7 +171,7 @@ absl::Status PlanRun::Check() const {
     return absl::OkStatus();
   }
   // Who gets a result gets the same.
-  const Rank root(schedule::HasRoot(call_.arguments.collective) ? call_.arguments.root : 0);
+  const Rank root(HasRoot(call_.arguments.collective) ? call_.arguments.root : 0);
   const std::vector<uint8_t> expected =
       schedule::ExpectedResult(call_.arguments, root.value(), shape_.size(), call_.seed);
   for (const std::unique_ptr<SimNode>& node : nodes_) RETURN_IF_ERROR(node->CheckData(expected));
@@ -197,7 +196,7 @@ absl::StatusOr<PlanRunResult> PlanRun::Run() {
   result.run_seconds = SecondsSince(posted);
   RETURN_IF_ERROR(Check());
   const uint32_t root_node =
-      schedule::HasRoot(call_.arguments.collective) ? shape_.NodeOf(Rank(call_.arguments.root)).value() : 0;
+      HasRoot(call_.arguments.collective) ? shape_.NodeOf(Rank(call_.arguments.root)).value() : 0;
   for (uint32_t v = 0; v < node_count(); ++v) {
     const SimNode* const node = nodes_[v].get();
     const emu::EngineStats& stats = node->stats();
@@ -228,7 +227,7 @@ absl::StatusOr<PlanRunResult> PlanRun::Run() {
 }  // namespace
 
 absl::StatusOr<PlanRunResult> RunPlan(const schedule::Plan& plan, const schedule::TeamShape& shape,
-                                      const planner::TeamCosts& costs, const schedule::CallArguments& arguments,
+                                      const planner::TeamCosts& costs, const CallArguments& arguments,
                                       const PlanRunOptions& options) {
   RETURN_IF_ERROR(schedule::CheckShape(shape));
   if (shape.node_count > kSimulatedNodesMax) {
@@ -240,7 +239,7 @@ absl::StatusOr<PlanRunResult> RunPlan(const schedule::Plan& plan, const schedule
                                                    shape.node_count, ", costs=", costs.node_count(), ")"));
   }
   RETURN_IF_ERROR(schedule::VerifyPlan(plan, shape));
-  if (schedule::HasRoot(arguments.collective) && arguments.root >= shape.size()) {
+  if (HasRoot(arguments.collective) && arguments.root >= shape.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("simulation: no such root (root=", arguments.root, ", ranks=", shape.size(), ")"));
   }

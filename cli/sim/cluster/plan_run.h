@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "cli/sim/cluster/sim_node.h"
+#include "collectives/call_arguments.h"
 #include "planner/team_costs.h"
 #include "schedule/block_program.h"
-#include "schedule/collective.h"
 #include "schedule/plan.h"
 
 namespace copse::sim {
@@ -68,7 +68,7 @@ struct PlanRunResult {
 //          rank, or with wrong data.
 // Cost:    O(nodes + packets log packets); 100,000 nodes take some seconds.
 absl::StatusOr<PlanRunResult> RunPlan(const schedule::Plan& plan, const schedule::TeamShape& shape,
-                                      const planner::TeamCosts& costs, const schedule::CallArguments& arguments,
+                                      const planner::TeamCosts& costs, const CallArguments& arguments,
                                       const PlanRunOptions& options = {});
 
 }  // namespace copse::sim

@@ -36,8 +36,7 @@ TEST(PlanRunScaleTest, AHundredThousandNodesFit) {
   ASSERT_TRUE(costs.ok()) << costs.status();
   planner::NodeOrder order(kNodes);
   std::iota(order.begin(), order.end(), 0);
-  const schedule::CallArguments call = {
-      .collective = schedule::Collective::kAllreduce, .type = emu::AluType::kUint64, .count = 6};
+  const CallArguments call = {.collective = Collective::kAllreduce, .type = ElementType::kUint64, .count = 6};
   const schedule::Plan plan =
       planner::PlanOf(*planner::BuildStructure("knomial-4", order), call.collective, 0, call.bytes(), 0);
   const auto run = RunPlan(plan, shape, *costs, call);

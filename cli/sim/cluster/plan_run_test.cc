@@ -24,8 +24,6 @@ namespace {
 
 using planner::CostParameters;
 using planner::TeamCosts;
-using schedule::CallArguments;
-using schedule::Collective;
 using schedule::Plan;
 using ::testing::HasSubstr;
 
@@ -83,7 +81,7 @@ Plan MakePlan(const Team& team, const std::string& algorithm, Collective collect
 CallArguments Call(Collective collective, uint64_t bytes, uint32_t root = 0) {
   CallArguments call{.collective = collective, .root = root};
   if (collective == Collective::kBarrier) return call;
-  call.type = bytes % 8 == 0 ? emu::AluType::kUint64 : emu::AluType::kUint8;
+  call.type = bytes % 8 == 0 ? ElementType::kUint64 : ElementType::kUint8;
   call.count = bytes % 8 == 0 ? bytes / 8 : bytes;
   return call;
 }
@@ -96,8 +94,8 @@ CostParameters WithoutCopies() {
 }
 
 std::string Describe(const Plan& plan, const Team& team, const CallArguments& call) {
-  return absl::StrCat(plan.algorithm, ", ", schedule::DescribeArguments(call), ", nodes ", team.shape.node_count,
-                      ", ranks ", team.shape.size());
+  return absl::StrCat(plan.algorithm, ", ", DescribeArguments(call), ", nodes ", team.shape.node_count, ", ranks ",
+                      team.shape.size());
 }
 
 int64_t Priced(const Plan& plan, const Team& team, const CallArguments& call) {

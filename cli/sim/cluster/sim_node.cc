@@ -16,8 +16,6 @@
 namespace copse::sim {
 namespace {
 
-using schedule::Collective;
-
 // Behind a result: nobody may write there.
 constexpr size_t kGuardBytes = 16;
 constexpr uint8_t kGuard = 0xa5;
@@ -170,9 +168,9 @@ absl::Status SimNode::StartCall() {
 }
 
 absl::Status SimNode::ArmRank(uint32_t local) {
-  const schedule::CallArguments& arguments = call_->arguments;
+  const CallArguments& arguments = call_->arguments;
   const Rank rank = call_->shape->RanksOf(NodeIndex(node_))[local];
-  const bool is_root = schedule::HasRoot(arguments.collective) && rank.value() == arguments.root;
+  const bool is_root = HasRoot(arguments.collective) && rank.value() == arguments.root;
   RankMemory& memory = ranks_[local];
   const bool sends =
       arguments.collective != Collective::kBarrier && (arguments.collective != Collective::kBcast || is_root);
@@ -209,7 +207,7 @@ schedule::PortMap SimNode::Map() const {
   map.neighbours = neighbours_;
   map.edges = edges_;
   map.cells = cells_;
-  map.hash = schedule::HashArguments(call_->arguments);
+  map.hash = HashArguments(call_->arguments);
   map.node_event = kNodeDone;
   return map;
 }

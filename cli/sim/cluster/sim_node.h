@@ -15,11 +15,11 @@
 #include "base/ids.h"
 #include "cli/sim/cluster/cores.h"
 #include "cli/sim/cluster/wire.h"
+#include "collectives/call_arguments.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/transport.h"
 #include "planner/team_costs.h"
 #include "schedule/block_program.h"
-#include "schedule/collective.h"
 #include "schedule/expand.h"
 #include "schedule/lower.h"
 #include "schedule/plan.h"
@@ -41,7 +41,7 @@ struct SimCall {
   const schedule::ShapeIndex* shape = nullptr;
   const schedule::TreeIndex* index = nullptr;
   const planner::TeamCosts* costs = nullptr;
-  schedule::CallArguments arguments;
+  CallArguments arguments;
   Charging charging = Charging::kCostModel;
   bool charge_headers = false;  // links and ends are charged for frames as they are, not for the message's bytes alone
   uint64_t seed = 1;            // of the contributions

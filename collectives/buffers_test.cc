@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/buffers.h"
+#include "collectives/call_arguments.h"
 
 #include "gtest/gtest.h"
 
-namespace copse::schedule {
+namespace copse {
 namespace {
 
 constexpr uint32_t kSize = 5;
@@ -61,4 +61,4 @@ TEST(BuffersTest, OnlyIrregularCollectivesHaveLists) {
 }
 
 }  // namespace
-}  // namespace copse::schedule
+}  // namespace copse

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/collective.h"
+#include "collectives/call_arguments.h"
 
 #include <set>
 
 #include "gtest/gtest.h"
 
-namespace copse::schedule {
+namespace copse {
 namespace {
 
 TEST(CollectiveTest, NamesGoBothWays) {
@@ -23,9 +23,9 @@ TEST(CollectiveTest, OnlyWhatACollectiveLooksAtCounts) {
   other.root = 3;
   EXPECT_TRUE(barrier == other);
   EXPECT_EQ(HashArguments(barrier), HashArguments(other));
-  CallArguments bcast{.collective = Collective::kBcast, .type = emu::AluType::kInt32, .count = 4, .root = 1};
+  CallArguments bcast{.collective = Collective::kBcast, .type = ElementType::kInt32, .count = 4, .root = 1};
   other = bcast;
-  other.op = emu::AluOp::kMax;
+  other.op = ElementOp::kMax;
   EXPECT_TRUE(bcast == other);
   other.root = 2;
   EXPECT_FALSE(bcast == other);
@@ -35,11 +35,11 @@ TEST(CollectiveTest, HashTellsArgumentsApart) {
   std::set<uint16_t> hashes;
   int calls = 0;
   for (uint64_t count : {0u, 1u, 6u, 7u, 8u, 1024u}) {
-    for (int t = 0; t < emu::kAluTypeCount; ++t) {
+    for (int t = 0; t < kElementTypeCount; ++t) {
       for (int o = 0; o < 6; ++o) {
         hashes.insert(HashArguments({.collective = Collective::kAllreduce,
-                                     .type = static_cast<emu::AluType>(t),
-                                     .op = static_cast<emu::AluOp>(o),
+                                     .type = static_cast<ElementType>(t),
+                                     .op = static_cast<ElementOp>(o),
                                      .count = count}));
         ++calls;
       }
@@ -51,11 +51,11 @@ TEST(CollectiveTest, HashTellsArgumentsApart) {
 
 TEST(CollectiveTest, ArgumentsInWords) {
   EXPECT_EQ(DescribeArguments({.collective = Collective::kBarrier}), "barrier");
-  EXPECT_EQ(DescribeArguments({.collective = Collective::kAllreduce, .type = emu::AluType::kDouble, .count = 6}),
+  EXPECT_EQ(DescribeArguments({.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6}),
             "allreduce sum double count 6");
-  EXPECT_EQ(DescribeArguments({.collective = Collective::kBcast, .type = emu::AluType::kInt32, .count = 4, .root = 2}),
+  EXPECT_EQ(DescribeArguments({.collective = Collective::kBcast, .type = ElementType::kInt32, .count = 4, .root = 2}),
             "bcast int32 count 4 root 2");
 }
 
 }  // namespace
-}  // namespace copse::schedule
+}  // namespace copse

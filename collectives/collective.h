@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each collective is: one table, which library, daemon, planner, simulator, benchmarks and tests ask. C++ without
+// any library, as it is loaded into users' processes.
+#ifndef COPSE_COLLECTIVES_COLLECTIVE_H_
+#define COPSE_COLLECTIVES_COLLECTIVE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace copse {
+
+// The values are those of copse_collective_t in copse.h, and part of the plan format and packet hash: never renumber.
+// reduce_scatter has equal blocks (MPI_Reduce_scatter_block), reduce_scatterv one count a rank (MPI_Reduce_scatter).
+enum class Collective : uint8_t {
+  kBarrier = 0,
+  kBcast = 1,
+  kReduce = 2,
+  kAllreduce = 3,
+  kGather = 4,
+  kScatter = 5,
+  kAllgather = 6,
+  kAlltoall = 7,
+  kReduceScatter = 8,
+  kScan = 9,
+  kExscan = 10,
+  kGatherv = 11,
+  kScatterv = 12,
+  kAllgatherv = 13,
+  kAlltoallv = 14,
+  kReduceScatterv = 15,
+};
+inline constexpr int kCollectiveCount = 16;
+
+// Collectives whose plans are made together and share edges and memory. The common ones come with the team; the others
+// when a rank first calls one of them, as a companion of the team with calls of its own.
+enum class Family : uint8_t {
+  kCommon = 0,
+  kRooted = 1,
+  kSpread = 2,
+  kAlltoall = 3,
+};
+inline constexpr int kFamilyCount = 4;
+// Barrier to allreduce, by number: the members of Family::kCommon.
+inline constexpr int kCommonCollectiveCount = 4;
+
+// What one rank's send or receive buffer holds.
+enum class BufferKind : uint8_t {
+  kNone,    // not used
+  kOne,     // one block
+  kBlocks,  // a block for each rank, or from each rank
+};
+
+// The ranks that have a buffer.
+enum class Holders : uint8_t { kNone, kRoot, kAllButRoot, kAllButFirst, kAll };
+
+// The ranks whose contributions a result is combined from.
+enum class Operands : uint8_t { kNone, kAll, kUpToOwn, kBeforeOwn };
+
+// In place, at a rank that has both buffers, one of them lies where its block of the other is.
+enum class Nesting : uint8_t { kNone, kSendInReceive, kReceiveInSend };
+
+struct CollectiveTraits {
+  std::string_view name;
+  Family family;
+  Collective regular;  // the form with equal blocks, by whose plans it runs; itself, but for irregular ones
+  Operands operands;
+  BufferKind send;
+  Holders senders;
+  BufferKind receive;
+  Holders receivers;
+  Nesting nesting;
+};
+
+// By number.
+inline constexpr CollectiveTraits kCollectives[] = {
+    {"barrier", Family::kCommon, Collective::kBarrier, Operands::kNone,  //
+     BufferKind::kNone, Holders::kNone, BufferKind::kNone, Holders::kNone, Nesting::kNone},
+    {"bcast", Family::kCommon, Collective::kBcast, Operands::kNone,  //
+     BufferKind::kOne, Holders::kRoot, BufferKind::kOne, Holders::kAllButRoot, Nesting::kNone},
+    {"reduce", Family::kCommon, Collective::kReduce, Operands::kAll,  //
+     BufferKind::kOne, Holders::kAll, BufferKind::kOne, Holders::kRoot, Nesting::kSendInReceive},
+    {"allreduce", Family::kCommon, Collective::kAllreduce, Operands::kAll,  //
+     BufferKind::kOne, Holders::kAll, BufferKind::kOne, Holders::kAll, Nesting::kSendInReceive},
+    {"gather", Family::kRooted, Collective::kGather, Operands::kNone,  //
+     BufferKind::kOne, Holders::kAll, BufferKind::kBlocks, Holders::kRoot, Nesting::kSendInReceive},
+    {"scatter", Family::kRooted, Collective::kScatter, Operands::kNone,  //
+     BufferKind::kBlocks, Holders::kRoot, BufferKind::kOne, Holders::kAll, Nesting::kReceiveInSend},
+    {"allgather", Family::kSpread, Collective::kAllgather, Operands::kNone,  //
+     BufferKind::kOne, Holders::kAll, BufferKind::kBlocks, Holders::kAll, Nesting::kSendInReceive},
+    {"alltoall", Family::kAlltoall, Collective::kAlltoall, Operands::kNone,  //
+     BufferKind::kBlocks, Holders::kAll, BufferKind::kBlocks, Holders::kAll, Nesting::kNone},
+    {"reduce_scatter", Family::kSpread, Collective::kReduceScatter, Operands::kAll,  //
+     BufferKind::kBlocks, Holders::kAll, BufferKind::kOne, Holders::kAll, Nesting::kNone},
+    {"scan", Family::kSpread, Collective::kScan, Operands::kUpToOwn,  //
+     BufferKind::kOne, Holders::kAll, BufferKind::kOne, Holders::kAll, Nesting::kSendInReceive},
+    {"exscan", Family::kSpread, Collective::kExscan, Operands::kBeforeOwn,  //
+     BufferKind::kOne, Holders::kAll, BufferKind::kOne, Holders::kAllButFirst, Nesting::kSendInReceive},
+    {"gatherv", Family::kRooted, Collective::kGather, Operands::kNone,  //
+     BufferKind::kOne, Holders::kAll, BufferKind::kBlocks, Holders::kRoot, Nesting::kSendInReceive},
+    {"scatterv", Family::kRooted, Collective::kScatter, Operands::kNone,  //
+     BufferKind::kBlocks, Holders::kRoot, BufferKind::kOne, Holders::kAll, Nesting::kReceiveInSend},
+    {"allgatherv", Family::kSpread, Collective::kAllgather, Operands::kNone,  //
+     BufferKind::kOne, Holders::kAll, BufferKind::kBlocks, Holders::kAll, Nesting::kSendInReceive},
+    {"alltoallv", Family::kAlltoall, Collective::kAlltoall, Operands::kNone,  //
+     BufferKind::kBlocks, Holders::kAll, BufferKind::kBlocks, Holders::kAll, Nesting::kNone},
+    {"reduce_scatterv", Family::kSpread, Collective::kReduceScatter, Operands::kAll,  //
+     BufferKind::kBlocks, Holders::kAll, BufferKind::kOne, Holders::kAll, Nesting::kNone},
+};
+static_assert(std::size(kCollectives) == kCollectiveCount);
+
+inline constexpr const CollectiveTraits& TraitsOf(Collective c) { return kCollectives[static_cast<int>(c)]; }
+
+// "unknown" for a number that is none.
+inline constexpr std::string_view CollectiveName(Collective c) {
+  return static_cast<int>(c) < kCollectiveCount ? TraitsOf(c).name : "unknown";
+}
+inline constexpr std::optional<Collective> CollectiveFromName(std::string_view name) {
+  for (int i = 0; i < kCollectiveCount; ++i) {
+    if (kCollectives[i].name == name) return static_cast<Collective>(i);
+  }
+  return std::nullopt;
+}
+
+inline constexpr std::string_view FamilyName(Family family) {
+  constexpr std::string_view kNames[] = {"common", "rooted", "spread", "alltoall"};
+  static_assert(std::size(kNames) == kFamilyCount);
+  return static_cast<int>(family) < kFamilyCount ? kNames[static_cast<int>(family)] : "unknown";
+}
+inline constexpr Family FamilyOf(Collective c) { return TraitsOf(c).family; }
+
+inline constexpr Collective PlanCollective(Collective c) { return TraitsOf(c).regular; }
+// Those of the family that have plans of their own, ascending.
+namespace collective_internal {
+struct Members {
+  Collective list[kCollectiveCount] = {};
+  size_t count = 0;
+};
+inline constexpr auto kMembers = [] {
+  std::array<Members, kFamilyCount> members{};
+  for (int i = 0; i < kCollectiveCount; ++i) {
+    const auto c = static_cast<Collective>(i);
+    if (PlanCollective(c) != c) continue;
+    Members& family = members[static_cast<int>(FamilyOf(c))];
+    family.list[family.count++] = c;
+  }
+  return members;
+}();
+}  // namespace collective_internal
+inline constexpr std::span<const Collective> CollectivesOf(Family family) {
+  if (static_cast<int>(family) >= kFamilyCount) return {};
+  const collective_internal::Members& members = collective_internal::kMembers[static_cast<int>(family)];
+  return {members.list, members.count};
+}
+// Whether ranks' blocks differ in size.
+inline constexpr bool IsIrregular(Collective c) { return PlanCollective(c) != c; }
+// All but barriers have some.
+inline constexpr bool HasData(Collective c) { return TraitsOf(c).receive != BufferKind::kNone; }
+inline constexpr bool Reduces(Collective c) { return TraitsOf(c).operands != Operands::kNone; }
+inline constexpr bool HasRoot(Collective c) {
+  return TraitsOf(c).senders == Holders::kRoot || TraitsOf(c).receivers == Holders::kRoot;
+}
+// Whether a rank's result depends on its place in the order of ranks.
+inline constexpr bool IsScan(Collective c) {
+  return TraitsOf(c).operands == Operands::kUpToOwn || TraitsOf(c).operands == Operands::kBeforeOwn;
+}
+// Whether each pair of ranks has a block size of its own, which nobody else knows.
+inline constexpr bool HasPairSizes(Collective c) { return IsIrregular(c) && FamilyOf(c) == Family::kAlltoall; }
+// Whether any rank's buffer has a block for each rank.
+inline constexpr bool HoldsBlocks(Collective c) {
+  return TraitsOf(c).send == BufferKind::kBlocks || TraitsOf(c).receive == BufferKind::kBlocks;
+}
+// Whether ranks' data lies side by side, in blocks, or depends on the rank, instead of being equal everywhere.
+inline constexpr bool HasBlocks(Collective c) { return FamilyOf(c) != Family::kCommon; }
+
+// Whether rank `rank` is one of the holders in a call with root `root`, which is not looked at where there is none.
+inline constexpr bool Holds(Holders holders, uint32_t rank, uint32_t root) {
+  switch (holders) {
+    case Holders::kNone:
+      return false;
+    case Holders::kRoot:
+      return rank == root;
+    case Holders::kAllButRoot:
+      return rank != root;
+    case Holders::kAllButFirst:
+      return rank != 0;
+    case Holders::kAll:
+      return true;
+  }
+  return false;
+}
+
+inline constexpr BufferKind SendBuffer(Collective c, uint32_t rank, uint32_t root) {
+  return Holds(TraitsOf(c).senders, rank, root) ? TraitsOf(c).send : BufferKind::kNone;
+}
+inline constexpr BufferKind ReceiveBuffer(Collective c, uint32_t rank, uint32_t root) {
+  return Holds(TraitsOf(c).receivers, rank, root) ? TraitsOf(c).receive : BufferKind::kNone;
+}
+
+enum CallOptions : uint8_t {
+  // gatherv, scatterv: every rank gives all counts (papers: gatherv, "aggressive"), so the root need not tell them.
+  kCountsKnown = 1,
+  // Reductions: bit-identical for any tree, size class and placement.
+  kReproducible = 2,
+  // alltoallv: no node has more for another one, or for itself, than `count` elements. So all know how long the call
+  // is, and no node waits until all others have told it.
+  kPairsBounded = 4,
+};
+// The options that mean something to the collective.
+inline constexpr uint8_t OptionsOf(Collective c) {
+  if (Reduces(c)) return kReproducible;
+  if (HasPairSizes(c)) return kPairsBounded;
+  return IsIrregular(c) && HasRoot(c) ? kCountsKnown : 0;
+}
+// Bytes, with kPairsBounded: chunks are made for all that there may be, whether there is or not, so a client that says
+// more would keep its daemon busy with nothing.
+inline constexpr uint64_t kPairBoundMax = uint64_t{1} << 30;
+
+// Whether a rank gives the sizes of all blocks: because it has a buffer with them, or because every rank has to know.
+inline constexpr bool GivesSendBlocks(Collective c, uint8_t options, uint32_t rank, uint32_t root) {
+  const CollectiveTraits& traits = TraitsOf(c);
+  return IsIrregular(c) && traits.send == BufferKind::kBlocks &&
+         (Holds(traits.senders, rank, root) || (options & kCountsKnown) != 0);
+}
+inline constexpr bool GivesReceiveBlocks(Collective c, uint8_t options, uint32_t rank, uint32_t root) {
+  const CollectiveTraits& traits = TraitsOf(c);
+  return IsIrregular(c) && traits.receive == BufferKind::kBlocks &&
+         (Holds(traits.receivers, rank, root) || (options & kCountsKnown) != 0);
+}
+// Whether every rank gives the same sizes, so that all know them.
+inline constexpr bool KnowsCounts(Collective c, uint8_t options) {
+  return IsIrregular(c) && !HasPairSizes(c) && (!HasRoot(c) || (options & kCountsKnown) != 0);
+}
+// Whether all ranks know all sizes without an option, so that a call's count is of all blocks together.
+inline constexpr bool CountsAllBlocks(Collective c) { return KnowsCounts(c, 0); }
+
+}  // namespace copse
+
+#endif  // COPSE_COLLECTIVES_COLLECTIVE_H_
