@@ -132,8 +132,8 @@ void WriteTrace(const std::string& folder, const tnbc::TraceFile& trace) {
   if (file != nullptr && fclose(file) != 0) written = false;
   if (!written) Say("COPSE_TNBC_TRACE: cannot write %s: %s", path.c_str(), strerror(errno));
   if (trace.left_out > 0) {
-    Say("COPSE_TNBC_TRACE: %" PRIu64 " calls were left out: there is room for no more (rank=%d)", trace.left_out,
-        static_cast<int>(trace.rank));
+    Say("COPSE_TNBC_TRACE: there is no room for all calls (rank=%d, left_out=%" PRIu64 ")",
+        static_cast<int>(trace.rank), trace.left_out);
   }
 }
 

@@ -10,17 +10,21 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "client/tnbc/trace_file.h"
 #include "gtest/gtest.h"
 
 namespace copse::mpi {
 namespace {
 
+using copse::testing::Names;
+using copse::testing::NamesMatcher;
+
 // Ranks that settle what their environments say, in one process.
-class EarlySettingsTest : public testing::Test {
+class EarlySettingsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/early_settings";
+    folder_ = ::testing::TempDir() + "/early_settings";
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directory(folder_);
     Clear();
@@ -39,9 +43,9 @@ class EarlySettingsTest : public testing::Test {
     if (!order.empty()) setenv("COPSE_TNBC_ORDER", order.c_str(), 1);
     if (!profile.empty()) setenv("COPSE_TNBC_PROFILE", profile.c_str(), 1);
     if (!trace.empty()) setenv("COPSE_TNBC_TRACE", trace.c_str(), 1);
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     ranks_.push_back(EarlySettings::FromEnvironment(ranks_.empty()));
-    said_ += testing::internal::GetCapturedStderr();
+    said_ += ::testing::internal::GetCapturedStderr();
   }
   void Settle() {
     const int size = static_cast<int>(ranks_.size());
@@ -50,9 +54,9 @@ class EarlySettingsTest : public testing::Test {
       ranks_[rank].Tell(rank, size, mine);
       for (int i = 0; i < EarlySettings::kNumbers; ++i) least[i] = rank == 0 ? mine[i] : std::min(least[i], mine[i]);
     }
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     for (int rank = 0; rank < size; ++rank) ranks_[rank].Settle(rank, size, least);
-    said_ += testing::internal::GetCapturedStderr();
+    said_ += ::testing::internal::GetCapturedStderr();
   }
   void ExpectOrder(EarlyOrder order) const {
     for (const EarlySettings& settings : ranks_) {
@@ -60,6 +64,11 @@ class EarlySettingsTest : public testing::Test {
       EXPECT_EQ(settings.profile.has_value(), order == EarlyOrder::kProfile);
       EXPECT_EQ(settings.launch, ranks_[0].launch);
     }
+  }
+
+  void ExpectSaidOnce(const NamesMatcher& names) const {
+    EXPECT_EQ(std::count(said_.begin(), said_.end(), '\n'), 1) << said_;
+    EXPECT_THAT(said_, names);
   }
 
   std::string folder_, said_;
@@ -95,8 +104,7 @@ TEST_F(EarlySettingsTest, ProfilesThatDifferAreIgnored) {
   AddRank("", Profile("other", "0,1"));
   Settle();
   ExpectOrder(EarlyOrder::kLearnt);
-  EXPECT_EQ(said_, "copse-mpi: COPSE_TNBC_PROFILE: ranks have read different profiles, so they are ignored (value=" +
-                       folder_ + "/one)\n");
+  ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_PROFILE: ", "value=" + folder_ + "/one"));
 }
 
 TEST_F(EarlySettingsTest, TheFirstRankWithoutAProfileSaysWhy) {
@@ -105,8 +113,7 @@ TEST_F(EarlySettingsTest, TheFirstRankWithoutAProfileSaysWhy) {
   AddRank("", Profile("bad", "1,1"));
   Settle();
   ExpectOrder(EarlyOrder::kLearnt);
-  EXPECT_EQ(said_, "copse-mpi: COPSE_TNBC_PROFILE: " + folder_ +
-                       "/none: No such file or directory; no rank has an order from a profile\n");
+  ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_PROFILE: " + folder_ + "/none: "));
 }
 
 TEST_F(EarlySettingsTest, ValuesThatMeanNothingAreSaidByRankZero) {
@@ -114,15 +121,14 @@ TEST_F(EarlySettingsTest, ValuesThatMeanNothingAreSaidByRankZero) {
   AddRank("best", "");
   Settle();
   ExpectOrder(EarlyOrder::kLearnt);
-  EXPECT_EQ(said_, "copse-mpi: COPSE_TNBC_ORDER: none of off, learnt and profile, so it is ignored (value=best)\n");
+  ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_ORDER: ", "value=best"));
   said_.clear();
   ranks_.clear();
   AddRank("profile", "");
   AddRank("profile", "");
   Settle();
   ExpectOrder(EarlyOrder::kLearnt);
-  EXPECT_EQ(said_,
-            "copse-mpi: COPSE_TNBC_ORDER: there is no COPSE_TNBC_PROFILE, so orders are learnt (value=profile)\n");
+  ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_ORDER: ", "COPSE_TNBC_PROFILE", "value=profile"));
 }
 
 TEST_F(EarlySettingsTest, AFolderForTracesIsMadeAndABadOneIsSaidOnce) {
@@ -134,8 +140,7 @@ TEST_F(EarlySettingsTest, AFolderForTracesIsMadeAndABadOneIsSaidOnce) {
   EXPECT_EQ(ranks_[0].trace_folder, folder_ + "/traces");
   EXPECT_EQ(ranks_[1].trace_folder, "");
   EXPECT_EQ(ranks_[2].trace_folder, "");
-  EXPECT_EQ(said_, "copse-mpi: COPSE_TNBC_TRACE: cannot make the folder: No such file or directory (value=" + folder_ +
-                       "/no/traces); rank 1 leaves no trace\n");
+  ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_TRACE: ", "value=" + folder_ + "/no/traces", "rank 1"));
 }
 
 TEST_F(EarlySettingsTest, ATraceThatCannotBeWrittenAndCallsThatAreLeftOutAreSaid) {
@@ -143,14 +148,15 @@ TEST_F(EarlySettingsTest, ATraceThatCannotBeWrittenAndCallsThatAreLeftOutAreSaid
   trace.rank = 2;
   trace.ranks = 3;
   trace.left_out = 5;
-  testing::internal::CaptureStderr();
-  WriteTrace(folder_ + "/none", trace);
+  ::testing::internal::CaptureStderr();
   WriteTrace(folder_, trace);
-  const std::string left_out =
-      "copse-mpi: COPSE_TNBC_TRACE: 5 calls were left out: there is room for no more (rank=2)\n";
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "copse-mpi: COPSE_TNBC_TRACE: cannot write " + folder_ +
-                                                        "/none/2.copse-trace: No such file or directory\n" + left_out +
-                                                        left_out);
+  said_ = ::testing::internal::GetCapturedStderr();
+  ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_TRACE: ", "rank=2", "left_out=5"));
+  trace.left_out = 0;
+  ::testing::internal::CaptureStderr();
+  WriteTrace(folder_ + "/none", trace);
+  said_ = ::testing::internal::GetCapturedStderr();
+  ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_TRACE: ", folder_ + "/none/2.copse-trace: "));
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/2.copse-trace"));
 }
 
