@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 
 namespace copse::tnbc {
 namespace {
 
+using copse::testing::Names;
 using Order = std::vector<uint32_t>;
 
 OrderProfile Example() {
@@ -85,18 +87,16 @@ TEST(OrderProfileTest, WhatIsWrongIsSaidWithItsLine) {
   const std::string key = "order communicator=1 collective=bcast length=4 parts=2 order=";
   EXPECT_EQ(ErrorOf(""), "");
   EXPECT_EQ(ErrorOf(key + "1,0\n"), "");
-  EXPECT_EQ(ErrorOf(key + "1,x\n"), "line 2: order: order: not numbers (value=1,x)");
+  EXPECT_THAT(ErrorOf(key + "1,x\n"), Names("line 2: order: order: ", "value=1,x"));
   for (const char* order : {"1", "1,1", "0,2", "0,1,2", "-"}) {
-    EXPECT_EQ(ErrorOf(key + order),
-              std::string("line 2: order: order: not each part once (value=") + order + ", parts=2)");
+    EXPECT_THAT(ErrorOf(key + order), Names("line 2: order: order: ", std::string("value=") + order, "parts=2"));
   }
-  EXPECT_EQ(ErrorOf(key + "1,0\n" + key + "0,1\n"), "line 3: order: such calls have one before (value=bcast)");
-  EXPECT_EQ(ErrorOf("order communicator=1 collective=bcast length=4 parts=9999999999 order=-\n"),
-            "line 2: order: parts: too large (value=9999999999, limit=65536)");
-  EXPECT_EQ(ErrorOf("other a=1\n"), "line 2: other: no such record");
+  EXPECT_THAT(ErrorOf(key + "1,0\n" + key + "0,1\n"), Names("line 3: order: ", "value=bcast"));
+  EXPECT_THAT(ErrorOf("order communicator=1 collective=bcast length=4 parts=9999999999 order=-\n"),
+              Names("line 2: order: parts: ", "value=9999999999", "limit=65536"));
+  EXPECT_THAT(ErrorOf("other a=1\n"), Names("line 2: other: "));
   OrderProfile profile;
-  EXPECT_EQ(ParseProfile("copse-profile 2\n", &profile),
-            "line 1: not what it should begin with, \"copse-profile 1\" (value=copse-profile%202)");
+  EXPECT_THAT(ParseProfile("copse-profile 2\n", &profile), Names("line 1: ", "value=copse-profile%202"));
 }
 
 TEST(OrderProfileTest, WhatIsWrongWithSlotsIsSaidWithItsLine) {
@@ -104,19 +104,19 @@ TEST(OrderProfileTest, WhatIsWrongWithSlotsIsSaidWithItsLine) {
   const auto error = [&](const std::string& rest) { return ErrorOf(key + rest + "\n"); };
   EXPECT_EQ(error("period=2 first=3 slot0=1,0 slot1=0,1"), "");
   EXPECT_EQ(error("slot1=0,1 slot0=1,0 first=3 period=2"), "");
-  EXPECT_EQ(error("period=0 first=3"), "line 2: order: period: too small (value=0, limit=1)");
-  EXPECT_EQ(error("period=17 first=3"), "line 2: order: period: too large (value=17, limit=16)");
-  EXPECT_EQ(error("period=x first=3"), "line 2: order: period: not a number (value=x)");
-  EXPECT_EQ(error("period=1 slot0=1,0"), "line 2: order: first: missing");
-  EXPECT_EQ(error("period=1 first=0 slot0=1,0"), "line 2: order: first: too small (value=0, limit=1)");
-  EXPECT_EQ(error("period=2 first=3 slot0=1,0"), "line 2: order: slot1: missing");
-  EXPECT_EQ(error("period=2 first=3 slot0=1,0 slot0=0,1"), "line 2: order: slot0: given twice (value=0,1)");
-  EXPECT_EQ(error("period=1 first=3 slot0=1,0 slot1=0,1"), "line 2: order: slot1: not known (value=0,1)");
-  EXPECT_EQ(error("first=3"), "line 2: order: first: not known (value=3)");
-  EXPECT_EQ(error("period=1 first=3 slot0=1,x"), "line 2: order: slot0: not numbers (value=1,x)");
+  EXPECT_THAT(error("period=0 first=3"), Names("line 2: order: period: ", "value=0", "limit=1"));
+  EXPECT_THAT(error("period=17 first=3"), Names("line 2: order: period: ", "value=17", "limit=16"));
+  EXPECT_THAT(error("period=x first=3"), Names("line 2: order: period: ", "value=x"));
+  EXPECT_THAT(error("period=1 slot0=1,0"), Names("line 2: order: first: "));
+  EXPECT_THAT(error("period=1 first=0 slot0=1,0"), Names("line 2: order: first: ", "value=0", "limit=1"));
+  EXPECT_THAT(error("period=2 first=3 slot0=1,0"), Names("line 2: order: slot1: "));
+  EXPECT_THAT(error("period=2 first=3 slot0=1,0 slot0=0,1"), Names("line 2: order: slot0: ", "value=0,1"));
+  EXPECT_THAT(error("period=1 first=3 slot0=1,0 slot1=0,1"), Names("line 2: order: slot1: ", "value=0,1"));
+  EXPECT_THAT(error("first=3"), Names("line 2: order: first: ", "value=3"));
+  EXPECT_THAT(error("period=1 first=3 slot0=1,x"), Names("line 2: order: slot0: ", "value=1,x"));
   for (const char* order : {"1", "1,1", "0,2", "0,1,2", "-"}) {
-    EXPECT_EQ(error(std::string("period=2 first=3 slot0=0,1 slot1=") + order),
-              std::string("line 2: order: slot1: not each part once (value=") + order + ", parts=2)");
+    EXPECT_THAT(error(std::string("period=2 first=3 slot0=0,1 slot1=") + order),
+                Names("line 2: order: slot1: ", std::string("value=") + order, "parts=2"));
   }
 }
 

@@ -3,10 +3,13 @@
 
 #include <string>
 
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 
 namespace copse::tnbc {
 namespace {
+
+using copse::testing::Names;
 
 constexpr char kHead[] = "copse-trace 1\nprocess rank=1 ranks=2 host=n1 pid=5 launch=77 left_out=0\n";
 constexpr char kBefore[] =
@@ -59,19 +62,18 @@ TEST(TraceFileTest, WhatIsWrongIsSaidWithItsLine) {
   const std::string call = "call kind=0 site=0 number=1 early=1 returned=1 inside=1 parts=2 order=0,1\n";
   EXPECT_EQ(ErrorOf(before + call + "piece offset=0 bytes=1 parts=0,1 there=4 touch=5 by=call\n"), "");
   EXPECT_EQ(ErrorOf("copse-trace 1\n"), "no process");
-  EXPECT_EQ(ErrorOf("copse-trace 1\nsite object=a offset=1 function=-\n"), "line 2: site: before the process");
-  EXPECT_EQ(ErrorOf(head + head), "line 3: copse-trace: not KEY=VALUE (value=1)");
-  EXPECT_EQ(ErrorOf(head + "process rank=1 ranks=2\n"), "line 3: process: given twice");
-  EXPECT_EQ(ErrorOf("copse-trace 1\nprocess rank=2 ranks=2 host=n1 pid=5 launch=77 left_out=0\n"),
-            "line 2: process: rank: too large (value=2, limit=1)");
-  EXPECT_EQ(ErrorOf(head + call), "line 3: call: kind: no such one before (value=0)");
-  EXPECT_EQ(ErrorOf(before + "piece offset=0 bytes=1 parts=0\n"), "line 5: piece: before any call");
-  EXPECT_EQ(ErrorOf(before + call + "piece offset=0 bytes=1 parts=2\n"),
-            "line 6: piece: parts: no such part (value=2)");
-  EXPECT_EQ(ErrorOf(before + call + "piece offset=0 bytes=1 parts=1 touch=5 by=me\n"),
-            "line 6: piece: by: neither access nor call (value=me)");
-  EXPECT_EQ(ErrorOf(before + call + "piece offset=0 bytes=1 parts=1 touch=5\n"), "line 6: piece: by: missing");
-  EXPECT_EQ(ErrorOf(before + "peace\n"), "line 5: peace: no such record");
+  EXPECT_THAT(ErrorOf("copse-trace 1\nsite object=a offset=1 function=-\n"), Names("line 2: site: "));
+  EXPECT_THAT(ErrorOf(head + head), Names("line 3: copse-trace: ", "KEY=VALUE", "value=1"));
+  EXPECT_THAT(ErrorOf(head + "process rank=1 ranks=2\n"), Names("line 3: process: "));
+  EXPECT_THAT(ErrorOf("copse-trace 1\nprocess rank=2 ranks=2 host=n1 pid=5 launch=77 left_out=0\n"),
+              Names("line 2: process: rank: ", "value=2", "limit=1"));
+  EXPECT_THAT(ErrorOf(head + call), Names("line 3: call: kind: ", "value=0"));
+  EXPECT_THAT(ErrorOf(before + "piece offset=0 bytes=1 parts=0\n"), Names("line 5: piece: "));
+  EXPECT_THAT(ErrorOf(before + call + "piece offset=0 bytes=1 parts=2\n"), Names("line 6: piece: parts: ", "value=2"));
+  EXPECT_THAT(ErrorOf(before + call + "piece offset=0 bytes=1 parts=1 touch=5 by=me\n"),
+              Names("line 6: piece: by: ", "value=me"));
+  EXPECT_THAT(ErrorOf(before + call + "piece offset=0 bytes=1 parts=1 touch=5\n"), Names("line 6: piece: by: "));
+  EXPECT_THAT(ErrorOf(before + "peace\n"), Names("line 5: peace: "));
 }
 
 // Whatever a file has, reading it ends with a trace or an error.
