@@ -7,16 +7,19 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 
 namespace copse::run {
 namespace {
 
+using copse::testing::FailsWith;
+
 std::vector<std::string> Split(const std::string& line) { return absl::StrSplit(line, ' '); }
 
 std::string Added(Launcher launcher, const std::string& command, const Additions& additions) {
   const auto result = AddToCommand(launcher, Split(command), additions);
-  return result.ok() ? absl::StrJoin(*result, " ") : std::string(result.status().message());
+  return result.ok() ? absl::StrJoin(*result, " ") : result.status().ToString();
 }
 
 const Additions kLibrary = {.library = "/l.so"};
@@ -72,10 +75,10 @@ TEST(LaunchTest, SrunExportsMore) {
 }
 
 TEST(LaunchTest, ValuesThatCannotBeGivenAreNamed) {
-  EXPECT_EQ(Added(Launcher::kSrun, "srun ./a", {.library = "/l,1.so"}),
-            "srun: a value has a comma (export=ALL,LD_PRELOAD=/l,1.so)");
-  EXPECT_EQ(Added(Launcher::kHydra, "mpiexec ./a", {.library = "/a b.so"}),
-            "library: LD_PRELOAD has no paths with colons or spaces (value=/a b.so)");
+  EXPECT_THAT(AddToCommand(Launcher::kSrun, {"srun", "./a"}, {.library = "/l,1.so"}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "srun: ", "export=ALL,LD_PRELOAD=/l,1.so"));
+  EXPECT_THAT(AddToCommand(Launcher::kHydra, {"mpiexec", "./a"}, {.library = "/a b.so"}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "library: ", "LD_PRELOAD", "value=/a b.so"));
 }
 
 TEST(LaunchTest, WordsAreQuotedForAShell) {

@@ -23,7 +23,9 @@ namespace {
 
 // By which a back end finds the library; no other has it.
 constexpr char kMarker[] = "copse_mpi_set_memory_hooks";
-constexpr std::string_view kCutOff = "a shared library that is cut off";
+// By LibraryFault.
+constexpr std::string_view kFaults[] = {"", "not a shared library", "for another kind of machine",
+                                        "a shared library that is cut off", "another library than libcopse-mpi.so"};
 // More than any build of it has.
 constexpr uint64_t kFileBytesMax = 64 << 20;
 
@@ -73,24 +75,24 @@ absl::Status Fault(const std::string& path, std::string_view what) {
 
 }  // namespace
 
-std::string_view FaultOfLibrary(std::string_view file, std::string_view own, std::string_view symbol) {
+LibraryFault FaultOfLibrary(std::string_view file, std::string_view own, std::string_view symbol) {
   const auto header = RecordAt<Header>(file, 0), mine = RecordAt<Header>(own, 0);
-  if (file.substr(0, SELFMAG) != std::string_view(ELFMAG, SELFMAG)) return "not a shared library";
-  if (!header.has_value() || !mine.has_value()) return kCutOff;
+  if (file.substr(0, SELFMAG) != std::string_view(ELFMAG, SELFMAG)) return LibraryFault::kNoLibrary;
+  if (!header.has_value() || !mine.has_value()) return LibraryFault::kCutOff;
   const bool is_same_kind = header->e_ident[EI_CLASS] == mine->e_ident[EI_CLASS] &&
                             header->e_ident[EI_DATA] == mine->e_ident[EI_DATA] && header->e_machine == mine->e_machine;
-  if (!is_same_kind) return "for another kind of machine";
-  if (header->e_type != ET_DYN) return "not a shared library";
+  if (!is_same_kind) return LibraryFault::kOtherMachine;
+  if (header->e_type != ET_DYN) return LibraryFault::kNoLibrary;
   for (uint64_t i = 0; i < header->e_shnum; ++i) {
     const auto symbols = SectionAt(file, *header, i);
-    if (!symbols.has_value()) return kCutOff;
+    if (!symbols.has_value()) return LibraryFault::kCutOff;
     if (symbols->sh_type != SHT_DYNSYM) continue;
     const auto names = SectionAt(file, *header, symbols->sh_link);
-    if (!names.has_value()) return kCutOff;
-    if (Exports(file, *symbols, *names, symbol)) return "";
+    if (!names.has_value()) return LibraryFault::kCutOff;
+    if (Exports(file, *symbols, *names, symbol)) return LibraryFault::kNone;
     break;  // there is one table of them
   }
-  return "another library than libcopse-mpi.so";
+  return LibraryFault::kOtherLibrary;
 }
 
 absl::Status CheckLibrary(const std::string& path) {
@@ -101,8 +103,8 @@ absl::Status CheckLibrary(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) return Fault(path, strerror(errno));
   const std::string own = Beginning("/proc/self/exe", sizeof(Header)), file = Beginning(path, kFileBytesMax + 1);
   if (file.size() > kFileBytesMax) return Fault(path, "longer than any libcopse-mpi.so");
-  const std::string_view what = FaultOfLibrary(file, own, kMarker);
-  return what.empty() ? absl::OkStatus() : Fault(path, what);
+  const LibraryFault fault = FaultOfLibrary(file, own, kMarker);
+  return fault == LibraryFault::kNone ? absl::OkStatus() : Fault(path, kFaults[static_cast<size_t>(fault)]);
 }
 
 }  // namespace copse::run

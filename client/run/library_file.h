@@ -12,9 +12,11 @@
 
 namespace copse::run {
 
+enum class LibraryFault { kNone, kNoLibrary, kOtherMachine, kCutOff, kOtherLibrary };
+
 // Why the bytes of a file are not those of a shared library that exports `symbol`, for the machine of the program that
-// begins with `own`; empty: they are. Source: System V ABI, "Object Files" (ELF).
-std::string_view FaultOfLibrary(std::string_view file, std::string_view own, std::string_view symbol);
+// begins with `own`. Source: System V ABI, "Object Files" (ELF).
+LibraryFault FaultOfLibrary(std::string_view file, std::string_view own, std::string_view symbol);
 
 // Errors: FAILED_PRECONDITION, with what is wrong.
 absl::Status CheckLibrary(const std::string& path);
