@@ -45,7 +45,7 @@ class Planner {
   copse_status_t PlanInPlace();
   copse_status_t PlanAddresses();
   copse_status_t CheckOverlap() const;
-  copse_status_t FailNull(const char* name, const BufferPlan& buffer) const;
+  copse_status_t FailNull(const BufferPlan& buffer) const;
 
   const copse_coll_args_t& args_;
   const uint32_t rank_;
@@ -100,7 +100,7 @@ copse_status_t Planner::PlanInPlace() {
   if (args_.recv == COPSE_IN_PLACE) {
     if (!is_scatter) {
       return Fail(COPSE_ERR_INVALID_ARGUMENT,
-                  "COPSE_IN_PLACE is given as receive buffer; it stands for the send buffer");
+                  "what is in place is the send buffer, not the other (recv=COPSE_IN_PLACE)");
     }
     if (rank_ != args_.root) {
       return Fail(COPSE_ERR_INVALID_ARGUMENT, "in place is for the root only (rank=%u, root=%u)", rank_, args_.root);
@@ -252,11 +252,11 @@ copse_status_t Planner::PlanAddresses() {
   BufferPlan& receive = plan_.receive;
   // In place, the one is where its block of the other is.
   if (receive.bytes > 0 && !(plan_.in_place && plan_.nesting == Nesting::kReceiveInSend)) {
-    if (recv_ == nullptr) return FailNull(args_.collective == COPSE_COLL_BCAST ? "bcast" : "receive", receive);
+    if (recv_ == nullptr) return FailNull(receive);
     receive.address = static_cast<uint8_t*>(recv_);
   }
   if (send.bytes > 0) {
-    if (send_ == nullptr) return FailNull(args_.collective == COPSE_COLL_BCAST ? "bcast" : "send", send);
+    if (send_ == nullptr) return FailNull(send);
     send.address = static_cast<uint8_t*>(const_cast<void*>(send_));
   }
   if (!plan_.in_place) return CheckOverlap();

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "client/copse.h"
 #include "client/fake_cluster.h"
 #include "client/fake_daemon.h"
@@ -23,7 +24,7 @@
 namespace copse::client {
 namespace {
 
-bool LastErrorHas(const std::string& text) { return std::string(copse_last_error()).find(text) != std::string::npos; }
+using copse::testing::Names;
 
 copse_status_t InitAt(const std::string& place, copse_context_t** context) {
   copse_init_params_t params{};
@@ -92,7 +93,7 @@ TEST(AttachTest, TheEnvironmentNamesSocketAndJob) {
   }
   ScopedEnv too_long("COPSE_JOB", std::string(64, 'j'));
   EXPECT_EQ(copse_init(nullptr, &context), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_TRUE(LastErrorHas("the job's name is too long (bytes=64, limit=63)")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("bytes=64", "limit=63"));
 }
 
 TEST(AttachTest, WrongParametersAreRefused) {
@@ -100,7 +101,7 @@ TEST(AttachTest, WrongParametersAreRefused) {
   copse_init_params_t params{};
   params.mask = 1 << 12;
   EXPECT_EQ(copse_init(&params, &context), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_TRUE(LastErrorHas("unknown fields in copse_init_params_t (mask=0x1000, known=0x1f)")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("copse_init_params_t", "mask=0x1000", "known=0x1f"));
   params.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
   EXPECT_EQ(copse_init(&params, &context), COPSE_ERR_INVALID_ARGUMENT);
   params.mask = COPSE_INIT_PARAM_FIELD_JOB;
@@ -108,7 +109,7 @@ TEST(AttachTest, WrongParametersAreRefused) {
   params.mask = COPSE_INIT_PARAM_FIELD_DQ_ENTRIES;
   params.dq_entries = 12;
   EXPECT_EQ(copse_init(&params, &context), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_TRUE(LastErrorHas("dq_entries is not a power of two (dq_entries=12)")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("dq_entries=12"));
   params.mask = COPSE_INIT_PARAM_FIELD_EQ_ENTRIES;
   params.eq_entries = 0;
   EXPECT_EQ(copse_init(&params, &context), COPSE_ERR_INVALID_ARGUMENT);
@@ -119,12 +120,11 @@ TEST(AttachTest, NoDaemonNamesThePlacesTried) {
   EXPECT_EQ(InitAt("/nonexistent/%h.sock", &context), COPSE_ERR_NO_DAEMON);
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
-  EXPECT_TRUE(LastErrorHas("tried=/nonexistent/" + std::string(host) + ".sock: No such file or directory"))
-      << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("tried=/nonexistent/" + std::string(host) + ".sock: "));
   EXPECT_EQ(InitAt("@copse-nobody-listens-here", &context), COPSE_ERR_NO_DAEMON);
-  EXPECT_TRUE(LastErrorHas("tried=@copse-nobody-listens-here: Connection refused")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("tried=@copse-nobody-listens-here"));
   EXPECT_EQ(InitAt("/" + std::string(200, 'x'), &context), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_TRUE(LastErrorHas("the socket's name is too long (bytes=201, limit=107)")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("bytes=201", "limit=107"));
   EXPECT_EQ(context, nullptr);
 }
 
@@ -134,10 +134,10 @@ struct WrongAnswer {
   const char* name;
   std::function<void(FakeDaemon::Options*)> change;
   copse_status_t status;
-  const char* text;
+  const char* thing;  // that the error names
 };
 
-class WrongAnswerTest : public testing::TestWithParam<WrongAnswer> {};
+class WrongAnswerTest : public ::testing::TestWithParam<WrongAnswer> {};
 
 TEST_P(WrongAnswerTest, IsAnErrorThatNamesIt) {
   FakeDaemon::Options options;
@@ -145,57 +145,55 @@ TEST_P(WrongAnswerTest, IsAnErrorThatNamesIt) {
   FakeDaemon daemon(options);
   copse_context_t* context = nullptr;
   EXPECT_EQ(InitOn(daemon, &context), GetParam().status);
-  EXPECT_TRUE(LastErrorHas(GetParam().text)) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names(GetParam().thing));
   EXPECT_EQ(context, nullptr);
 }
 
 template <typename Change>
-WrongAnswer Header(const char* name, Change change, const char* text = "the port's geometry makes no sense") {
+WrongAnswer Header(const char* name, Change change, const char* thing = "mapped_bytes=") {
   return {name,
           [change](FakeDaemon::Options* options) {
             options->tamper = [change](attach::AttachReply*, ring::PortHeader* header) { change(header); };
           },
-          COPSE_ERR_INTERNAL, text};
+          COPSE_ERR_INTERNAL, thing};
 }
 
 template <typename Change>
-WrongAnswer Reply(const char* name, copse_status_t status, const char* text, Change change) {
+WrongAnswer Reply(const char* name, copse_status_t status, const char* thing, Change change) {
   return {name,
           [change](FakeDaemon::Options* options) {
             options->tamper = [change](attach::AttachReply* reply, ring::PortHeader*) { change(reply); };
           },
-          status, text};
+          status, thing};
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, WrongAnswerTest,
-    testing::Values(
-        Reply("Version", COPSE_ERR_VERSION, "ring layouts are too far apart (library=1, daemon=3, ",
-              [](auto* reply) { reply->ring_version = 3; }),
-        Reply("RefusedVersion", COPSE_ERR_VERSION, "(library=1, daemon=7, ",
+    ::testing::Values(
+        Reply("Version", COPSE_ERR_VERSION, "library=1, daemon=3", [](auto* reply) { reply->ring_version = 3; }),
+        Reply("RefusedVersion", COPSE_ERR_VERSION, "library=1, daemon=7",
               [](auto* reply) {
                 reply->ring_version = 7;
                 reply->status = COPSE_ERR_VERSION;
               }),
-        Reply("Refused", COPSE_ERR_NO_RESOURCE, "the daemon refused: too many clients (clients=9, limit=9) (node=fake)",
+        Reply("Refused", COPSE_ERR_NO_RESOURCE, "too many clients (clients=9, limit=9)",
               [](auto* reply) {
                 reply->status = COPSE_ERR_NO_RESOURCE;
                 snprintf(reply->text, sizeof(reply->text), "too many clients (clients=9, limit=9)");
               }),
-        Reply("UnknownStatus", COPSE_ERR_INTERNAL, "the daemon refused", [](auto* reply) { reply->status = 5; }),
-        Reply("UnterminatedTexts", COPSE_ERR_PERMISSION, "the daemon refused: xxx",
+        Reply("UnknownStatus", COPSE_ERR_INTERNAL, "node=fake", [](auto* reply) { reply->status = 5; }),
+        Reply("UnterminatedTexts", COPSE_ERR_PERMISSION, "(node=",
               [](auto* reply) {
                 reply->status = COPSE_ERR_PERMISSION;
                 memset(reply->text, 'x', sizeof(reply->text));
                 memset(reply->node, 'n', sizeof(reply->node));
               }),
-        Reply("PortOfAnotherVersion", COPSE_ERR_VERSION, "(node=fake, port=1, daemon=2)",
+        Reply("PortOfAnotherVersion", COPSE_ERR_VERSION, "port=1, daemon=2",
               [](auto* reply) { reply->ring_version = 2; }),
-        Reply("OtherQueue", COPSE_ERR_INTERNAL, "geometry", [](auto* reply) { reply->dq_entries *= 2; }),
-        Reply("OtherData", COPSE_ERR_INTERNAL, "geometry", [](auto* reply) { reply->data_bytes -= 1; }),
+        Reply("OtherQueue", COPSE_ERR_INTERNAL, "mapped_bytes=", [](auto* reply) { reply->dq_entries *= 2; }),
+        Reply("OtherData", COPSE_ERR_INTERNAL, "mapped_bytes=", [](auto* reply) { reply->data_bytes -= 1; }),
         Header(
-            "Magic", [](auto* header) { header->magic = 0x12345678; },
-            "the daemon's memory is not a port (node=fake, magic=0x12345678"),
+            "Magic", [](auto* header) { header->magic = 0x12345678; }, "magic=0x12345678"),
         Header("NotAPowerOfTwo", [](auto* header) { header->dq_entries = 12; }),
         Header("NoEntries", [](auto* header) { header->eq_entries = 0; }),
         Header("HugeQueue", [](auto* header) { header->eq_entries = 1u << 31; }),
@@ -210,10 +208,10 @@ INSTANTIATE_TEST_SUITE_P(
         Header("TextsOverlap", [](auto* header) { header->text_offset = header->eq_offset; }),
         Header("TextsReachData", [](auto* header) { header->text_offset = header->data_offset - 64; }),
         WrongAnswer{"NoDescriptors", [](FakeDaemon::Options* options) { options->descriptors = 0; }, COPSE_ERR_INTERNAL,
-                    "came without its memory"},
+                    "port_bytes="},
         WrongAnswer{"NoDoorbell", [](FakeDaemon::Options* options) { options->descriptors = 2; }, COPSE_ERR_INTERNAL,
-                    "came without its memory"}),
-    [](const testing::TestParamInfo<WrongAnswer>& info) { return info.param.name; });
+                    "port_bytes="}),
+    [](const ::testing::TestParamInfo<WrongAnswer>& info) { return info.param.name; });
 
 TEST(AttachTest, OneVersionApartIsAccepted) {
   FakeDaemon::Options options;
@@ -260,7 +258,7 @@ TEST(AttachTest, AServerThatClosesOrTalksNonsenseIsNoDaemon) {
   {
     OneShotServer server([](int) {});
     EXPECT_EQ(InitAt(server.name(), &context), COPSE_ERR_NO_DAEMON);
-    EXPECT_TRUE(LastErrorHas("the daemon went away (node=" + server.name() + ")")) << copse_last_error();
+    EXPECT_THAT(copse_last_error(), Names("node=" + server.name()));
   }
   {
     OneShotServer server([](int client) { send(client, "hello, world", 12, MSG_NOSIGNAL); });
@@ -274,7 +272,7 @@ TEST(AttachTest, AServerThatClosesOrTalksNonsenseIsNoDaemon) {
       send(client, &closing, sizeof(closing), MSG_NOSIGNAL);
     });
     EXPECT_EQ(InitAt(server.name(), &context), COPSE_ERR_NO_DAEMON);
-    EXPECT_TRUE(LastErrorHas("the daemon closed: it drains")) << copse_last_error();
+    EXPECT_THAT(copse_last_error(), Names("it drains"));
   }
   {
     OneShotServer server([](int client) {  // a reply that stops after its first fields
@@ -284,13 +282,13 @@ TEST(AttachTest, AServerThatClosesOrTalksNonsenseIsNoDaemon) {
       send(client, &reply, offsetof(attach::AttachReply, incarnation), MSG_NOSIGNAL);
     });
     EXPECT_EQ(InitAt(server.name(), &context), COPSE_ERR_INTERNAL);
-    EXPECT_TRUE(LastErrorHas("the daemon's attach reply is too short (bytes=24, expected=472)")) << copse_last_error();
+    EXPECT_THAT(copse_last_error(), Names("bytes=24", "expected=472"));
   }
 }
 
 // --- The daemon goes away ---
 
-class DeathTest : public testing::Test {
+class DeathTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(InitOn(daemon_, &context_), COPSE_OK) << copse_last_error();
@@ -319,8 +317,7 @@ TEST_F(DeathTest, EndsAWaitInABoundedTime) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_NO_DAEMON);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
-  EXPECT_TRUE(LastErrorHas("barrier on team solo: the daemon went away (node=fake, calls_in_flight=1)"))
-      << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("barrier", "team solo", "node=fake", "calls_in_flight=1"));
   EXPECT_EQ(copse_test(request), COPSE_ERR_NO_DAEMON);
   EXPECT_EQ(copse_post(request), COPSE_ERR_NO_DAEMON);
   EXPECT_EQ(copse_barrier(team_), COPSE_ERR_NO_DAEMON);
@@ -329,7 +326,7 @@ TEST_F(DeathTest, EndsAWaitInABoundedTime) {
   EXPECT_EQ(copse_alloc(context_, 64, &memory), COPSE_ERR_NO_DAEMON);
   copse_team_t* team = nullptr;
   EXPECT_EQ(CreateNamed(context_, "late", 0, 1, &team), COPSE_ERR_NO_DAEMON);
-  EXPECT_TRUE(LastErrorHas("node=fake")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("node=fake"));
   EXPECT_EQ(copse_finalize(request), COPSE_OK);
   EXPECT_EQ(copse_team_destroy(team_), COPSE_OK);
 }
@@ -362,7 +359,7 @@ TEST_F(DeathTest, ADaemonThatClosesSaysWhy) {
   copse_request_t* request = PostedBarrier();
   daemon_.Close("it is being upgraded");
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_NO_DAEMON);
-  EXPECT_TRUE(LastErrorHas("the daemon closed: it is being upgraded")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("it is being upgraded"));
 }
 
 TEST_F(DeathTest, WhatWasCompletedBeforeCounts) {
@@ -384,7 +381,7 @@ TEST_F(DeathTest, AnImpossibleEventIndexEndsTheAttachment) {
   copse_request_t* request = PostedBarrier();
   daemon_.SetEventTail(1000);
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_INTERNAL);
-  EXPECT_TRUE(LastErrorHas("the event queue's indices make no sense (node=fake")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("node=fake"));
   EXPECT_EQ(copse_barrier(team_), COPSE_ERR_INTERNAL);
 }
 
@@ -408,7 +405,7 @@ TEST_F(DeathTest, AnEventWithAnImpossibleTextHasNone) {
   copse_request_t* request = PostedBarrier();
   daemon_.PostEvent({uint64_t{1} << 32, 1, COPSE_ERR_MEMBER_LOST, ring::kTextCount, 0});  // the first call's value
   EXPECT_EQ(copse_wait(request, -1), COPSE_ERR_MEMBER_LOST);
-  EXPECT_TRUE(LastErrorHas("barrier on team solo: COPSE_ERR_MEMBER_LOST")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("barrier", "team solo", "COPSE_ERR_MEMBER_LOST"));
 }
 
 }  // namespace

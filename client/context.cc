@@ -456,7 +456,8 @@ namespace copse::client {
 copse_status_t Check(const copse_context_t* context) {
   if (context == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the context is NULL");
   if (!context->Is(Handle::Kind::kContext)) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the context was finalised, or this is none");
+    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the context was finalised, or this is none (context=%p)",
+                static_cast<const void*>(context));
   }
   if (context->forked()) {
     return Fail(COPSE_ERR_INVALID_ARGUMENT,
@@ -468,7 +469,8 @@ copse_status_t Check(const copse_context_t* context) {
 copse_status_t Check(const copse_team_t* team) {
   if (team == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the team is NULL");
   if (!team->Is(Handle::Kind::kTeam)) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the team was destroyed, or this is none");
+    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the team was destroyed, or this is none (team=%p)",
+                static_cast<const void*>(team));
   }
   return Check(team->context);
 }
@@ -476,7 +478,8 @@ copse_status_t Check(const copse_team_t* team) {
 copse_status_t Check(const copse_request_t* request) {
   if (request == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request is NULL");
   if (!request->Is(Handle::Kind::kRequest)) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was finalised, or this is none");
+    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was finalised, or this is none (request=%p)",
+                static_cast<const void*>(request));
   }
   return Check(request->context);
 }

@@ -105,7 +105,7 @@ copse_status_t StateOf(copse_context::Lock& lock, copse_request_t* request) {
   request->context->Progress(lock);
   switch (request->round.state) {
     case Round::State::kIdle:
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted");
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted (team=%s)", TeamName(request).c_str());
     case Round::State::kInProgress:
       return COPSE_INPROGRESS;
     case Round::State::kComplete:
@@ -263,7 +263,10 @@ copse_status_t copse_post(copse_request_t* request) {
   return ApiOn("post", request, [&] {
     copse_context::Lock lock(request->context->mutex());
     request->context->Progress(lock);
-    if (request->team == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request's team was destroyed");
+    if (request->team == nullptr) {
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request's team was destroyed (request=%p)",
+                  static_cast<const void*>(request));
+    }
     if (request->round.state == Round::State::kInProgress) {
       return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request is in progress (team=%s)", request->team->name.c_str());
     }
@@ -294,7 +297,7 @@ copse_status_t copse_cancel(copse_request_t* request) {
     copse_context::Lock lock(request->context->mutex());
     request->context->Progress(lock);
     if (request->round.state == Round::State::kIdle) {
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted");
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted (team=%s)", TeamName(request).c_str());
     }
     if (request->round.state == Round::State::kInProgress) request->context->Cancel(&request->round);
     return COPSE_OK;

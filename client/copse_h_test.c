@@ -47,8 +47,7 @@ int main(void) {
   init_params.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
   init_params.socket = "/nonexistent/copsed.sock";
   expect(copse_init(&init_params, &context) == COPSE_ERR_NO_DAEMON && context == NULL, "init without a daemon");
-  expect(strstr(copse_last_error(), "copse: init: no daemon answers (tried=/nonexistent/copsed.sock: ") != NULL,
-         "the text names the place");
+  expect(strstr(copse_last_error(), "tried=/nonexistent/copsed.sock: ") != NULL, "the text names the place");
   expect(copse_init(&init_params, NULL) == COPSE_ERR_INVALID_ARGUMENT, "init into nothing");
 
   expect(copse_fini(NULL) == COPSE_ERR_INVALID_ARGUMENT, "fini");
@@ -71,7 +70,7 @@ int main(void) {
          "reduce");
   expect(copse_allreduce(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE, COPSE_OP_SUM) == COPSE_ERR_INVALID_ARGUMENT,
          "allreduce");
-  expect(strcmp(copse_last_error(), "copse: allreduce: the team is NULL") == 0, "the text names the call");
+  expect(strstr(copse_last_error(), "copse: allreduce: ") == copse_last_error(), "the text names the call");
   expect(copse_scan(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE, COPSE_OP_SUM) == COPSE_ERR_INVALID_ARGUMENT,
          "scan");
   expect(copse_exscan(NULL, COPSE_IN_PLACE, &number, 1, COPSE_DT_DOUBLE, COPSE_OP_SUM) == COPSE_ERR_INVALID_ARGUMENT,

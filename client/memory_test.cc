@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "client/copse.h"
 #include "client/fake_cluster.h"
 #include "client/fake_daemon.h"
@@ -17,9 +18,9 @@
 namespace copse::client {
 namespace {
 
-bool LastErrorHas(const std::string& text) { return std::string(copse_last_error()).find(text) != std::string::npos; }
+using copse::testing::Names;
 
-class MemoryTest : public testing::Test {
+class MemoryTest : public ::testing::Test {
  protected:
   void Start(FakeDaemon::Options options = {}) {
     daemon_ = std::make_unique<FakeDaemon>(options);
@@ -134,17 +135,17 @@ TEST_F(MemoryTest, WrongArgumentsAreRefused) {
   EXPECT_EQ(memory, nullptr);
   EXPECT_EQ(copse_alloc(context_, 64, nullptr), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_alloc(context_, UINT64_MAX, &memory), COPSE_ERR_NO_MEMORY);
-  EXPECT_TRUE(LastErrorHas("too much memory asked for")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("bytes=18446744073709551615", "limit="));
   EXPECT_EQ(copse_free(context_, nullptr), COPSE_OK);
   int64_t values[16];
   EXPECT_EQ(copse_free(context_, values), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_TRUE(LastErrorHas("the memory is not from copse_alloc")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("copse_alloc", "address="));
   EXPECT_EQ(copse_register(context_, nullptr, 8), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_register(context_, values, 0), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_register(context_, values, UINT64_MAX), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_register(context_, values, sizeof(values)), COPSE_OK);
   EXPECT_EQ(copse_register(context_, values + 15, 8), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_TRUE(LastErrorHas("the memory overlaps")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("address=", "bytes=8"));
   EXPECT_EQ(copse_register(context_, values, sizeof(values)), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_free(context_, values), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_deregister(context_, values + 1), COPSE_ERR_INVALID_ARGUMENT);

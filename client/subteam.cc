@@ -89,11 +89,14 @@ copse_status_t MakeRecord(const copse_subteam_params_t& params, uint32_t rank, u
     if (status != COPSE_OK) return status;
   }
   if ((params.mask & COPSE_SUBTEAM_PARAM_FIELD_KEY) != 0) {
-    if (way != COPSE_SUBTEAM_PARAM_FIELD_COLOR) return Fail(COPSE_ERR_INVALID_ARGUMENT, "key goes with color only");
+    if (way != COPSE_SUBTEAM_PARAM_FIELD_COLOR) {
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "key goes with color only (key=%lld)",
+                  static_cast<long long>(params.key));
+    }
     result.key = params.key;
   }
   if ((params.mask & COPSE_SUBTEAM_PARAM_FIELD_TIMEOUT) != 0 && std::isnan(params.timeout)) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time-out is not a number");
+    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time-out is not a number (timeout=nan)");
   }
   *record = result;
   return COPSE_OK;

@@ -106,10 +106,10 @@ copse_status_t CreateTeam(copse_context_t* context, const copse_team_params_t& p
     return Fail(COPSE_ERR_INVALID_ARGUMENT, "no such rank (rank=%u, size=%u)", spec.rank, spec.size);
   }
   if (oob && (params.oob.allgather == nullptr || params.oob.req_test == nullptr || params.oob.req_free == nullptr)) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "an out-of-band callback is NULL");
+    return Fail(COPSE_ERR_INVALID_ARGUMENT, "an out-of-band callback is missing (callback=NULL)");
   }
   if (has(COPSE_TEAM_PARAM_FIELD_NAME)) {
-    if (params.name == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the team's name is NULL");
+    if (params.name == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the team has no name (name=NULL)");
     spec.name = params.name;
   } else if (oob) {
     spec.name = "oob";  // the nonce tells them apart
@@ -117,7 +117,7 @@ copse_status_t CreateTeam(copse_context_t* context, const copse_team_params_t& p
   if (const auto status = CheckName(spec.name); status != COPSE_OK) return status;
   if (has(COPSE_TEAM_PARAM_FIELD_NONCE)) spec.nonce = params.nonce;
   spec.timeout_s = has(COPSE_TEAM_PARAM_FIELD_TIMEOUT) ? params.timeout : context->timeout_s();
-  if (std::isnan(spec.timeout_s)) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time-out is not a number");
+  if (std::isnan(spec.timeout_s)) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time-out is not a number (timeout=nan)");
   if (oob) {
     if (const auto status = AgreeOutOfBand(params.oob, &spec); status != COPSE_OK) return status;
   }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "client/copse.h"
 #include "client/fake_cluster.h"
 #include "client/fake_daemon.h"
@@ -20,7 +21,8 @@
 namespace copse::client {
 namespace {
 
-bool LastErrorHas(const std::string& text) { return std::string(copse_last_error()).find(text) != std::string::npos; }
+using copse::testing::Names;
+using copse::testing::NamesMatcher;
 
 uint32_t RankOf(copse_team_t* team) {
   uint32_t rank = 77;
@@ -64,47 +66,47 @@ TEST(TeamCreateTest, WrongParametersAreRefused) {
   good.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE;
   good.name = "t";
   good.size = 1;
-  const auto expect_refused = [&](const copse_team_params_t& params, const std::string& text) {
+  const auto expect_refused = [&](const copse_team_params_t& params, const NamesMatcher& names) {
     EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INVALID_ARGUMENT);
-    EXPECT_TRUE(LastErrorHas(text)) << copse_last_error();
+    EXPECT_THAT(copse_last_error(), names);
     EXPECT_EQ(team, nullptr);
   };
   copse_team_params_t params = good;
   params.mask |= 1 << 9;
-  expect_refused(params, "unknown fields in copse_team_params_t (mask=0x207, known=0x3f)");
+  expect_refused(params, Names("copse_team_params_t", "mask=0x207", "known=0x3f"));
   params = good;
   params.rank = 1;
-  expect_refused(params, "no such rank (rank=1, size=1)");
+  expect_refused(params, Names("rank=1", "size=1"));
   params = good;
   params.size = 0;
-  expect_refused(params, "no such rank (rank=0, size=0)");
+  expect_refused(params, Names("rank=0", "size=0"));
   params = good;
   params.name = nullptr;
-  expect_refused(params, "the team's name is NULL");
+  expect_refused(params, Names("name=NULL"));
   params.name = "";
-  expect_refused(params, "the team's name is empty or too long (bytes=0, limit=127)");
+  expect_refused(params, Names("bytes=0", "limit=127"));
   const std::string long_name(128, 'n');
   params.name = long_name.c_str();
-  expect_refused(params, "(bytes=128, limit=127)");
+  expect_refused(params, Names("bytes=128", "limit=127"));
   params.name = "a\nb";
-  expect_refused(params, "not printable ASCII (code=10)");
+  expect_refused(params, Names("code=10"));
   params = good;
   params.mask &= ~uint64_t{COPSE_TEAM_PARAM_FIELD_NAME};
-  expect_refused(params, "the team's name is empty");
+  expect_refused(params, Names("bytes=0", "limit=127"));
   params = good;
   params.mask &= ~uint64_t{COPSE_TEAM_PARAM_FIELD_RANK};
-  expect_refused(params, "give either rank and size, or oob");
+  expect_refused(params, Names("mask=0x5"));
   params = good;
   params.mask |= COPSE_TEAM_PARAM_FIELD_OOB;
-  expect_refused(params, "give either rank and size, or oob");
+  expect_refused(params, Names("mask=0xf"));
   params = good;
   params.mask = COPSE_TEAM_PARAM_FIELD_OOB;
   params.oob.n_oob_eps = 1;
-  expect_refused(params, "an out-of-band callback is NULL");
+  expect_refused(params, Names("callback=NULL"));
   params = good;
   params.mask |= COPSE_TEAM_PARAM_FIELD_TIMEOUT;
   params.timeout = __builtin_nan("");
-  expect_refused(params, "the time-out is not a number");
+  expect_refused(params, Names("timeout=nan"));
   EXPECT_EQ(copse_team_create(context, nullptr, &team), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_team_create(context, &good, nullptr), COPSE_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(copse_team_create(context, &good, &team), COPSE_OK) << copse_last_error();
@@ -123,7 +125,7 @@ TEST(TeamCreateTest, ATeamThatIsNotFormedInTimeIsAnError) {
   params.timeout = 0.05;
   copse_team_t* team = nullptr;
   EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_TIMED_OUT);
-  EXPECT_STREQ(copse_last_error(), "copse: team_create: team lonely: not all members came in time");
+  EXPECT_THAT(copse_last_error(), Names("copse: team_create: ", "team lonely"));
   EXPECT_EQ(copse_fini(context), COPSE_OK);
 }
 
@@ -257,7 +259,7 @@ TEST(OutOfBandTest, DisagreementIsAMismatchForAll) {
       params.name = rank == 0 ? "a" : "b";
       copse_team_t* team = nullptr;
       EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_MISMATCH);
-      EXPECT_TRUE(LastErrorHas("members disagree")) << copse_last_error();
+      EXPECT_THAT(copse_last_error(), Names("its_rank=", "its_size=2", "size=2"));
       EXPECT_EQ(copse_fini(context), COPSE_OK);
     });
   }
@@ -275,15 +277,15 @@ TEST(OutOfBandTest, FailingCallbacksAreTheResult) {
   params.oob = board.Callbacks(0, &info);
   copse_team_t* team = nullptr;
   EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_NO_MEMORY);
-  EXPECT_TRUE(LastErrorHas("the out-of-band allgather failed to start (status=-10)")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("status=-10"));
   info = {&board, 0, COPSE_OK, COPSE_ERR_INTERNAL};
   EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INTERNAL);
-  EXPECT_TRUE(LastErrorHas("the out-of-band allgather failed (status=-12)")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("status=-12"));
   EXPECT_EQ(board.freed(), 1);
   // What is no status of Copse is a failure all the same.
   info = {&board, 0, COPSE_OK, static_cast<copse_status_t>(5)};
   EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INTERNAL);
-  EXPECT_TRUE(LastErrorHas("the out-of-band allgather failed (status=5)")) << copse_last_error();
+  EXPECT_THAT(copse_last_error(), Names("status=5"));
   info = {&board, 0, static_cast<copse_status_t>(-99), COPSE_OK};
   EXPECT_EQ(copse_team_create(context, &params, &team), COPSE_ERR_INTERNAL);
   EXPECT_EQ(copse_fini(context), COPSE_OK);
@@ -364,7 +366,7 @@ TEST(SubteamTest, DifferentListsAreAMismatchForAllOfThem) {
     params.rank_count = self.rank == 0 ? 2 : 3;
     copse_team_t* team = nullptr;
     EXPECT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_ERR_MISMATCH);
-    EXPECT_TRUE(LastErrorHas("members gave different lists of ranks")) << copse_last_error();
+    EXPECT_THAT(copse_last_error(), Names("rank=1", "other=0"));
   });
 }
 
@@ -385,7 +387,7 @@ TEST(SubteamTest, WhoIsListedButGaveAnotherListIsAMismatch) {
       EXPECT_EQ(status, COPSE_OK) << copse_last_error();
     } else {
       EXPECT_EQ(status, COPSE_ERR_MISMATCH);
-      EXPECT_TRUE(LastErrorHas("members gave different lists of ranks")) << copse_last_error();
+      EXPECT_THAT(copse_last_error(), Names("rank_count=2"));
     }
     EXPECT_EQ(copse_barrier(self.team), COPSE_OK) << copse_last_error();
   });
@@ -423,31 +425,31 @@ TEST(SubteamTest, WrongParametersAreRefusedBeforeAnybodyWaits) {
   FakeDaemon daemon;
   OnRanks(daemon, 1, [](FakeRank& self) {
     copse_team_t* team = nullptr;
-    const auto expect_refused = [&](const copse_subteam_params_t& params, const std::string& text) {
+    const auto expect_refused = [&](const copse_subteam_params_t& params, const NamesMatcher& names) {
       EXPECT_EQ(copse_team_create_from_parent(self.team, &params, &team), COPSE_ERR_INVALID_ARGUMENT);
-      EXPECT_TRUE(LastErrorHas(text)) << copse_last_error();
+      EXPECT_THAT(copse_last_error(), names);
     };
     copse_subteam_params_t params{};
-    expect_refused(params, "give one of included, color and ranks (mask=0x0)");
+    expect_refused(params, Names("mask=0x0"));
     params.mask = COPSE_SUBTEAM_PARAM_FIELD_COLOR | COPSE_SUBTEAM_PARAM_FIELD_INCLUDED;
-    expect_refused(params, "give one of included, color and ranks (mask=0x3)");
+    expect_refused(params, Names("mask=0x3"));
     params.mask = COPSE_SUBTEAM_PARAM_FIELD_INCLUDED | COPSE_SUBTEAM_PARAM_FIELD_KEY;
-    expect_refused(params, "key goes with color only");
+    expect_refused(params, Names("key=0"));
     params.mask = 1 << 7;
-    expect_refused(params, "unknown fields in copse_subteam_params_t (mask=0x80, known=0x1f)");
+    expect_refused(params, Names("copse_subteam_params_t", "mask=0x80", "known=0x1f"));
     params.mask = COPSE_SUBTEAM_PARAM_FIELD_RANKS;
     params.rank_count = 1;
-    expect_refused(params, "ranks is NULL (rank_count=1)");
+    expect_refused(params, Names("NULL", "rank_count=1"));
     const uint32_t outside[] = {1};
     params.ranks = outside;
-    expect_refused(params, "no such rank in the parent (rank=1, size=1)");
+    expect_refused(params, Names("rank=1", "size=1"));
     const uint32_t twice[] = {0, 0};
     params.ranks = twice;
     params.rank_count = 2;
-    expect_refused(params, "a rank is listed twice (rank=0)");
+    expect_refused(params, Names("rank=0"));
     params.mask = COPSE_SUBTEAM_PARAM_FIELD_COLOR | COPSE_SUBTEAM_PARAM_FIELD_TIMEOUT;
     params.timeout = __builtin_nan("");
-    expect_refused(params, "the time-out is not a number");
+    expect_refused(params, Names("timeout=nan"));
     EXPECT_EQ(copse_team_create_from_parent(self.team, nullptr, &team), COPSE_ERR_INVALID_ARGUMENT);
     EXPECT_EQ(copse_team_create_from_parent(self.team, &params, nullptr), COPSE_ERR_INVALID_ARGUMENT);
   });
@@ -466,7 +468,7 @@ TEST(TimeoutTest, OneThatIsNoNumberIsRefused) {
   FakeDaemon daemon;
   copse_context_t* context = nullptr;
   EXPECT_EQ(InitWithTimeout(daemon, "5s", &context), COPSE_ERR_INVALID_ARGUMENT);
-  EXPECT_STREQ(copse_last_error(), "copse: init: COPSE_TIMEOUT is not a number of seconds (value=5s)");
+  EXPECT_THAT(copse_last_error(), Names("copse: init: ", "COPSE_TIMEOUT", "value=5s"));
   EXPECT_EQ(context, nullptr);
 }
 
@@ -478,7 +480,7 @@ TEST(TimeoutTest, EndsBlockingCallsWhichAreThenCancelled) {
   ASSERT_EQ(CreateNamed(context, "solo", 0, 1, &team), COPSE_OK);
   daemon.HoldCalls(true);
   EXPECT_EQ(copse_barrier(team), COPSE_ERR_TIMED_OUT);
-  EXPECT_STREQ(copse_last_error(), "copse: barrier: barrier on team solo is not complete in time (calls_in_flight=1)");
+  EXPECT_THAT(copse_last_error(), Names("copse: barrier: ", "team solo", "calls_in_flight=1"));
   copse_team_t* lonely = nullptr;
   EXPECT_EQ(CreateNamed(context, "lonely", 0, 2, &lonely), COPSE_ERR_TIMED_OUT);
   daemon.HoldCalls(false);
