@@ -22,6 +22,10 @@ CALL = re.compile(r"""\b(?:\w*Error|ErrorAt|Fail\w*|\w*Defect|\w*Mistake|Bad|Bre
 # Of a literal: a word on its own. Not a name before its value (`name=`, `name: `, `name %d`, or `name ` where the next
 # argument is the value), nor a value, nor a part of a path, a flag, an identifier, an escape or a format.
 WORD = re.compile(r"=[^,;()\"]*|(?<![\w./%\\\-<>@$'])[a-z]{3,}(?![\w=./\-<>@(:'\\]|\s+%|\s+\"$|, \"$)")
+# What a call has in front, `OutOfRange("type", value`, is a name before its value, too, and so is all that a call inside
+# it has: `config.Text("heartbeat")`.
+FIRST_NAME = re.compile(r'"[a-z]+",')
+ONLY_NAME = re.compile(r'(?<=\()"[a-z]+"\)')
 TOKEN = re.compile(r'R"(\w*)\((.*?)\)\1"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*.*?\*/', re.S)
 LEFT_OUT = ("_test.cc", "_fuzz.cc")
 ROOMS_LEFT_OUT = ("integration_tests", "tools", "bench", "out", "third_party", "docs")
@@ -60,7 +64,8 @@ def reworded(text):
     code = "".join(blank)
     inside = set()
     for start, end in ends_of_calls(text, code):
-        inside.update(literal for literal in literals if start < literal[0] < end)
+        inside.update(literal for literal in literals if start < literal[0] < end
+                      and not (FIRST_NAME if literal[0] == start + 1 else ONLY_NAME).match(text, literal[0]))
     words = 0
     pieces = []
     last = 0
