@@ -228,9 +228,9 @@ absl::Status LongCall::CheckOwnBlocks() const {
       const uint64_t sent = (*buffers_[from].send)[own[to].value()].bytes;
       const uint64_t awaited = (*buffers_[to].receive)[own[from].value()].bytes;
       if (sent == awaited) continue;
-      return absl::InvalidArgumentError(absl::StrCat("alltoallv: counts differ: rank ", own[from].value(), " sends ",
-                                                     sent, " bytes to rank ", own[to].value(), ", which counts on ",
-                                                     awaited));
+      return absl::InvalidArgumentError(absl::StrCat("alltoallv: counts differ (sender=", own[from].value(),
+                                                     ", receiver=", own[to].value(), ", bytes=", sent,
+                                                     ", counted=", awaited, ")"));
     }
   }
   return absl::OkStatus();
@@ -258,9 +258,9 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
     for (uint32_t l = 0; l < own.size(); ++l) {
       const uint64_t given = regular_ == Collective::kScatter ? posts_[l].receive_bytes : posts_[l].send_bytes;
       if (given == bytes[own[l].value()]) continue;
-      return absl::InvalidArgumentError(absl::StrCat(name, ": counts differ: rank ", own[l].value(), " gave ", given,
-                                                     " bytes, the root (rank ", arguments_.root, ") counts on ",
-                                                     bytes[own[l].value()]));
+      return absl::InvalidArgumentError(absl::StrCat(name, ": counts differ (rank=", own[l].value(), ", bytes=", given,
+                                                     ", root=", arguments_.root, ", counted=", bytes[own[l].value()],
+                                                     ")"));
     }
     sizes_.emplace(&index_->order, shape_, bytes);
     Cut();
@@ -278,9 +278,9 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
     const schedule::PairNote expected = schedule::NoteExpected(view, p);
     if (heard.bytes != expected.bytes || heard.counts_hash != expected.counts_hash) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ": counts differ: rank ", shape_->RanksOf(NodeIndex(node))[0].value(),
-                       " and those beside it send ", heard.bytes, " bytes to rank ", shape_->RanksOf(self_)[0].value(),
-                       " and those beside it, which count on ", expected.bytes));
+          absl::StrCat(name, ": counts of two nodes differ, named by their first ranks (sender=",
+                       shape_->RanksOf(NodeIndex(node))[0].value(), ", receiver=", shape_->RanksOf(self_)[0].value(),
+                       ", bytes=", heard.bytes, ", counted=", expected.bytes, ")"));
     }
     if (heard.bytes_max > schedule::kCallBytesMax) {
       return absl::InvalidArgumentError(absl::StrCat(name, ": counts beyond all bounds (bytes=", heard.bytes_max,

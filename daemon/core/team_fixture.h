@@ -45,8 +45,11 @@ struct Process : public ClientSink {
   schedule::FailureReport refused;
 };
 
+// What a call that has not ended ended with.
+inline const schedule::FailureReport kWaits{schedule::Failure::kNone, "waits"};
+
 // The team has ranks 0 and 1 on node 0, which is the core's, and rank 2 on node 1.
-class TeamFixture : public testing::Test, public PlannerLink {
+class TeamFixture : public ::testing::Test, public PlannerLink {
  protected:
   static constexpr TeamId kTeam{7};
   static constexpr uint32_t kNodes = 2;
@@ -117,10 +120,10 @@ class TeamFixture : public testing::Test, public PlannerLink {
     core_.Post(processes_[rank].id, post);
     return post.value;
   }
-  // What the call ended with; kNone and "waits" if it has not ended.
+  // What the call ended with; kWaits if it has not ended.
   schedule::FailureReport EndOf(uint32_t rank, uint64_t value) {
     const auto it = processes_[rank].ends.find(value);
-    return it == processes_[rank].ends.end() ? schedule::FailureReport{schedule::Failure::kNone, "waits"} : it->second;
+    return it == processes_[rank].ends.end() ? kWaits : it->second;
   }
 
   // --- What the planner is told ---
