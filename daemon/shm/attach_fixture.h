@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "base/testing/status_matchers.h"
 #include "daemon/shm/one_node_daemon.h"
 #include "daemon/shm/raw_client.h"
 
@@ -26,7 +26,7 @@ inline constexpr int32_t kMemberLost = -6;
 inline constexpr int32_t kNotSupported = -9;
 
 // A daemon of one node, and clients of it, on the test's own thread.
-class AttachFixture : public testing::Test {
+class AttachFixture : public ::testing::Test {
  protected:
   void Start(AttachOptions options = {}, CoreOptions core_options = {}) {
     daemon_ = std::make_unique<OneNodeDaemon>(options, core_options);
@@ -52,10 +52,11 @@ class AttachFixture : public testing::Test {
     const auto event = client->AwaitEvent();
     return event.has_value() && event->value == 77 && event->status == 0;
   }
-  void ExpectDropped(RawClient* client, const char* why) {
+  template <typename... Things>
+  void ExpectDropped(RawClient* client, const Things&... things) {
     std::string text;
     EXPECT_TRUE(client->AwaitClose(&text));
-    EXPECT_TRUE(absl::StrContains(text, why)) << text;
+    EXPECT_THAT(text, testing::Names(things...));
   }
 
   std::unique_ptr<OneNodeDaemon> daemon_ = std::make_unique<OneNodeDaemon>();

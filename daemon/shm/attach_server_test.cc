@@ -19,6 +19,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "daemon/shm/attach_fixture.h"
 
@@ -26,6 +27,7 @@ namespace copse::daemon {
 namespace {
 
 using attach::MessageType;
+using copse::testing::Names;
 
 using AttachServerTest = AttachFixture;
 
@@ -83,8 +85,8 @@ TEST_F(AttachServerTest, RefusesAnotherRingLayoutWithBothNumbers) {
   const attach::AttachReply reply = client.Attach(request);
   EXPECT_EQ(reply.status, kVersionRefused);
   EXPECT_EQ(reply.ring_version, kRingLayoutVersion);
-  EXPECT_STREQ(reply.text,
-               absl::StrCat("ring layout ", kRingLayoutVersion + 2, " (this side ", kRingLayoutVersion, ")").c_str());
+  EXPECT_THAT(reply.text,
+              Names(absl::StrCat("layout ", kRingLayoutVersion + 2), absl::StrCat("side ", kRingLayoutVersion)));
   EXPECT_TRUE(client.AwaitClose());
 }
 
@@ -233,7 +235,7 @@ TEST_F(AttachServerTest, RefusesWhenDescriptorsRunOut) {
 TEST_F(AttachServerTest, DropsWhoConnectsAndSaysNothing) {
   Start({.greeting_timeout = absl::Milliseconds(5)});
   RawClient client = Connect();
-  ExpectDropped(&client, "did not attach");
+  ExpectDropped(&client, "limit=5ms");
 }
 
 // --- Malformed messages ---
@@ -246,16 +248,16 @@ TEST_F(AttachServerTest, MalformedMessagesDropTheirSenderOnly) {
   auto magic = destroy;
   magic.head.magic = 1;
   const auto memory = NewMessage<attach::RegisterMemory>(MessageType::kRegisterMemory, 1);
-  const std::vector<std::pair<const char*, std::function<void(RawClient&)>>> cases = {
-      {"too short",
+  const std::vector<std::pair<std::string, std::function<void(RawClient&)>>> cases = {
+      {"bytes=3",
        [&](RawClient& c) {
          c.SendRaw({1, 2, 3});
        }},
-      {"too long", [&](RawClient& c) { c.SendRaw(std::vector<uint8_t>(2000)); }},
-      {"wrong magic", [&](RawClient& c) { c.Send(magic); }},
+      {absl::StrCat("limit=", attach::kMessageBytesMax), [&](RawClient& c) { c.SendRaw(std::vector<uint8_t>(2000)); }},
+      {"magic=1", [&](RawClient& c) { c.Send(magic); }},
       {"type=99", [&](RawClient& c) { c.Send(unknown); }},
       {"type=3", [&](RawClient& c) { c.Send(short_create); }},
-      {"attached already", [&](RawClient& c) { c.Send(RawClient::Request()); }},
+      {"type=1, attached=yes", [&](RawClient& c) { c.Send(RawClient::Request()); }},
       {"descriptors=1, limit=0", [&](RawClient& c) { c.Send(destroy, {STDIN_FILENO}); }},
       {"descriptors=0, limit=1", [&](RawClient& c) { c.Send(memory); }},
       {"descriptors=2, limit=1",
@@ -263,19 +265,19 @@ TEST_F(AttachServerTest, MalformedMessagesDropTheirSenderOnly) {
          c.Send(memory, {STDIN_FILENO, STDIN_FILENO});
        }},
   };
-  for (const auto& [why, send] : cases) {
+  for (const auto& [things, send] : cases) {
     const auto client = Attached();
     send(*client);
-    ExpectDropped(client.get(), why);
+    ExpectDropped(client.get(), things);
     EXPECT_EQ(client->header()->closed.load(), 1u);
-    EXPECT_TRUE(AnswersNop(other.get())) << why;
+    EXPECT_TRUE(AnswersNop(other.get())) << things;
   }
 }
 
 TEST_F(AttachServerTest, NothingComesBeforeTheAttachRequest) {
   RawClient client = Connect();
   client.Send(NewMessage<attach::TeamDestroy>(MessageType::kTeamDestroy, 1));
-  ExpectDropped(&client, "not attached yet");
+  ExpectDropped(&client, "attached=no");
 }
 
 TEST_F(AttachServerTest, RefusesAJobThatIsNotText) {
@@ -341,8 +343,7 @@ TEST_F(AttachServerTest, AClientThatClosesWithALiveTeamBreaksIt) {
   const auto event = b->AwaitEvent();
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->status, kMemberLost);
-  EXPECT_TRUE(absl::StrContains(b->Text(*event), "rank 0 on node n1 lost: process")) << b->Text(*event);
-  EXPECT_TRUE(absl::StrContains(b->Text(*event), "closed its connection")) << b->Text(*event);
+  EXPECT_THAT(b->Text(*event), Names("rank 0 on node n1", absl::StrCat("process ", getpid())));
 }
 
 TEST_F(AttachServerTest, ADrainIsToldAndAShutdownClosesPorts) {

@@ -30,13 +30,14 @@ class CheckCallTest : public testing::Test {
     slot.receive.offset = 2000;
     return slot;
   }
-  void ExpectError(const ring::DqSlot& slot, uint32_t rank, const char* why, absl::StatusCode code) {
-    const absl::Status status = CheckCall(slot, {rank, 4}, regions_).status();
-    EXPECT_EQ(status.code(), code) << status;
-    EXPECT_NE(std::string(status.message()).find(why), std::string::npos) << status;
+  template <typename... Things>
+  void ExpectInvalid(const ring::DqSlot& slot, uint32_t rank, const Things&... things) {
+    EXPECT_THAT(CheckCall(slot, {rank, 4}, regions_).status(),
+                FailsWith(absl::StatusCode::kInvalidArgument, things...));
   }
-  void ExpectInvalid(const ring::DqSlot& slot, uint32_t rank, const char* why) {
-    ExpectError(slot, rank, why, absl::StatusCode::kInvalidArgument);
+  template <typename... Things>
+  void ExpectUnimplemented(const ring::DqSlot& slot, uint32_t rank, const Things&... things) {
+    EXPECT_THAT(CheckCall(slot, {rank, 4}, regions_).status(), FailsWith(absl::StatusCode::kUnimplemented, things...));
   }
 
   Mapping memory_ = *Mapping::Map(CreateMemoryFile("test", kDataBytes)->get(), kDataBytes);
@@ -77,7 +78,7 @@ TEST_F(CheckCallTest, ABoundOfPairsIsOfAlltoallvAlone) {
   EXPECT_EQ(call->post.arguments.options, kPairsBounded);
   EXPECT_EQ(call->post.arguments.count, 3u);
   slot.entry.count = uint64_t{1} << 60;
-  ExpectError(slot, 0, "message too long", absl::StatusCode::kUnimplemented);
+  ExpectUnimplemented(slot, 0, "count=1152921504606846976", "limit=");
 }
 
 TEST_F(CheckCallTest, ABcastSendsAtTheRootAndReceivesElsewhere) {
@@ -99,7 +100,7 @@ TEST_F(CheckCallTest, AReduceReceivesAtTheRootOnly) {
   ring::DqSlot slot = Slot(Collective::kReduce, 3);
   slot.receive.region = 99;
   EXPECT_TRUE(CheckCall(slot, {0, 4}, regions_).ok());
-  ExpectInvalid(slot, 2, "receive buffer: no such region (region=99)");
+  ExpectInvalid(slot, 2, "receive", "region=99");
 }
 
 TEST_F(CheckCallTest, UnusedPlacesMayBeAnything) {
@@ -118,7 +119,7 @@ TEST_F(CheckCallTest, InPlaceMeansTheReceiveBuffer) {
   EXPECT_EQ(CheckCall(slot, {0, 4}, regions_)->post.send, data_ + 2000);
   slot.entry.collective = static_cast<uint8_t>(Collective::kReduce);
   EXPECT_EQ(CheckCall(slot, {2, 4}, regions_)->post.send, data_ + 2000);
-  ExpectInvalid(slot, 0, "in place, but this rank has no such result");
+  ExpectInvalid(slot, 0, "rank=0", "root=2");
 }
 
 TEST_F(CheckCallTest, InlineMessagesLieInTheEntry) {
@@ -190,7 +191,7 @@ TEST_F(CheckCallTest, InPlaceIsForOneBlockEach) {
   for (const Collective c : {Collective::kAllgather, Collective::kReduceScatter, Collective::kAlltoall}) {
     ring::DqSlot slot = Slot(c, 3);
     slot.entry.flags = ring::kInPlace;
-    ExpectInvalid(slot, 2, "in place, but this rank has no such result");
+    ExpectInvalid(slot, 2, "rank=2", "root=0");
   }
   ring::DqSlot slot = Slot(Collective::kScan, 3);
   slot.entry.flags = ring::kInPlace;
@@ -237,7 +238,7 @@ TEST_F(CheckListsTest, ARootKnowsWhereBlocksGo) {
   ASSERT_TRUE(call.ok()) << call.status();
   EXPECT_EQ(call->post.receive_blocks, nullptr);
   EXPECT_EQ(call->list_bytes, 0u);
-  ExpectInvalid(slot, 2, "receive buffer: no such region (region=9)");
+  ExpectInvalid(slot, 2, "receive", "region=9");
 }
 
 TEST_F(CheckListsTest, KnownCountsAreHashedOnEveryRank) {
@@ -285,19 +286,19 @@ TEST_F(CheckListsTest, AnAlltoallvHasTwo) {
 TEST_F(CheckListsTest, BlocksThatCannotBeAreNamed) {
   const ring::DqSlot slot = Irregular(Collective::kAllgatherv, 1);
   Write(kReceiveList, {{0, 8}, {8, 9}, {0, 0}, {0, 0}});
-  ExpectInvalid(slot, 0, "receive block is not of whole elements (rank=1, bytes=9, type_bytes=8)");
+  ExpectInvalid(slot, 0, "rank=1", "bytes=9", "type_bytes=8");
   Write(kReceiveList, {{0, 8}, {~uint64_t{7}, 16}, {0, 0}, {0, 0}});
-  ExpectInvalid(slot, 0, "receive block is nowhere (rank=1, offset=18446744073709551608, bytes=16)");
+  ExpectInvalid(slot, 0, "rank=1", "offset=18446744073709551608", "bytes=16");
   Write(kReceiveList, {{0, 8}, {8, uint64_t{1} << 45}, {0, uint64_t{1} << 45}, {0, 0}});
-  ExpectError(slot, 0, "receive blocks are too long (rank=2", absl::StatusCode::kUnimplemented);
+  ExpectUnimplemented(slot, 0, "rank=2");
   Write(kReceiveList, {{0, 8}, {8, 8}, {kDataBytes - 2000, 8}, {0, 0}});
-  ExpectInvalid(slot, 0, "receive buffer: beyond its region (region=0, offset=2000, bytes=1046584");
+  ExpectInvalid(slot, 0, "receive", "region=0", "offset=2000", "bytes=1046584");
   Write(kReceiveList, {{0, 8}, {8, 8}, {kDataBytes - 2008, 8}, {0, 0}});
   EXPECT_TRUE(CheckCall(slot, {0, 4}, regions_).ok());
   ring::DqSlot outside = slot;
   const ring::ListPlaces places{{}, {0, 0, kDataBytes - 63}};
   memcpy(outside.entry.payload, &places, sizeof(places));
-  ExpectInvalid(outside, 0, "receive buffer: beyond its region");
+  ExpectInvalid(outside, 0, "receive", "region=0");
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ void ClientSession::OnPacket(const Packet& packet) {
   if (head.magic != attach::kMagic) return malformed(absl::StrCat("wrong magic (magic=", head.magic, ")"));
   const auto type = static_cast<MessageType>(head.type);
   if (attached() == (type == MessageType::kAttachRequest)) {
-    return malformed(attached() ? "it is attached already" : "it is not attached yet");
+    return malformed(absl::StrCat("type=", head.type, ", attached=", attached() ? "yes" : "no"));
   }
   const size_t descriptors = type == MessageType::kRegisterMemory ? 1 : 0;
   if (packet.descriptors.size() != descriptors) {
@@ -411,8 +411,10 @@ void ClientSession::UpdateDeadline() {
 
 void ClientSession::Tick(absl::Time now) {
   if (now < next_deadline_ || doomed_) return;
-  if (now >= greeting_deadline_)
-    return Doom(absl::StrCat(DescribeProcess(process_), " was dropped: it did not attach"));
+  if (now >= greeting_deadline_) {
+    return Doom(absl::StrCat(DescribeProcess(process_), " was dropped: it did not attach in time (limit=",
+                             absl::FormatDuration(context_->options->greeting_timeout), ")"));
+  }
   if (now >= hang_up_deadline_) return Doom(absl::StrCat(DescribeProcess(process_), " closed its connection"));
   if (now >= deaf_until_) {
     deaf_until_ = absl::InfiniteFuture();

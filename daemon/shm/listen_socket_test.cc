@@ -14,9 +14,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 
 namespace copse::daemon {
 namespace {
+
+using copse::testing::FailsWith;
 
 // Short, as a socket's path must be.
 std::string Folder() {
@@ -52,17 +55,14 @@ TEST(ListenOnTest, ReplacesWhatADeadDaemonLeft) {
 }
 
 TEST(ListenOnTest, SaysWhyAPathCannotBe) {
-  EXPECT_EQ(ListenOn("/nonexistent/s").status().message(),
-            "socket: cannot bind: No such file or directory (socket=/nonexistent/s)");
+  EXPECT_THAT(ListenOn("/nonexistent/s"), FailsWith(absl::StatusCode::kNotFound, "socket: ", "socket=/nonexistent/s"));
 }
 
 TEST(ListenOnTest, DoesNotReplaceAFile) {
   const std::string folder = Folder();
   const std::string path = folder + "/file";
   const UniqueFd file(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-  const absl::Status refused = ListenOn(path).status();
-  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
-  EXPECT_EQ(refused.message(), absl::StrCat("socket: something else is there (socket=", path, ")"));
+  EXPECT_THAT(ListenOn(path), FailsWith(absl::StatusCode::kAlreadyExists, "socket: ", "socket=" + path));
   EXPECT_EQ(access(path.c_str(), F_OK), 0);
   unlink(path.c_str());
   rmdir(folder.c_str());

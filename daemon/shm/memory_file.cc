@@ -69,9 +69,13 @@ absl::Status CheckClientMemory(int fd, uint64_t bytes) {
   struct stat file;
   struct statfs system;
   if (fstat(fd, &file) != 0 || fstatfs(fd, &system) != 0) return absl::ErrnoToStatus(errno, "stat of memory");
-  if (!S_ISREG(file.st_mode)) return absl::InvalidArgumentError("memory: the descriptor is not a memfd");
+  if (!S_ISREG(file.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory: the descriptor is not a memfd (mode=0x", absl::Hex(file.st_mode & S_IFMT), ")"));
+  }
   if (system.f_type == HUGETLBFS_MAGIC) {
-    return absl::InvalidArgumentError("memory: the memfd has huge pages (hugetlb), which can run out under a mapping");
+    return absl::InvalidArgumentError(
+        "memory: the memfd has huge pages, which can run out under a mapping (MFD_HUGETLB)");
   }
   if (system.f_type != TMPFS_MAGIC) return absl::InvalidArgumentError("memory: the descriptor is a file, not a memfd");
   const int seals = fcntl(fd, F_GET_SEALS);
@@ -79,10 +83,11 @@ absl::Status CheckClientMemory(int fd, uint64_t bytes) {
     return absl::InvalidArgumentError("memory: the memfd is not sealed against shrinking (F_SEAL_SHRINK)");
   }
   if ((seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) {
-    return absl::InvalidArgumentError("memory: the memfd is sealed against writing");
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory: the memfd is sealed against writing (seals=0x", absl::Hex(seals), ")"));
   }
   if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) {
-    return absl::InvalidArgumentError("memory: the memfd is not open for reading and writing");
+    return absl::InvalidArgumentError("memory: the memfd is not open for reading and writing (O_RDWR)");
   }
   if (static_cast<uint64_t>(file.st_size) < bytes) {
     return absl::InvalidArgumentError(

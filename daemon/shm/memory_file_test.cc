@@ -13,10 +13,13 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/testing/status_matchers.h"
 #include "daemon/loop/unique_fd.h"
 
 namespace copse::daemon {
 namespace {
+
+using copse::testing::FailsWith;
 
 constexpr uint64_t kBytes = 8192;
 
@@ -27,10 +30,8 @@ UniqueFd Memfd(unsigned flags, int seals) {
   return fd;
 }
 
-void ExpectRefused(int fd, const char* why) {
-  const absl::Status status = CheckClientMemory(fd, kBytes);
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_NE(std::string(status.message()).find(why), std::string::npos) << status;
+void ExpectRefused(int fd, const char* thing) {
+  EXPECT_THAT(CheckClientMemory(fd, kBytes), FailsWith(absl::StatusCode::kInvalidArgument, "memory: ", thing));
 }
 
 TEST(CheckClientMemoryTest, TakesAMemfdThatIsSealedAgainstShrinking) {
@@ -39,17 +40,17 @@ TEST(CheckClientMemoryTest, TakesAMemfdThatIsSealedAgainstShrinking) {
 }
 
 TEST(CheckClientMemoryTest, RefusesAMemfdThatMayShrink) {
-  ExpectRefused(Memfd(MFD_ALLOW_SEALING, 0).get(), "not sealed against shrinking");
-  ExpectRefused(Memfd(MFD_ALLOW_SEALING, F_SEAL_GROW).get(), "not sealed against shrinking");
-  ExpectRefused(Memfd(0, 0).get(), "not sealed against shrinking");
+  ExpectRefused(Memfd(MFD_ALLOW_SEALING, 0).get(), "F_SEAL_SHRINK");
+  ExpectRefused(Memfd(MFD_ALLOW_SEALING, F_SEAL_GROW).get(), "F_SEAL_SHRINK");
+  ExpectRefused(Memfd(0, 0).get(), "F_SEAL_SHRINK");
 }
 
 TEST(CheckClientMemoryTest, RefusesAMemfdThatCannotBeWritten) {
-  ExpectRefused(Memfd(MFD_ALLOW_SEALING, F_SEAL_SHRINK | F_SEAL_WRITE).get(), "against writing");
-  ExpectRefused(Memfd(MFD_ALLOW_SEALING, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE).get(), "against writing");
+  ExpectRefused(Memfd(MFD_ALLOW_SEALING, F_SEAL_SHRINK | F_SEAL_WRITE).get(), "seals=0xa");
+  ExpectRefused(Memfd(MFD_ALLOW_SEALING, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE).get(), "seals=0x12");
   const UniqueFd fd = Memfd(MFD_ALLOW_SEALING, F_SEAL_SHRINK);
   const std::string path = "/proc/self/fd/" + std::to_string(fd.get());
-  ExpectRefused(UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)).get(), "not open for");
+  ExpectRefused(UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)).get(), "O_RDWR");
 }
 
 TEST(CheckClientMemoryTest, RefusesAShortMemfd) {
@@ -62,22 +63,22 @@ TEST(CheckClientMemoryTest, RefusesAPipe) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const UniqueFd reader(ends[0]), writer(ends[1]);
-  ExpectRefused(reader.get(), "not a memfd");
+  ExpectRefused(reader.get(), "mode=0x1000");
 }
 
 TEST(CheckClientMemoryTest, RefusesASocket) {
   const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ExpectRefused(fd.get(), "not a memfd");
+  ExpectRefused(fd.get(), "mode=0xc000");
 }
 
 TEST(CheckClientMemoryTest, RefusesAFolder) {
   const UniqueFd fd(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  ExpectRefused(fd.get(), "not a memfd");
+  ExpectRefused(fd.get(), "mode=0x4000");
 }
 
 TEST(CheckClientMemoryTest, RefusesFilesOnDiskAndOnTmpfs) {
   // Where neither is a tmpfs, the second is one: a file there cannot be sealed.
-  for (const std::string& folder : {testing::TempDir(), std::string("/dev/shm")}) {
+  for (const std::string& folder : {::testing::TempDir(), std::string("/dev/shm")}) {
     std::string path = folder + "/copse_memory_XXXXXX";
     const UniqueFd fd(mkostemp(path.data(), O_CLOEXEC));
     if (!fd.valid()) continue;  // no /dev/shm in some sandboxes
@@ -92,8 +93,7 @@ TEST(CheckClientMemoryTest, RefusesHugePages) {
   const UniqueFd fd(memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
   if (!fd.valid()) GTEST_SKIP() << "no hugetlb in this kernel";
   ASSERT_EQ(fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  const absl::Status status = CheckClientMemory(fd.get(), 0);
-  EXPECT_NE(std::string(status.message()).find("hugetlb"), std::string::npos) << status;
+  ExpectRefused(fd.get(), "MFD_HUGETLB");
 }
 
 TEST(CheckClientMemoryTest, RefusesAClosedDescriptor) { EXPECT_FALSE(CheckClientMemory(-1, kBytes).ok()); }
