@@ -101,7 +101,7 @@ TEST_F(PlannerStreamTest, SaysNowAndThenThatThePlannerIsStillAway) {
     mailbox_->Drain();
     downs_ = 0;
     const std::string text = testing::internal::GetCapturedStderr();
-    return std::vector<std::string>(absl::StrSplit(text, "trying again")).size() - 1;
+    return std::vector<std::string>(absl::StrSplit(text, "next_ms=")).size() - 1;
   };
   EXPECT_EQ(warnings(10), 1u) << "not for each try";
   warn_every_ = absl::ZeroDuration();
