@@ -24,12 +24,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "daemon/rpc/echo_planner.h"
 #include "daemon/shm/raw_client.h"
 
 namespace copse::daemon {
 namespace {
+
+using copse::testing::Names;
 
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path);
@@ -52,7 +55,7 @@ class Copsed {
  public:
   explicit Copsed(const std::vector<std::string>& arguments) {
     static int number = 0;
-    base_ = absl::StrCat(testing::TempDir(), "/copsed_", getpid(), "_", ++number);
+    base_ = absl::StrCat(::testing::TempDir(), "/copsed_", getpid(), "_", ++number);
     pid_ = fork();
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -87,7 +90,7 @@ class Copsed {
   pid_t pid_;
 };
 
-class CopsedTest : public testing::Test {
+class CopsedTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(planner_.Start(0)); }
   std::vector<std::string> Arguments(std::vector<std::string> more = {}) {
@@ -127,7 +130,7 @@ TEST_F(CopsedTest, ServesClientsAndDrainsAtOnceWhenThereAreNone) {
   client.reset();
   copsed.Signal(SIGTERM);
   EXPECT_EQ(copsed.Exit(), 0) << copsed.err();
-  EXPECT_TRUE(absl::StrContains(copsed.err(), "node n1 serves clients")) << copsed.err();
+  EXPECT_THAT(copsed.err(), Names("node n1", absl::StrCat("version=", kVersion), "transports=tcp"));
 }
 
 TEST_F(CopsedTest, TransportsOfTheEnvironmentAreUsed) {
@@ -156,18 +159,18 @@ TEST_F(CopsedTest, AnswersNopsWhileItSleeps) {
 }
 
 TEST_F(CopsedTest, RegistersAndWritesItsPort) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/copsed_port_", getpid());
+  const std::string path = absl::StrCat(::testing::TempDir(), "/copsed_port_", getpid());
   unlink(path.c_str());
   Copsed copsed(Arguments({"--port-file", path}));
   ASSERT_TRUE(Await([&] { return access(path.c_str(), F_OK) == 0; })) << copsed.err();
   EXPECT_EQ(ReadAll(path), planner_.admin_address() + "\n");
   EXPECT_TRUE(absl::StartsWith(planner_.admin_address(), "127.0.0.1:"));
   EXPECT_EQ(planner_.node(), "n1");
-  EXPECT_TRUE(absl::StrContains(copsed.err(), "node n1 is ready")) << copsed.err();
+  EXPECT_THAT(copsed.err(), Names("node n1: ", "state=ready"));
 }
 
 TEST_F(CopsedTest, TellsThePlannerThatItDrainsAndThatItEnds) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/copsed_port_of_drain_", getpid());
+  const std::string path = absl::StrCat(::testing::TempDir(), "/copsed_port_of_drain_", getpid());
   Copsed copsed(Arguments({"--port-file", path, "--set", "drain_timeout=1000s"}));
   ASSERT_TRUE(Await([&] { return access(path.c_str(), F_OK) == 0; })) << copsed.err();
   auto client = Attach();
@@ -183,7 +186,7 @@ TEST_F(CopsedTest, ServesWithoutAPlanner) {
   const auto client = Attach();
   client->PostNop(1);
   EXPECT_TRUE(client->AwaitEvent().has_value());
-  EXPECT_FALSE(absl::StrContains(copsed.err(), "node n1 is ready")) << copsed.err();
+  EXPECT_THAT(copsed.err(), ::testing::Not(Names("state=ready")));
 }
 
 TEST_F(CopsedTest, ADrainWaitsForClientsAndThenEnds) {
@@ -192,7 +195,7 @@ TEST_F(CopsedTest, ADrainWaitsForClientsAndThenEnds) {
   copsed.Signal(SIGTERM);
   const auto closing = client->Receive<attach::Closing>(attach::MessageType::kClosing);
   ASSERT_TRUE(closing.has_value());
-  EXPECT_STREQ(closing->text, "the daemon on node n1 stops (SIGTERM)");
+  EXPECT_THAT(closing->text, Names("node n1", "SIGTERM"));
   client->PostNop(1);
   EXPECT_TRUE(client->AwaitEvent().has_value());
   EXPECT_EQ(copsed.Exit(), 0);
@@ -209,21 +212,21 @@ TEST_F(CopsedTest, ASecondSignalEndsTheDrain) {
 }
 
 TEST_F(CopsedTest, ReloadsOnHangUp) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/copsed_", getpid(), ".yaml");
+  const std::string path = absl::StrCat(::testing::TempDir(), "/copsed_", getpid(), ".yaml");
   std::ofstream(path) << "log_level: info\n";
   Copsed copsed(Arguments({"--config", path}));
   Attach();
   std::ofstream(path) << "log_level: loud\n";
   copsed.Signal(SIGHUP);
-  EXPECT_TRUE(Await([&] { return absl::StrContains(copsed.err(), "reload: nothing changed: "); })) << copsed.err();
+  EXPECT_TRUE(Await([&] { return absl::StrContains(copsed.err(), "value=loud"); })) << copsed.err();
   std::ofstream(path) << "log_level: debug\nclients_max: 3\n";
   copsed.Signal(SIGHUP);
-  EXPECT_TRUE(Await([&] { return absl::StrContains(copsed.err(), ": reloaded"); })) << copsed.err();
-  EXPECT_TRUE(absl::StrContains(copsed.err(), "takes effect at the next start only (key=clients_max)")) << copsed.err();
+  EXPECT_TRUE(Await([&] { return absl::StrContains(copsed.err(), "changed="); })) << copsed.err();
+  EXPECT_THAT(copsed.err(), Names("key=log_level", "key=clients_max", "changed=clients_max,log_level"));
 }
 
 TEST_F(CopsedTest, TakesANewTokenOnHangUp) {
-  const std::string token = absl::StrCat(testing::TempDir(), "/token_", getpid());
+  const std::string token = absl::StrCat(::testing::TempDir(), "/token_", getpid());
   std::ofstream(token) << "old\n";
   chmod(token.c_str(), 0600);
   auto planner = std::make_unique<EchoPlanner>();
@@ -234,7 +237,7 @@ TEST_F(CopsedTest, TakesANewTokenOnHangUp) {
   ASSERT_TRUE(Await([&] { return planner->token() == "old"; })) << copsed.err();
   std::ofstream(token) << "new\nold\n";
   copsed.Signal(SIGHUP);
-  ASSERT_TRUE(Await([&] { return absl::StrContains(copsed.err(), ": reloaded"); })) << copsed.err();
+  ASSERT_TRUE(Await([&] { return absl::StrContains(copsed.err(), "changed="); })) << copsed.err();
   planner.reset();
   planner = std::make_unique<EchoPlanner>();
   ASSERT_TRUE(planner->Start(port));
@@ -245,7 +248,7 @@ TEST_F(CopsedTest, WhatMayComeLaterIsTriedAgain) {
   // The service manager restarts what ended with 1 (TEST-NET-1).
   Copsed early(Arguments({"--set", "data_listen=192.0.2.1", "--set", "insecure=true"}));
   EXPECT_EQ(early.Exit(), 1);
-  EXPECT_EQ(early.err(), "copsed: data_listen: no interface has this address (data_listen=192.0.2.1)\n");
+  EXPECT_THAT(early.err(), Names("copsed: data_listen: ", "data_listen=192.0.2.1"));
   Copsed tokenless(Arguments({"--set", "join_token_file=/nowhere/token"}));
   EXPECT_EQ(tokenless.Exit(), 1);
 }
@@ -255,9 +258,7 @@ TEST_F(CopsedTest, OnlyOneListensOnASocket) {
   const auto client = Attach();
   Copsed second(Arguments());
   EXPECT_EQ(second.Exit(), 1);
-  EXPECT_TRUE(absl::StrContains(second.err(),
-                                absl::StrCat("copsed: socket: a daemon listens there already (socket=", socket_, ")")))
-      << second.err();
+  EXPECT_THAT(second.err(), Names("copsed: socket: ", "socket=" + socket_));
 }
 
 TEST_F(CopsedTest, ChecksItsConfiguration) {
@@ -277,10 +278,10 @@ TEST_F(CopsedTest, ChecksItsConfiguration) {
     };
     Copsed nowhere(with("socket=/nowhere/at/all"));
     EXPECT_EQ(nowhere.Exit(), 1);
-    EXPECT_EQ(nowhere.err(), "copsed: socket: its folder: No such file or directory (socket=/nowhere/at/all)\n");
+    EXPECT_THAT(nowhere.err(), Names("copsed: socket: ", "socket=/nowhere/at/all"));
     Copsed mute(with("log_file=/nowhere/log"));
     EXPECT_EQ(mute.Exit(), 1);
-    EXPECT_EQ(mute.err(), "copsed: log_file: its folder: No such file or directory (log_file=/nowhere/log)\n");
+    EXPECT_THAT(mute.err(), Names("copsed: log_file: ", "log_file=/nowhere/log"));
   }
 }
 

@@ -25,6 +25,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -314,7 +315,8 @@ void Daemon::OnPlannerMessage(const schedule::ToDaemon& message) {
 }
 
 void Daemon::OnRegistered() {
-  COPSE_LOG(kInfo, "node ", settings_.node, " is ready: registered with the planner (planner=", settings_.planner, ")");
+  COPSE_LOG(kInfo, "node ", settings_.node, ": registered with the planner (state=ready, planner=", settings_.planner,
+            ")");
   service_manager_.Status(absl::StrCat("registered with ", settings_.planner));
   if (start_.port_file.empty()) return;
   const absl::Status written = WriteFile(start_.port_file, absl::StrCat(admin_server_->address(), "\n"));
@@ -386,13 +388,14 @@ void Daemon::Reload() {
   absl::Status status = fresh.Load(start_.sources);
   absl::StatusOr<LiveSettings> live = status.ok() ? ReadLiveSettings(fresh) : status;
   if (live.ok()) {
-    for (const std::string& key : fresh.Changed(start_.config)) {
+    const std::vector<std::string> changed = fresh.Changed(start_.config);
+    for (const std::string& key : changed) {
       if (!IsLive(key)) COPSE_LOG(kWarning, "reload: takes effect at the next start only (key=", key, ")");
     }
     ApplyLive(*live);
     start_.config = std::move(fresh);
     start_.settings.live = *live;
-    COPSE_LOG(kInfo, "reloaded");
+    COPSE_LOG(kInfo, "reload: done (changed=", absl::StrJoin(changed, ","), ")");
   } else {
     COPSE_LOG(kError, "reload: nothing changed: ", live.status().message());
   }

@@ -12,9 +12,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "base/config/config.h"
+#include "base/testing/status_matchers.h"
 
 namespace copse::daemon {
 namespace {
+
+using copse::testing::FailsWith;
 
 absl::StatusOr<Settings> Read(std::vector<std::string> set) {
   config::Config config = NewConfig();
@@ -24,10 +27,9 @@ absl::StatusOr<Settings> Read(std::vector<std::string> set) {
   return ReadSettings(config);
 }
 
-void ExpectRefused(std::vector<std::string> set, const std::string& why) {
-  const auto settings = Read(std::move(set));
-  ASSERT_FALSE(settings.ok()) << why;
-  EXPECT_TRUE(absl::StrContains(settings.status().message(), why)) << settings.status();
+template <typename... Things>
+void ExpectRefused(std::vector<std::string> set, const Things&... things) {
+  EXPECT_THAT(Read(std::move(set)), FailsWith(absl::StatusCode::kInvalidArgument, things...));
 }
 
 TEST(SettingsTest, DefaultsAreClosed) {
@@ -52,7 +54,7 @@ TEST(SettingsTest, DefaultsAreClosed) {
 
 TEST(SettingsTest, SocketsAreTheNamedOneOrTheDefaults) {
   EXPECT_EQ(Read({"node=n7", "socket=@copse-%h"})->sockets, std::vector<std::string>{"@copse-n7"});
-  const std::string folder = testing::TempDir();
+  const std::string folder = ::testing::TempDir();
   EXPECT_EQ(Read({"run_dir=" + folder})->sockets, (std::vector<std::string>{"@copse", folder + "/copsed.sock"}));
 }
 
@@ -68,11 +70,12 @@ TEST(SettingsTest, BeyondLoopbackNeedsInsecure) {
 TEST(SettingsTest, RefusesWhatMakesNoSense) {
   ExpectRefused({"planner=nowhere"}, "planner: ");
   ExpectRefused({"admin_listen=1"}, "admin_listen: ");
-  ExpectRefused({"node=a b"}, "node: not a name");
-  ExpectRefused({"node=" + std::string(128, 'x')}, "node: not a name");
-  ExpectRefused({"heartbeat=10s"}, "node_timeout: shorter than two heartbeats (node_timeout=10s, heartbeat=10s)");
-  ExpectRefused({"data_listen=203.0.113.7", "insecure=true"}, "no interface has this address");
-  ExpectRefused({"join_token_file=/nowhere/token"}, "join_token_file: ");
+  ExpectRefused({"node=a b"}, "node: ", "node=a b");
+  ExpectRefused({"node=" + std::string(128, 'x')}, "node: ", "limit=127");
+  ExpectRefused({"heartbeat=10s"}, "node_timeout: ", "node_timeout=10s", "heartbeat=10s");
+  EXPECT_THAT(Read({"data_listen=203.0.113.7", "insecure=true"}),
+              FailsWith(absl::StatusCode::kUnavailable, "data_listen=203.0.113.7"));
+  EXPECT_THAT(Read({"join_token_file=/nowhere/token"}), FailsWith(absl::StatusCode::kNotFound, "join_token_file: "));
   ExpectRefused({"clients_max=0"}, "clients_max");
   ExpectRefused({"team_formation_timeout=1ms"}, "team_formation_timeout");
   ExpectRefused({"trace_records=4194305"}, "trace_records");
