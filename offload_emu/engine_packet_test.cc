@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/engine_cluster.h"
@@ -17,13 +18,14 @@
 namespace copse::emu {
 namespace {
 
+using copse::testing::FailsWith;
 using Events = std::vector<RecordedEvent>;
 
 constexpr PortOptions kTeam = {.slots = 4, .counters_per_slot = 4, .regions = 4, .edges = 2, .cell_bytes = 256};
 
 // --- Landing ---
 
-class LandingTest : public testing::Test {
+class LandingTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(1), kTestHash).ok());
@@ -221,12 +223,12 @@ TEST_F(LandAtTargetTest, NothingLandsForACallThatIsOver) {
 TEST_F(LandAtTargetTest, ItsCounterHasToExist) {
   Descriptor copy = LandingCopy(CellOf(0));
   copy.remote_counter = 4;
-  EXPECT_EQ(Arm({copy}).message(), "landing counter 4 (limit 3)");
+  EXPECT_THAT(Arm({copy}), FailsWith(absl::StatusCode::kInvalidArgument, "counter 4", "limit 3"));
 }
 
 // --- Get ---
 
-class GetTest : public testing::Test {
+class GetTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto edges = cluster_.Link(0, 1);
@@ -407,7 +409,7 @@ TEST(OutboxTest, RecordsToOnePeerShareFrames) {
 }
 
 // Short records are batched, long ones go at once.
-class FullTransportTest : public testing::TestWithParam<uint32_t> {};
+class FullTransportTest : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(FullTransportTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait) {
   const uint32_t bytes = GetParam();
@@ -432,7 +434,7 @@ TEST_P(FullTransportTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait
   }
   EXPECT_EQ(one.engine.stats().memory_used_bytes, 0u);
 }
-INSTANTIATE_TEST_SUITE_P(OutboxTest, FullTransportTest, testing::Values(16'000, 32'768, 32'763));
+INSTANTIATE_TEST_SUITE_P(OutboxTest, FullTransportTest, ::testing::Values(16'000, 32'768, 32'763));
 
 TEST(OutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
   SingleEngine one({.slots = 4, .regions = 1, .edges = 1});

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "base/check.h"
 #include "base/lost_memory.h"
 #include "base/mapping_beyond_end.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/single_engine.h"
@@ -17,6 +17,7 @@
 namespace copse::emu {
 namespace {
 
+using copse::testing::FailsWith;
 using Events = std::vector<RecordedEvent>;
 
 std::vector<uint64_t> Values(const Events& events) {
@@ -91,12 +92,11 @@ TEST(TriggerTest, AnEventMayPostAgain) {
 
 // --- What Post refuses ---
 
-class PostTest : public testing::Test {
+class PostTest : public ::testing::Test {
  protected:
-  void ExpectRefused(const Trigger& trigger, const Descriptor& descriptor, const char* what) {
-    const absl::Status status = one_.engine.Post(one_.port, trigger, {descriptor});
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << what;
-    EXPECT_TRUE(absl::StartsWith(status.message(), what)) << status;
+  void ExpectRefused(const Trigger& trigger, const Descriptor& descriptor, const char* thing) {
+    EXPECT_THAT(one_.engine.Post(one_.port, trigger, {descriptor}),
+                FailsWith(absl::StatusCode::kInvalidArgument, thing));
   }
 
   SingleEngine one_{{.sequences = 3,
