@@ -4,10 +4,14 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 
 namespace copse::fabric {
 namespace {
+
+using copse::testing::FailsWith;
+using copse::testing::Names;
 
 constexpr char kCluster[] =
     "version: 1\n"
@@ -21,7 +25,7 @@ constexpr char kCluster[] =
 
 std::string ErrorOf(const std::string& section) {
   const absl::StatusOr<FabricFile> file = ParseFabricFile(absl::StrCat(kCluster, section), "f.yaml");
-  EXPECT_FALSE(file.ok()) << section;
+  EXPECT_TRUE(absl::IsInvalidArgument(file.status())) << section;
   return std::string(file.status().message());
 }
 
@@ -58,25 +62,23 @@ TEST(FabricFileTest, TheSectionAddsToTheTopology) {
 }
 
 TEST(FabricFileTest, ErrorsNameFileLineValueAndLimit) {
-  EXPECT_EQ(ErrorOf("fabric: 3\n"), "f.yaml:9: fabric: must be a map of keys and values");
-  EXPECT_EQ(ErrorOf("fabric:\n  speed: 1\n"),
-            "f.yaml:10: fabric: unknown key (key=speed, known=seed mtu offload defaults links)");
-  EXPECT_EQ(ErrorOf("fabric: {seed: x}\n"), "f.yaml:9: fabric: seed: must be a number (value=x)");
-  EXPECT_EQ(ErrorOf("fabric: {mtu: 100}\n"),
-            "f.yaml:9: fabric: mtu: must be a number of bytes (value=100, limit=576..9000)");
-  EXPECT_EQ(ErrorOf("fabric: {offload: 1}\n"), "f.yaml:9: fabric: offload: must be true or false (value=1)");
-  EXPECT_EQ(ErrorOf("fabric: {offload: [1]}\n"), "f.yaml:9: fabric: offload: must be a single value");
-  EXPECT_EQ(ErrorOf("fabric: {links: 1}\n"), "f.yaml:9: fabric: links: must be a map of names and settings");
-  EXPECT_EQ(ErrorOf("fabric: {links: {\"n[\": {}}}\n").substr(0, 23), "f.yaml:9: fabric: links");
-  EXPECT_EQ(ErrorOf("fabric: {links: {x: {}}}\n"), "f.yaml:9: fabric: links: no such switch or node (name=x)");
-  EXPECT_EQ(ErrorOf("fabric: {links: {core: {}}}\n"),
-            "f.yaml:9: fabric: links: the root switch has no link (name=core)");
-  EXPECT_EQ(ErrorOf("fabric: {links: {n1: 1}}\n"), "f.yaml:9: fabric: links: n1: must be a map of keys and values");
-  EXPECT_EQ(ErrorOf("fabric: {links: {n1: {loss: 2}}}\n"),
-            "f.yaml:9: fabric: links: n1: loss: must be a probability, such as 0.01 or 1% (value=2, limit=1)");
-  EXPECT_EQ(ErrorOf("fabric: {defaults: {queue: 0}}\n"),
-            "f.yaml:9: fabric: defaults: queue: must be from 1 byte (value=0, limit=1GiB)");
-  EXPECT_EQ(ErrorOf("colour: red\n").substr(0, 31), "f.yaml:9: topology: unknown key") << "the topology's own";
+  EXPECT_THAT(ErrorOf("fabric: 3\n"), Names("f.yaml:9: fabric: "));
+  EXPECT_THAT(ErrorOf("fabric:\n  speed: 1\n"),
+              Names("f.yaml:10: fabric: ", "key=speed", "known=seed mtu offload defaults links"));
+  EXPECT_THAT(ErrorOf("fabric: {seed: x}\n"), Names("f.yaml:9: fabric: seed: ", "value=x"));
+  EXPECT_THAT(ErrorOf("fabric: {mtu: 100}\n"), Names("f.yaml:9: fabric: mtu: ", "value=100", "limit=576..9000"));
+  EXPECT_THAT(ErrorOf("fabric: {offload: 1}\n"), Names("f.yaml:9: fabric: offload: ", "value=1"));
+  EXPECT_THAT(ErrorOf("fabric: {offload: [1]}\n"), Names("f.yaml:9: fabric: offload: "));
+  EXPECT_THAT(ErrorOf("fabric: {links: 1}\n"), Names("f.yaml:9: fabric: links: "));
+  EXPECT_THAT(ErrorOf("fabric: {links: {\"n[\": {}}}\n"), Names("f.yaml:9: fabric: links: "));
+  EXPECT_THAT(ErrorOf("fabric: {links: {x: {}}}\n"), Names("f.yaml:9: fabric: links: ", "name=x"));
+  EXPECT_THAT(ErrorOf("fabric: {links: {core: {}}}\n"), Names("f.yaml:9: fabric: links: ", "name=core"));
+  EXPECT_THAT(ErrorOf("fabric: {links: {n1: 1}}\n"), Names("f.yaml:9: fabric: links: n1: "));
+  EXPECT_THAT(ErrorOf("fabric: {links: {n1: {loss: 2}}}\n"),
+              Names("f.yaml:9: fabric: links: n1: loss: ", "value=2", "limit=1"));
+  EXPECT_THAT(ErrorOf("fabric: {defaults: {queue: 0}}\n"),
+              Names("f.yaml:9: fabric: defaults: queue: ", "value=0", "limit=1GiB"));
+  EXPECT_THAT(ErrorOf("colour: red\n"), Names("f.yaml:9: topology: ", "colour")) << "the topology's own";
 }
 
 TEST(WireTest, SwitchesComeFirstThenTheNodesInTheirOrder) {
@@ -89,18 +91,18 @@ TEST(WireTest, SwitchesComeFirstThenTheNodesInTheirOrder) {
   EXPECT_EQ(wiring->vertices[2].parent, 0u);
   EXPECT_EQ(wiring->vertices[3].parent, 1u);
   EXPECT_EQ(*wiring->FindLinks("rack1,n[2]"), (std::vector<uint32_t>{1, 3}));
-  EXPECT_EQ(wiring->FindLinks("n1").status().message(), "no such link (link=n1)");
-  EXPECT_EQ(wiring->FindLinks("core").status().message(), "the root switch has no link (link=core)");
-  EXPECT_EQ(wiring->FindLinks("").status().message(), "no link is named (count=0, least=1)");
+  EXPECT_THAT(wiring->FindLinks("n1"), FailsWith(absl::StatusCode::kNotFound, "link=n1"));
+  EXPECT_THAT(wiring->FindLinks("core"), FailsWith(absl::StatusCode::kInvalidArgument, "link=core"));
+  EXPECT_THAT(wiring->FindLinks(""), FailsWith(absl::StatusCode::kInvalidArgument, "count=0", "least=1"));
   EXPECT_FALSE(wiring->FindLinks("n[").ok());
 }
 
 TEST(WireTest, WrongNodesAreNamed) {
   const absl::StatusOr<FabricFile> file = ParseFabricFile(kCluster, "f.yaml");
   ASSERT_TRUE(file.ok());
-  EXPECT_EQ(Wire(*file, {"n9"}).status().message(), "node: not in the topology file (node=n9)");
-  EXPECT_EQ(Wire(*file, {"n1", "n1"}).status().message(), "node: given twice, or also a switch (node=n1)");
-  EXPECT_EQ(Wire(*file, {}).status().message(), "nodes: must be from 1 (count=0, limit=4096)");
+  EXPECT_THAT(Wire(*file, {"n9"}), FailsWith(absl::StatusCode::kInvalidArgument, "node: ", "node=n9"));
+  EXPECT_THAT(Wire(*file, {"n1", "n1"}), FailsWith(absl::StatusCode::kInvalidArgument, "node: ", "node=n1"));
+  EXPECT_THAT(Wire(*file, {}), FailsWith(absl::StatusCode::kInvalidArgument, "nodes: ", "count=0", "limit=4096"));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "integration_tests/fabric/fabric_control.h"
 #include "integration_tests/fabric/frame.h"
@@ -36,6 +37,8 @@
 namespace copse::fabric {
 namespace {
 
+using copse::testing::FailsWith;
+using copse::testing::Names;
 using daemon::UniqueFd;
 using procs::ChildProcess;
 
@@ -289,7 +292,7 @@ TEST_F(FabricTest, AWatchdogTakesThePriorityAndTheFabricGoesOn) {
   Start();
   fabric_->process().Signal(SIGXCPU);  // as the kernel, if the thread never sleeps
   ExpectOneWay(0, 1, kWithin);
-  EXPECT_EQ(Stats().scheduling, "other: ran away, and lost its priority");
+  EXPECT_THAT(Stats().scheduling, Names("other: "));
 }
 
 TEST_F(FabricTest, FragmentsArriveWhole) {
@@ -414,16 +417,21 @@ TEST_F(FabricTest, FlowsWithinRacksDoNotShare) {
 TEST_F(FabricTest, BadRequestsAreAnsweredAndHarmNothing) {
   Start();
   FabricControl& control = fabric_->control();
-  EXPECT_EQ(control.Set("rack9", "latency=1ms").message(), "set: no such link (link=rack9)");
-  EXPECT_EQ(control.Set("core", "latency=1ms").message(), "set: the root switch has no link (link=core)");
-  EXPECT_EQ(control.Set("rack1", "latency=2000s").message(), "set: latency: too long (value=2000s, limit=1000s)");
-  EXPECT_EQ(control.Set("rack1", "latency").message(), "set: must be KEY=VALUE (setting=latency)");
-  EXPECT_EQ(control.Set("rack1", "").message(), "set: no setting is given (expected=KEY=VALUE)");
-  EXPECT_EQ(control.Set("rack1", "latency=9ms loss=3").message().substr(0, 9), "set: loss");
-  EXPECT_EQ(control.Cut("").message(), "cut: no link is named");
-  EXPECT_EQ(control.Cut("rack1 now").message(), "cut: wrong number of words (count=3, expected=2)");
-  EXPECT_EQ(FabricControl::StatusOf(*control.Ask("dance")).message(),
-            "no such request (request=dance, known=set cut heal stats clear quit)");
+  EXPECT_THAT(control.Set("rack9", "latency=1ms"),
+              FailsWith(absl::StatusCode::kInvalidArgument, "set: ", "link=rack9"));
+  EXPECT_THAT(control.Set("core", "latency=1ms"), FailsWith(absl::StatusCode::kInvalidArgument, "set: ", "link=core"));
+  EXPECT_THAT(control.Set("rack1", "latency=2000s"),
+              FailsWith(absl::StatusCode::kInvalidArgument, "set: latency: ", "value=2000s", "limit=1000s"));
+  EXPECT_THAT(control.Set("rack1", "latency"),
+              FailsWith(absl::StatusCode::kInvalidArgument, "set: ", "setting=latency"));
+  EXPECT_THAT(control.Set("rack1", ""), FailsWith(absl::StatusCode::kInvalidArgument, "set: ", "expected=KEY=VALUE"));
+  EXPECT_THAT(control.Set("rack1", "latency=9ms loss=3"),
+              FailsWith(absl::StatusCode::kInvalidArgument, "set: loss: ", "value=3"));
+  EXPECT_THAT(control.Cut(""), FailsWith(absl::StatusCode::kInvalidArgument, "cut: "));
+  EXPECT_THAT(control.Cut("rack1 now"),
+              FailsWith(absl::StatusCode::kInvalidArgument, "cut: ", "count=3", "expected=2"));
+  EXPECT_THAT(FabricControl::StatusOf(*control.Ask("dance")),
+              FailsWith(absl::StatusCode::kInvalidArgument, "request=dance", "known=set cut heal stats clear quit"));
   EXPECT_FALSE(FabricControl::StatusOf(*control.Ask("\xff\x01")).ok());
   EXPECT_EQ(Stats().links.at("rack1").latency_ns, 4'500'000);
   // A line without an end: the fabric hangs up on that client only.
@@ -489,10 +497,11 @@ class FabricProgramTest : public FabricTest {
   std::vector<std::string> Arguments(const std::string& netns) {
     return {"--topology", folder_ + "/t.yaml", "--control", folder_ + "/s", "--node", "n1=" + netns};
   }
-  void ExpectEnd(const End& end, int code, const std::string& text) {
+  template <typename... Things>
+  void ExpectEnd(const End& end, int code, const Things&... things) {
     EXPECT_EQ(end.code, code) << end.out;
     EXPECT_EQ(std::count(end.out.begin(), end.out.end(), '\n'), 1) << end.out;
-    EXPECT_NE(end.out.find(text), std::string::npos) << end.out;
+    EXPECT_THAT(end.out, Names(things...));
   }
 
   std::string folder_;
@@ -501,18 +510,17 @@ class FabricProgramTest : public FabricTest {
 
 TEST_F(FabricProgramTest, UsageAndConfigurationEndWith2) {
   EXPECT_EQ(Run({"--help"}).code, 0);
-  ExpectEnd(Run({"--version"}), 0, "copse-fabric 0.");
-  ExpectEnd(Run({"--fast"}), 2, "copse-fabric: usage: unknown argument; try --help (argument=--fast)");
-  ExpectEnd(Run({"--control"}), 2, "copse-fabric: usage: value missing (flag=--control)");
-  ExpectEnd(Run({}), 2, "copse-fabric: usage: --control is missing");
-  ExpectEnd(Run({"--control=s"}), 2, "copse-fabric: usage: --topology is missing");
-  ExpectEnd(Run({"--control=s", "--topology=/nowhere"}), 2, "--topology: cannot be read (file=/nowhere)");
-  ExpectEnd(Run({"--node", "n1"}), 2, "usage: --node: must be NAME=NETNS (value=n1)");
+  ExpectEnd(Run({"--version"}), 0, "copse-fabric ");
+  ExpectEnd(Run({"--fast"}), 2, "copse-fabric: usage: ", "argument=--fast");
+  ExpectEnd(Run({"--control"}), 2, "copse-fabric: usage: ", "flag=--control");
+  ExpectEnd(Run({}), 2, "copse-fabric: usage: ", "--control");
+  ExpectEnd(Run({"--control=s"}), 2, "copse-fabric: usage: ", "--topology");
+  ExpectEnd(Run({"--control=s", "--topology=/nowhere"}), 2, "copse-fabric: --topology: ", "file=/nowhere");
+  ExpectEnd(Run({"--node", "n1"}), 2, "copse-fabric: usage: --node: ", "value=n1");
   ExpectEnd(Run({"--control=s", "--topology", folder_ + "/t.yaml", "--node=x=/proc/self/ns/net"}), 2,
-            "node: not in the topology file (node=x)");
+            "copse-fabric: node: ", "node=x");
   std::ofstream(folder_ + "/bad.yaml") << "version: 1\n";
-  ExpectEnd(Run({"--control=s", "--topology", folder_ + "/bad.yaml", "--node=x=y"}), 2,
-            "bad.yaml:1: switches: are missing");
+  ExpectEnd(Run({"--control=s", "--topology", folder_ + "/bad.yaml", "--node=x=y"}), 2, "bad.yaml:1: switches: ");
 }
 
 TEST_F(FabricProgramTest, WhatTheSystemRefusesEndsWith1) {
@@ -529,14 +537,15 @@ TEST_F(FabricProgramTest, ARunningOneIsAskedFromTheCommandLine) {
   ExpectEnd(Run({control, "--ask", "set rack1 latency=1ms"}), 0, "{\"ok\":true}");
   EXPECT_EQ(Stats().links.at("rack1").latency_ns, 1'000'000);
   ExpectEnd(Run({control, "--ask", "stats"}), 0, "\"name\":\"rack1\"");
-  ExpectEnd(Run({control, "--ask", "set rack1 loss=2"}), 1, "copse-fabric: set: loss: must be a probability");
-  ExpectEnd(Run({"--control", folder_ + "/none", "--ask", "stats"}), 3, "copse-fabric: control: No such file");
+  ExpectEnd(Run({control, "--ask", "set rack1 loss=2"}), 1, "copse-fabric: set: loss: ", "value=2");
+  ExpectEnd(Run({"--control", folder_ + "/none", "--ask", "stats"}), 3,
+            "copse-fabric: control: ", "socket=" + folder_ + "/none");
   // A second one on the same socket is refused, and the first goes on.
   const auto holder = HoldNamespace();
   ASSERT_TRUE(holder.ok());
   std::vector<std::string> arguments = Arguments(NamespaceOf(**holder));
   arguments[3] = fabric_->socket();
-  ExpectEnd(Run(arguments), 1, "control: exists, and may be in use");
+  ExpectEnd(Run(arguments), 1, "copse-fabric: control: ", "socket=" + fabric_->socket());
   EXPECT_TRUE(fabric_->control().Stats().ok());
 }
 

@@ -3,15 +3,18 @@
 
 #include <string>
 
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 
 namespace copse::fabric {
 namespace {
 
+using copse::testing::Names;
+
 std::string ErrorOf(std::string_view key, std::string_view value) {
   LinkSettings settings;
   const absl::Status status = SetLinkSetting(key, value, &settings);
-  EXPECT_FALSE(status.ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(settings, LinkSettings{}) << "changed by what was refused";
   return std::string(status.message());
 }
@@ -40,18 +43,18 @@ TEST(LinkSettingsTest, EveryKeySetsItsOwn) {
 }
 
 TEST(LinkSettingsTest, ErrorsNameValueAndLimit) {
-  EXPECT_EQ(ErrorOf("latency", "2000s"), "latency: too long (value=2000s, limit=1000s)");
-  EXPECT_EQ(ErrorOf("jitter", "soon"), "jitter: duration 'soon': does not start with a decimal number (value=soon)");
-  EXPECT_EQ(ErrorOf("rate", "2000TB"), "rate: too large (value=2000TB, limit=1000000000000000B/s)");
-  EXPECT_EQ(ErrorOf("rate", "0bit"), "rate: must be at least 1 B/s (value=0bit, least=1B/s)");
-  EXPECT_EQ(ErrorOf("loss", "1.5"), "loss: must be a probability, such as 0.01 or 1% (value=1.5, limit=1)");
-  EXPECT_EQ(ErrorOf("loss", "nan"), "loss: must be a probability, such as 0.01 or 1% (value=nan, limit=1)");
-  EXPECT_EQ(ErrorOf("loss", "101%"), "loss: must be a probability, such as 0.01 or 1% (value=101%, limit=1)");
-  EXPECT_EQ(ErrorOf("queue", "0p"), "queue: must be from 1p (value=0p, limit=1000000p)");
-  EXPECT_EQ(ErrorOf("queue", "long"), "queue: must be bytes, such as 256KiB, or packets, such as 100p (value=long)");
-  EXPECT_EQ(ErrorOf("queue", "2GiB"), "queue: must be from 1 byte (value=2GiB, limit=1GiB)");
-  EXPECT_EQ(ErrorOf("reorder", "1"), "reorder: must be true or false (value=1)");
-  EXPECT_EQ(ErrorOf("delay", "1ms"), "delay: unknown setting (known=latency bandwidth rate jitter loss queue reorder)");
+  EXPECT_THAT(ErrorOf("latency", "2000s"), Names("latency: ", "value=2000s", "limit=1000s"));
+  EXPECT_THAT(ErrorOf("jitter", "soon"), Names("jitter: ", "value=soon"));
+  EXPECT_THAT(ErrorOf("rate", "2000TB"), Names("rate: ", "value=2000TB", "limit=1000000000000000B/s"));
+  EXPECT_THAT(ErrorOf("rate", "0bit"), Names("rate: ", "value=0bit", "least=1B/s"));
+  EXPECT_THAT(ErrorOf("loss", "1.5"), Names("loss: ", "value=1.5", "limit=1"));
+  EXPECT_THAT(ErrorOf("loss", "nan"), Names("loss: ", "value=nan", "limit=1"));
+  EXPECT_THAT(ErrorOf("loss", "101%"), Names("loss: ", "value=101%", "limit=1"));
+  EXPECT_THAT(ErrorOf("queue", "0p"), Names("queue: ", "value=0p", "limit=1000000p"));
+  EXPECT_THAT(ErrorOf("queue", "long"), Names("queue: ", "value=long"));
+  EXPECT_THAT(ErrorOf("queue", "2GiB"), Names("queue: ", "value=2GiB", "limit=1GiB"));
+  EXPECT_THAT(ErrorOf("reorder", "1"), Names("reorder: ", "value=1"));
+  EXPECT_THAT(ErrorOf("delay", "1ms"), Names("delay: ", "known=latency bandwidth rate jitter loss queue reorder"));
 }
 
 }  // namespace
