@@ -2,10 +2,12 @@
 #include "integration_tests/scenarios/expectations.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 
 namespace copse::scenario {
 
+using copse::testing::NamesMatcher;
 using schedule::Failure;
 
 void ExpectOk(const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; }
@@ -19,23 +21,20 @@ std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uin
   return all;
 }
 
-void ExpectOutcome(const Outcome& outcome, Failure failure, const std::vector<std::string>& words,
+void ExpectOutcome(const Outcome& outcome, Failure failure, const std::vector<std::string>& things,
                    const std::string& what) {
   EXPECT_EQ(outcome.failure, failure) << what << ": " << outcome.text;
   EXPECT_TRUE(outcome.data_ok) << what;
-  for (const std::string& word : words)
-    EXPECT_NE(outcome.text.find(word), std::string::npos) << what << ": " << outcome.text;
+  EXPECT_THAT(outcome.text, NamesMatcher(things)) << what;
 }
 
 void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::set<Failure>& allowed,
-                              const std::vector<std::string>& words, const std::string& what) {
+                              const std::vector<std::string>& things, const std::string& what) {
   for (size_t i = 0; i < outcomes.size(); ++i) {
     EXPECT_TRUE(outcomes[i].data_ok) << what << " outcome " << i;
     if (outcomes[i].failure == Failure::kNone) continue;
     EXPECT_TRUE(allowed.contains(outcomes[i].failure)) << what << " outcome " << i << ": " << outcomes[i].text;
-    for (const std::string& word : words) {
-      EXPECT_NE(outcomes[i].text.find(word), std::string::npos) << what << " outcome " << i << ": " << outcomes[i].text;
-    }
+    EXPECT_THAT(outcomes[i].text, NamesMatcher(things)) << what << " outcome " << i;
   }
 }
 

@@ -21,12 +21,12 @@ inline constexpr absl::Duration kPatience = absl::Seconds(60);
 void ExpectOk(const absl::Status& status);
 // Ends of all processes, then their outcomes.
 std::vector<std::vector<Outcome>> AwaitAll(Cluster* cluster, uint32_t first, uint32_t count);
-// Success with right data, or `failure` with a text that contains all of `words`.
-void ExpectOutcome(const Outcome& outcome, schedule::Failure failure, const std::vector<std::string>& words,
+// Success with right data, or `failure` with a text that names all of `things`.
+void ExpectOutcome(const Outcome& outcome, schedule::Failure failure, const std::vector<std::string>& things,
                    const std::string& what);
-// After a disaster: every outcome is success with right data, or a failure that names `words`.
+// After a disaster: every outcome is success with right data, or a failure that names `things`.
 void ExpectSuccessThenFailure(const std::vector<Outcome>& outcomes, const std::set<schedule::Failure>& allowed,
-                              const std::vector<std::string>& words, const std::string& what);
+                              const std::vector<std::string>& things, const std::string& what);
 // The cluster still works: a new team over `placement` makes a few calls.
 void ExpectWorks(Cluster* cluster, const std::string& name, const Placement& placement);
 

@@ -311,8 +311,9 @@ void LeftBeforeTheLastCall(Cluster* cluster) {
   const CallArguments barrier{.collective = Collective::kBarrier};
   const auto expect_named = [&](const std::vector<Outcome>& outcomes, const std::string& name) {
     ASSERT_GE(outcomes.size(), 3u) << name;
-    ExpectSuccessThenFailure(outcomes, {Failure::kMemberLost}, {"rank 0 on node n0 left the team"}, name);
+    ExpectSuccessThenFailure(outcomes, {Failure::kMemberLost}, {"rank 0 on node n0"}, name);
     EXPECT_EQ(outcomes[2].failure, Failure::kMemberLost) << name;
+    EXPECT_EQ(outcomes[2].cause, schedule::FailureCause::kMemberLeft) << name;
   };
   int number = 0;
   // The leaver's node has another rank, or all of them; in the last case that rank makes no call at first.
@@ -351,25 +352,25 @@ void CountsThatDiffer(Cluster* cluster) {
   struct Case {
     Collective collective;
     uint8_t options;
-    uint32_t rank;     // that is wrong
-    size_t place;      // of its counts, which it thinks to be another
-    std::string word;  // in every rank's error
+    uint32_t rank;      // that is wrong
+    size_t place;       // of its counts, which it thinks to be another
+    std::string thing;  // that every rank's error names
   };
   constexpr uint32_t kRanks = 6;
   const Case kCases[] = {
-      {Collective::kGatherv, 0, 3, 3, "rank 3"},
-      {Collective::kGatherv, 0, 0, 0, "rank 0"},  // on the root's node
-      {Collective::kScatterv, 0, 3, 3, "rank 3"},
+      {Collective::kGatherv, 0, 3, 3, "rank=3"},
+      {Collective::kGatherv, 0, 0, 0, "rank=0"},  // on the root's node
+      {Collective::kScatterv, 0, 3, 3, "rank=3"},
       {Collective::kGatherv, kCountsKnown, 3, 1, "rank 3"},
       {Collective::kScatterv, kCountsKnown, 3, 1, "rank 3"},
       {Collective::kAllgatherv, 0, 3, 1, "rank 3"},
       {Collective::kReduceScatterv, 0, 3, 1, "rank 3"},
-      {Collective::kAlltoallv, 0, 3, 3 * kRanks + 5, "counts differ"},  // sends more than rank 5 wants
-      {Collective::kAlltoallv, 0, 3, 1 * kRanks + 3, "counts differ"},  // wants more than rank 1 sends
-      {Collective::kAlltoallv, 0, 2, 2 * kRanks + 5, "rank 2 sends"},   // to its neighbour on the same node
-      {Collective::kAlltoallv, kPairsBounded, 3, 3 * kRanks + 5, "counts differ"},
-      {Collective::kAlltoallv, kPairsBounded, 3, 1 * kRanks + 3, "counts differ"},
-      {Collective::kAlltoallv, kPairsBounded, 2, 2 * kRanks + 5, "rank 2 sends"},
+      {Collective::kAlltoallv, 0, 3, 3 * kRanks + 5, "sender=3"},    // sends more than rank 5 wants
+      {Collective::kAlltoallv, 0, 3, 1 * kRanks + 3, "receiver=3"},  // wants more than rank 1 sends
+      {Collective::kAlltoallv, 0, 2, 2 * kRanks + 5, "sender=2"},    // to its neighbour on the same node
+      {Collective::kAlltoallv, kPairsBounded, 3, 3 * kRanks + 5, "sender=3"},
+      {Collective::kAlltoallv, kPairsBounded, 3, 1 * kRanks + 3, "receiver=3"},
+      {Collective::kAlltoallv, kPairsBounded, 2, 2 * kRanks + 5, "sender=2"},
   };
   const std::vector<Program> neighbours =
       TeamPrograms("neighbours", {3, 2, 1, 0}, std::vector<CallArguments>(50, kSum), 1);
@@ -395,13 +396,13 @@ void CountsThatDiffer(Cluster* cluster) {
         // It is the call's number, not that of the chunk in which it was found.
         EXPECT_EQ(CallNumberIn(all[r][4].text), CallNumberIn(all[0][4].text)) << what << ": " << all[r][4].text;
         // Who has given all that it had to may be through with the call; with what needs everybody nobody is.
-        ExpectSuccessThenFailure(all[r], {Failure::kMismatch}, {c.word}, what);
-        ExpectOutcome(all[r][4], Failure::kMismatch, {c.word}, what);
+        ExpectSuccessThenFailure(all[r], {Failure::kMismatch}, {c.thing}, what);
+        ExpectOutcome(all[r][4], Failure::kMismatch, {c.thing}, what);
       }
       for (const auto& outcomes : AwaitAll(cluster, first_neighbour, 4)) {
         for (const Outcome& outcome : outcomes) ExpectOutcome(outcome, Failure::kNone, {}, "neighbour");
       }
-      if (testing::Test::HasFailure()) return;
+      if (::testing::Test::HasFailure()) return;
     }
   }
   ExpectWorks(cluster, "after", {0, 1, 2, 3});

@@ -117,9 +117,9 @@ void ExpectAllSucceed(Cluster* cluster, const std::vector<Program>& programs, ab
                        step < programs[p].script.size() ? DescribeStep(programs[p].script[step]) : "");
       EXPECT_EQ(outcomes[i].failure, schedule::Failure::kNone) << what << ": " << outcomes[i].text;
       EXPECT_TRUE(outcomes[i].data_ok) << what;
-      if (testing::Test::HasFailure()) return;
+      if (::testing::Test::HasFailure()) return;
     }
-    if (testing::Test::HasFailure()) return;
+    if (::testing::Test::HasFailure()) return;
   }
 }
 
