@@ -10,11 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "integration_tests/procs/child_process.h"
 
 namespace copse::bench {
 namespace {
 
+using copse::testing::FailsWith;
 using procs::ChildProcess;
 
 RankContender::Start Script(const std::string& text, std::vector<std::string>* arguments = nullptr) {
@@ -60,20 +62,18 @@ TEST(RankContenderTest, APeerThatHangsIsKilledAndHasNotFinished) {
 }
 
 TEST(RankContenderTest, WhatWentWrongIsSaid) {
-  EXPECT_EQ(MeasureBoth(Script("exit 1")).status.message(), "ranks ended before they were ready: exit code 1");
-  EXPECT_EQ(MeasureBoth(Script("exit 0")).status.message(), "ranks ended before they were ready");
-  EXPECT_EQ(MeasureBoth(Script("echo hello")).status.message(), "rank 0: not ready (line=hello)");
-  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1")).status.message(), "ranks ended within the cell");
-  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1 x")).status.message(),
-            "rank 0: not the samples of cell 0 (line=0 1 x)");
-  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 1 1")).status.message(),
-            "rank 0: not the samples of cell 0 (line=1 1)");
-  EXPECT_EQ(MeasureBoth(Script("echo ready; echo 0 1; echo 1 1; exit 3")).status.message(),
-            "a rank failed: exit code 3");
+  const auto status = [](const char* script) { return MeasureBoth(Script(script)).status; };
+  EXPECT_THAT(status("exit 1"), FailsWith(absl::StatusCode::kInternal, "exit code 1"));
+  EXPECT_THAT(status("exit 0"), FailsWith(absl::StatusCode::kInternal));
+  EXPECT_THAT(status("echo hello"), FailsWith(absl::StatusCode::kInternal, "rank 0: ", "line=hello"));
+  EXPECT_THAT(status("echo ready; echo 0 1"), FailsWith(absl::StatusCode::kInternal));
+  EXPECT_THAT(status("echo ready; echo 0 1 x"), FailsWith(absl::StatusCode::kInternal, "cell 0", "line=0 1 x"));
+  EXPECT_THAT(status("echo ready; echo 1 1"), FailsWith(absl::StatusCode::kInternal, "cell 0", "line=1 1"));
+  EXPECT_THAT(status("echo ready; echo 0 1; echo 1 1; exit 3"), FailsWith(absl::StatusCode::kInternal, "exit code 3"));
   RankContender slow("peer", Script("cat; while :; do :; done"), nullptr, {{"latency", "barrier", 0}},
                      {.start_timeout = absl::Milliseconds(100)}, nullptr);
-  EXPECT_EQ(slow.Measure({0}, [](size_t, const std::vector<double>&) {}).message(),
-            "ranks did not start (timeout=100ms)");
+  EXPECT_THAT(slow.Measure({0}, [](size_t, const std::vector<double>&) {}),
+              FailsWith(absl::StatusCode::kUnavailable, "timeout=100ms"));
 }
 
 TEST(RankContenderTest, WhatTheRankThatFailedSaidLastIsSaid) {
@@ -84,15 +84,15 @@ TEST(RankContenderTest, WhatTheRankThatFailedSaidLastIsSaid) {
       auto child = ChildProcess::Start({.arguments = {"/bin/sh", "-c", text},
                                         .stdin_pipe = true,
                                         .stdout_pipe = true,
-                                        .log_file = testing::TempDir() + "/last_words.log"});
+                                        .log_file = ::testing::TempDir() + "/last_words.log"});
       if (!child.ok()) return child.status();
       ranks.processes.push_back(*std::move(child));
     }
     EXPECT_TRUE(ranks.processes[1]->AwaitEnd(absl::Seconds(20)).ok());
     return ranks;
   };
-  EXPECT_EQ(MeasureBoth(start).status.message(),
-            "ranks ended before they were ready: rank 1: exit code 1: rank_copse: team: lost");
+  EXPECT_THAT(MeasureBoth(start).status,
+              FailsWith(absl::StatusCode::kInternal, "rank 1: exit code 1: rank_copse: team: lost"));
 }
 
 TEST(RankContenderTest, AlgorithmsAreAskedForWhileTheTeamIsThere) {
