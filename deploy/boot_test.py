@@ -276,7 +276,7 @@ class BootTest(unittest.TestCase):
     def test_1_units_are_up(self):
         for machine, unit in self.units():
             self.assertEqual(machine.show(unit, "ActiveState"), "active")
-        self.assertEqual(self.beta.show("copsed", "StatusText"), f"registered with {PLANNER}")
+        self.assertIn(PLANNER, self.beta.show("copsed", "StatusText"))
 
     def test_1_processes_are_confined(self):
         for machine, unit in self.units():
