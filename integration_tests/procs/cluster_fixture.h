@@ -15,7 +15,7 @@ namespace copse::procs {
 
 // A cluster that the test starts. At the end daemons and planner must still run, unless the test killed them, and end
 // on SIGTERM with exit code 0. A test that failed shows the ends of all logs.
-class ClusterFixture : public testing::Test {
+class ClusterFixture : public ::testing::Test {
  protected:
   void TearDown() override {
     const absl::Status alive = cluster_.CheckAlive();
