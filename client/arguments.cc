@@ -118,7 +118,8 @@ copse_status_t Planner::PlanInPlace() {
   if (args_.send != COPSE_IN_PLACE) return COPSE_OK;
   if (is_scatter) {
     if (rank_ != args_.root) return COPSE_OK;  // not looked at
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "COPSE_IN_PLACE stands for the receive buffer of a %s's root",
+    return Fail(COPSE_ERR_INVALID_ARGUMENT,
+                "what is in place at a %s's root is the receive buffer (send=COPSE_IN_PLACE)",
                 CollectiveName(args_.collective));
   }
   if (traits_->receivers == Holders::kRoot && rank_ != args_.root) {
@@ -214,12 +215,14 @@ copse_status_t Planner::PlanLengths() {
   return COPSE_OK;
 }
 
-copse_status_t Planner::FailNull(const char* name, const BufferPlan& buffer) const {
+copse_status_t Planner::FailNull(const BufferPlan& buffer) const {
+  const char* name = args_.collective == COPSE_COLL_BCAST ? "bcast" : &buffer == &plan_.send ? "send" : "receive";
   if (IsIrregular(arguments_.collective)) {
-    return Fail(COPSE_ERR_INVALID_ARGUMENT, "the %s buffer is NULL (bytes=%llu)", name,
+    return Fail(COPSE_ERR_INVALID_ARGUMENT, "a buffer is NULL (buffer=%s, bytes=%llu)", name,
                 static_cast<Number>(buffer.bytes));
   }
-  return Fail(COPSE_ERR_INVALID_ARGUMENT, "the %s buffer is NULL (count=%llu)", name, static_cast<Number>(args_.count));
+  return Fail(COPSE_ERR_INVALID_ARGUMENT, "a buffer is NULL (buffer=%s, count=%llu)", name,
+              static_cast<Number>(args_.count));
 }
 
 copse_status_t Planner::CheckOverlap() const {

@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "daemon/core/team_fixture.h"
 #include "gtest/gtest.h"
 
 namespace copse::daemon {
 namespace {
+
+using copse::testing::Names;
 
 using schedule::Failure;
 using schedule::FailureReport;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
+#include "base/testing/status_matchers.h"
 #include "collectives/call_arguments.h"
 #include "daemon/core/epoch_port.h"
 #include "offload_emu/engine.h"
@@ -20,6 +21,8 @@
 
 namespace copse::daemon {
 namespace {
+
+using copse::testing::FailsWith;
 
 using schedule::Plan;
 

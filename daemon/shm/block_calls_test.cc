@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "collectives/call_arguments.h"
 #include "daemon/shm/attach_fixture.h"
 #include "daemon/shm/raw_client.h"
@@ -19,6 +20,8 @@
 
 namespace copse::daemon {
 namespace {
+
+using copse::testing::Names;
 
 constexpr uint32_t kRanks = 3;
 constexpr uint32_t kRoot = 1;

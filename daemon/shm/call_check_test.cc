@@ -9,14 +9,17 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/testing/status_matchers.h"
 #include "daemon/shm/memory_file.h"
 
 namespace copse::daemon {
 namespace {
 
+using copse::testing::FailsWith;
+
 constexpr uint64_t kDataBytes = 1 << 20;
 
-class CheckCallTest : public testing::Test {
+class CheckCallTest : public ::testing::Test {
  protected:
   static ring::DqSlot Slot(Collective collective, uint64_t count) {
     ring::DqSlot slot{};
@@ -130,36 +133,36 @@ TEST_F(CheckCallTest, InlineMessagesLieInTheEntry) {
   EXPECT_TRUE(call->post.send_is_inline);
   EXPECT_EQ(call->post.send, slot.entry.payload);
   slot.entry.count = 9;
-  ExpectInvalid(slot, 0, "inline message too long (bytes=72, limit=64)");
+  ExpectInvalid(slot, 0, "bytes=72", "limit=64");
 }
 
 TEST_F(CheckCallTest, RefusesUnknownNumbers) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 1);
   slot.entry.type = kElementTypeCount;
-  ExpectInvalid(slot, 0, "unknown type (type=20, limit=19)");
+  ExpectInvalid(slot, 0, "type=20", "limit=19");
   slot = Slot(Collective::kAllreduce, 1);
   slot.entry.op = kElementOpCount;
-  ExpectInvalid(slot, 0, "unknown operation");
+  ExpectInvalid(slot, 0, "op=12", "limit=11");
   slot = Slot(Collective::kAllreduce, 1);
   slot.entry.collective = kCollectiveCount;
-  ExpectInvalid(slot, 0, "unknown collective");
+  ExpectInvalid(slot, 0, "collective=16", "limit=15");
 }
 
 TEST_F(CheckCallTest, RefusesMessagesThatAreTooLong) {
   EXPECT_TRUE(CheckCall(Slot(Collective::kAllreduce, 8193), {0, 4}, regions_).ok());
-  ExpectError(Slot(Collective::kAllreduce, (uint64_t{1} << 43) + 1), 0,
-              "too long (count=8796093022209, limit=8796093022208)", absl::StatusCode::kUnimplemented);
-  ExpectError(Slot(Collective::kAllreduce, uint64_t{1} << 61), 0, "too long", absl::StatusCode::kUnimplemented);
+  ExpectUnimplemented(Slot(Collective::kAllreduce, (uint64_t{1} << 43) + 1), 0, "count=8796093022209",
+                      "limit=8796093022208");
+  ExpectUnimplemented(Slot(Collective::kAllreduce, uint64_t{1} << 61), 0, "count=2305843009213693952",
+                      "limit=8796093022208");
   // All blocks together count.
-  ExpectError(Slot(Collective::kAllgather, uint64_t{1} << 42), 0, "limit=2199023255552",
-              absl::StatusCode::kUnimplemented);
-  ExpectInvalid(Slot(Collective::kAllreduce, kDataBytes), 0, "receive buffer: beyond its region");
+  ExpectUnimplemented(Slot(Collective::kAllgather, uint64_t{1} << 42), 0, "limit=2199023255552");
+  ExpectInvalid(Slot(Collective::kAllreduce, kDataBytes), 0, "receive", "region=0", "offset=2000");
 }
 
 TEST_F(CheckCallTest, RefusesARootThatIsNoMember) {
   ring::DqSlot slot = Slot(Collective::kGather, 1);
   slot.entry.root = 4;
-  ExpectInvalid(slot, 0, "root is no member (root=4, size=4)");
+  ExpectInvalid(slot, 0, "root=4", "size=4");
 }
 
 TEST_F(CheckCallTest, EqualBlocksAreAsManyAsRanks) {

@@ -20,6 +20,8 @@
 namespace copse::procs {
 namespace {
 
+using copse::testing::Names;
+
 using scenario::Outcome;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);

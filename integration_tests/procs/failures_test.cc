@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"
 
 namespace copse::procs {
 namespace {
+
+using copse::testing::Names;
 
 using scenario::Outcome;
 

@@ -18,6 +18,8 @@
 namespace copse::procs {
 namespace {
 
+using copse::testing::Names;
+
 using scenario::Outcome;
 using scenario::TeamPrograms;
 
@@ -27,7 +29,7 @@ constexpr absl::Duration kForLong = absl::Minutes(10);
 const CallArguments kSum{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 6};
 
 // As scenarios want them.
-std::vector<std::string> Names() {
+std::vector<std::string> NodeNames() {
   std::vector<std::string> names;
   for (uint32_t node = 0; node < 16; ++node) names.push_back(absl::StrCat("n", node));
   return names;
@@ -35,7 +37,7 @@ std::vector<std::string> Names() {
 
 class NetnsTest : public ::testing::Test {
  protected:
-  NetnsTest() : cluster_({.network = netns::NetworkOptions{.names = Names()}}) {}
+  NetnsTest() : cluster_({.network = netns::NetworkOptions{.names = NodeNames()}}) {}
 
   void SetUp() override {
     if (const absl::Status possible = netns::CheckNamespaces(false); !possible.ok()) {

@@ -19,6 +19,10 @@
 namespace copse::procs {
 namespace {
 
+using copse::testing::Names;
+
+using copse::testing::FailsWith;
+
 using scenario::TeamPrograms;
 
 constexpr absl::Duration kPatience = absl::Seconds(120);

@@ -133,10 +133,10 @@ void ArgumentsThatDiffer(Cluster* cluster) {
         // A broken team ends every call in flight: also one before, that had not yet reached this rank.
         if (all[r][1].failure != Failure::kMismatch) ExpectOutcome(all[r][1], Failure::kNone, {}, "barrier before");
         for (int call : {2, 3}) {
-          ExpectOutcome(
-              all[r][call], Failure::kMismatch,
-              {"call 1", absl::StrCat("rank ", wrong, " on node n"), DescribeArguments(other), DescribeArguments(kSum)},
-              absl::StrCat("rank ", r, " call ", call));
+          ExpectOutcome(all[r][call], Failure::kMismatch,
+                        {"call 1", absl::StrCat("rank ", wrong, " on node n", programs[wrong].node),
+                         DescribeArguments(other), DescribeArguments(kSum)},
+                        absl::StrCat("rank ", r, " call ", call));
         }
       }
     }
