@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/algorithms/tree_properties.h"
@@ -11,7 +12,7 @@
 namespace copse::planner {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::FailsWith;
 
 TEST(BuildDisseminationTest, EverybodyHearsOfEverybody) {
   for (uint32_t n = 1; n <= 64; ++n) {
@@ -43,10 +44,13 @@ TEST(BuildDisseminationTest, EverybodyHearsOfEverybody) {
 }
 
 TEST(BuildDisseminationTest, RefusesBadOrders) {
-  EXPECT_THAT(BuildDissemination({}).status().message(), HasSubstr("dissemination: no nodes"));
-  EXPECT_THAT(BuildDissemination({1, 1}).status().message(), HasSubstr("dissemination: not a permutation"));
+  EXPECT_THAT(BuildDissemination({}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "dissemination", "nodes=0", "least=1"));
+  EXPECT_THAT(BuildDissemination({1, 1}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "dissemination", "node=1", "nodes=2"));
   const std::vector<uint32_t> many(schedule::kNodeCountMax + 1, 0);
-  EXPECT_THAT(BuildDissemination(many).status().message(), HasSubstr("dissemination: too many nodes"));
+  EXPECT_THAT(BuildDissemination(many),
+              FailsWith(absl::StatusCode::kInvalidArgument, "dissemination", "nodes=1048577", "limit=1048576"));
 }
 
 }  // namespace

@@ -144,7 +144,9 @@ std::string Difference(const GoldenVector& vector, const GoldenResult& wanted) {
 
 absl::StatusOr<GoldenVector> ParseGoldenVector(std::string_view text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::InvalidArgumentError("golden vector: not a JSON object");
+  if (!json.is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat("golden vector: not a JSON object (bytes=", text.size(), ")"));
+  }
   const int64_t limit = std::numeric_limits<int64_t>::max();
   ASSIGN_OR_RETURN(const int64_t bytes, ToInteger(Member(json, "m"), "m", 0, limit));
   ASSIGN_OR_RETURN(BroadcastCosts costs, ParseCosts(json, static_cast<uint64_t>(bytes)));
