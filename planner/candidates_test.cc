@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -112,7 +113,7 @@ TEST(PriceCandidatesTest, PassesErrorsOn) {
   shape.node_count = 1;
   const CallArguments arguments = {.collective = Collective::kBcast, .count = 200};
   const auto priced = PriceCandidates(structures, {0}, {shape, *costs, arguments, 100, {0}}, nullptr);
-  EXPECT_THAT(std::string(priced.status().message()), HasSubstr("size class"));
+  EXPECT_THAT(priced, FailsWith(absl::StatusCode::kInvalidArgument, "bytes=200", "limit=0-100"));
 }
 
 }  // namespace

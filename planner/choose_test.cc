@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/choose.h"
 
+#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -8,7 +9,7 @@ namespace copse::planner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::FailsWith;
 
 // Over 4 nodes: a star, a chain, and one that shares two edges with the star.
 const std::vector<EdgeList> kEdges = {{{0, 1}, {0, 2}, {0, 3}}, {{0, 1}, {1, 2}, {2, 3}}, {{0, 1}, {0, 2}, {2, 3}}};
@@ -43,8 +44,7 @@ TEST(ChoosePlanSetTest, KeepsToTheLimitOfNeighbours) {
               ElementsAre(1, 1));  // together 2 and 1 need 3 at node 2
   EXPECT_THAT(*ChoosePlanSet(slots, kEdges, 4, {.edges_max = 3}), ElementsAre(0, 0));
   const auto none = ChoosePlanSet(slots, kEdges, 4, {.edges_max = 1});
-  EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(none.status().message()), HasSubstr("(nodes=4, limit=1)"));
+  EXPECT_THAT(none, FailsWith(absl::StatusCode::kResourceExhausted, "nodes=4", "limit=1"));
 }
 
 TEST(ChoosePlanSetTest, ASlotThatFitsNoAnchorIsRefused) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
