@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "schedule/plain_cluster.h"
 #include "schedule/sample_plans.h"
 
 namespace copse::schedule {
 namespace {
+
+using testing::FailsWith;
 
 std::vector<uint32_t> Distances(const std::string& kind, uint32_t n) {
   std::vector<uint32_t> distances;
@@ -63,12 +66,12 @@ struct Case {
   const char* algorithm;
 };
 
-class BlocksTest : public testing::TestWithParam<Case> {};
+class BlocksTest : public ::testing::TestWithParam<Case> {};
 
 // One random call against plain loops.
 void RunOne(const Case& which, uint64_t seed) {
-  SCOPED_TRACE(testing::Message() << CollectiveName(which.collective) << " by " << which.algorithm << ", seed "
-                                  << seed);
+  SCOPED_TRACE(::testing::Message() << CollectiveName(which.collective) << " by " << which.algorithm << ", seed "
+                                    << seed);
   Prng prng(seed);
   const auto nodes = static_cast<uint32_t>(1 + prng.Below(9));
   const auto size = static_cast<uint32_t>(nodes + prng.Below(2 * nodes + 1));
@@ -160,11 +163,12 @@ void RunOne(const Case& which, uint64_t seed) {
       sequences.push_back(*std::move(sequence));
     }
     cluster.Run(std::move(sequences));
-    if (testing::Test::HasFailure()) return;
+    if (::testing::Test::HasFailure()) return;
   }
   for (uint32_t r = 0; r < size; ++r) {
     const auto& rank = cluster.ranks[r];
-    SCOPED_TRACE(testing::Message() << "rank " << r << " of " << size << " on " << nodes << " nodes, " << each << " B");
+    SCOPED_TRACE(::testing::Message() << "rank " << r << " of " << size << " on " << nodes << " nodes, " << each
+                                      << " B");
     switch (c) {
       case Collective::kGather:
       case Collective::kAllgather:
@@ -225,14 +229,14 @@ TEST_P(BlocksTest, IsWhatPlainLoopsSay) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BlocksTest,
-    testing::Values(Case{Collective::kGather, "tree"}, Case{Collective::kScatter, "tree"},
-                    Case{Collective::kAllgather, "tree"}, Case{Collective::kAllgather, "ring"},
-                    Case{Collective::kAllgather, "doubling"}, Case{Collective::kReduceScatter, "tree"},
-                    Case{Collective::kReduceScatter, "ring"}, Case{Collective::kReduceScatter, "doubling"},
-                    Case{Collective::kScan, "tree"}, Case{Collective::kScan, "ring"},
-                    Case{Collective::kScan, "doubling"}, Case{Collective::kExscan, "tree"},
-                    Case{Collective::kExscan, "ring"}, Case{Collective::kExscan, "doubling"},
-                    Case{Collective::kAlltoall, "everybody"}, Case{Collective::kAlltoall, "doubling"}),
+    ::testing::Values(Case{Collective::kGather, "tree"}, Case{Collective::kScatter, "tree"},
+                      Case{Collective::kAllgather, "tree"}, Case{Collective::kAllgather, "ring"},
+                      Case{Collective::kAllgather, "doubling"}, Case{Collective::kReduceScatter, "tree"},
+                      Case{Collective::kReduceScatter, "ring"}, Case{Collective::kReduceScatter, "doubling"},
+                      Case{Collective::kScan, "tree"}, Case{Collective::kScan, "ring"},
+                      Case{Collective::kScan, "doubling"}, Case{Collective::kExscan, "tree"},
+                      Case{Collective::kExscan, "ring"}, Case{Collective::kExscan, "doubling"},
+                      Case{Collective::kAlltoall, "everybody"}, Case{Collective::kAlltoall, "doubling"}),
     [](const auto& info) { return std::string(CollectiveName(info.param.collective)) + "_" + info.param.algorithm; });
 
 // Of one operand nothing is combined, so a logical operation leaves it as it is.
@@ -401,7 +405,7 @@ TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
                           {Collective::kAlltoall, "everybody"},
                           {Collective::kAlltoall, "doubling"}};
   for (const auto& [c, algorithm] : kCases) {
-    SCOPED_TRACE(testing::Message() << CollectiveName(c) << " by " << algorithm);
+    SCOPED_TRACE(::testing::Message() << CollectiveName(c) << " by " << algorithm);
     const bool pairs = c == Collective::kAlltoall;
     const bool doubling = std::string(algorithm) == "doubling";
     Plan plan = pairs ? CirculantPlan(c, kNodes, Distances(algorithm, kNodes)) : RandomTreePlan(c, kNodes, 3);
@@ -462,8 +466,8 @@ TEST(BlocksTest, SizesThatNobodyKnowsAreNotPassedOn) {
   PlainCluster cluster(plan, BlockShape(5, 1));
   cluster.ranks.resize(5);
   const BlockSizes sizes(&cluster.order(), &cluster.shape(), 8);
-  EXPECT_EQ(ExpandBlocks(cluster.CallAt(0, sizes, Collective::kAlltoall, 0, 8, true), {0, 8}).status().message(),
-            "alltoallv: who passes on others' blocks does not know how long they are");
+  EXPECT_THAT(ExpandBlocks(cluster.CallAt(0, sizes, Collective::kAlltoall, 0, 8, true), {0, 8}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "alltoallv"));
 }
 
 TEST(BlocksTest, GatherTakesOneMessageALinkWhichLandsAtTheRoot) {

@@ -46,7 +46,8 @@ absl::Status CheckSizes(const Plan& plan, const TeamShape& shape, const VerifyLi
   if (plan.root_node.value() >= plan.node_count) {
     return Bad(plan, "root out of range (node=", plan.root_node.value(), ", limit=", plan.node_count, ")");
   }
-  if (!std::isfinite(plan.predicted_us) || plan.predicted_us < 0) return Bad(plan, "predicted time is not a time");
+  if (!std::isfinite(plan.predicted_us) || plan.predicted_us < 0)
+    return Bad(plan, "predicted time is not a time (predicted_us=", plan.predicted_us, ")");
   return absl::OkStatus();
 }
 
@@ -64,8 +65,9 @@ absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
     if (list.size() > limits.neighbours_max) {
       return Bad(plan, "fan-out of node ", v, " (neighbours=", list.size(), ", limit=", limits.neighbours_max, ")");
     }
-    if (std::adjacent_find(list.begin(), list.end()) != list.end())
-      return Bad(plan, "node ", v, " has a neighbour twice");
+    if (const auto twice = std::adjacent_find(list.begin(), list.end()); twice != list.end()) {
+      return Bad(plan, "node ", v, " has a neighbour twice (neighbour=", *twice, ")");
+    }
     if (!list.empty() && list.back() >= n) {
       return Bad(plan, "node ", v, " has an unknown neighbour (node=", list.back(), ", limit=", n, ")");
     }
@@ -179,7 +181,7 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
     return Bad(plan, "an exchange cannot carry it");
   }
   if (n > kExchangeNodesMax) return Bad(plan, "exchange too large (nodes=", n, ", limit=", kExchangeNodesMax, ")");
-  if (!plan.neighbours.empty()) return Bad(plan, "an exchange with tree links");
+  if (!plan.neighbours.empty()) return Bad(plan, "an exchange with tree links (lists=", plan.neighbours.size(), ")");
   if (plan.steps.size() != n) return Bad(plan, "step lists (lists=", plan.steps.size(), ", nodes=", n, ")");
   for (uint32_t v = 0; v < n; ++v) {
     // Each partner once in each direction.
@@ -481,7 +483,7 @@ absl::Status VerifyPlans(absl::Span<const Plan> plans, const TeamShape& shape, c
       const Plan* plan = SelectPlan(plans, collective, bytes);
       if (plan == nullptr) {
         return absl::InvalidArgumentError(
-            absl::StrCat("plans: none for ", AbslView(CollectiveName(collective)), " of ", bytes, " bytes"));
+            absl::StrCat("plans: none (collective=", AbslView(CollectiveName(collective)), ", bytes=", bytes, ")"));
       }
       if (collective == Collective::kBarrier || plan->bytes_max >= kMessageBytesMax) break;
       bytes = plan->bytes_max + 1;
