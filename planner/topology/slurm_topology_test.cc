@@ -9,15 +9,16 @@
 #include "absl/time/clock.h"
 #include "base/mutation.h"
 #include "base/prng.h"
+#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/topology/topology_yaml.h"
 
 namespace copse::topology {
 namespace {
-
-using testing::HasSubstr;
-using testing::StartsWith;
+using testing::FailsWith;
+using testing::Names;
+using ::testing::StartsWith;
 
 constexpr char kConf[] = R"(# two racks
 SwitchName=rack1 LinkSpeed=10 Nodes=n[1-2]
@@ -142,107 +143,102 @@ TEST(ParseSlurmTopologyTest, ReadsYaml) {
             (std::map<std::string, std::string>{{"core", ""}, {"b1", "core"}, {"n1", "b1"}, {"n2", "b1"}}));
   EXPECT_FALSE(IsSlurmYaml("version: 1\n"));
   EXPECT_FALSE(IsSlurmYaml("# -\nSwitchName=a\n"));
-  EXPECT_EQ(ErrorOf("- topology: t\n  flat: true\n"),
-            "t.conf:1: topology: is neither a tree nor blocks (keys=tree block)");
-  EXPECT_EQ(ErrorOf("- topology: t\n  tree: {}\n"), "t.conf:2: topology: has no list of switches");
-  EXPECT_EQ(ErrorOf("- x\n"), "t.conf:1: topology: must be a map of keys and values");
-  EXPECT_EQ(ErrorOf("- topology: t\n  tree:\n    switches:\n    - {switch: a, speed: 3}\n"),
-            "t.conf:4: switch: unknown key (key=speed)");
-  EXPECT_EQ(ErrorOf("- topology: t\n  tree: {switches: [{nodes: n1}]}\n"),
-            "t.conf:2: switch: has no name (key=switch)");
-  EXPECT_EQ(ErrorOf("- topology: t\n  tree: {switches: [{switch: a, nodes: [n1]}]}\n"),
-            "t.conf:2: switch: keys and values must be texts");
-  EXPECT_THAT(ErrorOf("- topology: [\n"), HasSubstr("topology: not YAML"));
-  EXPECT_EQ(
+  EXPECT_THAT(ErrorOf("- topology: t\n  flat: true\n"), Names("t.conf:1", "topology", "keys=tree"));
+  EXPECT_THAT(ErrorOf("- topology: t\n  tree: {}\n"), Names("t.conf:2", "topology"));
+  EXPECT_THAT(ErrorOf("- x\n"), Names("t.conf:1", "topology"));
+  EXPECT_THAT(ErrorOf("- topology: t\n  tree:\n    switches:\n    - {switch: a, speed: 3}\n"),
+              Names("t.conf:4", "switch", "key=speed"));
+  EXPECT_THAT(ErrorOf("- topology: t\n  tree: {switches: [{nodes: n1}]}\n"), Names("t.conf:2", "switch", "key=switch"));
+  EXPECT_THAT(ErrorOf("- topology: t\n  tree: {switches: [{switch: a, nodes: [n1]}]}\n"), Names("t.conf:2", "switch"));
+  EXPECT_THAT(ErrorOf("- topology: [\n"), Names("topology", "t.conf:2"));
+  EXPECT_THAT(
       ErrorOf(
           "- topology: t\n  tree:\n    switches:\n    - {switch: a, children: b}\n    - {switch: b, children: a}\n"),
-      "t.conf:4: switch a: is its own ancestor (parent=b)");
+      Names("t.conf:4", "switch a", "parent=b"));
 }
 
 TEST(ParseSlurmTopologyTest, SeveralRootsNeedAName) {
   const char* forest = "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n";
-  EXPECT_EQ(ErrorOf(forest), "t.conf:2: switch b: has no parent, and neither has a (roots=2, limit=1)");
+  EXPECT_THAT(ErrorOf(forest), Names("t.conf:2", "switch b", "roots=2", "limit=1"));
   SlurmFigures figures;
   figures.root = "wan";
   const Topology topology = Parsed(forest, figures);
   EXPECT_EQ(Parents(topology).at("b"), "wan");
   EXPECT_EQ(topology.switches()[1].latency_ns, 1'000);
   figures.root = "a";
-  EXPECT_THAT(ErrorOf(forest, figures), HasSubstr("switch a: appears twice"));
+  EXPECT_THAT(ErrorOf(forest, figures), Names("switch a", "t.conf:1"));
   // Where there is a root already, the name is not needed.
   figures.root = "wan";
   EXPECT_EQ(Parsed(kConf, figures), Parsed(kConf));
 }
 
 TEST(ParseSlurmTopologyTest, RefusesWithLineThingAndLimit) {
-  EXPECT_EQ(ErrorOf(""), "t.conf:1: topology: no line describes a switch or a block");
-  EXPECT_EQ(ErrorOf("\nSwitchName=a Nodes=n1 nonsense\n"), "t.conf:2: not KEY=VALUE (text=nonsense)");
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=\n"), "t.conf:1: Nodes: has no value");
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=\"n1\n"), "t.conf:1: Nodes: a quote is never closed");
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1 nodes=n2\n"), "t.conf:1: nodes: appears twice in this line");
-  EXPECT_EQ(ErrorOf("SwitchName=a Children=n1\n"),
-            "t.conf:1: switch a: unknown key (key=children, known=SwitchName Level LinkSpeed Nodes Switches)");
-  EXPECT_THAT(ErrorOf("Include other.conf\n"), StartsWith("t.conf:1: not KEY=VALUE"));
-  EXPECT_THAT(ErrorOf("Nodes=n1\n"), StartsWith("t.conf:1: neither a switch nor a block (key=nodes"));
-  EXPECT_EQ(ErrorOf("SwitchName=a/b Nodes=n1\n"),
-            "t.conf:1: SwitchName: only letters, digits, '-', '_' and '.' (name=a/b, length=3, limit=255)");
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1 LinkSpeed=0\n"),
-            "t.conf:1: switch a: LinkSpeed: must be positive (value=0, least=1)");
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1 LinkSpeed=-5\n"),
-            "t.conf:1: switch a: LinkSpeed: not a whole number (value=-5, limit=4294967295)");
-  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1 LinkSpeed=4294967295\n"), HasSubstr("LinkSpeed: too large"));
-  EXPECT_THAT(ErrorOf("SwitchName=a Level=x Nodes=n1\n"), HasSubstr("level: not a whole number"));
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n"), "t.conf:2: BlockName: among lines of SwitchName");
-  EXPECT_EQ(ErrorOf("BlockName=b\n"), "t.conf:1: block b: has no nodes (key=Nodes)");
-  EXPECT_THAT(ErrorOf("SwitchName=a\n"), HasSubstr("nodes: there are none"));
-  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[1-\n"), HasSubstr("switch a: Nodes: host list 'n[1-'"));
-  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[3-1]\n"), HasSubstr("range runs backwards"));
-  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[000x133]\n"), HasSubstr("position 6"));
+  EXPECT_THAT(ErrorOf(""), Names("t.conf:1", "topology"));
+  EXPECT_THAT(ErrorOf("\nSwitchName=a Nodes=n1 nonsense\n"), Names("t.conf:2", "KEY=VALUE", "text=nonsense"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=\n"), Names("t.conf:1", "Nodes"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=\"n1\n"), Names("t.conf:1", "Nodes"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1 nodes=n2\n"), Names("t.conf:1", "nodes"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Children=n1\n"), Names("t.conf:1", "switch a", "key=children", "known=SwitchName"));
+  EXPECT_THAT(ErrorOf("Include other.conf\n"), Names("t.conf:1", "KEY=VALUE"));
+  EXPECT_THAT(ErrorOf("Nodes=n1\n"), Names("t.conf:1", "key=nodes"));
+  EXPECT_THAT(ErrorOf("SwitchName=a/b Nodes=n1\n"),
+              Names("t.conf:1", "SwitchName", "name=a/b", "length=3", "limit=255"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1 LinkSpeed=0\n"),
+              Names("t.conf:1", "switch a", "LinkSpeed", "value=0", "least=1"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1 LinkSpeed=-5\n"),
+              Names("t.conf:1", "switch a", "LinkSpeed", "value=-5", "limit=4294967295"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1 LinkSpeed=4294967295\n"),
+              Names("LinkSpeed", "t.conf:1", "value=4294967295"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Level=x Nodes=n1\n"), Names("level", "t.conf:1", "value=x"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n"), Names("t.conf:2", "BlockName"));
+  EXPECT_THAT(ErrorOf("BlockName=b\n"), Names("t.conf:1", "block b", "key=Nodes"));
+  EXPECT_THAT(ErrorOf("SwitchName=a\n"), Names("nodes", "t.conf:1", "count=0"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[1-\n"), Names("switch a", "Nodes", "t.conf:1", "position 2"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[3-1]\n"), Names("t.conf:1", "position 3"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[000x133]\n"), Names("position 6"));
 }
 
 TEST(ParseSlurmTopologyTest, RefusesWhatIsNoTree) {
-  EXPECT_EQ(ErrorOf("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"),
-            "t.conf:1: switch a: is its own ancestor (parent=b)");
-  EXPECT_THAT(ErrorOf("SwitchName=r Nodes=n1\nSwitchName=a Switches=a\n"),
-              HasSubstr("t.conf:2: switch a: is its own ancestor (parent=a)"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"), Names("t.conf:1", "switch a", "parent=b"));
+  EXPECT_THAT(ErrorOf("SwitchName=r Nodes=n1\nSwitchName=a Switches=a\n"), Names("t.conf:2", "switch a", "parent=a"));
   // What hangs below a cycle is not to blame.
-  EXPECT_EQ(ErrorOf("SwitchName=x Nodes=n1\nSwitchName=a Switches=b\nSwitchName=b Switches=a,x\n"),
-            "t.conf:2: switch a: is its own ancestor (parent=b)");
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n"),
-            "t.conf:2: switch a: appears twice (before=line 1)");
-  EXPECT_EQ(ErrorOf("SwitchName=a Switches=b,c\n"), "t.conf:1: switch a: Switches: no line describes it (switch=b)");
-  EXPECT_EQ(ErrorOf("SwitchName=a Switches=c\nSwitchName=b Switches=c\nSwitchName=c Nodes=n1\n"),
-            "t.conf:2: switch c: hangs on two switches (parents=a b)");
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n[1-2]\nSwitchName=r Switches=a,b\n"),
-            "t.conf:2: node n1: appears twice (switches=a b, before=line 1)");
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n1,n1\n"), "t.conf:1: node n1: appears twice (switches=a a, before=line 1)");
+  EXPECT_THAT(ErrorOf("SwitchName=x Nodes=n1\nSwitchName=a Switches=b\nSwitchName=b Switches=a,x\n"),
+              Names("t.conf:2", "switch a", "parent=b"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n"),
+              Names("t.conf:2", "switch a", "before=line 1"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Switches=b,c\n"), Names("t.conf:1", "switch a", "Switches", "switch=b"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Switches=c\nSwitchName=b Switches=c\nSwitchName=c Nodes=n1\n"),
+              Names("t.conf:2", "switch c", "parents=a b"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n[1-2]\nSwitchName=r Switches=a,b\n"),
+              Names("t.conf:2", "node n1", "switches=a b", "before=line 1"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n1,n1\n"), Names("t.conf:1", "node n1", "switches=a a", "before=line 1"));
 }
 
 TEST(ParseSlurmTopologyTest, RefusesTooManyNodesBeforeTheyAreMade) {
   const absl::Time begin = absl::Now();
-  EXPECT_EQ(ErrorOf("SwitchName=a Nodes=n[1-10000000]\n"),
-            "t.conf:1: switch a: Nodes: too many names (list=n[1-10000000], limit=1000)");
+  EXPECT_THAT(ErrorOf("SwitchName=a Nodes=n[1-10000000]\n"),
+              Names("t.conf:1", "switch a", "Nodes", "list=n[1-10000000]", "limit=1000"));
   const auto at_default = ParseSlurmTopology("SwitchName=a Nodes=rack[1-100000]n[1-100]\n", "t.conf");
-  EXPECT_THAT(std::string(at_default.status().message()), HasSubstr("limit=1048576"));
-  EXPECT_THAT(ErrorOf("SwitchName=a Switches=s[1-99999999999]\n"), HasSubstr("too many names"));
+  EXPECT_THAT(at_default, FailsWith(absl::StatusCode::kInvalidArgument, "limit=1048576"));
+  EXPECT_THAT(ErrorOf("SwitchName=a Switches=s[1-99999999999]\n"), Names("t.conf:1", "list=s[1-99999999999]"));
   EXPECT_THAT(ErrorOf("SwitchName=a Nodes=a[1-600]\nSwitchName=b Nodes=b[1-600]\nSwitchName=r Switches=a,b\n"),
-              HasSubstr("t.conf:2: nodes: too many (count=1200, limit=1000)"));
+              Names("t.conf:2", "nodes", "count=1200", "limit=1000"));
   // A tower whose every floor names all nodes costs more than it is long.
   std::string tower = "SwitchName=s0 Nodes=n[1-1000]\n";
   for (int s = 1; s < 30; ++s) absl::StrAppend(&tower, "SwitchName=s", s, " Nodes=n[1-1000] Switches=s", s - 1, "\n");
-  EXPECT_THAT(ErrorOf(tower), HasSubstr("nodes: named too often in all (count=17000, limit=16000)"));
+  EXPECT_THAT(ErrorOf(tower), Names("nodes", "count=17000", "limit=16000"));
   std::string brackets = "SwitchName=a Nodes=n";
   for (int i = 0; i < 1'000'000; ++i) brackets += "[0]";
-  EXPECT_THAT(ErrorOf(brackets), HasSubstr("too many brackets"));
+  EXPECT_THAT(ErrorOf(brackets), Names("t.conf:1", "position 194", "limit 64"));
   EXPECT_THAT(ErrorOf(std::string("SwitchName=a Nodes=") + std::string(300, 'a') + "[1-1000]"),
-              HasSubstr("name too long (bytes 304, limit 255)"));
+              Names("bytes 304", "limit 255"));
   EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
 }
 
 TEST(ParseSlurmTopologyTest, RefusesTowers) {
   std::string tower = "SwitchName=s0 Nodes=n1\n";
   for (uint32_t s = 1; s <= kDepthMax; ++s) absl::StrAppend(&tower, "SwitchName=s", s, " Switches=s", s - 1, "\n");
-  EXPECT_THAT(ErrorOf(tower), HasSubstr("too deep"));
+  EXPECT_THAT(ErrorOf(tower), Names("t.conf:1", "depth=65", "limit=64"));
 }
 
 TEST(FormatSlurmTopologyTest, RoundTrips) {

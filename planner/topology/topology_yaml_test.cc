@@ -10,6 +10,7 @@
 #include "base/hostlist.h"
 #include "base/mutation.h"
 #include "base/prng.h"
+#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/topology/cost_parameters.h"
@@ -17,7 +18,9 @@
 namespace copse::topology {
 namespace {
 
+using testing::FailsWith;
 using ::testing::HasSubstr;
+using testing::Names;
 using ::testing::StartsWith;
 
 constexpr char kExample[] =
@@ -96,112 +99,106 @@ TEST(ParseTopologyYamlTest, WithoutDefaultsTheFlatCostsHold) {
 }
 
 TEST(ParseTopologyYamlTest, ErrorsCarryFileAndLine) {
-  EXPECT_EQ(ErrorWith("parent: core", "parent: cor"),
-            "t.yaml:5: switch rack1: parent is not a switch of this file (parent=cor)");
-  EXPECT_EQ(ErrorWith("switch: rack1", "switch: rack2"), "t.yaml:7: node n[1-4]: unknown switch (switch=rack2)");
-  EXPECT_EQ(ErrorWith("overhead: 2us", "overheat: 2us"),
-            "t.yaml:2: defaults: unknown key (key=overheat, known=overhead receive_overhead latency bandwidth cores)");
+  EXPECT_THAT(ErrorWith("parent: core", "parent: cor"), Names("t.yaml:5", "switch rack1", "parent=cor"));
+  EXPECT_THAT(ErrorWith("switch: rack1", "switch: rack2"), Names("t.yaml:7", "node n[1-4]", "switch=rack2"));
+  EXPECT_THAT(ErrorWith("overhead: 2us", "overheat: 2us"),
+              Names("t.yaml:2", "defaults", "key=overheat", "known=overhead"));
 }
 
 TEST(ParseTopologyYamlTest, RefusesTextThatIsNoTopology) {
-  EXPECT_THAT(ErrorOf(""), HasSubstr("t.yaml:1: topology: is empty"));
-  EXPECT_THAT(ErrorOf("# nothing\n"), HasSubstr("topology: is empty"));
-  EXPECT_THAT(ErrorOf("~"), HasSubstr("topology: is empty"));
-  EXPECT_THAT(ErrorOf("--- {}\n--- {}\n"), HasSubstr("more than one document (limit=1)"));
-  EXPECT_THAT(ErrorOf("[1, 2]"), HasSubstr("topology: must be a map"));
-  EXPECT_THAT(ErrorOf("version: 1\nnodes: [\n"), HasSubstr("topology: not YAML"));
-  EXPECT_THAT(ErrorOf("version: 1\n\tnodes: x\n"), StartsWith("t.yaml:2: topology: not YAML"));
-  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), HasSubstr("topology: not YAML"));
-  EXPECT_THAT(ErrorOf("{version: 1}\n,\n"), HasSubstr("topology: "));
-  EXPECT_THAT(ErrorOf("&a [*a]"), HasSubstr("topology: "));
-  EXPECT_THAT(ErrorOf(std::string(kTopologyBytesMax + 1, ' ')),
-              HasSubstr("too large (bytes=67108865, limit=67108864)"));
+  EXPECT_THAT(ErrorOf(""), Names("t.yaml:1", "topology", "documents=0", "expected=1"));
+  EXPECT_THAT(ErrorOf("# nothing\n"), Names("topology", "t.yaml:1", "documents=0", "expected=1"));
+  EXPECT_THAT(ErrorOf("~"), Names("topology", "t.yaml:1", "documents=1", "keys=0"));
+  EXPECT_THAT(ErrorOf("--- {}\n--- {}\n"), Names("limit=1"));
+  EXPECT_THAT(ErrorOf("[1, 2]"), Names("topology", "t.yaml:1"));
+  EXPECT_THAT(ErrorOf("version: 1\nnodes: [\n"), Names("topology", "t.yaml:3"));
+  EXPECT_THAT(ErrorOf("version: 1\n\tnodes: x\n"), Names("t.yaml:2", "topology"));
+  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), Names("topology", "t.yaml:1"));
+  EXPECT_THAT(ErrorOf("{version: 1}\n,\n"), Names("topology", "t.yaml:1", "limit=1"));
+  EXPECT_THAT(ErrorOf("&a [*a]"), Names("topology", "t.yaml:1"));
+  EXPECT_THAT(ErrorOf(std::string(kTopologyBytesMax + 1, ' ')), Names("bytes=67108865", "limit=67108864"));
 }
 
 TEST(ParseTopologyYamlTest, RefusesBadKeys) {
-  EXPECT_THAT(ErrorOf(absl::StrCat(kExample, "racks: []\n")), StartsWith("t.yaml:8: topology: unknown key (key=racks"));
-  EXPECT_THAT(ErrorOf(absl::StrCat(kExample, "version: 1\n")), StartsWith("t.yaml:8: topology: key appears twice"));
-  EXPECT_THAT(ErrorOf(absl::StrCat(kExample, "[a]: 1\n")), StartsWith("t.yaml:8: topology: a key must be a text"));
-  EXPECT_THAT(ErrorWith("parent: core", "up: core"), StartsWith("t.yaml:5: switch: unknown key (key=up"));
-  EXPECT_THAT(ErrorWith("overhead: 5us", "speed: 5us"), StartsWith("t.yaml:7: node: unknown key (key=speed"));
-  EXPECT_THAT(ErrorWith("{name: core}", "core"), StartsWith("t.yaml:4: switch: must be a map"));
+  EXPECT_THAT(ErrorOf(absl::StrCat(kExample, "racks: []\n")), Names("t.yaml:8", "topology", "key=racks"));
+  EXPECT_THAT(ErrorOf(absl::StrCat(kExample, "version: 1\n")), Names("t.yaml:8", "topology", "key=version"));
+  EXPECT_THAT(ErrorOf(absl::StrCat(kExample, "[a]: 1\n")), Names("t.yaml:8", "topology"));
+  EXPECT_THAT(ErrorWith("parent: core", "up: core"), Names("t.yaml:5", "switch", "key=up"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "speed: 5us"), Names("t.yaml:7", "node", "key=speed"));
+  EXPECT_THAT(ErrorWith("{name: core}", "core"), Names("t.yaml:4", "switch"));
 }
 
 TEST(ParseTopologyYamlTest, RefusesBadVersions) {
-  EXPECT_THAT(ErrorWith("version: 1\n", ""), HasSubstr("version: is missing (expected=1)"));
-  EXPECT_THAT(ErrorWith("version: 1", "version: 2"),
-              HasSubstr("t.yaml:1: version: not one that is known here (version=2, expected=1)"));
-  EXPECT_THAT(ErrorWith("version: 1", "version: one"), HasSubstr("version: not one"));
-  EXPECT_THAT(ErrorWith("version: 1", "version: [1]"), HasSubstr("version: must be a single value"));
+  EXPECT_THAT(ErrorWith("version: 1\n", ""), Names("version", "expected=1"));
+  EXPECT_THAT(ErrorWith("version: 1", "version: 2"), Names("t.yaml:1", "version", "version=2", "expected=1"));
+  EXPECT_THAT(ErrorWith("version: 1", "version: one"), Names("version", "t.yaml:1", "version=one", "expected=1"));
+  EXPECT_THAT(ErrorWith("version: 1", "version: [1]"), Names("version", "t.yaml:1"));
 }
 
 TEST(ParseTopologyYamlTest, RefusesMissingParts) {
-  EXPECT_THAT(ErrorOf("version: 1\nnodes: []\n"), HasSubstr("switches: are missing"));
-  EXPECT_THAT(ErrorOf("version: 1\nswitches: {}\n"), HasSubstr("t.yaml:2: switches: must be a list"));
-  EXPECT_THAT(ErrorOf("version: 1\nswitches: []\n"), HasSubstr("t.yaml:2: switches: there are none"));
-  EXPECT_THAT(ErrorOf("version: 1\nswitches: [{name: a}]\n"), HasSubstr("nodes: are missing"));
-  EXPECT_THAT(ErrorOf("version: 1\nswitches: [{name: a}]\nnodes: 3\n"), HasSubstr("t.yaml:3: nodes: must be a list"));
-  EXPECT_THAT(ErrorOf("version: 1\nswitches: [{name: a}]\nnodes: []\n"), HasSubstr("t.yaml:3: nodes: there are none"));
-  EXPECT_THAT(ErrorWith("{name: core}", "{latency: 1us}"), HasSubstr("t.yaml:4: switch: has no name"));
-  EXPECT_THAT(ErrorWith("name: \"n[1-4]\", ", ""), HasSubstr("t.yaml:7: node: has no name"));
-  EXPECT_THAT(ErrorWith("switch: rack1, ", ""), HasSubstr("t.yaml:7: node n[1-4]: is on no switch"));
+  EXPECT_THAT(ErrorOf("version: 1\nnodes: []\n"), Names("switches", "t.yaml:1", "key=switches"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: {}\n"), Names("t.yaml:2", "switches"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: []\n"), Names("t.yaml:2", "switches", "count=0", "least=1"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: [{name: a}]\n"), Names("nodes", "t.yaml:1", "key=nodes"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: [{name: a}]\nnodes: 3\n"), Names("t.yaml:3", "nodes"));
+  EXPECT_THAT(ErrorOf("version: 1\nswitches: [{name: a}]\nnodes: []\n"),
+              Names("t.yaml:3", "nodes", "count=0", "least=1"));
+  EXPECT_THAT(ErrorWith("{name: core}", "{latency: 1us}"), Names("t.yaml:4", "switch", "key=name"));
+  EXPECT_THAT(ErrorWith("name: \"n[1-4]\", ", ""), Names("t.yaml:7", "node", "key=name"));
+  EXPECT_THAT(ErrorWith("switch: rack1, ", ""), Names("t.yaml:7", "node n[1-4]", "key=switch"));
 }
 
 TEST(ParseTopologyYamlTest, RefusesBadNames) {
-  EXPECT_THAT(ErrorWith("name: rack1", "name: 'rack 1'"),
-              HasSubstr("t.yaml:5: switch: name: only letters, digits, '-', '_' and '.' (name=rack 1)"));
-  EXPECT_THAT(ErrorWith("name: rack1", "name: ''"), HasSubstr("t.yaml:5: switch: name: is empty"));
-  EXPECT_THAT(ErrorWith("name: rack1", "name: " + std::string(256, 'x')),
-              HasSubstr("too long (length=256, limit=255)"));
-  EXPECT_THAT(ErrorWith("name: rack1", "name: [x]"), HasSubstr("switch: name: must be a single value"));
-  EXPECT_THAT(ErrorWith("n[1-4]", "n[1-"), StartsWith("t.yaml:7: node n[1-: "));
-  EXPECT_THAT(ErrorWith("n[1-4]", "n[4-1]"), HasSubstr("runs backwards"));
-  EXPECT_THAT(ErrorWith("n[1-4]", "\\n"), StartsWith("t.yaml:7: node: name is empty"));
+  EXPECT_THAT(ErrorWith("name: rack1", "name: 'rack 1'"), Names("t.yaml:5", "switch", "name=rack 1"));
+  EXPECT_THAT(ErrorWith("name: rack1", "name: ''"), Names("t.yaml:5", "switch", "name", "length=0", "least=1"));
+  EXPECT_THAT(ErrorWith("name: rack1", "name: " + std::string(256, 'x')), Names("length=256", "limit=255"));
+  EXPECT_THAT(ErrorWith("name: rack1", "name: [x]"), Names("switch", "name", "t.yaml:5"));
+  EXPECT_THAT(ErrorWith("n[1-4]", "n[1-"), Names("t.yaml:7", "node n[1-", "name=n[1-"));
+  EXPECT_THAT(ErrorWith("n[1-4]", "n[4-1]"), Names("t.yaml:7", "name=n[4-1]"));
+  EXPECT_THAT(ErrorWith("n[1-4]", "\\n"), Names("t.yaml:7", "node", "length=0", "least=1"));
   EXPECT_THAT(ErrorWith("n[1-4]", "a\\nb"), ::testing::Not(HasSubstr("\n")));
   EXPECT_THAT(ErrorWith("n[1-4]", std::string(200, 'x') + "[1-" + std::string(60, '1') + "]"),
-              HasSubstr("name too long (length=260, limit=255)"));
+              Names("length=260", "limit=255"));
 }
 
 TEST(ParseTopologyYamlTest, RefusesBadFigures) {
   EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 0ms"),
-              HasSubstr("t.yaml:5: switch rack1: latency: must be at least 1 ns (value=0ms, least=1ns)"));
-  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 0.1ns"), HasSubstr("must be at least 1 ns"));
-  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: -1ms"), HasSubstr("t.yaml:5: switch rack1: latency: "));
-  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 1001s"), HasSubstr("too large (value=1001s, limit=1000s)"));
-  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 1"), HasSubstr("latency: "));
-  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: [1ms]"), HasSubstr("latency: must be a single value"));
+              Names("t.yaml:5", "switch rack1", "latency", "value=0ms", "least=1ns"));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 0.1ns"), Names("value=0.1ns"));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: -1ms"), Names("t.yaml:5", "switch rack1", "latency", "value=-1ms"));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 1001s"), Names("value=1001s", "limit=1000s"));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: 1"), Names("latency", "t.yaml:5", "value=1"));
+  EXPECT_THAT(ErrorWith("latency: 1ms", "latency: [1ms]"), Names("latency", "t.yaml:5"));
   EXPECT_THAT(ErrorWith("overhead: 5us", "overhead: 0us"),
-              HasSubstr("t.yaml:7: node n[1-4]: overhead: must be at least"));
-  EXPECT_THAT(ErrorWith("overhead: 5us", "receive_overhead: 0us"), HasSubstr("receive_overhead: must be at least"));
-  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: 0Gbit"), HasSubstr("must be at least 1 B/s"));
-  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: 1bit"),
-              HasSubstr("must be at least 1 B/s (value=1bit, least=1B/s)"));
-  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: 2000TB"), HasSubstr("too large"));
-  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: fast"), HasSubstr("bandwidth: "));
-  EXPECT_THAT(ErrorWith("overhead: 5us", "cores: 0"),
-              HasSubstr("cores: must be a number from 1 (value=0, limit=65536)"));
-  EXPECT_THAT(ErrorWith("overhead: 5us", "cores: 65537"), HasSubstr("cores: must be a number from 1"));
-  EXPECT_THAT(ErrorWith("overhead: 5us", "host: 'a b'"), HasSubstr("host: only letters"));
+              Names("t.yaml:7", "node n[1-4]", "overhead", "value=0us", "least=1ns"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "receive_overhead: 0us"),
+              Names("receive_overhead", "t.yaml:7", "value=0us", "least=1ns"));
+  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: 0Gbit"), Names("value=0Gbit"));
+  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: 1bit"), Names("value=1bit", "least=1B/s"));
+  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: 2000TB"),
+              Names("t.yaml:5", "value=2000TB", "limit=1000000000000000B/s"));
+  EXPECT_THAT(ErrorWith("bandwidth: 1Gbit", "bandwidth: fast"), Names("bandwidth", "t.yaml:5", "value=fast"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "cores: 0"), Names("cores", "value=0", "limit=65536"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "cores: 65537"), Names("cores", "value=65537"));
+  EXPECT_THAT(ErrorWith("overhead: 5us", "host: 'a b'"), Names("host", "t.yaml:7", "name=a b"));
 }
 
 TEST(ParseTopologyYamlTest, RefusesWhatIsNoTree) {
-  EXPECT_THAT(ErrorWith("{name: core}", "{name: core, parent: rack1}"), HasSubstr("is its own ancestor"));
-  EXPECT_THAT(ErrorWith(", parent: core", ""),
-              StartsWith("t.yaml:5: switch rack1: has no parent, and neither has core"));
-  EXPECT_THAT(ErrorOf(absl::StrReplaceAll(kExample, {{"rack1", "core"}})),
-              StartsWith("t.yaml:5: switch core: appears twice"));
-  EXPECT_THAT(ErrorWith("n[1-4]", "n[1-4,2]"), StartsWith("t.yaml:7: node n2: appears twice"));
+  EXPECT_THAT(ErrorWith("{name: core}", "{name: core, parent: rack1}"), Names("t.yaml:4", "parent=rack1"));
+  EXPECT_THAT(ErrorWith(", parent: core", ""), Names("t.yaml:5", "switch rack1", "roots=2", "limit=1"));
+  EXPECT_THAT(ErrorOf(absl::StrReplaceAll(kExample, {{"rack1", "core"}})), Names("t.yaml:5", "switch core"));
+  EXPECT_THAT(ErrorWith("n[1-4]", "n[1-4,2]"), Names("t.yaml:7", "node n2"));
 }
 
 TEST(ParseTopologyYamlTest, RefusesTooManyNodesAtOnce) {
   const std::clock_t start = std::clock();
   EXPECT_THAT(ErrorWith("n[1-4]", "n[1-10000000]"),
-              HasSubstr("t.yaml:7: node n[1-10000000]: too many nodes (before=0, limit=1048576)"));
+              Names("t.yaml:7", "node n[1-10000000]", "before=0", "limit=1048576"));
   EXPECT_THAT(ErrorWith("n[1-4]", "n[1-1000][1-1000][1-1000][1-1000][1-1000][1-1000][1-1000]"),
-              HasSubstr("too many nodes"));
+              Names("t.yaml:7", "before=0", "limit=1048576"));
   EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 1);
   const auto few = ParseTopologyYaml(kExample, "t.yaml", {.nodes_max = 3});
-  EXPECT_THAT(few.status().message(), HasSubstr("too many nodes (before=0, limit=3)"));
+  EXPECT_THAT(few, FailsWith(absl::StatusCode::kInvalidArgument, "before=0", "limit=3"));
 }
 
 TEST(ParseTopologyYamlTest, ReadsAsManyNodesAsAllowed) {
@@ -226,11 +223,11 @@ TEST(ParseTopologyYamlTest, ReadsCosts) {
 
 TEST(ParseTopologyYamlTest, RefusesBadCosts) {
   const auto with = [](const std::string& costs) { return ErrorOf(absl::StrCat(kExample, "costs: ", costs, "\n")); };
-  EXPECT_EQ(with("{wake_ns: -1}"), "t.yaml:8: costs: wake_ns: must be a number from 0 (value=-1, limit=1000000000)");
-  EXPECT_THAT(with("{wake_ns: 5us}"), HasSubstr("value=5us"));
-  EXPECT_THAT(with("{wake_ns: 1000000001}"), HasSubstr("limit=1000000000"));
-  EXPECT_THAT(with("{wake: 1}"), StartsWith("t.yaml:8: costs: unknown key (key=wake, known=wake_ns takeover_ns"));
-  EXPECT_THAT(with("[1]"), HasSubstr("costs: must be a map"));
+  EXPECT_THAT(with("{wake_ns: -1}"), Names("t.yaml:8", "costs", "wake_ns", "value=-1", "limit=1000000000"));
+  EXPECT_THAT(with("{wake_ns: 5us}"), Names("value=5us"));
+  EXPECT_THAT(with("{wake_ns: 1000000001}"), Names("limit=1000000000"));
+  EXPECT_THAT(with("{wake: 1}"), Names("t.yaml:8", "costs", "key=wake", "known=wake_ns"));
+  EXPECT_THAT(with("[1]"), Names("costs", "t.yaml:8"));
 }
 
 TEST(FormatTopologyYamlTest, RoundTrips) {
@@ -302,13 +299,23 @@ TEST(FormatTopologyYamlTest, RoundTripsRandomTopologies) {
 
 // Texts that are nearly topologies. Whatever comes out, it is an error with a place, or a topology that round-trips.
 TEST(ParseTopologyYamlTest, SurvivesMutations) {
-  const std::vector<std::string> tokens = {"[",         "]",      "{",        "}",        "\n",
-                                           "  - ",      "name: ", "switch: ", "parent: ", "*a",
-                                           "&a ",       "!!int ", "|",        ">",        "---",
-                                           "\"",        "'",      "n[1-4]",   "0",        "99999",
-                                           "1Gbit",     "1us",    ":",        ",",        "#",
-                                           "\t",        "\xff",   "~",        "core",     "rack1",
-                                           "latency: ", "? ",     "<<: ",     "%YAML 9",  std::string(1, '\0')};
+  const std::vector<std::string> tokens = {"[",        "]",
+                                           "{",        "}",
+                                           "\n",       "  - ",
+                                           "name: ",   "switch: ",
+                                           "parent: ", "*a",
+                                           "&a ",      "|",
+                                           ">",        "---",
+                                           "\"",       "'",
+                                           "n[1-4]",   "0",
+                                           "99999",    "1Gbit",
+                                           "1us",      ":",
+                                           ",",        "#",
+                                           "\t",       "\xff",
+                                           "~",        "core",
+                                           "rack1",    "latency: ",
+                                           "? ",       "<<: ",
+                                           "%YAML 9",  std::string(1, '\0')};
   Prng prng(20240601);
   int good = 0;
   for (int i = 0; i < 20'000; ++i) {
