@@ -18,7 +18,9 @@ namespace copse::planner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::FailsWith;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 schedule::Plan MakePlan(const std::string& algorithm, uint32_t nodes, Collective collective, uint64_t bytes) {
   NodeOrder order(nodes);

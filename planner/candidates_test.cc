@@ -13,7 +13,7 @@ namespace copse::planner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::FailsWith;
 
 TEST(CandidateAlgorithmsTest, LeavesOutWhatIsTheSame) {
   EXPECT_THAT(CandidateAlgorithms(1, {2, 4}), ElementsAre("flat"));

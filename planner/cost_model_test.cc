@@ -16,7 +16,9 @@
 namespace copse::planner {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::FailsWith;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 // A team on a flat topology.
 struct Team {

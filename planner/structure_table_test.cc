@@ -16,8 +16,10 @@ namespace copse::planner {
 namespace {
 
 using ::testing::Contains;
-using ::testing::HasSubstr;
+using testing::FailsWith;
 using ::testing::Not;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 // Three sites, the middle one near to both others; node v is in site v % 3. n1 is in the middle site.
 struct Cluster {

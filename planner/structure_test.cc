@@ -16,8 +16,10 @@ namespace copse::planner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::FailsWith;
 using ::testing::Pair;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 NodeOrder Identity(uint32_t n) {
   NodeOrder order(n);

@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "base/prng.h"
+#include "base/testing/status_matchers.h"
 #include "collectives/call_arguments.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
