@@ -6,20 +6,24 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/prng.h"
+#include "base/testing/status_matchers.h"
 
 namespace copse {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::FailsWith;
 using ::testing::IsEmpty;
+using testing::Names;
 using ::testing::SizeIs;
 
 std::vector<std::string> Expand(std::string_view text) {
@@ -73,24 +77,14 @@ TEST(ExpandHostlistTest, BlanksAroundCommasAreIgnored) {
 }
 
 TEST(ExpandHostlistTest, ErrorsNameTextAndPosition) {
-  EXPECT_EQ(ErrorOf("a,,b"), "host list 'a,,b': position 3: empty host name");
-  EXPECT_EQ(ErrorOf("a,"), "host list 'a,': position 3: empty host name");
-  EXPECT_EQ(ErrorOf(",a"), "host list ',a': position 1: empty host name");
-  EXPECT_EQ(ErrorOf("n[1-4"), "host list 'n[1-4': position 2: '[' is never closed");
-  EXPECT_EQ(ErrorOf("n["), "host list 'n[': position 2: '[' is never closed");
-  EXPECT_EQ(ErrorOf("n[1-"), "host list 'n[1-': position 2: '[' is never closed");
-  EXPECT_EQ(ErrorOf("n]"), "host list 'n]': position 2: unexpected ']'");
-  EXPECT_EQ(ErrorOf("n[]"), "host list 'n[]': position 3: expected a number, not ']'");
-  EXPECT_EQ(ErrorOf("n[1,]"), "host list 'n[1,]': position 5: expected a number, not ']'");
-  EXPECT_EQ(ErrorOf("n[a-b]"), "host list 'n[a-b]': position 3: expected a number, not 'a'");
-  EXPECT_EQ(ErrorOf("n[1[2]]"), "host list 'n[1[2]]': position 4: unexpected '['");
-  EXPECT_EQ(ErrorOf("n[1-2-3]"), "host list 'n[1-2-3]': position 6: unexpected '-'");
-  EXPECT_EQ(ErrorOf("n[4-1]"), "host list 'n[4-1]': position 3: range runs backwards (4 to 1)");
-  EXPECT_EQ(ErrorOf("n[-1]"), "host list 'n[-1]': position 3: expected a number, not '-'");
-  EXPECT_EQ(ErrorOf("a b"), "host list 'a b': position 3: unexpected 'b'");
-  EXPECT_EQ(ErrorOf("a/b"), "host list 'a/b': position 2: unexpected '/'");
-  EXPECT_EQ(ErrorOf("/"), "host list '/': position 1: unexpected '/'");
-  EXPECT_THAT(ErrorOf("n[1234567890123456789]"), HasSubstr("position 3: number has too many digits (limit 18)"));
+  const std::pair<std::string, int> errors[] = {
+      {"a,,b", 3},   {"a,", 3},    {",a", 1},    {"n[1-4", 2},  {"n[", 2},      {"n[1-", 2},
+      {"n]", 2},     {"n[]", 3},   {"n[1,]", 5}, {"n[a-b]", 3}, {"n[1[2]]", 4}, {"n[1-2-3]", 6},
+      {"n[4-1]", 3}, {"n[-1]", 3}, {"a b", 3},   {"a/b", 2},    {"/", 1}};
+  for (const auto& [text, position] : errors) {
+    EXPECT_THAT(ErrorOf(text), Names(absl::StrCat("'", text, "'"), absl::StrCat("position ", position)));
+  }
+  EXPECT_THAT(ErrorOf("n[1234567890123456789]"), Names("position 3", "limit 18"));
 }
 
 TEST(ExpandHostlistTest, LongTextIsQuotedInPart) {
@@ -98,13 +92,12 @@ TEST(ExpandHostlistTest, LongTextIsQuotedInPart) {
   while (text.size() < 5000) text += "aaa,";
   const std::string message = ErrorOf(text + "]");
   EXPECT_LT(message.size(), 300u);
-  EXPECT_THAT(message, HasSubstr("position 5001"));
+  EXPECT_THAT(message, Names("position 5001"));
 }
 
 TEST(ExpandHostlistTest, LimitIsCheckedBeforeExpansion) {
   EXPECT_THAT(*ExpandHostlist("n[1-4]", 4), SizeIs(4));
-  EXPECT_EQ(ExpandHostlist("n[1-4],a", 4).status(),
-            absl::ResourceExhaustedError("host list 'n[1-4],a': too many hosts (limit 4)"));
+  EXPECT_THAT(ExpandHostlist("n[1-4],a", 4), FailsWith(absl::StatusCode::kResourceExhausted, "'n[1-4],a'", "limit 4"));
   EXPECT_EQ(ExpandHostlist("n[1-1000001]").status().code(), absl::StatusCode::kResourceExhausted);
   // Products that overflow 64 bits.
   EXPECT_EQ(ExpandHostlist("n[0-99999999999999999][0-99999999999999999][0-99999999999999999]").status().code(),
@@ -113,14 +106,13 @@ TEST(ExpandHostlistTest, LimitIsCheckedBeforeExpansion) {
 
 TEST(ExpandHostlistTest, NamesAreBoundedBeforeExpansion) {
   EXPECT_EQ(Expand(std::string(255, 'a')).front().size(), 255u);
-  EXPECT_THAT(ErrorOf(std::string(256, 'a')), HasSubstr("position 1: name too long (bytes 256, limit 255)"));
-  EXPECT_THAT(ErrorOf("b, n" + std::string(252, 'a') + "[1-100]"),
-              HasSubstr("position 4: name too long (bytes 256, limit 255)"));
-  EXPECT_THAT(ErrorOf("n[001-1]" + std::string(253, 'a')), HasSubstr("bytes 257"));
+  EXPECT_THAT(ErrorOf(std::string(256, 'a')), Names("position 1", "bytes 256", "limit 255"));
+  EXPECT_THAT(ErrorOf("b, n" + std::string(252, 'a') + "[1-100]"), Names("position 4", "bytes 256", "limit 255"));
+  EXPECT_THAT(ErrorOf("n[001-1]" + std::string(253, 'a')), Names("bytes 257"));
   std::string brackets = "n";
   for (int i = 0; i < 64; ++i) brackets += "[0]";
   EXPECT_EQ(Expand(brackets).front(), "n" + std::string(64, '0'));
-  EXPECT_THAT(ErrorOf(brackets + "[0]"), HasSubstr("position 194: too many brackets in a name (limit 64)"));
+  EXPECT_THAT(ErrorOf(brackets + "[0]"), Names("position 194", "limit 64"));
 }
 
 TEST(CompressHostlistTest, NeighboursShareABracket) {

@@ -18,11 +18,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/testing/status_matchers.h"
 
 namespace copse {
 namespace {
 
 using ::testing::ContainsRegex;
+using testing::FailsWith;
 using ::testing::HasSubstr;
 
 class LogTest : public ::testing::Test {
@@ -55,9 +57,7 @@ TEST_F(LogTest, ParsesEveryLevelInAnyCase) {
 }
 
 TEST_F(LogTest, UnknownLevelIsAnErrorThatNamesIt) {
-  const absl::Status status = ParseLogLevel("loud").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("log level 'loud'"));
+  EXPECT_THAT(ParseLogLevel("loud"), FailsWith(absl::StatusCode::kInvalidArgument, "'loud'"));
 }
 
 TEST_F(LogTest, LineHasTimeLevelProgramAndText) {
@@ -96,9 +96,8 @@ TEST_F(LogTest, ReopeningTheSamePathFollowsARotation) {
 TEST_F(LogTest, FailureToOpenNamesThePathAndKeepsTheOldLog) {
   const std::string path = Path("kept");
   ASSERT_TRUE(OpenLogFile(path).ok());
-  const absl::Status status = OpenLogFile("/nonexistent-folder/copse.log");
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("'/nonexistent-folder/copse.log'"));
+  EXPECT_THAT(OpenLogFile("/nonexistent-folder/copse.log"),
+              FailsWith(absl::StatusCode::kNotFound, "'/nonexistent-folder/copse.log'"));
   COPSE_LOG(kInfo, "still here");
   EXPECT_THAT(Contents(path), HasSubstr("still here"));
 }

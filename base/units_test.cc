@@ -11,11 +11,12 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/testing/status_matchers.h"
 
 namespace copse {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::Names;
 
 template <typename StatusOr>
 std::string ErrorOf(const StatusOr& result) {
@@ -40,15 +41,14 @@ TEST(ParseDurationTest, KnowsItsUnits) {
 
 TEST(ParseDurationTest, RefusesWithTheValueNamed) {
   for (const std::string_view number : kNotNumbers) {
-    EXPECT_THAT(ErrorOf(ParseDuration(std::string(number) + "s")), HasSubstr("duration '" + std::string(number)));
+    EXPECT_THAT(ErrorOf(ParseDuration(std::string(number) + "s")), Names("'" + std::string(number) + "s'"));
   }
-  EXPECT_EQ(ErrorOf(ParseDuration("-2us")), "duration '-2us': does not start with a decimal number");
-  EXPECT_EQ(ErrorOf(ParseDuration("5")), "duration '5': no unit (one of ns, us, ms, s)");
-  EXPECT_EQ(ErrorOf(ParseDuration("5h")), "duration '5h': unknown unit (one of ns, us, ms, s)");
-  EXPECT_EQ(ErrorOf(ParseDuration("5s 3")), "duration '5s 3': unknown unit (one of ns, us, ms, s)");
-  EXPECT_EQ(ErrorOf(ParseDuration("9223372037s")), "duration '9223372037s': too long (limit 292 years)");
-  EXPECT_EQ(ErrorOf(ParseDuration("12345678901234567890ns")),
-            "duration '12345678901234567890ns': too many digits (limit 19)");
+  EXPECT_THAT(ErrorOf(ParseDuration("-2us")), Names("'-2us'"));
+  EXPECT_THAT(ErrorOf(ParseDuration("5")), Names("'5'"));
+  EXPECT_THAT(ErrorOf(ParseDuration("5h")), Names("'5h'"));
+  EXPECT_THAT(ErrorOf(ParseDuration("5s 3")), Names("'5s 3'"));
+  EXPECT_THAT(ErrorOf(ParseDuration("9223372037s")), Names("'9223372037s'", "limit 292"));
+  EXPECT_THAT(ErrorOf(ParseDuration("12345678901234567890ns")), Names("'12345678901234567890ns'", "limit 19"));
 }
 
 TEST(ParseBandwidthTest, BitsAndBytesPerSecond) {
@@ -63,13 +63,13 @@ TEST(ParseBandwidthTest, BitsAndBytesPerSecond) {
 
 TEST(ParseBandwidthTest, RefusesWithTheValueNamed) {
   for (const std::string_view number : kNotNumbers) {
-    EXPECT_THAT(ErrorOf(ParseBandwidth(std::string(number) + "Mbit")), HasSubstr("bandwidth '" + std::string(number)));
+    EXPECT_THAT(ErrorOf(ParseBandwidth(std::string(number) + "Mbit")), Names("'" + std::string(number) + "Mbit'"));
   }
-  EXPECT_THAT(ErrorOf(ParseBandwidth("10")), HasSubstr("bandwidth '10': no unit (one of bit, kbit,"));
-  EXPECT_THAT(ErrorOf(ParseBandwidth("10Gb")), HasSubstr("bandwidth '10Gb': unknown unit"));
-  EXPECT_THAT(ErrorOf(ParseBandwidth("10/s")), HasSubstr("bandwidth '10/s': unknown unit"));
-  EXPECT_THAT(ErrorOf(ParseBandwidth("10Gbit/s/s")), HasSubstr("unknown unit"));
-  EXPECT_THAT(ErrorOf(ParseBandwidth("10Gbit/h")), HasSubstr("unknown unit"));
+  EXPECT_THAT(ErrorOf(ParseBandwidth("10")), Names("'10'"));
+  EXPECT_THAT(ErrorOf(ParseBandwidth("10Gb")), Names("'10Gb'"));
+  EXPECT_THAT(ErrorOf(ParseBandwidth("10/s")), Names("'10/s'"));
+  EXPECT_THAT(ErrorOf(ParseBandwidth("10Gbit/s/s")), Names("'10Gbit/s/s'"));
+  EXPECT_THAT(ErrorOf(ParseBandwidth("10Gbit/h")), Names("'10Gbit/h'"));
 }
 
 TEST(ParseBytesTest, PowersOf1000And1024) {
@@ -85,12 +85,12 @@ TEST(ParseBytesTest, PowersOf1000And1024) {
 
 TEST(ParseBytesTest, RefusesWithTheValueNamed) {
   for (const std::string_view number : kNotNumbers) {
-    EXPECT_THAT(ErrorOf(ParseBytes(std::string(number) + "B")), HasSubstr("size '" + std::string(number)));
+    EXPECT_THAT(ErrorOf(ParseBytes(std::string(number) + "B")), Names("'" + std::string(number) + "B'"));
   }
-  EXPECT_THAT(ErrorOf(ParseBytes("1XB")), HasSubstr("size '1XB': unknown unit (one of B, kB,"));
-  EXPECT_EQ(ErrorOf(ParseBytes("0.5B")), "size '0.5B': not a whole number of bytes");
-  EXPECT_EQ(ErrorOf(ParseBytes("9223372036854775808")), "size '9223372036854775808': too large (limit 2^63 - 1 bytes)");
-  EXPECT_THAT(ErrorOf(ParseBytes("8388608T")), HasSubstr("too large"));
+  EXPECT_THAT(ErrorOf(ParseBytes("1XB")), Names("'1XB'"));
+  EXPECT_THAT(ErrorOf(ParseBytes("0.5B")), Names("'0.5B'"));
+  EXPECT_THAT(ErrorOf(ParseBytes("9223372036854775808")), Names("'9223372036854775808'", "limit 2^63 - 1"));
+  EXPECT_THAT(ErrorOf(ParseBytes("8388608T")), Names("'8388608T'"));
 }
 
 TEST(FormatBytesTest, TakesTheLargestFittingUnit) {

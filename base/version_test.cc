@@ -7,9 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "absl/status/status.h"
+#include "base/testing/status_matchers.h"
 
 namespace copse {
 namespace {
+
+using testing::FailsWith;
 
 TEST(VersionTest, NeighboursAreCompatible) {
   EXPECT_TRUE(Compatible(2, 1));
@@ -26,7 +29,8 @@ TEST(VersionTest, TwoStepsAreNot) {
 
 TEST(VersionTest, MismatchNamesBothNumbers) {
   EXPECT_TRUE(CheckVersion("ring layout", 1, 2).ok());
-  EXPECT_EQ(CheckVersion("ring layout", 1, 3), absl::FailedPreconditionError("ring layout 3 (this side 1)"));
+  EXPECT_THAT(CheckVersion("ring layout", 1, 3),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "ring layout 3", "side 1"));
 }
 
 }  // namespace

@@ -120,8 +120,9 @@ CallDefect BlockSums::Add(uint32_t rank, const Block& block) {
 CallDefect CheckOwnCount(uint32_t rank, uint64_t count, const Block& listed, ElementType type) {
   const uint64_t counted = listed.bytes / ElementBytes(type);
   if (count == counted) return {};
-  return Defect(Failure::kInvalidArgument, "count differs from what the counts say of this rank",
-                {{"count", std::to_string(count)}, {"rank", std::to_string(rank)}, {"counted", std::to_string(counted)}});
+  return Defect(
+      Failure::kInvalidArgument, "count differs from what the counts say of this rank",
+      {{"count", std::to_string(count)}, {"rank", std::to_string(rank)}, {"counted", std::to_string(counted)}});
 }
 
 }  // namespace copse

@@ -105,7 +105,8 @@ TEST(BlockSumsTest, BlocksAreWholeAddressableAndBounded) {
 
 TEST(CheckOwnCountTest, IsWhatTheListSays) {
   EXPECT_FALSE(CheckOwnCount(2, 3, {0, 12}, ElementType::kInt32));
-  ExpectDefect(CheckOwnCount(2, 4, {0, 12}, ElementType::kInt32), Failure::kInvalidArgument, "count=4, rank=2, counted=3");
+  ExpectDefect(CheckOwnCount(2, 4, {0, 12}, ElementType::kInt32), Failure::kInvalidArgument,
+               "count=4, rank=2, counted=3");
 }
 
 }  // namespace

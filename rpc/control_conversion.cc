@@ -334,9 +334,9 @@ absl::Status Take(std::string_view what, const v1::TeamIdentity& from, schedule:
 
 absl::Status Take(std::string_view what, const v1::TeamLayout& from, schedule::TeamLayout* to) {
   const std::string prefix = absl::StrCat(AbslView(what), ": layout: ");
-  if (from.id() == 0) return Bad(prefix + "no id");
-  if (from.nodes_size() == 0) return Bad(prefix + "no nodes");
-  if (from.node_of_rank_size() == 0) return Bad(prefix + "no ranks");
+  if (from.id() == 0) return Bad(prefix + "id: 0 (least 1)");
+  if (from.nodes_size() == 0) return Bad(prefix + "nodes: 0 (least 1)");
+  if (from.node_of_rank_size() == 0) return Bad(prefix + "ranks: 0 (least 1)");
   RETURN_IF_ERROR(CheckCount(prefix + "nodes", from.nodes_size(), kTeamSizeMax));
   RETURN_IF_ERROR(CheckCount(prefix + "ranks", from.node_of_rank_size(), kTeamSizeMax));
   if (from.window() == 0 || from.window() > kWindowMax || (from.window() & (from.window() - 1)) != 0) {
@@ -480,8 +480,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
   for (const v1::LatencyStatus& latency : status.latencies()) {
     RETURN_IF_ERROR(CheckCount("status_reply: latency buckets", latency.bucket_size(), kLatencyBucketsMax));
     if (latency.bucket_size() != latency.count_size()) {
-      return Bad(
-          absl::StrCat("status_reply: ", latency.bucket_size(), " latency buckets, ", latency.count_size(), " counts"));
+      return Bad(absl::StrCat("status_reply: latencies differ (buckets=", latency.bucket_size(),
+                              ", counts=", latency.count_size(), ")"));
     }
     if (latency.collective() >= kCollectiveCount || latency.part() >= schedule::kCallPartCount) continue;
     schedule::LatencyStatus l{.collective = static_cast<Collective>(latency.collective()),
@@ -502,8 +502,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::TraceReply& from) {
   RETURN_IF_ERROR(CheckCount("trace_reply: bytes of records", from.records().size(),
                              uint64_t{schedule::kTracePieceRecordsMax} * schedule::kTraceRecordBytes));
   if (from.records().size() % schedule::kTraceRecordBytes != 0) {
-    return Bad(absl::StrCat("trace_reply: ", from.records().size(),
-                            " bytes are no whole records (bytes of one=", schedule::kTraceRecordBytes, ")"));
+    return Bad(absl::StrCat("trace_reply: no whole records (bytes=", from.records().size(),
+                            ", record_bytes=", schedule::kTraceRecordBytes, ")"));
   }
   return schedule::TraceReply{.query = from.query(),
                               .clock = from.clock(),
@@ -566,7 +566,7 @@ absl::StatusOr<schedule::ToDaemon> Take(const v1::Prepare& from) {
   RETURN_IF_ERROR(Take("prepare", from.layout(), &to.layout));
   RETURN_IF_ERROR(TakePlans("prepare", from.plans(), &to.plans));
   to.epoch = EpochId{from.epoch()};
-  if (from.epoch() == 0) return Bad("prepare: no epoch");
+  if (from.epoch() == 0) return Bad("prepare: epoch: 0 (least 1)");
   to.hash = from.hash();
   RETURN_IF_ERROR(CheckCount("prepare: requests", from.requests_size(), to.layout.shape.size()));
   for (const v1::RequestOfRank& request : from.requests()) {
@@ -673,7 +673,7 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
     case v1::FromDaemon::MESSAGE_NOT_SET:
       break;
   }
-  return Bad("a message of no known kind");
+  return Bad("a message of no known kind (kind=0)");
 }
 
 absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
@@ -716,7 +716,7 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
     case v1::ToDaemon::MESSAGE_NOT_SET:
       break;
   }
-  return Bad("a message of no known kind");
+  return Bad("a message of no known kind (kind=0)");
 }
 
 }  // namespace copse::rpc

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "proto/copse/v1/control.pb.h"
 #include "protocol/control.h"
@@ -14,6 +15,9 @@ namespace copse::rpc {
 namespace {
 
 using schedule::Failure;
+using testing::FailsWith;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 const schedule::FailureReport kLost{Failure::kMemberLost, "rank 3", FailureCause::kNodeSilent, "n2", Rank{3}, 10};
 
@@ -192,12 +196,12 @@ TEST(ControlConversionTest, TracesAndLatenciesThatAreNone) {
   v1::FromDaemon proto;
   ToProto(schedule::FromDaemon(Trace()), &proto);
   proto.mutable_trace_reply()->mutable_records()->pop_back();
-  EXPECT_EQ(FromProto(proto).status().message(), "trace_reply: 63 bytes are no whole records (bytes of one=32)");
+  EXPECT_THAT(FromProto(proto), FailsWith(kInvalid, "trace_reply", "bytes=63", "record_bytes=32"));
   proto.mutable_trace_reply()->set_records(std::string((schedule::kTracePieceRecordsMax + 1) * 32, 'r'));
-  EXPECT_EQ(FromProto(proto).status().message(), "trace_reply: bytes of records: 262176 (limit 262144)");
+  EXPECT_THAT(FromProto(proto), FailsWith(kInvalid, "trace_reply", "records: 262176", "limit 262144"));
   ToProto(schedule::FromDaemon(Status()), &proto);
   proto.mutable_status_reply()->mutable_status()->mutable_latencies(0)->add_count(1);
-  EXPECT_EQ(FromProto(proto).status().message(), "status_reply: 2 latency buckets, 3 counts");
+  EXPECT_THAT(FromProto(proto), FailsWith(kInvalid, "status_reply", "buckets=2", "counts=3"));
 }
 
 TEST(ControlConversionTest, EveryFieldComesBack) {
@@ -253,73 +257,74 @@ TEST(ControlConversionTest, EveryFieldComesBack) {
 }
 
 template <typename Change>
-std::string Error(const schedule::FromDaemon& message, Change change) {
+absl::Status Error(const schedule::FromDaemon& message, Change change) {
   v1::FromDaemon proto;
   ToProto(message, &proto);
   change(&proto);
-  const auto back = FromProto(proto);
-  return back.ok() ? "ok" : std::string(back.status().message());
+  return FromProto(proto).status();
 }
 
 TEST(ControlConversionTest, ErrorsNameMessageAndField) {
   const auto layout = [](v1::FromDaemon* p) { return p->mutable_register_()->mutable_teams(0)->mutable_layout(); };
   const schedule::FromDaemon reg = Registration();
-  EXPECT_EQ(Error(reg, [](auto* p) { p->Clear(); }), "a message of no known kind");
-  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->set_id(0); }), "register: layout: no id");
-  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->clear_nodes(); }), "register: layout: no nodes");
-  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->clear_node_of_rank(); }), "register: layout: no ranks");
-  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->set_node_of_rank(1, 2); }),
-            "register: layout: node index 2 (nodes 2)");
-  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->set_window(12); }),
-            "register: layout: window: 12 (limit a power of two up to 4096)");
-  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->mutable_nodes(0)->set_name("a\nb"); }),
-            "register: layout: node's name: control character");
-  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->mutable_nodes(0)->set_worker_address(std::string(65537, 'x')); }),
-            "register: layout: worker address: bytes: 65537 (limit 65536)");
-  EXPECT_EQ(Error(reg, [&](auto* p) { layout(p)->mutable_identity()->set_job(std::string(65, 'x')); }),
-            "register: job: bytes: 65 (limit 64)");
-  EXPECT_EQ(Error(reg,
-                  [&](auto* p) {
-                    for (int i = 0; i < 1024; ++i) p->mutable_register_()->mutable_teams(0)->add_plans("p");
-                  }),
-            "register: plans: 1026 (limit 1024)");
-  EXPECT_EQ(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_name(std::string(254, 'n')); }),
-            "register: name: bytes: 254 (limit 253)");
-  EXPECT_EQ(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_version(std::string(129, 'n')); }),
-            "register: version: bytes: 129 (limit 128)");
-  EXPECT_EQ(
+  EXPECT_THAT(Error(reg, [](auto* p) { p->Clear(); }), FailsWith(kInvalid, "kind=0"));
+  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->set_id(0); }), FailsWith(kInvalid, "register", "layout", "id: 0"));
+  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->clear_nodes(); }),
+              FailsWith(kInvalid, "register", "layout", "nodes: 0"));
+  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->clear_node_of_rank(); }),
+              FailsWith(kInvalid, "register", "layout", "ranks: 0"));
+  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->set_node_of_rank(1, 2); }),
+              FailsWith(kInvalid, "register", "layout", "index 2", "nodes 2"));
+  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->set_window(12); }),
+              FailsWith(kInvalid, "register", "layout", "window: 12"));
+  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->mutable_nodes(0)->set_name("a\nb"); }),
+              FailsWith(kInvalid, "register", "layout", "name"));
+  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->mutable_nodes(0)->set_worker_address(std::string(65537, 'x')); }),
+              FailsWith(kInvalid, "register", "layout", "bytes: 65537", "limit 65536"));
+  EXPECT_THAT(Error(reg, [&](auto* p) { layout(p)->mutable_identity()->set_job(std::string(65, 'x')); }),
+              FailsWith(kInvalid, "register", "job", "bytes: 65", "limit 64"));
+  EXPECT_THAT(Error(reg,
+                    [&](auto* p) {
+                      for (int i = 0; i < 1024; ++i) p->mutable_register_()->mutable_teams(0)->add_plans("p");
+                    }),
+              FailsWith(kInvalid, "register", "plans: 1026", "limit 1024"));
+  EXPECT_THAT(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_name(std::string(254, 'n')); }),
+              FailsWith(kInvalid, "register", "name", "bytes: 254", "limit 253"));
+  EXPECT_THAT(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_version(std::string(129, 'n')); }),
+              FailsWith(kInvalid, "register", "version", "bytes: 129", "limit 128"));
+  EXPECT_THAT(
       Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_admin_address(std::string(257, 'n')); }),
-      "register: admin address: bytes: 257 (limit 256)");
-  EXPECT_EQ(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_machine(std::string(129, 'n')); }),
-            "register: machine: bytes: 129 (limit 128)");
-  EXPECT_EQ(Error(reg,
-                  [](auto* p) {
-                    for (uint32_t i = 0; i < 255; ++i) p->mutable_register_()->mutable_node()->add_features(i);
-                  }),
-            "register: features: 257 (limit 256)");
-  EXPECT_EQ(
+      FailsWith(kInvalid, "register", "bytes: 257", "limit 256"));
+  EXPECT_THAT(Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_machine(std::string(129, 'n')); }),
+              FailsWith(kInvalid, "register", "machine", "bytes: 129", "limit 128"));
+  EXPECT_THAT(Error(reg,
+                    [](auto* p) {
+                      for (uint32_t i = 0; i < 255; ++i) p->mutable_register_()->mutable_node()->add_features(i);
+                    }),
+              FailsWith(kInvalid, "register", "features: 257", "limit 256"));
+  EXPECT_THAT(
       Error(reg, [](auto* p) { p->mutable_register_()->mutable_node()->set_worker_address(std::string(65537, 'n')); }),
-      "register: worker address: bytes: 65537 (limit 65536)");
-  EXPECT_EQ(Error(AllFromDaemon()[1],
-                  [](auto* p) { p->mutable_join_team()->mutable_identity()->set_name(std::string(129, 'x')); }),
-            "join_team: team's name: bytes: 129 (limit 128)");
-  EXPECT_EQ(Error(AllFromDaemon()[1], [](auto* p) { p->mutable_join_team()->mutable_identity()->set_name("\x7f"); }),
-            "join_team: team's name: control character");
-  EXPECT_EQ(Error(AllFromDaemon()[1], [](auto* p) { p->mutable_join_team()->mutable_identity()->set_family(4); }),
-            "join_team: family: 4 (limit 3)");
+      FailsWith(kInvalid, "register", "bytes: 65537", "limit 65536"));
+  EXPECT_THAT(Error(AllFromDaemon()[1],
+                    [](auto* p) { p->mutable_join_team()->mutable_identity()->set_name(std::string(129, 'x')); }),
+              FailsWith(kInvalid, "join_team", "bytes: 129", "limit 128"));
+  EXPECT_THAT(Error(AllFromDaemon()[1], [](auto* p) { p->mutable_join_team()->mutable_identity()->set_name("\x7f"); }),
+              FailsWith(kInvalid, "join_team", "name"));
+  EXPECT_THAT(Error(AllFromDaemon()[1], [](auto* p) { p->mutable_join_team()->mutable_identity()->set_family(4); }),
+              FailsWith(kInvalid, "join_team", "family: 4", "limit 3"));
 }
 
 TEST(ControlConversionTest, PreparesRequestsMustNameRanks) {
   v1::ToDaemon proto;
   ToProto(AllToDaemon()[1], &proto);
   proto.mutable_prepare()->mutable_requests(0)->set_rank(3);
-  EXPECT_EQ(FromProto(proto).status().message(), "prepare: requests: rank 3 (ranks 3)");
+  EXPECT_THAT(FromProto(proto), FailsWith(kInvalid, "prepare", "requests", "rank 3", "ranks 3"));
   proto.mutable_prepare()->mutable_requests(0)->set_rank(0);
   for (int i = 0; i < 3; ++i) proto.mutable_prepare()->add_requests();
-  EXPECT_EQ(FromProto(proto).status().message(), "prepare: requests: 4 (limit 3)");
+  EXPECT_THAT(FromProto(proto), FailsWith(kInvalid, "prepare", "requests: 4", "limit 3"));
   proto.mutable_prepare()->set_epoch(0);
-  EXPECT_EQ(FromProto(proto).status().message(), "prepare: no epoch");
-  EXPECT_EQ(FromProto(v1::ToDaemon()).status().message(), "a message of no known kind");
+  EXPECT_THAT(FromProto(proto), FailsWith(kInvalid, "prepare", "epoch: 0"));
+  EXPECT_THAT(FromProto(v1::ToDaemon()), FailsWith(kInvalid, "kind=0"));
 }
 
 TEST(ControlConversionTest, TextsAreMadeReadable) {
@@ -336,7 +341,7 @@ TEST(ControlConversionTest, CallsOfAnUnknownKindAreLeftOut) {
             [](auto* p) {
               p->mutable_status_reply()->mutable_status()->mutable_calls(0)->mutable_arguments()->set_collective(99);
             }),
-      "ok");
+      absl::OkStatus());
   v1::FromDaemon proto;
   ToProto(schedule::FromDaemon(Status()), &proto);
   proto.mutable_status_reply()->mutable_status()->mutable_calls(0)->mutable_arguments()->set_type(200);

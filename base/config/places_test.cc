@@ -11,14 +11,18 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 
 namespace copse::config {
 namespace {
 
-class PlacesTest : public testing::Test {
+using absl::StatusCode;
+using testing::FailsWith;
+
+class PlacesTest : public ::testing::Test {
  protected:
-  const std::string folder_ = testing::TempDir();  // ends with a slash
+  const std::string folder_ = ::testing::TempDir();  // ends with a slash
 };
 
 TEST_F(PlacesTest, AFileThatIsThereOrCanBeMadeIsFine) {
@@ -32,13 +36,13 @@ TEST_F(PlacesTest, AFileThatIsThereOrCanBeMadeIsFine) {
 }
 
 TEST_F(PlacesTest, WhatIsWrongIsSaidWithKeyAndPath) {
-  EXPECT_EQ(CheckWritable("log_file", "/nowhere/log").message(),
-            "log_file: its folder: No such file or directory (log_file=/nowhere/log)");
-  EXPECT_EQ(CheckFolder("socket", "/nowhere/x.sock").message(),
-            "socket: its folder: No such file or directory (socket=/nowhere/x.sock)");
-  EXPECT_EQ(CheckWritable("state", "/tmp").message(), "state: a folder, not a file (state=/tmp)");
-  EXPECT_EQ(CheckFolder("socket", "/dev/null/x").message(), "socket: its folder is none (socket=/dev/null/x)");
-  EXPECT_EQ(CheckWritable("state", "/dev/null/x").message(), "state: Not a directory (state=/dev/null/x)");
+  EXPECT_THAT(CheckWritable("log_file", "/nowhere/log"),
+              FailsWith(StatusCode::kFailedPrecondition, "log_file=/nowhere/log"));
+  EXPECT_THAT(CheckFolder("socket", "/nowhere/x.sock"),
+              FailsWith(StatusCode::kFailedPrecondition, "socket=/nowhere/x.sock"));
+  EXPECT_THAT(CheckWritable("state", "/tmp"), FailsWith(StatusCode::kFailedPrecondition, "state=/tmp"));
+  EXPECT_THAT(CheckFolder("socket", "/dev/null/x"), FailsWith(StatusCode::kFailedPrecondition, "socket=/dev/null/x"));
+  EXPECT_THAT(CheckWritable("state", "/dev/null/x"), FailsWith(StatusCode::kFailedPrecondition, "state=/dev/null/x"));
 }
 
 // Root may write anywhere, unless it gives that up.
@@ -58,7 +62,7 @@ TEST_F(PlacesTest, PermissionsCount) {
                   << CheckWritable("log_file", closed + "/x").message() << '\n';
         _exit(0);
       },
-      testing::ExitedWithCode(0), "socket: .*Permission denied.*\nlog_file: .*Permission denied");
+      ::testing::ExitedWithCode(0), "socket: .*Permission denied.*\nlog_file: .*Permission denied");
 }
 
 }  // namespace

@@ -5,10 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace copse::config {
 namespace {
+
+using ::testing::MatchesRegex;
 
 struct Fixture {
   Config config{"copsed", {{.name = "listen", .default_text = "a", .comment = "Where."}}};
@@ -19,8 +22,8 @@ struct Fixture {
   Started Run(std::vector<std::string> arguments) {
     std::vector<char*> argv = {const_cast<char*>("copsed")};
     for (std::string& argument : arguments) argv.push_back(argument.data());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
     Started started = Start(static_cast<int>(argv.size()), argv.data(),
                             {.summary = "Does things.",
                              .default_file = "/nonexistent/copsed.yaml",
@@ -32,8 +35,8 @@ struct Fixture {
                                    return loaded.Text("listen") == "bad" ? bad : absl::OkStatus();
                                  }},
                             &config);
-    out = testing::internal::GetCapturedStdout();
-    err = testing::internal::GetCapturedStderr();
+    out = ::testing::internal::GetCapturedStdout();
+    err = ::testing::internal::GetCapturedStderr();
     return started;
   }
 };
@@ -76,7 +79,7 @@ TEST(StartTest, WhatCannotBeReadEndsTheProgram) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"--set=listen=bad"}, {"--set=listen=bad", "--check-config"}}) {
     EXPECT_EQ(f.Run(arguments).exit_code, 2);
-    EXPECT_EQ(f.err, "copsed: listen: bad (listen=bad)\n");
+    EXPECT_THAT(f.err, MatchesRegex("copsed: [^\n]*\\(listen=bad\\)\n"));
   }
   EXPECT_EQ(f.Run({"--set=listen=bad", "--print-config"}).exit_code, 0);
 }
@@ -94,20 +97,20 @@ TEST(StartTest, WhatMayPassIsOneSoThatItIsTriedAgain) {
 TEST(StartTest, ErrorsAreOneLineAndTwo) {
   Fixture f;
   EXPECT_EQ(f.Run({"--wat"}).exit_code, 2);
-  EXPECT_EQ(f.err, "copsed: usage: unknown argument; try --help (argument=--wat)\n");
+  EXPECT_THAT(f.err, MatchesRegex("copsed: [^\n]*\\(argument=--wat\\)\n"));
   EXPECT_EQ(f.Run({"--config"}).exit_code, 2);
-  EXPECT_EQ(f.err, "copsed: usage: value missing (flag=--config)\n");
+  EXPECT_THAT(f.err, MatchesRegex("copsed: [^\n]*\\(flag=--config\\)\n"));
   EXPECT_EQ(f.Run({"--config", "/nonexistent/y"}).exit_code, 1);
-  EXPECT_EQ(f.err, "copsed: config: cannot open: No such file or directory (file=/nonexistent/y)\n");
+  EXPECT_THAT(f.err, MatchesRegex("copsed: [^\n]*\\(file=/nonexistent/y\\)\n"));
   EXPECT_EQ(f.Run({"--set", "foo=1"}).exit_code, 2);
-  EXPECT_EQ(f.err, "copsed: config: unknown key (key=foo, flag=--set)\n");
+  EXPECT_THAT(f.err, MatchesRegex("copsed: [^\n]*\\(key=foo, flag=--set\\)\n"));
 }
 
 TEST(StartTest, NamesVariablesThatAreNoKeys) {
   Fixture f;
   setenv("COPSED_LISTN", "b", 1);
   EXPECT_EQ(f.Run({"--check-config"}).exit_code, 0);
-  EXPECT_EQ(f.err, "copsed: config: unknown key is ignored (environment=COPSED_LISTN)\n");
+  EXPECT_THAT(f.err, MatchesRegex("copsed: [^\n]*\\(environment=COPSED_LISTN\\)\n"));
   unsetenv("COPSED_LISTN");
 }
 

@@ -17,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "cli/ctl/style.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
@@ -27,6 +28,8 @@
 
 namespace copse::ctl {
 namespace {
+
+using testing::Names;
 
 // Two cores, as lstopo writes them.
 constexpr char kMachine[] = R"(<?xml version="1.0" encoding="UTF-8"?>
@@ -226,7 +229,7 @@ class FakeDaemon final : public v1::NodeAdminService::Service {
   }
 };
 
-class CopsectlTest : public testing::Test {
+class CopsectlTest : public ::testing::Test {
  protected:
   CopsectlTest() {
     grpc::ServerBuilder builder;
@@ -247,10 +250,12 @@ class CopsectlTest : public testing::Test {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return Json::parse(outcome.out, nullptr, false);
   }
-  void ExpectFailure(const std::vector<std::string>& arguments, int exit_code, const std::string& line) {
+  template <typename... Things>
+  void ExpectFailure(const std::vector<std::string>& arguments, int exit_code, const Things&... things) {
     const Outcome outcome = Ctl(arguments);
     EXPECT_EQ(outcome.exit_code, exit_code);
-    EXPECT_EQ(outcome.err, line + "\n");
+    EXPECT_THAT(outcome.err, Names("copsectl", things...));
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
   }
 
   FakePlanner planner_;
@@ -316,12 +321,12 @@ TEST_F(CopsectlTest, ArgumentsReachTheServer) {
 }
 
 TEST_F(CopsectlTest, TopologiesGoToTheServerAsText) {
-  const std::string path = testing::TempDir() + "/topology.conf";
+  const std::string path = ::testing::TempDir() + "/topology.conf";
   std::ofstream(path) << "SwitchName=s";
   EXPECT_EQ(Ctl({"topo", "import", path, "--dry-run", "--link-speed", "1Mbit", "--latency", "1us,2us"}).out,
             "~ node n[1-4]: cores: none -> 8\nnothing was changed: a dry run (version=4)\n");
   EXPECT_EQ(planner_.last, "import  SwitchName=s  0 1Mbit 1us,2us version 0 dry");
-  const std::string machine = testing::TempDir() + "/machine.xml";
+  const std::string machine = ::testing::TempDir() + "/machine.xml";
   std::ofstream(machine) << kMachine;
   const Outcome imported = Ctl({"topo", "import", "--hwloc", machine, "--node", "n[1-4]"});
   EXPECT_EQ(imported.out, "~ node n[1-4]: cores: none -> 8\nversion 4 is in force; teams with new plans: 0\n");
@@ -349,31 +354,24 @@ TEST_F(CopsectlTest, WhatToProbeReachesTheServer) {
   EXPECT_EQ(CtlJson({"topo", "probe", "--nodes", "n[1-4]", "--tree", "known", "--seconds", "7", "--apply"})["applied"],
             true);
   EXPECT_EQ(planner_.last, "probe 4 known apply 7");
-  ExpectFailure({"topo", "probe", "--tree", "bush"}, 2, "copsectl: topo probe: unknown (tree=bush, known=known find)");
-  ExpectFailure({"topo", "probe", "--seconds", "0"}, 2,
-                "copsectl: topo probe: not a number of seconds above 0 (seconds=0, limit=3600)");
+  ExpectFailure({"topo", "probe", "--tree", "bush"}, 2, "tree=bush, known=known find");
+  ExpectFailure({"topo", "probe", "--seconds", "0"}, 2, "seconds=0, limit=3600");
   EXPECT_EQ(Ctl({"topo", "probe", "--nodes", "n[4-"}).exit_code, 2);
   EXPECT_EQ(Ctl({"topo", "probe", "--stop"}).out, "stopped\n");
   EXPECT_EQ(planner_.last, "stop probe");
   EXPECT_EQ(CtlJson({"topo", "probe", "--stop"})["stopped"], true);
-  ExpectFailure({"topo", "probe", "--stop", "--apply"}, 2,
-                "copsectl: topo probe: --stop ends the probe that runs (with=--apply)");
+  ExpectFailure({"topo", "probe", "--stop", "--apply"}, 2, "--stop", "with=--apply");
 }
 
 TEST_F(CopsectlTest, TopologiesThatCannotBeSent) {
-  ExpectFailure({"topo", "import"}, 2,
-                "copsectl: topo import: nothing to import: FILE, --hwloc or --version is needed");
-  ExpectFailure({"topo", "import", "/nowhere/t"}, 2, "copsectl: topo import: cannot read the file (file=/nowhere/t)");
-  ExpectFailure({"topo", "import", "--hwloc", "/dev/null"}, 2,
-                "copsectl: topo import: a file of hwloc needs --node: which nodes does it describe?");
-  ExpectFailure({"topo", "import", "/dev/null", "--node", "n1"}, 2,
-                "copsectl: topo import: --node is for a file of hwloc");
-  ExpectFailure({"topo", "import", "--hwloc", "/dev/null", "--node", "n1"}, 2,
-                "copsectl: topo import: /dev/null: not a machine as lstopo writes it in XML (bytes=0)");
-  ExpectFailure({"topo", "import", "f", "--hwloc", "x"}, 2,
-                "copsectl: topo import: FILE and --hwloc exclude each other");
-  ExpectFailure({"topo", "import", "--version", "0"}, 2, "copsectl: topo import: not a number from 1 on (version=0)");
-  ExpectFailure({"topo", "import", "/tmp"}, 2, "copsectl: topo import: cannot read the file (file=/tmp)");
+  ExpectFailure({"topo", "import"}, 2, "--hwloc", "--version");
+  ExpectFailure({"topo", "import", "/nowhere/t"}, 2, "file=/nowhere/t");
+  ExpectFailure({"topo", "import", "--hwloc", "/dev/null"}, 2, "--node");
+  ExpectFailure({"topo", "import", "/dev/null", "--node", "n1"}, 2, "--node");
+  ExpectFailure({"topo", "import", "--hwloc", "/dev/null", "--node", "n1"}, 2, "/dev/null", "bytes=0");
+  ExpectFailure({"topo", "import", "f", "--hwloc", "x"}, 2, "--hwloc");
+  ExpectFailure({"topo", "import", "--version", "0"}, 2, "version=0");
+  ExpectFailure({"topo", "import", "/tmp"}, 2, "file=/tmp");
 }
 
 TEST_F(CopsectlTest, ATraceComesInPieces) {
@@ -386,7 +384,7 @@ TEST_F(CopsectlTest, ATraceComesInPieces) {
 }
 
 TEST_F(CopsectlTest, ATraceGoesToAFile) {
-  const std::string path = testing::TempDir() + "/trace.json";
+  const std::string path = ::testing::TempDir() + "/trace.json";
   const Json summary = CtlJson({"trace", "--node", "n1", "--output", path});
   EXPECT_EQ(summary["records"], 1234);
   EXPECT_EQ(summary["lost"], 0);
@@ -394,7 +392,7 @@ TEST_F(CopsectlTest, ATraceGoesToAFile) {
   EXPECT_EQ(Json::parse(file)["traceEvents"].is_array(), true);
   const Outcome refused = Ctl({"trace", "--node", "n1", "--output", "/nowhere/trace.json"});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_NE(refused.err.find("cannot write (output=/nowhere/trace.json)"), std::string::npos) << refused.err;
+  EXPECT_THAT(refused.err, Names("output=/nowhere/trace.json"));
 }
 
 TEST_F(CopsectlTest, ATraceIsNotForATerminalAndHasALimit) {
@@ -402,28 +400,24 @@ TEST_F(CopsectlTest, ATraceIsNotForATerminalAndHasALimit) {
   const Outcome terminal = RunCopsectl(trace, 80, nullptr);
   EXPECT_EQ(terminal.exit_code, 2);
   EXPECT_EQ(terminal.out, "");
-  EXPECT_EQ(terminal.err, "copsectl: trace: a trace is not for a terminal: --output FILE, or a pipe, takes it\n");
-  ExpectFailure(
-      {"trace", "--node", "n1", "--records", "1233"}, 1,
-      "copsectl: trace: too many records; --node and --last ask for fewer, --records allows more (limit=1233)");
+  EXPECT_THAT(terminal.err, Names("--output"));
+  ExpectFailure({"trace", "--node", "n1", "--records", "1233"}, 1, "limit=1233");
   EXPECT_EQ(Ctl({"trace", "--node", "n1", "--records", "1234"}).exit_code, 0);
-  ExpectFailure({"trace", "--records", "0"}, 2, "copsectl: trace: not a number from 1 on (records=0)");
+  ExpectFailure({"trace", "--records", "0"}, 2, "records=0");
 }
 
 TEST_F(CopsectlTest, ATraceThatCannotBe) {
-  EXPECT_EQ(Ctl({"trace", "--node", "n9"}).err, "copsectl: trace: node n9: not known\n");
-  EXPECT_EQ(Ctl({"trace", "--node", "n1", "--seconds", "0"}).err,
-            "copsectl: trace: not a number of seconds above 0 (seconds=0, limit=600)\n");
-  EXPECT_EQ(Ctl({"trace", "--seconds", "1", "--last", "1s"}).err,
-            "copsectl: trace: --seconds and --last exclude each other\n");
+  EXPECT_THAT(Ctl({"trace", "--node", "n9"}).err, Names("node n9"));
+  EXPECT_THAT(Ctl({"trace", "--node", "n1", "--seconds", "0"}).err, Names("seconds=0, limit=600"));
+  EXPECT_THAT(Ctl({"trace", "--seconds", "1", "--last", "1s"}).err, Names("--seconds", "--last"));
   EXPECT_EQ(Ctl({"trace", "--last", "soon"}).exit_code, 2);
-  EXPECT_EQ(Ctl({"trace", "--node", "off"}).err, "copsectl: trace: no trace is kept: trace_records is 0 (node=off)\n");
+  EXPECT_THAT(Ctl({"trace", "--node", "off"}).err, Names("node=off"));
 }
 
 // What was recorded is skipped; what is overwritten before it was asked for is said.
 TEST_F(CopsectlTest, RecordingSkipsThePast) {
-  const Outcome nothing = Ctl(
-      {"trace", "--node", "n1", "--seconds", "0.01", "-w", "json", "--output", testing::TempDir() + "/recorded.json"});
+  const Outcome nothing = Ctl({"trace", "--node", "n1", "--seconds", "0.01", "-w", "json", "--output",
+                               ::testing::TempDir() + "/recorded.json"});
   EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
   EXPECT_EQ(Json::parse(nothing.out)["records"], 0);
   EXPECT_EQ(nothing.err, "");
@@ -432,27 +426,26 @@ TEST_F(CopsectlTest, RecordingSkipsThePast) {
 TEST_F(CopsectlTest, TeamsGoByIdOrByNameIfOnlyOneHasIt) {
   EXPECT_EQ(CtlJson({"team", "show", "world"})["id"], 3);
   EXPECT_EQ(CtlJson({"team", "show", "12"})["id"], 12);
-  ExpectFailure({"team", "show", "nobody"}, 1, "copsectl: team show: no such team (team=nobody)");
-  ExpectFailure({"team", "show", "young"}, 1, "copsectl: team show: no such team (team=young)");
-  ExpectFailure({"team", "show", "twin"}, 1,
-                "copsectl: team show: several teams have this name: give an id (team=twin, ids=4,5)");
-  ExpectFailure({"team", "show", "0"}, 2, "copsectl: team show: not a number from 1 on (team=0)");
-  ExpectFailure({"plan", "show", "x"}, 2, "copsectl: plan show: not a number from 1 on (plan=x)");
+  ExpectFailure({"team", "show", "nobody"}, 1, "team=nobody");
+  ExpectFailure({"team", "show", "young"}, 1, "team=young");
+  ExpectFailure({"team", "show", "twin"}, 1, "team=twin, ids=4,5");
+  ExpectFailure({"team", "show", "0"}, 2, "team=0");
+  ExpectFailure({"plan", "show", "x"}, 2, "plan=x");
 }
 
 TEST_F(CopsectlTest, ServersErrorsAreOneLine) {
-  ExpectFailure({"ping", "--node", "n9"}, 1, "copsectl: ping: node n9: not known");
-  ExpectFailure({"ping", "--node", "n3"}, 4, "copsectl: ping: node n3: silent");
-  ExpectFailure({"team", "replan", "3", "--algorithm", "bad"}, 2, "copsectl: team replan: no such algorithm");
+  ExpectFailure({"ping", "--node", "n9"}, 1, "node n9");
+  ExpectFailure({"ping", "--node", "n3"}, 4, "node n3");
+  ExpectFailure({"team", "replan", "3", "--algorithm", "bad"}, 2, "no such algorithm");
 }
 
 TEST_F(CopsectlTest, SilentDaemonsAreNotedBesideTheRest) {
   Outcome outcome = Ctl({"coll", "list"});
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.err, "copsectl: coll list: no answer from some daemons: their part is not shown (nodes=n[2-3])\n");
+  EXPECT_THAT(outcome.err, Names("nodes=n[2-3]"));
   outcome = Ctl({"stats", "--node", "n2"});
   EXPECT_EQ(outcome.exit_code, 4);
-  EXPECT_EQ(outcome.err, "copsectl: stats: the daemon does not answer (node=n2)\n");
+  EXPECT_THAT(outcome.err, Names("node=n2"));
 }
 
 TEST_F(CopsectlTest, WatchedStatsTellWhatChanged) {
@@ -487,12 +480,9 @@ TEST_F(CopsectlTest, WatchedStatsTellWhatChanged) {
 }
 
 TEST_F(CopsectlTest, WhatCannotBeWatched) {
-  ExpectFailure({"stats", "--watch", "soon"}, 2,
-                "copsectl: stats: not a number of seconds (watch=soon, limits=0.1 to 86400)");
-  ExpectFailure({"stats", "--watch", "0"}, 2,
-                "copsectl: stats: not a number of seconds (watch=0, limits=0.1 to 86400)");
-  ExpectFailure({"stats", "--watch", "1", "--histograms"}, 2,
-                "copsectl: stats: --watch and --histograms exclude each other");
+  ExpectFailure({"stats", "--watch", "soon"}, 2, "watch=soon, limits=0.1 to 86400");
+  ExpectFailure({"stats", "--watch", "0"}, 2, "watch=0, limits=0.1 to 86400");
+  ExpectFailure({"stats", "--watch", "1", "--histograms"}, 2, "--watch", "--histograms");
 }
 
 TEST_F(CopsectlTest, LinesAreCutToTheTerminal) {
@@ -510,7 +500,7 @@ TEST_F(CopsectlTest, DaemonServiceIsMissingAtAPlanner) {
   const auto server = builder.BuildAndStart();
   const Outcome outcome = RunCopsectl({"-e", absl::StrCat("127.0.0.1:", port), "daemon", "status"}, 0, nullptr);
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_TRUE(absl::StrContains(outcome.err, "does not offer this")) << outcome.err;
+  EXPECT_THAT(outcome.err, Names(absl::StrCat("endpoint=127.0.0.1:", port)));
 }
 
 // A socket on loopback, listening or not, that never answers.
@@ -541,16 +531,14 @@ TEST(ReachTest, NobodyListensIsThree) {
   const Outcome outcome = RunCopsectl({"-e", nobody.endpoint(), "node", "list"}, 0, nullptr);
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(outcome.err, absl::StrCat("copsectl: node list: cannot reach the server: Connection refused (endpoint=",
-                                      nobody.endpoint(), ")\n"));
+  EXPECT_THAT(outcome.err, Names("copsectl: node list", absl::StrCat("endpoint=", nobody.endpoint())));
 }
 
 TEST(ReachTest, NoAnswerIsFour) {
   const DeafSocket deaf(true);
   const Outcome outcome = RunCopsectl({"-e", deaf.endpoint(), "--timeout", "0.2", "ping"}, 0, nullptr);
   EXPECT_EQ(outcome.exit_code, 4);
-  EXPECT_EQ(outcome.err,
-            absl::StrCat("copsectl: ping: no answer in time (endpoint=", deaf.endpoint(), ", limit=200ms)\n"));
+  EXPECT_THAT(outcome.err, Names("copsectl: ping", absl::StrCat("endpoint=", deaf.endpoint()), "limit=200ms"));
 }
 
 TEST(UsageTest, MistakesAreTwo) {

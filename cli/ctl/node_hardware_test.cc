@@ -5,10 +5,13 @@
 
 #include <string>
 
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 
 namespace copse::ctl {
 namespace {
+
+using testing::FailsWith;
 
 // What lstopo would write of a machine of that kind.
 std::string Xml(const char* machine) {
@@ -45,9 +48,8 @@ TEST(ReadHwlocTest, RefusesWhatIsNoMachine) {
   const std::string good = Xml("core:2 pu:1");
   for (const std::string& text : {std::string(), std::string("<topology"), std::string("<?xml version=\"1.0\"?><a/>"),
                                   std::string("\0\0", 2), good.substr(0, good.size() / 2)}) {
-    const auto refused = ReadHwloc(text, "n.xml").status();
-    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_EQ(refused.message().find("n.xml: not a machine as lstopo writes it in XML (bytes="), 0u) << refused;
+    EXPECT_THAT(ReadHwloc(text, "n.xml"),
+                FailsWith(absl::StatusCode::kInvalidArgument, "n.xml", absl::StrCat("bytes=", text.size())));
   }
 }
 

@@ -2,13 +2,14 @@
 #include "cli/ctl/plan_diff.h"
 
 #include "base/prng.h"
+#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace copse::ctl {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::Names;
 
 constexpr Style kTable = {.format = Format::kTable, .width = 0};
 constexpr Style kJson = {.format = Format::kJson, .width = 0};
@@ -58,12 +59,12 @@ TEST(PlanDiffTest, AnExchangeMayUseAnEdgeTwice) {
 }
 
 TEST(PlanDiffTest, SaysWhatIsNoPlan) {
-  EXPECT_EQ(ErrorOf("nonsense"), "p.json: not a plan: not a JSON object");
-  EXPECT_EQ(ErrorOf("{}"), "p.json: edges: not a list");
-  EXPECT_EQ(ErrorOf(R"({"edges": [["a"]]})"), "p.json: edges: not pairs [from, to] of nodes' names");
-  EXPECT_EQ(ErrorOf(R"({"edges": [], "id": -1})"), "p.json: id: not a number from 0 on");
-  EXPECT_EQ(ErrorOf(R"({"edges": [], "algorithm": 1})"), "p.json: algorithm: not a text");
-  EXPECT_EQ(ErrorOf(R"({"edges": [], "predicted_us": "1"})"), "p.json: predicted_us: not a number");
+  EXPECT_THAT(ErrorOf("nonsense"), Names("p.json", "plan"));
+  EXPECT_THAT(ErrorOf("{}"), Names("p.json", "edges"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a"]]})"), Names("p.json", "edges"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [], "id": -1})"), Names("p.json", "id"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [], "algorithm": 1})"), Names("p.json", "algorithm"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [], "predicted_us": "1"})"), Names("p.json", "predicted_us"));
 }
 
 TEST(PlanDiffTest, RandomBytesDoNotHarm) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "cli/sim/barrier_model.h"
 #include "cli/sim/call_sim.h"
 #include "cli/sim/sim.h"
@@ -19,6 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
+using testing::Names;
 
 Answer Call(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "barrier");
@@ -119,7 +121,7 @@ TEST(BarrierVerbTest, PicksTheBestForEachNumberOfNodes) {
 }
 
 TEST(BarrierVerbTest, PricesAnyTree) {
-  const std::string file = (std::filesystem::path(testing::TempDir()) / "barrier.json").string();
+  const std::string file = (std::filesystem::path(::testing::TempDir()) / "barrier.json").string();
   std::ofstream(file) << R"({"edges": [["r", "a"], ["r", "b"]]})";
   const Json json = JsonOf({"--send", "10ns", "--transfer", "1us", "--receive", "30ns", "--plan", file});
   EXPECT_EQ(json["plan"]["ns"], 10 + 1'000 + 2 * 30 + 2 * 10 + 1'000 + 30);
@@ -137,23 +139,23 @@ TEST(BarrierVerbTest, SaysWhereItFails) {
 
 TEST(BarrierVerbTest, BadUsageIsOneLineAndTwo) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"--send", "0ns"}, "send: a packet's sending takes time"},
-      {{"--send", "1us"}, "transfer: a packet's way takes time (ns=0, least=2)"},
+      {{"--send", "0ns"}, "ns=0, least=1"},
+      {{"--send", "1us"}, "ns=0, least=2"},
       {{"--send", "-1us"}, "send: "},
-      {{"--send", "2s"}, "send: out of range (ns=2000000000"},
-      {{"--fanouts", "1"}, "fanouts: out of range (value=1"},
-      {{"--nodes", "0"}, "nodes: out of range"},
-      {{"--nodes", "10000000"}, "nodes: out of range"},
-      {{"--collective", "dance"}, "collective: unknown"},
-      {{"--collective", "reduce", "--bytes", "1MiB"}, "bytes: too many"},
-      {{"--plan", "/nonexistent"}, "cannot be read"},
+      {{"--send", "2s"}, "ns=2000000000"},
+      {{"--fanouts", "1"}, "value=1"},
+      {{"--nodes", "0"}, "value=0"},
+      {{"--nodes", "10000000"}, "value=10000000"},
+      {{"--collective", "dance"}, "name=dance"},
+      {{"--collective", "reduce", "--bytes", "1MiB"}, "bytes=1048576, limit=65536"},
+      {{"--plan", "/nonexistent"}, "file=/nonexistent"},
   };
-  for (const auto& [arguments, part] : cases) {
+  for (const auto& [arguments, thing] : cases) {
     const Answer answer = Call(arguments);
     EXPECT_EQ(answer.exit_code, 2) << answer.err;
     EXPECT_EQ(answer.out, "");
     EXPECT_EQ(answer.err.rfind("copse-sim: barrier: ", 0), 0u) << answer.err;
-    EXPECT_THAT(answer.err, HasSubstr(part));
+    EXPECT_THAT(answer.err, Names(thing));
     EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
   }
 }

@@ -3,13 +3,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
+#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace copse::simcli {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::Names;
 
 std::string ErrorOf(const std::string& text) {
   const auto plan = ParsePlanFile(text, "p.json");
@@ -45,35 +46,34 @@ TEST(PlanFileTest, ASingleNodeNeedsItsName) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->node_names, std::vector<std::string>{"only"});
   EXPECT_EQ(read->plan.neighbours.size(), 1u);
-  EXPECT_THAT(ErrorOf(Edges("[]")), HasSubstr("p.json: no nodes (nodes=0, least=1)"));
+  EXPECT_THAT(ErrorOf(Edges("[]")), Names("p.json", "nodes=0", "least=1"));
 }
 
 TEST(PlanFileTest, TellsWhatIsNoTree) {
-  EXPECT_EQ(ErrorOf(Edges(R"([["a", "a"]])")), "p.json: node a: an edge to itself");
-  EXPECT_EQ(ErrorOf(Edges(R"([["a", "b"], ["a", "b"]])")), "p.json: node b: twice below node a");
-  EXPECT_EQ(ErrorOf(Edges(R"([["a", "c"], ["a", "b"], ["b", "c"]])")),
-            "p.json: node c: two parents (first=a, second=b)");
-  EXPECT_EQ(ErrorOf(Edges(R"([["a", "b"], ["c", "d"]])")), "p.json: several roots: an orphan (first=a, second=c)");
-  EXPECT_EQ(ErrorOf(Edges(R"([["a", "b"], ["b", "a"]])")), "p.json: a cycle: every node has a parent (nodes=2)");
-  EXPECT_EQ(ErrorOf(Edges(R"([["r", "x"], ["a", "b"], ["b", "a"]])")),
-            "p.json: a cycle that the root does not reach (node=a)");
+  EXPECT_THAT(ErrorOf(Edges(R"([["a", "a"]])")), Names("p.json", "node a"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a", "b"], ["a", "b"]])")), Names("p.json", "node b", "node a"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a", "c"], ["a", "b"], ["b", "c"]])")),
+              Names("p.json", "node c", "first=a", "second=b"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a", "b"], ["c", "d"]])")), Names("p.json", "first=a", "second=c"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a", "b"], ["b", "a"]])")), Names("p.json", "nodes=2"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["r", "x"], ["a", "b"], ["b", "a"]])")), Names("p.json", "node=a"));
 }
 
 TEST(PlanFileTest, TellsWhatIsNoPlan) {
-  EXPECT_THAT(ErrorOf(""), HasSubstr("not a JSON object"));
-  EXPECT_THAT(ErrorOf("[1]"), HasSubstr("not a JSON object"));
-  EXPECT_THAT(ErrorOf("{}"), HasSubstr("edges: not a list"));
-  EXPECT_THAT(ErrorOf(Edges("[1]")), HasSubstr("not pairs"));
-  EXPECT_THAT(ErrorOf(Edges(R"([["a"]])")), HasSubstr("not pairs"));
-  EXPECT_THAT(ErrorOf(Edges(R"([["a", 1]])")), HasSubstr("edges: not a node's name"));
-  EXPECT_THAT(ErrorOf(Edges(R"([["a", ""]])")), HasSubstr("edges: not a node's name"));
-  EXPECT_THAT(ErrorOf(R"({"edges": [], "nodes": ["a", "b"]})"), HasSubstr("nodes: not the one node"));
-  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "collective": "dance"})"), HasSubstr("unknown (name=dance)"));
-  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "collective": 1})"), HasSubstr("collective: not a text"));
-  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "bytes_max": -1})"), HasSubstr("bytes_max: not a number from 0 on"));
+  EXPECT_THAT(ErrorOf(""), Names("p.json"));
+  EXPECT_THAT(ErrorOf("[1]"), Names("p.json"));
+  EXPECT_THAT(ErrorOf("{}"), Names("edges"));
+  EXPECT_THAT(ErrorOf(Edges("[1]")), Names("edges"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a"]])")), Names("edges"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a", 1]])")), Names("edges"));
+  EXPECT_THAT(ErrorOf(Edges(R"([["a", ""]])")), Names("edges"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [], "nodes": ["a", "b"]})"), Names("nodes"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "collective": "dance"})"), Names("collective", "name=dance"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "collective": 1})"), Names("collective"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "bytes_max": -1})"), Names("bytes_max"));
   EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "bytes_max": 70000})"),
-              HasSubstr("bytes_max: too large (value=70000, limit=65536)"));
-  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "algorithm": "dissemination"})"), HasSubstr("an exchange"));
+              Names("bytes_max", "value=70000", "limit=65536"));
+  EXPECT_THAT(ErrorOf(R"({"edges": [["a", "b"]], "algorithm": "dissemination"})"), Names("algorithm=dissemination"));
 }
 
 TEST(PlanFileTest, RandomBytesAreRefusedOrATree) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "cli/sim/call_sim.h"
 #include "cli/sim/sim.h"
 #include "gmock/gmock.h"
@@ -17,6 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
+using testing::Names;
 
 Answer Call(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "run");
@@ -29,7 +31,7 @@ Json JsonOf(std::vector<std::string> arguments) {
   return Json::parse(answer.out, nullptr, false);
 }
 std::string Written(const std::string& name, const std::string& text) {
-  const std::string path = (std::filesystem::path(testing::TempDir()) / name).string();
+  const std::string path = (std::filesystem::path(::testing::TempDir()) / name).string();
   std::ofstream(path) << text;
   return path;
 }
@@ -165,41 +167,40 @@ TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
       Written("zero.yaml", "version: 1\nswitches: [{name: a}]\nnodes: [{name: n, switch: a, bandwidth: 0Gbit}]\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--topology", cycle, "--algorithm", "flat"}, "cycle.yaml:"},
-      {{"--topology", orphan, "--algorithm", "flat"}, "orphan.yaml:3: "},
-      {{"--topology", twice, "--algorithm", "flat"}, "twice.yaml:3: "},
-      {{"--topology", zero, "--algorithm", "flat"}, "zero.yaml:3: "},
+      {{"--topology", orphan, "--algorithm", "flat"}, "orphan.yaml:3"},
+      {{"--topology", twice, "--algorithm", "flat"}, "twice.yaml:3"},
+      {{"--topology", zero, "--algorithm", "flat"}, "zero.yaml:3"},
       {{"--generate", "flat:20:1", "--algorithm", "OPTIMAL"}, "limit="},
-      {{"--algorithm", "flat"}, "one of --topology and --generate"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--plan", stranger}, "exclude each other"},
-      {{"--generate", "flat:4:1", "--segment", "4KiB"}, "--segment is for --algorithm"},
-      {{"--generate", "flat:4:1", "--bytes", "65KiB"}, "bytes: too many (bytes=66560"},
-      {{"--generate", "flat:4:1", "--algorithm", "dance"}, "dance"},
-      {{"--generate", "flat", "--algorithm", "flat"}, "not NAME:P:SEED (value=flat)"},
-      {{"--generate", "flat:0:1", "--algorithm", "flat"}, "number of nodes out of range (nodes=0"},
-      {{"--generate", "flat:10000000:1", "--algorithm", "flat"}, "number of nodes out of range (nodes=10000000"},
-      {{"--generate", "moon:4:1", "--algorithm", "flat"},
-       "no such kind of cluster (name=moon, known=flat mgo racks wan)"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--root", "4"}, "root: out of range (value=4"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--root", "-1"}, "root: not a number"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--ppn", "0"}, "ppn: out of range"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--bytes", "100kB"}, "bytes: too many (bytes=100000"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--segment", "7"}, "segment: not a multiple of 16"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--collective", "alltoallw"}, "unknown (name=alltoallw"},
-      {{"--generate", "flat:4:1", "--algorithm", "dissemination"}, "does not do this collective"},
+      {{"--algorithm", "flat"}, "--topology"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--plan", stranger}, "--plan"},
+      {{"--generate", "flat:4:1", "--segment", "4KiB"}, "--segment"},
+      {{"--generate", "flat:4:1", "--bytes", "65KiB"}, "bytes=66560"},
+      {{"--generate", "flat:4:1", "--algorithm", "dance"}, "name=dance"},
+      {{"--generate", "flat", "--algorithm", "flat"}, "value=flat"},
+      {{"--generate", "flat:0:1", "--algorithm", "flat"}, "nodes=0"},
+      {{"--generate", "flat:10000000:1", "--algorithm", "flat"}, "nodes=10000000"},
+      {{"--generate", "moon:4:1", "--algorithm", "flat"}, "name=moon, known=flat mgo racks wan"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--root", "4"}, "value=4"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--root", "-1"}, "value=-1"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--ppn", "0"}, "value=0"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--bytes", "100kB"}, "bytes=100000"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--segment", "7"}, "bytes=7"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--collective", "alltoallw"}, "name=alltoallw"},
+      {{"--generate", "flat:4:1", "--algorithm", "dissemination"}, "algorithm=dissemination, collective=bcast"},
       {{"--generate", "flat:4:1", "--algorithm", "bush"},
-       "algorithm: unknown (name=bush, known=flat chain binomial dissemination recursive-doubling ring bruck doubling "
-       "rotated-binomial pairwise hierarchical FT BT knomial-K"},
-      {{"--generate", "flat:4:1", "--algorithm", "flat", "--charge", "much"}, "charge: unknown"},
-      {{"--topology", "/nonexistent.yaml", "--algorithm", "flat"}, "cannot be read (file=/nonexistent.yaml)"},
-      {{"--topology", cluster, "--plan", stranger}, "node z9: is not in the topology (nodes=8)"},
-      {{"--topology", cluster, "--plan", cluster}, "not a JSON object"},
+       "name=bush, known=flat chain binomial dissemination recursive-doubling ring bruck doubling rotated-binomial "
+       "pairwise hierarchical FT BT knomial-K"},
+      {{"--generate", "flat:4:1", "--algorithm", "flat", "--charge", "much"}, "value=much"},
+      {{"--topology", "/nonexistent.yaml", "--algorithm", "flat"}, "file=/nonexistent.yaml"},
+      {{"--topology", cluster, "--plan", stranger}, "node z9"},
+      {{"--topology", cluster, "--plan", cluster}, "bad_cluster.yaml"},
   };
-  for (const auto& [arguments, part] : cases) {
+  for (const auto& [arguments, thing] : cases) {
     const Answer answer = Call(arguments);
     EXPECT_EQ(answer.exit_code, 2) << answer.err;
     EXPECT_EQ(answer.out, "");
     EXPECT_EQ(answer.err.rfind("copse-sim: run: ", 0), 0u) << answer.err;
-    EXPECT_THAT(answer.err, HasSubstr(part));
+    EXPECT_THAT(answer.err, Names(thing));
     EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
   }
 }
@@ -240,16 +241,16 @@ TEST(RunVerbTest, AllCollectivesOfBlocksAndTheirCounts) {
   EXPECT_THAT(text.out, HasSubstr("at root:    3 connections, staging "));
   EXPECT_THAT(text.out, HasSubstr("call:       gatherv uint64, random counts of 8B in the mean, root 0, 8 ranks"));
   EXPECT_THAT(Call(known).out, HasSubstr("random counts of 8B in the mean, known to all, root 0"));
-  for (const auto& [more, part] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"--collective", "gatherv", "--counts", "odd"}, "counts: unknown (value=odd"},
-           {{"--collective", "gather", "--counts", "heavy"}, "counts: of irregular collectives (collective=gather)"},
-           {{"--collective", "alltoall", "--bytes", "8GiB"}, "bytes: all ranks' buffers are too long to simulate"},
-           {{"--collective", "scan", "--algorithm", "bruck"}, "does not do this collective"}}) {
+  for (const auto& [more, thing] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--collective", "gatherv", "--counts", "odd"}, "value=odd"},
+           {{"--collective", "gather", "--counts", "heavy"}, "collective=gather"},
+           {{"--collective", "alltoall", "--bytes", "8GiB"}, "bytes=8589934592, ranks=8"},
+           {{"--collective", "scan", "--algorithm", "bruck"}, "algorithm=bruck, collective=scan"}}) {
     std::vector<std::string> arguments = {"--topology", file};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Answer answer = Call(arguments);
     EXPECT_EQ(answer.exit_code, 2);
-    EXPECT_THAT(answer.err, HasSubstr(part));
+    EXPECT_THAT(answer.err, Names(thing));
   }
 }
 
@@ -270,19 +271,16 @@ TEST(RunVerbTest, CollectivesOfBlocksAreRunByTheModel) {
     EXPECT_EQ(json["packets"], collective == "allgather" ? 58 : 29);
   }
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"--plan", "x"}, "plan: of what engines run, not of --charge mgo (collective=gather)"},
-      {{"--segment", "8"}, "segment: of what engines run"},
-      {{"--headers"}, "headers: of what engines run"},
-      {{"--write-plan", "x"}, "write-plan: of what engines run"},
-      {{"--ppn", "2"}, "ppn: out of range (value=2"},
-      {{"--algorithm", "OPTIMAL"}, "is of broadcasts"},
+      {{"--plan", "x"}, "plan"},   {{"--segment", "8"}, "segment"},
+      {{"--headers"}, "headers"},  {{"--write-plan", "x"}, "write-plan"},
+      {{"--ppn", "2"}, "value=2"}, {{"--algorithm", "OPTIMAL"}, "algorithm=OPTIMAL, collective=gather"},
   };
-  for (const auto& [more, part] : cases) {
+  for (const auto& [more, thing] : cases) {
     std::vector<std::string> arguments = {"run", "--generate", "flat:4", "--collective", "gather", "--charge", "mgo"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Answer answer = CallSim(arguments);
     EXPECT_EQ(answer.exit_code, 2);
-    EXPECT_THAT(answer.err, HasSubstr(part));
+    EXPECT_THAT(answer.err, Names(thing));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "cli/sim/call_sim.h"
 #include "gmock/gmock.h"
@@ -15,6 +16,7 @@ namespace copse::simcli {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::Names;
 
 TEST(SimTest, HelpNamesEveryVerb) {
   const Answer outcome = CallSim({"--help"});
@@ -36,21 +38,21 @@ TEST(SimTest, BadUsageIsOneLineAndTwo) {
     EXPECT_EQ(outcome.err.rfind("copse-sim: usage: ", 0), 0u) << outcome.err;
     EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
   }
-  EXPECT_THAT(CallSim({"bogus"}).err, HasSubstr("no such verb (argument=bogus)"));
+  EXPECT_THAT(CallSim({"bogus"}).err, Names("argument=bogus"));
 }
 
 TEST(SimTest, GoldenRefusesWhatIsNoFile) {
   const Answer outcome = CallSim({"golden", "/nonexistent/g.json"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(outcome.err, "copse-sim: golden: cannot be read (file=/nonexistent/g.json)\n");
+  EXPECT_THAT(outcome.err, Names("copse-sim: golden", "file=/nonexistent/g.json"));
 }
 
 TEST(SimTest, GoldenRefusesWhatIsNoVector) {
-  const std::string file = testing::TempDir() + "/no_vector.json";
+  const std::string file = ::testing::TempDir() + "/no_vector.json";
   std::ofstream(file) << "{\"m\": 1}";
   const Answer outcome = CallSim({"golden", file});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("tree.parent: not an array of integers (value=null)"));
+  EXPECT_THAT(outcome.err, Names("tree.parent", "value=null"));
 }
 
 constexpr char kVector[] = "planner/algorithms/testdata/g00_P5_m1024.json";
@@ -69,7 +71,7 @@ TEST(SimTest, GoldenNamesWhatDiffers) {
   const size_t at = changed.find("271844535");  // FT's time
   ASSERT_NE(at, std::string::npos);
   changed[at] = '3';
-  const std::string file = testing::TempDir() + "/changed.json";
+  const std::string file = ::testing::TempDir() + "/changed.json";
   std::ofstream(file) << changed;
   const Answer outcome = CallSim({"golden", file});
   EXPECT_EQ(outcome.exit_code, 1);

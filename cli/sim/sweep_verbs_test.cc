@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "cli/sim/call_sim.h"
 #include "cli/sim/sim.h"
 #include "gmock/gmock.h"
@@ -20,8 +21,9 @@ namespace {
 
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
+using testing::Names;
 
-std::string PathOf(const std::string& name) { return (std::filesystem::path(testing::TempDir()) / name).string(); }
+std::string PathOf(const std::string& name) { return (std::filesystem::path(::testing::TempDir()) / name).string(); }
 std::string Read(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
@@ -89,39 +91,38 @@ TEST(SweepVerbTest, ATopologyFileHasItsOwnNodes) {
 
 TEST(SweepVerbTest, BadUsageIsOneLineAndTwo) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"table"}, "one of --topology and --generate"},
-      {{"table", "--generate", "moon"}, "no such kind of cluster"},
-      {{"table", "--generate", "flat", "--nodes", "0"}, "nodes: out of range (value=0"},
-      {{"table", "--generate", "flat", "--nodes", "10000000"}, "nodes: out of range (value=10000000"},
-      {{"table", "--generate", "flat", "--nodes", "8-4"}, "runs backwards"},
-      {{"table", "--generate", "flat", "--nodes", "1-20000"}, "too long"},
-      {{"table", "--generate", "flat", "--nodes", "x"}, "nodes: not a number (value=x)"},
-      {{"table", "--generate", "flat", "--bytes", "1,2"}, "this verb varies the other (values=2, limit=1)"},
-      {{"sweep", "--generate", "flat", "--nodes", "1,2"}, "this verb varies the other"},
-      {{"table", "--generate", "flat", "--bytes", "-1"}, "bytes: "},
-      {{"table", "--generate", "flat", "--by", "guess"}, "by: unknown"},
-      {{"table", "--generate", "flat", "--algorithms", ","}, "algorithms: none"},
-      {{"table", "--generate", "flat", "--nodes", "4", "--algorithms", "dance"}, "dance"},
-      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "barrier"}, "the replay is for broadcasts"},
-      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "dance"},
-       "reduce allreduce scatter gather allgath"},
+      {{"table"}, "--topology"},
+      {{"table", "--generate", "moon"}, "name=moon"},
+      {{"table", "--generate", "flat", "--nodes", "0"}, "value=0"},
+      {{"table", "--generate", "flat", "--nodes", "10000000"}, "value=10000000"},
+      {{"table", "--generate", "flat", "--nodes", "8-4"}, "value=8-4"},
+      {{"table", "--generate", "flat", "--nodes", "1-20000"}, "value=1-20000"},
+      {{"table", "--generate", "flat", "--nodes", "x"}, "value=x"},
+      {{"table", "--generate", "flat", "--bytes", "1,2"}, "values=2, limit=1"},
+      {{"sweep", "--generate", "flat", "--nodes", "1,2"}, "values=2, limit=1"},
+      {{"table", "--generate", "flat", "--bytes", "-1"}, "bytes"},
+      {{"table", "--generate", "flat", "--by", "guess"}, "value=guess"},
+      {{"table", "--generate", "flat", "--algorithms", ","}, "algorithms=0"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--algorithms", "dance"}, "name=dance"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "barrier"}, "collective=barrier, ppn=1"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "dance"}, "name=dance"},
       {{"table", "--generate", "flat", "--nodes", "4", "--collective", "scatter", "--by", "costs"},
-       "replayed or run, of one rank a node (collective=scatter, by=costs, ppn=1)"},
-      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "gather", "--ppn", "2"}, "by=replay, ppn=2)"},
+       "collective=scatter, by=costs, ppn=1"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--collective", "gather", "--ppn", "2"}, "by=replay, ppn=2"},
       {{"table", "--generate", "flat", "--nodes", "4", "--collective", "gather", "--algorithms", "dissemination"},
-       "is no tree"},
-      {{"table", "--generate", "flat", "--nodes", "4", "--root", "4"}, "root: no such rank (root=4, ranks=4)"},
+       "algorithm=dissemination"},
+      {{"table", "--generate", "flat", "--nodes", "4", "--root", "4"}, "root=4, ranks=4"},
   };
-  for (const auto& [arguments, part] : cases) {
+  for (const auto& [arguments, thing] : cases) {
     const Answer answer = CallSim(arguments);
     EXPECT_EQ(answer.exit_code, 2) << answer.err;
     EXPECT_EQ(answer.out, "");
-    EXPECT_THAT(answer.err, HasSubstr(part));
+    EXPECT_THAT(answer.err, Names(thing));
     EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
   }
   const Answer unwritable = CallSim({"table", "--generate", "flat", "--nodes", "4", "--svg", "/nonexistent/x.svg"});
   EXPECT_EQ(unwritable.exit_code, 1);
-  EXPECT_THAT(unwritable.err, HasSubstr("cannot be written"));
+  EXPECT_THAT(unwritable.err, Names("/nonexistent/x.svg"));
 }
 
 }  // namespace

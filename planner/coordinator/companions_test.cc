@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/fake_sessions.h"
 
@@ -13,6 +15,9 @@ namespace {
 
 using schedule::Failure;
 using schedule::FailureReport;
+using testing::FailsWith;
+using testing::Names;
+using ::testing::Pair;
 
 class CompanionTest : public CoordinatorTest {
  protected:
@@ -94,7 +99,7 @@ TEST_F(CompanionTest, FailedAttemptFailsTheSameCallEverywhere) {
   coordinator->OnMessage(2, Refuse(p1, "no room"));
   const auto abort = sink.Take<schedule::Abort>(1);
   EXPECT_EQ(abort.requests, (std::vector<uint64_t>{70}));
-  EXPECT_EQ(Brief(abort.why), Brief({Failure::kNoResource, "node n2 refused: no room"}));
+  EXPECT_THAT(Brief(abort.why), Pair(Failure::kNoResource, Names("node n2", "no room")));
   EXPECT_TRUE(sink.Take<schedule::Abort>(2).requests.empty());
   // The rank of n2 comes to the same call later: it fails, too, for the same reason.
   Ask(2, 1, 80, team.layout);
@@ -231,7 +236,7 @@ TEST_F(CompanionTest, NodeThatHasLeftFailsTheAttempt) {
   const auto team = FormTeam();
   coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
   Ask(1, 0, 70, team.layout);
-  EXPECT_EQ(Brief(sink.Take<schedule::Abort>(1).why), Brief({Failure::kMemberLost, "node n2 has left the team"}));
+  EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kMemberLost, Names("node n2")));
 }
 
 TEST_F(CompanionTest, DrainingNodesServeTheTeamsTheyHave) {
@@ -257,8 +262,7 @@ TEST_F(CompanionTest, DaemonsThatKnowNoneAreNamed) {
   coordinator->OnMessage(3, Accept(team, 1));
   sink.sent.clear();
   Ask(1, 0, 70, team.layout);
-  EXPECT_EQ(Brief(sink.Take<schedule::Abort>(1).why),
-            Brief({Failure::kVersion, "node n3: its daemon knows no companions"}));
+  EXPECT_THAT(Brief(sink.Take<schedule::Abort>(1).why), Pair(Failure::kVersion, Names("node n3")));
 }
 
 TEST_F(CompanionTest, StrangersAreRefused) {
@@ -270,16 +274,15 @@ TEST_F(CompanionTest, StrangersAreRefused) {
   };
   schedule::TeamLayout other = team.layout;
   other.id = TeamId{99};
-  EXPECT_EQ(refused(1, 0, other), "team 99 is not known");
+  EXPECT_THAT(refused(1, 0, other), Names("team 99"));
   other = team.layout;
   other.identity.uid = 7;
-  EXPECT_EQ(refused(1, 0, other), "team 1000001 cannot have it as a companion: 't' (rooted) of job job of user 7");
-  EXPECT_EQ(refused(1, 1, team.layout), "team 1000001 has another rank on node n1 (rank=1, size=2)");
+  EXPECT_THAT(refused(1, 0, other), Names("team 1000001", "'t' (rooted)", "user 7"));
+  EXPECT_THAT(refused(1, 1, team.layout), Names("team 1000001", "rank=1", "size=2", "node n1"));
   Register(3, "n3");
-  EXPECT_EQ(refused(3, 0, team.layout), "team 1000001 has no rank on node n3");
+  EXPECT_THAT(refused(3, 0, team.layout), Names("team 1000001", "node n3"));
   const auto companion = FormCompanion(team.layout);
-  EXPECT_EQ(refused(1, 0, companion.layout),
-            "team 1000002 cannot have it as a companion: 't' (rooted) of job job of user 1000");
+  EXPECT_THAT(refused(1, 0, companion.layout), Names("team 1000002", "'t' (rooted)", "user 1000"));
 }
 
 TEST_F(CompanionTest, EpochSwitchesAreItsOwn) {
@@ -303,7 +306,7 @@ TEST_F(CompanionTest, EpochSwitchesAreItsOwn) {
   EXPECT_EQ(sink.Take<schedule::Prepare>(1).layout.id, companion.layout.id);
   const PlanOptions scans{.collective = Collective::kScan};
   coordinator->ReplanTeam(team.layout.id, scans, [&](const absl::Status& status) { replanned = status; });
-  EXPECT_EQ(replanned.message(), "team 1000001: has not called scan yet, or another of the family spread");
+  EXPECT_THAT(replanned, FailsWith(absl::StatusCode::kFailedPrecondition, "team 1000001", "scan", "spread"));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ inline schedule::NodeAnnouncement Announce(const std::string& name, uint64_t inc
   return node;
 }
 
-class CoordinatorTest : public testing::Test {
+class CoordinatorTest : public ::testing::Test {
  protected:
   CoordinatorTest() {
     SetLogLevel(LogLevel::kError);

@@ -5,11 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/fake_sessions.h"
 
 namespace copse::coordinator {
 namespace {
+
+using absl::StatusCode;
+using testing::FailsWith;
+using testing::Names;
+
+constexpr auto kInvalid = StatusCode::kInvalidArgument;
 
 TEST_F(CoordinatorTest, TraceQueryIsAnsweredOnceAndTimed) {
   RegisterTwo();
@@ -43,10 +50,10 @@ TEST_F(CoordinatorTest, TraceQueryIsAnsweredOnceAndTimed) {
   coordinator->OnDisconnected(2);
   ask("n2");
   ASSERT_EQ(answers.size(), 5u);
-  EXPECT_EQ(answers[1].status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(answers[2].status().message(), "node n1: does not answer in time");
-  EXPECT_EQ(answers[3].status().message(), "node n2: lost while it was asked");
-  EXPECT_EQ(answers[4].status().message(), "node n2: not connected");
+  EXPECT_EQ(answers[1].status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(answers[2], FailsWith(StatusCode::kDeadlineExceeded, "node n1"));
+  EXPECT_THAT(answers[3], FailsWith(StatusCode::kUnavailable, "node n2"));
+  EXPECT_THAT(answers[4], FailsWith(StatusCode::kUnavailable, "node n2"));
 }
 
 TEST_F(CoordinatorTest, AMeasurementIsToldToBothAndAnsweredByOne) {
@@ -90,18 +97,17 @@ TEST_F(CoordinatorTest, AMeasurementIsToldToBothAndAnsweredByOne) {
   measure("n1", "n2");
   coordinator->OnDisconnected(2);  // the passive one
   measure("n1", "n2");
-  const std::vector<std::pair<absl::StatusCode, std::string>> expected = {
-      {absl::StatusCode::kInvalidArgument, "node n1: cannot measure to itself"},
-      {absl::StatusCode::kNotFound, "node nowhere: not known"},
-      {absl::StatusCode::kDeadlineExceeded, "node n1 to node n2: no answer within 3s"},
-      {absl::StatusCode::kUnavailable, "node n1 to node n2: reset"},
-      {absl::StatusCode::kDeadlineExceeded, "node n1: does not answer in time"},
-      {absl::StatusCode::kUnavailable, "node n2: lost while it measured"},
-      {absl::StatusCode::kUnavailable, "node n2: not connected"}};
+  const std::vector<std::pair<StatusCode, std::string>> expected = {
+      {kInvalid, "node n1"},
+      {StatusCode::kNotFound, "node nowhere"},
+      {StatusCode::kDeadlineExceeded, "node n1 to node n2: no answer within 3s"},
+      {StatusCode::kUnavailable, "node n1 to node n2: reset"},
+      {StatusCode::kDeadlineExceeded, "node n1"},
+      {StatusCode::kUnavailable, "node n2"},
+      {StatusCode::kUnavailable, "node n2"}};
   ASSERT_EQ(answers.size(), expected.size() + 1);
   for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(answers[i + 1].status().code(), expected[i].first);
-    EXPECT_EQ(answers[i + 1].status().message(), expected[i].second);
+    EXPECT_THAT(answers[i + 1], FailsWith(expected[i].first, expected[i].second));
   }
 }
 
@@ -197,11 +203,11 @@ TEST_F(CoordinatorTest, CallsThatWaitForPlansAreApartFromThoseThatRun) {
 }
 
 TEST_F(CoordinatorTest, AdministrationErrors) {
-  EXPECT_EQ(coordinator->SetDraining("x", true).message(), "node x: not known");
-  EXPECT_EQ(coordinator->Node("x").status().message(), "node x: not known");
+  EXPECT_THAT(coordinator->SetDraining("x", true), FailsWith(StatusCode::kNotFound, "node x"));
+  EXPECT_THAT(coordinator->Node("x"), FailsWith(StatusCode::kNotFound, "node x"));
   Register(1, "n1");
   store.error = absl::UnavailableError("disk full");
-  EXPECT_EQ(coordinator->SetDraining("n1", true).message(), "disk full");
+  EXPECT_EQ(coordinator->SetDraining("n1", true), store.error);
   EXPECT_EQ(coordinator->Node("n1")->state, "ready");
 }
 
@@ -210,7 +216,7 @@ TEST_F(CoordinatorTest, NewTimeoutsHoldForWhatBegins) {
   coordinator->SetLive(options);
   coordinator->OnConnected(1);
   Advance(absl::Seconds(1));
-  EXPECT_EQ(sink.closed[1], "no Register within 1s");
+  EXPECT_THAT(sink.closed[1], Names("Register", "1s"));
 }
 
 }  // namespace

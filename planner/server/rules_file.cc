@@ -79,7 +79,7 @@ class RulesParser {
       if (!seen.insert(key).second) return Error(entry.first, absl::StrCat("rule: a key twice (key=", key, ")"));
       if (!entry.second.IsScalar()) return Error(entry.second, absl::StrCat("rule: ", key, ": not one value"));
     }
-    if (!node["collective"]) return Error(node, "rule: needs collective");
+    if (!node["collective"]) return Error(node, "rule: needs a collective (key=collective)");
     Rule rule;
     const std::string name = node["collective"].Scalar();
     const auto collective = CollectiveFromName(name);

@@ -6,12 +6,15 @@
 #include <set>
 #include <string>
 
+#include "base/testing/status_matchers.h"
 #include "collectives/call_arguments.h"
 #include "gtest/gtest.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
 namespace {
+
+using testing::FailsWith;
 
 TEST(ParseRulesTest, OneAlgorithmACollective) {
   const auto rules =
@@ -24,40 +27,37 @@ TEST(ParseRulesTest, OneAlgorithmACollective) {
 
 struct BadRules {
   const char* text;
-  const char* word;
+  const char* thing;
 };
-class BadRulesTest : public testing::TestWithParam<BadRules> {};
+class BadRulesTest : public ::testing::TestWithParam<BadRules> {};
 TEST_P(BadRulesTest, AreRefusedWithTheLine) {
   const auto refused = ParseRules(GetParam().text, "rules.yaml").status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(refused.message().find(GetParam().word), absl::string_view::npos) << refused;
+  EXPECT_THAT(refused, FailsWith(absl::StatusCode::kInvalidArgument, GetParam().thing));
   EXPECT_EQ(refused.message().find("rules.yaml:"), 0u) << refused;
 }
 INSTANTIATE_TEST_SUITE_P(
     Kinds, BadRulesTest,
-    testing::Values(
-        BadRules{"- 1\n", "not a map"}, BadRules{"rules: []\n", "version"}, BadRules{"version: 2\n", "version=2"},
-        BadRules{"version: 1\nrule: []\n", "rules.yaml:2: unknown key (key=rule)"},
-        BadRules{"version: 1\nrules: 3\n", "not a list"}, BadRules{"version: 1\nrules: [3]\n", "not a map"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast}\n", "rules.yaml:3: rule: says nothing"},
+    ::testing::Values(
+        BadRules{"- 1\n", "rules.yaml:1"}, BadRules{"rules: []\n", "limit=1"}, BadRules{"version: 2\n", "version=2"},
+        BadRules{"version: 1\nrule: []\n", "key=rule"}, BadRules{"version: 1\nrules: 3\n", "rules"},
+        BadRules{"version: 1\nrules: [3]\n", "rule"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast}\n", "segment_bytes"},
         BadRules{"version: 1\nrules:\n - {collective: x, algorithm: flat}\n", "collective=x"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: bush}\n", "bush"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: dissemination}\n", "cannot carry"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: bush}\n", "name=bush"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: dissemination}\n", "algorithm dissemination"},
         BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, size: 3}\n", "key=size"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, algorithm: bt}\n", "a key twice"},
-        BadRules{"version: 1\nrules:\n - {algorithm: flat}\n", "needs collective"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: [flat]}\n", "algorithm: not one value"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, algorithm: bt}\n", "key=algorithm"},
+        BadRules{"version: 1\nrules:\n - {algorithm: flat}\n", "key=collective"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: [flat]}\n", "algorithm"},
         BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, bytes_min: -1}\n", "bytes_min=-1"},
         BadRules{"version: 1\nrules:\n - {collective: bcast, algorithm: flat, bytes_min: 9, bytes_max: 8}\n",
-                 "an empty range (bytes_min=9, bytes_max=8)"},
-        BadRules{"version: 1\nrules:\n - {collective: bcast, segment_bytes: 1024}\n",
-                 "too many segments (bytes_max=70368744177664, segment_bytes=1024, limit=16)"},
-        BadRules{
-            "version: 1\nrules:\n - {collective: bcast, bytes_max: 9000, algorithm: flat}\n"
-            " - {collective: reduce, algorithm: bt}\n - {collective: bcast, bytes_min: 9000, algorithm: bt}\n",
-            "rules.yaml:5: rule: contradicts that of rules.yaml:3 for some calls (this={collective: bcast, bytes_min: "
-            "9000, algorithm: bt}, other={collective: bcast, bytes_max: 9000, algorithm: flat})"},
-        BadRules{"version: [1\n", "rules.yaml:"}));
+                 "bytes_min=9, bytes_max=8"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, segment_bytes: 1024}\n", "segment_bytes=1024, limit=16"},
+        BadRules{"version: 1\nrules:\n - {collective: bcast, bytes_max: 9000, algorithm: flat}\n"
+                 " - {collective: reduce, algorithm: bt}\n - {collective: bcast, bytes_min: 9000, algorithm: bt}\n",
+                 "this={collective: bcast, bytes_min: 9000, algorithm: bt}, "
+                 "other={collective: bcast, bytes_max: 9000, algorithm: flat}"},
+        BadRules{"version: [1\n", "rules.yaml:2"}));
 
 TEST(ParseRulesTest, RangesAndSegments) {
   const auto rules = ParseRules(

@@ -13,19 +13,22 @@
 #include <fstream>
 
 #include "absl/time/time.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
 namespace {
 
+using absl::StatusCode;
 using coordinator::TeamRecord;
+using testing::FailsWith;
 
-class SqliteStoreTest : public testing::Test {
+class SqliteStoreTest : public ::testing::Test {
  protected:
   SqliteStoreTest()
       : path_(std::string(getenv("TEST_TMPDIR")) + "/" +
-              testing::UnitTest::GetInstance()->current_test_info()->name()) {}
+              ::testing::UnitTest::GetInstance()->current_test_info()->name()) {}
 
   std::unique_ptr<SqliteStore> Open() {
     auto store = SqliteStore::Open(path_);
@@ -114,16 +117,12 @@ TEST_F(SqliteStoreTest, NewFileIsEmpty) {
 TEST_F(SqliteStoreTest, ASecondPlannerIsRefused) {
   auto first = Open();
   ASSERT_NE(first, nullptr);
-  const absl::Status second = SqliteStore::Open(path_).status();
-  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_NE(second.message().find("in use by another planner"), absl::string_view::npos) << second;
+  EXPECT_THAT(SqliteStore::Open(path_), FailsWith(StatusCode::kFailedPrecondition, "state=" + path_));
 }
 
 TEST_F(SqliteStoreTest, GarbageIsNoStateFile) {
   std::ofstream(path_) << std::string(5000, 'x');
-  const absl::Status refused = SqliteStore::Open(path_).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_NE(refused.message().find(path_), absl::string_view::npos) << refused;
+  EXPECT_THAT(SqliteStore::Open(path_), FailsWith(StatusCode::kFailedPrecondition, path_));
 }
 
 TEST_F(SqliteStoreTest, ADamagedFileIsRefused) {
@@ -138,7 +137,7 @@ TEST_F(SqliteStoreTest, ADamagedFileIsRefused) {
   }
   auto store = SqliteStore::Open(path_);
   const absl::Status refused = store.ok() ? (*store)->Load().status() : store.status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition) << refused;
 }
 
 // What only a program that goes wrong, or a disk, does to the file.
@@ -173,9 +172,9 @@ TEST_F(SqliteStoreTest, ADamagedRecordIsPutAsideAndNamed) {
       "UPDATE team SET record = (SELECT record FROM team WHERE id = 5) WHERE id = 4");
   for (const char* when : {"damaged", "the next start"}) {
     auto store = Open();
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     const auto snapshot = store->Load();
-    const std::string said = testing::internal::GetCapturedStderr();
+    const std::string said = ::testing::internal::GetCapturedStderr();
     ASSERT_TRUE(snapshot.ok()) << snapshot.status();
     EXPECT_EQ(snapshot->teams.size(), 3u) << when;
     EXPECT_EQ(snapshot->teams.count(TeamId(2)) + snapshot->teams.count(TeamId(4)), 0u) << when;
@@ -223,8 +222,7 @@ TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
       refused = store.SaveTeam(Record(saved + 1));
       if (refused.ok()) ++saved;
     }
-    EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << refused;
-    EXPECT_NE(refused.message().find("state=" + state), std::string::npos) << refused;
+    EXPECT_THAT(refused, FailsWith(StatusCode::kUnavailable, "state=" + state));
     EXPECT_FALSE(store.SaveAborted(TeamId(7)).ok());
     EXPECT_FALSE(store.SaveTerm(9).ok());
     unlink(filler.c_str());
@@ -238,15 +236,11 @@ TEST_F(SqliteStoreTest, AFullDiskRefusesAndLosesNothing) {
   EXPECT_EQ(snapshot->term, 0u);
   unlink(state.c_str());
   fill();
-  const absl::Status cannot_begin = SqliteStore::Open(state).status();
-  EXPECT_EQ(cannot_begin.code(), absl::StatusCode::kUnavailable) << cannot_begin;
-  EXPECT_NE(cannot_begin.message().find("state=" + state), std::string::npos) << cannot_begin;
+  EXPECT_THAT(SqliteStore::Open(state), FailsWith(StatusCode::kUnavailable, "state=" + state));
 }
 
 TEST_F(SqliteStoreTest, AFolderThatIsNotThere) {
-  const absl::Status refused = SqliteStore::Open("/nowhere/state.db").status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
-  EXPECT_NE(refused.message().find("state=/nowhere/state.db"), absl::string_view::npos) << refused;
+  EXPECT_THAT(SqliteStore::Open("/nowhere/state.db"), FailsWith(StatusCode::kUnavailable, "state=/nowhere/state.db"));
 }
 
 TEST_F(SqliteStoreTest, KeepsTopologies) {

@@ -19,13 +19,13 @@ import sys
 CALL = re.compile(r"""\b(?:\w*Error|ErrorAt|Fail\w*|\w*Defect|\w*Mistake|Bad|Break\w*|Say\w*|Refuse\w*|Invalid|Doom|Die
                       |Wrong|OutOfRange|Log|COPSE_LOG|ReportOf|FailureReport|Complain\w*|TellFailure|OnTeamFailed
                       |LogLine|Annotate\w*|Warn\w*)\s*(?=[({])""", re.X)
-# Of a literal: a word on its own. Not a name before its value (`name=`, `name: `, `name %d`, or `name ` where the next
-# argument is the value), nor a value, nor a part of a path, a flag, an identifier, an escape or a format.
-WORD = re.compile(r"=[^,;()\"]*|(?<![\w./%\\\-<>@$'])[a-z]{3,}(?![\w=./\-<>@(:'\\]|\s+%|\s+\"$|, \"$)")
+# Of a literal: a word on its own. Not a name before its value (`name=`, `name: `, `name %d`, `name 3`, or `name ` where
+# the next argument is the value), nor a value, nor a part of a path, a flag, an identifier, an escape or a format.
+WORD = re.compile(r"=[^,;()\"]*|(?<![\w./%\\\-<>@$'])[a-z]{3,}(?![\w=./\-<>@(:'\\]|\s+[%\d]|\s+\"$|, \"$)")
 # What a call has in front, `OutOfRange("type", value`, is a name before its value, too, and so is all that a call inside
-# it has: `config.Text("heartbeat")`.
+# it has: `config.Text("heartbeat")`, `node["seconds"]`.
 FIRST_NAME = re.compile(r'"[a-z]+",')
-ONLY_NAME = re.compile(r'(?<=\()"[a-z]+"\)')
+ONLY_NAME = re.compile(r'(?<=[(\[])"[a-z]+"[)\]]')
 TOKEN = re.compile(r'R"(\w*)\((.*?)\)\1"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*.*?\*/', re.S)
 LEFT_OUT = ("_test.cc", "_fuzz.cc")
 ROOMS_LEFT_OUT = ("integration_tests", "tools", "bench", "out", "third_party", "docs")

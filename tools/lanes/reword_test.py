@@ -23,7 +23,8 @@ class RewordTest(unittest.TestCase):
 
     def test_names_and_values(self):
         for text in ('Error(StrCat("name: ", name, " (limit ", max, ")"))', 'Bad("a=not set")', 'Bad("--no-wait")',
-                     'Bad("some_name and.so /usr/lib %d")'.replace(" and", " x"), 'Say("rank %d")',
+                     'Bad("some_name and.so /usr/lib %d")'.replace(" and", " x"), 'Say("rank %d")', 'Say("(limit 292)")',
+                     'Error(node["seconds"])',
                      'OutOfRange("type", type)', 'Bad("a=", config.Text("heartbeat"))'):
             self.check(text, text)
 
