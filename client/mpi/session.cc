@@ -156,8 +156,8 @@ void WarnOfMissingDaemons(const Session& session, int first, char reason[kReason
     Mpi().Irecv(text, sizeof(text), MPI_CHAR, first, 0, MPI_COMM_WORLD, &told);
     Mpi().Wait(&told, MPI_STATUS_IGNORE);
   }
-  Say("nothing is offloaded: %d of %d ranks are not attached to a daemon; the first, rank %d on %s", missing,
-      session.size, first, text);
+  Say("nothing is offloaded: not all ranks have a daemon (missing=%d, ranks=%d, first=%d): %s", missing, session.size,
+      first, text);
 }
 
 // All ranks take the smallest of the limits that any was given, so that they agree on calls. The first one that has
@@ -241,7 +241,7 @@ void StartSession() {
     session->without_context = Reason::kNoLibrary;
     if (roll.speaks) {
       SayAll(complaints);
-      Say("nothing is offloaded: %d of %d ranks run without libcopse-mpi.so; the first is rank %d", roll.absent,
+      Say("nothing is offloaded: not all ranks have libcopse-mpi.so (missing=%d, ranks=%d, first=%d)", roll.absent,
           session->size, roll.first_absent);
     }
     Publish(session);

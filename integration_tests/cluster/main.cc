@@ -116,7 +116,8 @@ void PrintUse(const StateFolder& folder, const ClusterState& state) {
 absl::Status Up(CommandLine line, const StateFolder& folder) {
   RETURN_IF_ERROR(CheckUp(&line));
   if (folder.Look() == Condition::kCrashed) {
-    std::fprintf(stderr, "tools/cluster: up: removing what a crash left (name=%s)\n", folder.name().c_str());
+    std::fprintf(stderr, "tools/cluster: up: removing what a crash left (state=crashed, name=%s)\n",
+                 folder.name().c_str());
   }
   RETURN_IF_ERROR(StartCluster(folder, line.up));
   ASSIGN_OR_RETURN(const ClusterState state, folder.ReadState());
@@ -127,11 +128,11 @@ absl::Status Up(CommandLine line, const StateFolder& folder) {
 absl::Status Down(const StateFolder& folder) {
   switch (folder.Look()) {
     case Condition::kAbsent:
-      std::printf("no cluster is up (name=%s)\n", folder.name().c_str());
+      std::printf("no cluster is up (state=absent, name=%s)\n", folder.name().c_str());
       return absl::OkStatus();
     case Condition::kCrashed:
       RETURN_IF_ERROR(folder.Remove());
-      std::printf("removed what a crash left (name=%s)\n", folder.name().c_str());
+      std::printf("removed what a crash left (state=crashed, name=%s)\n", folder.name().c_str());
       return absl::OkStatus();
     default:
       return EndCluster(folder, kDownPatience);
@@ -139,18 +140,19 @@ absl::Status Down(const StateFolder& folder) {
 }
 
 absl::StatusOr<ClusterState> StateOf(const StateFolder& folder) {
-  const std::string name = absl::StrCat(" (name=", folder.name(), ")");
+  const std::string name = absl::StrCat(", name=", folder.name(), ")");
   switch (folder.Look()) {
     case Condition::kUp:
       return folder.ReadState();
     case Condition::kHalfUp:
-      return absl::FailedPreconditionError(absl::StrCat("cluster: it is coming up or going down", name));
+      return absl::FailedPreconditionError(absl::StrCat("cluster: it is coming up or going down (state=half-up", name));
     case Condition::kCrashed:
-      return absl::UnavailableError(absl::StrCat("cluster: it has crashed; `down` or `up` cleans up", name));
+      return absl::UnavailableError(
+          absl::StrCat("cluster: it has crashed; `down` or `up` cleans up (state=crashed", name));
     case Condition::kAbsent:
       break;
   }
-  return absl::UnavailableError(absl::StrCat("cluster: none is up", name));
+  return absl::UnavailableError(absl::StrCat("cluster: none is up (state=absent", name));
 }
 
 absl::Status Status(const StateFolder& folder) {

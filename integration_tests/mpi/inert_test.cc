@@ -6,12 +6,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
 #include "integration_tests/procs/child_process.h"
 
 namespace copse::mpi_test {
 namespace {
+
+using copse::testing::Names;
+using ::testing::ElementsAre;
 
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
@@ -42,16 +46,15 @@ TEST(InertTest, AProgramWithoutMpiLoadsNothingAndPrintsNothing) {
 
 TEST(InertTest, AnUnknownMpiGetsOneWarningAndItsCalls) {
   const std::string program = PathOf("integration_tests/mpi/third_mpi_user");
-  const std::string warning =
-      "copse-mpi: the MPI is neither MPICH nor Open MPI, so nothing is offloaded (version=Example MPI 1.0)";
-  EXPECT_EQ(RunPreloaded({program}), (Words{warning, "right", "0"}));
-  EXPECT_EQ(RunPreloaded({program}, {{"PMIX_RANK", "0"}}), (Words{warning, "right", "0"}));
+  const auto warned = ElementsAre(Names("copse-mpi: ", "version=Example MPI 1.0"), "right", "0");
+  EXPECT_THAT(RunPreloaded({program}), warned);
+  EXPECT_THAT(RunPreloaded({program}, {{"PMIX_RANK", "0"}}), warned);
   EXPECT_EQ(RunPreloaded({program}, {{"PMIX_RANK", "1"}}), (Words{"right", "0"}));
 }
 
 TEST(InertTest, ACallWithoutAnMpiIsAnError) {
-  const Words lines = RunPreloaded({PathOf("integration_tests/mpi/weak_user")});
-  EXPECT_EQ(lines, (Words{"copse-mpi: an MPI function was called, but no MPI library is loaded", "result 16", "0"}));
+  EXPECT_THAT(RunPreloaded({PathOf("integration_tests/mpi/weak_user")}),
+              ElementsAre(Names("copse-mpi: "), "result 16", "0"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
 #include "integration_tests/procs/process_cluster.h"
@@ -16,9 +17,12 @@
 namespace copse::mpi_test {
 namespace {
 
+using copse::testing::Names;
+using ::testing::ElementsAre;
+
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
-class RunTest : public testing::TestWithParam<const char*> {
+class RunTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override { ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok()); }
 
@@ -87,7 +91,7 @@ TEST_P(RunTest, ATimeoutThatIsNoNumberIsNamed) {
   run.before_launcher.insert(run.before_launcher.begin(), {"/usr/bin/env", "COPSE_TIMEOUT=5s"});
   const MpiResult result = Run(run);
   EXPECT_EQ(result.code, 2) << result.Text();
-  EXPECT_EQ(result.error, Words{"copse-run: COPSE_TIMEOUT: not a number of seconds (value=5s)"});
+  EXPECT_THAT(result.error, ElementsAre(Names("copse-run: COPSE_TIMEOUT: ", "value=5s")));
 }
 
 TEST_P(RunTest, AFileThatIsNotTheLibraryIsNamed) {
@@ -95,14 +99,10 @@ TEST_P(RunTest, AFileThatIsNotTheLibraryIsNamed) {
   const std::string back_end = PathOf(absl::StrCat("client/mpi/libcopse-mpi-", GetParam(), ".so"));
   const std::string script = folder + "/script";
   std::ofstream(script) << "#!/bin/sh\n";
-  for (const auto& [file, what] :
-       std::vector<std::pair<std::string, std::string>>{{script, "not a shared library"},
-                                                        {folder, "a directory"},
-                                                        {folder + "/absent", "no such file"},
-                                                        {back_end, "another library than libcopse-mpi.so"}}) {
+  for (const std::string& file : {script, folder, folder + "/absent", back_end}) {
     const MpiResult result = Run(JobUnder({"--library", file}));
     EXPECT_EQ(result.code, 1) << result.Text();
-    EXPECT_EQ(result.error, Words{absl::StrCat("copse-run: library: ", what, " (value=", file, ")")});
+    EXPECT_THAT(result.error, ElementsAre(Names("copse-run: library: ", "value=" + file)));
     EXPECT_TRUE(result.out.empty()) << result.Text();
   }
   const MpiResult result = Run(JobUnder({"--library", PathOf("client/mpi/libcopse-mpi.so")}));
@@ -117,7 +117,7 @@ TEST_P(RunTest, DryRunPrintsTheCommand) {
   EXPECT_TRUE(absl::StrContains(result.out[0], "/libcopse-mpi.so ")) << result.out[0];
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, RunTest, testing::Values("mpich", "openmpi"),
+INSTANTIATE_TEST_SUITE_P(Both, RunTest, ::testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -23,7 +23,7 @@ inline constexpr absl::Duration kDeathPatience = absl::Seconds(20);
 inline constexpr uint32_t kNodes = 2;
 
 // Two daemons, and jobs of one MPI on them.
-class ShimTest : public testing::TestWithParam<const char*> {
+class ShimTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override { ASSERT_TRUE(cluster_.Start({.nodes = kNodes}).ok()); }
   void TearDown() override {

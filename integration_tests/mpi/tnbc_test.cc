@@ -18,6 +18,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
 #include "integration_tests/mpi/shim_fixture.h"
@@ -27,6 +28,8 @@
 
 namespace copse::mpi_test {
 namespace {
+
+using copse::testing::Names;
 
 // Of one job, which takes seconds; in a campaign a minute.
 constexpr absl::Duration kJobPatience = absl::Minutes(4);
@@ -85,7 +88,7 @@ TEST_P(TnbcTest, EveryKindReturnsEarly) {
 TEST_P(TnbcTest, AnUnknownModeIsSaidOnceAndIgnored) {
   const MpiResult result = Run(EarlyJobOf(3, "sometimes", {"sizes/kinds"}), kJobPatience);
   ExpectDone(result);
-  EXPECT_EQ(result.ErrorsWith("COPSE_TNBC: none of off, auto and on").size(), 1u) << result.Text();
+  EXPECT_EQ(result.ErrorsWith("copse-mpi: COPSE_TNBC: ").size(), 1u) << result.Text();
   EXPECT_TRUE(result.ErrorsWith("early returns").empty()) << result.Text();
 }
 TEST_P(TnbcTest, AnUnknownSettingIsSaidOnceAndIgnored) {
@@ -93,10 +96,7 @@ TEST_P(TnbcTest, AnUnknownSettingIsSaidOnceAndIgnored) {
   run.environment["COPSE_TNBC_SYSCALLS"] = "some";
   const MpiResult result = Run(run, kJobPatience);
   ExpectDone(result);
-  EXPECT_EQ(result.ErrorsWith("copse-mpi: COPSE_TNBC_SYSCALLS: neither libc nor strict, so it is ignored (value=some)")
-                .size(),
-            1u)
-      << result.Text();
+  EXPECT_EQ(result.ErrorsWith("copse-mpi: COPSE_TNBC_SYSCALLS: ").size(), 1u) << result.Text();
   EXPECT_EQ(result.ErrorsWith("early returns: 16 calls, 0 more waited").size(), 1u) << result.Text();
 }
 TEST_P(TnbcTest, AllKindsOfMemory) { ExpectRight("memory", 3); }
@@ -125,7 +125,7 @@ TEST_P(TnbcTest, MemoryIsNotAdoptedWhereThatIsNotWanted) {
   run.environment["COPSE_TNBC_ADOPT"] = "sometimes";
   const MpiResult some = Run(run, kJobPatience);
   ExpectDone(some);
-  EXPECT_EQ(some.ErrorsWith("COPSE_TNBC_ADOPT: neither on nor off").size(), 1u) << some.Text();
+  EXPECT_EQ(some.ErrorsWith("copse-mpi: COPSE_TNBC_ADOPT: ").size(), 1u) << some.Text();
   EXPECT_EQ(some.ErrorsWith("buffers adopted").size(), 1u) << some.Text();
   EXPECT_TRUE(some.ErrorsWith("; 0 buffers adopted").empty()) << some.Text();
 }
@@ -353,7 +353,9 @@ TEST_P(TnbcAccidentsTest, ADaemonThatDiesEndsTheJobWithTheCallsName) {
 TEST_P(TnbcAccidentsTest, WhoTouchesLostDataEndsTheJob) {
   const MpiResult result = LoseADaemon("daemon_dies_and_data_is_touched");
   ExpectOver(result);
-  EXPECT_FALSE(result.ErrorsWith("memory was touched whose data is lost, after MPI_Bcast").empty()) << result.Text();
+  const Words said = result.ErrorsWith("(address=");
+  ASSERT_FALSE(said.empty()) << result.Text();
+  EXPECT_THAT(said[0], Names("copse-mpi: ", "MPI_Bcast: "));
 }
 TEST_P(TnbcAccidentsTest, WhoHandlesErrorsIsToldByTheNextCall) {
   const MpiResult result = LoseADaemon("daemon_dies_and_errors_return");
@@ -371,9 +373,9 @@ TEST_P(TnbcAccidentsTest, CallsOnOtherCommunicatorsFailWhoseDataIsLost) {
   }
   for (const std::string call : {"MPI_Send", "MPI_File_write", "MPI_Allreduce", "MPI_Iallreduce", "MPI_Pack",
                                  "MPI_Reduce_local", "MPI_Neighbor_allgather", "MPI_Put", "MPI_Get"}) {
-    EXPECT_EQ(result.ErrorsWith(absl::StrCat(call, ": the data of its buffer is lost")).size(), 3u) << result.Text();
+    EXPECT_EQ(result.ErrorsWith(absl::StrCat("copse-mpi: ", call, ": ")).size(), 3u) << result.Text();
   }
-  EXPECT_GE(result.ErrorsWith("MPI_Start: the data of its buffer is lost").size(), 6u) << result.Text();
+  EXPECT_GE(result.ErrorsWith("copse-mpi: MPI_Start: ").size(), 6u) << result.Text();
 }
 
 TEST_P(TnbcAccidentsTest, ARankThatLeavesEndsTheJob) {
@@ -390,11 +392,11 @@ TEST_P(TnbcAccidentsTest, AFaultOfTheProgramsOwnEndsTheJob) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, TnbcTest, testing::Values("mpich", "openmpi"),
+INSTANTIATE_TEST_SUITE_P(Both, TnbcTest, ::testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
-INSTANTIATE_TEST_SUITE_P(Both, TnbcCountersTest, testing::Values("mpich", "openmpi"),
+INSTANTIATE_TEST_SUITE_P(Both, TnbcCountersTest, ::testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
-INSTANTIATE_TEST_SUITE_P(Both, TnbcAccidentsTest, testing::Values("mpich", "openmpi"),
+INSTANTIATE_TEST_SUITE_P(Both, TnbcAccidentsTest, ::testing::Values("mpich", "openmpi"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
