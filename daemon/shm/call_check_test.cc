@@ -256,6 +256,8 @@ TEST_F(CheckListsTest, KnownCountsAreHashedOnEveryRank) {
   ASSERT_NE(leaf->post.receive_blocks, nullptr);
   // Where they lie is a rank's own matter.
   Write(kReceiveList, {{0, 16}, {16, 0}, {16, 8}, {24, 0}});
+  ExpectInvalid(slot, 2, "rank=2", "count=2", "counted=1");
+  slot.entry.count = 1;
   EXPECT_EQ(CheckCall(slot, {2, 4}, regions_)->post.arguments, leaf->post.arguments);
   const absl::StatusOr<CheckedCall> all = CheckCall(Irregular(Collective::kAllgatherv, 0), {1, 4}, regions_);
   ASSERT_TRUE(all.ok()) << all.status();

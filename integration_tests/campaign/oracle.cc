@@ -53,16 +53,14 @@ bool Oracle::InPath(const Fault& fault, const Job& job) const {
   const bool forms = job.needs_planner || &job == &case_->after || &job == &case_->newcomer ||
                      (IsTarget(job) && (case_->state == State::kForming || case_->state == State::kPrepared ||
                                         case_->state == State::kCommitted));
-  if (ConcernsPlanner(fault.kind) || fault.kind == FaultKind::kStoreRefuses) {
-    // A switch that nobody decides holds calls.
-    const bool switches = WasMade(FaultKind::kReplan) || fault.kind == FaultKind::kUndecided;
-    return forms || (switches && IsTarget(job));
-  }
+  // A switch that nobody decides, or of whose decision a node does not hear, holds calls.
+  const bool switches = IsTarget(job) && (WasMade(FaultKind::kReplan) || fault.kind == FaultKind::kUndecided);
+  if (ConcernsPlanner(fault.kind) || fault.kind == FaultKind::kStoreRefuses) return forms || switches;
   if (fault.kind == FaultKind::kReplan) return false;
   if (fault.kind == FaultKind::kFullRooms) return true;  // from the beginning
   const bool meets_nodes =
       std::any_of(fault.nodes.begin(), fault.nodes.end(), [&](uint32_t node) { return Has(job, node); });
-  if (ConcernsFormation(fault.kind)) return forms && meets_nodes;
+  if (ConcernsFormation(fault.kind)) return (forms || switches) && meets_nodes;
   switch (fault.kind) {
     case FaultKind::kProcessCrash:
     case FaultKind::kProcessPause:

@@ -81,6 +81,14 @@ TEST_F(OracleTest, ASwitchThatNobodyDecidesHoldsCalls) {
   EXPECT_EQ(oracle_.Patience(case_.target), patience + absl::Seconds(50));
 }
 
+TEST_F(OracleTest, ASwitchOfWhoseDecisionANodeDoesNotHearHoldsCalls) {
+  Made(FaultKind::kManagementCut, 1, absl::Seconds(1));
+  EXPECT_EQ(oracle_.Patience(case_.target), scale_.grace);
+  Made(FaultKind::kReplan, 1);
+  EXPECT_GT(oracle_.Patience(case_.target), scale_.grace + absl::Seconds(1));
+  EXPECT_EQ(oracle_.Patience(other_), scale_.grace);
+}
+
 TEST_F(OracleTest, SilenceIsALossIfItLasts) {
   Made(FaultKind::kDataCut, 1, scale_.node_timeout / 2);
   const Outcome silent = Failed(Failure::kMemberLost, FailureCause::kNodeSilent, "n1");
