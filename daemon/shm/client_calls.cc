@@ -16,8 +16,9 @@
 namespace copse::daemon {
 
 ClientCalls::ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits,
-                         uint64_t list_bytes_max, uint32_t* regions_of_all)
+                         uint64_t list_bytes_max, uint32_t* regions_of_all, Instruments* instruments)
     : core_(core),
+      instruments_(instruments),
       port_(std::move(port)),
       regions_(port_->data(), port_->sizes().data_bytes, limits, regions_of_all),
       calls_(port_->sizes().eq_entries),
@@ -130,6 +131,7 @@ uint64_t ClientCalls::NewCall(const ring::DqEntry& entry, const CheckedCall& che
 }
 
 void ClientCalls::Refuse(uint64_t value, std::string_view text, schedule::Failure failure) {
+  if (instruments_ != nullptr) instruments_->PostRefused();
   port_->PutEvent(value, 0, {failure, std::string(text)});
 }
 

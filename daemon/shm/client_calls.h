@@ -16,6 +16,7 @@
 #include "base/lost_memory.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
+#include "daemon/core/instruments.h"
 #include "daemon/shm/call_check.h"
 #include "daemon/shm/client_port.h"
 #include "daemon/shm/region_table.h"
@@ -38,8 +39,9 @@ using MemberOfTeam = absl::flat_hash_map<uint32_t, TeamMember>;
 // team, and no others. Thread-compatible. `*core` outlives it.
 class ClientCalls {
  public:
+  // `instruments`, which may be null, counts refused posts.
   ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, RegionLimits limits, uint64_t list_bytes_max,
-              uint32_t* regions_of_all);
+              uint32_t* regions_of_all, Instruments* instruments);
 
   // Before the first Read.
   void set_client(ClientId client) { client_ = client; }
@@ -86,6 +88,7 @@ class ClientCalls {
   void Refuse(uint64_t value, std::string_view text, schedule::Failure failure = schedule::Failure::kInvalidArgument);
 
   DaemonCore* const core_;
+  Instruments* const instruments_;
   ClientId client_ = 0;
   const std::unique_ptr<ClientPort> port_;
   RegionTable regions_;

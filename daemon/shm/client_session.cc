@@ -228,7 +228,7 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
   hello.dq_entries = sizes.dq_entries;
   hello.eq_entries = sizes.eq_entries;
   auto calls = std::make_unique<ClientCalls>(context_->core, std::move(port), options.regions, options.list_bytes_max,
-                                             &context_->regions);
+                                             &context_->regions, options.instruments);
   ASSIGN_OR_RETURN(client_, context_->core->Attach(hello, this));
   calls->set_client(client_);
   calls_ = std::move(calls);

@@ -20,9 +20,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/lost_memory.h"
 #include "base/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"
+#include "daemon/core/instruments.h"
 #include "daemon/shm/attach_fixture.h"
 #include "daemon/shm/memory_file.h"
 
@@ -285,6 +287,23 @@ TEST_F(ClientSessionTest, ARefusedCallWakesItsClient) {
     EXPECT_EQ(event->status, command == 0 ? 0 : kInvalidArgument);
     EXPECT_NE(word->load(), before) << int{command};
   }
+}
+
+TEST_F(ClientSessionTest, RefusedPostsAreCounted) {
+  const MonotonicClock clock;
+  Instruments instruments(&clock, 0);
+  Start({.instruments = &instruments});
+  const auto client = Attached();
+  ring::DqSlot slot{};
+  for (const uint8_t command : {uint8_t{0}, uint8_t{99}, uint8_t{1}}) {  // a no-op, an unknown one, an unknown team
+    slot.entry.command = command;
+    client->Post(slot);
+    ASSERT_TRUE(client->AwaitEvent().has_value());
+  }
+  std::map<std::string, uint64_t> counters;
+  instruments.AppendCounters(&counters);
+  EXPECT_EQ(counters["calls.refused"], 2u);
+  daemon_.reset();  // before its instruments
 }
 
 TEST_F(ClientSessionTest, RingingForNothingIsNotHeardForAWhile) {
