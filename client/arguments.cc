@@ -2,7 +2,6 @@
 
 #include "client/arguments.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/element_types.h"
@@ -73,10 +72,8 @@ copse_status_t Planner::PlanValues() {
                    .type = args_.type,
                    .op = args_.op,
                    .has_own_op = args_.op >= kFirstUserOp,
+                   .count = args_.count,
                    .root = args_.root};
-  // What an irregular collective's count must be, lists may say.
-  const bool is_irregular = COPSE_COLL_GATHERV <= args_.collective;
-  if (!is_irregular) raw.count = args_.count;
   if ((flags & COPSE_COLL_FLAG_COUNTS_KNOWN) != 0) raw.options |= kCountsKnown;
   if ((flags & COPSE_COLL_FLAG_REPRODUCIBLE) != 0) raw.options |= kReproducible;
   if (const CallDefect defect = CheckArguments(raw, size_, bytes_max_, &arguments_)) return FailWith(defect);
@@ -290,7 +287,8 @@ uint32_t DatatypeBytes(copse_datatype_t type) {
 }
 
 const char* CollectiveName(copse_collective_t collective) {
-  return copse::CollectiveName(static_cast<Collective>(std::clamp<int>(collective, 0, kCollectiveCount))).data();
+  if (collective < 0 || collective >= kCollectiveCount) return "unknown";
+  return copse::CollectiveName(static_cast<Collective>(collective)).data();
 }
 
 copse_status_t PlanCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,

@@ -418,6 +418,7 @@ TEST(CollectiveNameTest, NamesAll) {
   EXPECT_STREQ(CollectiveName(COPSE_COLL_BARRIER), "barrier");
   EXPECT_STREQ(CollectiveName(COPSE_COLL_ALLREDUCE), "allreduce");
   EXPECT_STREQ(CollectiveName(static_cast<copse_collective_t>(99)), "unknown");
+  EXPECT_STREQ(CollectiveName(static_cast<copse_collective_t>(-1)), "unknown");
 }
 
 }  // namespace

@@ -32,22 +32,6 @@ CallDefect Unknown(std::string_view name, int64_t value, int count) {
 
 bool IsBelow(int64_t value, int count) { return 0 <= value && value < count; }
 
-// How many blocks of `count` elements the longest buffer has.
-uint64_t EqualBlocks(Collective collective, uint32_t size) {
-  return HoldsBlocks(collective) && !IsIrregular(collective) ? size : 1;
-}
-
-uint64_t LimitBytes(const CallArguments& arguments, uint64_t bytes_max) {
-  return (arguments.options & kPairsBounded) != 0 ? std::min(bytes_max, kPairBoundMax) : bytes_max;
-}
-
-bool Fits(const CallArguments& arguments, uint64_t count, uint32_t size, uint64_t bytes_max) {
-  // At most 16 B a type and 2^32 blocks: the second factor cannot overflow, the product can.
-  const uint64_t unit_bytes = ElementBytes(arguments.type) * EqualBlocks(arguments.collective, size);
-  uint64_t bytes = 0;
-  return !__builtin_mul_overflow(count, unit_bytes, &bytes) && bytes <= LimitBytes(arguments, bytes_max);
-}
-
 CallDefect CheckOp(const RawArguments& raw) {
   if (!IsBelow(raw.op, kElementOpCount)) return Unknown("op", raw.op, kElementOpCount);
   const auto op = static_cast<ElementOp>(raw.op);
@@ -81,17 +65,24 @@ CallDefect CheckArguments(const RawArguments& raw, uint32_t size, uint64_t bytes
     if (CallDefect defect = CheckOp(raw)) return defect;
     result.op = static_cast<ElementOp>(raw.op);
   }
-  if (!Fits(result, raw.count, size, bytes_max)) return CheckCount(result, raw.count, size, bytes_max);
-  if (!IsIrregular(collective) || (result.options & kPairsBounded) != 0) result.count = raw.count;
+  if (!IsIrregular(collective) || (result.options & kPairsBounded) != 0) {
+    if (CallDefect defect = CheckCount(result, raw.count, size, bytes_max)) return defect;
+    result.count = raw.count;
+  }
   *arguments = result;
   return {};
 }
 
 CallDefect CheckCount(const CallArguments& arguments, uint64_t count, uint32_t size, uint64_t bytes_max) {
-  if (Fits(arguments, count, size, bytes_max)) return {};
-  const uint64_t blocks = EqualBlocks(arguments.collective, size);
+  const bool is_bound = (arguments.options & kPairsBounded) != 0;
+  const uint64_t limit_bytes = is_bound ? std::min(bytes_max, kPairBoundMax) : bytes_max;
+  const bool has_equal_blocks = HoldsBlocks(arguments.collective) && !IsIrregular(arguments.collective);
+  const uint64_t blocks = has_equal_blocks ? size : 1;
   const uint64_t type_bytes = ElementBytes(arguments.type);
-  const uint64_t limit = LimitBytes(arguments, bytes_max) / type_bytes / blocks;
+  // The product of both, at most 16 B and 2^32, cannot overflow; that with the count can.
+  uint64_t bytes = 0;
+  if (!__builtin_mul_overflow(count, type_bytes * blocks, &bytes) && bytes <= limit_bytes) return {};
+  const uint64_t limit = limit_bytes / type_bytes / blocks;
   return Defect(Failure::kNotSupported, "the message is too long",
                 {{"count", std::to_string(count)},
                  {"limit", std::to_string(limit)},
@@ -100,9 +91,8 @@ CallDefect CheckCount(const CallArguments& arguments, uint64_t count, uint32_t s
 }
 
 CallDefect BlockSums::Add(uint32_t rank, const Block& block) {
-  const auto defect = [&](Failure failure, std::string_view what, std::initializer_list<Fact> facts) {
-    CallDefect result = Defect(failure, std::string(side_) + std::string(what), facts);
-    return result;
+  const auto defect = [&](Failure failure, const char* what, std::initializer_list<Fact> facts) {
+    return Defect(failure, side_ + std::string(what), facts);
   };
   const uint64_t type_bytes = ElementBytes(type_);
   if (block.bytes % type_bytes != 0) {

@@ -29,7 +29,7 @@ struct RawArguments {
   int64_t op = 0;
   bool has_own_op = false;  // the caller combines values itself: `op` is not looked at
   uint8_t options = 0;      // those that mean nothing to the collective are dropped
-  uint64_t count = 0;       // of an irregular collective: of this rank's own buffer, or with kPairsBounded the bound
+  uint64_t count = 0;       // not looked at where ranks' counts differ: for CheckCount
   uint32_t root = 0;
 };
 

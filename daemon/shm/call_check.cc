@@ -141,6 +141,9 @@ absl::StatusOr<CheckedCall> CheckCall(const ring::DqSlot& slot, const TeamMember
   post.under_way_max = entry.under_way_max;
   ASSIGN_OR_RETURN(post.arguments, ReadArguments(entry, member.size));
   const CallArguments& arguments = post.arguments;
+  if (const CallDefect defect = CheckCount(arguments, entry.count, member.size, schedule::kCallBytesMax)) {
+    return Refusal(defect);
+  }
   CheckedList send, receive;
   if (IsIrregular(arguments.collective)) {
     RETURN_IF_ERROR(CheckLists(entry, member, regions, &call, &send, &receive));
