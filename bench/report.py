@@ -596,7 +596,7 @@ def mgo_tables(rows):
             *[captioned(f"Mean times of {case} in ms, by number of nodes", means(rows, case)) for case in cases]]
 
 
-# Of each benchmark: its tables; where none are named, its rows.
+# Each benchmark has its tables here; where none are named, its rows are shown.
 TABLES = {
     "alu": lambda rows: [rates(rows)],
     "apps": lambda rows: [compare(rows)],

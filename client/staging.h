@@ -70,7 +70,7 @@ class Staging {
  private:
   // Whether a region of this size is kept for later calls.
   bool IsKept(uint64_t bytes) const { return bytes <= bounce_bytes_max_; }
-  // Of an area beside `data_`: its region, if it is dropped as it is empty and too long to be kept; else 0.
+  // Drops an area beside `data_` that is empty and too long to be kept. Returns its region, or 0 if it stays.
   uint32_t DropIfPassing(const Area* area);
 
   Area data_;

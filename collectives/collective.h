@@ -135,7 +135,6 @@ inline constexpr std::string_view FamilyName(Family family) {
 inline constexpr Family FamilyOf(Collective c) { return TraitsOf(c).family; }
 
 inline constexpr Collective PlanCollective(Collective c) { return TraitsOf(c).regular; }
-// Those of the family that have plans of their own, ascending.
 namespace collective_internal {
 struct Members {
   Collective list[kCollectiveCount] = {};
@@ -152,6 +151,7 @@ inline constexpr auto kMembers = [] {
   return members;
 }();
 }  // namespace collective_internal
+// The family's collectives that have plans of their own, ascending.
 inline constexpr std::span<const Collective> CollectivesOf(Family family) {
   if (static_cast<int>(family) >= kFamilyCount) return {};
   const collective_internal::Members& members = collective_internal::kMembers[static_cast<int>(family)];

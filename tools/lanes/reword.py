@@ -19,8 +19,8 @@ import sys
 CALL = re.compile(r"""\b(?:\w*Error|ErrorAt|Fail\w*|\w*Defect|\w*Mistake|Bad|Break\w*|Say\w*|Refuse\w*|Invalid|Doom|Die
                       |Wrong|OutOfRange|Log|COPSE_LOG|ReportOf|FailureReport|Complain\w*|TellFailure|OnTeamFailed
                       |LogLine|Annotate\w*|Warn\w*)\s*(?=[({])""", re.X)
-# Of a literal: a word on its own. Not a name before its value (`name=`, `name: `, `name %d`, `name 3`, or `name ` where
-# the next argument is the value), nor a value, nor a part of a path, a flag, an identifier, an escape or a format.
+# A word of a literal, on its own. It is not a name before its value (`name=`, `name: `, `name %d`, `name 3`, or `name ` where
+# the next argument is the value), nor a value, nor part of a path, a flag, an identifier, an escape or a format.
 WORD = re.compile(r"=[^,;()\"]*|(?<![\w./%\\\-<>@$'])[a-z]{3,}(?![\w=./\-<>@(:'\\]|\s+[%\d]|\s+\"$|, \"$)")
 # What a call has in front, `OutOfRange("type", value`, is a name before its value, too, and so is all that a call inside
 # it has: `config.Text("heartbeat")`, `node["seconds"]`.
