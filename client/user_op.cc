@@ -89,9 +89,10 @@ void Fold::Run() {
 
 copse_status_t PlanAnyCall(const copse_coll_args_t& args, uint32_t rank, uint32_t size, uint64_t message_bytes_max,
                            CallPlan* plan) {
+  if (args.op < kFirstUserOp) return PlanCall(args, rank, size, message_bytes_max, plan);
   CallPlan outer;
   if (const auto status = PlanCall(args, rank, size, message_bytes_max, &outer); status != COPSE_OK) return status;
-  if (outer.op < kFirstUserOp) {
+  if (outer.op < kFirstUserOp) {  // the collective has none
     *plan = std::move(outer);
     return COPSE_OK;
   }
