@@ -14,8 +14,8 @@
 #include "base/ids.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/recording_sinks.h"
-#include "offload_emu/sim/simulator.h"
-#include "offload_emu/sim/virtual_network.h"
+#include "sim/simulator.h"
+#include "sim/virtual_network.h"
 
 namespace copse::emu {
 

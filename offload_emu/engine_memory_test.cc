@@ -16,9 +16,9 @@
 #include "offload_emu/engine_cluster.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/recording_sinks.h"
-#include "offload_emu/sim/simulator.h"
-#include "offload_emu/sim/virtual_network.h"
 #include "offload_emu/single_engine.h"
+#include "sim/simulator.h"
+#include "sim/virtual_network.h"
 
 namespace {
 

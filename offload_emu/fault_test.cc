@@ -12,7 +12,7 @@
 #include "offload_emu/engine.h"
 #include "offload_emu/engine_cluster.h"
 #include "offload_emu/recording_sinks.h"
-#include "offload_emu/sim/virtual_network.h"
+#include "sim/virtual_network.h"
 
 namespace copse::emu {
 namespace {

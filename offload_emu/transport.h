@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the engine needs of a network. UCX (offload_emu/ucx) and the virtual network
-// (offload_emu/sim) implement it.
+// (sim) implement it.
 #ifndef COPSE_OFFLOAD_EMU_TRANSPORT_H_
 #define COPSE_OFFLOAD_EMU_TRANSPORT_H_
 

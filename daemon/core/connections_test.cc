@@ -8,8 +8,8 @@
 
 #include "gtest/gtest.h"
 #include "offload_emu/packet.h"
-#include "offload_emu/sim/simulator.h"
-#include "offload_emu/sim/virtual_network.h"
+#include "sim/simulator.h"
+#include "sim/virtual_network.h"
 
 namespace copse::daemon {
 namespace {

@@ -2,8 +2,8 @@
 #include "daemon/core/neighbours.h"
 
 #include "gtest/gtest.h"
-#include "offload_emu/sim/simulator.h"
-#include "offload_emu/sim/virtual_network.h"
+#include "sim/simulator.h"
+#include "sim/virtual_network.h"
 
 namespace copse::daemon {
 namespace {

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "integration_tests/sim/sim_cluster.h"
-#include "offload_emu/sim/virtual_network.h"
+#include "sim/virtual_network.h"
 
 namespace copse::scenario {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "daemon/core/daemon_core.h"
 #include "integration_tests/scenarios/script.h"
-#include "offload_emu/sim/simulator.h"
 #include "schedule/rank_data.h"
+#include "sim/simulator.h"
 
 namespace copse::scenario {
 

@@ -13,8 +13,8 @@
 #include "collectives/call_arguments.h"
 #include "daemon/core/instruments.h"
 #include "integration_tests/scenarios/cluster.h"
-#include "offload_emu/sim/simulator.h"
-#include "offload_emu/sim/virtual_network.h"
+#include "sim/simulator.h"
+#include "sim/virtual_network.h"
 
 namespace copse::scenario {
 

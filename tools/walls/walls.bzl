@@ -27,7 +27,6 @@ _ROOMS = {
     "//daemon/core": "daemon-core",
     "//integration_tests": "integration-tests",
     "//offload_emu": "engine",
-    "//offload_emu/sim": "sim-transport",
     "//offload_emu/ucx": "ucx-transport",
     "//planner": "planner",
     "//planner/algorithms": "algorithms",
@@ -38,6 +37,7 @@ _ROOMS = {
     "//protocol": "protocol",
     "//rpc": "rpc",
     "//schedule": "schedule",
+    "//sim": "sim",
     "//third_party:absl": "absl",
     "//third_party:benchmark": "testing",
     "//third_party:gtest": "testing",
@@ -57,7 +57,7 @@ _ROOMS = {
 _GRPC = ["grpc", "protobuf", "proto", "rpc"]
 _UCX = ["ucx", "ucx-transport"]
 _DAEMON = ["daemon", "daemon-core"]
-_ENGINE = ["engine", "sim-transport", "ucx-transport"]
+_ENGINE = ["engine", "sim", "ucx-transport"]
 _PLANNER = ["planner", "algorithms", "coordinator", "planner-server", "topology"]
 _CLIENT = ["client", "mpi-library", "copse-run"]
 _PROGRAMS = ["ctl", "copse-sim", "copse-trace", "perftest"]
@@ -79,7 +79,7 @@ _WALLS = {
     "coordinator": _GRPC + _UCX + _DAEMON + _CLIENT + _PROGRAMS + ["planner-server"] + _TESTS,
     "planner-server": _UCX + _DAEMON + _CLIENT + _PROGRAMS + _TESTS,
     "engine": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["schedule"] + _TESTS,
-    "sim-transport": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["schedule"] + _TESTS,
+    "sim": _GRPC + _UCX + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["schedule"] + _TESTS,
     "ucx-transport": _GRPC + _PLANNER + _DAEMON + _CLIENT + _PROGRAMS + ["schedule"] + _TESTS,
     "daemon-core": _GRPC + _UCX + _PLANNER + ["daemon"] + _PROGRAMS + _TESTS,
     "daemon": _PLANNER + _PROGRAMS + _TESTS,

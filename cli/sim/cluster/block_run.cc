@@ -12,9 +12,9 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "offload_emu/sim/simulator.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
+#include "sim/simulator.h"
 
 namespace copse::sim {
 namespace {

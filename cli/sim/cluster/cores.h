@@ -8,8 +8,8 @@
 #include <deque>
 #include <vector>
 
-#include "offload_emu/sim/simulator.h"
 #include "planner/topology/cost_parameters.h"
+#include "sim/simulator.h"
 
 namespace copse::sim {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "offload_emu/sim/simulator.h"
 #include "planner/team_costs.h"
+#include "sim/simulator.h"
 
 namespace copse::sim {
 

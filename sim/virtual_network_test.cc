@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/sim/virtual_network.h"
+#include "sim/virtual_network.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "offload_emu/packet.h"
-#include "offload_emu/sim/simulator.h"
+#include "sim/simulator.h"
 
 namespace copse::sim {
 namespace {

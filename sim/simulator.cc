@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/sim/simulator.h"
+#include "sim/simulator.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A network in virtual time: nodes, links with delay and bandwidth, and what goes wrong with them.
-#ifndef COPSE_OFFLOAD_EMU_SIM_VIRTUAL_NETWORK_H_
-#define COPSE_OFFLOAD_EMU_SIM_VIRTUAL_NETWORK_H_
+#ifndef COPSE_SIM_VIRTUAL_NETWORK_H_
+#define COPSE_SIM_VIRTUAL_NETWORK_H_
 
 #include <cstdint>
 #include <functional>
@@ -17,8 +17,8 @@
 #include "absl/types/span.h"
 #include "base/ids.h"
 #include "base/prng.h"
-#include "offload_emu/sim/simulator.h"
 #include "offload_emu/transport.h"
+#include "sim/simulator.h"
 
 namespace copse::sim {
 
@@ -133,4 +133,4 @@ class VirtualNetwork {
 
 }  // namespace copse::sim
 
-#endif  // COPSE_OFFLOAD_EMU_SIM_VIRTUAL_NETWORK_H_
+#endif  // COPSE_SIM_VIRTUAL_NETWORK_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Virtual time: a queue of events, run one by one in a fixed order.
-#ifndef COPSE_OFFLOAD_EMU_SIM_SIMULATOR_H_
-#define COPSE_OFFLOAD_EMU_SIM_SIMULATOR_H_
+#ifndef COPSE_SIM_SIMULATOR_H_
+#define COPSE_SIM_SIMULATOR_H_
 
 #include <cstdint>
 #include <functional>
@@ -85,4 +85,4 @@ class Simulator {
 
 }  // namespace copse::sim
 
-#endif  // COPSE_OFFLOAD_EMU_SIM_SIMULATOR_H_
+#endif  // COPSE_SIM_SIMULATOR_H_

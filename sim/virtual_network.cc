@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/sim/virtual_network.h"
+#include "sim/virtual_network.h"
 
 #include <algorithm>
 #include <cstring>
