@@ -17,9 +17,9 @@
 #include "bench/site.h"
 #include "integration_tests/mpi/apps/apps.h"
 #include "integration_tests/mpi/statistics_text.h"
-#include "integration_tests/netns/mpi_launch.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/netns/mpi_launch.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {

@@ -22,9 +22,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "integration_tests/fabric/fabric_control.h"
-#include "integration_tests/fabric/frame.h"
-#include "integration_tests/fabric/test_fabric.h"
+#include "testbed/fabric/fabric_control.h"
+#include "testbed/fabric/frame.h"
+#include "testbed/fabric/test_fabric.h"
 
 namespace copse::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "integration_tests/netns/test_network.h"
+#include "testbed/netns/test_network.h"
 
 namespace copse::bench {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {

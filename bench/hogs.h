@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "integration_tests/procs/child_process.h"
+#include "testbed/processes/child_process.h"
 
 namespace copse::bench {
 

@@ -16,8 +16,8 @@
 #include "bench/rank_contender.h"
 #include "bench/rank_contest.h"
 #include "bench/site.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {

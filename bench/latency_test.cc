@@ -22,7 +22,7 @@
 #include "bench/noise.h"
 #include "bench/overlap.h"
 #include "bench/shim.h"
-#include "integration_tests/netns/test_network.h"
+#include "testbed/netns/test_network.h"
 
 namespace copse::bench {
 namespace {

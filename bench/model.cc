@@ -16,8 +16,8 @@
 #include "bench/machine.h"
 #include "bench/site.h"
 #include "bench/timed_team.h"
-#include "integration_tests/netns/test_network.h"
 #include "planner/calibration.h"
+#include "testbed/netns/test_network.h"
 
 namespace copse::bench {
 namespace {

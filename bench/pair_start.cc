@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "collectives/call_arguments.h"
-#include "integration_tests/procs/admin_client.h"
 #include "schedule/plan.h"
+#include "testbed/processes/admin_client.h"
 
 namespace copse::bench {
 

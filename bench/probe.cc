@@ -17,11 +17,11 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "bench/wide_area.h"
-#include "integration_tests/netns/test_network.h"
-#include "integration_tests/procs/process_cluster.h"
 #include "planner/measure/tree_search.h"
 #include "planner/topology/topology_yaml.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "testbed/netns/test_network.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/testing/status_matchers.h"
-#include "integration_tests/procs/child_process.h"
+#include "testbed/processes/child_process.h"
 
 namespace copse::bench {
 namespace {

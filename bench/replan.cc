@@ -16,10 +16,10 @@
 #include "bench/timed_team.h"
 #include "bench/wide_area.h"
 #include "collectives/call_arguments.h"
-#include "integration_tests/fabric/fabric_control.h"
-#include "integration_tests/netns/test_network.h"
-#include "integration_tests/procs/process_cluster.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "testbed/fabric/fabric_control.h"
+#include "testbed/netns/test_network.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::bench {
 namespace {

@@ -19,11 +19,11 @@
 #include "base/status_macros.h"
 #include "bench/better_mpi.h"
 #include "bench/row.h"
-#include "integration_tests/netns/mpi_launch.h"
-#include "integration_tests/netns/test_network.h"
-#include "integration_tests/procs/programs.h"
 #include "nlohmann/json.hpp"
 #include "proto/copse/v1/admin.pb.h"
+#include "testbed/netns/mpi_launch.h"
+#include "testbed/netns/test_network.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {

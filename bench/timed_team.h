@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "collectives/call_arguments.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/process_cluster.h"
 #include "schedule/plan.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::bench {
 

@@ -17,8 +17,8 @@
 #include "bench/scenario_rounds.h"
 #include "bench/site.h"
 #include "bench/tnbc_systems.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {

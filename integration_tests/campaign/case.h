@@ -10,8 +10,8 @@
 
 #include "absl/time/time.h"
 #include "integration_tests/campaign/faults.h"
-#include "integration_tests/scenarios/cluster.h"
 #include "integration_tests/scenarios/scenarios.h"
+#include "testbed/script/cluster.h"
 
 namespace copse::campaign {
 

@@ -8,9 +8,9 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "integration_tests/netns/test_network.h"
-#include "integration_tests/procs/process_cluster.h"
 #include "integration_tests/sim/sim_cluster.h"
+#include "testbed/netns/test_network.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::campaign {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "integration_tests/campaign/case.h"
-#include "integration_tests/scenarios/cluster.h"
+#include "testbed/script/cluster.h"
 
 namespace copse::campaign {
 

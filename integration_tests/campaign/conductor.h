@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "integration_tests/campaign/case.h"
-#include "integration_tests/scenarios/cluster.h"
+#include "testbed/script/cluster.h"
 
 namespace copse::campaign {
 

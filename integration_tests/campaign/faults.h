@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "integration_tests/scenarios/cluster.h"
+#include "testbed/script/cluster.h"
 
 namespace copse::campaign {
 

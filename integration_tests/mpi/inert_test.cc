@@ -9,7 +9,7 @@
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "integration_tests/procs/child_process.h"
+#include "testbed/processes/child_process.h"
 
 namespace copse::mpi_test {
 namespace {

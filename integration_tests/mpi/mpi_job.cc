@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "base/string_view.h"
 #include "gtest/gtest.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::mpi_test {
 namespace {

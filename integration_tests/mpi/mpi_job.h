@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "integration_tests/mpi/statistics_text.h"
-#include "integration_tests/netns/mpi_launch.h"
-#include "integration_tests/netns/test_network.h"
+#include "testbed/netns/mpi_launch.h"
+#include "testbed/netns/test_network.h"
 
 namespace copse::mpi_test {
 

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "integration_tests/netns/test_network.h"
-#include "integration_tests/procs/process_cluster.h"
+#include "testbed/netns/test_network.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::mpi_test {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "integration_tests/procs/process_cluster.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::mpi_test {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
-#include "integration_tests/procs/process_cluster.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::mpi_test {
 

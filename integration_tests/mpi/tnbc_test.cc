@@ -22,9 +22,9 @@
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
 #include "integration_tests/mpi/shim_fixture.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/scenarios/cluster.h"
 #include "nlohmann/json.hpp"
+#include "testbed/processes/child_process.h"
+#include "testbed/script/cluster.h"
 
 namespace copse::mpi_test {
 namespace {

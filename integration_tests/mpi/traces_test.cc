@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
 #include "integration_tests/mpi/shim_fixture.h"
-#include "integration_tests/procs/child_process.h"
+#include "testbed/processes/child_process.h"
 
 namespace copse::mpi_test {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "integration_tests/netns/test_network.h"
-#include "integration_tests/procs/process_cluster.h"
-#include "integration_tests/scenarios/script.h"
+#include "testbed/netns/test_network.h"
+#include "testbed/processes/process_cluster.h"
+#include "testbed/script/script.h"
 
 namespace copse::procs {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "collectives/call_arguments.h"
-#include "integration_tests/procs/child_process.h"
 #include "integration_tests/procs/cluster_fixture.h"
-#include "integration_tests/procs/programs.h"
 #include "integration_tests/scenarios/expectations.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "protocol/control.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::procs {
 namespace {

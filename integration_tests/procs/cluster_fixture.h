@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "absl/time/time.h"
-#include "integration_tests/procs/process_cluster.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::procs {
 

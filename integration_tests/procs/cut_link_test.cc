@@ -12,10 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
-#include "integration_tests/fabric/fabric_control.h"
-#include "integration_tests/netns/test_network.h"
-#include "integration_tests/procs/process_cluster.h"
 #include "integration_tests/scenarios/scenarios.h"
+#include "testbed/fabric/fabric_control.h"
+#include "testbed/netns/test_network.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::procs {
 namespace {

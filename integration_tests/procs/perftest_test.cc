@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/testing/status_matchers.h"
-#include "integration_tests/procs/child_process.h"
 #include "integration_tests/procs/cluster_fixture.h"
-#include "integration_tests/procs/programs.h"
 #include "nlohmann/json.hpp"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::procs {
 namespace {

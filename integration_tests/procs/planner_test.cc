@@ -3,7 +3,7 @@
 // The planner and real daemons that do not answer.
 #include <gtest/gtest.h>
 
-#include "integration_tests/procs/process_cluster.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::procs {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "collectives/call_arguments.h"
 #include "gtest/gtest.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::procs {
 

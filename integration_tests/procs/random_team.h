@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "integration_tests/procs/process_cluster.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::procs {
 

@@ -15,8 +15,8 @@
 #include "cli/ctl/style.h"
 #include "cli/ctl/trace_format.h"
 #include "integration_tests/procs/cluster_fixture.h"
-#include "integration_tests/procs/programs.h"
 #include "integration_tests/scenarios/scenarios.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::procs {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "integration_tests/scenarios/cluster.h"
+#include "testbed/script/cluster.h"
 
 namespace copse::scenario {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "daemon/core/daemon_core.h"
-#include "integration_tests/scenarios/script.h"
 #include "schedule/rank_data.h"
 #include "sim/simulator.h"
+#include "testbed/script/script.h"
 
 namespace copse::scenario {
 

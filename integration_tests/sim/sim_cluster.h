@@ -12,9 +12,9 @@
 
 #include "collectives/call_arguments.h"
 #include "daemon/core/instruments.h"
-#include "integration_tests/scenarios/cluster.h"
 #include "sim/simulator.h"
 #include "sim/virtual_network.h"
+#include "testbed/script/cluster.h"
 
 namespace copse::scenario {
 

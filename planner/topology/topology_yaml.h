@@ -12,7 +12,7 @@
 //
 // A link's figures belong to its lower end. A node may also have `receive_overhead` (else it is `overhead`), `cores`,
 // and `host` (nodes of one host share its cores); all but `host` may have defaults. Names are made of letters, digits,
-// "-", "_" and ".". A section `fabric` is skipped: it describes to integration_tests/fabric how to emulate the cluster.
+// "-", "_" and ".". A section `fabric` is skipped: it describes to testbed/fabric how to emulate the cluster.
 // What costs the same at all nodes may stand under `costs`, by the names of cost_parameters.h:
 //
 //   costs: {wake_ns: 5000, takeover_ns: 2000}

@@ -28,7 +28,7 @@ FIRST_NAME = re.compile(r'"[a-z]+",')
 ONLY_NAME = re.compile(r'(?<=[(\[])"[a-z]+"[)\]]')
 TOKEN = re.compile(r'R"(\w*)\((.*?)\)\1"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*.*?\*/', re.S)
 LEFT_OUT = ("_test.cc", "_fuzz.cc")
-ROOMS_LEFT_OUT = ("integration_tests", "tools", "bench", "out", "third_party", "docs")
+ROOMS_LEFT_OUT = ("integration_tests", "testbed", "tools", "bench", "out", "third_party", "docs")
 
 
 def spans(text):

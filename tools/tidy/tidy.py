@@ -26,7 +26,7 @@ PURE = ("planner/", "offload_emu/", "daemon/core/", "schedule/", "protocol/")
 PURE_EXCEPT = ("planner/server/", "offload_emu/ucx/")
 
 GRPC_HOMES = ("rpc/", "planner/server/", "daemon/rpc/", "daemon/main", "cli/ctl/")
-TEST_HOMES = ("bench/", "integration_tests/")
+TEST_HOMES = ("bench/", "integration_tests/", "testbed/")
 
 
 @dataclasses.dataclass
@@ -84,7 +84,7 @@ class File:
     def is_test(self):
         """A test, or a fake for tests."""
         stem = os.path.splitext(self.name)[0]
-        return stem.endswith("_test") or stem.startswith("fake_") or self.path.startswith("integration_tests/")
+        return stem.endswith("_test") or stem.startswith("fake_") or self.path.startswith(("integration_tests/", "testbed/"))
 
     @property
     def is_pure(self):

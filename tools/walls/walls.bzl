@@ -38,6 +38,7 @@ _ROOMS = {
     "//rpc": "rpc",
     "//schedule": "schedule",
     "//sim": "sim",
+    "//testbed": "testbed",
     "//third_party:absl": "absl",
     "//third_party:benchmark": "testing",
     "//third_party:gtest": "testing",
@@ -61,7 +62,7 @@ _ENGINE = ["engine", "sim", "ucx-transport"]
 _PLANNER = ["planner", "algorithms", "coordinator", "planner-server", "topology"]
 _CLIENT = ["client", "mpi-library", "copse-run"]
 _PROGRAMS = ["ctl", "copse-sim", "copse-trace", "perftest"]
-_TESTS = ["testing", "bench", "integration-tests"]
+_TESTS = ["testing", "bench", "integration-tests", "testbed"]
 _OURS = _DAEMON + _ENGINE + _PLANNER + _CLIENT + _PROGRAMS + ["schedule"]
 
 # Room -> rooms that it never reaches, directly or through others.
@@ -95,6 +96,7 @@ _WALLS = {
     "copse-trace": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + ["schedule", "yaml", "sqlite", "ctl", "copse-sim", "perftest", "mpi-library", "copse-run"] + _TESTS,
     # A user of libcopse's C API like any other.
     "perftest": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + ["schedule", "yaml", "sqlite", "ctl", "copse-sim", "copse-trace", "mpi-library", "copse-run"] + _TESTS,
+    "testbed": ["bench", "integration-tests"],
     "fixture-inner": ["fixture-outer"],
 }
 

@@ -16,8 +16,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::mpi_test {
 namespace {

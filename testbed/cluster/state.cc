@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testbed/cluster/state.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace copse::cluster {
+namespace {
+
+using daemon::UniqueFd;
+using nlohmann::json;
+
+constexpr size_t kNameBytesMax = 32;
+// Processes that were just killed may still write into it.
+constexpr int kRemovals = 1000;
+
+absl::Status WriteWhole(const std::string& path, const std::string& text) {
+  const std::string half = path + ".half";
+  std::ofstream file(half);
+  file << text;
+  file.close();
+  if (!file || rename(half.c_str(), path.c_str()) != 0) return absl::ErrnoToStatus(errno, path);
+  return absl::OkStatus();
+}
+
+// Whether `fd` is still the file of that name: another may have removed it before we locked it.
+bool IsStill(int fd, const std::string& path) {
+  struct stat ours, named;
+  return fstat(fd, &ours) == 0 && stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino;
+}
+
+}  // namespace
+
+absl::StatusOr<StateFolder> StateFolder::Open(const std::string& name) {
+  const bool good = !name.empty() && name.size() <= kNameBytesMax && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_';
+  });
+  if (!good) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--name: letters, digits, - and _ wanted (value=", name, ", limit=", kNameBytesMax, ")"));
+  }
+  const char* set = getenv("COPSE_CLUSTER_DIR");
+  const std::string base = set != nullptr ? set : absl::StrCat("/tmp/copse-cluster-", geteuid());
+  struct stat info;
+  if (mkdir(base.c_str(), 0700) != 0 && errno != EEXIST) return absl::ErrnoToStatus(errno, base);
+  if (lstat(base.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
+      (info.st_mode & 022) != 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("state: not a folder that only this user may write (folder=", base, ")"));
+  }
+  return StateFolder(name, base);
+}
+
+Condition StateFolder::Look() const {
+  const UniqueFd lock(open(lock_path_.c_str(), O_RDWR | O_CLOEXEC));
+  std::error_code error;
+  if (!lock.valid()) return std::filesystem::exists(path_, error) ? Condition::kCrashed : Condition::kAbsent;
+  if (flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return Condition::kCrashed;
+  return std::filesystem::exists(path_ + "/state.json", error) ? Condition::kUp : Condition::kHalfUp;
+}
+
+absl::StatusOr<UniqueFd> StateFolder::Claim() const {
+  for (;;) {
+    UniqueFd lock(open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock.valid()) return absl::ErrnoToStatus(errno, lock_path_);
+    if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (Look() == Condition::kUp) {
+        return absl::AlreadyExistsError(absl::StrCat("up: a cluster is up already; `down` ends it (name=", name_, ")"));
+      }
+      return absl::FailedPreconditionError(absl::StrCat("up: a cluster is coming up or going down (name=", name_, ")"));
+    }
+    if (!IsStill(lock.get(), lock_path_)) continue;
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+    if (!std::filesystem::create_directory(path_, error)) {
+      return absl::InternalError(absl::StrCat("state: ", error.message(), " (folder=", path_, ")"));
+    }
+    return lock;
+  }
+}
+
+absl::Status StateFolder::Remove() const {
+  std::error_code error;
+  for (int i = 0; i < kRemovals; ++i) {
+    std::filesystem::remove_all(path_, error);
+    if (!error) break;
+  }
+  if (error) return absl::InternalError(absl::StrCat("state: ", error.message(), " (folder=", path_, ")"));
+  unlink(lock_path_.c_str());
+  // The base goes with the last cluster, unless it is another's to keep.
+  if (getenv("COPSE_CLUSTER_DIR") == nullptr) rmdir(std::filesystem::path(path_).parent_path().c_str());
+  return absl::OkStatus();
+}
+
+absl::Status StateFolder::WriteState(const ClusterState& state) const {
+  json nodes = json::array();
+  for (const NodeState& node : state.nodes) {
+    nodes.push_back({{"name", node.name},
+                     {"socket", node.socket},
+                     {"data", node.data},
+                     {"control", node.control},
+                     {"enter", node.enter}});
+  }
+  const json all = {{"planner", state.planner},
+                    {"folder", state.folder},
+                    {"ppn", state.ppn},
+                    {"nodes", nodes},
+                    {"enter_switch", state.enter_switch},
+                    {"switch_namespace", state.switch_namespace},
+                    {"remote_shell", state.remote_shell}};
+  return WriteWhole(path_ + "/state.json", all.dump(1));
+}
+
+absl::StatusOr<ClusterState> StateFolder::ReadState() const {
+  const std::string path = path_ + "/state.json";
+  std::ifstream file(path);
+  const json all = json::parse(file, nullptr, /*allow_exceptions=*/false);
+  ClusterState state;
+  try {
+    all.at("planner").get_to(state.planner);
+    all.at("folder").get_to(state.folder);
+    all.at("ppn").get_to(state.ppn);
+    all.at("enter_switch").get_to(state.enter_switch);
+    all.at("switch_namespace").get_to(state.switch_namespace);
+    all.at("remote_shell").get_to(state.remote_shell);
+    for (const json& node : all.at("nodes")) {
+      state.nodes.push_back({.name = node.at("name"),
+                             .socket = node.at("socket"),
+                             .data = node.at("data"),
+                             .control = node.at("control"),
+                             .enter = node.at("enter")});
+    }
+  } catch (const json::exception&) {
+    return absl::InternalError(absl::StrCat("state: cannot be read; `down` removes it (file=", path, ")"));
+  }
+  return state;
+}
+
+absl::Status StateFolder::WritePid(pid_t pid) const { return WriteWhole(path_ + "/pid", absl::StrCat(pid)); }
+
+absl::StatusOr<pid_t> StateFolder::ReadPid() const {
+  pid_t pid = 0;
+  if (!(std::ifstream(path_ + "/pid") >> pid)) {
+    return absl::FailedPreconditionError(absl::StrCat("state: the cluster is not that far yet (name=", name_, ")"));
+  }
+  return pid;
+}
+
+}  // namespace copse::cluster

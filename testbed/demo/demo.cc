@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inner part of tools/demo: boots a cluster on loopback, runs the demo's application on it, and shows its results
+// and what administrators see.
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "proto/copse/v1/admin.pb.h"
+#include "testbed/processes/process_cluster.h"
+#include "testbed/processes/programs.h"
+
+namespace copse::demo {
+namespace {
+
+using procs::ChildProcess;
+using procs::ProcessCluster;
+
+constexpr absl::Duration kPatience = absl::Minutes(5);  // of one case
+constexpr absl::Duration kCallTimeout = absl::Seconds(10);
+
+struct Options {
+  uint32_t nodes = 4;
+  uint32_t ppn = 2;
+  bool keep = false;
+  std::string folder;  // not for users: tools/demo removes it whatever happens
+};
+
+// The arguments are tools/demo's, which has checked them.
+absl::StatusOr<Options> Parse(const std::vector<std::string>& arguments) {
+  Options options;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& name = arguments[i];
+    if (name == "--keep") {
+      options.keep = true;
+      continue;
+    }
+    const std::string value = ++i < arguments.size() ? arguments[i] : "";
+    const bool good = name == "--folder"  ? !value.empty()
+                      : name == "--nodes" ? absl::SimpleAtoi(value, &options.nodes)
+                      : name == "--ppn"   ? absl::SimpleAtoi(value, &options.ppn)
+                                          : false;
+    if (!good || options.nodes == 0 || options.ppn == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("usage: see tools/demo --help (argument=", name, ")"));
+    }
+    if (name == "--folder") options.folder = value;
+  }
+  return options;
+}
+
+// --- What the application says ---
+
+struct Result {
+  std::string collective, operation, type;
+  uint64_t bytes = 0;
+  double median_us = 0;
+  uint64_t checked = 0, wrong = 0;
+};
+
+absl::StatusOr<Result> ParseResult(const std::string& line) {
+  const std::vector<std::string> f = absl::StrSplit(line, '\t');
+  Result r;
+  if (f.size() != 7 || !absl::SimpleAtoi(f[3], &r.bytes) || !absl::SimpleAtod(f[4], &r.median_us) ||
+      !absl::SimpleAtoi(f[5], &r.checked) || !absl::SimpleAtoi(f[6], &r.wrong)) {
+    return absl::InternalError(absl::StrCat("demo_app: not a result: ", line));
+  }
+  r.collective = f[0];
+  r.operation = f[1];
+  r.type = f[2];
+  return r;
+}
+
+// --- What the planner says ---
+
+// "depth 2, fan-out 3" of a tree, whose edges lead from parents to children; else how many neighbours a node has.
+std::string DescribeTree(const v1::PlanRow& plan) {
+  std::map<std::string, std::string> parent;
+  std::map<std::string, uint32_t> children;
+  std::map<std::string, std::set<std::string>> neighbours;
+  bool tree = true;
+  for (const v1::PlanEdge& edge : plan.edges()) {
+    tree = parent.emplace(edge.to(), edge.from()).second && tree;
+    ++children[edge.from()];
+    neighbours[edge.from()].insert(edge.to());
+    neighbours[edge.to()].insert(edge.from());
+  }
+  if (parent.empty()) return "one node";
+  size_t depth = 0;
+  for (const auto& [node, unused] : parent) {
+    size_t steps = 0;
+    for (auto it = parent.find(node); tree && it != parent.end(); it = parent.find(it->second)) {
+      tree = ++steps <= parent.size();
+    }
+    depth = std::max(depth, steps);
+  }
+  size_t fanout = 0, most = 0;
+  for (const auto& [node, count] : children) fanout = std::max<size_t>(fanout, count);
+  for (const auto& [node, others] : neighbours) most = std::max(most, others.size());
+  return tree ? absl::StrCat("depth ", depth, ", fan-out ", fanout) : absl::StrCat("exchange, ", most, " partners");
+}
+
+// Irregular collectives run by the plans of regular ones; if not all ranks know the mean length, by that for the
+// longest.
+const v1::PlanRow* PlanOf(const v1::ListPlansReply& plans, const Result& result) {
+  std::string collective = result.collective;
+  const bool irregular = collective.back() == 'v';
+  if (irregular) collective.pop_back();
+  const bool all_know = collective == "allgather" || collective == "reduce_scatter";
+  const v1::PlanRow* found = nullptr;
+  for (const v1::PlanRow& plan : plans.plans()) {
+    if (plan.collective() != collective) continue;
+    if (irregular && !all_know) {
+      if (found == nullptr || plan.bytes_max() > found->bytes_max()) found = &plan;
+    } else if (plan.bytes_min() <= result.bytes && result.bytes <= plan.bytes_max()) {
+      found = &plan;
+    }
+  }
+  return found;
+}
+
+void PrintRow(const std::vector<std::string>& cells) {
+  static constexpr int kWidths[] = {15, 12, 9, 22, 24, 12, 12};  // of all cells but the last
+  for (size_t i = 0; i + 1 < cells.size(); ++i) {
+    const bool number = i == 2 || i == 5 || i == 6;
+    std::printf(number ? "%*s  " : "%-*s  ", kWidths[i], cells[i].c_str());
+  }
+  std::printf("%s\n", cells.back().c_str());
+  std::fflush(stdout);
+}
+
+std::string Microseconds(double us) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f", us);
+  return text;
+}
+
+// --- The run ---
+
+// A signal may come to any of gRPC's threads.
+int interrupted_fd = -1;
+void OnInterrupt(int) {
+  const uint64_t one = 1;
+  (void)!write(interrupted_fd, &one, sizeof(one));
+}
+
+class Demo {
+ public:
+  explicit Demo(Options options) : options_(std::move(options)), cluster_({.parent = options_.folder}) {}
+
+  absl::Status Run() {
+    const absl::Status status = RunAll();
+    if (!status.ok()) cluster_.DumpLogs(stderr);
+    return status;
+  }
+
+ private:
+  absl::Status RunAll() {
+    std::printf("Starting copse-planner and %u daemons on loopback\n", options_.nodes);
+    std::fflush(stdout);
+    RETURN_IF_ERROR(cluster_.Start({.nodes = options_.nodes}));
+    RETURN_IF_ERROR(StartApplication());
+    RETURN_IF_ERROR(ShowResults());
+    RETURN_IF_ERROR(ShowAdministration());
+    if (options_.keep) AwaitCtrlC();
+    RETURN_IF_ERROR(EndApplication());
+    RETURN_IF_ERROR(cluster_.Stop(absl::Seconds(30)));
+    if (wrong_ > 0)
+      return absl::DataLossError(absl::StrCat("wrong results (wrong=", wrong_, ", checked=", checked_, ")"));
+    std::printf("\nAll %u results were right on all %u processes; everything has ended.\n", checked_,
+                options_.nodes * options_.ppn);
+    return absl::OkStatus();
+  }
+
+  absl::Status StartApplication() {
+    const uint32_t ranks = options_.nodes * options_.ppn;
+    std::printf("Running the demo's application: %u nodes x %u processes\n\n", options_.nodes, options_.ppn);
+    std::fflush(stdout);
+    ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("testbed/demo/demo_app"));
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      ASSIGN_OR_RETURN(auto child, cluster_.StartApplication(rank / options_.ppn,
+                                                             {program, absl::StrCat(rank), absl::StrCat(ranks)}));
+      application_.push_back(std::move(child));
+    }
+    return absl::OkStatus();
+  }
+
+  // The next line of rank 0; the first failure of any process ends the wait.
+  absl::StatusOr<std::string> NextLine() {
+    const absl::Time deadline = cluster_.Now() + kPatience;
+    for (;;) {
+      absl::StatusOr<std::string> line = application_[0]->ReadLine(absl::Milliseconds(200));
+      if (line.ok()) return line;
+      for (size_t rank = 0; rank < application_.size(); ++rank) {
+        if (!application_[rank]->Ended()) continue;
+        return absl::InternalError(absl::StrCat("rank ", rank, " ended: ", application_[rank]->DescribeEnd()));
+      }
+      RETURN_IF_ERROR(cluster_.CheckAlive());
+      if (cluster_.Now() > deadline) return line.status();
+    }
+  }
+
+  absl::Status ShowResults() {
+    PrintRow({"collective", "values", "bytes", "algorithm", "tree", "predicted us", "measured us", "ok"});
+    v1::ListPlansReply plans;
+    for (;;) {
+      ASSIGN_OR_RETURN(const std::string line, NextLine());
+      if (line == "done") break;
+      ASSIGN_OR_RETURN(const Result result, ParseResult(line));
+      if (PlanOf(plans, result) == nullptr) {  // the first result, or the first of a family
+        ASSIGN_OR_RETURN(plans, cluster_.admin().ListPlans(kCallTimeout));
+      }
+      const v1::PlanRow* plan = PlanOf(plans, result);
+      const std::string values = result.type == "-"        ? "-"
+                                 : result.operation == "-" ? result.type
+                                                           : absl::StrCat(result.operation, " ", result.type);
+      PrintRow({result.collective, values, absl::StrCat(result.bytes), plan == nullptr ? "?" : plan->algorithm(),
+                plan == nullptr ? "?" : DescribeTree(*plan), plan == nullptr ? "?" : Microseconds(plan->predicted_us()),
+                Microseconds(result.median_us),
+                result.wrong == 0 ? "ok" : absl::StrCat("WRONG in ", result.wrong, " of ", result.checked)});
+      checked_ += result.checked;
+      wrong_ += result.wrong;
+      // One that fits on a screen: the last row of those without segments.
+      if (plan != nullptr && plan->segment_bytes() == 0) explained_ = plan->id();
+    }
+    std::printf("\nmeasured: the median of the slowest rank, a barrier before each call\n");
+    return absl::OkStatus();
+  }
+
+  absl::Status ShowAdministration() {
+    std::vector<std::vector<std::string>> commands = {{"node", "list"}, {"team", "list"}, {"plan", "list"}};
+    if (explained_ != 0) commands.push_back({"plan", "explain", absl::StrCat(explained_)});
+    ASSIGN_OR_RETURN(const std::string copsectl, procs::FindProgram("cli/ctl/copsectl"));
+    for (const std::vector<std::string>& command : commands) {
+      std::vector<std::string> arguments = {copsectl, "-e", cluster_.planner_address()};
+      arguments.insert(arguments.end(), command.begin(), command.end());
+      std::printf("\n$ copsectl %s\n", absl::StrJoin(command, " ").c_str());
+      std::fflush(stdout);
+      ASSIGN_OR_RETURN(const auto child, ChildProcess::Start({.arguments = arguments}));
+      RETURN_IF_ERROR(child->AwaitEnd(absl::Minutes(1)));
+      if (child->exit_code() != 0) {
+        return absl::InternalError(absl::StrCat("copsectl ", absl::StrJoin(command, " "), ": ", child->DescribeEnd()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void AwaitCtrlC() {
+    interrupted_fd = eventfd(0, EFD_CLOEXEC);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, OnInterrupt);
+    std::printf("\nThe cluster is up until Ctrl-C. To reach it from another terminal:\n");
+    std::printf("  export COPSECTL_ENDPOINT=%s\n", cluster_.planner_address().c_str());
+    std::printf("  export COPSE_SOCKET=%s    # n0 to n%u\n", cluster_.SocketOf(0).c_str(), options_.nodes - 1);
+    std::fflush(stdout);
+    uint64_t count;
+    while (read(interrupted_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
+    }
+  }
+
+  absl::Status EndApplication() {
+    for (const auto& child : application_) child->CloseInput();
+    for (size_t rank = 0; rank < application_.size(); ++rank) {
+      RETURN_IF_ERROR(application_[rank]->AwaitEnd(kPatience));
+      if (application_[rank]->exit_code() != 0 && wrong_ == 0) {
+        return absl::InternalError(absl::StrCat("rank ", rank, " ended: ", application_[rank]->DescribeEnd()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const Options options_;
+  ProcessCluster cluster_;
+  std::vector<std::unique_ptr<ChildProcess>> application_;
+  uint32_t checked_ = 0, wrong_ = 0;
+  uint64_t explained_ = 0;
+};
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<Options> options = Parse({argv + 1, argv + argc});
+  if (!options.ok()) {
+    std::fprintf(stderr, "tools/demo: %s\n", std::string(options.status().message()).c_str());
+    return 2;
+  }
+  // Whoever removes the folder must not go before us.
+  if (!options->folder.empty()) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const absl::Status status = Demo(*options).Run();
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "tools/demo: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace copse::demo
+
+int main(int argc, char** argv) { return copse::demo::Main(argc, argv); }

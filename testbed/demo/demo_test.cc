@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inner part of tools/demo on a small cluster.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/loop/unique_fd.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
+
+namespace copse::demo {
+namespace {
+
+using procs::ChildProcess;
+
+constexpr absl::Duration kPatience = absl::Minutes(2);
+
+bool Mentions(const std::filesystem::path& file, const std::string& text) {
+  std::ifstream stream(file);
+  std::stringstream content;
+  content << stream.rdbuf();
+  return absl::StrContains(content.str(), text);
+}
+
+// Waits for the ends of all processes that have `folder` in their arguments or environment.
+void ExpectNoProcessUses(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    pid_t pid;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == getpid()) continue;
+    const daemon::UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    if (!pidfd.valid() ||
+        (!Mentions(entry.path() / "cmdline", folder) && !Mentions(entry.path() / "environ", folder))) {
+      continue;
+    }
+    pollfd end = {pidfd.get(), POLLIN, 0};
+    EXPECT_EQ(poll(&end, 1, static_cast<int>(absl::ToInt64Milliseconds(kPatience))), 1)
+        << "process " << pid << " lives on";
+  }
+}
+
+class DemoTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    log_ = folder_ + "/log";
+  }
+  void TearDown() override {
+    if (HasFailure()) ADD_FAILURE() << std::ifstream(log_).rdbuf();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void Start(std::vector<std::string> arguments) {
+    const auto program = procs::FindProgram("testbed/demo/demo");
+    ASSERT_TRUE(program.ok()) << program.status();
+    arguments.insert(arguments.begin(), {*program, "--folder", folder_});
+    procs::ChildOptions options = {.arguments = arguments, .stdout_pipe = true, .log_file = log_};
+    if (const char* folder = getenv("COPSE_BIN_DIR")) options.environment["COPSE_BIN_DIR"] = folder;
+    auto child = ChildProcess::Start(options);
+    ASSERT_TRUE(child.ok()) << child.status();
+    demo_ = *std::move(child);
+  }
+  // All it prints until a line starts with `start`, or to the end.
+  std::string ReadUntil(const std::string& start) {
+    std::string text;
+    for (;;) {
+      const absl::StatusOr<std::string> line = demo_->ReadLine(kPatience);
+      if (!line.ok()) {
+        EXPECT_TRUE(absl::IsOutOfRange(line.status())) << line.status();
+        return text;
+      }
+      absl::StrAppend(&text, *line, "\n");
+      if (!start.empty() && absl::StartsWith(*line, start)) return text;
+    }
+  }
+  int ExitCode() {
+    const absl::Status ended = demo_->AwaitEnd(kPatience);
+    EXPECT_TRUE(ended.ok()) << ended;
+    return ended.ok() ? demo_->exit_code() : -1;
+  }
+
+  std::string folder_ = "/tmp/copse-XXXXXX";  // short, for sockets' names
+  std::string log_;
+  std::unique_ptr<ChildProcess> demo_;
+};
+
+TEST_F(DemoTest, ShowsResultsAndAdministrationAndLeavesNothing) {
+  Start({"--nodes", "3", "--ppn", "2"});
+  const std::string text = ReadUntil("");
+  EXPECT_EQ(ExitCode(), 0) << text;
+  for (const char* wanted : {"barrier ",
+                             "bcast ",
+                             "reduce ",
+                             "allreduce ",
+                             "gather ",
+                             "scatter ",
+                             "allgather ",
+                             "alltoall ",
+                             "reduce_scatter ",
+                             "scan ",
+                             "exscan ",
+                             "gatherv ",
+                             "scatterv ",
+                             "allgatherv ",
+                             "alltoallv ",
+                             "reduce_scatterv ",
+                             "$ copsectl node list",
+                             "$ copsectl team list",
+                             "$ copsectl plan list",
+                             "$ copsectl plan explain",
+                             "results were right on all 6 processes"}) {
+    EXPECT_TRUE(absl::StrContains(text, wanted)) << wanted << "\n" << text;
+  }
+  EXPECT_FALSE(absl::StrContains(text, "WRONG")) << text;
+  EXPECT_FALSE(absl::StrContains(text, " ? ")) << text;  // a plan that was not found
+  ExpectNoProcessUses(folder_);
+  for (const auto& left : std::filesystem::directory_iterator(folder_)) EXPECT_EQ(left.path(), log_);
+}
+
+TEST_F(DemoTest, OneProcessAlone) {
+  Start({"--nodes", "1", "--ppn", "1"});
+  const std::string text = ReadUntil("");
+  EXPECT_EQ(ExitCode(), 0) << text;
+}
+
+TEST_F(DemoTest, InterruptedLeavesNoProcess) {
+  Start({"--nodes", "2", "--ppn", "2"});
+  ReadUntil("barrier");
+  demo_->Signal(SIGTERM);
+  EXPECT_EQ(ExitCode(), 128 + SIGTERM);
+  ExpectNoProcessUses(folder_);
+}
+
+TEST_F(DemoTest, KeptUpUntilItIsTold) {
+  Start({"--nodes", "2", "--ppn", "1", "--keep"});
+  const std::string text = ReadUntil("  export COPSE_SOCKET");
+  EXPECT_TRUE(absl::StrContains(text, "export COPSECTL_ENDPOINT=127.0.0.1:")) << text;
+  demo_->Signal(SIGTERM);
+  EXPECT_EQ(ExitCode(), 0) << text;
+  ExpectNoProcessUses(folder_);
+}
+
+TEST_F(DemoTest, BadUsage) {
+  Start({"--nodes", "0"});
+  EXPECT_EQ(ExitCode(), 2);
+}
+
+}  // namespace
+}  // namespace copse::demo

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fabric's control socket: a line asks, a line of JSON answers.
+#ifndef COPSE_TESTBED_FABRIC_CONTROL_SERVER_H_
+#define COPSE_TESTBED_FABRIC_CONTROL_SERVER_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/loop/unique_fd.h"
+
+namespace copse::fabric {
+
+inline constexpr size_t kRequestBytesMax = 4096;
+inline constexpr size_t kClientsMax = 16;
+
+// A ControlServer owns its socket and its clients. Whoever turns waits until fd() is readable. Thread-compatible; never
+// blocks.
+class ControlServer {
+ public:
+  using Answer = std::function<std::string(std::string_view request)>;
+
+  // Listens on the Unix socket `path`, for our own user only, and removes it in the end. A file that a dead server left
+  // is replaced. Errors: ALREADY_EXISTS if someone listens there, INVALID_ARGUMENT for a path too long.
+  static absl::StatusOr<std::unique_ptr<ControlServer>> Listen(const std::string& path, Answer answer);
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  int fd() const { return epoll_.get(); }
+  void Turn();
+  // Writes what clients have not taken yet, as far as they do without waiting.
+  void Flush();
+
+ private:
+  struct Client {
+    daemon::UniqueFd fd;
+    std::string in;
+    std::string out;
+  };
+
+  ControlServer(std::string path, daemon::UniqueFd listener, daemon::UniqueFd epoll, Answer answer);
+  void Accept();
+  // False if the client is to be forgotten.
+  bool Serve(Client* client);
+  bool Write(Client* client);
+
+  const std::string path_;
+  const daemon::UniqueFd listener_;
+  const daemon::UniqueFd epoll_;
+  const Answer answer_;
+  std::map<int, Client> clients_;  // by descriptor
+};
+
+}  // namespace copse::fabric
+
+#endif  // COPSE_TESTBED_FABRIC_CONTROL_SERVER_H_

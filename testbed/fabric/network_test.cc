@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A TestNetwork on a fabric: both agree on names, addresses and sockets.
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "testbed/fabric/fabric_control.h"
+#include "testbed/netns/test_network.h"
+#include "testbed/processes/child_process.h"
+
+namespace copse::fabric {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(30);
+
+TEST(TestNetworkOnFabricTest, PacketsTakeTheTopologysPath) {
+  if (const absl::Status possible = netns::CheckNamespaces(/*fabric=*/true); !possible.ok()) GTEST_SKIP() << possible;
+  std::string folder = "/tmp/copse-fabric-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/t.yaml") << "version: 1\n"
+                                       "switches: [{name: core}, {name: rack1, parent: core}]\n"
+                                       "nodes: [{name: 'a[1-2]', switch: rack1}, {name: b, switch: core}]\n"
+                                       "fabric: {links: {rack1: {queue: 64KiB}}}\n";
+  {
+    const auto network = netns::TestNetwork::Create({.fabric = folder + "/t.yaml", .folder = folder});
+    ASSERT_TRUE(network.ok()) << network.status();
+    auto control = FabricControl::Connect((*network)->fabric_socket());
+    ASSERT_TRUE(control.ok()) << control.status();
+
+    std::vector<std::string> command = (*network)->Enter(1);
+    for (const char* word : {"/bin/bash", "-c"}) command.push_back(word);
+    command.push_back("echo hello > /dev/udp/" + netns::TestNetwork::DataAddress(2) + "/9");
+    const auto sender = procs::ChildProcess::Start({.arguments = command});
+    ASSERT_TRUE(sender.ok()) << sender.status();
+    ASSERT_TRUE((*sender)->AwaitEnd(kPatience).ok());
+    ASSERT_EQ((*sender)->exit_code(), 0);
+
+    // The answer, that nobody listens there, comes back.
+    FabricStats stats;
+    const absl::Time deadline = absl::Now() + kPatience;
+    do {
+      auto now = control->Stats();
+      ASSERT_TRUE(now.ok()) << now.status();
+      stats = *std::move(now);
+    } while (stats.links["a2"].down.packets == 0 && absl::Now() < deadline);
+    EXPECT_EQ(stats.links["a2"].up.packets, 1u);
+    EXPECT_EQ(stats.links["rack1"].up.packets, 1u);
+    EXPECT_EQ(stats.links["b"].down.packets, 1u);
+    EXPECT_EQ(stats.links["rack1"].down.packets, 1u);
+    EXPECT_EQ(stats.links["a2"].down.packets, 1u);
+    EXPECT_EQ(stats.links["a1"].down.packets, 0u);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace copse::fabric

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The emulated network, pure: packets go in with a time, and come out when they are due, or are dropped.
+#ifndef COPSE_TESTBED_FABRIC_SWITCH_CORE_H_
+#define COPSE_TESTBED_FABRIC_SWITCH_CORE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/prng.h"
+#include "testbed/fabric/due_heap.h"
+#include "testbed/fabric/link_settings.h"
+
+namespace copse::fabric {
+
+inline constexpr uint32_t kNone = 0xffffffff;
+// As a destination: all nodes but the sender. Switches multiply the packet, so it crosses each link once.
+inline constexpr uint32_t kEveryone = 0xfffffffe;
+
+// A switch, or a node at the tree's edge, and its link upwards.
+struct Vertex {
+  uint32_t parent = kNone;  // a switch, by index; kNone at the root, which has no link
+  LinkSettings link;
+};
+
+// What of a packet takes time on a wire. A super-packet, which the kernel cuts later, is a train of packets: all but
+// the last of `first_bytes`. Links send trains whole, but a train's first packet need not await its last in a switch.
+struct PacketShape {
+  uint32_t wire_bytes = 0;  // all, with what each packet adds on the wire
+  uint32_t first_bytes = 0;
+  uint32_t last_bytes = 0;
+  uint32_t packets = 1;
+};
+inline PacketShape SinglePacket(uint32_t wire_bytes) { return {wire_bytes, wire_bytes, wire_bytes, 1}; }
+
+enum class Drop { kQueue, kLoss, kCut, kNoRoute };
+inline constexpr int kDropCount = 4;
+
+enum class Direction { kUp, kDown };
+
+// Of one direction of a link. Packets of a train are counted singly, drops too.
+struct LinkCounters {
+  uint64_t packets = 0;  // sent, lost ones too
+  uint64_t bytes = 0;    // likewise, as on the wire
+  std::array<uint64_t, kDropCount> drops{};
+  int64_t queue_bytes = 0;
+  int64_t queue_packets = 0;
+  int64_t queue_bytes_high = 0;
+  int64_t queue_packets_high = 0;
+};
+
+// Where packets come out. `packet` is what Send was given. Not to call the SwitchCore back.
+class PacketSink {
+ public:
+  virtual ~PacketSink() = default;
+  virtual void Deliver(uint32_t node, uint32_t packet, int64_t due_ns) = 0;
+  // The last copy has been delivered or dropped.
+  virtual void Release(uint32_t packet) = 0;
+};
+
+// A SwitchCore moves packets along the tree path between two nodes. Each link has, in each direction, a FIFO queue with
+// tail drop, a sender with a rate, and a wire with a latency, jitter and loss; flows that cross a link share it.
+// Everything happens at its own time: what was due between two calls is worked through in order of due time, whenever
+// the calls come.
+//
+// Calls follow (Send | Advance | Set | Cut | Heal)* with times that do not decrease (an earlier one counts as the
+// latest so far). Deterministic: equal calls and seed give equal results. Thread-compatible.
+class SwitchCore {
+ public:
+  // `switches`, then nodes: node i is the vertex with index switches + i. Parents are switches, and form one tree.
+  // `*sink` must outlive this object.
+  SwitchCore(std::vector<Vertex> vertices, uint32_t switch_count, uint64_t seed, PacketSink* sink);
+
+  // A packet leaves node `from`, for node `to` or kEveryone. To itself or to no node: dropped, at its own link.
+  void Send(uint32_t from, uint32_t to, const PacketShape& shape, uint32_t packet, int64_t now_ns);
+
+  // Delivers what is due by now.
+  void Advance(int64_t now_ns);
+
+  // Nothing can be delivered before, if nothing is sent until then; kNever if nothing is under way. Advance then, not
+  // necessarily earlier.
+  int64_t next_delivery_ns() const { return wakes_.first_due(); }
+
+  // Of a vertex's link, from now on: what is on the wire or being sent keeps its time, and a queue that became too long
+  // its packets.
+  void Set(uint32_t vertex, const LinkSettings& settings, int64_t now_ns);
+  // Drops what is on the link, or waits for it, and what comes until Heal.
+  void Cut(uint32_t vertex, int64_t now_ns);
+  void Heal(uint32_t vertex, int64_t now_ns);
+
+  uint32_t node_count() const { return static_cast<uint32_t>(vertices_.size()) - switch_count_; }
+  uint32_t switch_count() const { return switch_count_; }
+  const LinkSettings& settings(uint32_t vertex) const { return vertices_[vertex].link; }
+  bool is_cut(uint32_t vertex) const { return cut_[vertex]; }
+  bool is_root(uint32_t vertex) const { return vertices_[vertex].parent == kNone; }
+  const LinkCounters& counters(uint32_t vertex, Direction direction) const;
+  void ClearCounters();
+
+ private:
+  struct Packet {
+    PacketShape shape;
+    uint32_t to;
+    uint32_t caller_packet;
+    uint32_t copies;  // on the way; 0: free
+  };
+  // One packet on one link. Lives in one list at a time, by `next`.
+  struct Copy {
+    int64_t due_ns;   // on the wire: when the other end acts on it
+    int64_t last_ns;  // when its last packet has arrived
+    uint32_t packet;
+    uint32_t next;
+  };
+  struct CopyList {
+    uint32_t head = kNone;
+    uint32_t tail = kNone;
+    bool empty() const { return head == kNone; }
+  };
+  struct Lane {  // one direction of a link
+    CopyList waiting;
+    CopyList wire;        // by due time
+    int64_t free_ns = 0;  // when the sender has sent what it began
+    int64_t last_arrival_ns = 0;
+    int64_t ahead_ns = 0;  // from leaving the sender to any delivery, at least
+    LinkCounters counters;
+  };
+
+  static uint32_t LaneOf(uint32_t vertex, Direction direction) {
+    return 2 * vertex + (direction == Direction::kDown ? 1 : 0);
+  }
+  bool IsNode(uint32_t vertex) const { return vertex >= switch_count_; }
+  uint32_t AddCopy(uint32_t packet, int64_t last_ns);
+  void Append(CopyList* list, uint32_t copy);
+  void InsertByDue(CopyList* list, uint32_t copy);
+  uint32_t Pop(CopyList* list);
+  void RemoveCopy(uint32_t copy);
+  void DropCopy(uint32_t lane, uint32_t copy, Drop cause);
+  void DropAll(uint32_t lane, CopyList* list);
+
+  // A copy reaches a lane's sender.
+  void Enter(uint32_t lane, uint32_t copy, int64_t at_ns);
+  void Start(uint32_t lane, uint32_t copy, int64_t at_ns);
+  // A copy reaches a lane's end.
+  void Arrive(uint32_t lane, uint32_t copy, int64_t at_ns);
+  // The lane to take from a switch.
+  uint32_t Route(uint32_t switch_vertex, uint32_t node) const;
+  void Flood(uint32_t switch_vertex, uint32_t from_lane, uint32_t copy, int64_t at_ns);
+  void Schedule(uint32_t lane);
+  void UpdateAhead();
+
+  std::vector<Vertex> vertices_;
+  const uint32_t switch_count_;
+  std::vector<std::vector<uint32_t>> children_;  // by switch
+  std::vector<bool> cut_;
+  std::vector<Lane> lanes_;
+  std::vector<Packet> packets_;
+  std::vector<uint32_t> packets_free_;
+  std::vector<Copy> copies_;
+  std::vector<uint32_t> copies_free_;
+  DueHeap events_;  // of lanes
+  DueHeap wakes_;   // of lanes: the earliest delivery that can follow
+  int64_t now_ns_ = 0;
+  Prng prng_;
+  PacketSink* const sink_;
+};
+
+}  // namespace copse::fabric
+
+#endif  // COPSE_TESTBED_FABRIC_SWITCH_CORE_H_

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A fabric with its namespaces, for tests and measurements of the fabric itself.
+#ifndef COPSE_TESTBED_FABRIC_TEST_FABRIC_H_
+#define COPSE_TESTBED_FABRIC_TEST_FABRIC_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/loop/unique_fd.h"
+#include "testbed/fabric/fabric_control.h"
+#include "testbed/processes/child_process.h"
+
+namespace copse::fabric {
+
+// Why there cannot be one here: PERMISSION_DENIED without root, UNAVAILABLE without TUN; or OK.
+absl::Status CheckFabric();
+
+// A process that only holds a network namespace. It goes with whoever started it, and the namespace with it.
+absl::StatusOr<std::unique_ptr<procs::ChildProcess>> HoldNamespace();
+std::string NamespaceOf(const procs::ChildProcess& holder);
+
+// A TestFabric owns namespaces n1, n2, ..., a copse-fabric between them, and a folder in /tmp. Everything goes with it,
+// and but for the folder also after a crash. Nodes are counted from 0 here. Thread-compatible.
+class TestFabric {
+ public:
+  // Errors: those of CheckFabric, and what the fabric said.
+  static absl::StatusOr<std::unique_ptr<TestFabric>> Start(const std::string& topology, uint32_t nodes);
+  ~TestFabric();
+
+  FabricControl& control() { return *control_; }
+  procs::ChildProcess& process() { return *process_; }
+  const std::string& socket() const { return socket_; }
+  std::string Namespace(uint32_t node) const { return NamespaceOf(*holders_[node]); }
+
+  // A socket of a node's namespace, bound to all addresses and `port` (0: any). `type` as of socket(2), in AF_INET.
+  absl::StatusOr<daemon::UniqueFd> Socket(uint32_t node, int type, uint16_t port);
+  // Connects two TCP sockets, `port` at `to`.
+  struct Connection {
+    daemon::UniqueFd sender;
+    daemon::UniqueFd receiver;
+  };
+  absl::StatusOr<Connection> Connect(uint32_t from, uint32_t to, uint16_t port);
+  bool HasDevice(uint32_t node);
+
+ private:
+  TestFabric() = default;
+  absl::Status StartIn(const std::string& topology, uint32_t nodes);
+
+  std::string folder_;
+  std::string socket_;
+  std::vector<std::unique_ptr<procs::ChildProcess>> holders_;
+  std::unique_ptr<procs::ChildProcess> process_;
+  std::unique_ptr<FabricControl> control_;
+};
+
+}  // namespace copse::fabric
+
+#endif  // COPSE_TESTBED_FABRIC_TEST_FABRIC_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connections from inside another network namespace.
+#ifndef COPSE_TESTBED_NETNS_CONNECT_H_
+#define COPSE_TESTBED_NETNS_CONNECT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "daemon/loop/unique_fd.h"
+
+namespace copse::netns {
+
+// A TCP connection to `address` (IPv4:PORT) as a process of the namespace "/proc/PID/ns/net" would make it. Only the
+// calling thread is there, for a moment. Errors: UNAVAILABLE if there is no connection within `timeout`;
+// INVALID_ARGUMENT; PERMISSION_DENIED. Thread-safe.
+absl::StatusOr<daemon::UniqueFd> ConnectFrom(const std::string& network_namespace, const std::string& address,
+                                             absl::Duration timeout);
+
+}  // namespace copse::netns
+
+#endif  // COPSE_TESTBED_NETNS_CONNECT_H_
