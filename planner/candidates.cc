@@ -88,20 +88,22 @@ schedule::Plan PlanOf(const Structure& structure, Collective collective, uint64_
   return plan;
 }
 
-bool IsPricedByRunning(const schedule::TeamShape& shape, const CallArguments& arguments) {
+bool IsPricedByRunning(const schedule::Plan& plan, const schedule::TeamShape& shape, const CallArguments& arguments) {
   if (FamilyOf(arguments.collective) == Family::kCommon) return true;
   const uint64_t n = shape.node_count;
   const uint64_t ranks = shape.size();
+  const bool cuts_finer = plan.segment_bytes > 0 && plan.segment_bytes < kSegmentBytesLong;
+  const uint64_t segment_bytes = cuts_finer ? plan.segment_bytes : schedule::SegmentBytesMax(arguments.collective);
   // What is cut, in segments: at least one for each node, since rings do not put two nodes' blocks into one.
-  uint64_t segments = n + ranks * arguments.bytes() / schedule::kSegmentBytesMax;
+  uint64_t segments = n + ranks * arguments.bytes() / segment_bytes;
   if (FamilyOf(arguments.collective) == Family::kAlltoall) {
     // Of each pair of nodes, in the mean.
-    segments = n * (1 + (ranks / n) * (ranks / n) * arguments.bytes() / schedule::kSegmentBytesMax);
+    segments = n * (1 + (ranks / n) * (ranks / n) * arguments.bytes() / segment_bytes);
   } else if (IsScan(arguments.collective)) {
     // All ranks' contributions are combined at every node if ranks are placed otherwise.
     const bool in_order = std::is_sorted(shape.node_of_rank.begin(), shape.node_of_rank.end());
-    segments = 1 + arguments.bytes() / schedule::kScanSegmentBytesMax;
-    if (!in_order) segments = ranks * (1 + ranks * arguments.bytes() / schedule::kScanSegmentBytesMax);
+    segments = 1 + arguments.bytes() / segment_bytes;
+    if (!in_order) segments = ranks * (1 + ranks * arguments.bytes() / segment_bytes);
     if (!in_order && ranks > schedule::kScanSegmentBytesMax / schedule::kSegmentUnitBytes) return false;
   }
   return n * segments <= kRunSegmentsMax;
@@ -109,7 +111,7 @@ bool IsPricedByRunning(const schedule::TeamShape& shape, const CallArguments& ar
 
 absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                     const TeamCosts& costs, const CallArguments& arguments) {
-  if (!IsPricedByRunning(shape, arguments)) return BlockPriceNs(plan, shape, costs, arguments);
+  if (!IsPricedByRunning(plan, shape, arguments)) return BlockPriceNs(plan, shape, costs, arguments);
   PriceOptions options;
   options.critical_path = false;
   ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, shape, costs, arguments, options));

@@ -40,11 +40,12 @@ std::vector<uint32_t> BlockSegmentSizes(Collective collective, uint64_t bytes_ma
 schedule::Plan PlanOf(const Structure& structure, Collective collective, uint64_t bytes_min, uint64_t bytes_max,
                       uint32_t segment_bytes);
 
-// Whether such calls are compared by running their sequences (Price): all of the common collectives, and those of
+// True if the plan's calls are priced by running their sequences (Price): all of the common collectives, and those of
 // blocks whose segments are not too many, nodes times segments of the whole call. Others go by formulas (BlockPriceNs).
-// The same for all plans of a call, so that like is compared with like.
+// The same for all plans that a planner makes for a call, so that like is compared with like; a plan of another origin,
+// which a daemon brought back, may cut finer.
 inline constexpr uint64_t kRunSegmentsMax = 8192;
-bool IsPricedByRunning(const schedule::TeamShape& shape, const CallArguments& arguments);
+bool IsPricedByRunning(const schedule::Plan& plan, const schedule::TeamShape& shape, const CallArguments& arguments);
 
 // How long the plan's call takes: what plans are compared by.
 absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,

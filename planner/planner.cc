@@ -260,7 +260,7 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
   ASSIGN_OR_RETURN(const TeamCosts costs, Prepare(shape, node_names, *topology_, parameters_, options_));
   Explanation explanation;
   const bool is_common = FamilyOf(plan.collective) == Family::kCommon;
-  const bool by_formula = !IsPricedByRunning(shape, arguments);
+  const bool by_formula = !IsPricedByRunning(plan, shape, arguments);
   if (by_formula) {
     ASSIGN_OR_RETURN(explanation.prediction.total_ns, PredictedNs(plan, shape, costs, arguments));
   } else {

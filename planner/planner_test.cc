@@ -134,6 +134,20 @@ TEST(MakePlansTest, AlltoallsOfShortBlocksArePassedOnAndLongOnesGoToEverybody) {
   EXPECT_EQ(explained->alternatives.size(), 2);
 }
 
+TEST(IsPricedByRunningTest, CountsTheSegmentsOfAPlanThatCutsFinerThanPlannersDo) {
+  const Team team = MakeTeam(4);
+  schedule::Plan plan;
+  plan.collective = Collective::kAllgather;
+  const CallArguments arguments = {.collective = Collective::kAllgather, .count = 1 << 18};
+  EXPECT_TRUE(IsPricedByRunning(plan, team.shape, arguments));
+  plan.segment_bytes = schedule::kSegmentBytesMax;
+  EXPECT_TRUE(IsPricedByRunning(plan, team.shape, arguments));
+  plan.segment_bytes = schedule::kSegmentUnitBytes;
+  EXPECT_FALSE(IsPricedByRunning(plan, team.shape, arguments));
+  plan.collective = Collective::kScan;
+  EXPECT_FALSE(IsPricedByRunning(plan, team.shape, {.collective = Collective::kScan, .count = 1 << 18}));
+}
+
 // What is too much to run is compared by formulas, and said so.
 TEST(MakePlansTest, CallsOfManyNodesAreComparedByFormulas) {
   const Team team = MakeTeam(100);
@@ -142,7 +156,7 @@ TEST(MakePlansTest, CallsOfManyNodesAreComparedByFormulas) {
   const auto plans = planner.MakePlans(team.shape, team.names, Family::kRooted);
   ASSERT_TRUE(plans.ok()) << plans.status();
   const schedule::Plan& plan = PlanFor(*plans, Collective::kGather, 8);
-  EXPECT_FALSE(IsPricedByRunning(team.shape, TypicalCall(plan)));
+  EXPECT_FALSE(IsPricedByRunning(plan, team.shape, TypicalCall(plan)));
   const auto explained = planner.Explain(plan, team.shape, team.names, TypicalCall(plan), *plans);
   ASSERT_TRUE(explained.ok()) << explained.status();
   EXPECT_THAT(explained->text, HasSubstr("by a formula without segments and contention"));

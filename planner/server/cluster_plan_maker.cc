@@ -305,9 +305,12 @@ absl::StatusOr<std::vector<std::string>> ClusterPlanMaker::CriticalPath(const sc
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
   ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
-  // By formula there is none.
-  if (schedule::IsCompanion(layout.identity)) return std::vector<std::string>();
-  ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, TypicalCall(plan)));
+  const CallArguments arguments = TypicalCall(plan);
+  // A price by formula has no path.
+  if (schedule::IsCompanion(layout.identity) || !IsPricedByRunning(plan, layout.shape, arguments)) {
+    return std::vector<std::string>();
+  }
+  ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, arguments));
   return NodesOf(prediction.critical_path, names);
 }
 

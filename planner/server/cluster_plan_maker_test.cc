@@ -207,6 +207,15 @@ TEST(ClusterPlanMakerTest, ExplainsWithBoundTimelineCandidatesAndReason) {
     }
     EXPECT_EQ(*maker.CriticalPath(layout, plan), explained->critical_path);
   }
+  // A plan of another origin that cuts so finely that running it would keep the planner busy for seconds.
+  const auto blocks = maker.MakePlans(layout, {.collective = Collective::kAllgather});
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  for (schedule::Plan plan : *blocks) {
+    if (plan.collective != Collective::kAllgather || plan.bytes_max <= schedule::kMessageBytesMax) continue;
+    plan.segment_bytes = schedule::kSegmentUnitBytes;
+    EXPECT_TRUE(maker.CriticalPath(layout, plan)->empty());
+    EXPECT_TRUE(maker.Explain(layout, plan)->critical_path.empty());
+  }
   // A plan that nobody would choose.
   const auto forced = maker.MakePlans(layout, {.algorithm = "chain", .collective = Collective::kBcast});
   ASSERT_TRUE(forced.ok()) << forced.status();
