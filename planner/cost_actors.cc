@@ -10,53 +10,52 @@ namespace copse::planner {
 CostActors::CostActors(const schedule::ShapeIndex* shape, const TeamCosts* costs, const std::vector<int64_t>* post_ns,
                        CostTrace* trace, CostWork* work)
     : shape_(*shape),
-      parameters_(costs->parameters()),
+      client_hop_ns_(costs->parameters().client_hop_ns),
       post_ns_(*post_ns),
       trace_(*trace),
       work_(*work),
       nodes_(shape->node_count()),
       actors_(nodes_ + shape->size()),
-      hosts_(costs->host_count()),
+      released_by_(costs->host_count(), kNoSpan),
+      cores_(costs->wake_costs(), this),
       completion_ns_(shape->size(), -1) {
+  for (uint32_t h = 0; h < costs->host_count(); ++h) cores_.AddHost(costs->CoresOf(h));
   for (uint32_t v = 0; v < nodes_; ++v) {
     actors_[v].host = costs->node(v).host;
-    if (!post_ns_.empty()) actors_[v].idle_since_ns = 0;
+    cores_.AddActor(actors_[v].host, post_ns_.empty() ? -1 : 0);
   }
   for (uint32_t r = 0; r < shape_.size(); ++r) {
-    actors_[nodes_ + r].host = costs->node(shape_.NodeOf(Rank(r)).value()).host;
-  }
-  for (uint32_t h = 0; h < hosts_.size(); ++h) {
-    hosts_[h].cores_free = costs->CoresOf(h);
-    hosts_[h].limited = hosts_[h].cores_free > 0;
+    Actor& rank = actors_[nodes_ + r];
+    rank.host = costs->node(shape_.NodeOf(Rank(r)).value()).host;
+    cores_.AddActor(rank.host);
   }
 }
 
 absl::Status CostActors::Run() {
   for (uint32_t r = 0; r < shape_.size(); ++r) {
     if (post_ns_.empty() || post_ns_[r] == 0) {
-      MakeRunnable(nodes_ + r, 0);
+      cores_.MakeRunnable(nodes_ + r, 0);
     } else {
       Push(post_ns_[r], CostEvent::Kind::kTurn, r, kNoSpan);
     }
   }
   while (!events_.empty() && failure_.ok()) {
-    const CostEvent event = events_.top();
-    events_.pop();
+    const auto [time_ns, sequence, event] = events_.Pop();
     switch (event.kind) {
       case CostEvent::Kind::kDone:
-        Finish(event.who, event.time_ns);
+        EndTurn(event.who, time_ns);
         break;
       case CostEvent::Kind::kTurn: {
         Actor& rank = actors_[nodes_ + event.who];
-        rank.ready_ns = event.time_ns;
+        rank.ready_ns = time_ns;
         rank.cause = event.where;
-        MakeRunnable(nodes_ + event.who, event.time_ns);
+        cores_.MakeRunnable(nodes_ + event.who, time_ns);
         break;
       }
       case CostEvent::Kind::kHop:
       case CostEvent::Kind::kArrived:
       case CostEvent::Kind::kCredit:
-        work_.OnNetwork(event);
+        work_.OnNetwork(time_ns, event);
         break;
     }
   }
@@ -69,7 +68,7 @@ void CostActors::Push(int64_t time_ns, CostEvent::Kind kind, uint32_t who, uint3
         absl::StrCat("the prediction is beyond its range (ns=", time_ns, ", limit=", kPredictionNsMax, ")"));
     return;
   }
-  events_.push({time_ns, event_count_++, kind, who, where});
+  events_.Push(time_ns, {kind, who, where});
 }
 
 void CostActors::AddItem(uint32_t node, const CostItem& item) {
@@ -78,81 +77,50 @@ void CostActors::AddItem(uint32_t node, const CostItem& item) {
   items_.push_back({item});
   (actor.first_item == kNoItem ? actor.first_item : items_[actor.last_item].next) = index;
   actor.last_item = index;
-  MakeRunnable(node, item.ready_ns);
+  cores_.MakeRunnable(node, item.ready_ns);
 }
 
-void CostActors::MakeRunnable(uint32_t actor, int64_t time_ns) {
-  if (actors_[actor].busy) return;
-  actors_[actor].busy = true;
-  const uint32_t host = actors_[actor].host;
-  if (!hosts_[host].limited) return RunActor(actor, time_ns);
-  actors_[actor].runnable_at_ns = time_ns;
-  hosts_[host].runnable.push_back(actor);
-  GiveCores(host, time_ns);
-}
-
-void CostActors::GiveCores(uint32_t host, int64_t time_ns) {
-  Host& here = hosts_[host];
-  while (here.cores_free > 0 && !here.runnable.empty()) {
-    const uint32_t actor = here.runnable.front();
-    here.runnable.pop_front();
-    --here.cores_free;
-    actors_[actor].waited = time_ns > actors_[actor].runnable_at_ns;
-    if (actors_[actor].waited) here.wanted_at_ns = time_ns;
-    RunActor(actor, time_ns);
-  }
-}
-
-// One item of a daemon, or one turn of a rank.
-void CostActors::RunActor(uint32_t actor, int64_t time_ns) {
+// Runs one item of a daemon, or one turn of a rank.
+int64_t CostActors::Turn(uint32_t actor, int64_t now_ns) {
   Actor& self = actors_[actor];
-  now_ns_ = time_ns;
+  now_ns_ = now_ns;
   if (actor >= nodes_) {
-    now_span_ = time_ns == self.ready_ns ? self.cause : hosts_[self.host].last_span;
+    now_span_ = now_ns == self.ready_ns ? self.cause : released_by_[self.host];
     RunRank(actor);
   } else {
     const auto [item, next] = items_[self.first_item];
     self.first_item = next;
-    const bool goes_on = self.idle_since_ns == time_ns && self.last_span != kNoSpan;
-    now_span_ = time_ns == item.ready_ns ? item.cause : goes_on ? self.last_span : hosts_[self.host].last_span;
-    if (self.idle_since_ns != time_ns) GetGoing(actor, time_ns);
+    const bool goes_on = cores_.IdleSinceNs(actor) == now_ns && self.last_span != kNoSpan;
+    now_span_ = now_ns == item.ready_ns ? item.cause : goes_on ? self.last_span : released_by_[self.host];
+    GetGoing(actor);
     work_.RunDaemon(actor, item);
   }
-  self.idle_since_ns = now_ns_;
   Push(now_ns_, CostEvent::Kind::kDone, actor);
+  return now_ns_;
 }
 
-void CostActors::Finish(uint32_t actor, int64_t time_ns) {
+void CostActors::RunRank(uint32_t actor) {
+  const bool posts = !actors_[actor].posted;
+  if (!posts) GetGoing(actor);
+  Work(actor, posts ? Doing::kPost : Doing::kPickUp, 0, client_hop_ns_);
+  if (!posts) completion_ns_[actor - nodes_] = now_ns_;
+}
+
+void CostActors::EndTurn(uint32_t actor, int64_t time_ns) {
   Actor& self = actors_[actor];
   if (actor >= nodes_ && !self.posted) {
     self.posted = true;
     const Rank rank(actor - nodes_);
     AddItem(shape_.NodeOf(rank).value(),
             {time_ns, self.last_span, shape_.LocalIndexOf(rank), 0, CostItem::Kind::kRank});
-  } else if (self.first_item != kNoItem) {
-    return RunActor(actor, time_ns);  // it keeps its core
   }
-  self.busy = false;
-  Host& host = hosts_[self.host];
-  if (!host.limited) return;
-  ++host.cores_free;
-  host.last_span = self.last_span;
-  GiveCores(self.host, time_ns);
+  if (!HasWork(actor)) released_by_[self.host] = self.last_span;
+  cores_.End(actor, time_ns);
 }
 
-// What it takes until an actor without a core does something. While it spins it has one, unless others want it.
-void CostActors::GetGoing(uint32_t actor, int64_t time_ns) {
-  const Actor& self = actors_[actor];
-  const bool spins = self.idle_since_ns >= 0 && time_ns - self.idle_since_ns <= parameters_.spin_ns;
-  if (spins && !self.waited && hosts_[self.host].wanted_at_ns < self.idle_since_ns) return;
-  Work(actor, Doing::kWake, 0, self.waited ? parameters_.takeover_ns : parameters_.wake_ns);
-}
-
-void CostActors::RunRank(uint32_t actor) {
-  const bool posts = !actors_[actor].posted;
-  if (!posts) GetGoing(actor, now_ns_);
-  Work(actor, posts ? Doing::kPost : Doing::kPickUp, 0, parameters_.client_hop_ns);
-  if (!posts) completion_ns_[actor - nodes_] = now_ns_;
+void CostActors::GetGoing(uint32_t actor) {
+  const int64_t wake_ns = cores_.WakeNs(actor, now_ns_);
+  if (wake_ns > 0) Work(actor, Doing::kWake, 0, wake_ns);
 }
 
 }  // namespace copse::planner

@@ -11,10 +11,10 @@
 #include "base/status_macros.h"
 #include "planner/cost_actors.h"
 #include "planner/cost_call.h"
-#include "planner/cost_links.h"
 #include "planner/cost_program.h"
 #include "planner/cost_trace.h"
 #include "schedule/expand.h"
+#include "sim/links.h"
 
 namespace copse::planner {
 namespace {
@@ -39,14 +39,14 @@ class Simulation final : public CostWork {
         timeline_(options.timeline),
         call_(*call),
         trace_(&shape, options.critical_path),
-        links_(&costs),
+        links_(costs.direction_count()),
         actors_(&shape, &costs, &options.post_ns, &trace_, this),
         results_left_(shape.size(), call->segment_count()) {}
 
   absl::StatusOr<Prediction> Run();
 
   void RunDaemon(uint32_t node, const CostItem& item) override;
-  void OnNetwork(const CostEvent& event) override;
+  void OnNetwork(int64_t time_ns, const CostEvent& event) override;
 
  private:
   // Part of a segment's sequence that goes from one node to another.
@@ -59,8 +59,8 @@ class Simulation final : public CostWork {
     uint32_t from, to, sender_span;
     uint64_t bytes;
     uint32_t messages_begin, messages_end;  // in messages_
-    CostLinks::Places links;
-    int64_t tail_ns;  // the tail follows the head by this at the receiver
+    uint32_t hops_begin, hops_end;          // in hops_
+    int64_t tail_ns;                        // the tail follows the head by this at the receiver
   };
 
   void Work(uint32_t node, Doing doing, uint32_t peer, int64_t duration_ns) {
@@ -92,11 +92,12 @@ class Simulation final : public CostWork {
   const bool timeline_;
   CostCall& call_;
   CostTrace trace_;
-  CostLinks links_;
+  sim::Links links_;
   CostActors actors_;
 
   std::vector<Packet> packets_;
   std::vector<Message> messages_;
+  std::vector<sim::Hop> hops_;
   std::vector<uint32_t> results_left_;  // by rank: segments that it still waits for
   // Of the node whose turn it is, in a call of blocks: what waits until nothing is ready any more.
   std::vector<Message> outbox_;
@@ -120,14 +121,14 @@ absl::StatusOr<Prediction> Simulation::Run() {
   return prediction;
 }
 
-void Simulation::OnNetwork(const CostEvent& event) {
-  if (event.kind == CostEvent::Kind::kHop) return Hop(event.time_ns, event.who, event.where);
+void Simulation::OnNetwork(int64_t time_ns, const CostEvent& event) {
+  if (event.kind == CostEvent::Kind::kHop) return Hop(time_ns, event.who, event.where);
   if (event.kind == CostEvent::Kind::kCredit) {
-    return actors_.AddItem(event.who, {event.time_ns, kNoSpan, event.where, 0, CostItem::Kind::kCredit});
+    return actors_.AddItem(event.who, {time_ns, kNoSpan, event.where, 0, CostItem::Kind::kCredit});
   }
   const Packet& packet = packets_[event.who];
-  const uint32_t transfer = trace_.AddTransfer(packet.from, packet.to, packet.sender_span, event.time_ns);
-  actors_.AddItem(packet.to, {event.time_ns, transfer, packet.from, event.who, CostItem::Kind::kPacket});
+  const uint32_t transfer = trace_.AddTransfer(packet.from, packet.to, packet.sender_span, time_ns);
+  actors_.AddItem(packet.to, {time_ns, transfer, packet.from, event.who, CostItem::Kind::kPacket});
 }
 
 void Simulation::RunDaemon(uint32_t node, const CostItem& item) {
@@ -294,7 +295,7 @@ void Simulation::Deliver(uint32_t node, uint32_t local, uint32_t segment, bool d
   if (call_.has_blocks()) {
     told_.push_back(rank);
   } else {
-    actors_.TellRank(rank);
+    actors_.NotifyRank(rank);
   }
 }
 
@@ -311,14 +312,16 @@ void Simulation::Send(uint32_t node, uint32_t begin) {
                       .bytes = bytes,
                       .messages_begin = begin,
                       .messages_end = static_cast<uint32_t>(messages_.size()),
-                      .links = {},
+                      .hops_begin = static_cast<uint32_t>(hops_.size()),
+                      .hops_end = 0,
                       .tail_ns = StreamNs(bytes, path.bandwidth_bytes_per_s)});
   const int64_t now_ns = actors_.now_ns();
   if (packets_[packet].tail_ns == 0) {
     return actors_.Push(now_ns + path.latency_ns, CostEvent::Kind::kArrived, packet);
   }
-  packets_[packet].links = links_.FindPath(node, to);
-  Hop(now_ns, packet, packets_[packet].links.begin);  // at once: nobody else uses this direction of the node's own link
+  costs_.AppendHops(node, to, &hops_);
+  packets_[packet].hops_end = static_cast<uint32_t>(hops_.size());
+  Hop(now_ns, packet, packets_[packet].hops_begin);  // at once: nobody else uses this direction of the node's own link
 }
 
 void Simulation::Flush(uint32_t node) {
@@ -347,14 +350,15 @@ void Simulation::Flush(uint32_t node) {
     Work(node, Doing::kSend, peer, costs_.node(node).send_overhead_ns);
     actors_.Push(actors_.now_ns() + costs_.PathBetween(node, peer).latency_ns, CostEvent::Kind::kCredit, peer, node);
   }
-  for (const uint32_t rank : std::exchange(told_, {})) actors_.TellRank(rank);
+  for (const uint32_t rank : std::exchange(told_, {})) actors_.NotifyRank(rank);
 }
 
-// The packet's head is at the link of this place.
+// The packet's head is at this of its hops.
 void Simulation::Hop(int64_t time_ns, uint32_t packet, uint32_t place) {
   const Packet& item = packets_[packet];
-  const int64_t head_ns = links_.Pass(place, item.bytes, time_ns);
-  if (place + 1 < item.links.end) {
+  const sim::Hop& hop = hops_[place];
+  const int64_t head_ns = links_.Pass(hop, StreamNs(item.bytes, hop.bandwidth_bytes_per_s), time_ns);
+  if (place + 1 < item.hops_end) {
     actors_.Push(head_ns, CostEvent::Kind::kHop, packet, place + 1);
   } else {
     actors_.Push(head_ns + item.tail_ns, CostEvent::Kind::kArrived, packet);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/team_costs.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,10 +36,32 @@ absl::StatusOr<TeamCosts> TeamCosts::Create(absl::Span<const std::string> node_n
     result.nodes_.push_back(costs);
     result.place_.push_back(*place);
     for (uint32_t s = node.parent; s != topology::kNoParent; s = topology.switches()[s].parent) {
-      if (!result.switch_slots_.emplace(s, result.switch_slot_count()).second) break;  // and all above it are there
+      const uint32_t slot = result.switch_slot_count();
+      if (!result.switch_slots_.emplace(s, slot).second) break;  // all above it are there
     }
   }
   return result;
+}
+
+void TeamCosts::AppendHops(uint32_t from, uint32_t to, std::vector<sim::Hop>* hops) const {
+  const std::vector<topology::Switch>& switches = topology_->switches();
+  const auto add_node = [&](uint32_t v, uint32_t down) {
+    const topology::Node& node = topology_->nodes()[place_[v]];
+    hops->push_back({node.latency_ns, node.bandwidth_bytes_per_s, 2 * v + down});
+  };
+  const auto add_switch = [&](uint32_t s, uint32_t down) {
+    hops->push_back(
+        {switches[s].latency_ns, switches[s].bandwidth_bytes_per_s, 2 * (node_count() + SlotOfSwitch(s)) + down});
+  };
+  const uint32_t top = topology_->nodes()[place_[from]].parent;
+  const uint32_t bottom = topology_->nodes()[place_[to]].parent;
+  const uint32_t common = topology_->CommonSwitch(top, bottom);
+  add_node(from, 0);
+  for (uint32_t s = top; s != common; s = switches[s].parent) add_switch(s, 0);
+  const auto down_begin = static_cast<ptrdiff_t>(hops->size());
+  for (uint32_t s = bottom; s != common; s = switches[s].parent) add_switch(s, 1);
+  std::reverse(hops->begin() + down_begin, hops->end());
+  add_node(to, 1);
 }
 
 }  // namespace copse::planner

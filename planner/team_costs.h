@@ -14,6 +14,8 @@
 #include "planner/topology/cost_parameters.h"
 #include "planner/topology/stream_time.h"
 #include "planner/topology/topology.h"
+#include "sim/cores.h"
+#include "sim/links.h"
 
 namespace copse::planner {
 
@@ -40,19 +42,24 @@ class TeamCosts {
 
   uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }
   const CostParameters& parameters() const { return parameters_; }
+  sim::WakeCosts wake_costs() const { return {parameters_.spin_ns, parameters_.wake_ns, parameters_.takeover_ns}; }
   const NodeCosts& node(uint32_t v) const { return nodes_[v]; }
   const std::string& NameOf(uint32_t v) const { return topology_->nodes()[place_[v]].name; }
   uint32_t host_count() const { return static_cast<uint32_t>(host_cores_.size()); }
-  // 0: whoever runs there never waits for a core.
+  // 0: an actor there never waits for a core.
   uint32_t CoresOf(uint32_t host) const { return host_cores_[host]; }
 
   // Node v in the topology.
   uint32_t PlaceOf(uint32_t v) const { return place_[v]; }
   const topology::Topology& topology() const { return *topology_; }
+  topology::Path PathBetween(uint32_t a, uint32_t b) const { return topology_->PathBetween(place_[a], place_[b]); }
   // The switches above the team's nodes, densely numbered.
   uint32_t switch_slot_count() const { return static_cast<uint32_t>(switch_slots_.size()); }
   uint32_t SlotOfSwitch(uint32_t switch_index) const { return switch_slots_.at(switch_index); }
-  topology::Path PathBetween(uint32_t a, uint32_t b) const { return topology_->PathBetween(place_[a], place_[b]); }
+  // How many directions the links of the team's nodes, and of the switches above them, have.
+  uint32_t direction_count() const { return 2 * (node_count() + switch_slot_count()); }
+  // Appends the hops of a message from one node to another, from the sender's own link to the receiver's. O(depth).
+  void AppendHops(uint32_t from, uint32_t to, std::vector<sim::Hop>* hops) const;
 
  private:
   TeamCosts() = default;

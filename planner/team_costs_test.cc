@@ -53,6 +53,28 @@ TEST(TeamCostsTest, MapsNodesHostsAndPaths) {
   EXPECT_LT(costs->SlotOfSwitch(2), 3u);
 }
 
+TEST(TeamCostsTest, HopsGoUpFromTheSenderAndDownToTheReceiver) {
+  const topology::Topology topology = MakeTopology();
+  const auto costs = TeamCosts::Create({"d", "c", "b", "a"}, topology, {});
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  std::vector<sim::Hop> there, back;
+  costs->AppendHops(1, 2, &there);
+  costs->AppendHops(2, 1, &back);
+  ASSERT_EQ(there.size(), 4u);
+  ASSERT_EQ(back.size(), 4u);
+  EXPECT_EQ(there[0].direction, 2u);
+  EXPECT_EQ(there[3].direction, 5u);
+  int64_t latency_ns = 0;
+  for (size_t i = 0; i < there.size(); ++i) {
+    latency_ns += there[i].latency_ns;
+    EXPECT_LT(there[i].direction, costs->direction_count());
+    // The way back uses the same links in the other direction.
+    EXPECT_EQ(there[i].direction ^ 1u, back[3 - i].direction);
+    EXPECT_EQ(there[i].bandwidth_bytes_per_s, back[3 - i].bandwidth_bytes_per_s);
+  }
+  EXPECT_EQ(latency_ns, costs->PathBetween(1, 2).latency_ns);
+}
+
 TEST(TeamCostsTest, RefusesUnknownNodesAndEmptyTeams) {
   const topology::Topology topology = MakeTopology();
   const auto unknown = TeamCosts::Create({"a", "x"}, topology, {});

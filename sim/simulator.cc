@@ -6,26 +6,18 @@
 
 namespace copse::sim {
 
-bool Simulator::Later(const Event& a, const Event& b) {
-  if (a.time != b.time) return a.time > b.time;
-  if (a.actor != b.actor) return a.actor > b.actor;
-  return a.sequence > b.sequence;
-}
-
 void Simulator::At(absl::Time time, ActorId actor, std::function<void()> event) {
-  queue_.push_back(Event{std::max(time, now_), actor, next_sequence_++, std::move(event)});
-  std::push_heap(queue_.begin(), queue_.end(), Later);
+  queue_.Push({std::max(time, now_), actor}, std::move(event));
 }
 
 bool Simulator::Step() {
   if (queue_.empty()) return false;
-  std::pop_heap(queue_.begin(), queue_.end(), Later);
-  Event event = std::move(queue_.back());
-  queue_.pop_back();
-  now_ = event.time;
+  const auto [key, sequence, run] = queue_.Pop();
+  const auto [time, actor] = key;
+  now_ = time;
   ++events_run_;
-  Trace(static_cast<uint64_t>(absl::ToUnixNanos(event.time)) ^ (uint64_t{event.actor} << 32));
-  event.run();
+  Trace(static_cast<uint64_t>(absl::ToUnixNanos(time)) ^ (uint64_t{actor} << 32));
+  run();
   return true;
 }
 
@@ -38,7 +30,7 @@ bool Simulator::RunUntilIdle(uint64_t events_max) {
 
 bool Simulator::RunUntil(const std::function<bool()>& done, absl::Time deadline) {
   while (!done()) {
-    if (queue_.empty() || queue_.front().time > deadline) {
+    if (queue_.empty() || queue_.Top().key.first > deadline) {
       now_ = std::max(now_, deadline);
       return false;
     }

@@ -6,11 +6,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "sim/event_queue.h"
 
 namespace copse::sim {
 
@@ -33,6 +34,8 @@ class Simulator {
   Simulator& operator=(const Simulator&) = delete;
 
   absl::Time Now() const { return now_; }
+  // The same as an integer: nanoseconds since the start.
+  int64_t NowNs() const { return absl::ToUnixNanos(now_); }
   const Clock* clock() const { return &clock_; }
 
   // An event at `time` (not before Now(): earlier means now), or after `delay`.
@@ -67,19 +70,10 @@ class Simulator {
    private:
     const Simulator* simulator_;
   };
-  struct Event {
-    absl::Time time;
-    ActorId actor;
-    uint64_t sequence;
-    std::function<void()> run;
-  };
-  static bool Later(const Event& a, const Event& b);
-
   absl::Time now_ = absl::UnixEpoch();
-  uint64_t next_sequence_ = 0;
   uint64_t events_run_ = 0;
   uint64_t trace_hash_ = 0;
-  std::vector<Event> queue_;  // a heap by Later
+  EventQueue<std::pair<absl::Time, ActorId>, std::function<void()>> queue_;
   SimClock clock_{this};
 };
 

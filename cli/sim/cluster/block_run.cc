@@ -71,7 +71,7 @@ class BlockRun {
   using Blocks = std::vector<uint64_t>;
 
   uint32_t node_count() const { return costs_.node_count(); }
-  int64_t NowNs() const { return absl::ToUnixNanos(simulator_.Now()); }
+  int64_t NowNs() const { return simulator_.NowNs(); }
   template <typename Event>
   void At(int64_t ns, uint32_t node, Event event) {
     simulator_.At(absl::FromUnixNanos(ns), node, std::move(event));

@@ -49,12 +49,12 @@ class PlanRun final : private Worker {
               .shared_notes = nullptr},
         counts_(options.counts),
         progress_(options.progress),
-        cores_(&simulator_, costs.parameters(), this),
+        cores_(costs.wake_costs(), this),
         wire_(&simulator_, &costs,
               [this](WireFrame frame) {
                 const uint32_t to = frame.to;
                 nodes_[to]->AddFrame(std::move(frame));
-                cores_.MakeRunnable(to);
+                cores_.MakeRunnable(to, simulator_.NowNs());
               }),
         posted_(shape.size(), false),
         completion_ns_(shape.size(), -1) {}
@@ -69,9 +69,10 @@ class PlanRun final : private Worker {
   absl::Status Connect();
   absl::Status Check() const;
 
-  int64_t Turn(uint32_t actor) override;
+  int64_t Turn(uint32_t actor, int64_t now_ns) override;
   bool HasWork(uint32_t actor) const override { return actor < node_count() && nodes_[actor]->HasWork(); }
-  int64_t RankTurn(uint32_t rank);
+  int64_t NodeTurn(uint32_t node, int64_t now_ns);
+  int64_t RankTurn(uint32_t rank, int64_t now_ns);
 
   absl::Status PrepareBlocks();
 
@@ -127,31 +128,37 @@ absl::Status PlanRun::Connect() {
   return absl::OkStatus();
 }
 
-int64_t PlanRun::Turn(uint32_t actor) {
-  if (actor >= node_count()) return RankTurn(actor - node_count());
-  const int64_t end = nodes_[actor]->Turn();
-  nodes_[actor]->TakeDone(&done_ranks_);
+int64_t PlanRun::Turn(uint32_t actor, int64_t now_ns) {
+  const int64_t end = actor < node_count() ? NodeTurn(actor, now_ns) : RankTurn(actor - node_count(), now_ns);
+  CHECK_GE(end, now_ns);
+  simulator_.At(absl::FromUnixNanos(end), actor, [this, actor] { cores_.End(actor, simulator_.NowNs()); });
+  return end;
+}
+
+int64_t PlanRun::NodeTurn(uint32_t node, int64_t now_ns) {
+  const int64_t end = nodes_[node]->Turn(now_ns);
+  nodes_[node]->TakeDone(&done_ranks_);
   for (const uint32_t local : done_ranks_) {
-    const uint32_t rank = node_count() + shape_.RanksOf(NodeIndex(actor))[local].value();
-    simulator_.At(absl::FromUnixNanos(end), rank, [this, rank] { cores_.MakeRunnable(rank); });
+    const uint32_t rank = node_count() + shape_.RanksOf(NodeIndex(node))[local].value();
+    simulator_.At(absl::FromUnixNanos(end), rank, [this, rank] { cores_.MakeRunnable(rank, simulator_.NowNs()); });
   }
   return end;
 }
 
 // A rank posts first and takes up its result second.
-int64_t PlanRun::RankTurn(uint32_t rank) {
+int64_t PlanRun::RankTurn(uint32_t rank, int64_t now_ns) {
   const int64_t hop_ns = charged() ? call_.costs->parameters().client_hop_ns : 0;
   if (!posted_[rank]) {
     posted_[rank] = true;
-    const int64_t end = cores_.NowNs() + hop_ns;
+    const int64_t end = now_ns + hop_ns;
     const uint32_t node = shape_.NodeOf(Rank(rank)).value();
     simulator_.At(absl::FromUnixNanos(end), node, [this, node, rank] {
       nodes_[node]->AddRank(shape_.LocalIndexOf(Rank(rank)));
-      cores_.MakeRunnable(node);
+      cores_.MakeRunnable(node, simulator_.NowNs());
     });
     return end;
   }
-  completion_ns_[rank] = cores_.NowNs() + hop_ns + (charged() ? cores_.WakeNs(node_count() + rank) : 0);
+  completion_ns_[rank] = now_ns + hop_ns + (charged() ? cores_.WakeNs(node_count() + rank, now_ns) : 0);
   ++done_;
   constexpr uint32_t kTellEvery = 1024;
   if (progress_ && (done_ % kTellEvery == 0 || done_ == shape_.size())) progress_(done_, shape_.size());
@@ -191,7 +198,7 @@ absl::StatusOr<PlanRunResult> PlanRun::Run() {
   PlanRunResult result;
   result.setup_seconds = SecondsSince(started);
   const SteadyClock::time_point posted = SteadyClock::now();
-  for (uint32_t r = 0; r < shape_.size(); ++r) cores_.MakeRunnable(node_count() + r);
+  for (uint32_t r = 0; r < shape_.size(); ++r) cores_.MakeRunnable(node_count() + r, 0);
   CHECK(simulator_.RunUntilIdle(std::numeric_limits<uint64_t>::max()));
   result.run_seconds = SecondsSince(posted);
   RETURN_IF_ERROR(Check());

@@ -112,11 +112,11 @@ void SimNode::Settle() {
   }
 }
 
-int64_t SimNode::Turn() {
+int64_t SimNode::Turn(int64_t now_ns) {
   CHECK(HasWork());
   const topology::CostParameters& costs = call_->costs->parameters();
   const bool charged = call_->charging == Charging::kCostModel;
-  cursor_ns_ = cores_->NowNs() + (charged ? cores_->WakeNs(node_) : 0);
+  cursor_ns_ = now_ns + (charged ? cores_->WakeNs(node_, now_ns) : 0);
   Item item = std::move(items_[next_item_++]);
   if (!HasWork()) {
     items_.clear();

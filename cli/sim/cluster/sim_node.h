@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
-#include "cli/sim/cluster/cores.h"
 #include "cli/sim/cluster/wire.h"
 #include "collectives/call_arguments.h"
 #include "offload_emu/engine.h"
@@ -23,6 +22,7 @@
 #include "schedule/expand.h"
 #include "schedule/lower.h"
 #include "schedule/plan.h"
+#include "sim/cores.h"
 
 namespace copse::sim {
 
@@ -75,8 +75,8 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   void AddRank(uint32_t local) { items_.push_back({.from_rank = true, .local = local, .frame = {}}); }
   void AddFrame(WireFrame frame) { items_.push_back({.from_rank = false, .local = 0, .frame = std::move(frame)}); }
   bool HasWork() const { return next_item_ < items_.size(); }
-  // Does the next of it, from now on. Returns when the thread is free again.
-  int64_t Turn();
+  // Does the next of it, from `now_ns` on. Returns when the thread is free again.
+  int64_t Turn(int64_t now_ns);
   // Local indices of ranks whose result has come in the last turn, at its end. Replaces `*done`.
   void TakeDone(std::vector<uint32_t>* done);
 

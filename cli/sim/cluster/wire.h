@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The links between simulated nodes: a topology's latencies and bandwidths.
+// The network between simulated nodes: a topology's latencies and bandwidths.
 #ifndef COPSE_CLI_SIM_CLUSTER_WIRE_H_
 #define COPSE_CLI_SIM_CLUSTER_WIRE_H_
 
@@ -9,8 +9,8 @@
 #include <functional>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "planner/team_costs.h"
+#include "sim/links.h"
 #include "sim/simulator.h"
 
 namespace copse::sim {
@@ -40,20 +40,15 @@ class Wire {
   void SendHead(WireFrame frame, int64_t time_ns);
 
  private:
-  struct Link {
-    int64_t latency_ns, bandwidth;
-    uint32_t busy;  // index in link_free_
-  };
   struct Slot {
     WireFrame frame;
     int64_t tail_ns = 0;
-    absl::InlinedVector<Link, 6> links;
+    std::vector<Hop> hops;
   };
 
   uint32_t NewSlot(WireFrame frame);
-  void FindLinks(uint32_t from, uint32_t to, Slot* slot) const;
-  // The frame's head is at its link number `place`.
-  void Hop(uint32_t slot, uint32_t place, int64_t time_ns);
+  // The frame's head is at its hop number `place`.
+  void Pass(uint32_t slot, uint32_t place, int64_t time_ns);
   void ArriveAt(uint32_t slot, int64_t time_ns);
 
   Simulator* const simulator_;
@@ -61,7 +56,7 @@ class Wire {
   const std::function<void(WireFrame)> arrived_;
   std::deque<Slot> slots_;
   std::vector<uint32_t> free_slots_;
-  std::vector<int64_t> link_free_;  // (node, direction), then (slot of switch, direction)
+  Links links_;
 };
 
 }  // namespace copse::sim
