@@ -13,10 +13,10 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "planner/algorithms/block_costs.h"
-#include "planner/algorithms/block_tree.h"
-#include "planner/algorithms/broadcast_algorithms.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
+#include "planner/algorithms/trees/block_tree.h"
+#include "planner/algorithms/trees/broadcast_algorithms.h"
 #include "planner/topology/generate.h"
 #include "planner/topology/topology.h"
 

@@ -16,7 +16,7 @@
 #include "bench/machine.h"
 #include "bench/site.h"
 #include "bench/timed_team.h"
-#include "planner/calibration.h"
+#include "planner/pricing/calibration.h"
 #include "testbed/netns/test_network.h"
 
 namespace copse::bench {

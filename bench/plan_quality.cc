@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "planner/algorithms/broadcast_algorithms.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/lower_bound.h"
+#include "planner/algorithms/trees/broadcast_algorithms.h"
 #include "planner/topology/generate.h"
 
 namespace copse::bench {

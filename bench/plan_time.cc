@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "planner/algorithms/broadcast_algorithms.h"
 #include "planner/algorithms/broadcast_costs.h"
+#include "planner/algorithms/trees/broadcast_algorithms.h"
 #include "planner/topology/generate.h"
 
 namespace copse::bench {

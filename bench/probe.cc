@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "bench/wide_area.h"
-#include "planner/measure/tree_search.h"
+#include "planner/measure/switch_search.h"
 #include "planner/topology/topology_yaml.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "testbed/netns/test_network.h"

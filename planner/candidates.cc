@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "planner/block_price.h"
+#include "planner/pricing/block_price.h"
 #include "planner/size_class.h"
 
 namespace copse::planner {

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "planner/cost_model.h"
-#include "planner/team_costs.h"
+#include "planner/pricing/cost_model.h"
+#include "planner/pricing/team_costs.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {

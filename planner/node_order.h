@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "planner/algorithms/tree.h"
-#include "planner/team_costs.h"
+#include "planner/pricing/team_costs.h"
 
 namespace copse::planner {
 

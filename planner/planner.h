@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "collectives/call_arguments.h"
-#include "planner/cost_model.h"
+#include "planner/pricing/cost_model.h"
+#include "planner/pricing/team_costs.h"
 #include "planner/rules.h"
-#include "planner/team_costs.h"
 #include "planner/topology/topology.h"
 #include "schedule/plan.h"
 

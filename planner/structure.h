@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/algorithms/broadcast_costs.h"
-#include "planner/algorithms/exchange.h"
+#include "planner/algorithms/exchanges/exchange.h"
 #include "planner/algorithms/tree.h"
 #include "schedule/plan.h"
 

@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
-#include "planner/algorithms/circulant.h"
-#include "planner/algorithms/optimal_tree.h"
+#include "planner/algorithms/exchanges/circulant.h"
+#include "planner/algorithms/trees/optimal_tree.h"
 #include "planner/candidates.h"
-#include "planner/message_costs.h"
 #include "planner/node_order.h"
+#include "planner/pricing/message_costs.h"
 #include "schedule/verify.h"
 
 namespace copse::planner {

@@ -16,9 +16,9 @@
 #include "collectives/call_arguments.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/tree.h"
+#include "planner/pricing/team_costs.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
-#include "planner/team_costs.h"
 
 namespace copse::planner {
 

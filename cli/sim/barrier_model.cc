@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/sim/plan_maker.h"
-#include "planner/calibration.h"
 #include "planner/candidates.h"
+#include "planner/pricing/calibration.h"
 #include "planner/structure.h"
 #include "planner/topology/topology.h"
 

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "collectives/call_arguments.h"
-#include "planner/cost_model.h"
+#include "planner/pricing/cost_model.h"
 #include "schedule/plan.h"
 
 namespace copse::simcli {

@@ -13,7 +13,7 @@
 #include "base/ids.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
-#include "planner/algorithms/broadcast_algorithms.h"
+#include "planner/algorithms/trees/broadcast_algorithms.h"
 #include "planner/candidates.h"
 #include "planner/node_order.h"
 #include "planner/planner.h"

@@ -13,10 +13,10 @@
 #include "absl/types/span.h"
 #include "collectives/call_arguments.h"
 #include "planner/algorithms/block_costs.h"
-#include "planner/algorithms/block_tree.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/algorithms/broadcast_tree.h"
-#include "planner/team_costs.h"
+#include "planner/algorithms/trees/block_tree.h"
+#include "planner/pricing/team_costs.h"
 #include "planner/topology/topology.h"
 #include "schedule/plan.h"
 
@@ -44,8 +44,8 @@ struct PlanRequest {
 // A plan for the call, rooted where its root lives; of an irregular collective, its regular form's. Algorithms by name:
 // "flat", "chain", "binomial", "knomial-K", "kary-K", "dissemination", "recursive-doubling", "ring", "bruck" and
 // "pairwise" are over nodes in the topology's order, near ones together, those of scans in the order of ranks; all
-// others are those of planner/algorithms/broadcast_algorithms.h, for the message's size. Errors: INVALID_ARGUMENT for
-// an unknown name, an algorithm that cannot carry the collective, a root or size out of
+// others are those of planner/algorithms/trees/broadcast_algorithms.h, for the message's size. Errors: INVALID_ARGUMENT
+// for an unknown name, an algorithm that cannot carry the collective, a root or size out of
 //         range; or as the algorithm.
 absl::StatusOr<schedule::Plan> MakePlan(const PlanRequest& request, const SimTeam& team);
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "cli/sim/verb.h"
-#include "planner/algorithms/block_tree.h"
+#include "planner/algorithms/trees/block_tree.h"
 
 namespace copse::simcli {
 

@@ -25,8 +25,8 @@
 #include "cli/sim/text.h"
 #include "nlohmann/json.hpp"
 #include "offload_emu/alu.h"
-#include "planner/algorithms/block_tree.h"
-#include "planner/cost_model.h"
+#include "planner/algorithms/trees/block_tree.h"
+#include "planner/pricing/cost_model.h"
 
 namespace copse::simcli {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/sim/cluster/plan_run.h"
 #include "cli/sim/plan_maker.h"
 #include "planner/algorithms/block_costs.h"
-#include "planner/cost_model.h"
+#include "planner/pricing/cost_model.h"
 
 namespace copse::simcli {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "collectives/call_arguments.h"
-#include "planner/algorithms/block_tree.h"
+#include "planner/algorithms/trees/block_tree.h"
 #include "planner/topology/topology.h"
 
 namespace copse::simcli {

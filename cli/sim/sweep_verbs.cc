@@ -22,7 +22,7 @@
 #include "cli/sim/text.h"
 #include "collectives/call_arguments.h"
 #include "nlohmann/json.hpp"
-#include "planner/algorithms/block_tree.h"
+#include "planner/algorithms/trees/block_tree.h"
 #include "schedule/plan.h"
 
 namespace copse::simcli {

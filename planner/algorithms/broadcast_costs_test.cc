@@ -8,7 +8,7 @@
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "planner/algorithms/random_costs.h"
+#include "planner/algorithms/testing/random_costs.h"
 
 namespace copse::planner {
 namespace {

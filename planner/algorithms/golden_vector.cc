@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "planner/algorithms/broadcast_algorithms.h"
 #include "planner/algorithms/lower_bound.h"
+#include "planner/algorithms/trees/broadcast_algorithms.h"
 
 namespace copse::planner {
 namespace {

@@ -24,7 +24,7 @@
 #include "base/version.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/coordinator.h"
-#include "planner/coordinator/fake_plan_maker.h"
+#include "planner/coordinator/testing/fake_plan_maker.h"
 #include "schedule/plan.h"
 
 namespace copse::coordinator {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
-#include "planner/coordinator/fake_sessions.h"
+#include "planner/coordinator/testing/fake_sessions.h"
 
 namespace copse::coordinator {
 namespace {

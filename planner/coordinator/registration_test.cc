@@ -6,7 +6,7 @@
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "planner/coordinator/fake_sessions.h"
+#include "planner/coordinator/testing/fake_sessions.h"
 
 namespace copse::coordinator {
 namespace {

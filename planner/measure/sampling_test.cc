@@ -7,7 +7,7 @@
 
 #include "base/prng.h"
 #include "planner/measure/link_paths.h"
-#include "planner/measure/random_tree.h"
+#include "planner/measure/testing/random_tree.h"
 
 namespace copse::measure {
 namespace {

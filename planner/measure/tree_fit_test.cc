@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "base/prng.h"
-#include "planner/measure/random_tree.h"
 #include "planner/measure/sampling.h"
+#include "planner/measure/testing/random_tree.h"
 
 namespace copse::measure {
 namespace {

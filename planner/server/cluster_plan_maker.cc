@@ -10,10 +10,10 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "planner/candidates.h"
-#include "planner/cost_model.h"
+#include "planner/pricing/cost_model.h"
+#include "planner/pricing/team_costs.h"
 #include "planner/size_class.h"
 #include "planner/structure.h"
-#include "planner/team_costs.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {

@@ -28,7 +28,7 @@
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "collectives/call_arguments.h"
-#include "planner/coordinator/fake_plan_maker.h"
+#include "planner/coordinator/testing/fake_plan_maker.h"
 #include "planner/server/daemon_service.h"
 #include "planner/server/task_queue.h"
 #include "planner/server/topology_history.h"

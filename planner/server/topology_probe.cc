@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "planner/measure/link_paths.h"
 #include "planner/measure/sampling.h"
-#include "planner/measure/tree_search.h"
+#include "planner/measure/switch_search.h"
 
 namespace copse::planner {
 namespace {

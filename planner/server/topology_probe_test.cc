@@ -12,10 +12,10 @@
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "gtest/gtest.h"
-#include "planner/coordinator/fake_plan_maker.h"
 #include "planner/coordinator/store.h"
-#include "planner/measure/random_tree.h"
-#include "planner/measure/tree_search.h"
+#include "planner/coordinator/testing/fake_plan_maker.h"
+#include "planner/measure/switch_search.h"
+#include "planner/measure/testing/random_tree.h"
 
 namespace copse::planner {
 namespace {

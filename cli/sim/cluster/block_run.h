@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/algorithms/block_costs.h"
-#include "planner/algorithms/block_tree.h"
+#include "planner/algorithms/trees/block_tree.h"
 
 namespace copse::sim {
 

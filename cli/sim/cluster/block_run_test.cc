@@ -9,8 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/algorithms/block_costs.h"
-#include "planner/algorithms/block_tree.h"
 #include "planner/algorithms/broadcast_tree.h"
+#include "planner/algorithms/trees/block_tree.h"
 #include "planner/topology/generate.h"
 
 namespace copse::sim {

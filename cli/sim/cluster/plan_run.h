@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "cli/sim/cluster/sim_node.h"
 #include "collectives/call_arguments.h"
-#include "planner/team_costs.h"
+#include "planner/pricing/team_costs.h"
 #include "schedule/block_program.h"
 #include "schedule/plan.h"
 

@@ -11,7 +11,7 @@
 #include "cli/sim/cluster/plan_run.h"
 #include "gtest/gtest.h"
 #include "planner/candidates.h"
-#include "planner/cost_model.h"
+#include "planner/pricing/cost_model.h"
 #include "planner/structure.h"
 #include "planner/topology/generate.h"
 

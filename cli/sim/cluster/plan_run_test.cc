@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "planner/algorithms/broadcast_costs.h"
 #include "planner/candidates.h"
-#include "planner/cost_model.h"
+#include "planner/pricing/cost_model.h"
 #include "planner/structure.h"
 #include "planner/topology/topology.h"
 #include "schedule/verify.h"

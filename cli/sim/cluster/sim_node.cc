@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "cli/sim/cluster/block_data.h"
 #include "offload_emu/packet.h"
-#include "planner/cost_model.h"
+#include "planner/pricing/cost_model.h"
 #include "schedule/reference.h"
 
 namespace copse::sim {

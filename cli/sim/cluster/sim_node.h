@@ -17,7 +17,7 @@
 #include "collectives/call_arguments.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/transport.h"
-#include "planner/team_costs.h"
+#include "planner/pricing/team_costs.h"
 #include "schedule/block_program.h"
 #include "schedule/expand.h"
 #include "schedule/lower.h"

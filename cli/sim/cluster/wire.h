@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "planner/team_costs.h"
+#include "planner/pricing/team_costs.h"
 #include "sim/links.h"
 #include "sim/simulator.h"
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every tree must be, for the algorithms' tests.
+#ifndef COPSE_PLANNER_ALGORITHMS_TESTING_TREE_PROPERTIES_H_
+#define COPSE_PLANNER_ALGORITHMS_TESTING_TREE_PROPERTIES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "planner/algorithms/tree.h"
+
+namespace copse::planner {
+
+// All orders that the exhaustive tests use: of 0..n-1, rotated so that each node is the root once, ascending and
+// descending.
+inline std::vector<NodeOrder> OrdersOf(uint32_t n) {
+  std::vector<NodeOrder> orders;
+  for (uint32_t root = 0; root < n; ++root) {
+    NodeOrder order(n);
+    for (uint32_t p = 0; p < n; ++p) order[p] = (root + p) % n;
+    orders.push_back(order);
+    for (uint32_t p = 0; p < n; ++p) order[p] = (root + n - p) % n;
+    orders.push_back(order);
+  }
+  return orders;
+}
+
+// The least d with base^d >= n.
+inline uint32_t CeilLog(uint64_t base, uint64_t n) {
+  uint32_t d = 0;
+  for (uint64_t power = 1; power < n; power *= base) ++d;
+  return d;
+}
+
+struct TreeBounds {
+  uint32_t depth = 0;         // at most
+  uint32_t fanout = 0;        // children, at most
+  bool largest_first = true;  // children are served largest subtree first
+};
+
+// One parent each, which stands first in the list and is reached from the root without a cycle; links are mutual;
+// bounds hold; every subtree is a contiguous range of the order.
+inline void ExpectTree(const Neighbours& neighbours, const NodeOrder& order, const TreeBounds& bounds) {
+  const uint32_t n = static_cast<uint32_t>(order.size());
+  ASSERT_EQ(neighbours.size(), n);
+  std::vector<uint32_t> position(n);
+  for (uint32_t p = 0; p < n; ++p) position[order[p]] = p;
+  std::vector<uint32_t> depth(n, 0), size(n, 1), last(n);
+  size_t links = 0;
+  for (uint32_t p = 0; p < n; ++p) {
+    const uint32_t v = order[p];
+    last[v] = p;
+    links += neighbours[v].size();
+    const uint32_t children = static_cast<uint32_t>(neighbours[v].size()) - (p == 0 ? 0 : 1);
+    ASSERT_LE(children, bounds.fanout);
+    if (p == 0) continue;
+    ASSERT_FALSE(neighbours[v].empty());
+    const uint32_t parent = neighbours[v][0];
+    ASSERT_LT(position[parent], p) << "a parent stands before its child, so there is no cycle";
+    ASSERT_EQ(std::count(neighbours[parent].begin(), neighbours[parent].end(), v), 1);
+    depth[v] = depth[parent] + 1;
+    ASSERT_LE(depth[v], bounds.depth);
+  }
+  ASSERT_EQ(links, 2 * size_t{n - 1}) << "no links but those of the tree";
+  for (uint32_t p = n; p-- > 1;) {
+    const uint32_t v = order[p], parent = neighbours[v][0];
+    size[parent] += size[v];
+    last[parent] = std::max(last[parent], last[v]);
+  }
+  for (uint32_t p = 0; p < n; ++p) {
+    const uint32_t v = order[p];
+    ASSERT_EQ(last[v], p + size[v] - 1) << "contiguous";
+    for (size_t i = p == 0 ? 1 : 2; bounds.largest_first && i < neighbours[v].size(); ++i) {
+      ASSERT_GE(size[neighbours[v][i - 1]], size[neighbours[v][i]]) << "largest first";
+    }
+  }
+  const std::vector<uint32_t> directed = DirectFrom(neighbours, order[0]);
+  for (uint32_t p = 0; p < n; ++p) ASSERT_EQ(directed[order[p]], p == 0 ? kNoTreeParent : neighbours[order[p]][0]);
+}
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_ALGORITHMS_TESTING_TREE_PROPERTIES_H_

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/algorithms/trees/broadcast_algorithms.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "base/string_view.h"
+#include "planner/algorithms/search/best_tree.h"
+#include "planner/algorithms/search/falling_tail.h"
+#include "planner/algorithms/search/tree_greedy.h"
+#include "planner/algorithms/trees/binomial_tree.h"
+#include "planner/algorithms/trees/earliest_completion_first.h"
+#include "planner/algorithms/trees/fastest_edge_first.h"
+#include "planner/algorithms/trees/fastest_node_first.h"
+#include "planner/algorithms/trees/flat_tree.h"
+#include "planner/algorithms/trees/kary_tree.h"
+#include "planner/algorithms/trees/knomial_tree.h"
+#include "planner/algorithms/trees/look_ahead.h"
+#include "planner/algorithms/trees/optimal_tree.h"
+
+namespace copse::planner {
+namespace {
+
+NodeOrder RankOrder(uint32_t node_count, uint32_t root) {
+  NodeOrder order(node_count);
+  for (uint32_t p = 0; p < node_count; ++p) order[p] = (root + p) % node_count;
+  return order;
+}
+
+}  // namespace
+
+absl::StatusOr<BroadcastTree> BuildBroadcast(std::string_view algorithm, const BroadcastCosts& costs, uint32_t root) {
+  const uint32_t n = costs.node_count();
+  if (root >= n) {
+    return absl::InvalidArgumentError(absl::StrCat("root: no such node (root=", root, ", nodes=", n, ")"));
+  }
+  const std::string name = absl::StrReplaceAll(absl::AsciiStrToLower(AbslView(algorithm)), {{"-", "_"}});
+  if (name == "fnf") return BuildFastestNodeFirst(costs, root);
+  if (name == "fef_latency") return BuildFastestEdgeFirst(costs, root, EdgeWeight::kLatency);
+  if (name == "fef_cost") return BuildFastestEdgeFirst(costs, root, EdgeWeight::kCost);
+  if (name == "fcef" && costs.has_tree()) return BuildEarliestCompletionOnTree(costs, root);
+  if (name == "fcef") return BuildEarliestCompletionFirst(costs, root, Accounting::kSound);
+  if (name == "fcef_bhat") return BuildEarliestCompletionFirst(costs, root, Accounting::kBhat);
+  if (name == "la") return BuildLookAhead(costs, root, Accounting::kSound);
+  if (name == "la_bhat") return BuildLookAhead(costs, root, Accounting::kBhat);
+  if (name == "optimal") return BuildOptimal(costs, root);
+  if (name == "best") return BuildBest(costs, root);
+  if (name == "mgo" || name == "mgo_jackson") {
+    if (!costs.has_tree()) {
+      return absl::InvalidArgumentError("mgo: needs the cluster's tree, not measured pairs alone (tree=none)");
+    }
+    const BroadcastTree tree = BuildMgo(costs, root);
+    return name == "mgo" ? tree : WithFallingTails(costs, tree);
+  }
+  Neighbours neighbours;
+  absl::string_view digits = name;
+  uint32_t k = 0;
+  if (name == "ft") {
+    ASSIGN_OR_RETURN(neighbours, BuildFlatTree(RankOrder(n, root)));
+  } else if (name == "bt") {
+    ASSIGN_OR_RETURN(neighbours, BuildBinomialTree(RankOrder(n, root)));
+  } else if (absl::ConsumePrefix(&digits, "knomial_") && absl::SimpleAtoi(digits, &k)) {
+    ASSIGN_OR_RETURN(neighbours, BuildKnomialTree(RankOrder(n, root), k));
+  } else if (absl::ConsumePrefix(&digits, "kary_") && absl::SimpleAtoi(digits, &k)) {
+    ASSIGN_OR_RETURN(neighbours, BuildKaryTree(RankOrder(n, root), k));
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat("algorithm: unknown (name=", AbslView(algorithm),
+                                                   ", known=FT BT knomial-K kary-K FNF FEF_latency ",
+                                                   "FEF_cost FCEF FCEF_bhat LA LA_bhat MGO MGO_jackson OPTIMAL best)"));
+  }
+  return TreeOfNeighbours(costs, root, neighbours);
+}
+
+std::vector<std::string> BroadcastAlgorithms(const std::vector<uint32_t>& fanouts) {
+  std::vector<std::string> names = {"FT", "BT"};
+  for (const uint32_t k : fanouts) names.push_back(absl::StrCat("knomial-", k));
+  for (const uint32_t k : fanouts) names.push_back(absl::StrCat("kary-", k));
+  for (const char* name : {"FNF", "FEF_latency", "FEF_cost", "FCEF", "FCEF_bhat", "LA", "LA_bhat", "MGO", "MGO_jackson",
+                           "OPTIMAL", "best"}) {
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+}  // namespace copse::planner

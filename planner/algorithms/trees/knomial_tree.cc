@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/algorithms/trees/knomial_tree.h"
+
+#include "base/status_macros.h"
+
+namespace copse::planner {
+
+absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k) {
+  RETURN_IF_ERROR(CheckOrder("knomial", order));
+  RETURN_IF_ERROR(CheckFanout("knomial", k));
+  const uint64_t n = order.size();
+  TreeBuilder builder(order);
+  uint64_t span_of_root = 1;  // k^j, the least that reaches n
+  while (span_of_root < n) span_of_root *= k;
+  for (uint64_t p = 0; p < n; ++p) {
+    uint64_t span = 1;  // of p's own subtree: k^(place of its lowest nonzero digit)
+    if (p == 0) {
+      span = span_of_root;
+    } else {
+      while (p % (span * k) == 0) span *= k;
+    }
+    for (uint64_t step = span / k; step > 0; step /= k) {
+      for (uint64_t digit = 1; digit < k && p + digit * step < n; ++digit) {
+        builder.Connect(static_cast<uint32_t>(p), static_cast<uint32_t>(p + digit * step));
+      }
+    }
+  }
+  return std::move(builder).Take();
+}
+
+}  // namespace copse::planner

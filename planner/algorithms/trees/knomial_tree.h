@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COPSE_PLANNER_ALGORITHMS_TREES_KNOMIAL_TREE_H_
+#define COPSE_PLANNER_ALGORITHMS_TREES_KNOMIAL_TREE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "planner/algorithms/tree.h"
+
+namespace copse::planner {
+
+// Builds the k-nomial tree: position p hangs under p with its lowest nonzero digit, in base k, set to zero.
+//
+// Input:   `order`, n = its size; k in [2, schedule::kNodeCountMax].
+// Output:  neighbours; children by falling digit place, then by rising digit, so that the largest subtrees are served
+//          first (but for the one that is cut at n). The subtree of position p with its lowest nonzero digit at place
+//          j is [p, p + k^j), cut at n: contiguous.
+// Units:   nodes; no bytes or time.
+// Cost:    O(n) time and memory. Depth at most ceil(log_k n), fan-out at most (k-1) * ceil(log_k n).
+// Errors:  INVALID_ARGUMENT as CheckOrder and CheckFanout. Nothing else.
+// Source:  Wang, Zhang, Xie, Dong, triggered offload of reductions, fig. 3 (2-nomial and 4-nomial, 16 nodes); the
+//          barrier model's example is the 4-nomial one. Differs: any n, where they draw powers of k.
+absl::StatusOr<Neighbours> BuildKnomialTree(absl::Span<const uint32_t> order, uint32_t k);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_ALGORITHMS_TREES_KNOMIAL_TREE_H_

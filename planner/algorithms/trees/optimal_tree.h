@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COPSE_PLANNER_ALGORITHMS_TREES_OPTIMAL_TREE_H_
+#define COPSE_PLANNER_ALGORITHMS_TREES_OPTIMAL_TREE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "planner/algorithms/broadcast_costs.h"
+#include "planner/algorithms/broadcast_tree.h"
+
+namespace copse::planner {
+
+inline constexpr uint32_t kOptimalNodesMax = 8;
+
+// The fastest schedule of all, by trying every tree with its children by falling tail (falling_tail.h).
+//
+// Input:   n <= kOptimalNodesMax; root < n.
+// Output:  edges by the end of the send.
+// Ties:    the tree whose Pruefer sequence is least.
+// Cost:    n^(n-2) trees, O(n^2) each: 16,807 for n = 7, 262,144 for n = 8.
+// Errors:  INVALID_ARGUMENT if there are more nodes. Nothing else.
+// Source:  Pruefer's bijection; "without loss of time nobody waits" holds, since sending earlier delays nobody.
+absl::StatusOr<BroadcastTree> BuildOptimal(const BroadcastCosts& costs, uint32_t root);
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_ALGORITHMS_TREES_OPTIMAL_TREE_H_

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flat trees for barrier and allreduce, whatever the topology.
+#ifndef COPSE_PLANNER_COORDINATOR_TESTING_FAKE_PLAN_MAKER_H_
+#define COPSE_PLANNER_COORDINATOR_TESTING_FAKE_PLAN_MAKER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "planner/coordinator/plan_maker.h"
+
+namespace copse::coordinator {
+
+class FakePlanMaker : public PlanMaker {
+ public:
+  absl::StatusOr<std::vector<schedule::Plan>> MakePlans(const schedule::TeamLayout& layout,
+                                                        const PlanOptions& options) override {
+    if (!error.ok()) return error;
+    std::vector<schedule::Plan> plans;
+    for (const Collective collective : {Collective::kBarrier, Collective::kAllreduce}) {
+      schedule::Plan plan;
+      plan.collective = collective;
+      plan.bytes_max = 1024;
+      plan.algorithm = options.algorithm.empty() ? "flat" : options.algorithm;
+      plan.node_count = layout.shape.node_count;
+      plan.neighbours.resize(plan.node_count);
+      for (uint32_t v = 1; v < plan.node_count; ++v) {
+        plan.neighbours[0].push_back(v);
+        plan.neighbours[v].push_back(0);
+      }
+      plans.push_back(plan);
+    }
+    return plans;
+  }
+  absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) override {
+    return PlanExplanation{absl::StrCat(plan.algorithm, " over ", layout.nodes.size(), " nodes"),
+                           "graph {}",
+                           "{}",
+                           {layout.nodes[0].name}};
+  }
+
+  absl::Status error;
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_TESTING_FAKE_PLAN_MAKER_H_

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A coordinator with the sessions of daemons as a test plays them, on a clock and a store of its own.
+#ifndef COPSE_PLANNER_COORDINATOR_TESTING_FAKE_SESSIONS_H_
+#define COPSE_PLANNER_COORDINATOR_TESTING_FAKE_SESSIONS_H_
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "gtest/gtest.h"
+#include "planner/coordinator/coordinator.h"
+#include "planner/coordinator/store.h"
+#include "planner/coordinator/testing/fake_plan_maker.h"
+
+namespace copse::coordinator {
+
+// Keeps what was sent, by session.
+class RecordingSink : public SessionSink {
+ public:
+  void Send(SessionId session, const schedule::ToDaemon& message) override { sent[session].push_back(message); }
+  void Close(SessionId session, const std::string& why) override { closed[session] = why; }
+
+  // Takes the oldest message to `session`, which must be a T.
+  template <typename T>
+  T Take(SessionId session) {
+    auto& queue = sent[session];
+    if (queue.empty() || !std::holds_alternative<T>(queue.front())) {
+      ADD_FAILURE() << "session " << session << ": "
+                    << (queue.empty() ? "nothing was sent" : absl::StrCat("message kind ", queue.front().index()));
+      return T{};
+    }
+    T message = std::get<T>(queue.front());
+    queue.erase(queue.begin());
+    return message;
+  }
+
+  std::map<SessionId, std::vector<schedule::ToDaemon>> sent;
+  std::map<SessionId, std::string> closed;
+};
+
+class FailingStore : public MemoryStore {
+ public:
+  absl::Status SaveTeam(const TeamRecord& record) override {
+    return error.ok() ? MemoryStore::SaveTeam(record) : error;
+  }
+  absl::Status RemoveTeam(TeamId team) override { return error.ok() ? MemoryStore::RemoveTeam(team) : error; }
+  absl::Status SaveTerm(uint64_t term) override { return error.ok() ? MemoryStore::SaveTerm(term) : error; }
+  absl::Status SaveDraining(const std::string& node, bool draining) override {
+    return error.ok() ? MemoryStore::SaveDraining(node, draining) : error;
+  }
+  absl::Status SaveAborted(TeamId team) override { return error.ok() ? MemoryStore::SaveAborted(team) : error; }
+  absl::Status error;
+};
+
+// What a program and a person read first of a failure.
+inline std::pair<schedule::Failure, std::string> Brief(const schedule::FailureReport& why) {
+  return {why.failure, why.text};
+}
+
+inline schedule::NodeAnnouncement Announce(const std::string& name, uint64_t incarnation) {
+  schedule::NodeAnnouncement node;
+  node.name = name;
+  node.incarnation = Incarnation{incarnation};
+  node.worker_address = absl::StrCat("address of ", name);
+  node.version = kVersion;
+  node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
+  node.features = {schedule::Feature::kCompanions};
+  node.machine = absl::StrCat("machine of ", name);
+  return node;
+}
+
+class CoordinatorTest : public ::testing::Test {
+ protected:
+  CoordinatorTest() {
+    SetLogLevel(LogLevel::kError);
+    Restart();
+  }
+
+  void Restart() {
+    sink.sent.clear();
+    coordinator = std::make_unique<Coordinator>(&clock, &store, &plan_maker, &sink, options);
+    EXPECT_TRUE(coordinator->Start().ok());
+  }
+
+  // As a planner that has nothing else to do.
+  void Advance(absl::Duration duration) {
+    const absl::Time end = clock.Now() + duration;
+    for (absl::Time next = coordinator->NextDeadline(); next < end; next = coordinator->NextDeadline()) {
+      clock.Advance(std::max(next - clock.Now(), absl::ZeroDuration()));
+      coordinator->Tick(clock.Now());
+    }
+    clock.Advance(end - clock.Now());
+    coordinator->Tick(clock.Now());
+  }
+  // As one that stood still.
+  void Stall(absl::Duration duration) {
+    clock.Advance(duration);
+    coordinator->Tick(clock.Now());
+  }
+
+  // Connects and registers `name`; the Registered message is taken.
+  schedule::Registered Register(SessionId session, const std::string& name, uint64_t incarnation = 1,
+                                std::vector<schedule::RunningTeam> teams = {}) {
+    coordinator->OnConnected(session);
+    coordinator->OnMessage(session, schedule::Register{Announce(name, incarnation), std::move(teams)});
+    return sink.Take<schedule::Registered>(session);
+  }
+
+  void Join(SessionId session, uint32_t rank, uint32_t size, uint64_t request, const std::string& name = "t",
+            uint64_t parent = 0) {
+    schedule::JoinTeam join;
+    join.request = request;
+    join.identity = {1000, "job", 0, name};
+    join.parent = TeamId{parent};
+    join.rank = Rank{rank};
+    join.size = size;
+    coordinator->OnMessage(session, join);
+  }
+
+  static schedule::PrepareReply Accept(const schedule::Prepare& prepare, uint32_t node, uint64_t started = 0) {
+    schedule::PrepareReply reply;
+    reply.team = prepare.layout.id;
+    reply.epoch = prepare.epoch;
+    reply.accepted = true;
+    reply.started = CallSeq{started};
+    for (uint32_t v = 0; v < prepare.layout.nodes.size(); ++v) {
+      if (v != node) reply.incoming.push_back({NodeIndex{v}, 100 * prepare.epoch.value() + 10 * node + v});
+    }
+    return reply;
+  }
+
+  // Nodes n1 and n2 on sessions 1 and 2, rank 0 and 1 of a team that is committed; returns the Prepare of n1.
+  schedule::Prepare FormTeam(const std::string& name = "t", uint64_t parent = 0) {
+    Join(1, 0, 2, ++request, name, parent);
+    Join(2, 1, 2, ++request, name, parent);
+    const auto p1 = sink.Take<schedule::Prepare>(1);
+    const auto p2 = sink.Take<schedule::Prepare>(2);
+    coordinator->OnMessage(1, Accept(p1, 0));
+    coordinator->OnMessage(2, Accept(p2, 1));
+    sink.Take<schedule::Commit>(1);
+    sink.Take<schedule::Commit>(2);
+    coordinator->OnMessage(1, schedule::CommitReply{p1.layout.id, p1.epoch});
+    coordinator->OnMessage(2, schedule::CommitReply{p1.layout.id, p1.epoch});
+    return p1;
+  }
+  void RegisterTwo() {
+    EXPECT_TRUE(Register(1, "n1").accepted);
+    EXPECT_TRUE(Register(2, "n2").accepted);
+  }
+  static schedule::RunningTeam Running(const schedule::Prepare& prepare, uint32_t epoch, uint32_t prepared = 0) {
+    schedule::RunningTeam running;
+    running.layout = prepare.layout;
+    running.plans = prepare.plans;
+    running.epoch = EpochId{epoch};
+    running.prepared_epoch = EpochId{prepared};
+    return running;
+  }
+  std::string State(TeamId team) {
+    const auto info = coordinator->Team(team);
+    return info.ok() ? info->state : std::string(info.status().message());
+  }
+  bool Silent() const {
+    for (const auto& [session, queue] : sink.sent) {
+      if (!queue.empty()) return false;
+    }
+    return true;
+  }
+
+  uint64_t request = 1000;
+  FakeClock clock;
+  FailingStore store;
+  FakePlanMaker plan_maker;
+  RecordingSink sink;
+  CoordinatorOptions options;
+  std::unique_ptr<Coordinator> coordinator;
+};
+
+}  // namespace copse::coordinator
+
+#endif  // COPSE_PLANNER_COORDINATOR_TESTING_FAKE_SESSIONS_H_

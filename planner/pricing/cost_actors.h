@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The daemons and ranks of a call that the cost model runs take turns on the cores of their hosts.
+#ifndef COPSE_PLANNER_PRICING_COST_ACTORS_H_
+#define COPSE_PLANNER_PRICING_COST_ACTORS_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "planner/pricing/cost_trace.h"
+#include "planner/pricing/team_costs.h"
+#include "schedule/plan.h"
+#include "sim/cores.h"
+#include "sim/event_queue.h"
+
+namespace copse::planner {
+
+// What a daemon has to do next. Ranks have no items: they post first and pick up their result second.
+struct CostItem {
+  enum class Kind : uint8_t { kRank, kPacket, kCredit };
+  int64_t ready_ns;
+  uint32_t cause;   // span
+  uint32_t peer;    // node, or local index of a rank
+  uint32_t packet;  // the work's number
+  Kind kind;
+};
+
+struct CostEvent {
+  // The work's are kHop, kArrived and kCredit, and so is what their numbers mean.
+  enum class Kind : uint8_t { kDone, kTurn, kHop, kArrived, kCredit };
+  Kind kind;
+  uint32_t who;    // kDone: actor; kTurn: rank
+  uint32_t where;  // kTurn: span
+};
+
+// What the daemons do, and the network between them.
+class CostWork {
+ public:
+  virtual ~CostWork() = default;
+  // Runs the daemon's turn for the item, and reports what takes time by CostActors::Work.
+  virtual void RunDaemon(uint32_t node, const CostItem& item) = 0;
+  virtual void OnNetwork(int64_t time_ns, const CostEvent& event) = 0;
+};
+
+// Actors 0..nodes-1 are the daemons, nodes..nodes+ranks-1 the ranks.
+//
+// Calls: Run once; the others while it calls the work.
+class CostActors final : private sim::Worker {
+ public:
+  // What is given must outlive this object. `post_ns`: of PriceOptions.
+  CostActors(const schedule::ShapeIndex* shape, const TeamCosts* costs, const std::vector<int64_t>* post_ns,
+             CostTrace* trace, CostWork* work);
+
+  // Runs until no event is left. OUT_OF_RANGE beyond kPredictionNsMax, and what Fail is given.
+  absl::Status Run();
+  void Fail(absl::Status why) { failure_ = std::move(why); }
+  bool failed() const { return !failure_.ok(); }
+
+  void Push(int64_t time_ns, CostEvent::Kind kind, uint32_t who, uint32_t where = 0);
+  void AddItem(uint32_t node, const CostItem& item);
+
+  // --- In a turn ---
+  int64_t now_ns() const { return now_ns_; }
+  uint32_t now_span() const { return now_span_; }  // what the turn's next span follows
+  // Adds a span to the current actor's turn, after what it did before.
+  void Work(uint32_t actor, Doing doing, uint32_t peer, int64_t duration_ns) {
+    const int64_t start_ns = now_ns_;
+    now_ns_ += duration_ns;
+    now_span_ = trace_.Add(actor, doing, peer, start_ns, now_ns_, now_span_);
+    actors_[actor].last_span = now_span_;
+  }
+  // The rank is notified now that its results are there.
+  void NotifyRank(uint32_t rank) { Push(now_ns_, CostEvent::Kind::kTurn, rank, now_span_); }
+
+  // --- After Run ---
+  const std::vector<int64_t>& completion_ns() const { return completion_ns_; }  // by rank; -1: never
+  uint32_t LastSpanOf(uint32_t rank) const { return actors_[nodes_ + rank].last_span; }
+
+ private:
+  static constexpr uint32_t kNoItem = 0xffffffff;
+  struct QueuedItem {
+    CostItem item;
+    uint32_t next = kNoItem;  // in its actor's queue
+  };
+  struct Actor {
+    uint32_t first_item = kNoItem, last_item = kNoItem;  // in items_: a queue
+    uint32_t host = 0;
+    uint32_t last_span = kNoSpan;
+    // Ranks only.
+    int64_t ready_ns = 0;
+    uint32_t cause = kNoSpan;
+    bool posted = false;
+  };
+
+  // --- Worker ---
+  int64_t Turn(uint32_t actor, int64_t now_ns) override;
+  bool HasWork(uint32_t actor) const override { return actor < nodes_ && actors_[actor].first_item != kNoItem; }
+
+  void RunRank(uint32_t actor);
+  void EndTurn(uint32_t actor, int64_t time_ns);
+  void GetGoing(uint32_t actor);
+
+  const schedule::ShapeIndex& shape_;
+  const int64_t client_hop_ns_;
+  const std::vector<int64_t>& post_ns_;
+  CostTrace& trace_;
+  CostWork& work_;
+  const uint32_t nodes_;
+
+  std::vector<Actor> actors_;
+  std::vector<QueuedItem> items_;
+  std::vector<uint32_t> released_by_;  // [host]: last span of the actor that gave a core back last
+  sim::Cores cores_;
+  std::vector<int64_t> completion_ns_;
+  sim::EventQueue<int64_t, CostEvent> events_;
+  int64_t now_ns_ = 0;
+  uint32_t now_span_ = kNoSpan;
+  absl::Status failure_;
+};
+
+}  // namespace copse::planner
+
+#endif  // COPSE_PLANNER_PRICING_COST_ACTORS_H_
