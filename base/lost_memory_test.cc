@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/mapping_beyond_end.h"
+#include "base/testing/mapping_beyond_end.h"
 
 namespace copse {
 namespace {

@@ -26,7 +26,7 @@
 #include "absl/time/time.h"
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
-#include "daemon/rpc/echo_planner.h"
+#include "daemon/rpc/testing/echo_planner.h"
 #include "daemon/shm/raw_client.h"
 
 namespace copse::daemon {

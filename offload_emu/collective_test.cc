@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "offload_emu/barrier_tree.h"
-#include "offload_emu/descriptor_factory.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/engine_cluster.h"
-#include "offload_emu/recording_sinks.h"
+#include "offload_emu/testing/barrier_tree.h"
+#include "offload_emu/testing/descriptor_factory.h"
+#include "offload_emu/testing/engine_cluster.h"
+#include "offload_emu/testing/recording_sinks.h"
 
 namespace copse::emu {
 namespace {

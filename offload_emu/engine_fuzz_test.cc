@@ -10,7 +10,7 @@
 #include "base/prng.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/single_engine.h"
+#include "offload_emu/testing/single_engine.h"
 
 namespace copse::emu {
 namespace {

@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/engine_cluster.h"
 #include "offload_emu/packet.h"
-#include "offload_emu/recording_sinks.h"
-#include "offload_emu/single_engine.h"
+#include "offload_emu/testing/engine_cluster.h"
+#include "offload_emu/testing/recording_sinks.h"
+#include "offload_emu/testing/single_engine.h"
 #include "sim/simulator.h"
 #include "sim/virtual_network.h"
 

@@ -11,9 +11,9 @@
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/engine_cluster.h"
 #include "offload_emu/outbox.h"
-#include "offload_emu/single_engine.h"
+#include "offload_emu/testing/engine_cluster.h"
+#include "offload_emu/testing/single_engine.h"
 
 namespace copse::emu {
 namespace {

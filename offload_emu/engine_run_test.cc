@@ -8,11 +8,11 @@
 #include "absl/status/status.h"
 #include "base/check.h"
 #include "base/lost_memory.h"
-#include "base/mapping_beyond_end.h"
+#include "base/testing/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/single_engine.h"
+#include "offload_emu/testing/single_engine.h"
 
 namespace copse::emu {
 namespace {

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/fake_clock.h"
+#include "base/testing/fake_clock.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/single_engine.h"
+#include "offload_emu/testing/single_engine.h"
 #include "offload_emu/trace_ring.h"
 
 namespace copse::emu {

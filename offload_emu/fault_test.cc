@@ -8,10 +8,10 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "offload_emu/barrier_tree.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/engine_cluster.h"
-#include "offload_emu/recording_sinks.h"
+#include "offload_emu/testing/barrier_tree.h"
+#include "offload_emu/testing/engine_cluster.h"
+#include "offload_emu/testing/recording_sinks.h"
 #include "sim/virtual_network.h"
 
 namespace copse::emu {

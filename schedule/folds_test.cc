@@ -16,7 +16,7 @@
 #include "base/ids.h"
 #include "base/prng.h"
 #include "offload_emu/alu.h"
-#include "schedule/plain_cluster.h"
+#include "schedule/testing/plain_cluster.h"
 
 namespace copse::schedule {
 namespace {

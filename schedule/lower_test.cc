@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "schedule/sample_plans.h"
+#include "schedule/testing/sample_plans.h"
 
 namespace copse::schedule {
 namespace {

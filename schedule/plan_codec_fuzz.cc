@@ -15,7 +15,7 @@
 #include "schedule/folds.h"
 #include "schedule/lower.h"
 #include "schedule/plan.h"
-#include "schedule/sample_plans.h"
+#include "schedule/testing/sample_plans.h"
 #include "schedule/verify.h"
 #include "tools/fuzzing/target.h"
 

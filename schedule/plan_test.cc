@@ -4,7 +4,7 @@
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
-#include "schedule/sample_plans.h"
+#include "schedule/testing/sample_plans.h"
 
 namespace copse::schedule {
 namespace {

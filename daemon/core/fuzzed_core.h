@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fake_clock.h"
+#include "base/testing/fake_clock.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
-#include "offload_emu/fake_transport.h"
+#include "offload_emu/testing/fake_transport.h"
 #include "protocol/control.h"
 
 namespace copse::daemon {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/fake_clock.h"
+#include "base/testing/fake_clock.h"
 #include "gtest/gtest.h"
 
 namespace copse::daemon {

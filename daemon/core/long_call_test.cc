@@ -14,7 +14,7 @@
 #include "collectives/call_arguments.h"
 #include "daemon/core/epoch_port.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/fake_transport.h"
+#include "offload_emu/testing/fake_transport.h"
 #include "protocol/control.h"
 #include "schedule/blocks.h"
 #include "schedule/plan.h"

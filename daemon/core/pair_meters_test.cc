@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/fake_clock.h"
+#include "base/testing/fake_clock.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 

@@ -21,8 +21,8 @@
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/fuzzed_core.h"
 #include "daemon/core/peer_messages.h"
-#include "offload_emu/fake_transport.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/testing/fake_transport.h"
 #include "schedule/plan.h"
 #include "tools/fuzzing/target.h"
 

@@ -14,17 +14,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/fake_clock.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "base/testing/fake_clock.h"
 #include "collectives/call_arguments.h"
 #include "daemon/core/client_interface.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/peer_messages.h"
 #include "gtest/gtest.h"
 #include "offload_emu/alu.h"
-#include "offload_emu/fake_transport.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/testing/fake_transport.h"
 #include "protocol/control.h"
 #include "schedule/plan.h"
 

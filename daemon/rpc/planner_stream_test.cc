@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "daemon/loop/poller.h"
-#include "daemon/rpc/echo_planner.h"
+#include "daemon/rpc/testing/echo_planner.h"
 
 namespace copse::daemon {
 namespace {

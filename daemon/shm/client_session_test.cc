@@ -22,7 +22,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/lost_memory.h"
-#include "base/mapping_beyond_end.h"
+#include "base/testing/mapping_beyond_end.h"
 #include "base/testing/status_matchers.h"
 #include "daemon/core/instruments.h"
 #include "daemon/shm/attach_fixture.h"

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/fake_clock.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "base/testing/fake_clock.h"
 #include "base/version.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/coordinator/store.h"

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/fake_clock.h"
 #include "base/prng.h"
+#include "base/testing/fake_clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
 #include "gtest/gtest.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/mutation.h"
 #include "base/prng.h"
+#include "base/testing/mutation.h"
 #include "tools/fuzzing/target.h"
 
 namespace copse::fuzzing {

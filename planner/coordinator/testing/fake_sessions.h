@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/fake_clock.h"
 #include "base/log.h"
+#include "base/testing/fake_clock.h"
 #include "base/version.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/coordinator.h"

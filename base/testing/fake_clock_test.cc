@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "base/fake_clock.h"
+#include "base/testing/fake_clock.h"
 
 #include <gtest/gtest.h>
 

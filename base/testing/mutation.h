@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Texts that are nearly right, for tests of what reads them.
-#ifndef COPSE_BASE_MUTATION_H_
-#define COPSE_BASE_MUTATION_H_
+#ifndef COPSE_BASE_TESTING_MUTATION_H_
+#define COPSE_BASE_TESTING_MUTATION_H_
 
 #include <cstdint>
 #include <string>
@@ -18,4 +18,4 @@ std::string Mutated(std::string text, const std::vector<std::string>& pieces, ui
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_MUTATION_H_
+#endif  // COPSE_BASE_TESTING_MUTATION_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Engines on a virtual network, with sinks that record: what the engine's tests are written with.
-#ifndef COPSE_OFFLOAD_EMU_ENGINE_CLUSTER_H_
-#define COPSE_OFFLOAD_EMU_ENGINE_CLUSTER_H_
+#ifndef COPSE_OFFLOAD_EMU_TESTING_ENGINE_CLUSTER_H_
+#define COPSE_OFFLOAD_EMU_TESTING_ENGINE_CLUSTER_H_
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "base/ids.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/recording_sinks.h"
+#include "offload_emu/testing/recording_sinks.h"
 #include "sim/simulator.h"
 #include "sim/virtual_network.h"
 
@@ -91,4 +91,4 @@ class EngineCluster {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_ENGINE_CLUSTER_H_
+#endif  // COPSE_OFFLOAD_EMU_TESTING_ENGINE_CLUSTER_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A transport whose network is the test: it keeps what is sent and delivers what it is given.
-#ifndef COPSE_OFFLOAD_EMU_FAKE_TRANSPORT_H_
-#define COPSE_OFFLOAD_EMU_FAKE_TRANSPORT_H_
+#ifndef COPSE_OFFLOAD_EMU_TESTING_FAKE_TRANSPORT_H_
+#define COPSE_OFFLOAD_EMU_TESTING_FAKE_TRANSPORT_H_
 
 #include <cstdint>
 #include <cstring>
@@ -111,4 +111,4 @@ class FakeTransport final : public Transport {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_FAKE_TRANSPORT_H_
+#endif  // COPSE_OFFLOAD_EMU_TESTING_FAKE_TRANSPORT_H_

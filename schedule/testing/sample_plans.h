@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Small plans for tests, made by hand: the production trees come from planner/, which this folder does not know.
-#ifndef COPSE_SCHEDULE_SAMPLE_PLANS_H_
-#define COPSE_SCHEDULE_SAMPLE_PLANS_H_
+#ifndef COPSE_SCHEDULE_TESTING_SAMPLE_PLANS_H_
+#define COPSE_SCHEDULE_TESTING_SAMPLE_PLANS_H_
 
 #include <cstdint>
 #include <numeric>
@@ -101,4 +101,4 @@ inline Plan AllToAllPlan(uint32_t nodes, uint64_t bytes_max) {
 
 }  // namespace copse::schedule
 
-#endif  // COPSE_SCHEDULE_SAMPLE_PLANS_H_
+#endif  // COPSE_SCHEDULE_TESTING_SAMPLE_PLANS_H_

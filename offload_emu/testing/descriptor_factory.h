@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Descriptors in one line each, for tests.
-#ifndef COPSE_OFFLOAD_EMU_DESCRIPTOR_FACTORY_H_
-#define COPSE_OFFLOAD_EMU_DESCRIPTOR_FACTORY_H_
+#ifndef COPSE_OFFLOAD_EMU_TESTING_DESCRIPTOR_FACTORY_H_
+#define COPSE_OFFLOAD_EMU_TESTING_DESCRIPTOR_FACTORY_H_
 
 #include <cstdint>
 #include <vector>
@@ -85,4 +85,4 @@ inline Descriptor EventOf(uint64_t value, uint8_t options = 0) {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_DESCRIPTOR_FACTORY_H_
+#endif  // COPSE_OFFLOAD_EMU_TESTING_DESCRIPTOR_FACTORY_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For tests: memory that faults as memory does in which the machine has found an error.
-#ifndef COPSE_BASE_MAPPING_BEYOND_END_H_
-#define COPSE_BASE_MAPPING_BEYOND_END_H_
+#ifndef COPSE_BASE_TESTING_MAPPING_BEYOND_END_H_
+#define COPSE_BASE_TESTING_MAPPING_BEYOND_END_H_
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,4 +42,4 @@ class MappingBeyondEnd {
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_MAPPING_BEYOND_END_H_
+#endif  // COPSE_BASE_TESTING_MAPPING_BEYOND_END_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "base/mutation.h"
+#include "base/testing/mutation.h"
 
 #include <cstddef>
 

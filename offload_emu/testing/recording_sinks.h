@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sinks of an engine that keep what they are told.
-#ifndef COPSE_OFFLOAD_EMU_RECORDING_SINKS_H_
-#define COPSE_OFFLOAD_EMU_RECORDING_SINKS_H_
+#ifndef COPSE_OFFLOAD_EMU_TESTING_RECORDING_SINKS_H_
+#define COPSE_OFFLOAD_EMU_TESTING_RECORDING_SINKS_H_
 
 #include <cstdint>
 #include <functional>
@@ -63,4 +63,4 @@ class RecordingControlSink final : public ControlSink {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_RECORDING_SINKS_H_
+#endif  // COPSE_OFFLOAD_EMU_TESTING_RECORDING_SINKS_H_

@@ -2,8 +2,8 @@
 //
 // A clock that moves only when told to.
 
-#ifndef COPSE_BASE_FAKE_CLOCK_H_
-#define COPSE_BASE_FAKE_CLOCK_H_
+#ifndef COPSE_BASE_TESTING_FAKE_CLOCK_H_
+#define COPSE_BASE_TESTING_FAKE_CLOCK_H_
 
 #include "absl/time/time.h"
 #include "base/check.h"
@@ -37,4 +37,4 @@ class FakeClock final : public Clock {
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_FAKE_CLOCK_H_
+#endif  // COPSE_BASE_TESTING_FAKE_CLOCK_H_

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A tree over an EngineCluster, and the descriptors of a barrier along it.
-#ifndef COPSE_OFFLOAD_EMU_BARRIER_TREE_H_
-#define COPSE_OFFLOAD_EMU_BARRIER_TREE_H_
+#ifndef COPSE_OFFLOAD_EMU_TESTING_BARRIER_TREE_H_
+#define COPSE_OFFLOAD_EMU_TESTING_BARRIER_TREE_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "offload_emu/descriptor_factory.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/engine_cluster.h"
+#include "offload_emu/testing/descriptor_factory.h"
+#include "offload_emu/testing/engine_cluster.h"
 
 namespace copse::emu {
 
@@ -59,4 +59,4 @@ class BarrierTree {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_BARRIER_TREE_H_
+#endif  // COPSE_OFFLOAD_EMU_TESTING_BARRIER_TREE_H_

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One engine on a fake transport: what tests of the engine's details start from.
-#ifndef COPSE_OFFLOAD_EMU_SINGLE_ENGINE_H_
-#define COPSE_OFFLOAD_EMU_SINGLE_ENGINE_H_
+#ifndef COPSE_OFFLOAD_EMU_TESTING_SINGLE_ENGINE_H_
+#define COPSE_OFFLOAD_EMU_TESTING_SINGLE_ENGINE_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "base/check.h"
 #include "base/ids.h"
-#include "offload_emu/descriptor_factory.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/fake_transport.h"
-#include "offload_emu/recording_sinks.h"
+#include "offload_emu/testing/descriptor_factory.h"
+#include "offload_emu/testing/fake_transport.h"
+#include "offload_emu/testing/recording_sinks.h"
 
 namespace copse::emu {
 
@@ -81,4 +81,4 @@ inline bool operator==(const CounterValue& a, const CounterValue& b) {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_SINGLE_ENGINE_H_
+#endif  // COPSE_OFFLOAD_EMU_TESTING_SINGLE_ENGINE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "daemon/rpc/echo_planner.h"
+#include "daemon/rpc/testing/echo_planner.h"
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For tests: what sequences of block collectives do, with plain memory instead of an engine.
-#ifndef COPSE_SCHEDULE_PLAIN_CLUSTER_H_
-#define COPSE_SCHEDULE_PLAIN_CLUSTER_H_
+#ifndef COPSE_SCHEDULE_TESTING_PLAIN_CLUSTER_H_
+#define COPSE_SCHEDULE_TESTING_PLAIN_CLUSTER_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -217,4 +217,4 @@ class PlainCluster {
 
 }  // namespace copse::schedule
 
-#endif  // COPSE_SCHEDULE_PLAIN_CLUSTER_H_
+#endif  // COPSE_SCHEDULE_TESTING_PLAIN_CLUSTER_H_

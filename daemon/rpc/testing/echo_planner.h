@@ -2,8 +2,8 @@
 //
 // A planner for tests of the stream to it: accepts every Register, and answers EpochQuery with EndTeam of the same
 // team.
-#ifndef COPSE_DAEMON_RPC_ECHO_PLANNER_H_
-#define COPSE_DAEMON_RPC_ECHO_PLANNER_H_
+#ifndef COPSE_DAEMON_RPC_TESTING_ECHO_PLANNER_H_
+#define COPSE_DAEMON_RPC_TESTING_ECHO_PLANNER_H_
 
 #include <memory>
 #include <string>
@@ -36,4 +36,4 @@ class EchoPlanner {
 
 }  // namespace copse::daemon
 
-#endif  // COPSE_DAEMON_RPC_ECHO_PLANNER_H_
+#endif  // COPSE_DAEMON_RPC_TESTING_ECHO_PLANNER_H_
