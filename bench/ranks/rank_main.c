@@ -149,6 +149,11 @@ static double time_calls(rank_call* call, int calls) {
   return agree_on_slowest((wall_us() - start) / calls);
 }
 
+/* A number of calls within what a cell makes. */
+static uint32_t clamp_calls(double fit) {
+  return (uint32_t)(fit < kCallsMin ? kCallsMin : fit > calls_max ? calls_max : fit);
+}
+
 /* How many calls fit into the budget, the same on all ranks. */
 static uint32_t warm_up(rank_call* call, double first_us) {
   if (first_us >= kLongCallUs) return 1;
@@ -158,23 +163,11 @@ static uint32_t warm_up(rank_call* call, double first_us) {
     took_us = time_calls(call, kTimedWarmUpCalls);
   }
   const double fit = budget_us / (took_us + 0.1);
-  return (uint32_t)(fit < kCallsMin ? kCallsMin : fit > calls_max ? calls_max : fit);
+  return clamp_calls(fit);
 }
 
-static void measure_latency(int cell_index, rank_call* call, rank_call* barrier, double first_us) {
-  const uint32_t calls = warm_up(call, first_us);
-  for (uint32_t i = 0; i < calls; i++) {
-    rank_run(barrier);
-    const double start = wall_us();
-    rank_run(call);
-    samples[i] = wall_us() - start;
-  }
-  take_slowest(calls);
-  print_samples(cell_index, slowest, calls);
-}
-
-/* As measure_latency, with the root's own times behind. */
-static void measure_rooted(int cell_index, rank_call* call, rank_call* barrier, double first_us) {
+/* With `rooted` the root's own times stand behind the slowest ranks'. */
+static void measure_latency(int cell_index, rank_call* call, rank_call* barrier, double first_us, int rooted) {
   static double both[2 * kCallsMax];
   const uint32_t calls = warm_up(call, first_us);
   for (uint32_t i = 0; i < calls; i++) {
@@ -185,7 +178,7 @@ static void measure_rooted(int cell_index, rank_call* call, rank_call* barrier, 
   }
   take_slowest(calls);
   memcpy(both, slowest, calls * sizeof(double));
-  print_samples(cell_index, both, 2 * calls);
+  print_samples(cell_index, both, rooted ? 2 * calls : calls);
 }
 
 static void measure_cold(int cell_index, const rank_call* call, rank_call* barrier) {
@@ -247,7 +240,7 @@ static void measure_together(int cell_index, rank_call* call, rank_call* barrier
   take_slowest(1);
   const double period_us = agree(kPeriods * slowest[0] + kPeriodLeastUs);
   const double fit = budget_us / period_us;
-  const uint32_t calls = (uint32_t)agree(fit < kCallsMin ? kCallsMin : fit > calls_max ? calls_max : fit);
+  const uint32_t calls = (uint32_t)agree(clamp_calls(fit));
   const double begin = agree(wall_us() + period_us);
   for (uint32_t i = 0; i < calls; i++) {
     const double start = begin + (i + 1) * period_us;
@@ -304,7 +297,7 @@ static void measure_noise(int cell_index, rank_mode mode, rank_call* call, rank_
   time_loop(2, rounds, NULL, barrier);
   rank_run(barrier);
   const double fit = budget_us / kLoopPairs / (wall_us() - start); /* of two turns without and with a call */
-  const uint32_t turns = (uint32_t)agree(fit < kCallsMin ? kCallsMin : fit > calls_max ? calls_max : fit);
+  const uint32_t turns = (uint32_t)agree(clamp_calls(fit));
   double without[kLoopPairs], percent[kLoopPairs];
   for (int pair = 0; pair < kLoopPairs; pair++) {
     const loop_time quiet = time_loop(turns, rounds, NULL, barrier);
@@ -385,16 +378,14 @@ static void measure(int cell_index, const rank_cell* what) {
   const double first_us = make_first_call(&data);
   switch (what->mode) {
     case kLatency:
-      measure_latency(cell_index, &data.call, &barrier, first_us);
+    case kRooted:
+      measure_latency(cell_index, &data.call, &barrier, first_us, what->mode == kRooted);
       break;
     case kTogether:
       measure_together(cell_index, &data.call, &barrier);
       break;
     case kStream:
       measure_stream(cell_index, &data.call, &barrier, first_us);
-      break;
-    case kRooted:
-      measure_rooted(cell_index, &data.call, &barrier, first_us);
       break;
     case kCold:
       measure_cold(cell_index, &data.call, &barrier);
