@@ -46,7 +46,7 @@ class IncludeRule:
 # The dependency graph does not show system headers; these are its complement (tools/walls).
 INCLUDES = (
     # Two benchmarks measure what UCX does without Copse, so they cannot go through our transport.
-    IncludeRule(r"<uc[mpst]/", homes=("offload_emu/ucx/", "bench/raw_ucx.h"), tests=False, test_homes=()),
+    IncludeRule(r"<uc[mpst]/", homes=("offload_emu/ucx/", "bench/pairs/raw_ucx.h"), tests=False, test_homes=()),
     IncludeRule(r"<grpc", homes=GRPC_HOMES, tests=False),
     IncludeRule(r"<google/protobuf/", homes=GRPC_HOMES + ("proto/",), tests=False),
     IncludeRule(r"<(g[mt]est|benchmark)/", homes=()),
