@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "integration_tests/netns/test_network.h"
+#include "testbed/netns/test_network.h"
 
 namespace copse::bench {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "bench/benchmarks.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {

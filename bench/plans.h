@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "collectives/collective.h"
-#include "integration_tests/procs/admin_client.h"
+#include "testbed/processes/admin_client.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "schedule/plan.h"
 

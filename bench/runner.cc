@@ -11,8 +11,8 @@
 #include "bench/contest.h"
 #include "bench/temporary_file.h"
 #include "bench/wide_area.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 #include "planner/topology/topology_yaml.h"
 
 namespace copse::bench {

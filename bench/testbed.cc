@@ -16,9 +16,9 @@
 #include "bench/plans.h"
 #include "bench/row.h"
 #include "collectives/collective.h"
-#include "integration_tests/netns/mpi_launch.h"
-#include "integration_tests/netns/test_network.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/netns/mpi_launch.h"
+#include "testbed/netns/test_network.h"
+#include "testbed/processes/programs.h"
 #include "nlohmann/json.hpp"
 #include "proto/copse/v1/admin.pb.h"
 

@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "bench/temporary_file.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/process_cluster.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/process_cluster.h"
 
 namespace copse::bench {
 

@@ -10,7 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "bench/plans.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "bench/papers/tnbc.h"
-#include "integration_tests/procs/child_process.h"
-#include "integration_tests/procs/programs.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
 
 namespace copse::bench::papers {
 namespace {
