@@ -166,9 +166,7 @@ Team* DaemonCore::Impl::FindTeam(TeamId id) {
 }
 
 bool DaemonCore::Impl::PumpTeams() {
-  if (!std::exchange(has_events_, false)) return false;
-  for (const auto& [id, team] : teams_) team->Pump();
-  return true;
+  return ready_teams_.HandleAll([](Team* team) { team->Pump(); });
 }
 
 void DaemonCore::Impl::Tick(absl::Time now) {

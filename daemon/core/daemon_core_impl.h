@@ -181,7 +181,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   const Clock* const clock_;
   PlannerLink* const planner_;
   CoreOptions options_;
-  bool has_events_ = false;  // before engine_ and teams_, which write it
+  ReadyTeams ready_teams_;  // before engine_ and teams_, which mark them
   Connections connections_;
   emu::Engine engine_;
   NeighbourTable neighbours_;

@@ -31,8 +31,8 @@ schedule::LoweredCall& Lowered() {
 }  // namespace
 
 EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch,
-                     uint32_t window, std::vector<schedule::Plan> plans, bool* has_events, Instruments* instruments,
-                     TeamId team)
+                     uint32_t window, std::vector<schedule::Plan> plans, ReadyTeams::Entry* ready,
+                     Instruments* instruments, TeamId team)
     : engine_(engine),
       shape_(shape),
       self_(self),
@@ -40,7 +40,7 @@ EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, Nod
       window_(window),
       local_ranks_(static_cast<uint32_t>(shape->RanksOf(self).size())),
       plans_(std::move(plans)),
-      has_events_(has_events),
+      ready_(ready),
       instruments_(instruments),
       team_(team) {
   prepared_.resize(plans_.size());
@@ -59,9 +59,9 @@ EpochPort::~EpochPort() {
 absl::StatusOr<std::unique_ptr<EpochPort>> EpochPort::Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                            const schedule::TeamLayout& layout, NodeIndex self,
                                                            EpochId epoch, std::vector<schedule::Plan> plans,
-                                                           bool* has_events, Instruments* instruments) {
+                                                           ReadyTeams::Entry* ready, Instruments* instruments) {
   auto port = std::unique_ptr<EpochPort>(
-      new EpochPort(engine, shape, self, epoch, layout.window, std::move(plans), has_events, instruments, layout.id));
+      new EpochPort(engine, shape, self, epoch, layout.window, std::move(plans), ready, instruments, layout.id));
   RETURN_IF_ERROR(port->OpenPort(layout));
   return port;
 }
@@ -428,7 +428,7 @@ void EpochPort::OnEvent(emu::PortId, uint64_t value, bool failed) {
     event.local = static_cast<uint32_t>(value >> kLocalShift);
   }
   events_.push_back(event);
-  *has_events_ = true;
+  ready_->Mark();
 }
 
 void EpochPort::OnMismatch(emu::PortId, uint32_t edge, uint16_t sequence, uint16_t) {
@@ -440,7 +440,7 @@ void EpochPort::OnMismatch(emu::PortId, uint32_t edge, uint16_t sequence, uint16
   events_.push_back({.kind = PortEvent::Kind::kMismatch,
                      .sequence = CallSeq(first_call_.value() + relative),
                      .neighbour = NodeIndex(neighbours_[it - edges_.begin()])});
-  *has_events_ = true;
+  ready_->Mark();
 }
 
 }  // namespace copse::daemon

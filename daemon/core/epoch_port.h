@@ -19,12 +19,16 @@
 #include "daemon/core/client_interface.h"
 #include "daemon/core/instruments.h"
 #include "daemon/core/long_call.h"
+#include "daemon/core/ready_list.h"
 #include "offload_emu/engine.h"
 #include "protocol/control.h"
 #include "schedule/expand.h"
 #include "schedule/lower.h"
 
 namespace copse::daemon {
+
+class Team;
+using ReadyTeams = ReadyList<Team>;
 
 // A call as a rank posted it, held until its slot is free: inline data is owned.
 struct HeldPost {
@@ -52,11 +56,11 @@ struct PortEvent {
 class EpochPort : public emu::PortSink {
  public:
   // Reserves everything that the plans can need. Errors name the resource; the plans were verified before.
-  // `*has_events` is set whenever TakeEvents would return something new; it outlives the port.
+  // `*ready` is marked whenever TakeEvents would return something new; it outlives the port.
   static absl::StatusOr<std::unique_ptr<EpochPort>> Open(emu::Engine* engine, const schedule::ShapeIndex* shape,
                                                          const schedule::TeamLayout& layout, NodeIndex self,
                                                          EpochId epoch, std::vector<schedule::Plan> plans,
-                                                         bool* has_events, Instruments* instruments = nullptr);
+                                                         ReadyTeams::Entry* ready, Instruments* instruments = nullptr);
   ~EpochPort() override;
 
   EpochId epoch() const { return epoch_; }
@@ -136,7 +140,7 @@ class EpochPort : public emu::PortSink {
   };
 
   EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, NodeIndex self, EpochId epoch, uint32_t window,
-            std::vector<schedule::Plan> plans, bool* has_events, Instruments* instruments, TeamId team);
+            std::vector<schedule::Plan> plans, ReadyTeams::Entry* ready, Instruments* instruments, TeamId team);
 
   absl::Status OpenPort(const schedule::TeamLayout& layout);
   uint64_t Relative(CallSeq sequence) const { return sequence.value() - first_call_.value(); }
@@ -184,7 +188,7 @@ class EpochPort : public emu::PortSink {
   // Copy lists of the calls in flight, by slot. Made when there is one.
   std::vector<std::vector<emu::CopyRun>> runs_;
   std::vector<PortEvent> events_;
-  bool* const has_events_;
+  ReadyTeams::Entry* const ready_;
   Instruments* const instruments_;
   const TeamId team_;
   std::unique_ptr<CallTimes> times_;  // made when the first call starts, if there are instruments

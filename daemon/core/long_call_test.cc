@@ -71,9 +71,9 @@ TEST(LongCallTest, CountsThatTheRootTellsFitThePlanThatIsChosen) {
        {std::pair(Collective::kGatherv, Collective::kGather), std::pair(Collective::kScatterv, Collective::kScatter)}) {
     for (const uint32_t segment_bytes : {4096u, 12'288u, schedule::kSegmentBytesMax}) {
       emu::Engine engine(&transport, &sink, {.incarnation = Incarnation(2)});
-      bool has_events = false;
-      auto port =
-          EpochPort::Open(&engine, &shape, layout, self, EpochId(1), PlansOf(regular, segment_bytes), &has_events);
+      ReadyTeams ready;
+      ReadyTeams::Entry entry(&ready, nullptr);
+      auto port = EpochPort::Open(&engine, &shape, layout, self, EpochId(1), PlansOf(regular, segment_bytes), &entry);
       ASSERT_TRUE(port.ok()) << port.status();
       // Nobody but the root knows how short the blocks are.
       const CallArguments arguments{.collective = collective, .type = ElementType::kInt32};

@@ -19,10 +19,10 @@ using schedule::ReportOf;
 
 }  // namespace
 
-Team::Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, bool* has_events)
+Team::Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, ReadyTeams* ready)
     : engine_(engine),
       host_(host),
-      has_events_(has_events),
+      ready_(ready, this),
       layout_(std::move(layout)),
       self_(self),
       shape_(layout_.shape) {
@@ -58,7 +58,7 @@ schedule::PrepareReply Team::Prepare(EpochId epoch, const std::vector<std::strin
       return reply;
     }
     auto port =
-        EpochPort::Open(engine_, &shape_, layout_, self_, epoch, std::move(plans), has_events_, host_->instruments());
+        EpochPort::Open(engine_, &shape_, layout_, self_, epoch, std::move(plans), &ready_, host_->instruments());
     if (!port.ok()) {
       reply.why = ReportOf(port.status(), "no room for the team");
       return reply;

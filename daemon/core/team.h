@@ -45,8 +45,8 @@ class TeamHost {
 // Thread-compatible; `*engine` and `*host` outlive it.
 class Team {
  public:
-  // `*has_events` is set when Pump has work; like the others it outlives the team.
-  Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, bool* has_events);
+  // The team is on `*ready` while Pump has work; like the others it outlives the team.
+  Team(emu::Engine* engine, TeamHost* host, schedule::TeamLayout layout, NodeIndex self, ReadyTeams* ready);
   ~Team();
 
   const schedule::TeamLayout& layout() const { return layout_; }
@@ -182,7 +182,7 @@ class Team {
 
   emu::Engine* const engine_;
   TeamHost* const host_;
-  bool* const has_events_;
+  ReadyTeams::Entry ready_;  // before the ports, which mark it
   const schedule::TeamLayout layout_;
   const NodeIndex self_;
   const schedule::ShapeIndex shape_;
