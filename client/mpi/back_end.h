@@ -5,7 +5,7 @@
 #define COPSE_CLIENT_MPI_BACK_END_H_
 
 #include "client/mpi/entries.h"
-#include "client/mpi/memory_hooks.h"
+#include "client/preload/memory_hooks.h"
 
 namespace copse::mpi {
 

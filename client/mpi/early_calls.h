@@ -12,10 +12,10 @@
 
 #include "client/copse.h"
 #include "client/mpi/communicator.h"
-#include "client/mpi/memory_hooks.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
 #include "client/mpi/session.h"
+#include "client/preload/memory_hooks.h"
 #include "client/tnbc/call_recorder.h"
 #include "client/tnbc/early_return.h"
 #include "client/tnbc/pending_ranges.h"

@@ -2,7 +2,7 @@
 #ifndef COPSE_CLIENT_MPI_INSIDE_MPI_H_
 #define COPSE_CLIENT_MPI_INSIDE_MPI_H_
 
-#include "client/mpi/memory_hooks.h"
+#include "client/preload/memory_hooks.h"
 
 namespace copse::mpi {
 

@@ -14,8 +14,8 @@
 #include <initializer_list>
 
 #include "client/mpi/back_end.h"
-#include "client/mpi/libc_next.h"
 #include "client/mpi/say.h"
+#include "client/preload/libc_next.h"
 
 // trampolines.S: for each entry where MPI_X and PMPI_X lead.
 extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_slots[];

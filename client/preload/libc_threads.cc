@@ -3,8 +3,8 @@
 // C11's threads. libc makes them without its own pthread_create().
 #include <threads.h>
 
-#include "client/mpi/libc_next.h"
-#include "client/mpi/libc_wrapped.h"
+#include "client/preload/libc_next.h"
+#include "client/preload/libc_wrapped.h"
 
 namespace copse::mpi::wrapped {
 

@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <string.h>
 
-#include "client/mpi/libc_next.h"
-#include "client/mpi/libc_wrapped.h"
-#include "client/mpi/syscall_guard.h"
+#include "client/preload/libc_next.h"
+#include "client/preload/libc_wrapped.h"
+#include "client/preload/syscall_guard.h"
 
 namespace copse::mpi {
 namespace {

@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-#include "client/mpi/libc_next.h"
-#include "client/mpi/libc_wrapped.h"
+#include "client/preload/libc_next.h"
+#include "client/preload/libc_wrapped.h"
 #include "client/tnbc/memory_end.h"
 
 namespace copse::mpi {

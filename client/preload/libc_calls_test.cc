@@ -21,8 +21,8 @@
 #include <set>
 #include <string>
 
-#include "client/mpi/libc_calls.h"
-#include "client/mpi/libc_test_engine.h"
+#include "client/preload/libc_calls.h"
+#include "client/preload/libc_test_engine.h"
 #include "client/tnbc/memory_end.h"
 #include "gtest/gtest.h"
 

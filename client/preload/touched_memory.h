@@ -2,8 +2,8 @@
 //
 // Which memory a call of libc hands to the kernel, by the positions of its arguments; each awaits it. What leads there,
 // such as a list of buffers, is read on the way, which is an access as any of the program's.
-#ifndef COPSE_CLIENT_MPI_TOUCHED_MEMORY_H_
-#define COPSE_CLIENT_MPI_TOUCHED_MEMORY_H_
+#ifndef COPSE_CLIENT_PRELOAD_TOUCHED_MEMORY_H_
+#define COPSE_CLIENT_PRELOAD_TOUCHED_MEMORY_H_
 
 #include <aio.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 
 #include <tuple>
 
-#include "client/mpi/libc_next.h"
+#include "client/preload/libc_next.h"
 #include "client/tnbc/memory_end.h"
 
 namespace copse::mpi {
@@ -165,4 +165,4 @@ struct Forked : Anything {
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_TOUCHED_MEMORY_H_
+#endif  // COPSE_CLIENT_PRELOAD_TOUCHED_MEMORY_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/mpi/syscall_guard.h"
+#include "client/preload/syscall_guard.h"
 
-#include "client/mpi/libc_next.h"
-#include "client/mpi/libc_wrapped.h"
+#include "client/preload/libc_next.h"
+#include "client/preload/libc_wrapped.h"
 
 #if defined(__x86_64__)
 
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-#include "client/mpi/syscall_memory.h"
+#include "client/preload/syscall_memory.h"
 #include "client/tnbc/free_syscall.h"
 
 // syscall_stub.S

@@ -7,12 +7,12 @@
 //
 // A thread that has SIGSYS blocked when it is stopped is killed by the kernel. So the signal is never blocked
 // (libc_signals.cc), and threads leave while they are in functions of libc that block all signals by themselves.
-#ifndef COPSE_CLIENT_MPI_SYSCALL_GUARD_H_
-#define COPSE_CLIENT_MPI_SYSCALL_GUARD_H_
+#ifndef COPSE_CLIENT_PRELOAD_SYSCALL_GUARD_H_
+#define COPSE_CLIENT_PRELOAD_SYSCALL_GUARD_H_
 
 #include <signal.h>
 
-#include "client/mpi/memory_hooks.h"
+#include "client/preload/memory_hooks.h"
 
 namespace copse::mpi {
 
@@ -35,4 +35,4 @@ class OffGuard {
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_SYSCALL_GUARD_H_
+#endif  // COPSE_CLIENT_PRELOAD_SYSCALL_GUARD_H_

@@ -12,8 +12,8 @@
  * - syscall() and other ways round libc, clone(), brk(), sbrk();
  * - signalfd() and sigwait() of SIGSEGV, and masks that come by setcontext() or a changed ucontext_t. That SIGSEGV is
  *   blocked is not known any more behind siglongjmp(), in a new thread, or in a program that is executed. */
-#ifndef COPSE_CLIENT_MPI_LIBC_CALLS_H_
-#define COPSE_CLIENT_MPI_LIBC_CALLS_H_
+#ifndef COPSE_CLIENT_PRELOAD_LIBC_CALLS_H_
+#define COPSE_CLIENT_PRELOAD_LIBC_CALLS_H_
 
 /* Calls that have the kernel read and write memory, and which: a type of touched_memory.h. */
 #define COPSE_MPI_LIBC_TRANSFER_CALLS(CALL)  \
@@ -153,4 +153,4 @@
   COPSE_MPI_LIBC_BLOCKING_CALLS(CALL) \
   COPSE_MPI_LIBC_PROCESS_CALLS(CALL)
 
-#endif /* COPSE_CLIENT_MPI_LIBC_CALLS_H_ */
+#endif /* COPSE_CLIENT_PRELOAD_LIBC_CALLS_H_ */

@@ -17,8 +17,8 @@
 #include <set>
 #include <string>
 
-#include "client/mpi/libc_calls.h"
-#include "client/mpi/libc_test_engine.h"
+#include "client/preload/libc_calls.h"
+#include "client/preload/libc_test_engine.h"
 #include "gtest/gtest.h"
 
 // Of libc, what its headers show to some programs only.

@@ -2,8 +2,8 @@
 //
 // For tests that are linked with libcopse-mpi.so before libc: a back end in which memory that is awaited becomes
 // accessible at once. As hooks stay, what needs them runs in children.
-#ifndef COPSE_CLIENT_MPI_LIBC_TEST_ENGINE_H_
-#define COPSE_CLIENT_MPI_LIBC_TEST_ENGINE_H_
+#ifndef COPSE_CLIENT_PRELOAD_LIBC_TEST_ENGINE_H_
+#define COPSE_CLIENT_PRELOAD_LIBC_TEST_ENGINE_H_
 
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include <atomic>
 #include <functional>
 
-#include "client/mpi/memory_hooks.h"
+#include "client/preload/memory_hooks.h"
 #include "client/tnbc/memory_end.h"
 #include "gtest/gtest.h"
 
@@ -108,4 +108,4 @@ inline void InChild(const std::function<void()>& body) {
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_LIBC_TEST_ENGINE_H_
+#endif  // COPSE_CLIENT_PRELOAD_LIBC_TEST_ENGINE_H_

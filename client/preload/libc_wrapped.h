@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Wrappers that are more than a line of the list (COPSE_MPI_LIBC_WRAPPED_CALLS), by libc's names.
-#ifndef COPSE_CLIENT_MPI_LIBC_WRAPPED_H_
-#define COPSE_CLIENT_MPI_LIBC_WRAPPED_H_
+#ifndef COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
+#define COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
 
 #include <pthread.h>
 #include <signal.h>
@@ -64,4 +64,4 @@ void* KnownHeap();
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_LIBC_WRAPPED_H_
+#endif  // COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_

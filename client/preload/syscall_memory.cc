@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/mpi/syscall_memory.h"
+#include "client/preload/syscall_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "client/mpi/libc_next.h"
+#include "client/preload/libc_next.h"
 
 #if defined(__x86_64__)
 

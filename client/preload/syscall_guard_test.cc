@@ -24,7 +24,7 @@
 #include <string>
 #include <thread>
 
-#include "client/mpi/memory_hooks.h"
+#include "client/preload/memory_hooks.h"
 #include "client/tnbc/free_syscall.h"
 #include "client/tnbc/page_guard.h"
 #include "client/tnbc/pending_ranges.h"

@@ -20,8 +20,8 @@
 #include <set>
 #include <string>
 
-#include "client/mpi/libc_calls.h"
-#include "client/mpi/libc_test_engine.h"
+#include "client/preload/libc_calls.h"
+#include "client/preload/libc_test_engine.h"
 #include "gtest/gtest.h"
 
 extern "C" {
@@ -100,7 +100,7 @@ aiocb64* As64(aiocb* block) { return reinterpret_cast<aiocb64*>(block); }
 
 // libaio is where only its users see it.
 ssize_t WithKernelBlock(int fd, uint16_t operation, const void* buffer, uint64_t count) {
-  static void* const library = dlopen("client/mpi/libc_test_aio.so", RTLD_NOW | RTLD_LOCAL);
+  static void* const library = dlopen("client/preload/libc_test_aio.so", RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(library, nullptr) << dlerror();
   aio_context_t context = 0;
   if (syscall(SYS_io_setup, 1, &context) != 0) return -1;

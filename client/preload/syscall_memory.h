@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which memory a system call is about, by its number and arguments; Linux, x86-64.
-#ifndef COPSE_CLIENT_MPI_SYSCALL_MEMORY_H_
-#define COPSE_CLIENT_MPI_SYSCALL_MEMORY_H_
+#ifndef COPSE_CLIENT_PRELOAD_SYSCALL_MEMORY_H_
+#define COPSE_CLIENT_PRELOAD_SYSCALL_MEMORY_H_
 
 namespace copse::mpi {
 
@@ -19,4 +19,4 @@ bool CopyOut(void* to, const void* from, unsigned long bytes, FreeSyscall call);
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_SYSCALL_MEMORY_H_
+#endif  // COPSE_CLIENT_PRELOAD_SYSCALL_MEMORY_H_

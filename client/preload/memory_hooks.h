@@ -2,8 +2,8 @@
 //
 // What a back end tells libcopse-mpi.so of memory whose data has yet to come (T-NBC). The preload stands before those
 // functions of libc (libc_calls.h) to which such memory would be an error: the kernel meets it without a signal.
-#ifndef COPSE_CLIENT_MPI_MEMORY_HOOKS_H_
-#define COPSE_CLIENT_MPI_MEMORY_HOOKS_H_
+#ifndef COPSE_CLIENT_PRELOAD_MEMORY_HOOKS_H_
+#define COPSE_CLIENT_PRELOAD_MEMORY_HOOKS_H_
 
 #include <signal.h>
 #include <stddef.h>
@@ -68,4 +68,4 @@ using SetMemoryHooks = FindLibcCall (*)(const MemoryHooks* hooks);
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_MEMORY_HOOKS_H_
+#endif  // COPSE_CLIENT_PRELOAD_MEMORY_HOOKS_H_

@@ -21,10 +21,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "client/mpi/libc_next.h"
-#include "client/mpi/libc_wrapped.h"
-#include "client/mpi/syscall_guard.h"
-#include "client/mpi/touched_memory.h"
+#include "client/preload/libc_next.h"
+#include "client/preload/libc_wrapped.h"
+#include "client/preload/syscall_guard.h"
+#include "client/preload/touched_memory.h"
 
 // Of libc, those that its headers show to some programs only; and libaio's.
 extern "C" {

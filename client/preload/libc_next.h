@@ -3,13 +3,13 @@
 // What the wrappers of libc's functions share: the functions that they go on to, and the back end's hooks. They
 // have nothing to unwind: many are cancellation points. Where nothing is pending they call only what signal handlers
 // may.
-#ifndef COPSE_CLIENT_MPI_LIBC_NEXT_H_
-#define COPSE_CLIENT_MPI_LIBC_NEXT_H_
+#ifndef COPSE_CLIENT_PRELOAD_LIBC_NEXT_H_
+#define COPSE_CLIENT_PRELOAD_LIBC_NEXT_H_
 
 #include <stddef.h>
 
-#include "client/mpi/libc_calls.h"
-#include "client/mpi/memory_hooks.h"
+#include "client/preload/libc_calls.h"
+#include "client/preload/memory_hooks.h"
 #include "client/tnbc/memory_end.h"
 
 namespace copse::mpi {
@@ -57,4 +57,4 @@ extern "C" __attribute__((visibility("default"))) FindLibcCall copse_mpi_set_mem
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_LIBC_NEXT_H_
+#endif  // COPSE_CLIENT_PRELOAD_LIBC_NEXT_H_
