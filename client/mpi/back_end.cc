@@ -28,7 +28,7 @@
 
 namespace copse::mpi {
 
-SetMemoryHooks the_set_memory_hooks = nullptr;
+preload::SetMemoryHooks the_set_memory_hooks = nullptr;
 
 namespace {
 
@@ -280,10 +280,11 @@ AnyFunction Any(Function* function) {
 
 extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
     copse::mpi::FindSymbol find, copse::mpi::AnyFunction entries[copse::mpi::kEntryCount],
-    copse::mpi::SetMemoryHooks set_memory_hooks) {
+    copse::preload::SetMemoryHooks set_memory_hooks) {
   using namespace copse::mpi;  // NOLINT: the entries' names
   the_set_memory_hooks = set_memory_hooks;
-  OffSyscallGuard::guard = static_cast<const SyscallGuard*>(set_memory_hooks(nullptr)(kSyscallGuard));
+  OffSyscallGuard::guard =
+      static_cast<const copse::preload::SyscallGuard*>(set_memory_hooks(nullptr)(copse::preload::kSyscallGuard));
   if (const char* missing = LoadMpiApi(find); missing != nullptr) return missing;
 #define SET(name, function) entries[kEntry##name] = Any(function);
 #define SET_PLAIN(name) SET(name, &name)

@@ -25,7 +25,7 @@ using FindSymbol = void* (*)(const char* name);
 // What a back end exports, by the name below: takes the program's MPI and fills in what each entry is from now on. It
 // may call `set_memory_hooks`, then or later. Returns null, or why it cannot, as a text that stays. Called once.
 using StartBackEnd = const char* (*)(FindSymbol find, AnyFunction entries[kEntryCount],
-                                     SetMemoryHooks set_memory_hooks);
+                                     preload::SetMemoryHooks set_memory_hooks);
 inline constexpr char kStartBackEnd[] = "copse_mpi_start";
 
 }  // namespace copse::mpi

@@ -286,7 +286,7 @@ EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
     return EarlyMode::kOff;
   }
   ComplainOfSyscalls(complaints);
-  if (const SyscallGuard* const stopped = OffSyscallGuard::guard; stopped != nullptr) {
+  if (const preload::SyscallGuard* const stopped = OffSyscallGuard::guard; stopped != nullptr) {
     tnbc::the_free_syscall = stopped->call;
     the_guard->SetSelector(stopped->selector);
   }
@@ -294,12 +294,12 @@ EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
     the_means.snapshot = tnbc::SendSnapshot::Way::kAtOnce;
   }
   const bool adopts = !IsOther("COPSE_TNBC_ADOPT", "on", "off", complaints);
-  static const MemoryHooks hooks = {
+  static const preload::MemoryHooks hooks = {
       &the_guard->pending(),          AwaitMemory,   AwaitAllPending, ActOnFault, &tnbc::AdoptedMemory::count(),
       tnbc::AdoptedMemory::kBytesMin, ReleaseMemory, BeforeThread};
-  if (const FindLibcCall find = the_set_memory_hooks(&hooks); find != nullptr) {
+  if (const preload::FindLibcCall find = the_set_memory_hooks(&hooks); find != nullptr) {
     // Where the program makes system calls past libc, there is nobody to be told of a fork.
-    the_means.adopts = adopts && find(kKnownHeap) != nullptr && OffSyscallGuard::guard == nullptr;
+    the_means.adopts = adopts && find(preload::kKnownHeap) != nullptr && OffSyscallGuard::guard == nullptr;
     if (void* const next = find("sigaction"); next != nullptr) {
       the_guard->SetSigaction(reinterpret_cast<tnbc::PageGuard::Sigaction>(next));
     }

@@ -24,7 +24,7 @@ namespace copse::mpi {
 
 // How this back end hands its hooks to the preload. Set when the back end is started, before any of the program's
 // calls.
-extern SetMemoryHooks the_set_memory_hooks;
+extern preload::SetMemoryHooks the_set_memory_hooks;
 
 // COPSE_TNBC. On ranks that differ, the least holds.
 enum class EarlyMode : uint8_t { kOff, kAuto, kOn };

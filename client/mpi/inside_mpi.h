@@ -20,7 +20,7 @@ class OffSyscallGuard {
   OffSyscallGuard& operator=(const OffSyscallGuard&) = delete;
 
   // The preload's, set before any of the program's calls; null: none.
-  static constinit const SyscallGuard* guard;
+  static constinit const preload::SyscallGuard* guard;
 };
 
 // While one exists, what this thread calls is MPI's own doing, or ours, and goes straight to MPI.

@@ -8,7 +8,7 @@
 #include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
-constinit const SyscallGuard* OffSyscallGuard::guard = nullptr;
+constinit const preload::SyscallGuard* OffSyscallGuard::guard = nullptr;
 constinit thread_local int InsideMpi::depth = 0;
 constinit thread_local int CallingMpi::depth = 0;
 

@@ -156,7 +156,7 @@ const char* StartBackEndNamed(const char* name, AnyFunction* entries) {
   void* back_end = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (back_end == nullptr) return dlerror();
   auto start = reinterpret_cast<StartBackEnd>(dlsym(back_end, kStartBackEnd));
-  return start == nullptr ? dlerror() : start(FindInMpi, entries, copse_mpi_set_memory_hooks);
+  return start == nullptr ? dlerror() : start(FindInMpi, entries, preload::copse_preload_set_memory_hooks);
 }
 
 void ResolveAll() {

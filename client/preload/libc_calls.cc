@@ -40,9 +40,9 @@ int io_submit(aio_context_t, long, iocb**);
 }
 
 // trampolines.S: where each leads.
-extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_libc_slots[];
+extern "C" __attribute__((visibility("hidden"))) void* copse_libc_slots[];
 
-namespace copse::mpi {
+namespace copse::preload {
 
 constinit std::atomic<const MemoryHooks*> the_memory_hooks = nullptr;
 
@@ -53,9 +53,9 @@ constinit std::atomic<void*> next_calls[kLibcCallCount] = {};
 constinit thread_local bool is_resolving __attribute__((tls_model("initial-exec"))) = false;
 
 constexpr const char* kNames[] = {
-#define COPSE_MPI_NAME(name, ...) #name,
-    COPSE_MPI_LIBC_CALLS(COPSE_MPI_NAME)
-#undef COPSE_MPI_NAME
+#define COPSE_PRELOAD_NAME(name, ...) #name,
+    COPSE_LIBC_CALLS(COPSE_PRELOAD_NAME)
+#undef COPSE_PRELOAD_NAME
 };
 
 // --- Wrappers ---
@@ -99,20 +99,20 @@ struct OffGuardCall<kCall, Result(Arguments...) noexcept(kIsNoexcept), Before> {
   }
 };
 
-// In the list's order. Calls behind them have none: what their slots lead to at first stays (copse_mpi_resolve_libc).
+// In the list's order. Calls behind them have none: what their slots lead to at first stays (copse_resolve_libc).
 void* const kWrappers[] = {
-#define COPSE_MPI_WRAPPED(name) reinterpret_cast<void*>(&wrapped::name),
-#define COPSE_MPI_OF_MEMORY(name, ...) \
+#define COPSE_PRELOAD_WRAPPED(name) reinterpret_cast<void*>(&wrapped::name),
+#define COPSE_PRELOAD_OF_MEMORY(name, ...) \
   reinterpret_cast<void*>(&OfMemory<LibcCall::name, decltype(::name), __VA_ARGS__>::Run),
-#define COPSE_MPI_OF_MASK(name, mask) reinterpret_cast<void*>(&OfMask<LibcCall::name, decltype(::name), mask>::Run),
-#define COPSE_MPI_OFF_GUARD(name, ...) \
+#define COPSE_PRELOAD_OF_MASK(name, mask) reinterpret_cast<void*>(&OfMask<LibcCall::name, decltype(::name), mask>::Run),
+#define COPSE_PRELOAD_OFF_GUARD(name, ...) \
   reinterpret_cast<void*>(&OffGuardCall<LibcCall::name, decltype(::name), __VA_ARGS__>::Run),
-    COPSE_MPI_LIBC_WRAPPED_CALLS(COPSE_MPI_WRAPPED) COPSE_MPI_LIBC_MEMORY_CALLS(COPSE_MPI_OF_MEMORY)
-        COPSE_MPI_LIBC_MASKED_CALLS(COPSE_MPI_OF_MASK) COPSE_MPI_LIBC_BLOCKING_CALLS(COPSE_MPI_OFF_GUARD)
-#undef COPSE_MPI_WRAPPED
-#undef COPSE_MPI_OF_MEMORY
-#undef COPSE_MPI_OF_MASK
-#undef COPSE_MPI_OFF_GUARD
+    COPSE_LIBC_WRAPPED_CALLS(COPSE_PRELOAD_WRAPPED) COPSE_LIBC_MEMORY_CALLS(COPSE_PRELOAD_OF_MEMORY)
+        COPSE_LIBC_MASKED_CALLS(COPSE_PRELOAD_OF_MASK) COPSE_LIBC_BLOCKING_CALLS(COPSE_PRELOAD_OFF_GUARD)
+#undef COPSE_PRELOAD_WRAPPED
+#undef COPSE_PRELOAD_OF_MEMORY
+#undef COPSE_PRELOAD_OF_MASK
+#undef COPSE_PRELOAD_OFF_GUARD
 };
 constexpr int kWrapperCount = sizeof(kWrappers) / sizeof(kWrappers[0]);
 
@@ -140,7 +140,7 @@ void* FindInLibraries(const char* name) {
 // Any thread may, also several at once. A wrapper that is in the slot already stays there.
 void Resolve(int call) {
   if (next_calls[call].load(std::memory_order_relaxed) != nullptr) return;
-  void*& slot = copse_mpi_libc_slots[call];
+  void*& slot = copse_libc_slots[call];
   void* first = __atomic_load_n(&slot, __ATOMIC_RELAXED);
   void* function = dlsym(RTLD_NEXT, kNames[call]);
   if (function == nullptr) return;
@@ -217,10 +217,10 @@ void BeforeThread() {
 
 // Called by trampolines.S with a slot that leads nowhere else: at the first calls, and at each of those without a
 // wrapper. Returns what to jump to.
-extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_resolve_libc(void** slot);
-void* copse_mpi_resolve_libc(void** slot) {
+extern "C" __attribute__((visibility("hidden"))) void* copse_resolve_libc(void** slot);
+void* copse_resolve_libc(void** slot) {
   const int error = errno;
-  const int call = static_cast<int>(slot - copse_mpi_libc_slots);
+  const int call = static_cast<int>(slot - copse_libc_slots);
   void* function = ResolveNow(call);
   if (call >= kWrapperCount && IsAnythingPending()) AwaitAll();
   errno = error;
@@ -246,21 +246,21 @@ __attribute__((constructor)) void Begin() {
   if (Has("COPSE_TNBC_SYSCALLS", "strict")) StartSyscallGuard();
   static constinit std::atomic<uint32_t> pending = 0;
   static const MemoryHooks hooks = {&pending, [](const void*, size_t) {}, [] {}, ActByLibc};
-  copse_mpi_set_memory_hooks(&hooks);
+  copse_preload_set_memory_hooks(&hooks);
 }
 
 }  // namespace
 
-FindLibcCall copse_mpi_set_memory_hooks(const MemoryHooks* hooks) {
+FindLibcCall copse_preload_set_memory_hooks(const MemoryHooks* hooks) {
   if (hooks == nullptr) return FindNext;
   ResolveAll();
   FindHeap();
   the_memory_hooks.store(hooks, std::memory_order_release);
   for (int call = 0; call < kWrapperCount; ++call) {
-    __atomic_store_n(&copse_mpi_libc_slots[call], kWrappers[call], __ATOMIC_RELEASE);
+    __atomic_store_n(&copse_libc_slots[call], kWrappers[call], __ATOMIC_RELEASE);
   }
   FreeGuardedSignals();
   return FindNext;
 }
 
-}  // namespace copse::mpi
+}  // namespace copse::preload

@@ -26,7 +26,7 @@
 #include "client/tnbc/memory_end.h"
 #include "gtest/gtest.h"
 
-namespace copse::mpi {
+namespace copse::preload {
 namespace {
 
 // --- Memory what memory there is ---
@@ -361,10 +361,10 @@ TEST(LibcCallsTest, EveryCallOfTheListIsTested) {
   for (const auto& change : kChanges) tested.insert(change.name);
   for (const auto& start : kStarts) tested.insert(start.name);
 #define NAME(name, ...) #name,
-  for (const char* name : {COPSE_MPI_LIBC_CHANGE_CALLS(NAME) COPSE_MPI_LIBC_PROCESS_CALLS(NAME)})
+  for (const char* name : {COPSE_LIBC_CHANGE_CALLS(NAME) COPSE_LIBC_PROCESS_CALLS(NAME)})
     EXPECT_EQ(tested.count(name), 1u) << name;
 #undef NAME
 }
 
 }  // namespace
-}  // namespace copse::mpi
+}  // namespace copse::preload

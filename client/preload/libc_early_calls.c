@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What somebody else preloads whose constructor, perhaps before libcopse-mpi.so's, calls what that stands before. Any
+ * What somebody else preloads whose constructor, perhaps before the preload's, calls what that stands before. Any
  * program then prints "early calls: right", or what was wrong. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

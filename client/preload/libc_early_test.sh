@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What others preload may call libc before libcopse-mpi.so has been initialized. Arguments: the preload, and the other.
+# What others preload may call libc before the preload has been initialized. Arguments: the preload, and the other.
 set -euo pipefail
 preload=$PWD/$1 other=$PWD/$2
 failed=0

@@ -8,7 +8,7 @@
 #include "client/preload/libc_wrapped.h"
 #include "client/tnbc/memory_end.h"
 
-namespace copse::mpi {
+namespace copse::preload {
 namespace {
 
 using UsableSize = size_t (*)(void*);
@@ -83,4 +83,4 @@ void* mremap(void* from, size_t from_bytes, size_t bytes, int flags, void* to) {
 }
 
 }  // namespace wrapped
-}  // namespace copse::mpi
+}  // namespace copse::preload

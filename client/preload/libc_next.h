@@ -12,17 +12,17 @@
 #include "client/preload/memory_hooks.h"
 #include "client/tnbc/memory_end.h"
 
-namespace copse::mpi {
+namespace copse::preload {
 
 // The functions, by number and by libc's own names.
 enum class LibcCall : int {
-#define COPSE_MPI_NUMBER(name, ...) name,
-  COPSE_MPI_LIBC_CALLS(COPSE_MPI_NUMBER)
-#undef COPSE_MPI_NUMBER
+#define COPSE_PRELOAD_NUMBER(name, ...) name,
+  COPSE_LIBC_CALLS(COPSE_PRELOAD_NUMBER)
+#undef COPSE_PRELOAD_NUMBER
 };
-#define COPSE_MPI_COUNT(name, ...) +1
-inline constexpr int kLibcCallCount = COPSE_MPI_LIBC_CALLS(COPSE_MPI_COUNT);
-#undef COPSE_MPI_COUNT
+#define COPSE_PRELOAD_COUNT(name, ...) +1
+inline constexpr int kLibcCallCount = COPSE_LIBC_CALLS(COPSE_PRELOAD_COUNT);
+#undef COPSE_PRELOAD_COUNT
 
 // What the program would call but for us; what there is not fails with ENOSYS.
 void* NextLibcCall(LibcCall call);
@@ -53,8 +53,8 @@ void Release(const volatile void* address, size_t bytes, tnbc::MemoryEnd end);
 void BeforeThread();
 
 // For back ends, and exported for tests.
-extern "C" __attribute__((visibility("default"))) FindLibcCall copse_mpi_set_memory_hooks(const MemoryHooks* hooks);
+extern "C" __attribute__((visibility("default"))) FindLibcCall copse_preload_set_memory_hooks(const MemoryHooks* hooks);
 
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #endif  // COPSE_CLIENT_PRELOAD_LIBC_NEXT_H_

@@ -12,7 +12,7 @@
 #include "client/preload/libc_wrapped.h"
 #include "client/preload/syscall_guard.h"
 
-namespace copse::mpi {
+namespace copse::preload {
 namespace {
 
 using ActCall = int(int, const struct sigaction*, struct sigaction*);
@@ -257,4 +257,4 @@ int sigrelse(int signal) { return ChangeOne(LibcCall::sigrelse, SIG_UNBLOCK, sig
 int sigpause(int mask) { return Next<SignalCall>(LibcCall::sigpause)(mask & ~IntOf(GuardedSignals())); }
 
 }  // namespace wrapped
-}  // namespace copse::mpi
+}  // namespace copse::preload

@@ -29,7 +29,7 @@ sighandler_t bsd_signal(int, sighandler_t);
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // sigset(), sigblock() and their kin
 
-namespace copse::mpi {
+namespace copse::preload {
 namespace {
 
 constexpr uint64_t BitOf(int signal) { return uint64_t{1} << (signal - 1); }
@@ -323,9 +323,9 @@ TEST(LibcSignalsTest, EveryCallThatMasksIsTested) {
   std::set<std::string> tested = {"pthread_attr_setsigmask_np"};
   for (const auto& wait : kMaskedWaits) tested.insert(wait.name);
 #define NAME(name, ...) #name,
-  for (const char* name : {COPSE_MPI_LIBC_MASKED_CALLS(NAME)}) EXPECT_EQ(tested.count(name), 1u) << name;
+  for (const char* name : {COPSE_LIBC_MASKED_CALLS(NAME)}) EXPECT_EQ(tested.count(name), 1u) << name;
 #undef NAME
 }
 
 }  // namespace
-}  // namespace copse::mpi
+}  // namespace copse::preload

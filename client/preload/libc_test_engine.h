@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests that are linked with libcopse-mpi.so before libc: a back end in which memory that is awaited becomes
+// For tests that are linked with the preload before libc: a back end in which memory that is awaited becomes
 // accessible at once. As hooks stay, what needs them runs in children.
 #ifndef COPSE_CLIENT_PRELOAD_LIBC_TEST_ENGINE_H_
 #define COPSE_CLIENT_PRELOAD_LIBC_TEST_ENGINE_H_
@@ -19,9 +19,9 @@
 #include "client/tnbc/memory_end.h"
 #include "gtest/gtest.h"
 
-extern "C" copse::mpi::FindLibcCall copse_mpi_set_memory_hooks(const copse::mpi::MemoryHooks* hooks);
+extern "C" copse::preload::FindLibcCall copse_preload_set_memory_hooks(const copse::preload::MemoryHooks* hooks);
 
-namespace copse::mpi {
+namespace copse::preload {
 
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kBytes = 2 * kPageBytes;
@@ -76,7 +76,7 @@ inline void ReleaseHook(const void* /*address*/, size_t /*bytes*/, tnbc::MemoryE
 inline void SetHooks() {
   static const MemoryHooks hooks = {&TheEngine()->pending, AwaitHook, Arrive,     ActHook,
                                     &TheEngine()->adopted, kBytes,    ReleaseHook};
-  const FindLibcCall next = copse_mpi_set_memory_hooks(&hooks);
+  const FindLibcCall next = copse_preload_set_memory_hooks(&hooks);
   TheEngine()->protect = reinterpret_cast<int (*)(void*, size_t, int)>(next("mprotect"));
   TheEngine()->next_sigaction = next("sigaction");
   TheEngine()->awaited = TheEngine()->acted = 0;
@@ -106,6 +106,6 @@ inline void InChild(const std::function<void()>& body) {
       testing::ExitedWithCode(0), "");
 }
 
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #endif  // COPSE_CLIENT_PRELOAD_LIBC_TEST_ENGINE_H_

@@ -6,11 +6,11 @@
 #include "client/preload/libc_next.h"
 #include "client/preload/libc_wrapped.h"
 
-namespace copse::mpi::wrapped {
+namespace copse::preload::wrapped {
 
 int thrd_create(thrd_t* thread, thrd_start_t run, void* argument) {
   BeforeThread();
   return Next<int(thrd_t*, thrd_start_t, void*)>(LibcCall::thrd_create)(thread, run, argument);
 }
 
-}  // namespace copse::mpi::wrapped
+}  // namespace copse::preload::wrapped

@@ -36,7 +36,7 @@ size_t __fread_unlocked_chk(void*, size_t, size_t, size_t, FILE*);
 int io_submit(aio_context_t, long, iocb**);
 }
 
-namespace copse::mpi {
+namespace copse::preload {
 namespace {
 
 enum class Direction { kInto, kFrom };
@@ -368,9 +368,9 @@ TEST(LibcTransfersTest, EveryCallOfTheListIsTested) {
   std::set<std::string> tested;
   for (const auto& transfer : kTransfers) tested.insert(transfer.name);
 #define NAME(name, ...) #name,
-  for (const char* name : {COPSE_MPI_LIBC_TRANSFER_CALLS(NAME)}) EXPECT_EQ(tested.count(name), 1u) << name;
+  for (const char* name : {COPSE_LIBC_TRANSFER_CALLS(NAME)}) EXPECT_EQ(tested.count(name), 1u) << name;
 #undef NAME
 }
 
 }  // namespace
-}  // namespace copse::mpi
+}  // namespace copse::preload

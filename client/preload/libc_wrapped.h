@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wrappers that are more than a line of the list (COPSE_MPI_LIBC_WRAPPED_CALLS), by libc's names.
+// Wrappers that are more than a line of the list (COPSE_LIBC_WRAPPED_CALLS), by libc's names.
 #ifndef COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
 #define COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <threads.h>
 
-namespace copse::mpi {
+namespace copse::preload {
 
 using SignalHandler = void (*)(int);
 
@@ -62,6 +62,6 @@ void FindHeap();
 // Not null if it has.
 void* KnownHeap();
 
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #endif  // COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_

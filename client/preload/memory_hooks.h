@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a back end tells libcopse-mpi.so of memory whose data has yet to come (T-NBC). The preload stands before those
-// functions of libc (libc_calls.h) to which such memory would be an error: the kernel meets it without a signal.
+// What the MPI library's back end tells the preload of memory whose data has yet to come (T-NBC). The preload stands
+// before those functions of libc (libc_calls.h) to which such memory would be an error: the kernel meets it without a
+// signal.
 #ifndef COPSE_CLIENT_PRELOAD_MEMORY_HOOKS_H_
 #define COPSE_CLIENT_PRELOAD_MEMORY_HOOKS_H_
 
@@ -13,7 +14,7 @@
 
 #include "client/tnbc/memory_end.h"
 
-namespace copse::mpi {
+namespace copse::preload {
 
 // Any thread may call them, also in signal handlers, and the back end's own calls of libc do: while anything is pending
 // each free() calls `await`, which takes no lock where nothing has to be awaited. None is a cancellation point. The
@@ -55,10 +56,10 @@ struct SyscallGuard {
   void (*enter)();
 };
 // By this name FindLibcCall has a const SyscallGuard*; null where there is none.
-inline constexpr char kSyscallGuard[] = "copse_mpi_syscall_guard";
+inline constexpr char kSyscallGuard[] = "copse_preload_syscall_guard";
 
 // Not null by this name: the lengths of free()'s chunks are known, so that `release` is told of them.
-inline constexpr char kKnownHeap[] = "copse_mpi_known_heap";
+inline constexpr char kKnownHeap[] = "copse_preload_known_heap";
 
 // From now on the program's calls are looked at, and SIGSEGV is not blocked where the program blocks it, though it is
 // told so; that holds for the calling thread and for handlers as they are, too. But a thread that exists already and
@@ -66,6 +67,6 @@ inline constexpr char kKnownHeap[] = "copse_mpi_known_heap";
 // before there are threads. Called with nothing pending, once but for null, which sets nothing; `*hooks` stays.
 using SetMemoryHooks = FindLibcCall (*)(const MemoryHooks* hooks);
 
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #endif  // COPSE_CLIENT_PRELOAD_MEMORY_HOOKS_H_

@@ -19,15 +19,15 @@
 
 // syscall_stub.S
 extern "C" {
-__attribute__((visibility("hidden"))) extern const char copse_mpi_syscall_begin[];
-__attribute__((visibility("hidden"))) extern const char copse_mpi_syscall_end[];
-__attribute__((visibility("hidden"))) long copse_mpi_syscall(long, long, long, long, long, long, long);
-__attribute__((visibility("hidden"))) void copse_mpi_redo_syscall();
-__attribute__((visibility("hidden"))) void copse_mpi_redo_sigreturn();
-__attribute__((visibility("hidden"))) void copse_mpi_restore_signal();
+__attribute__((visibility("hidden"))) extern const char copse_preload_syscall_begin[];
+__attribute__((visibility("hidden"))) extern const char copse_preload_syscall_end[];
+__attribute__((visibility("hidden"))) long copse_preload_syscall(long, long, long, long, long, long, long);
+__attribute__((visibility("hidden"))) void copse_preload_redo_syscall();
+__attribute__((visibility("hidden"))) void copse_preload_redo_sigreturn();
+__attribute__((visibility("hidden"))) void copse_preload_restore_signal();
 }
 
-namespace copse::mpi {
+namespace copse::preload {
 namespace {
 
 // Of linux/prctl.h and asm-generic/siginfo.h, where they are new.
@@ -42,19 +42,19 @@ constinit bool is_started = false;
 constinit pthread_key_t end_of_thread = 0;
 
 // Signal handlers ask, so none is allocated at its first use.
-#define COPSE_MPI_OF_THREAD thread_local __attribute__((tls_model("initial-exec")))
-constinit COPSE_MPI_OF_THREAD bool is_guarded = false;
+#define COPSE_PRELOAD_OF_THREAD thread_local __attribute__((tls_model("initial-exec")))
+constinit COPSE_PRELOAD_OF_THREAD bool is_guarded = false;
 // Of scopes in which the thread is off guard, and the one that told the kernel so; 0: none has.
-constinit COPSE_MPI_OF_THREAD int depth = 0;
-constinit COPSE_MPI_OF_THREAD int off_since = 0;
-#undef COPSE_MPI_OF_THREAD
+constinit COPSE_PRELOAD_OF_THREAD int depth = 0;
+constinit COPSE_PRELOAD_OF_THREAD int off_since = 0;
+#undef COPSE_PRELOAD_OF_THREAD
 
 using tnbc::Free;
 
 long SetDispatch(bool on) {
   if (!on) return Free(SYS_prctl, kSetDispatch, kDispatchOff, 0, 0, 0);
-  return Free(SYS_prctl, kSetDispatch, kDispatchOn, copse_mpi_syscall_begin,
-              copse_mpi_syscall_end - copse_mpi_syscall_begin, &selector);
+  return Free(SYS_prctl, kSetDispatch, kDispatchOn, copse_preload_syscall_begin,
+              copse_preload_syscall_end - copse_preload_syscall_begin, &selector);
 }
 
 // The order is such that a signal handler between any two steps may leave and come back itself.
@@ -116,7 +116,7 @@ long ChangeMask(const long arguments[6], ucontext_t* context) {
   const uint64_t before = mask;
   if (set != nullptr) {
     Await(set, kMaskBytes);
-    if (!CopyIn(set, &change, kMaskBytes, copse_mpi_syscall)) return -EFAULT;
+    if (!CopyIn(set, &change, kMaskBytes, copse_preload_syscall)) return -EFAULT;
     change &= ~GuardedSignals();
     switch (static_cast<int>(arguments[0])) {
       case SIG_BLOCK:
@@ -135,7 +135,7 @@ long ChangeMask(const long arguments[6], ucontext_t* context) {
   memcpy(&context->uc_sigmask, &mask, kMaskBytes);
   if (previous == nullptr) return 0;
   Await(previous, kMaskBytes);
-  return CopyOut(previous, &before, kMaskBytes, copse_mpi_syscall) ? 0 : -EFAULT;
+  return CopyOut(previous, &before, kMaskBytes, copse_preload_syscall) ? 0 : -EFAULT;
 }
 
 // Where a call goes on, with its registers as they were.
@@ -146,7 +146,7 @@ void Redo(greg_t* registers) {
   const greg_t back = registers[REG_RIP];
   registers[REG_RSP] -= kRedZoneBytes + static_cast<greg_t>(sizeof(back));
   memcpy(reinterpret_cast<void*>(registers[REG_RSP]), &back, sizeof(back));  // NOLINT: the program's stack
-  GoOn(registers, copse_mpi_redo_syscall);
+  GoOn(registers, copse_preload_redo_syscall);
 }
 
 // Once more where it was made: with nothing pending it is not stopped.
@@ -164,7 +164,7 @@ void GoOnWith(ucontext_t* context) {
                              registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
   switch (number) {
     case SYS_rt_sigreturn:
-      return GoOn(registers, copse_mpi_redo_sigreturn);
+      return GoOn(registers, copse_preload_redo_sigreturn);
     case SYS_rt_sigprocmask:
       registers[REG_RAX] = ChangeMask(arguments, context);
       return;
@@ -176,7 +176,7 @@ void GoOnWith(ucontext_t* context) {
     case SYS_execveat:
       return StartOver(registers);
     default:
-      AwaitSyscallMemory(number, arguments, copse_mpi_syscall);
+      AwaitSyscallMemory(number, arguments, copse_preload_syscall);
       return Redo(registers);
   }
 }
@@ -208,7 +208,7 @@ void OnSignal(int signal, siginfo_t* info, void* context) {
   errno = error;
 }
 
-const SyscallGuard the_guard = {&selector, copse_mpi_syscall, Leave, Enter};
+const SyscallGuard the_guard = {&selector, copse_preload_syscall, Leave, Enter};
 
 // --- Threads ---
 
@@ -230,15 +230,15 @@ const SyscallGuard* TheSyscallGuard() { return is_started ? &the_guard : nullptr
 
 const char* StartSyscallGuard() {
   if (is_started) return nullptr;
-  tnbc::the_free_syscall = copse_mpi_syscall;
+  tnbc::the_free_syscall = copse_preload_syscall;
   if (pthread_key_create(&end_of_thread, EndThread) != 0) return "no room for one more of threads' own keys";
   if (!GuardThread()) return "the kernel has no Syscall User Dispatch, or does not allow it";
   struct sigaction before;
   if (Next<int(int, const struct sigaction*, struct sigaction*)>(LibcCall::sigaction)(SIGSYS, nullptr, &before) == 0) {
     ActOnSyscallSignal(SIGSYS, &before, nullptr);
   }
-  const KernelAction action = {OnSignal, SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kHasRestorer, copse_mpi_restore_signal,
-                               0};
+  const KernelAction action = {OnSignal, SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kHasRestorer,
+                               copse_preload_restore_signal, 0};
   Free(SYS_rt_sigaction, SIGSYS, &action, 0L, kMaskBytes);
   pthread_atfork(nullptr, nullptr, ForgetInChild);
   is_started = true;
@@ -288,11 +288,11 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 }
 
 }  // namespace wrapped
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #else
 
-namespace copse::mpi {
+namespace copse::preload {
 
 const SyscallGuard* TheSyscallGuard() { return nullptr; }
 const char* StartSyscallGuard() { return "it is for x86-64 only"; }
@@ -307,6 +307,6 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
       thread, attributes, run, argument);
 }
 }  // namespace wrapped
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #endif

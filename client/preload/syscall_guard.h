@@ -14,7 +14,7 @@
 
 #include "client/preload/memory_hooks.h"
 
-namespace copse::mpi {
+namespace copse::preload {
 
 // Starts it with the calling thread; those that this one and its like start follow. Null, or why it cannot be.
 const char* StartSyscallGuard();
@@ -33,6 +33,6 @@ class OffGuard {
   OffGuard& operator=(const OffGuard&) = delete;
 };
 
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #endif  // COPSE_CLIENT_PRELOAD_SYSCALL_GUARD_H_

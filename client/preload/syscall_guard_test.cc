@@ -30,9 +30,9 @@
 #include "client/tnbc/pending_ranges.h"
 #include "gtest/gtest.h"
 
-extern "C" copse::mpi::FindLibcCall copse_mpi_set_memory_hooks(const copse::mpi::MemoryHooks* hooks);
+extern "C" copse::preload::FindLibcCall copse_preload_set_memory_hooks(const copse::preload::MemoryHooks* hooks);
 
-namespace copse::mpi {
+namespace copse::preload {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -45,7 +45,7 @@ class SyscallGuardTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (the_guard != nullptr) return;
-    the_syscalls = static_cast<const SyscallGuard*>(copse_mpi_set_memory_hooks(nullptr)(kSyscallGuard));
+    the_syscalls = static_cast<const SyscallGuard*>(copse_preload_set_memory_hooks(nullptr)(kSyscallGuard));
     ASSERT_NE(the_syscalls, nullptr) << "no Syscall User Dispatch here";
     const char* why = "";
     the_guard = tnbc::PageGuard::Start({[](uintptr_t) { _exit(3); }, [] {}}, &why);
@@ -58,7 +58,7 @@ class SyscallGuardTest : public testing::Test {
                                       [](int signal, const struct sigaction* next, struct sigaction* previous) {
                                         return the_guard->ActOnFault(signal, next, previous);
                                       }};
-    const FindLibcCall find = copse_mpi_set_memory_hooks(&hooks);
+    const FindLibcCall find = copse_preload_set_memory_hooks(&hooks);
     the_guard->SetSigaction(reinterpret_cast<tnbc::PageGuard::Sigaction>(find("sigaction")));
   }
   void SetUp() override { ASSERT_NE(the_guard, nullptr); }
@@ -470,4 +470,4 @@ TEST_F(SyscallGuardTest, TheProgramHasItsOwnHandler) {
 }
 
 }  // namespace
-}  // namespace copse::mpi
+}  // namespace copse::preload

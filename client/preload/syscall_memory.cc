@@ -18,7 +18,7 @@
 
 #if defined(__x86_64__)
 
-namespace copse::mpi {
+namespace copse::preload {
 namespace {
 
 // How an argument leads to memory.
@@ -417,6 +417,6 @@ void AwaitSyscallMemory(long number, const long arguments[6], FreeSyscall call) 
   if (IsAnythingPending() && !AwaitKnown(number, arguments, call)) AwaitAll();
 }
 
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef COPSE_CLIENT_PRELOAD_SYSCALL_MEMORY_H_
 #define COPSE_CLIENT_PRELOAD_SYSCALL_MEMORY_H_
 
-namespace copse::mpi {
+namespace copse::preload {
 
 // Makes a system call that is not stopped; returns what the kernel does.
 using FreeSyscall = long (*)(long number, long, long, long, long, long, long);
@@ -17,6 +17,6 @@ void AwaitSyscallMemory(long number, const long arguments[6], FreeSyscall call);
 bool CopyIn(const void* from, void* to, unsigned long bytes, FreeSyscall call);
 bool CopyOut(void* to, const void* from, unsigned long bytes, FreeSyscall call);
 
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #endif  // COPSE_CLIENT_PRELOAD_SYSCALL_MEMORY_H_

@@ -13,10 +13,10 @@
 
   .text
   .p2align 4
-hidden copse_mpi_syscall_begin
+hidden copse_preload_syscall_begin
 
-/* long copse_mpi_syscall(long number, long a, long b, long c, long d, long e, long f): what the kernel returns. */
-hidden copse_mpi_syscall
+/* long copse_preload_syscall(long number, long a, long b, long c, long d, long e, long f): what the kernel returns. */
+hidden copse_preload_syscall
   .cfi_startproc
   endbr64
   movq %rdi, %rax
@@ -32,7 +32,7 @@ hidden copse_mpi_syscall
 
 /* Where a call goes on that was stopped: its registers are as they were, but for the stack's, which is below the red
  * zone. There lies where the call returns, which the kernel would have left in rcx. */
-hidden copse_mpi_redo_syscall
+hidden copse_preload_redo_syscall
   .cfi_startproc
   .cfi_signal_frame
   .cfi_def_cfa %rsp, 136
@@ -46,18 +46,18 @@ hidden copse_mpi_redo_syscall
   .cfi_endproc
 
 /* The same for rt_sigreturn, which finds its frame by the stack. */
-hidden copse_mpi_redo_sigreturn
+hidden copse_preload_redo_sigreturn
   syscall
   hlt
 
 /* Behind the handler. Unwinders know it by its bytes, which are libc's, and by having no description. */
   .p2align 4
   nop
-hidden copse_mpi_restore_signal
+hidden copse_preload_restore_signal
   movq $15, %rax
   syscall
   hlt
-hidden copse_mpi_syscall_end
+hidden copse_preload_syscall_end
 
 #endif
 

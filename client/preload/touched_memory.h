@@ -20,7 +20,7 @@
 #include "client/preload/libc_next.h"
 #include "client/tnbc/memory_end.h"
 
-namespace copse::mpi {
+namespace copse::preload {
 
 template <int kIndex>
 auto Argument(const auto&... arguments) {
@@ -163,6 +163,6 @@ struct Forked : Anything {
   static void ReleaseIt(const auto&...) { Release(nullptr, SIZE_MAX, tnbc::MemoryEnd::kStays); }
 };
 
-}  // namespace copse::mpi
+}  // namespace copse::preload
 
 #endif  // COPSE_CLIENT_PRELOAD_TOUCHED_MEMORY_H_
