@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "client/mpi/early_calls.h"
+#include "client/mpi/async_calls.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/session.h"
 
@@ -30,12 +30,12 @@ Blocks& TheBlocks() {
 }
 
 void* Allocate(MPI_Aint bytes) {
-  EarlyCalls* const early = TheEarlyCalls();
-  if (early == nullptr || bytes < kBytesMin || InsideMpi::IsNested()) return nullptr;
+  AsyncCalls* const async = TheAsyncCalls();
+  if (async == nullptr || bytes < kBytesMin || InsideMpi::IsNested()) return nullptr;
   copse_context_t* const context = TheSession()->context;
   void* memory = nullptr;
   if (copse_alloc(context, static_cast<uint64_t>(bytes), &memory) != COPSE_OK) return nullptr;
-  if (early->early_return().Reaches(memory, static_cast<uint64_t>(bytes))) return memory;
+  if (async->early_return().Reaches(memory, static_cast<uint64_t>(bytes))) return memory;
   copse_free(context, memory);
   return nullptr;
 }

@@ -11,18 +11,18 @@
 #include "client/context.h"
 #include "client/copse.h"
 #include "client/mpi/allocated_memory.h"
+#include "client/mpi/async_calls.h"
 #include "client/mpi/collective_calls.h"
 #include "client/mpi/communicator.h"
 #include "client/mpi/completions.h"
-#include "client/mpi/early_calls.h"
 #include "client/mpi/error_text.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/intercepted.h"
 #include "client/mpi/launcher_notes.h"
 #include "client/mpi/mpi_api.h"
+#include "client/mpi/output_line.h"
 #include "client/mpi/persistent_messages.h"
 #include "client/mpi/requests.h"
-#include "client/mpi/say.h"
 #include "client/mpi/session.h"
 #include "client/mpi/statistics.h"
 
@@ -39,7 +39,7 @@ int Started(int result) {
   if (TheSession()->context == nullptr) return result;
   StartCommunicators();
   StartRequests(TheSession());
-  StartEarlyCalls(TheSession());
+  StartAsyncCalls(TheSession());
   return result;
 }
 
@@ -61,7 +61,7 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int Finalize() {
   const InsideMpi inside;
-  if (TheSession() != nullptr) StopEarlyCalls();
+  if (TheSession() != nullptr) StopAsyncCalls();
   if (TheRequests() != nullptr) TheRequests()->Stop();
   copse_context_t* const context = EndSession();
   // Ranks that make one more call wait for this one, which MPI's own end may keep waiting for them.
@@ -142,7 +142,7 @@ struct OfFile {
 // Returns what the program's call returns, if the handler lets it.
 template <typename Owner>
 int FailLost(Entry entry, const auto& all) {
-  Say("%s: %s", NameOf(entry), kLostData);
+  PrintLine("%s: %s", NameOf(entry), kLostData);
   Owner::Told(all);
   return MPI_ERR_OTHER;
 }

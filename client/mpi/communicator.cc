@@ -9,7 +9,7 @@
 #include "client/arguments.h"
 #include "client/mpi/error_text.h"
 #include "client/mpi/failure_text.h"
-#include "client/mpi/say.h"
+#include "client/mpi/output_line.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/order_profile.h"
 
@@ -183,7 +183,7 @@ tnbc::TeamCalls* Communicator::DividedCalls(uint64_t node) {
   return &*divided_calls_;
 }
 
-tnbc::CallKind* Communicator::EarlyKindOf(const Offload& offload) { return divided_calls_->KindOf(KindOf(offload)); }
+tnbc::CallKind* Communicator::AsyncKindOf(const Offload& offload) { return divided_calls_->KindOf(KindOf(offload)); }
 
 tnbc::TraceKind Communicator::DescribeKind(const Offload& offload) {
   if (members_hash_ == 0) members_hash_ = tnbc::HashOf(WorldRanks());
@@ -203,13 +203,13 @@ bool Communicator::FormStream(Session* session) {
 }
 
 int Communicator::Fail(const char* function, copse_status_t status, const char* text) {
-  if (!has_failed_) Say("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
+  if (!has_failed_) PrintLine("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
   has_failed_ = true;
   return CallErrorHandler(CodeOfText(ErrorClassOf(status), text, &error_codes_));
 }
 
 int Communicator::Refuse(const char* function, int error, const char* why) {
-  Say("%s: %s (rank=%d, size=%d)", function, why, rank_, size_);
+  PrintLine("%s: %s (rank=%d, size=%d)", function, why, rank_, size_);
   return CallErrorHandler(error);
 }
 

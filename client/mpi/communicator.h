@@ -73,7 +73,7 @@ class Communicator {
   // How calls are divided; `node`: a name of this rank's node, equal for ranks of one.
   tnbc::TeamCalls* DividedCalls(uint64_t node);
   // What early returns cost, of calls of this one's kind; behind DividedCalls.
-  tnbc::CallKind* EarlyKindOf(const Offload& offload);
+  tnbc::CallKind* AsyncKindOf(const Offload& offload);
   // The same, as traces and profiles have it.
   tnbc::TraceKind DescribeKind(const Offload& offload);
 

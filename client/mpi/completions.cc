@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "client/mpi/early_calls.h"
+#include "client/mpi/async_calls.h"
 #include "client/mpi/failure_text.h"
 #include "client/mpi/inside_mpi.h"
+#include "client/mpi/output_line.h"
 #include "client/mpi/persistent_messages.h"
 #include "client/mpi/requests.h"
-#include "client/mpi/say.h"
 #include "client/mpi/session.h"
 #include "client/mpi/wait_time.h"
 
@@ -66,7 +66,7 @@ class Completion {
   template <typename Index>
   int Finish(int result, int count, Index index, MPI_Status* statuses, bool together) {
     if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) return result;
-    std::shared_ptr<PendingCall> first;
+    std::shared_ptr<CollectiveRequest> first;
     copse_status_t first_status = COPSE_OK;
     const bool wants_statuses = together && statuses != MPI_STATUSES_IGNORE;
     for (int i = 0; i < count; ++i) {
@@ -94,7 +94,7 @@ class Completion {
       return;
     }
     const InsideMpi inside;
-    std::shared_ptr<PendingCall> sleeper;
+    std::shared_ptr<CollectiveRequest> sleeper;
     for (const MPI_Request request : requests_) {
       if (request == MPI_REQUEST_NULL) continue;
       const auto call = ours_->Find(request);
@@ -120,7 +120,7 @@ class Completion {
 constexpr auto kSame = [](int i) { return i; };
 
 // A request of ours that the program may not do this to.
-int Refuse(const char* function, const PendingCall& call, const char* why) {
+int Refuse(const char* function, const CollectiveRequest& call, const char* why) {
   return call.communicator->Refuse(function, MPI_ERR_REQUEST, why);
 }
 
@@ -128,12 +128,12 @@ int Refuse(const char* function, const PendingCall& call, const char* why) {
 int FailIfLost(Requests* ours, MPI_Request request) {
   MPI_Comm comm = MPI_COMM_NULL;
   if (!AwaitMessageOf(request, &comm)) {
-    Say("MPI_Start: %s", kLostData);
+    PrintLine("MPI_Start: %s", kLostData);
     Mpi().Comm_call_errhandler(comm, MPI_ERR_OTHER);
     return MPI_ERR_OTHER;
   }
   const auto call = ours == nullptr ? nullptr : ours->Find(request);
-  if (call == nullptr || TheEarlyCalls()->AwaitBuffers(*call->communicator, call->offload)) return MPI_SUCCESS;
+  if (call == nullptr || TheAsyncCalls()->AwaitBuffers(*call->communicator, call->offload)) return MPI_SUCCESS;
   call->communicator->SetOutOfStep();
   return call->communicator->Fail("MPI_Start", COPSE_ERR_CANCELED, kLostData);
 }

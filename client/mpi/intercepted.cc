@@ -3,8 +3,8 @@
 
 #include <iterator>
 
+#include "client/mpi/async_calls.h"
 #include "client/mpi/driven_wait.h"
-#include "client/mpi/early_calls.h"
 #include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
@@ -45,7 +45,7 @@ bool CallState::TakeLateFailure() {
   const copse_status_t late = communicator->TakeLateFailure();
   if (late == COPSE_OK) return false;
   FailBefore(late, "a call that had returned early has failed");
-  if (EarlyCalls* const early = TheEarlyCalls(); early != nullptr) early->early_return().ForgetLost();
+  if (AsyncCalls* const async = TheAsyncCalls(); async != nullptr) async->early_return().ForgetLost();
   return true;
 }
 
@@ -78,17 +78,17 @@ copse_status_t CallState::RunOnTeam(Offload* offload) const {
 }
 
 void CallState::Run(Offload* offload) {
-  EarlyCalls* const early = TheEarlyCalls();
-  if (AnyPending() && !early->AwaitBuffers(*communicator, *offload)) return Lose(offload);
-  if (early == nullptr) return Note(RunOnTeam(offload), *offload);
+  AsyncCalls* const async = TheAsyncCalls();
+  if (AnyPending() && !async->AwaitBuffers(*communicator, *offload)) return Lose(offload);
+  if (async == nullptr) return Note(RunOnTeam(offload), *offload);
   tnbc::Division division;
-  if (early->Divides(communicator, *offload, site, &division)) {
-    status = early->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
+  if (async->Divides(communicator, *offload, site, &division)) {
+    status = async->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
     return;
   }
   const uint64_t since = NowNanoseconds();
   Note(RunOnTeam(offload), *offload);
-  EarlyCalls::CountWhole(communicator, *offload, NowNanoseconds() - since);
+  AsyncCalls::CountWhole(communicator, *offload, NowNanoseconds() - since);
 }
 
 // By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that
@@ -109,13 +109,13 @@ void CallState::Decide() {
   choice_->Decide({most[0], mine.copse_calls, most[1], mine.mpi_calls}, /*copse_only=*/!agreed);
 }
 
-void CallState::Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {
+void CallState::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   call->team = communicator->team();
   Note(call->offload.Init(call->team), call->offload);
   if (status == COPSE_OK) result = TheRequests()->Start(call, request);
 }
 
-void CallState::MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {
+void CallState::MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   call->persistent = true;
   call->team = communicator->FormPersistentTeam(session);
   if (call->team == nullptr) {

@@ -9,9 +9,9 @@
 #include <new>
 #include <string>
 
+#include "client/mpi/async_calls.h"
 #include "client/mpi/back_end.h"
 #include "client/mpi/communicator.h"
-#include "client/mpi/early_calls.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
@@ -44,11 +44,11 @@ class CallState {
   // Before MPI makes the call instead: waits for pending memory. False if data that it needs is lost: it has failed.
   template <typename Call>
   bool AwaitData(const Call& call) {
-    if (!AnyPending() || TheEarlyCalls()->AwaitAll() || communicator == nullptr) return true;
+    if (!AnyPending() || TheAsyncCalls()->AwaitAll() || communicator == nullptr) return true;
     Offload offload(session, /*outlives_call=*/false);
     const Reason why = call.Prepare(*communicator, &offload);
     if (why == Reason::kBadArguments) return true;
-    if (why == Reason::kNone && TheEarlyCalls()->AwaitBuffers(*communicator, offload)) return true;
+    if (why == Reason::kNone && TheAsyncCalls()->AwaitBuffers(*communicator, offload)) return true;
     Lose(&offload);
     return false;
   }
@@ -57,9 +57,9 @@ class CallState {
   // Runs an offload to its end.
   void Run(Offload* offload);
   // Starts one that goes on.
-  void Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
+  void Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   // Makes one that is to be started later. The ranks agree whether it can be.
-  void MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
+  void MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   // Once the call is over. All ranks may have to decide on the calls to come.
   void Count();
   // What the program's call returns; lets the communicator's error handler know of failures. It is the program's, which
@@ -144,7 +144,7 @@ int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pas
   if (request == nullptr) return pass();
   NoteRequest();
   const auto go = [&](CallState* state) {
-    const auto pending = std::make_shared<PendingCall>(state->session, entry, state->communicator);
+    const auto pending = std::make_shared<CollectiveRequest>(state->session, entry, state->communicator);
     state->Prepare(call, &pending->offload);
     if (state->is_offloaded()) state->Start(pending, request);
   };
@@ -157,7 +157,7 @@ int RunPersistent(Entry entry, const Call& call, MPI_Request* request, Pass pass
   if (request == nullptr) return pass();
   NoteRequest();
   const auto go = [&](CallState* state) {
-    const auto pending = std::make_shared<PendingCall>(state->session, entry, state->communicator);
+    const auto pending = std::make_shared<CollectiveRequest>(state->session, entry, state->communicator);
     state->reason = call.Prepare(*state->communicator, &pending->offload);
     if (state->is_offloaded()) state->MakePersistent(pending, request);
   };

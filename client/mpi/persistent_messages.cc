@@ -4,7 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "client/mpi/early_calls.h"
+#include "client/mpi/async_calls.h"
 #include "client/tnbc/pending_ranges.h"
 
 namespace copse::mpi {
@@ -22,7 +22,7 @@ std::unordered_map<uintptr_t, Message>* messages = nullptr;
 }  // namespace
 
 void RememberMessage(MPI_Request request, const void* buffer, int64_t count, MPI_Datatype type, MPI_Comm comm) {
-  if (TheEarlyCalls() == nullptr) return;
+  if (TheAsyncCalls() == nullptr) return;
   const tnbc::Range memory = MemoryOf(buffer, count, type);
   const std::lock_guard lock(mutex);
   if (messages == nullptr) messages = new std::unordered_map<uintptr_t, Message>;

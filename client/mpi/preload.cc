@@ -14,7 +14,7 @@
 #include <initializer_list>
 
 #include "client/mpi/back_end.h"
-#include "client/mpi/say.h"
+#include "client/mpi/output_line.h"
 #include "client/preload/libc_next.h"
 
 // trampolines.S: for each entry where MPI_X and PMPI_X lead.
@@ -126,11 +126,11 @@ pthread_mutex_t resolve_mutex = PTHREAD_MUTEX_INITIALIZER;
 bool resolved = false;
 
 int NoMpi() {
-  Say("an MPI function was called, but no MPI library is loaded");
+  PrintLine("an MPI function was called, but no MPI library is loaded");
   return kSomeError;
 }
 int MissingFunction() {
-  Say("an MPI function was called that the program's MPI library does not have");
+  PrintLine("an MPI function was called that the program's MPI library does not have");
   return kSomeError;
 }
 
@@ -163,13 +163,14 @@ void ResolveAll() {
   static char version[kVersionBytes];
   const char* name = BackEndName(version);
   if (name == nullptr) {
-    if (IsFirstRank()) Say("the MPI is neither MPICH nor Open MPI, so nothing is offloaded (version=%s)", version);
+    if (IsFirstRank())
+      PrintLine("the MPI is neither MPICH nor Open MPI, so nothing is offloaded (version=%s)", version);
     PassEverythingThrough();
     return;
   }
   AnyFunction entries[kEntryCount] = {};
   if (const char* error = StartBackEndNamed(name, entries); error != nullptr) {
-    Say("nothing is offloaded: %s (back_end=%s)", error, name);
+    PrintLine("nothing is offloaded: %s (back_end=%s)", error, name);
     PassEverythingThrough();
     return;
   }

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <system_error>
 
-#include "client/mpi/early_calls.h"
+#include "client/mpi/async_calls.h"
 #include "client/mpi/quiet_thread.h"
 #include "client/mpi/wait_time.h"
 #include "client/tnbc/held_signals.h"
@@ -32,12 +32,12 @@ void Drive(Session* session) {
   if (the_requests->HasAny()) the_requests->Poll();
 }
 
-PendingCall::PendingCall(Session* session, Entry entry, Communicator* communicator)
+CollectiveRequest::CollectiveRequest(Session* session, Entry entry, Communicator* communicator)
     : entry(entry), communicator(communicator), offload(session, /*outlives_call=*/true) {
   communicator->Retain();
 }
 
-PendingCall::~PendingCall() {
+CollectiveRequest::~CollectiveRequest() {
   const tnbc::HeldSignals held;
   if (persistent && team != nullptr && TheSession() != nullptr) copse_team_destroy(team);
   communicator->Release();
@@ -50,33 +50,33 @@ int Requests::NewTag() {
   return last_tag_;
 }
 
-void Requests::Post(PendingCall* call) {
+void Requests::Post(CollectiveRequest* call) {
   const copse_status_t status = call->offload.Post();
   if (status == COPSE_ERR_NO_RESOURCE && !session_->IsOver(call->since_)) return;
   --queued_;
-  call->state_ = status == COPSE_OK ? PendingCall::State::kPosted : PendingCall::State::kEnded;
+  call->state_ = status == COPSE_OK ? CollectiveRequest::State::kPosted : CollectiveRequest::State::kEnded;
   call->status_ = status;
 }
 
 // Behind those of its team that have found no room, if there are any.
-void Requests::Activate(const std::shared_ptr<PendingCall>& call) {
+void Requests::Activate(const std::shared_ptr<CollectiveRequest>& call) {
   call->since_ = NowSeconds();
   active_.push_back(call);
   waitable_.fetch_add(1, std::memory_order_relaxed);
-  if (!AnyPending() || TheEarlyCalls()->AwaitBuffers(*call->communicator, call->offload)) {
+  if (!AnyPending() || TheAsyncCalls()->AwaitBuffers(*call->communicator, call->offload)) {
     call->status_ = call->offload.Pack();
   } else {
     call->status_ = call->offload.Lose(kLostData);
     call->communicator->SetOutOfStep();
   }
-  call->state_ = call->status_ == COPSE_OK ? PendingCall::State::kQueued : PendingCall::State::kEnded;
+  call->state_ = call->status_ == COPSE_OK ? CollectiveRequest::State::kQueued : CollectiveRequest::State::kEnded;
   if (call->status_ != COPSE_OK) return;
   ++queued_;
   Advance();
-  if (call->state_ == PendingCall::State::kQueued) StartPoster();
+  if (call->state_ == CollectiveRequest::State::kQueued) StartPoster();
 }
 
-int Requests::Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {
+int Requests::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   const std::lock_guard lock(mutex_);
   call->tag_ = NewTag();
   const int result = Mpi().Irecv(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->own, &call->handle_);
@@ -90,7 +90,7 @@ int Requests::Start(const std::shared_ptr<PendingCall>& call, MPI_Request* reque
   return result;
 }
 
-int Requests::MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {
+int Requests::MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   const std::lock_guard lock(mutex_);
   call->tag_ = NewTag();
   const int result = Mpi().Recv_init(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->own, &call->handle_);
@@ -106,14 +106,14 @@ int Requests::MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Reque
 void Requests::Restart(MPI_Request request) {
   const std::lock_guard lock(mutex_);
   const auto found = by_handle_.find(Key(request));
-  if (found != by_handle_.end() && found->second->state_ == PendingCall::State::kIdle) Activate(found->second);
+  if (found != by_handle_.end() && found->second->state_ == CollectiveRequest::State::kIdle) Activate(found->second);
 }
 
 // Posts what has room and looks at what was posted, without MPI.
 void Requests::Advance() {
-  using State = PendingCall::State;
+  using State = CollectiveRequest::State;
   std::unordered_set<copse_team_t*> full;
-  for (const std::shared_ptr<PendingCall>& call : active_) {
+  for (const std::shared_ptr<CollectiveRequest>& call : active_) {
     if (call->state_ == State::kQueued && full.count(call->team) == 0) Post(call.get());
     if (call->state_ == State::kQueued) full.insert(call->team);
     if (call->state_ != State::kPosted) continue;
@@ -126,10 +126,10 @@ void Requests::Advance() {
 }
 
 // The daemon has done its part: what the program sees.
-void Requests::End(const std::shared_ptr<PendingCall>& call) {
+void Requests::End(const std::shared_ptr<CollectiveRequest>& call) {
   if (call->status_ == COPSE_OK) call->status_ = call->offload.Unpack();
   const bool failed = call->status_ != COPSE_OK;
-  call->state_ = failed ? PendingCall::State::kFailed : PendingCall::State::kIdle;
+  call->state_ = failed ? CollectiveRequest::State::kFailed : CollectiveRequest::State::kIdle;
   if (!call->persistent) {
     tags_.erase(call->tag_);
     if (!failed) by_handle_.erase(Key(call->handle_));
@@ -143,11 +143,11 @@ void Requests::Poll() {
   if (!lock.owns_lock()) return;  // another thread does it
   Advance();
   for (auto call = active_.begin(); call != active_.end();) {
-    if ((*call)->state_ != PendingCall::State::kEnded) {
+    if ((*call)->state_ != CollectiveRequest::State::kEnded) {
       ++call;
       continue;
     }
-    const std::shared_ptr<PendingCall> ended = *call;
+    const std::shared_ptr<CollectiveRequest> ended = *call;
     call = active_.erase(call);
     End(ended);
   }
@@ -156,42 +156,42 @@ void Requests::Poll() {
 bool Requests::HasQueued(copse_team_t* team) {
   const std::lock_guard lock(mutex_);
   if (queued_ == 0) return false;
-  for (const std::shared_ptr<PendingCall>& call : active_) {
-    if (call->team == team && call->state_ == PendingCall::State::kQueued) return true;
+  for (const std::shared_ptr<CollectiveRequest>& call : active_) {
+    if (call->team == team && call->state_ == CollectiveRequest::State::kQueued) return true;
   }
   return false;
 }
 
-std::shared_ptr<PendingCall> Requests::Find(MPI_Request request) {
+std::shared_ptr<CollectiveRequest> Requests::Find(MPI_Request request) {
   const std::lock_guard lock(mutex_);
   const auto found = by_handle_.find(Key(request));
   return found == by_handle_.end() ? nullptr : found->second;
 }
 
-bool Requests::IsActive(const PendingCall& call) {
+bool Requests::IsActive(const CollectiveRequest& call) {
   const std::lock_guard lock(mutex_);
-  return call.state_ != PendingCall::State::kIdle && call.state_ != PendingCall::State::kFailed;
+  return call.state_ != CollectiveRequest::State::kIdle && call.state_ != CollectiveRequest::State::kFailed;
 }
 
-void Requests::Await(const std::shared_ptr<PendingCall>& call, double seconds) {
+void Requests::Await(const std::shared_ptr<CollectiveRequest>& call, double seconds) {
   {
     std::unique_lock lock(mutex_);
-    if (call->state_ == PendingCall::State::kQueued) {
+    if (call->state_ == CollectiveRequest::State::kQueued) {
       lock.unlock();
       std::this_thread::sleep_for(kPostEvery);
       return;
     }
-    if (call->state_ != PendingCall::State::kPosted) return;
+    if (call->state_ != CollectiveRequest::State::kPosted) return;
   }
   call->offload.Wait(seconds);
 }
 
-std::shared_ptr<PendingCall> Requests::TakeFailure(MPI_Request request, copse_status_t* status) {
+std::shared_ptr<CollectiveRequest> Requests::TakeFailure(MPI_Request request, copse_status_t* status) {
   const std::lock_guard lock(mutex_);
   const auto found = by_handle_.find(Key(request));
-  if (found == by_handle_.end() || found->second->state_ != PendingCall::State::kFailed) return nullptr;
-  std::shared_ptr<PendingCall> call = found->second;
-  call->state_ = PendingCall::State::kIdle;
+  if (found == by_handle_.end() || found->second->state_ != CollectiveRequest::State::kFailed) return nullptr;
+  std::shared_ptr<CollectiveRequest> call = found->second;
+  call->state_ = CollectiveRequest::State::kIdle;
   *status = call->status_;
   if (!call->persistent) by_handle_.erase(found);
   waitable_.fetch_sub(1, std::memory_order_relaxed);
@@ -199,12 +199,12 @@ std::shared_ptr<PendingCall> Requests::TakeFailure(MPI_Request request, copse_st
 }
 
 void Requests::Forget(MPI_Request request) {
-  std::shared_ptr<PendingCall> call;  // destroyed without the lock
+  std::shared_ptr<CollectiveRequest> call;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   const auto found = by_handle_.find(Key(request));
   if (found == by_handle_.end()) return;
   call = found->second;
-  if (call->state_ == PendingCall::State::kFailed) waitable_.fetch_sub(1, std::memory_order_relaxed);
+  if (call->state_ == CollectiveRequest::State::kFailed) waitable_.fetch_sub(1, std::memory_order_relaxed);
   tags_.erase(call->tag_);
   by_handle_.erase(found);
 }
@@ -238,7 +238,7 @@ void Requests::Stop() {
     wake_poster_.notify_one();
   }
   if (poster_.joinable()) poster_.join();
-  for (const std::shared_ptr<PendingCall>& call : active_) call->offload.GiveUp("MPI_Finalize");
+  for (const std::shared_ptr<CollectiveRequest>& call : active_) call->offload.GiveUp("MPI_Finalize");
   active_.clear();
   by_handle_.clear();
   waitable_ = 0;

@@ -25,12 +25,12 @@
 namespace copse::mpi {
 
 // A non-blocking call, or a persistent one, which may be started many times.
-class PendingCall {
+class CollectiveRequest {
  public:
-  PendingCall(Session* session, Entry entry, Communicator* communicator);
-  ~PendingCall();
-  PendingCall(const PendingCall&) = delete;
-  PendingCall& operator=(const PendingCall&) = delete;
+  CollectiveRequest(Session* session, Entry entry, Communicator* communicator);
+  ~CollectiveRequest();
+  CollectiveRequest(const CollectiveRequest&) = delete;
+  CollectiveRequest& operator=(const CollectiveRequest&) = delete;
 
   const Entry entry;
   Communicator* const communicator;
@@ -71,10 +71,10 @@ class Requests {
 
   // Posts a call whose offload is initialised and makes the program's request. Never waits: what finds no room is
   // posted later, by another thread if need be. Returns MPI's code.
-  int Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
+  int Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   // The same in two steps, of a persistent call; the second after MPI_Start has succeeded on the request. Others' are
   // left alone.
-  int MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
+  int MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   void Restart(MPI_Request request);
 
   // Has calls end whose results are there. In MPI calls only.
@@ -83,13 +83,13 @@ class Requests {
   bool HasQueued(copse_team_t* team);
 
   // Null if it is none of ours, or over.
-  std::shared_ptr<PendingCall> Find(MPI_Request request);
+  std::shared_ptr<CollectiveRequest> Find(MPI_Request request);
   // Whether the program's request waits for Copse.
-  bool IsActive(const PendingCall& call);
+  bool IsActive(const CollectiveRequest& call);
   // Sleeps until it has ended, or for so long.
-  void Await(const std::shared_ptr<PendingCall>& call, double seconds);
+  void Await(const std::shared_ptr<CollectiveRequest>& call, double seconds);
   // Of a request that was just completed: the call if it has failed, once, and its status.
-  std::shared_ptr<PendingCall> TakeFailure(MPI_Request request, copse_status_t* status);
+  std::shared_ptr<CollectiveRequest> TakeFailure(MPI_Request request, copse_status_t* status);
   // Of a request that is freed.
   void Forget(MPI_Request request);
 
@@ -97,13 +97,13 @@ class Requests {
   void Stop();
 
  private:
-  using Calls = std::list<std::shared_ptr<PendingCall>>;
+  using Calls = std::list<std::shared_ptr<CollectiveRequest>>;
 
   int NewTag();
-  void Post(PendingCall* call);
-  void Activate(const std::shared_ptr<PendingCall>& call);
+  void Post(CollectiveRequest* call);
+  void Activate(const std::shared_ptr<CollectiveRequest>& call);
   void Advance();
-  void End(const std::shared_ptr<PendingCall>& call);
+  void End(const std::shared_ptr<CollectiveRequest>& call);
   void StartPoster();
   void PostQueued();
 
@@ -112,7 +112,7 @@ class Requests {
 
   std::mutex mutex_;  // guards what follows, and states of calls
   Calls active_;      // in the order of their starts
-  std::unordered_map<uintptr_t, std::shared_ptr<PendingCall>> by_handle_;
+  std::unordered_map<uintptr_t, std::shared_ptr<CollectiveRequest>> by_handle_;
   std::unordered_set<int> tags_;
   int last_tag_ = 0;
   uint64_t queued_ = 0;

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "base/time_slice.h"
-#include "client/mpi/early_calls.h"
+#include "client/mpi/async_calls.h"
 #include "client/mpi/element_types.h"
+#include "client/mpi/output_line.h"
 #include "client/mpi/roll_call.h"
-#include "client/mpi/say.h"
 
 namespace copse::mpi {
 namespace {
@@ -60,8 +60,8 @@ void Publish(Session* session) {
 // What this rank has to say of its settings, which most often are those of all ranks: one of them says it.
 using Complaints = std::vector<std::string>;
 
-void SayAll(const Complaints& complaints) {
-  for (const std::string& complaint : complaints) Say("%s", complaint.c_str());
+void PrintAll(const Complaints& complaints) {
+  for (const std::string& complaint : complaints) PrintLine("%s", complaint.c_str());
 }
 
 // COPSE_MPI_CALLS_BEFORE is for all communicators.
@@ -94,13 +94,13 @@ void SetOffload(Session* session, Complaints* complaints) {
 
 // Threads that compute while another one communicates may be stopped where the others do not expect it: that has to be
 // asked for.
-void SetEarlyMode(Session* session, Complaints* complaints) {
+void SetAsyncMode(Session* session, Complaints* complaints) {
   Mpi().Query_thread(&session->thread_level);
   session->main_thread = syscall(SYS_gettid);
-  EarlyMode mode = WantedEarlyMode(complaints);
-  if (mode == EarlyMode::kAuto && session->thread_level > MPI_THREAD_FUNNELED) mode = EarlyMode::kOff;
-  session->early_mode = static_cast<uint8_t>(mode);
-  if (mode != EarlyMode::kOff) session->early = EarlySettings::FromEnvironment(session->rank == 0);
+  AsyncMode mode = WantedAsyncMode(complaints);
+  if (mode == AsyncMode::kAuto && session->thread_level > MPI_THREAD_FUNNELED) mode = AsyncMode::kOff;
+  session->async_mode = static_cast<uint8_t>(mode);
+  if (mode != AsyncMode::kOff) session->async = AsyncSettings::FromEnvironment(session->rank == 0);
 }
 
 // What COPSE_MPI_TIME_SLICE asks for, ns; 0: as the kernel has it.
@@ -156,8 +156,8 @@ void WarnOfMissingDaemons(const Session& session, int first, char reason[kReason
     Mpi().Irecv(text, sizeof(text), MPI_CHAR, first, 0, MPI_COMM_WORLD, &told);
     Mpi().Wait(&told, MPI_STATUS_IGNORE);
   }
-  Say("nothing is offloaded: not all ranks have a daemon (missing=%d, ranks=%d, first=%d): %s", missing, session.size,
-      first, text);
+  PrintLine("nothing is offloaded: not all ranks have a daemon (missing=%d, ranks=%d, first=%d): %s", missing,
+            session.size, first, text);
 }
 
 // All ranks take the smallest of the limits that any was given, so that they agree on calls. The first one that has
@@ -170,7 +170,7 @@ bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[
                       static_cast<long long>(session->message_bytes_max),
                       session->weighs_teams,
                       session->chooses_path,
-                      session->early_mode,
+                      session->async_mode,
                       complaints.empty() ? session->size : session->rank,
                       0,
                       0,
@@ -178,8 +178,8 @@ bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[
                       0,
                       0,
                       0};
-  constexpr size_t kEarly = std::size(mine) - EarlySettings::kNumbers;
-  session->early.Tell(session->rank, session->size, mine + kEarly);
+  constexpr size_t kEarly = std::size(mine) - AsyncSettings::kNumbers;
+  session->async.Tell(session->rank, session->size, mine + kEarly);
   long long least[std::size(mine)] = {};
   if (Mpi().Allreduce(mine, least, std::size(mine), MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) {
     return false;
@@ -189,9 +189,9 @@ bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[
   session->message_bytes_max = static_cast<uint64_t>(least[3]);
   session->weighs_teams = least[4] != 0;
   session->chooses_path = least[5] != 0;
-  session->early_mode = static_cast<uint8_t>(least[6]);
-  if (least[7] == session->rank) SayAll(complaints);
-  if (session->early_mode != 0) session->early.Settle(session->rank, session->size, least + kEarly);
+  session->async_mode = static_cast<uint8_t>(least[6]);
+  if (least[7] == session->rank) PrintAll(complaints);
+  if (session->async_mode != 0) session->async.Settle(session->rank, session->size, least + kEarly);
   if (least[0] == session->size) return true;
   WarnOfMissingDaemons(*session, static_cast<int>(least[0]), reason);
   return false;
@@ -240,9 +240,9 @@ void StartSession() {
   if (!roll.is_complete) {
     session->without_context = Reason::kNoLibrary;
     if (roll.speaks) {
-      SayAll(complaints);
-      Say("nothing is offloaded: not all ranks have libcopse-mpi.so (missing=%d, ranks=%d, first=%d)", roll.absent,
-          session->size, roll.first_absent);
+      PrintAll(complaints);
+      PrintLine("nothing is offloaded: not all ranks have libcopse-mpi.so (missing=%d, ranks=%d, first=%d)",
+                roll.absent, session->size, roll.first_absent);
     }
     Publish(session);
     return;
@@ -250,7 +250,7 @@ void StartSession() {
   // A program that runs alone, perhaps without a launcher, has nobody to talk to, and hears of no missing daemon.
   if (session->size == 1) {
     session->without_context = Reason::kOneRank;
-    SayAll(complaints);
+    PrintAll(complaints);
     Publish(session);
     return;
   }
@@ -261,7 +261,7 @@ void StartSession() {
       session->message_bytes_max = std::min(kMessageBytesMax, attr.message_bytes_max);
     }
     session->timeout_s = Timeout();
-    SetEarlyMode(session, &complaints);
+    SetAsyncMode(session, &complaints);
   } else {
     session->context = nullptr;
     snprintf(reason, sizeof(reason), "%s", copse_last_error());

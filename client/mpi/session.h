@@ -9,7 +9,7 @@
 #include <string>
 
 #include "client/copse.h"
-#include "client/mpi/early_settings.h"
+#include "client/mpi/async_settings.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/statistics.h"
 #include "client/mpi/wait_time.h"
@@ -32,8 +32,8 @@ struct Session {
   double timeout_s = -1;              // COPSE_TIMEOUT; < 0: none
   bool keeps_times = false;           // COPSE_MPI_STATS
   uint64_t time_slice_before_ns = 0;  // of the main thread, before it was made shorter; 0: it was not
-  uint8_t early_mode = 0;             // an EarlyMode
-  EarlySettings early;                // if that is not off
+  uint8_t async_mode = 0;             // an AsyncMode
+  AsyncSettings async;                // if that is not off
   int thread_level = MPI_THREAD_SINGLE;
   long main_thread = 0;  // the kernel's number
   int rank = 0;          // in MPI_COMM_WORLD

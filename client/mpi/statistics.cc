@@ -4,7 +4,7 @@
 #include <cinttypes>
 #include <string>
 
-#include "client/mpi/say.h"
+#include "client/mpi/output_line.h"
 
 namespace copse::mpi {
 namespace {
@@ -75,7 +75,7 @@ void Statistics::CountTeam(bool formed, uint64_t nanoseconds) {
 }
 
 void Statistics::Print(int rank, int size) const {
-  Say("collectives of rank %d of %d", rank, size);
+  PrintLine("collectives of rank %d of %d", rank, size);
   for (int entry = 0; entry < kEntryCount; ++entry) {
     const Row& row = rows_[entry];
     uint64_t passed = 0;
@@ -89,14 +89,14 @@ void Statistics::Print(int rank, int size) const {
     }
     if (!reasons.empty()) reasons += ")";
     if (row.offloaded == 0 && passed == 0) continue;
-    Say("%s: offloaded %" PRIu64 " in %.6f s, by MPI %" PRIu64 " in %.6f s%s", NameOf(static_cast<Entry>(entry)),
-        row.offloaded.load(), static_cast<double>(row.offloaded_ns) / kNanosecondsPerSecond, passed,
-        static_cast<double>(row.passed_ns) / kNanosecondsPerSecond, reasons.c_str());
+    PrintLine("%s: offloaded %" PRIu64 " in %.6f s, by MPI %" PRIu64 " in %.6f s%s", NameOf(static_cast<Entry>(entry)),
+              row.offloaded.load(), static_cast<double>(row.offloaded_ns) / kNanosecondsPerSecond, passed,
+              static_cast<double>(row.passed_ns) / kNanosecondsPerSecond, reasons.c_str());
   }
   if (formed_.count + not_formed_.count == 0) return;
-  Say("teams: formed %" PRIu64 " in %.6f s, not formed %" PRIu64 " in %.6f s", formed_.count.load(),
-      static_cast<double>(formed_.ns) / kNanosecondsPerSecond, not_formed_.count.load(),
-      static_cast<double>(not_formed_.ns) / kNanosecondsPerSecond);
+  PrintLine("teams: formed %" PRIu64 " in %.6f s, not formed %" PRIu64 " in %.6f s", formed_.count.load(),
+            static_cast<double>(formed_.ns) / kNanosecondsPerSecond, not_formed_.count.load(),
+            static_cast<double>(not_formed_.ns) / kNanosecondsPerSecond);
 }
 
 }  // namespace copse::mpi

@@ -12,9 +12,9 @@
 #include <system_error>
 #include <thread>
 
+#include "client/mpi/output_line.h"
 #include "client/mpi/quiet_thread.h"
 #include "client/mpi/requests.h"
-#include "client/mpi/say.h"
 #include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
@@ -110,8 +110,8 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   if (formation.team != nullptr) copse_team_destroy(formation.team);
   static std::atomic<bool> said = false;
   if (member.rank == 0 && !said.exchange(true)) {
-    Say("a communicator goes by MPI for now: %s (ranks=%d)",
-        mine[0] != 0 ? "its team could not be formed on another rank" : formation.error.c_str(), member.size);
+    PrintLine("a communicator goes by MPI for now: %s (ranks=%d)",
+              mine[0] != 0 ? "its team could not be formed on another rank" : formation.error.c_str(), member.size);
   }
   return {.taken_ns = taken};
 }

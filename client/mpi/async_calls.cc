@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/mpi/early_calls.h"
+#include "client/mpi/async_calls.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,8 +19,8 @@
 #include "client/mpi/driven_wait.h"
 #include "client/mpi/failure_text.h"
 #include "client/mpi/inside_mpi.h"
+#include "client/mpi/output_line.h"
 #include "client/mpi/requests.h"
-#include "client/mpi/say.h"
 #include "client/mpi/wait_time.h"
 #include "client/tnbc/adopted_memory.h"
 #include "client/tnbc/free_syscall.h"
@@ -38,13 +38,13 @@ namespace {
 constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
 
 // Of this process's environment.
-struct EarlyMeans {
+struct AsyncMeans {
   tnbc::SendSnapshot::Way snapshot = tnbc::SendSnapshot::Way::kInPieces;
   bool adopts = false;
 };
-EarlyMeans the_means;
+AsyncMeans the_means;
 
-EarlyCalls* the_early_calls = nullptr;
+AsyncCalls* the_async_calls = nullptr;
 tnbc::PageGuard* the_guard = nullptr;
 // Null: nothing is; else it stays.
 std::atomic<tnbc::AdoptedMemory*> the_adopted{nullptr};
@@ -54,8 +54,8 @@ std::atomic<bool> the_program_has_threads{false};
 // A thread has touched what never comes: the call that failed has returned long ago, so there is nobody to be told but
 // the job.
 [[noreturn]] void OnLost(uintptr_t address) {
-  Say("memory was touched whose data is lost, after %s (address=%p)", tnbc::DescribeLateFailure(),
-      reinterpret_cast<void*>(address));  // NOLINT: of a fault
+  PrintLine("memory was touched whose data is lost, after %s (address=%p)", tnbc::DescribeLateFailure(),
+            reinterpret_cast<void*>(address));  // NOLINT: of a fault
   Mpi().Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
   _exit(1);
 }
@@ -136,14 +136,14 @@ void AskUcx() {
 }
 
 // One call of the program's: how its parts are posted and waited for, and who is told if they fail later.
-class Driven final : public tnbc::Caller {
+class TeamCaller final : public tnbc::Caller {
  public:
   // `name`, `site`: of a call of the program's.
-  Driven(Session* session, Communicator* communicator, const char* name = nullptr, const tnbc::CallSite& site = {})
+  TeamCaller(Session* session, Communicator* communicator, const char* name = nullptr, const tnbc::CallSite& site = {})
       : communicator_(communicator), name_(name), site_(site), wait_(session) {
     communicator_->Retain();
   }
-  ~Driven() override { communicator_->Release(); }
+  ~TeamCaller() override { communicator_->Release(); }
 
   copse_status_t Post(copse_request_t* request) override {
     Request call{request, &error_};
@@ -206,9 +206,9 @@ class Driven final : public tnbc::Caller {
 };
 
 // Calls of our own, to find out how the program's are divided.
-class OfTeam final : public tnbc::TeamCalls::Team {
+class AgreementCalls final : public tnbc::TeamCalls::Team {
  public:
-  OfTeam(Session* session, Communicator* communicator, const Offload& offload)
+  AgreementCalls(Session* session, Communicator* communicator, const Offload& offload)
       : session_(session), communicator_(communicator), offload_(offload) {}
 
   copse_status_t Make(const copse_coll_args_t& args) override {
@@ -218,7 +218,7 @@ class OfTeam final : public tnbc::TeamCalls::Team {
       const copse_status_t status = copse_collective_init(communicator_->team(), &args, &request);
       if (status != COPSE_OK) return status;
     }
-    Driven driven(session_, communicator_);
+    TeamCaller driven(session_, communicator_);
     copse_status_t status = driven.Post(request);
     if (status == COPSE_OK) status = driven.Await(request);
     const tnbc::HeldSignals held;
@@ -230,19 +230,19 @@ class OfTeam final : public tnbc::TeamCalls::Team {
 
   // By their profile.
   const std::vector<uint32_t>* KnownOrder(uint32_t parts, uint64_t call) override {
-    if (session_->early.order == EarlyOrder::kOff || !session_->early.profile.has_value()) return nullptr;
+    if (session_->async.order == FragmentOrder::kOff || !session_->async.profile.has_value()) return nullptr;
     const tnbc::TraceKind kind = communicator_->DescribeKind(offload_);
-    return session_->early.profile->Find({kind.communicator, kind.collective, kind.length, parts}, call);
+    return session_->async.profile->Find({kind.communicator, kind.collective, kind.length, parts}, call);
   }
   bool may_wait_idly() const override {
     const int level = session_->thread_level;
     return level != MPI_THREAD_MULTIPLE && (level != MPI_THREAD_SINGLE || the_program_has_threads);
   }
-  bool learns() const override { return session_->early.order != EarlyOrder::kOff; }
+  bool learns() const override { return session_->async.order != FragmentOrder::kOff; }
   // Who knows what he wants, or wants to know it, is not left to judge.
   bool tries() const override {
-    return static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kAuto && !session_->early.profile.has_value() &&
-           session_->early.trace_folder.empty();
+    return static_cast<AsyncMode>(session_->async_mode) == AsyncMode::kAuto && !session_->async.profile.has_value() &&
+           session_->async.trace_folder.empty();
   }
 
  private:
@@ -271,19 +271,19 @@ void ComplainOfSyscalls(std::vector<std::string>* complaints) {
 
 }  // namespace
 
-EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
+AsyncMode WantedAsyncMode(std::vector<std::string>* complaints) {
   const char* text = getenv("COPSE_TNBC");
-  if (text == nullptr || *text == '\0' || strcmp(text, "off") == 0) return EarlyMode::kOff;
+  if (text == nullptr || *text == '\0' || strcmp(text, "off") == 0) return AsyncMode::kOff;
   const bool is_auto = strcmp(text, "auto") == 0;
   if (!is_auto && strcmp(text, "on") != 0) {
     complaints->push_back(std::string("COPSE_TNBC: none of off, auto and on, so it is ignored (value=") + text + ")");
-    return EarlyMode::kOff;
+    return AsyncMode::kOff;
   }
   const char* why = nullptr;
   the_guard = tnbc::PageGuard::Start({OnLost, OnWait}, &why);
   if (the_guard == nullptr) {
     complaints->push_back(std::string("no call returns early: ") + why);
-    return EarlyMode::kOff;
+    return AsyncMode::kOff;
   }
   ComplainOfSyscalls(complaints);
   if (const preload::SyscallGuard* const stopped = OffSyscallGuard::guard; stopped != nullptr) {
@@ -304,7 +304,7 @@ EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
       the_guard->SetSigaction(reinterpret_cast<tnbc::PageGuard::Sigaction>(next));
     }
   }
-  return is_auto ? EarlyMode::kAuto : EarlyMode::kOn;
+  return is_auto ? AsyncMode::kAuto : AsyncMode::kOn;
 }
 
 void NoteThreadsBeforeInit() {
@@ -314,33 +314,33 @@ void NoteThreadsBeforeInit() {
   if (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > kOfOneThread) the_program_has_threads = true;
 }
 
-EarlyCalls* TheEarlyCalls() { return TheSession() == nullptr ? nullptr : the_early_calls; }
+AsyncCalls* TheAsyncCalls() { return TheSession() == nullptr ? nullptr : the_async_calls; }
 
-void StartEarlyCalls(Session* session) {
-  if (static_cast<EarlyMode>(session->early_mode) == EarlyMode::kOff) {
+void StartAsyncCalls(Session* session) {
+  if (static_cast<AsyncMode>(session->async_mode) == AsyncMode::kOff) {
     const char* folder = getenv("COPSE_TNBC_TRACE");
     if (folder != nullptr && *folder != '\0' && session->rank == 0) {
-      Say("COPSE_TNBC_TRACE: no call returns early, so there is nothing to record (value=%s)", folder);
+      PrintLine("COPSE_TNBC_TRACE: no call returns early, so there is nothing to record (value=%s)", folder);
     }
     return;
   }
   try {
-    the_early_calls = new EarlyCalls(session, the_guard);
-    the_adopted = the_early_calls->early_return().adopted();
+    the_async_calls = new AsyncCalls(session, the_guard);
+    the_adopted = the_async_calls->early_return().adopted();
     AskUcx();
   } catch (const std::system_error& error) {
-    Say("no call returns early: no thread (%s)", error.what());
+    PrintLine("no call returns early: no thread (%s)", error.what());
     return;
   }
   pthread_atfork(BeforeFork, GoOnInParent, BeginChild);
 }
 
-void StopEarlyCalls() {
-  if (the_early_calls == nullptr) return;
-  the_early_calls->Drain();
-  the_early_calls->WriteTrace();
-  the_early_calls->Print();
-  delete std::exchange(the_early_calls, nullptr);
+void StopAsyncCalls() {
+  if (the_async_calls == nullptr) return;
+  the_async_calls->Drain();
+  the_async_calls->WriteTrace();
+  the_async_calls->Print();
+  delete std::exchange(the_async_calls, nullptr);
 }
 
 bool AnyPending() { return the_guard != nullptr && the_guard->pending().load(std::memory_order_relaxed) != 0; }
@@ -372,7 +372,7 @@ bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type) {
   return !AnyPending() || AwaitRange(MemoryOf(buffer, count, type));
 }
 
-EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
+AsyncCalls::AsyncCalls(Session* session, tnbc::PageGuard* guard)
     : session_(session),
       guard_(guard),
       early_return_(
@@ -382,29 +382,29 @@ EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
   attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE;
   copse_context_get_attr(session->context, &attr);
   node_ = std::hash<std::string_view>()(attr.node);
-  if (!session->early.trace_folder.empty()) recorder_ = new tnbc::CallRecorder(guard, session->early.launch);
+  if (!session->async.trace_folder.empty()) recorder_ = new tnbc::CallRecorder(guard, session->async.launch);
 }
 
-bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, const void* site,
+bool AsyncCalls::Divides(Communicator* communicator, const Offload& offload, const void* site,
                          tnbc::Division* division) {
   const auto size = static_cast<uint32_t>(communicator->size());
   if (!offload.is_divisible() || !tnbc::MayDivide(offload.args, size)) return false;
   early_return_.Reap();  // what the last call has taught
   tnbc::TeamCalls* const calls = communicator->DividedCalls(node_);
-  OfTeam team(session_, communicator, offload);
-  tnbc::CallKind* const kind = communicator->EarlyKindOf(offload);
+  AgreementCalls team(session_, communicator, offload);
+  tnbc::CallKind* const kind = communicator->AsyncKindOf(offload);
   const bool was_whole = kind->trial.is_whole();
   const bool divides = calls->Divide(offload.args, kind, site, &team, division);
   if (!was_whole && kind->trial.is_whole()) early_return_.CountFuses(1);
   return divides;
 }
 
-void EarlyCalls::CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds) {
+void AsyncCalls::CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds) {
   if (!offload.is_divisible() || !tnbc::MayDivide(offload.args, static_cast<uint32_t>(communicator->size()))) return;
-  communicator->EarlyKindOf(offload)->CountWhole(nanoseconds);
+  communicator->AsyncKindOf(offload)->CountWhole(nanoseconds);
 }
 
-tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload& offload,
+tnbc::RecordedCall* AsyncCalls::Record(Communicator* communicator, const Offload& offload,
                                        const tnbc::Division& division, const void* site, uint64_t number) {
   if (recorder_ == nullptr) return nullptr;
   tnbc::RecordedCall* const record = recorder_->Begin(communicator->DescribeKind(offload), site, number);
@@ -414,18 +414,18 @@ tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload
   return record;
 }
 
-copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
+copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
                                const Origin& origin, std::string* error, uint64_t* waited_ns) {
   // With locks that the lander needs, too, no call is to wait for it.
   const OffSyscallGuard off(/*always=*/true);
-  tnbc::CallKind* const kind = communicator->EarlyKindOf(*offload);
+  tnbc::CallKind* const kind = communicator->AsyncKindOf(*offload);
   {
     const std::lock_guard lock(kind->mutex);
     *waited_ns = std::exchange(kind->waited_ns, 0);
   }
   const tnbc::CallSite site = kind->At(origin.site);
   const uint64_t blown = site.fuse->blown();
-  const bool is_auto = static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kAuto;
+  const bool is_auto = static_cast<AsyncMode>(session_->async_mode) == AsyncMode::kAuto;
   const bool pays = !is_auto || site.fuse->MayReturnEarly();
   early_return_.CountFuses(site.fuse->blown() - blown);
   // Remote accesses to a window's memory are announced to nobody.
@@ -434,7 +434,7 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   const bool is_risky = is_auto && pays && (tnbc::DevicesMayKnowPages() || !communicator->EndsOnErrors());
   const bool may_return = pays && !is_risky && (!waits_idly || division.announces) && offload->has_plain_result() &&
                           session_->windows.load(std::memory_order_relaxed) == 0;
-  const auto caller = std::make_shared<Driven>(session_, communicator, origin.name, site);
+  const auto caller = std::make_shared<TeamCaller>(session_, communicator, origin.name, site);
   tnbc::RecordedCall* const record = Record(communicator, *offload, division, origin.site, kind->calls);
   const uint64_t since = NowNanoseconds();
   bool returned_early = false;
@@ -462,7 +462,7 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
   return status;
 }
 
-bool EarlyCalls::AwaitBuffers(const Communicator& communicator, const Offload& offload) {
+bool AsyncCalls::AwaitBuffers(const Communicator& communicator, const Offload& offload) {
   if (!AnyPending()) return true;
   const auto rank = static_cast<uint32_t>(communicator.rank()), size = static_cast<uint32_t>(communicator.size());
   bool is_there = false;
@@ -471,15 +471,15 @@ bool EarlyCalls::AwaitBuffers(const Communicator& communicator, const Offload& o
   return known ? is_there : AwaitAll();
 }
 
-bool EarlyCalls::AwaitAll() { return guard_->AwaitAll(GiveTurn); }
+bool AsyncCalls::AwaitAll() { return guard_->AwaitAll(GiveTurn); }
 
-void EarlyCalls::Print() const {
+void AsyncCalls::Print() const {
   const std::string line = early_return_.Describe();
-  if (tnbc::WantsStatistics()) return Say("rank %d: %s", session_->rank, line.c_str());
-  if (session_->keeps_times && session_->rank == 0) Say("%s", line.c_str());
+  if (tnbc::WantsStatistics()) return PrintLine("rank %d: %s", session_->rank, line.c_str());
+  if (session_->keeps_times && session_->rank == 0) PrintLine("%s", line.c_str());
 }
 
-void EarlyCalls::WriteTrace() {
+void AsyncCalls::WriteTrace() {
   if (recorder_ == nullptr) return;
   tnbc::TraceFile trace = recorder_->Finish();
   trace.rank = static_cast<uint32_t>(session_->rank);
@@ -488,14 +488,14 @@ void EarlyCalls::WriteTrace() {
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   trace.host = host;
-  mpi::WriteTrace(session_->early.trace_folder, trace);
+  mpi::WriteTrace(session_->async.trace_folder, trace);
 }
 
-void EarlyCalls::Drain() {
+void AsyncCalls::Drain() {
   while (!early_return_.Drain(session_->slice())) Drive(session_);
   if (!early_return_.ForgetLost()) return;
   // Of calls that nobody has been told of: there was no other on their communicators.
-  Say("MPI_Finalize: a call that had returned early has failed since");
+  PrintLine("MPI_Finalize: a call that had returned early has failed since");
   Mpi().Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
 }
 

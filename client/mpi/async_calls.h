@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Blocking calls of the program's that return before their data is there, and what waits for pending memory.
-#ifndef COPSE_CLIENT_MPI_EARLY_CALLS_H_
-#define COPSE_CLIENT_MPI_EARLY_CALLS_H_
+#ifndef COPSE_CLIENT_MPI_ASYNC_CALLS_H_
+#define COPSE_CLIENT_MPI_ASYNC_CALLS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -27,16 +27,16 @@ namespace copse::mpi {
 extern preload::SetMemoryHooks the_set_memory_hooks;
 
 // COPSE_TNBC. On ranks that differ, the least holds.
-enum class EarlyMode : uint8_t { kOff, kAuto, kOn };
+enum class AsyncMode : uint8_t { kOff, kAuto, kOn };
 
 // What this process is to do, by its environment and by what its system allows. Where that is not what was asked for,
 // `complaints` get why.
-EarlyMode WantedEarlyMode(std::vector<std::string>* complaints);
+AsyncMode WantedAsyncMode(std::vector<std::string>* complaints);
 
 // Early returns of this process; one, between MPI_Init and MPI_Finalize.
-class EarlyCalls {
+class AsyncCalls {
  public:
-  EarlyCalls(Session* session, tnbc::PageGuard* guard);
+  AsyncCalls(Session* session, tnbc::PageGuard* guard);
 
   // Whether the call, made at `site` in the program, is one of those that are divided; all ranks of `communicator` find
   // the same. May be a collective call, the first time.
@@ -87,11 +87,11 @@ inline void NoteRequest() { the_program_makes_requests.store(true, std::memory_o
 void NoteThreadsBeforeInit();
 
 // Null where calls never return early.
-EarlyCalls* TheEarlyCalls();
+AsyncCalls* TheAsyncCalls();
 // After StartSession, if its mode is not off.
-void StartEarlyCalls(Session* session);
+void StartAsyncCalls(Session* session);
 // Before EndSession.
-void StopEarlyCalls();
+void StopAsyncCalls();
 
 // Whether any memory is pending: the question before every call that passes a buffer on.
 bool AnyPending();
@@ -111,4 +111,4 @@ inline constexpr char kLostData[] =
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_EARLY_CALLS_H_
+#endif  // COPSE_CLIENT_MPI_ASYNC_CALLS_H_

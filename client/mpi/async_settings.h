@@ -2,8 +2,8 @@
 //
 // In which order the parts of early calls are brought, and what is recorded of them: COPSE_TNBC_ORDER,
 // COPSE_TNBC_PROFILE and COPSE_TNBC_TRACE.
-#ifndef COPSE_CLIENT_MPI_EARLY_SETTINGS_H_
-#define COPSE_CLIENT_MPI_EARLY_SETTINGS_H_
+#ifndef COPSE_CLIENT_MPI_ASYNC_SETTINGS_H_
+#define COPSE_CLIENT_MPI_ASYNC_SETTINGS_H_
 
 #include <cstdint>
 #include <optional>
@@ -15,12 +15,12 @@
 namespace copse::mpi {
 
 // COPSE_TNBC_ORDER. Where ranks differ, the least holds.
-enum class EarlyOrder : uint8_t { kOff, kLearnt, kProfile };
+enum class FragmentOrder : uint8_t { kOff, kLearnt, kProfile };
 
 // What a process's environment says. Ranks have to agree on an order, so what they make of it they settle together, at
 // MPI_Init.
-struct EarlySettings {
-  EarlyOrder order = EarlyOrder::kLearnt;
+struct AsyncSettings {
+  FragmentOrder order = FragmentOrder::kLearnt;
   std::optional<tnbc::OrderProfile> profile;
   std::string profile_file;
   std::string profile_error;  // why there is none though there should be
@@ -28,8 +28,8 @@ struct EarlySettings {
   std::string trace_error;    // why there is none though there should be
   uint64_t launch = 0;        // as traces have it
 
-  // Reads the file, and makes the folder. `may_speak`: about values that are ignored, alike on all ranks.
-  static EarlySettings FromEnvironment(bool may_speak);
+  // Reads the file, and makes the folder. `may_print`: about values that are ignored, alike on all ranks.
+  static AsyncSettings FromEnvironment(bool may_print);
 
   // What the ranks compare, by the least of each number.
   static constexpr int kNumbers = 6;
@@ -43,4 +43,4 @@ void WriteTrace(const std::string& folder, const tnbc::TraceFile& trace);
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_EARLY_SETTINGS_H_
+#endif  // COPSE_CLIENT_MPI_ASYNC_SETTINGS_H_

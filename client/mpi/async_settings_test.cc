@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/mpi/early_settings.h"
+#include "client/mpi/async_settings.h"
 
 #include <stdlib.h>
 
@@ -21,10 +21,10 @@ using copse::testing::Names;
 using copse::testing::NamesMatcher;
 
 // Ranks that settle what their environments say, in one process.
-class EarlySettingsTest : public ::testing::Test {
+class AsyncSettingsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "/early_settings";
+    folder_ = ::testing::TempDir() + "/async_settings";
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directory(folder_);
     Clear();
@@ -44,24 +44,24 @@ class EarlySettingsTest : public ::testing::Test {
     if (!profile.empty()) setenv("COPSE_TNBC_PROFILE", profile.c_str(), 1);
     if (!trace.empty()) setenv("COPSE_TNBC_TRACE", trace.c_str(), 1);
     ::testing::internal::CaptureStderr();
-    ranks_.push_back(EarlySettings::FromEnvironment(ranks_.empty()));
+    ranks_.push_back(AsyncSettings::FromEnvironment(ranks_.empty()));
     said_ += ::testing::internal::GetCapturedStderr();
   }
   void Settle() {
     const int size = static_cast<int>(ranks_.size());
-    long long least[EarlySettings::kNumbers], mine[EarlySettings::kNumbers];
+    long long least[AsyncSettings::kNumbers], mine[AsyncSettings::kNumbers];
     for (int rank = 0; rank < size; ++rank) {
       ranks_[rank].Tell(rank, size, mine);
-      for (int i = 0; i < EarlySettings::kNumbers; ++i) least[i] = rank == 0 ? mine[i] : std::min(least[i], mine[i]);
+      for (int i = 0; i < AsyncSettings::kNumbers; ++i) least[i] = rank == 0 ? mine[i] : std::min(least[i], mine[i]);
     }
     ::testing::internal::CaptureStderr();
     for (int rank = 0; rank < size; ++rank) ranks_[rank].Settle(rank, size, least);
     said_ += ::testing::internal::GetCapturedStderr();
   }
-  void ExpectOrder(EarlyOrder order) const {
-    for (const EarlySettings& settings : ranks_) {
+  void ExpectOrder(FragmentOrder order) const {
+    for (const AsyncSettings& settings : ranks_) {
       EXPECT_EQ(settings.order, order);
-      EXPECT_EQ(settings.profile.has_value(), order == EarlyOrder::kProfile);
+      EXPECT_EQ(settings.profile.has_value(), order == FragmentOrder::kProfile);
       EXPECT_EQ(settings.launch, ranks_[0].launch);
     }
   }
@@ -72,7 +72,7 @@ class EarlySettingsTest : public ::testing::Test {
   }
 
   std::string folder_, said_;
-  std::vector<EarlySettings> ranks_;
+  std::vector<AsyncSettings> ranks_;
 
  private:
   static void Clear() {
@@ -80,58 +80,58 @@ class EarlySettingsTest : public ::testing::Test {
   }
 };
 
-TEST_F(EarlySettingsTest, OrdersAreLearntUnlessThereIsAProfile) {
+TEST_F(AsyncSettingsTest, OrdersAreLearntUnlessThereIsAProfile) {
   for (int rank = 0; rank < 3; ++rank) AddRank("", "");
   Settle();
-  ExpectOrder(EarlyOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearnt);
   ranks_.clear();
   for (int rank = 0; rank < 3; ++rank) AddRank("", Profile("profile" + std::to_string(rank), "1,0"));
   Settle();
-  ExpectOrder(EarlyOrder::kProfile);
+  ExpectOrder(FragmentOrder::kProfile);
   EXPECT_EQ(said_, "");
 }
 
-TEST_F(EarlySettingsTest, TheLeastOfTheOrdersHolds) {
+TEST_F(AsyncSettingsTest, TheLeastOfTheOrdersHolds) {
   AddRank("profile", Profile("profile", "1,0"));
   AddRank("off", Profile("profile", "1,0"));
   Settle();
-  ExpectOrder(EarlyOrder::kOff);
+  ExpectOrder(FragmentOrder::kOff);
   EXPECT_EQ(said_, "");
 }
 
-TEST_F(EarlySettingsTest, ProfilesThatDifferAreIgnored) {
+TEST_F(AsyncSettingsTest, ProfilesThatDifferAreIgnored) {
   AddRank("", Profile("one", "1,0"));
   AddRank("", Profile("other", "0,1"));
   Settle();
-  ExpectOrder(EarlyOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearnt);
   ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_PROFILE: ", "value=" + folder_ + "/one"));
 }
 
-TEST_F(EarlySettingsTest, TheFirstRankWithoutAProfileSaysWhy) {
+TEST_F(AsyncSettingsTest, TheFirstRankWithoutAProfileSaysWhy) {
   AddRank("", Profile("good", "1,0"));
   AddRank("", folder_ + "/none");
   AddRank("", Profile("bad", "1,1"));
   Settle();
-  ExpectOrder(EarlyOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearnt);
   ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_PROFILE: " + folder_ + "/none: "));
 }
 
-TEST_F(EarlySettingsTest, ValuesThatMeanNothingAreSaidByRankZero) {
+TEST_F(AsyncSettingsTest, ValuesThatMeanNothingAreSaidByRankZero) {
   AddRank("best", "");
   AddRank("best", "");
   Settle();
-  ExpectOrder(EarlyOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearnt);
   ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_ORDER: ", "value=best"));
   said_.clear();
   ranks_.clear();
   AddRank("profile", "");
   AddRank("profile", "");
   Settle();
-  ExpectOrder(EarlyOrder::kLearnt);
+  ExpectOrder(FragmentOrder::kLearnt);
   ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_ORDER: ", "COPSE_TNBC_PROFILE", "value=profile"));
 }
 
-TEST_F(EarlySettingsTest, AFolderForTracesIsMadeAndABadOneIsSaidOnce) {
+TEST_F(AsyncSettingsTest, AFolderForTracesIsMadeAndABadOneIsSaidOnce) {
   AddRank("", "", folder_ + "/traces");
   AddRank("", "", folder_ + "/no/traces");
   AddRank("", "", Profile("file", "1,0"));
@@ -143,7 +143,7 @@ TEST_F(EarlySettingsTest, AFolderForTracesIsMadeAndABadOneIsSaidOnce) {
   ExpectSaidOnce(Names("copse-mpi: COPSE_TNBC_TRACE: ", "value=" + folder_ + "/no/traces", "rank 1"));
 }
 
-TEST_F(EarlySettingsTest, ATraceThatCannotBeWrittenAndCallsThatAreLeftOutAreSaid) {
+TEST_F(AsyncSettingsTest, ATraceThatCannotBeWrittenAndCallsThatAreLeftOutAreSaid) {
   tnbc::TraceFile trace;
   trace.rank = 2;
   trace.ranks = 3;

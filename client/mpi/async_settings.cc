@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/mpi/early_settings.h"
+#include "client/mpi/async_settings.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/mpi/say.h"
+#include "client/mpi/output_line.h"
 
 namespace copse::mpi {
 namespace {
@@ -64,28 +64,28 @@ std::string MakeFolder(const std::string& path) {
   return "";
 }
 
-EarlyOrder WantedOrder(bool has_profile, bool may_speak) {
-  const EarlyOrder usual = has_profile ? EarlyOrder::kProfile : EarlyOrder::kLearnt;
+FragmentOrder WantedOrder(bool has_profile, bool may_print) {
+  const FragmentOrder usual = has_profile ? FragmentOrder::kProfile : FragmentOrder::kLearnt;
   const char* text = Variable("COPSE_TNBC_ORDER");
   if (*text == '\0') return usual;
-  if (strcmp(text, "off") == 0) return EarlyOrder::kOff;
-  if (strcmp(text, "learnt") == 0) return EarlyOrder::kLearnt;
-  if (strcmp(text, "profile") == 0 && has_profile) return EarlyOrder::kProfile;
-  if (may_speak && strcmp(text, "profile") == 0) {
-    Say("COPSE_TNBC_ORDER: there is no COPSE_TNBC_PROFILE, so orders are learnt (value=profile)");
-  } else if (may_speak) {
-    Say("COPSE_TNBC_ORDER: none of off, learnt and profile, so it is ignored (value=%s)", text);
+  if (strcmp(text, "off") == 0) return FragmentOrder::kOff;
+  if (strcmp(text, "learnt") == 0) return FragmentOrder::kLearnt;
+  if (strcmp(text, "profile") == 0 && has_profile) return FragmentOrder::kProfile;
+  if (may_print && strcmp(text, "profile") == 0) {
+    PrintLine("COPSE_TNBC_ORDER: there is no COPSE_TNBC_PROFILE, so orders are learnt (value=profile)");
+  } else if (may_print) {
+    PrintLine("COPSE_TNBC_ORDER: none of off, learnt and profile, so it is ignored (value=%s)", text);
   }
   return usual;
 }
 
 }  // namespace
 
-EarlySettings EarlySettings::FromEnvironment(bool may_speak) {
-  EarlySettings settings;
+AsyncSettings AsyncSettings::FromEnvironment(bool may_print) {
+  AsyncSettings settings;
   settings.profile_file = Variable("COPSE_TNBC_PROFILE");
-  settings.order = WantedOrder(!settings.profile_file.empty(), may_speak);
-  if (settings.order == EarlyOrder::kProfile) {
+  settings.order = WantedOrder(!settings.profile_file.empty(), may_print);
+  if (settings.order == FragmentOrder::kProfile) {
     settings.profile_error = ReadProfile(settings.profile_file, &settings.profile);
   }
   settings.trace_folder = Variable("COPSE_TNBC_TRACE");
@@ -96,7 +96,7 @@ EarlySettings EarlySettings::FromEnvironment(bool may_speak) {
   return settings;
 }
 
-void EarlySettings::Tell(int rank, int size, long long numbers[kNumbers]) const {
+void AsyncSettings::Tell(int rank, int size, long long numbers[kNumbers]) const {
   const auto hash = profile.has_value() ? static_cast<long long>(profile->Hash()) : 0;
   numbers[kOrder] = static_cast<long long>(order);
   numbers[kProfileHash] = hash;
@@ -106,21 +106,21 @@ void EarlySettings::Tell(int rank, int size, long long numbers[kNumbers]) const 
   numbers[kLaunch] = static_cast<long long>(launch);
 }
 
-void EarlySettings::Settle(int rank, int size, const long long least[kNumbers]) {
-  order = static_cast<EarlyOrder>(least[kOrder]);
+void AsyncSettings::Settle(int rank, int size, const long long least[kNumbers]) {
+  order = static_cast<FragmentOrder>(least[kOrder]);
   launch = static_cast<uint64_t>(least[kLaunch]);
   const bool all_equal = least[kProfileHash] == -least[kMinusProfileHash] && least[kProfileHash] != 0;
-  if (order == EarlyOrder::kProfile && !all_equal) {
-    order = EarlyOrder::kLearnt;
+  if (order == FragmentOrder::kProfile && !all_equal) {
+    order = FragmentOrder::kLearnt;
     if (least[kFirstWithoutProfile] == rank) {
-      Say("%s; no rank has an order from a profile", profile_error.c_str());
+      PrintLine("%s; no rank has an order from a profile", profile_error.c_str());
     } else if (least[kFirstWithoutProfile] == size && rank == 0) {
-      Say("COPSE_TNBC_PROFILE: ranks have read different profiles, so they are ignored (value=%s)",
-          profile_file.c_str());
+      PrintLine("COPSE_TNBC_PROFILE: ranks have read different profiles, so they are ignored (value=%s)",
+                profile_file.c_str());
     }
   }
-  if (order != EarlyOrder::kProfile) profile.reset();
-  if (least[kFirstWithoutTrace] == rank) Say("%s; rank %d leaves no trace", trace_error.c_str(), rank);
+  if (order != FragmentOrder::kProfile) profile.reset();
+  if (least[kFirstWithoutTrace] == rank) PrintLine("%s; rank %d leaves no trace", trace_error.c_str(), rank);
   if (!trace_error.empty()) trace_folder.clear();
 }
 
@@ -130,10 +130,10 @@ void WriteTrace(const std::string& folder, const tnbc::TraceFile& trace) {
   FILE* const file = fopen(path.c_str(), "we");
   bool written = file != nullptr && fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file != nullptr && fclose(file) != 0) written = false;
-  if (!written) Say("COPSE_TNBC_TRACE: cannot write %s: %s", path.c_str(), strerror(errno));
+  if (!written) PrintLine("COPSE_TNBC_TRACE: cannot write %s: %s", path.c_str(), strerror(errno));
   if (trace.left_out > 0) {
-    Say("COPSE_TNBC_TRACE: there is no room for all calls (rank=%d, left_out=%" PRIu64 ")",
-        static_cast<int>(trace.rank), trace.left_out);
+    PrintLine("COPSE_TNBC_TRACE: there is no room for all calls (rank=%d, left_out=%" PRIu64 ")",
+              static_cast<int>(trace.rank), trace.left_out);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The few lines that the MPI library prints for users: "copse-mpi: ...", on standard error.
-#ifndef COPSE_CLIENT_MPI_SAY_H_
-#define COPSE_CLIENT_MPI_SAY_H_
+#ifndef COPSE_CLIENT_MPI_OUTPUT_LINE_H_
+#define COPSE_CLIENT_MPI_OUTPUT_LINE_H_
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 namespace copse::mpi {
 
 // One line by one write(2), since many ranks' go to one place; what is too long is cut. Thread-safe.
-__attribute__((format(printf, 1, 2))) inline void Say(const char* format, ...) {
+__attribute__((format(printf, 1, 2))) inline void PrintLine(const char* format, ...) {
   char line[1024] = "copse-mpi: ";
   const size_t prefix = strlen(line);
   va_list arguments;
@@ -26,4 +26,4 @@ __attribute__((format(printf, 1, 2))) inline void Say(const char* format, ...) {
 
 }  // namespace copse::mpi
 
-#endif  // COPSE_CLIENT_MPI_SAY_H_
+#endif  // COPSE_CLIENT_MPI_OUTPUT_LINE_H_
