@@ -10,6 +10,7 @@
 
 #include "client/mpi/async_calls.h"
 #include "client/mpi/inside_mpi.h"
+#include "client/mpi/pending_memory.h"
 #include "client/mpi/session.h"
 
 namespace copse::mpi {

@@ -25,7 +25,7 @@ inline bool IsRank(const Communicator& communicator, int root) { return root >= 
 // A length that all ranks know.
 inline bool IsTooLong(uint64_t bytes) {
   const Session* session = TheSession();
-  return session == nullptr || bytes > session->message_bytes_max;
+  return session == nullptr || bytes > session->settings.message_bytes_max;
 }
 
 inline uint64_t Bytes(int64_t count, const Type& type) { return static_cast<uint64_t>(count) * type.bytes; }

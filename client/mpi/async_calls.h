@@ -1,68 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocking calls of the program's that return before their data is there, and what waits for pending memory.
+// Blocking calls of the program that complete asynchronously: they return before their data is there.
 #ifndef COPSE_CLIENT_MPI_ASYNC_CALLS_H_
 #define COPSE_CLIENT_MPI_ASYNC_CALLS_H_
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "client/copse.h"
 #include "client/mpi/communicator.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
 #include "client/mpi/session.h"
-#include "client/preload/memory_hooks.h"
 #include "client/tnbc/call_recorder.h"
 #include "client/tnbc/early_return.h"
-#include "client/tnbc/pending_ranges.h"
+#include "client/tnbc/team_calls.h"
 
 namespace copse::mpi {
 
-// How this back end hands its hooks to the preload. Set when the back end is started, before any of the program's
-// calls.
-extern preload::SetMemoryHooks the_set_memory_hooks;
-
-// COPSE_TNBC. On ranks that differ, the least holds.
-enum class AsyncMode : uint8_t { kOff, kAuto, kOn };
-
-// What this process is to do, by its environment and by what its system allows. Where that is not what was asked for,
-// `complaints` get why.
-AsyncMode WantedAsyncMode(std::vector<std::string>* complaints);
-
-// Early returns of this process; one, between MPI_Init and MPI_Finalize.
+// The asynchronous calls of this process; one object, between MPI_Init and MPI_Finalize.
 class AsyncCalls {
  public:
   AsyncCalls(Session* session, tnbc::PageGuard* guard);
+  ~AsyncCalls();
 
-  // Whether the call, made at `site` in the program, is one of those that are divided; all ranks of `communicator` find
-  // the same. May be a collective call, the first time.
-  bool Divides(Communicator* communicator, const Offload& offload, const void* site, tnbc::Division* division);
-  // What a call took that was not.
+  // Whether the call, made at `site` in the program, is one of those that are fragmented, and how; all ranks of
+  // `communicator` find the same. May be a collective call.
+  bool IsFragmented(Communicator* communicator, const Offload& offload, const void* site, tnbc::Division* division);
+  // Counts the time of a call that was not fragmented.
   static void CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds);
-  // A call's name, and where it is made in the program.
+  // A call's name, and its place in the program.
   struct Origin {
     const char* name = nullptr;
     const void* site = nullptr;
   };
-  // Makes a call that is divided. *error says why it failed.
-  // *waited_ns: for data of earlier calls of its kind, since the last one.
+  // Makes a call that is fragmented. *error says why it failed. *waited_ns: what the program has waited for data of
+  // earlier calls of this kind, since the last one.
   copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, const Origin& origin,
                      std::string* error, uint64_t* waited_ns);
 
-  // Until nothing of a call's buffers is pending but what is lost. Returns whether nothing is; of types with gaps,
-  // whether nothing at all is.
-  bool AwaitBuffers(const Communicator& communicator, const Offload& offload);
-  // The same of all memory.
-  bool AwaitAll();
-  // Before MPI_Finalize.
+  // Waits for all data. Before MPI_Finalize.
   void Drain();
-  // After that: the trace, if one is wanted.
+  // Writes the trace, if one is wanted, after Drain.
   void WriteTrace();
-  // One line on standard error: rank 0's for copse-run --stats, everybody's for COPSE_TNBC_STATS.
+  // Prints one line on standard error: rank 0 for copse-run --stats, every rank for COPSE_TNBC_STATS.
   void Print() const;
 
   tnbc::EarlyReturn& early_return() { return early_return_; }
@@ -70,10 +52,12 @@ class AsyncCalls {
  private:
   tnbc::RecordedCall* Record(Communicator* communicator, const Offload& offload, const tnbc::Division& division,
                              const void* site, uint64_t number);
+  // `waits_idly`: threads of the program may wait for data without giving MPI turns.
+  bool MayReturn(const Communicator& communicator, const Offload& offload, const tnbc::Division& division,
+                 const tnbc::CallSite& site, bool waits_idly);
 
   Session* const session_;
   uint64_t node_ = 0;  // a hash of this process's node's name
-  tnbc::PageGuard* const guard_;
   tnbc::EarlyReturn early_return_;
   // Never destroyed: handlers may be writing to what it has.
   tnbc::CallRecorder* recorder_ = nullptr;  // null: no traces
@@ -83,31 +67,12 @@ class AsyncCalls {
 inline std::atomic<bool> the_program_makes_requests{false};
 inline void NoteRequest() { the_program_makes_requests.store(true, std::memory_order_relaxed); }
 
-// Before MPI is initialized, which may start threads of its own.
-void NoteThreadsBeforeInit();
-
-// Null where calls never return early.
+// Null where no call completes asynchronously.
 AsyncCalls* TheAsyncCalls();
-// After StartSession, if its mode is not off.
+// After StartSession.
 void StartAsyncCalls(Session* session);
 // Before EndSession.
 void StopAsyncCalls();
-
-// Whether any memory is pending: the question before every call that passes a buffer on.
-bool AnyPending();
-// Until none is but what is lost.
-void AwaitAllPending();
-// The same. Returns whether nothing is.
-bool AwaitEverything();
-// For calls that go to MPI with a buffer: until nothing of it is pending but what is lost. Returns whether nothing is.
-bool AwaitMessage(const void* buffer, int64_t count, MPI_Datatype type);
-// The memory that it is in; all of it, if the type tells nothing.
-tnbc::Range MemoryOf(const void* buffer, int64_t count, MPI_Datatype type);
-bool AwaitRange(const tnbc::Range& memory);
-
-// Why calls fail that are given such memory, one line.
-inline constexpr char kLostData[] =
-    "the data of its buffer is lost: an MPI call that returned early, on another communicator, has failed since";
 
 }  // namespace copse::mpi
 

@@ -17,8 +17,8 @@ namespace {
 
 // A profile has a line for each kind of call; a file that is longer is something else.
 constexpr size_t kProfileBytesMax = 16 << 20;
-
-enum Number { kOrder, kProfileHash, kMinusProfileHash, kFirstWithoutProfile, kFirstWithoutTrace, kLaunch };
+// In place of a profile's hash on a rank that has none.
+constexpr long long kNoProfile = 0;
 
 const char* Variable(const char* name) {
   const char* text = getenv(name);
@@ -64,6 +64,16 @@ std::string MakeFolder(const std::string& path) {
   return "";
 }
 
+// Whether a variable has the value `other`, and not the usual one.
+bool IsOther(const char* name, const char* usual, const char* other, Complaints* complaints) {
+  const char* text = Variable(name);
+  if (*text == '\0' || strcmp(text, usual) == 0) return false;
+  if (strcmp(text, other) == 0) return true;
+  complaints->push_back(std::string(name) + ": neither " + usual + " nor " + other +
+                        ", so it is ignored (value=" + text + ")");
+  return false;
+}
+
 FragmentOrder WantedOrder(bool has_profile, bool may_print) {
   const FragmentOrder usual = has_profile ? FragmentOrder::kProfile : FragmentOrder::kLearnt;
   const char* text = Variable("COPSE_TNBC_ORDER");
@@ -81,6 +91,23 @@ FragmentOrder WantedOrder(bool has_profile, bool may_print) {
 
 }  // namespace
 
+AsyncMode AsyncModeFromEnvironment(Complaints* complaints) {
+  const char* text = Variable("COPSE_TNBC");
+  if (*text == '\0' || strcmp(text, "off") == 0) return AsyncMode::kOff;
+  if (strcmp(text, "auto") == 0) return AsyncMode::kAuto;
+  if (strcmp(text, "on") == 0) return AsyncMode::kOn;
+  complaints->push_back(std::string("COPSE_TNBC: none of off, auto and on, so it is ignored (value=") + text + ")");
+  return AsyncMode::kOff;
+}
+
+AsyncMeans AsyncMeans::FromEnvironment(Complaints* complaints) {
+  AsyncMeans means;
+  means.stops_system_calls = IsOther("COPSE_TNBC_SYSCALLS", "libc", "strict", complaints);
+  means.snapshots_at_once = IsOther("COPSE_TNBC_SNAPSHOT", "write", "copy", complaints);
+  means.remaps = !IsOther("COPSE_TNBC_ADOPT", "on", "off", complaints);
+  return means;
+}
+
 AsyncSettings AsyncSettings::FromEnvironment(bool may_print) {
   AsyncSettings settings;
   settings.profile_file = Variable("COPSE_TNBC_PROFILE");
@@ -96,31 +123,31 @@ AsyncSettings AsyncSettings::FromEnvironment(bool may_print) {
   return settings;
 }
 
-void AsyncSettings::Tell(int rank, int size, long long numbers[kNumbers]) const {
-  const auto hash = profile.has_value() ? static_cast<long long>(profile->Hash()) : 0;
-  numbers[kOrder] = static_cast<long long>(order);
-  numbers[kProfileHash] = hash;
-  numbers[kMinusProfileHash] = -hash;
-  numbers[kFirstWithoutProfile] = profile_error.empty() ? size : rank;
-  numbers[kFirstWithoutTrace] = trace_error.empty() ? size : rank;
-  numbers[kLaunch] = static_cast<long long>(launch);
+void AsyncSettings::AddTo(Agreement* agreement) const {
+  agreement->AddLeast(static_cast<long long>(order));
+  agreement->AddCommon(profile.has_value() ? static_cast<long long>(profile->Hash()) : kNoProfile);
+  agreement->AddFirstRank(!profile_error.empty());
+  agreement->AddFirstRank(!trace_error.empty());
+  agreement->AddLeast(static_cast<long long>(launch));
 }
 
-void AsyncSettings::Settle(int rank, int size, const long long least[kNumbers]) {
-  order = static_cast<FragmentOrder>(least[kOrder]);
-  launch = static_cast<uint64_t>(least[kLaunch]);
-  const bool all_equal = least[kProfileHash] == -least[kMinusProfileHash] && least[kProfileHash] != 0;
-  if (order == FragmentOrder::kProfile && !all_equal) {
+void AsyncSettings::Apply(int rank, int size, Agreement* agreement) {
+  order = static_cast<FragmentOrder>(agreement->TakeLeast());
+  const bool have_one_profile = agreement->TakeCommon().value_or(kNoProfile) != kNoProfile;
+  const int first_without_profile = agreement->TakeFirstRank();
+  const int first_without_trace = agreement->TakeFirstRank();
+  launch = static_cast<uint64_t>(agreement->TakeLeast());
+  if (order == FragmentOrder::kProfile && !have_one_profile) {
     order = FragmentOrder::kLearnt;
-    if (least[kFirstWithoutProfile] == rank) {
+    if (first_without_profile == rank) {
       PrintLine("%s; no rank has an order from a profile", profile_error.c_str());
-    } else if (least[kFirstWithoutProfile] == size && rank == 0) {
+    } else if (first_without_profile == size && rank == 0) {
       PrintLine("COPSE_TNBC_PROFILE: ranks have read different profiles, so they are ignored (value=%s)",
                 profile_file.c_str());
     }
   }
   if (order != FragmentOrder::kProfile) profile.reset();
-  if (least[kFirstWithoutTrace] == rank) PrintLine("%s; rank %d leaves no trace", trace_error.c_str(), rank);
+  if (first_without_trace == rank) PrintLine("%s; rank %d leaves no trace", trace_error.c_str(), rank);
   if (!trace_error.empty()) trace_folder.clear();
 }
 

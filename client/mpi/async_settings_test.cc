@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/testing/status_matchers.h"
+#include "client/mpi/agreement.h"
 #include "client/tnbc/trace_file.h"
 #include "gtest/gtest.h"
 
@@ -49,13 +52,19 @@ class AsyncSettingsTest : public ::testing::Test {
   }
   void Settle() {
     const int size = static_cast<int>(ranks_.size());
-    long long least[AsyncSettings::kNumbers], mine[AsyncSettings::kNumbers];
+    std::vector<Agreement> agreements;
+    std::vector<long long> minima;
     for (int rank = 0; rank < size; ++rank) {
-      ranks_[rank].Tell(rank, size, mine);
-      for (int i = 0; i < AsyncSettings::kNumbers; ++i) least[i] = rank == 0 ? mine[i] : std::min(least[i], mine[i]);
+      ranks_[rank].AddTo(&agreements.emplace_back(rank, size));
+      const std::span<const long long> mine = agreements.back().numbers();
+      minima.resize(mine.size(), std::numeric_limits<long long>::max());
+      for (size_t i = 0; i < mine.size(); ++i) minima[i] = std::min(minima[i], mine[i]);
     }
     ::testing::internal::CaptureStderr();
-    for (int rank = 0; rank < size; ++rank) ranks_[rank].Settle(rank, size, least);
+    for (int rank = 0; rank < size; ++rank) {
+      agreements[rank].Settle(minima);
+      ranks_[rank].Apply(rank, size, &agreements[rank]);
+    }
     said_ += ::testing::internal::GetCapturedStderr();
   }
   void ExpectOrder(FragmentOrder order) const {

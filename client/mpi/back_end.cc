@@ -12,6 +12,7 @@
 #include "client/copse.h"
 #include "client/mpi/allocated_memory.h"
 #include "client/mpi/async_calls.h"
+#include "client/mpi/async_hooks.h"
 #include "client/mpi/collective_calls.h"
 #include "client/mpi/communicator.h"
 #include "client/mpi/completions.h"
@@ -21,6 +22,7 @@
 #include "client/mpi/launcher_notes.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/output_line.h"
+#include "client/mpi/pending_memory.h"
 #include "client/mpi/persistent_messages.h"
 #include "client/mpi/requests.h"
 #include "client/mpi/session.h"
@@ -28,14 +30,12 @@
 
 namespace copse::mpi {
 
-preload::SetMemoryHooks the_set_memory_hooks = nullptr;
-
 namespace {
 
 int Started(int result) {
   if (result != MPI_SUCCESS || TheSession() != nullptr) return result;
   const InsideMpi inside;
-  StartSession();
+  StartSession(StartPageProtection);
   if (TheSession()->context == nullptr) return result;
   StartCommunicators();
   StartRequests(TheSession());
@@ -229,7 +229,7 @@ struct OfFileMessage<kEntry, kFunction, kBuffer> {
   static_assert((IsMemory<Arguments>() + ...) == 1 &&
                 IsMemory<std::tuple_element_t<kBuffer, std::tuple<Arguments...>>>());
   static int Run(Arguments... arguments) {
-    AwaitAllPending();
+    AwaitEverything();
     const auto all = std::tie(arguments...);
     if (!Counted<kBuffer>::Await(all)) return FailLost<OfFile>(kEntry, all);
     if constexpr (kMakesRequest<Arguments...>) NoteRequest();
@@ -242,7 +242,7 @@ struct Shielded;
 template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
 struct Shielded<kFunction> {
   static int Run(Arguments... arguments) {
-    AwaitAllPending();
+    AwaitEverything();
     const InsideMpi inside;
     return (Mpi().*kFunction)(arguments...);
   }
@@ -265,7 +265,7 @@ template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), int kC
 struct OfWindow<kFunction, kChange> {
   static int Run(Arguments... arguments) {
     const int result = Shielded<kFunction>::Run(arguments...);
-    if (result == MPI_SUCCESS && TheSession() != nullptr) TheSession()->windows += kChange;
+    if (result == MPI_SUCCESS && TheSession() != nullptr) TheSession()->progress.CountWindows(kChange);
     return result;
   }
 };
@@ -282,9 +282,7 @@ extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
     copse::mpi::FindSymbol find, copse::mpi::AnyFunction entries[copse::mpi::kEntryCount],
     copse::preload::SetMemoryHooks set_memory_hooks) {
   using namespace copse::mpi;  // NOLINT: the entries' names
-  the_set_memory_hooks = set_memory_hooks;
-  OffSyscallGuard::guard =
-      static_cast<const copse::preload::SyscallGuard*>(set_memory_hooks(nullptr)(copse::preload::kSyscallGuard));
+  SetPreload(set_memory_hooks);
   if (const char* missing = LoadMpiApi(find); missing != nullptr) return missing;
 #define SET(name, function) entries[kEntry##name] = Any(function);
 #define SET_PLAIN(name) SET(name, &name)

@@ -93,9 +93,10 @@ Communicator* Communicator::Of(MPI_Comm comm) {
 
 Reason Communicator::Enter(Session* session, bool may_wait) {
   if (by_mpi_ != Reason::kNone || (team_ != nullptr && !order_may_change_)) return by_mpi_;
-  if (calls_ == 0) look_at_ = comm_ == MPI_COMM_WORLD ? session->calls_before_of_world : session->calls_before;
+  const Settings& settings = session->settings;
+  if (calls_ == 0) look_at_ = comm_ == MPI_COMM_WORLD ? settings.calls_before_of_world : settings.calls_before;
   const uint64_t before = calls_++;
-  if (may_wait && before >= (session->weighs_teams ? kCallsBeforeOrder : look_at_)) order_may_change_ = false;
+  if (may_wait && before >= (settings.weighs_teams ? kCallsBeforeOrder : look_at_)) order_may_change_ = false;
   if (team_ != nullptr) return Reason::kNone;
   if (before < look_at_ || !may_wait) return has_no_team_ ? Reason::kNoTeam : Reason::kFirstCalls;
   if (order_may_change_ && !IsWorthTeam(session)) {
@@ -117,7 +118,7 @@ bool Communicator::MaySend(const Offload& offload) const {
 // calls are still to come. By the rank whose calls have cost least: what others' have cost more is waiting for it, as
 // ranks do for one that reads the input.
 bool Communicator::IsWorthTeam(Session* session) const {
-  const int is_worth = first_ns_ >= kTimesTeam * session->team_ns ? 1 : 0;
+  const int is_worth = first_ns_ >= kTimesTeam * session->formation_times.least_ns ? 1 : 0;
   int on_all = 0;
   Mpi().Allreduce(&is_worth, &on_all, 1, MPI_INT, MPI_MIN, comm_);
   return on_all != 0;
@@ -134,7 +135,7 @@ bool Communicator::EndsOnErrors() const {
 PathChoice* Communicator::ChoiceOf(const Session& session, const Offload& offload) {
   // A sum has to be the same in every run. Of two operands it is, in any order.
   const bool has_order = offload.is_order_sensitive && size_ > 2 && !offload.combines_in_order();
-  if (!session.chooses_path || !all_end_on_errors_ || has_order) return nullptr;
+  if (!session.settings.chooses_path || !all_end_on_errors_ || has_order) return nullptr;
   return &choices_[KindOf(offload)];
 }
 

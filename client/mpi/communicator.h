@@ -39,8 +39,8 @@ class Communicator {
 
   // Whether a call's time decides on something, by what Enter has returned.
   bool WantsTimeOf(const Session& session, Reason reason) const {
-    if (reason == Reason::kNone) return session.chooses_path;
-    return reason == Reason::kFirstCalls && session.weighs_teams;
+    if (reason == Reason::kNone) return session.settings.chooses_path;
+    return reason == Reason::kFirstCalls && session.settings.weighs_teams;
   }
   // How long a call took that Enter sent to MPI for its communicator's first calls.
   void CountFirst(uint64_t nanoseconds) { first_ns_ += nanoseconds; }

@@ -12,6 +12,7 @@
 #include "client/mpi/failure_text.h"
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/output_line.h"
+#include "client/mpi/pending_memory.h"
 #include "client/mpi/persistent_messages.h"
 #include "client/mpi/requests.h"
 #include "client/mpi/session.h"
@@ -108,8 +109,8 @@ class Completion {
     }
     if (sleeper == nullptr) return;
     Session* const session = TheSession();
-    ours_->Await(sleeper, session->slice());
-    session->Progress();
+    ours_->Await(sleeper, session->progress.slice());
+    session->progress.TurnMpi();
   }
 
   Requests* const ours_;
@@ -133,7 +134,7 @@ int FailIfLost(Requests* ours, MPI_Request request) {
     return MPI_ERR_OTHER;
   }
   const auto call = ours == nullptr ? nullptr : ours->Find(request);
-  if (call == nullptr || TheAsyncCalls()->AwaitBuffers(*call->communicator, call->offload)) return MPI_SUCCESS;
+  if (call == nullptr || AwaitBuffers(*call->communicator, call->offload)) return MPI_SUCCESS;
   call->communicator->SetOutOfStep();
   return call->communicator->Fail("MPI_Start", COPSE_ERR_CANCELED, kLostData);
 }

@@ -3,17 +3,12 @@
 
 #include <iterator>
 
-#include "client/mpi/async_calls.h"
-#include "client/mpi/driven_wait.h"
+#include "client/mpi/progressing_wait.h"
 #include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
-constinit const preload::SyscallGuard* OffSyscallGuard::guard = nullptr;
-constinit thread_local int InsideMpi::depth = 0;
-constinit thread_local int CallingMpi::depth = 0;
-
 CallState::CallState(Session* session, Entry entry)
-    : session(session), entry(entry), start_(session->keeps_times ? NowNanoseconds() : 0) {}
+    : session(session), entry(entry), start_(session->settings.keeps_times ? NowNanoseconds() : 0) {}
 
 void CallState::Enter(MPI_Comm comm, bool may_wait) {
   if (session->context == nullptr) {
@@ -44,7 +39,7 @@ void CallState::FailBefore(copse_status_t why, const char* text) {
 bool CallState::TakeLateFailure() {
   const copse_status_t late = communicator->TakeLateFailure();
   if (late == COPSE_OK) return false;
-  FailBefore(late, "a call that had returned early has failed");
+  FailBefore(late, "an asynchronous call has failed since it returned");
   if (AsyncCalls* const async = TheAsyncCalls(); async != nullptr) async->early_return().ForgetLost();
   return true;
 }
@@ -68,7 +63,7 @@ void CallState::Choose(const Offload& offload) {
 
 copse_status_t CallState::RunOnTeam(Offload* offload) const {
   copse_team_t* const team = communicator->team();
-  DrivenWait wait(session);
+  ProgressingWait wait(session);
   copse_status_t now = offload->Init(team);
   if (now == COPSE_OK) now = offload->Pack();
   if (now == COPSE_OK) now = wait.Post(team, offload);
@@ -79,10 +74,10 @@ copse_status_t CallState::RunOnTeam(Offload* offload) const {
 
 void CallState::Run(Offload* offload) {
   AsyncCalls* const async = TheAsyncCalls();
-  if (AnyPending() && !async->AwaitBuffers(*communicator, *offload)) return Lose(offload);
+  if (!AwaitBuffers(*communicator, *offload)) return Lose(offload);
   if (async == nullptr) return Note(RunOnTeam(offload), *offload);
   tnbc::Division division;
-  if (async->Divides(communicator, *offload, site, &division)) {
+  if (async->IsFragmented(communicator, *offload, site, &division)) {
     status = async->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
     return;
   }

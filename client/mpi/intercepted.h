@@ -15,6 +15,7 @@
 #include "client/mpi/inside_mpi.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
+#include "client/mpi/pending_memory.h"
 #include "client/mpi/requests.h"
 #include "client/mpi/session.h"
 #include "client/mpi/statistics.h"
@@ -39,16 +40,16 @@ class CallState {
   // Whether the calls of a communicator that has no team yet are combined in order.
   bool combines_first_calls() const {
     const bool has_no_team = reason == Reason::kFirstCalls || reason == Reason::kNoTeam;
-    return has_no_team && session->chooses_path && communicator->size() > 2;
+    return has_no_team && session->settings.chooses_path && communicator->size() > 2;
   }
   // Before MPI makes the call instead: waits for pending memory. False if data that it needs is lost: it has failed.
   template <typename Call>
   bool AwaitData(const Call& call) {
-    if (!AnyPending() || TheAsyncCalls()->AwaitAll() || communicator == nullptr) return true;
+    if (AwaitEverythingInCall() || communicator == nullptr) return true;
     Offload offload(session, /*outlives_call=*/false);
     const Reason why = call.Prepare(*communicator, &offload);
     if (why == Reason::kBadArguments) return true;
-    if (why == Reason::kNone && TheAsyncCalls()->AwaitBuffers(*communicator, offload)) return true;
+    if (why == Reason::kNone && AwaitBuffers(*communicator, offload)) return true;
     Lose(&offload);
     return false;
   }

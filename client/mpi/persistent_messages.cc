@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "client/mpi/async_calls.h"
+#include "client/mpi/pending_memory.h"
 #include "client/tnbc/pending_ranges.h"
 
 namespace copse::mpi {

@@ -75,7 +75,7 @@ Reason PrepareLocally(const Communicator& communicator, const Reduction& call, c
 bool IsBetterInOrder(const Communicator& communicator, const Reduction& call, const Type& type,
                      const Offload& offload) {
   const bool has_form = call.collective == COPSE_COLL_REDUCE || call.collective == COPSE_COLL_ALLREDUCE;
-  if (!has_form || !offload.is_order_sensitive || !TheSession()->chooses_path) return false;
+  if (!has_form || !offload.is_order_sensitive || !TheSession()->settings.chooses_path) return false;
   if (offload.outlives_call() || !type.plain || communicator.size() <= 2) return false;
   return call.elements > 0 && offload.known_bytes <= kOrderedBytesMax / static_cast<uint64_t>(communicator.size());
 }

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <system_error>
 
-#include "client/mpi/async_calls.h"
+#include "client/mpi/pending_memory.h"
 #include "client/mpi/quiet_thread.h"
 #include "client/mpi/wait_time.h"
 #include "client/tnbc/held_signals.h"
@@ -25,11 +25,11 @@ Requests* the_requests = nullptr;
 
 Requests* TheRequests() { return TheSession() == nullptr ? nullptr : the_requests; }
 
-void StartRequests(Session* session) { the_requests = new Requests(session); }
-
-void Drive(Session* session) {
-  session->Progress();
-  if (the_requests->HasAny()) the_requests->Poll();
+void StartRequests(Session* session) {
+  the_requests = new Requests(session);
+  session->progress.SetPoll([] {
+    if (the_requests->HasAny()) the_requests->Poll();
+  });
 }
 
 CollectiveRequest::CollectiveRequest(Session* session, Entry entry, Communicator* communicator)
@@ -52,7 +52,7 @@ int Requests::NewTag() {
 
 void Requests::Post(CollectiveRequest* call) {
   const copse_status_t status = call->offload.Post();
-  if (status == COPSE_ERR_NO_RESOURCE && !session_->IsOver(call->since_)) return;
+  if (status == COPSE_ERR_NO_RESOURCE && !session_->settings.IsOver(call->since_)) return;
   --queued_;
   call->state_ = status == COPSE_OK ? CollectiveRequest::State::kPosted : CollectiveRequest::State::kEnded;
   call->status_ = status;
@@ -63,7 +63,7 @@ void Requests::Activate(const std::shared_ptr<CollectiveRequest>& call) {
   call->since_ = NowSeconds();
   active_.push_back(call);
   waitable_.fetch_add(1, std::memory_order_relaxed);
-  if (!AnyPending() || TheAsyncCalls()->AwaitBuffers(*call->communicator, call->offload)) {
+  if (AwaitBuffers(*call->communicator, call->offload)) {
     call->status_ = call->offload.Pack();
   } else {
     call->status_ = call->offload.Lose(kLostData);
@@ -79,7 +79,7 @@ void Requests::Activate(const std::shared_ptr<CollectiveRequest>& call) {
 int Requests::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   const std::lock_guard lock(mutex_);
   call->tag_ = NewTag();
-  const int result = Mpi().Irecv(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->own, &call->handle_);
+  const int result = Mpi().Irecv(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->progress.own(), &call->handle_);
   if (result != MPI_SUCCESS) {
     tags_.erase(call->tag_);
     return result;
@@ -93,7 +93,7 @@ int Requests::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request*
 int Requests::MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   const std::lock_guard lock(mutex_);
   call->tag_ = NewTag();
-  const int result = Mpi().Recv_init(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->own, &call->handle_);
+  const int result = Mpi().Recv_init(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->progress.own(), &call->handle_);
   if (result != MPI_SUCCESS) {
     tags_.erase(call->tag_);
     return result;
@@ -118,8 +118,8 @@ void Requests::Advance() {
     if (call->state_ == State::kQueued) full.insert(call->team);
     if (call->state_ != State::kPosted) continue;
     call->status_ = call->offload.Test();
-    if (call->status_ == COPSE_INPROGRESS && session_->IsOver(call->since_)) {
-      call->status_ = call->offload.GiveUp(session_->TimeIsOverText().c_str());
+    if (call->status_ == COPSE_INPROGRESS && session_->settings.IsOver(call->since_)) {
+      call->status_ = call->offload.GiveUp(session_->settings.TimeIsOverText().c_str());
     }
     if (call->status_ != COPSE_INPROGRESS) call->state_ = State::kEnded;
   }
@@ -135,7 +135,7 @@ void Requests::End(const std::shared_ptr<CollectiveRequest>& call) {
     if (!failed) by_handle_.erase(Key(call->handle_));
   }
   if (!failed) waitable_.fetch_sub(1, std::memory_order_relaxed);
-  Mpi().Send(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->own);
+  Mpi().Send(nullptr, 0, MPI_BYTE, 0, call->tag_, session_->progress.own());
 }
 
 void Requests::Poll() {

@@ -123,11 +123,8 @@ class Requests {
 
 // Null where there is no Copse.
 Requests* TheRequests();
-// After StartSession, if it has a context.
+// After StartSession, if it has a context. The session's progress polls them from then on.
 void StartRequests(Session* session);
-
-// Lets everything go on that this process has under way: the MPI's and ours.
-void Drive(Session* session);
 
 }  // namespace copse::mpi
 

@@ -14,7 +14,6 @@
 
 #include "client/mpi/output_line.h"
 #include "client/mpi/quiet_thread.h"
-#include "client/mpi/requests.h"
 #include "client/mpi/wait_time.h"
 
 namespace copse::mpi {
@@ -67,10 +66,10 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
   }
   if (!thread.joinable()) return;
   std::unique_lock lock(formation->mutex);
-  const auto rest = [&] { return std::chrono::duration<double>(session->slice()); };
+  const auto rest = [&] { return std::chrono::duration<double>(session->progress.slice()); };
   while (!formation->done_or_not.wait_for(lock, rest(), [&] { return formation->done; })) {
     lock.unlock();
-    Drive(session);
+    session->progress.Turn();
     lock.lock();
   }
   lock.unlock();
@@ -80,10 +79,11 @@ void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formati
 }  // namespace
 
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
+  TeamFormationTimes& times = session->formation_times;
   const uint64_t start = NowNanoseconds();
   // Rank 0's nonce; 0 if it rests. What failed for one rank of a communicator has failed for all.
   uint64_t nonce = 0;
-  if (member.rank == 0 && start >= session->no_teams_before_ns) nonce = RandomNonce();
+  if (member.rank == 0 && start >= times.none_before_ns) nonce = RandomNonce();
   Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);
   if (nonce == 0) return {};
   copse_team_params_t params{};
@@ -102,11 +102,11 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
   const uint64_t end = NowNanoseconds(), taken = end - start;
   session->statistics.CountTeam(all[0] != 0, taken);
   if (all[0] != 0) {
-    session->team_ns = std::min<uint64_t>(session->team_ns, taken);
-    session->teams_not_formed = 0;
+    times.least_ns = std::min<uint64_t>(times.least_ns, taken);
+    times.failures_in_a_row = 0;
     return {.team = formation.team, .all_flags = all[1] != 0, .taken_ns = taken};
   }
-  session->no_teams_before_ns = end + RestAfter(++session->teams_not_formed, taken);
+  times.none_before_ns = end + RestAfter(++times.failures_in_a_row, taken);
   if (formation.team != nullptr) copse_team_destroy(formation.team);
   static std::atomic<bool> said = false;
   if (member.rank == 0 && !said.exchange(true)) {

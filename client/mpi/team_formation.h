@@ -24,8 +24,8 @@ struct FormedTeam {
   uint64_t taken_ns = 0;
 };
 
-// Collective over the communicator, which is in no other collective meanwhile. If any rank has failed, rank 0 says why,
-// once a process; and there is none for some time to come, since each that is tried may take as long.
+// Collective over the communicator, which is in no other collective meanwhile. If any rank fails, rank 0 prints why,
+// once a process, and no team is formed for some time to come, since each attempt may take as long.
 FormedTeam FormTeamTogether(Session* session, const TeamMember& member);
 
 }  // namespace copse::mpi
