@@ -6,10 +6,10 @@
 
 #include <cstdint>
 
-#include "client/mpi/communicator.h"
+#include "client/mpi/collective_calls.h"
 #include "client/mpi/element_types.h"
 #include "client/mpi/mpi_api.h"
-#include "client/mpi/session.h"
+#include "client/mpi/offload.h"
 
 namespace copse::mpi {
 
@@ -20,13 +20,10 @@ inline bool IsRun(const void* buffer, int64_t count, MPI_Datatype handle, Type* 
   return buffer != nullptr || !type->plain || count == 0 || type->bytes == 0;
 }
 
-inline bool IsRank(const Communicator& communicator, int root) { return root >= 0 && root < communicator.size(); }
+inline bool IsRank(const Membership& member, int root) { return root >= 0 && root < member.size; }
 
-// A length that all ranks know.
-inline bool IsTooLong(uint64_t bytes) {
-  const Session* session = TheSession();
-  return session == nullptr || bytes > session->settings.message_bytes_max;
-}
+// Whether a length that all ranks know is above the limit.
+inline bool IsTooLong(const Offload& offload, uint64_t bytes) { return bytes > offload.options().message_bytes_max; }
 
 inline uint64_t Bytes(int64_t count, const Type& type) { return static_cast<uint64_t>(count) * type.bytes; }
 

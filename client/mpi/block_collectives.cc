@@ -19,11 +19,11 @@ void Describe(copse_collective_t collective, uint64_t bytes, int root, Offload* 
 }
 
 // Blocks of one type, with displacements in elements. False if MPI has to say what is wrong.
-bool BlocksOf(const void* buffer, Integers counts, Integers displacements, MPI_Datatype type,
-              const Communicator& communicator, Runs* runs) {
+bool BlocksOf(const void* buffer, Integers counts, Integers displacements, MPI_Datatype type, const Membership& member,
+              Runs* runs) {
   Type described;
   if (counts.IsNull() || displacements.IsNull() || !Describe(type, &described)) return false;
-  for (int rank = 0; rank < communicator.size(); ++rank) {
+  for (int rank = 0; rank < member.size; ++rank) {
     if (counts[rank] < 0) return false;
     char* address =
         static_cast<char*>(ElementAt(const_cast<void*>(buffer), counts[rank] > 0 ? displacements[rank] : 0, described));
@@ -34,9 +34,9 @@ bool BlocksOf(const void* buffer, Integers counts, Integers displacements, MPI_D
 
 // A type each, with displacements in bytes.
 bool BlocksOfTypes(const void* buffer, Integers counts, Integers displacements, const MPI_Datatype* types,
-                   const Communicator& communicator, Runs* runs) {
+                   const Membership& member, Runs* runs) {
   if (counts.IsNull() || displacements.IsNull() || types == nullptr) return false;
-  for (int rank = 0; rank < communicator.size(); ++rank) {
+  for (int rank = 0; rank < member.size; ++rank) {
     Type type;
     if (counts[rank] < 0 || !Describe(types[rank], &type)) return false;
     char* begin = static_cast<char*>(const_cast<void*>(buffer));
@@ -53,8 +53,8 @@ bool IsPlain(const Runs& runs) {
 }
 
 // This rank's own block is in the receive buffer already; if it has to be unpacked, it is sent like any other.
-void ReceiveAroundOwn(const Communicator& communicator, const Runs& runs, Offload* offload) {
-  const ElementRun& own = runs[communicator.rank()];
+void ReceiveAroundOwn(const Membership& member, const Runs& runs, Offload* offload) {
+  const ElementRun& own = runs[member.rank];
   offload->args.count = own.bytes();
   if (own.type.plain) {
     offload->SendInPlace();
@@ -79,17 +79,17 @@ void Exchange(const Runs& sent, const Runs& received, bool in_place, Offload* of
 
 }  // namespace
 
-Reason GathervCall::Prepare(const Communicator& communicator, Offload* offload) const {
-  const bool is_root = root == communicator.rank(), in_place = is_root && send == MPI_IN_PLACE;
+Reason GathervCall::Prepare(const Membership& member, Offload* offload) const {
+  const bool is_root = root == member.rank, in_place = is_root && send == MPI_IN_PLACE;
   Runs received;
   Type sent;
-  if (!IsRank(communicator, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
-      (is_root && !BlocksOf(recv, recv_counts, displacements, recv_type, communicator, &received))) {
+  if (!IsRank(member, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
+      (is_root && !BlocksOf(recv, recv_counts, displacements, recv_type, member, &received))) {
     return Reason::kBadArguments;
   }
   Describe(COPSE_COLL_GATHERV, in_place ? 0 : Bytes(send_count, sent), root, offload);
   if (in_place) {
-    ReceiveAroundOwn(communicator, received, offload);
+    ReceiveAroundOwn(member, received, offload);
     return Reason::kNone;
   }
   offload->Send(send, send_count, sent);
@@ -97,12 +97,12 @@ Reason GathervCall::Prepare(const Communicator& communicator, Offload* offload) 
   return Reason::kNone;
 }
 
-Reason ScattervCall::Prepare(const Communicator& communicator, Offload* offload) const {
-  const bool is_root = root == communicator.rank(), in_place = is_root && recv == MPI_IN_PLACE;
+Reason ScattervCall::Prepare(const Membership& member, Offload* offload) const {
+  const bool is_root = root == member.rank, in_place = is_root && recv == MPI_IN_PLACE;
   Runs sent;
   Type received;
-  if (!IsRank(communicator, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
-      (is_root && !BlocksOf(send, send_counts, displacements, send_type, communicator, &sent))) {
+  if (!IsRank(member, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
+      (is_root && !BlocksOf(send, send_counts, displacements, send_type, member, &sent))) {
     return Reason::kBadArguments;
   }
   Describe(COPSE_COLL_SCATTERV, in_place ? sent[root].bytes() : Bytes(recv_count, received), root, offload);
@@ -115,22 +115,22 @@ Reason ScattervCall::Prepare(const Communicator& communicator, Offload* offload)
   return Reason::kNone;
 }
 
-Reason AllgathervCall::Prepare(const Communicator& communicator, Offload* offload) const {
+Reason AllgathervCall::Prepare(const Membership& member, Offload* offload) const {
   const bool in_place = send == MPI_IN_PLACE;
   Runs received;
   Type sent;
-  if (!BlocksOf(recv, recv_counts, displacements, recv_type, communicator, &received) ||
+  if (!BlocksOf(recv, recv_counts, displacements, recv_type, member, &received) ||
       (!in_place && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;
   }
   uint64_t total = 0;
   for (const ElementRun& run : received) {
-    if (IsTooLong(run.bytes()) || IsTooLong(total += run.bytes())) return Reason::kTooLong;
+    if (IsTooLong(*offload, run.bytes()) || IsTooLong(*offload, total += run.bytes())) return Reason::kTooLong;
   }
   Describe(COPSE_COLL_ALLGATHERV, in_place ? 0 : Bytes(send_count, sent), 0, offload);
   offload->known_bytes = total;
   if (in_place) {
-    ReceiveAroundOwn(communicator, received, offload);
+    ReceiveAroundOwn(member, received, offload);
     return Reason::kNone;
   }
   offload->Send(send, send_count, sent);
@@ -138,22 +138,22 @@ Reason AllgathervCall::Prepare(const Communicator& communicator, Offload* offloa
   return Reason::kNone;
 }
 
-Reason AlltoallvCall::Prepare(const Communicator& communicator, Offload* offload) const {
+Reason AlltoallvCall::Prepare(const Membership& member, Offload* offload) const {
   const bool in_place = send == MPI_IN_PLACE;
   Runs sent, received;
-  if (!BlocksOf(recv, recv_counts, recv_displacements, recv_type, communicator, &received) ||
-      (!in_place && !BlocksOf(send, send_counts, send_displacements, send_type, communicator, &sent))) {
+  if (!BlocksOf(recv, recv_counts, recv_displacements, recv_type, member, &received) ||
+      (!in_place && !BlocksOf(send, send_counts, send_displacements, send_type, member, &sent))) {
     return Reason::kBadArguments;
   }
   Exchange(sent, received, in_place, offload);
   return Reason::kNone;
 }
 
-Reason AlltoallwCall::Prepare(const Communicator& communicator, Offload* offload) const {
+Reason AlltoallwCall::Prepare(const Membership& member, Offload* offload) const {
   const bool in_place = send == MPI_IN_PLACE;
   Runs sent, received;
-  if (!BlocksOfTypes(recv, recv_counts, recv_displacements, recv_types, communicator, &received) ||
-      (!in_place && !BlocksOfTypes(send, send_counts, send_displacements, send_types, communicator, &sent))) {
+  if (!BlocksOfTypes(recv, recv_counts, recv_displacements, recv_types, member, &received) ||
+      (!in_place && !BlocksOfTypes(send, send_counts, send_displacements, send_types, member, &sent))) {
     return Reason::kBadArguments;
   }
   Exchange(sent, received, in_place, offload);

@@ -8,12 +8,17 @@
 #include <concepts>
 #include <cstdint>
 
-#include "client/mpi/communicator.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
-#include "client/mpi/statistics.h"
+#include "client/mpi/reason.h"
 
 namespace copse::mpi {
+
+// The calling rank's place in the communicator.
+struct Membership {
+  int rank = 0;
+  int size = 1;
+};
 
 // A program's array of counts or displacements, one a rank: of int, MPI_Aint or MPI_Count. It may be null.
 class Integers {
@@ -37,7 +42,7 @@ class Integers {
 
 struct BarrierCall {
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct BcastCall {
@@ -46,7 +51,7 @@ struct BcastCall {
   MPI_Datatype type;
   int root;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct GatherCall {
@@ -58,7 +63,7 @@ struct GatherCall {
   MPI_Datatype recv_type;
   int root;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct ScatterCall {
@@ -70,7 +75,7 @@ struct ScatterCall {
   MPI_Datatype recv_type;
   int root;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct AllgatherCall {
@@ -81,7 +86,7 @@ struct AllgatherCall {
   int64_t recv_count;
   MPI_Datatype recv_type;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct AlltoallCall {
@@ -92,7 +97,7 @@ struct AlltoallCall {
   int64_t recv_count;
   MPI_Datatype recv_type;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct GathervCall {
@@ -105,7 +110,7 @@ struct GathervCall {
   MPI_Datatype recv_type;
   int root;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct ScattervCall {
@@ -118,7 +123,7 @@ struct ScattervCall {
   MPI_Datatype recv_type;
   int root;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct AllgathervCall {
@@ -130,7 +135,7 @@ struct AllgathervCall {
   Integers displacements;
   MPI_Datatype recv_type;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct AlltoallvCall {
@@ -143,7 +148,7 @@ struct AlltoallvCall {
   Integers recv_displacements;
   MPI_Datatype recv_type;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 // Displacements are in bytes here.
@@ -157,7 +162,7 @@ struct AlltoallwCall {
   Integers recv_displacements;
   const MPI_Datatype* recv_types;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct ReduceCall {
@@ -168,7 +173,7 @@ struct ReduceCall {
   MPI_Op op;
   int root;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct AllreduceCall {
@@ -178,7 +183,7 @@ struct AllreduceCall {
   MPI_Datatype type;
   MPI_Op op;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct Reduce_scatterCall {
@@ -188,7 +193,7 @@ struct Reduce_scatterCall {
   MPI_Datatype type;
   MPI_Op op;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct Reduce_scatter_blockCall {
@@ -198,7 +203,7 @@ struct Reduce_scatter_blockCall {
   MPI_Datatype type;
   MPI_Op op;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct ScanCall {
@@ -208,7 +213,7 @@ struct ScanCall {
   MPI_Datatype type;
   MPI_Op op;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 struct ExscanCall {
@@ -218,7 +223,7 @@ struct ExscanCall {
   MPI_Datatype type;
   MPI_Op op;
   MPI_Comm comm;
-  Reason Prepare(const Communicator& communicator, Offload* offload) const;
+  Reason Prepare(const Membership& member, Offload* offload) const;
 };
 
 }  // namespace copse::mpi

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client/copse.h"
+#include "client/mpi/collective_calls.h"
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
 #include "client/mpi/path_choice.h"
@@ -106,6 +107,7 @@ class Communicator {
   MPI_Comm comm() const { return comm_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
+  Membership membership() const { return {rank_, size_}; }
 
  private:
   friend void StartCommunicators();

@@ -15,39 +15,39 @@ Reason Describe(copse_collective_t collective, uint64_t bytes, uint64_t blocks, 
   offload->args.count = bytes;
   offload->args.root = static_cast<uint32_t>(root);
   offload->known_bytes = bytes * blocks;
-  return IsTooLong(bytes) || IsTooLong(bytes * blocks) ? Reason::kTooLong : Reason::kNone;
+  return IsTooLong(*offload, bytes) || IsTooLong(*offload, bytes * blocks) ? Reason::kTooLong : Reason::kNone;
 }
 
 // All blocks at once, of which this rank's own is in the receive buffer already. What has to be unpacked would be
 // overwritten by itself, so such a block is sent like any other.
-void ReceiveAroundOwn(const Communicator& communicator, void* recv, int64_t count, const Type& type, Offload* offload) {
+void ReceiveAroundOwn(const Membership& member, void* recv, int64_t count, const Type& type, Offload* offload) {
   if (type.plain) {
     offload->SendInPlace();
   } else {
-    offload->Send(ElementAt(recv, communicator.rank() * count, type), count, type);
+    offload->Send(ElementAt(recv, member.rank * count, type), count, type);
   }
-  offload->Receive(recv, communicator.size() * count, type);
+  offload->Receive(recv, member.size * count, type);
 }
 
 }  // namespace
 
-Reason BarrierCall::Prepare(const Communicator&, Offload* offload) const {
+Reason BarrierCall::Prepare(const Membership&, Offload* offload) const {
   return Describe(COPSE_COLL_BARRIER, 0, 1, 0, offload);
 }
 
-Reason BcastCall::Prepare(const Communicator& communicator, Offload* offload) const {
+Reason BcastCall::Prepare(const Membership& member, Offload* offload) const {
   Type described;
-  if (!IsRank(communicator, root) || !IsRun(buffer, count, type, &described)) return Reason::kBadArguments;
+  if (!IsRank(member, root) || !IsRun(buffer, count, type, &described)) return Reason::kBadArguments;
   const Reason reason = Describe(COPSE_COLL_BCAST, Bytes(count, described), 1, root, offload);
-  if (reason == Reason::kNone) offload->Broadcast(buffer, count, described, root == communicator.rank());
+  if (reason == Reason::kNone) offload->Broadcast(buffer, count, described, root == member.rank);
   return reason;
 }
 
-Reason GatherCall::Prepare(const Communicator& communicator, Offload* offload) const {
-  const int64_t size = communicator.size();
-  const bool is_root = root == communicator.rank(), in_place = is_root && send == MPI_IN_PLACE;
+Reason GatherCall::Prepare(const Membership& member, Offload* offload) const {
+  const int64_t size = member.size;
+  const bool is_root = root == member.rank, in_place = is_root && send == MPI_IN_PLACE;
   Type sent, received;
-  if (!IsRank(communicator, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
+  if (!IsRank(member, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
       (is_root && !IsRun(recv, recv_count, recv_type, &received))) {
     return Reason::kBadArguments;
   }
@@ -55,7 +55,7 @@ Reason GatherCall::Prepare(const Communicator& communicator, Offload* offload) c
   const Reason reason = Describe(COPSE_COLL_GATHER, bytes, size, root, offload);
   if (reason != Reason::kNone) return reason;
   if (in_place) {
-    ReceiveAroundOwn(communicator, recv, recv_count, received, offload);
+    ReceiveAroundOwn(member, recv, recv_count, received, offload);
     return reason;
   }
   offload->Send(send, send_count, sent);
@@ -63,11 +63,11 @@ Reason GatherCall::Prepare(const Communicator& communicator, Offload* offload) c
   return reason;
 }
 
-Reason ScatterCall::Prepare(const Communicator& communicator, Offload* offload) const {
-  const int64_t size = communicator.size();
-  const bool is_root = root == communicator.rank(), in_place = is_root && recv == MPI_IN_PLACE;
+Reason ScatterCall::Prepare(const Membership& member, Offload* offload) const {
+  const int64_t size = member.size;
+  const bool is_root = root == member.rank, in_place = is_root && recv == MPI_IN_PLACE;
   Type sent, received;
-  if (!IsRank(communicator, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
+  if (!IsRank(member, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
       (is_root && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;
   }
@@ -83,25 +83,25 @@ Reason ScatterCall::Prepare(const Communicator& communicator, Offload* offload) 
   return reason;
 }
 
-Reason AllgatherCall::Prepare(const Communicator& communicator, Offload* offload) const {
+Reason AllgatherCall::Prepare(const Membership& member, Offload* offload) const {
   const bool in_place = send == MPI_IN_PLACE;
   Type sent, received;
   if (!IsRun(recv, recv_count, recv_type, &received) || (!in_place && !IsRun(send, send_count, send_type, &sent))) {
     return Reason::kBadArguments;
   }
-  const Reason reason = Describe(COPSE_COLL_ALLGATHER, Bytes(recv_count, received), communicator.size(), 0, offload);
+  const Reason reason = Describe(COPSE_COLL_ALLGATHER, Bytes(recv_count, received), member.size, 0, offload);
   if (reason != Reason::kNone) return reason;
   if (in_place) {
-    ReceiveAroundOwn(communicator, recv, recv_count, received, offload);
+    ReceiveAroundOwn(member, recv, recv_count, received, offload);
     return reason;
   }
   offload->Send(send, send_count, sent);
-  offload->Receive(recv, communicator.size() * recv_count, received);
+  offload->Receive(recv, member.size * recv_count, received);
   return reason;
 }
 
-Reason AlltoallCall::Prepare(const Communicator& communicator, Offload* offload) const {
-  const int64_t size = communicator.size();
+Reason AlltoallCall::Prepare(const Membership& member, Offload* offload) const {
+  const int64_t size = member.size;
   const bool in_place = send == MPI_IN_PLACE;
   Type sent, received;
   if (!IsRun(recv, recv_count, recv_type, &received) || (!in_place && !IsRun(send, send_count, send_type, &sent))) {

@@ -92,7 +92,7 @@ void CallState::Decide() {
   const PathTimes& mine = choice_->times();
   const uint64_t parts[] = {mine.copse_ns, mine.mpi_ns, communicator->EndsOnErrors() ? 0U : 1U};
   uint64_t most[std::size(parts)] = {};
-  Offload offload(session, /*outlives_call=*/false);
+  Offload offload(session->offload_options(), /*outlives_call=*/false);
   offload.args.collective = COPSE_COLL_ALLREDUCE;
   offload.args.type = COPSE_DT_UINT64;
   offload.args.op = COPSE_OP_MAX;

@@ -33,7 +33,7 @@ class CallState {
   // Describes the call, or says why it goes to MPI.
   template <typename Call>
   void Prepare(const Call& call, Offload* offload) {
-    const Reason why = call.Prepare(*communicator, offload);
+    const Reason why = call.Prepare(communicator->membership(), offload);
     if (!is_offloaded()) return;
     reason = why != Reason::kNone || communicator->MaySend(*offload) ? why : Reason::kFirstCalls;
   }
@@ -46,8 +46,8 @@ class CallState {
   template <typename Call>
   bool AwaitData(const Call& call) {
     if (AwaitEverythingInCall() || communicator == nullptr) return true;
-    Offload offload(session, /*outlives_call=*/false);
-    const Reason why = call.Prepare(*communicator, &offload);
+    Offload offload(session->offload_options(), /*outlives_call=*/false);
+    const Reason why = call.Prepare(communicator->membership(), &offload);
     if (why == Reason::kBadArguments) return true;
     if (why == Reason::kNone && AwaitBuffers(*communicator, offload)) return true;
     Lose(&offload);
@@ -124,7 +124,7 @@ template <typename Call, typename Pass>
 int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
   const auto go = [&](CallState* state) {
     state->site = site;
-    Offload offload(state->session, /*outlives_call=*/false);
+    Offload offload(state->session->offload_options(), /*outlives_call=*/false);
     state->Prepare(call, &offload);
     if (state->is_offloaded()) state->Choose(offload);
     if (state->is_offloaded()) {
@@ -159,7 +159,7 @@ int RunPersistent(Entry entry, const Call& call, MPI_Request* request, Pass pass
   NoteRequest();
   const auto go = [&](CallState* state) {
     const auto pending = std::make_shared<CollectiveRequest>(state->session, entry, state->communicator);
-    state->reason = call.Prepare(*state->communicator, &pending->offload);
+    state->reason = call.Prepare(state->communicator->membership(), &pending->offload);
     if (state->is_offloaded()) state->MakePersistent(pending, request);
   };
   return RunCall(entry, call, {.may_wait = true}, go, pass);

@@ -103,7 +103,7 @@ void Offload::SetReceiveCounts(std::vector<uint64_t> counts) {
 }
 
 void Offload::CombineLocally(MPI_Op op, const Type& type) {
-  combination_ = std::make_unique<LocalCombination>(op, type, session_->progress.own());
+  combination_ = std::make_unique<LocalCombination>(op, type, options_.own);
   args.type = COPSE_DT_BYTE;
   args.op = combination_->op();
 }
@@ -168,7 +168,7 @@ copse_status_t Offload::Init(copse_team_t* team) {
 
 copse_status_t Offload::Pack() {
   for (const Copy& copy : packings_) {
-    if (mpi::Pack(copy.run.address, copy.run.count, copy.run.type, copy.bytes, session_->progress.own())) continue;
+    if (mpi::Pack(copy.run.address, copy.run.count, copy.run.type, copy.bytes, options_.own)) continue;
     error_ = "MPI_Pack failed";
     return COPSE_ERR_INVALID_ARGUMENT;
   }
@@ -210,7 +210,7 @@ copse_status_t Offload::Unpack() {
   }
   bool ok = combination_ == nullptr || !combination_->has_failed();
   for (const Copy& copy : unpackings_) {
-    ok = ok && mpi::Unpack(copy.bytes, copy.run.address, copy.run.count, copy.run.type, session_->progress.own());
+    ok = ok && mpi::Unpack(copy.bytes, copy.run.address, copy.run.count, copy.run.type, options_.own);
   }
   if (ok) return COPSE_OK;
   error_ = "MPI_Unpack or MPI_Reduce_local failed";

@@ -16,7 +16,6 @@
 #include "client/mpi/element_types.h"
 #include "client/mpi/local_combination.h"
 #include "client/mpi/mpi_api.h"
-#include "client/mpi/session.h"
 
 namespace copse::mpi {
 
@@ -29,6 +28,13 @@ struct ElementRun {
   uint64_t bytes() const { return static_cast<uint64_t>(count) * type.bytes; }
 };
 
+// What a call needs to know of the process.
+struct OffloadOptions {
+  MPI_Comm own = MPI_COMM_NULL;  // any of this process alone, for packing
+  uint64_t message_bytes_max = 0;
+  bool chooses_path = false;  // blocking calls may go to MPI if that is faster
+};
+
 // An Offload gathers a call's arguments, packs what is to be sent where a type's elements do not lie in memory as they
 // travel, and unpacks. Data travels as bytes, so that ranks may describe it by different types; elements of reductions
 // travel as they are. Calls follow args, Send* and Receive* in any order, Init, (Pack, Post+, (Wait | Test)+, Unpack)*,
@@ -37,7 +43,7 @@ struct ElementRun {
 class Offload {
  public:
   // `outlives_call`: the program may free its types before the end, which then are kept.
-  Offload(Session* session, bool outlives_call) : session_(session), outlives_call_(outlives_call) {}
+  Offload(const OffloadOptions& options, bool outlives_call) : options_(options), outlives_call_(outlives_call) {}
   ~Offload();
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
@@ -72,6 +78,7 @@ class Offload {
   // By MPI, instead of all below. Returns what the program's call returns.
   int RunInOrderByMpi(MPI_Comm comm);
 
+  const OffloadOptions& options() const { return options_; }
   bool outlives_call() const { return outlives_call_; }
   // Whether the team's calls alone make the result: of a part of the elements a part of it.
   bool is_divisible() const { return combination_ == nullptr && !in_order_.has_value() && !outlives_call_; }
@@ -124,7 +131,7 @@ class Offload {
   char* List(std::span<const ElementRun> blocks, Blocks* lists, std::vector<Copy>* copies);
   void KeepTypes(std::vector<Copy>* copies);
 
-  Session* const session_;
+  const OffloadOptions options_;
   const bool outlives_call_;
   copse_request_t* request_ = nullptr;
   std::string error_;

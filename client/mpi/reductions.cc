@@ -37,27 +37,27 @@ bool IsInPlace(const Reduction& call) {
 }
 
 // Counts are in units, of which an element has `units`.
-void SetCounts(const Communicator& communicator, const Reduction& call, uint64_t units, Offload* offload) {
+void SetCounts(const Membership& member, const Reduction& call, uint64_t units, Offload* offload) {
   offload->args.collective = call.collective;
   offload->args.count = static_cast<uint64_t>(call.count) * units;
   if (call.recv_counts.IsNull()) return;
   std::vector<uint64_t> counts;
-  for (int rank = 0; rank < communicator.size(); ++rank) {
+  for (int rank = 0; rank < member.size; ++rank) {
     counts.push_back(static_cast<uint64_t>(call.recv_counts[rank]) * units);
   }
   offload->SetReceiveCounts(std::move(counts));
 }
 
 // By those who get the result.
-Reason PrepareLocally(const Communicator& communicator, const Reduction& call, const Type& type, Offload* offload) {
+Reason PrepareLocally(const Membership& member, const Reduction& call, const Type& type, Offload* offload) {
   const bool predefined = IsPredefined(call.op);
   if (predefined && !IsDefinedOn(call.op, type)) return Reason::kType;
   const Reason otherwise = predefined ? Reason::kType : Reason::kUserOperation;
   const uint64_t bytes = static_cast<uint64_t>(call.elements) * type.bytes;
-  if (bytes == 0 || bytes > kCombinedBytesMax / static_cast<uint64_t>(communicator.size())) return otherwise;
+  if (bytes == 0 || bytes > kCombinedBytesMax / static_cast<uint64_t>(member.size)) return otherwise;
   // A program may free its operation as soon as its call has returned.
   if (offload->outlives_call()) return otherwise;
-  SetCounts(communicator, call, type.bytes, offload);
+  SetCounts(member, call, type.bytes, offload);
   offload->CombineLocally(call.op, type);
   if (!IsInPlace(call)) {
     offload->Send(call.send, call.elements, type);
@@ -72,15 +72,14 @@ Reason PrepareLocally(const Communicator& communicator, const Reduction& call, c
 
 // Whether contributions are so short that all may travel: then MPI can bring them as well, if that is faster, and the
 // result is still the same in every run. Of two operands it is, in any order.
-bool IsBetterInOrder(const Communicator& communicator, const Reduction& call, const Type& type,
-                     const Offload& offload) {
+bool IsBetterInOrder(const Membership& member, const Reduction& call, const Type& type, const Offload& offload) {
   const bool has_form = call.collective == COPSE_COLL_REDUCE || call.collective == COPSE_COLL_ALLREDUCE;
-  if (!has_form || !offload.is_order_sensitive || !TheSession()->settings.chooses_path) return false;
-  if (offload.outlives_call() || !type.plain || communicator.size() <= 2) return false;
-  return call.elements > 0 && offload.known_bytes <= kOrderedBytesMax / static_cast<uint64_t>(communicator.size());
+  if (!has_form || !offload.is_order_sensitive || !offload.options().chooses_path) return false;
+  if (offload.outlives_call() || !type.plain || member.size <= 2) return false;
+  return call.elements > 0 && offload.known_bytes <= kOrderedBytesMax / static_cast<uint64_t>(member.size);
 }
 
-Reason Prepare(const Communicator& communicator, const Reduction& call, Offload* offload) {
+Reason Prepare(const Membership& member, const Reduction& call, Offload* offload) {
   Type type;
   if (call.op == MPI_OP_NULL || call.count < 0 || !Describe(call.type, &type)) return Reason::kBadArguments;
   const bool needs_recv = call.has_result && call.elements > 0;
@@ -90,62 +89,61 @@ Reason Prepare(const Communicator& communicator, const Reduction& call, Offload*
   offload->known_bytes = static_cast<uint64_t>(call.elements) * type.bytes;
   offload->is_order_sensitive = IsOrderSensitive(call.op, type);
   copse_coll_args_t& args = offload->args;
-  if (!ReductionFor(type, call.op, &args.type, &args.op)) return PrepareLocally(communicator, call, type, offload);
+  if (!ReductionFor(type, call.op, &args.type, &args.op)) return PrepareLocally(member, call, type, offload);
   const auto extent = static_cast<uint64_t>(type.extent);
-  if (IsTooLong(static_cast<uint64_t>(call.elements)) || IsTooLong(static_cast<uint64_t>(call.elements) * extent)) {
+  if (IsTooLong(*offload, static_cast<uint64_t>(call.elements)) ||
+      IsTooLong(*offload, static_cast<uint64_t>(call.elements) * extent)) {
     return Reason::kTooLong;
   }
-  SetCounts(communicator, call, 1, offload);
+  SetCounts(member, call, 1, offload);
   args.send = IsInPlace(call) ? COPSE_IN_PLACE : call.send;
   if (call.has_result) args.recv = call.recv;
-  if (IsBetterInOrder(communicator, call, type, *offload)) {
-    offload->CombineInOrder(call.op, type, call.elements, call.has_result ? call.recv : nullptr, communicator.size());
+  if (IsBetterInOrder(member, call, type, *offload)) {
+    offload->CombineInOrder(call.op, type, call.elements, call.has_result ? call.recv : nullptr, member.size);
   }
   return Reason::kNone;
 }
 
 }  // namespace
 
-Reason ReduceCall::Prepare(const Communicator& communicator, Offload* offload) const {
-  const bool is_root = root == communicator.rank();
-  if (!IsRank(communicator, root) || (send == MPI_IN_PLACE && !is_root)) return Reason::kBadArguments;
+Reason ReduceCall::Prepare(const Membership& member, Offload* offload) const {
+  const bool is_root = root == member.rank;
+  if (!IsRank(member, root) || (send == MPI_IN_PLACE && !is_root)) return Reason::kBadArguments;
   offload->args.root = static_cast<uint32_t>(root);
-  return mpi::Prepare(communicator, {COPSE_COLL_REDUCE, send, recv, count, count, count, type, op, is_root}, offload);
+  return mpi::Prepare(member, {COPSE_COLL_REDUCE, send, recv, count, count, count, type, op, is_root}, offload);
 }
 
-Reason AllreduceCall::Prepare(const Communicator& communicator, Offload* offload) const {
-  return mpi::Prepare(communicator, {COPSE_COLL_ALLREDUCE, send, recv, count, count, count, type, op}, offload);
+Reason AllreduceCall::Prepare(const Membership& member, Offload* offload) const {
+  return mpi::Prepare(member, {COPSE_COLL_ALLREDUCE, send, recv, count, count, count, type, op}, offload);
 }
 
-Reason Reduce_scatterCall::Prepare(const Communicator& communicator, Offload* offload) const {
+Reason Reduce_scatterCall::Prepare(const Membership& member, Offload* offload) const {
   if (recv_counts.IsNull()) return Reason::kBadArguments;
   int64_t total = 0;
-  for (int rank = 0; rank < communicator.size(); ++rank) {
+  for (int rank = 0; rank < member.size; ++rank) {
     if (recv_counts[rank] < 0) return Reason::kBadArguments;
     total += recv_counts[rank];
   }
-  const int64_t own = recv_counts[communicator.rank()];
+  const int64_t own = recv_counts[member.rank];
   const bool has_result = own > 0 || send == MPI_IN_PLACE;
-  return mpi::Prepare(communicator,
-                      {COPSE_COLL_REDUCE_SCATTERV, send, recv, 0, total, own, type, op, has_result, recv_counts},
-                      offload);
+  return mpi::Prepare(
+      member, {COPSE_COLL_REDUCE_SCATTERV, send, recv, 0, total, own, type, op, has_result, recv_counts}, offload);
 }
 
-Reason Reduce_scatter_blockCall::Prepare(const Communicator& communicator, Offload* offload) const {
-  const int64_t total = communicator.size() * count;
-  return mpi::Prepare(communicator, {COPSE_COLL_REDUCE_SCATTER, send, recv, count, total, count, type, op}, offload);
+Reason Reduce_scatter_blockCall::Prepare(const Membership& member, Offload* offload) const {
+  const int64_t total = member.size * count;
+  return mpi::Prepare(member, {COPSE_COLL_REDUCE_SCATTER, send, recv, count, total, count, type, op}, offload);
 }
 
-Reason ScanCall::Prepare(const Communicator& communicator, Offload* offload) const {
-  return mpi::Prepare(communicator, {COPSE_COLL_SCAN, send, recv, count, count, count, type, op}, offload);
+Reason ScanCall::Prepare(const Membership& member, Offload* offload) const {
+  return mpi::Prepare(member, {COPSE_COLL_SCAN, send, recv, count, count, count, type, op}, offload);
 }
 
-Reason ExscanCall::Prepare(const Communicator& communicator, Offload* offload) const {
+Reason ExscanCall::Prepare(const Membership& member, Offload* offload) const {
   // Rank 0's receive buffer is not used, but in place it has the contribution.
-  const bool gets_result = communicator.rank() > 0, has_result = gets_result || send == MPI_IN_PLACE;
-  return mpi::Prepare(communicator,
-                      {COPSE_COLL_EXSCAN, send, recv, count, count, gets_result ? count : 0, type, op, has_result},
-                      offload);
+  const bool gets_result = member.rank > 0, has_result = gets_result || send == MPI_IN_PLACE;
+  return mpi::Prepare(
+      member, {COPSE_COLL_EXSCAN, send, recv, count, count, gets_result ? count : 0, type, op, has_result}, offload);
 }
 
 }  // namespace copse::mpi

@@ -33,7 +33,7 @@ void StartRequests(Session* session) {
 }
 
 CollectiveRequest::CollectiveRequest(Session* session, Entry entry, Communicator* communicator)
-    : entry(entry), communicator(communicator), offload(session, /*outlives_call=*/true) {
+    : entry(entry), communicator(communicator), offload(session->offload_options(), /*outlives_call=*/true) {
   communicator->Retain();
 }
 

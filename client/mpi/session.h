@@ -11,6 +11,7 @@
 #include "client/mpi/async_settings.h"
 #include "client/mpi/complaints.h"
 #include "client/mpi/mpi_api.h"
+#include "client/mpi/offload.h"
 #include "client/mpi/progress.h"
 #include "client/mpi/settings.h"
 #include "client/mpi/statistics.h"
@@ -40,6 +41,8 @@ struct Session {
   Progress progress;
   TeamFormationTimes formation_times;
   Statistics statistics;
+
+  OffloadOptions offload_options() const { return {progress.own(), settings.message_bytes_max, settings.chooses_path}; }
 };
 
 // Null before MPI_Init, after MPI_Finalize, and in a forked child.
