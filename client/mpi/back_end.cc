@@ -2,7 +2,7 @@
 //
 // libcopse-mpi-mpich.so and libcopse-mpi-openmpi.so: one source, compiled with the header of each. What each of the
 // program's functions becomes, by the arguments that the header gives it.
-#include "client/mpi/back_end.h"
+#include "client/mpi/api/back_end.h"
 
 #include <tuple>
 #include <type_traits>
@@ -10,23 +10,23 @@
 
 #include "client/context.h"
 #include "client/copse.h"
-#include "client/mpi/allocated_memory.h"
-#include "client/mpi/async_calls.h"
-#include "client/mpi/async_hooks.h"
-#include "client/mpi/collective_calls.h"
-#include "client/mpi/communicator.h"
+#include "client/mpi/api/error_text.h"
+#include "client/mpi/api/inside_mpi.h"
+#include "client/mpi/api/launcher_notes.h"
+#include "client/mpi/api/mpi_api.h"
+#include "client/mpi/api/output_line.h"
+#include "client/mpi/async/allocated_memory.h"
+#include "client/mpi/async/async_calls.h"
+#include "client/mpi/async/async_hooks.h"
+#include "client/mpi/async/pending_memory.h"
+#include "client/mpi/async/persistent_messages.h"
+#include "client/mpi/async/requests.h"
 #include "client/mpi/completions.h"
-#include "client/mpi/error_text.h"
-#include "client/mpi/inside_mpi.h"
+#include "client/mpi/data/collective_calls.h"
 #include "client/mpi/intercepted.h"
-#include "client/mpi/launcher_notes.h"
-#include "client/mpi/mpi_api.h"
-#include "client/mpi/output_line.h"
-#include "client/mpi/pending_memory.h"
-#include "client/mpi/persistent_messages.h"
-#include "client/mpi/requests.h"
-#include "client/mpi/session.h"
-#include "client/mpi/statistics.h"
+#include "client/mpi/session/communicator.h"
+#include "client/mpi/session/session.h"
+#include "client/mpi/session/statistics.h"
 
 namespace copse::mpi {
 

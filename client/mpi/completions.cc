@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "client/mpi/async_calls.h"
-#include "client/mpi/failure_text.h"
-#include "client/mpi/inside_mpi.h"
-#include "client/mpi/output_line.h"
-#include "client/mpi/pending_memory.h"
-#include "client/mpi/persistent_messages.h"
-#include "client/mpi/requests.h"
-#include "client/mpi/session.h"
-#include "client/mpi/wait_time.h"
+#include "client/mpi/api/failure_text.h"
+#include "client/mpi/api/inside_mpi.h"
+#include "client/mpi/api/output_line.h"
+#include "client/mpi/api/wait_time.h"
+#include "client/mpi/async/async_calls.h"
+#include "client/mpi/async/pending_memory.h"
+#include "client/mpi/async/persistent_messages.h"
+#include "client/mpi/async/requests.h"
+#include "client/mpi/session/session.h"
 
 namespace copse::mpi {
 namespace {

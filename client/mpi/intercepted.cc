@@ -3,8 +3,8 @@
 
 #include <iterator>
 
-#include "client/mpi/progressing_wait.h"
-#include "client/mpi/wait_time.h"
+#include "client/mpi/api/wait_time.h"
+#include "client/mpi/async/progressing_wait.h"
 
 namespace copse::mpi {
 CallState::CallState(Session* session, Entry entry)

@@ -9,16 +9,16 @@
 #include <new>
 #include <string>
 
-#include "client/mpi/async_calls.h"
-#include "client/mpi/back_end.h"
-#include "client/mpi/communicator.h"
-#include "client/mpi/inside_mpi.h"
-#include "client/mpi/mpi_api.h"
-#include "client/mpi/offload.h"
-#include "client/mpi/pending_memory.h"
-#include "client/mpi/requests.h"
-#include "client/mpi/session.h"
-#include "client/mpi/statistics.h"
+#include "client/mpi/api/back_end.h"
+#include "client/mpi/api/inside_mpi.h"
+#include "client/mpi/api/mpi_api.h"
+#include "client/mpi/async/async_calls.h"
+#include "client/mpi/async/pending_memory.h"
+#include "client/mpi/async/requests.h"
+#include "client/mpi/data/offload.h"
+#include "client/mpi/session/communicator.h"
+#include "client/mpi/session/session.h"
+#include "client/mpi/session/statistics.h"
 
 namespace copse::mpi {
 

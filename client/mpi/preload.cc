@@ -13,8 +13,8 @@
 
 #include <initializer_list>
 
-#include "client/mpi/back_end.h"
-#include "client/mpi/output_line.h"
+#include "client/mpi/api/back_end.h"
+#include "client/mpi/api/output_line.h"
 #include "client/preload/libc_next.h"
 
 // trampolines.S: for each entry where MPI_X and PMPI_X lead.

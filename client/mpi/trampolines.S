@@ -2,7 +2,7 @@
  *
  * MPI_X and PMPI_X for every entry: a jump through a slot of copse_mpi_slots. Slots lie in the list's order, MPI_X before
  * PMPI_X. */
-#include "client/mpi/entries.h"
+#include "client/mpi/api/entries.h"
 #include "client/preload/trampolines.inc"
 
   .hidden copse_mpi_resolve
