@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcopse-mpi-mpich.so and libcopse-mpi-openmpi.so: one source, compiled with the header of each. What each of the
-// program's functions becomes, by the arguments that the header gives it.
+// main of libcopse-mpi-mpich.so and libcopse-mpi-openmpi.so: what each of the program's MPI functions becomes.
+// Templates over the functions' types, which each MPI's header has, make the entries.
 #include "client/mpi/api/back_end.h"
 
 #include <tuple>
@@ -121,34 +121,34 @@ struct Persistent<kEntry, Call, kFunction> {
   }
 };
 
-// Whose error handler is told that data of a call's buffer is lost: the argument's at this place, or that of
+// The object whose error handler reports that data of a call's buffer is lost: the argument at a place, or
 // MPI_COMM_WORLD.
-int Tell(MPI_Comm comm) { return Mpi().Comm_call_errhandler(comm, MPI_ERR_OTHER); }
+int CallHandler(MPI_Comm comm) { return Mpi().Comm_call_errhandler(comm, MPI_ERR_OTHER); }
 struct OfWorld {
-  static int Told(const auto&) { return Tell(MPI_COMM_WORLD); }
+  static int Report(const auto&) { return CallHandler(MPI_COMM_WORLD); }
 };
 template <size_t kPlace>
 struct OfComm {
-  static int Told(const auto& all) { return Tell(std::get<kPlace>(all)); }
+  static int Report(const auto& all) { return CallHandler(std::get<kPlace>(all)); }
 };
 template <size_t kPlace>
 struct OfWin {
-  static int Told(const auto& all) { return Mpi().Win_call_errhandler(std::get<kPlace>(all), MPI_ERR_OTHER); }
+  static int Report(const auto& all) { return Mpi().Win_call_errhandler(std::get<kPlace>(all), MPI_ERR_OTHER); }
 };
 struct OfFile {
-  static int Told(const auto& all) { return Mpi().File_call_errhandler(std::get<0>(all), MPI_ERR_OTHER); }
+  static int Report(const auto& all) { return Mpi().File_call_errhandler(std::get<0>(all), MPI_ERR_OTHER); }
 };
 
 // Returns what the program's call returns, if the handler lets it.
 template <typename Owner>
 int FailLost(Entry entry, const auto& all) {
   PrintLine("%s: %s", NameOf(entry), kLostData);
-  Owner::Told(all);
+  Owner::Report(all);
   return MPI_ERR_OTHER;
 }
 
-// A buffer, by places among the arguments: its own, and those of what tells its length. Each waits for what is pending
-// of it, and returns whether nothing is.
+// A buffer, by places among the arguments: the buffer's, and those that determine its length. Await waits for the
+// buffer's pending data, and returns whether none of it is lost.
 template <size_t kBuffer, size_t kCount = kBuffer + 1, size_t kType = kBuffer + 2>
 struct Counted {
   static constexpr bool Covers(size_t place) { return place == kBuffer; }
@@ -166,7 +166,7 @@ struct Sized {
   static constexpr bool Covers(size_t place) { return place == kBuffer; }
   static bool Await(const auto& all) { return AwaitMessage(std::get<kBuffer>(all), std::get<kBytes>(all), MPI_BYTE); }
 };
-// Nobody looks where it is.
+// A buffer whose place is not looked at: the call waits for all memory.
 struct Anywhere {
   static constexpr bool Covers(size_t) { return true; }
   static bool Await(const auto&) { return AwaitEverything(); }
@@ -177,7 +177,7 @@ constexpr bool IsMemory() {
   return std::is_same_v<Argument, void*> || std::is_same_v<Argument, const void*>;
 }
 
-// What has a request goes on behind the call.
+// A call that makes a request goes on after it has returned.
 template <typename... Arguments>
 inline constexpr bool kMakesRequest =
     std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, MPI_Request*>;
@@ -193,7 +193,7 @@ struct OfMessage<kEntry, kFunction, Owner, Buffers...> {
     ((covers = covers && (!IsMemory<Arguments>() || (Buffers::Covers(place) || ...)), ++place), ...);
     return covers;
   }
-  static_assert(CoversAllMemory(), "a parameter `void *` that nobody waits for");
+  static_assert(CoversAllMemory(), "a parameter `void *` that is not waited for");
 
   static int Run(Arguments... arguments) {
     if (AnyPending()) {
@@ -206,7 +206,7 @@ struct OfMessage<kEntry, kFunction, Owner, Buffers...> {
   }
 };
 
-// Of a message that MPI_Start starts: its communicator and its request are the last arguments.
+// A message that MPI_Start starts: its communicator and its request are the last arguments.
 template <Entry kEntry, auto kFunction>
 struct OfStarted;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
@@ -221,7 +221,7 @@ struct OfStarted<kEntry, kFunction> {
   }
 };
 
-// What the MPI calls in it is its own. What it does on the way may need all that is pending.
+// MPI_File: MPI's own calls in it are not the program's, and may access any memory.
 template <Entry kEntry, auto kFunction, size_t kBuffer>
 struct OfFileMessage;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), size_t kBuffer>

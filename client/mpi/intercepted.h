@@ -22,7 +22,7 @@
 
 namespace copse::mpi {
 
-// A call on its way: what it goes to, and what came of it.
+// A call on its way: its path, and its result.
 class CallState {
  public:
   CallState(Session* session, Entry entry);
@@ -90,7 +90,7 @@ class CallState {
   std::string error_;
 };
 
-// What RunCall has to know of a mode.
+// What distinguishes the modes for RunCall.
 struct CallMode {
   bool may_wait = false;           // for other ranks
   bool has_part_in_first = false;  // calls before there is a team are not just passed on
@@ -134,7 +134,7 @@ int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
       state->is_done = true;
     }
   };
-  // Of short reductions the order is the same from the first one.
+  // Short reductions are combined in the same order from the first one.
   constexpr bool kIsReduction = requires { call.op; };
   return RunCall(entry, call, {.may_wait = true, .has_part_in_first = kIsReduction}, go, pass);
 }

@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kPathBytes = 4096;
 // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in MPICH and 256 in Open MPI.
 constexpr size_t kVersionBytes = 16384;
-// MPI_ERR_OTHER is 15 in MPICH and 16 in Open MPI; nobody's is known here.
+// MPI_ERR_OTHER is 15 in MPICH and 16 in Open MPI; the program's is not known here.
 constexpr int kSomeError = 16;
 
 constexpr const char* kNames[] = {
@@ -36,7 +36,7 @@ constexpr const char* kNames[] = {
 };
 constexpr int kSlotCount = 2 * kEntryCount;
 
-// Warnings are for the first rank to say, as far as launchers tell who that is.
+// The first rank prints warnings, as far as launchers tell which it is.
 bool IsFirstRank() {
   for (const char* name : {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (const char* rank = getenv(name); rank != nullptr) return strcmp(rank, "0") == 0;
@@ -191,7 +191,7 @@ void* copse_mpi_resolve(void** slot) {
   pthread_mutex_lock(&resolve_mutex);
   if (!resolved) {
     the_mpi = FindMpi();
-    // Who asks whether there is an MPI by looking for its functions finds ours. A later call may find one.
+    // A program that looks for MPI's functions finds ours, even if no MPI is loaded. A later call may find one.
     if (the_mpi != nullptr) {
       ResolveAll();
       resolved = true;

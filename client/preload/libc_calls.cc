@@ -26,7 +26,7 @@
 #include "client/preload/syscall_guard.h"
 #include "client/preload/touched_memory.h"
 
-// Of libc, those that its headers show to some programs only; and libaio's.
+// Functions of libc that its headers show to some programs only; and libaio's.
 extern "C" {
 ssize_t __read_chk(int, void*, size_t, size_t);
 ssize_t __pread_chk(int, void*, size_t, off_t, size_t);
@@ -125,7 +125,8 @@ intptr_t MissingCall() {
 
 void LoseChunk(void*) {}
 
-// What programs get by a library that only some of them have; it may be loaded where only its own users see it.
+// Finds functions of libraries that only some programs have; such a library may be loaded where only its own users see
+// it.
 void* FindInLibraries(const char* name) {
   for (const char* library : {"libpthread.so.0", "librt.so.1", "libaio.so.1"}) {
     void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -137,7 +138,7 @@ void* FindInLibraries(const char* name) {
   return nullptr;
 }
 
-// Any thread may, also several at once. A wrapper that is in the slot already stays there.
+// Called by any thread, also by several at once. A wrapper that is in the slot already stays there.
 void Resolve(int call) {
   if (next_calls[call].load(std::memory_order_relaxed) != nullptr) return;
   void*& slot = copse_libc_slots[call];
@@ -153,7 +154,7 @@ void Resolve(int call) {
 void ResolveAll() {
   is_resolving = true;
   for (int call = 0; call < kLibcCallCount; ++call) Resolve(call);
-  // Nobody else is to be told of what is missing.
+  // The program must not see the error of what is missing.
   dlerror();
   is_resolving = false;
 }

@@ -35,7 +35,7 @@ bool IsOurs(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || (signal == SIGSYS && TheSyscallGuard() != nullptr);
 }
 
-// Those of the set that are guarded.
+// The signals of the set that are guarded.
 uint64_t GuardedOf(const sigset_t* set) {
   if (set == nullptr) return 0;
   uint64_t bits;
@@ -94,13 +94,13 @@ void NoteBlocked(int how, uint64_t signals) {
   }
 }
 
-// Of those that are ours.
+// For signals whose handlers are the back end's.
 int ActOn(int signal, const struct sigaction* action, struct sigaction* previous) {
   if (signal == SIGSYS) return ActOnSyscallSignal(signal, action, previous);
   return the_memory_hooks.load(std::memory_order_acquire)->act_on_fault(signal, action, previous);
 }
 
-// As signal() and its kin: returns the handler before.
+// Does what signal() and its kin do: returns the handler before.
 SignalHandler HandleOurs(int signal, SignalHandler handler, sigset_t mask, int flags) {
   if (handler == SIG_ERR) {
     errno = EINVAL;

@@ -21,7 +21,7 @@
 #include "client/preload/libc_test_engine.h"
 #include "gtest/gtest.h"
 
-// Of libc, what its headers show to some programs only.
+// Functions of libc that its headers show to some programs only.
 extern "C" {
 int __ppoll_chk(pollfd*, nfds_t, const timespec*, const sigset_t*, size_t);
 sighandler_t bsd_signal(int, sighandler_t);
@@ -200,7 +200,7 @@ struct MaskedWait {
 };
 constexpr timespec kLong = {600, 0};
 
-// As it was before POSIX; headers have the other one.
+// The function of before POSIX; headers have the other one.
 const auto bsd_sigpause = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "sigpause"));
 
 const MaskedWait kMaskedWaits[] = {

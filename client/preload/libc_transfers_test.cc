@@ -25,7 +25,7 @@
 #include "gtest/gtest.h"
 
 extern "C" {
-// Of libc, those that its headers show to some programs only.
+// Functions of libc that its headers show to some programs only.
 ssize_t __read_chk(int, void*, size_t, size_t);
 ssize_t __pread_chk(int, void*, size_t, off_t, size_t);
 ssize_t __pread64_chk(int, void*, size_t, off64_t, size_t);

@@ -28,12 +28,12 @@ struct MemoryHooks {
   void (*await_all)();
   // The program's sigaction() for SIGSEGV and SIGBUS, whose handlers are the back end's.
   int (*act_on_fault)(int signal, const struct sigaction* next, struct sigaction* previous);
-  // How many of the program's buffers have pages that are not its own; 0, or null: nothing to do. Such a buffer has at
-  // least so many bytes.
+  // How many of the program's buffers are remapped to pages that it shares; 0, or null: nothing to do. Such a buffer
+  // has at least so many bytes.
   const std::atomic<uint32_t>* adopted = nullptr;
   size_t adopted_bytes_min = 0;
-  // Gives those in [address, address + bytes) their own again, before the kernel is to do with them what it does
-  // otherwise to shared memory, or what they are is not known any more.
+  // Gives pages in [address, address + bytes) back to the program, before a call that treats shared memory in another
+  // way, or after which they are not known any more.
   void (*release)(const void* address, size_t bytes, tnbc::MemoryEnd end) = nullptr;
   // Null: nothing to do. Called before a thread is started, by the thread that starts it.
   void (*before_thread)() = nullptr;
@@ -41,12 +41,12 @@ struct MemoryHooks {
 
 // What the program would call by that name but for us; null if we are not in between. For what the back end itself does
 // to pending memory (mprotect, munmap) and to SIGSEGV (sigaction), which is not to come back to its hooks.
-// kSyscallGuard is a name, too.
+// kSyscallGuard is such a name, too.
 using FindLibcCall = void* (*)(const char* name);
 
 // Where the program's system calls are stopped while memory is pending (COPSE_TNBC_SYSCALLS=strict; syscall_guard.h).
 struct SyscallGuard {
-  // 1: they are stopped, 0: they are not. For who makes memory pending to set: before it is, and once nothing is.
+  // 1: they are stopped, 0: they are not. Set by the back end before memory is pending, and cleared once none is.
   std::atomic<uint8_t>* selector;
   // Makes a system call that is never stopped; returns what the kernel does. For what is done to pending memory.
   long (*call)(long number, long, long, long, long, long, long);

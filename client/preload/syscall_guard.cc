@@ -30,7 +30,7 @@ __attribute__((visibility("hidden"))) void copse_preload_restore_signal();
 namespace copse::preload {
 namespace {
 
-// Of linux/prctl.h and asm-generic/siginfo.h, where they are new.
+// Constants of linux/prctl.h and asm-generic/siginfo.h, where they are new.
 constexpr long kSetDispatch = 59, kDispatchOff = 0, kDispatchOn = 1;
 constexpr int kUserDispatch = 2;
 constexpr int kSeccomp = 1;
@@ -44,7 +44,7 @@ constinit pthread_key_t end_of_thread = 0;
 // Signal handlers ask, so none is allocated at its first use.
 #define COPSE_PRELOAD_OF_THREAD thread_local __attribute__((tls_model("initial-exec")))
 constinit COPSE_PRELOAD_OF_THREAD bool is_guarded = false;
-// Of scopes in which the thread is off guard, and the one that told the kernel so; 0: none has.
+// The number of nested scopes in which the thread is off guard, and the scope that told the kernel so; 0: none has.
 constinit COPSE_PRELOAD_OF_THREAD int depth = 0;
 constinit COPSE_PRELOAD_OF_THREAD int off_since = 0;
 #undef COPSE_PRELOAD_OF_THREAD
@@ -94,7 +94,7 @@ bool GuardThread() {
 
 // --- The handler ---
 
-// As the kernel's.
+// The kernel's struct sigaction.
 struct KernelAction {
   void (*handler)(int, siginfo_t*, void*);
   unsigned long flags;

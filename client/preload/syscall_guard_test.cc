@@ -253,7 +253,8 @@ TEST_F(SyscallGuardTest, WhatIsLeftInUnusedRegistersIsNoArgument) {
 }
 
 #if defined(__x86_64__)
-// As static programs call the kernel: from anywhere, with values in all registers that it keeps, and in the red zone.
+// A system call as static programs make it: from anywhere, with values in all registers that it keeps, and in the red
+// zone.
 TEST_F(SyscallGuardTest, RegistersAndTheRedZoneStay) {
   WithPending([] {
     long results[8] = {};

@@ -22,7 +22,7 @@ namespace copse::preload {
 namespace {
 
 // How an argument leads to memory.
-enum class How : uint8_t {
+enum class Kind : uint8_t {
   kNot,
   kSized,     // so many bytes
   kItems,     // an array: bytes of an item, and the argument that counts them
@@ -32,18 +32,18 @@ enum class How : uint8_t {
   kMessages,  // mmsghdr, and the argument that counts them
 };
 struct Part {
-  How how = How::kNot;
+  Kind kind = Kind::kNot;
   uint8_t at = 0;     // arguments are counted from 0
   uint8_t count = 0;  // an argument
   uint16_t bytes = 0;
 };
-constexpr Part Sized(uint8_t at, uint16_t bytes) { return {How::kSized, at, 0, bytes}; }
-constexpr Part Items(uint8_t at, uint8_t count, uint16_t bytes) { return {How::kItems, at, count, bytes}; }
+constexpr Part Sized(uint8_t at, uint16_t bytes) { return {Kind::kSized, at, 0, bytes}; }
+constexpr Part Items(uint8_t at, uint8_t count, uint16_t bytes) { return {Kind::kItems, at, count, bytes}; }
 constexpr Part Bytes(uint8_t at, uint8_t count) { return Items(at, count, 1); }
-constexpr Part Text(uint8_t at) { return {How::kText, at, 0, 0}; }
-constexpr Part Vectors(uint8_t at, uint8_t count) { return {How::kVectors, at, count, 0}; }
-constexpr Part Message(uint8_t at) { return {How::kMessage, at, 0, 0}; }
-constexpr Part Messages(uint8_t at, uint8_t count) { return {How::kMessages, at, count, 0}; }
+constexpr Part Text(uint8_t at) { return {Kind::kText, at, 0, 0}; }
+constexpr Part Vectors(uint8_t at, uint8_t count) { return {Kind::kVectors, at, count, 0}; }
+constexpr Part Message(uint8_t at) { return {Kind::kMessage, at, 0, 0}; }
+constexpr Part Messages(uint8_t at, uint8_t count) { return {Kind::kMessages, at, count, 0}; }
 
 constexpr int kPartsMax = 5;
 struct Call {
@@ -51,7 +51,7 @@ struct Call {
   Part parts[kPartsMax];
 };
 
-// Of the kernel's structures, at least.
+// Bytes of the kernel's structures, at least.
 constexpr uint16_t kTime = 16, kTimer = 32, kStat = 256, kUsage = 144, kAddress = 128, kEvent = 12, kSet = 128;
 constexpr int kLockPi2 = 13;  // new in linux/futex.h
 
@@ -275,23 +275,23 @@ bool AwaitMessages(const void* at, size_t count, FreeSyscall call) {
 bool AwaitPart(const Part& part, const long arguments[6], FreeSyscall call) {
   const void* at = Address(arguments[part.at]);
   const auto count = static_cast<size_t>(arguments[part.count]);
-  switch (part.how) {
-    case How::kNot:
+  switch (part.kind) {
+    case Kind::kNot:
       return true;
-    case How::kSized:
+    case Kind::kSized:
       Await(at, part.bytes);
       return true;
-    case How::kItems:
+    case Kind::kItems:
       Await(at, count < SIZE_MAX / part.bytes ? count * part.bytes : SIZE_MAX);
       return true;
-    case How::kText:  // no longer than that, so nobody needs to know how long
+    case Kind::kText:  // no longer than that, so nobody needs to know how long
       Await(at, PATH_MAX);
       return true;
-    case How::kVectors:
+    case Kind::kVectors:
       return AwaitVectors(at, count, call);
-    case How::kMessage:
+    case Kind::kMessage:
       return AwaitMessage(at, call);
-    case How::kMessages:
+    case Kind::kMessages:
       return AwaitMessages(at, static_cast<unsigned>(count), call);
   }
   return false;

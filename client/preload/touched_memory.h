@@ -45,7 +45,7 @@ struct Bytes {
   }
 };
 
-// Of calls to which shared memory is not what other memory is.
+// Memory of calls that treat shared memory in another way.
 template <int kAddress, int kBytes>
 struct ChangedBytes : Bytes<kAddress, kBytes> {
   static void ReleaseIt(const auto&... arguments) {
@@ -53,7 +53,7 @@ struct ChangedBytes : Bytes<kAddress, kBytes> {
   }
 };
 
-// Of munmap(), which fails on what begins within a page.
+// The memory of munmap(), which fails on what begins within a page.
 struct Unmapped : Bytes<0, 1> {
   static void ReleaseIt(const auto&... arguments) {
     const auto address = reinterpret_cast<uintptr_t>(Argument<0>(arguments...));
@@ -63,7 +63,7 @@ struct Unmapped : Bytes<0, 1> {
   }
 };
 
-// What cannot be counted in bytes reaches to the end of memory.
+// An array whose bytes overflow a size_t reaches to the end of memory.
 template <int kAddress, int kItemBytes, int kCount>
 struct Items {
   static void AwaitIt(const auto&... arguments) {
@@ -114,7 +114,7 @@ struct ControlBlocks {
   }
 };
 
-// Those of libaio.
+// The control blocks of libaio.
 template <int kBlocks, int kCount>
 struct KernelControlBlocks {
   static void AwaitIt(const auto&... arguments) {
@@ -138,12 +138,12 @@ struct StreamBuffer {
   static void AwaitIt(const auto&... arguments) { Await(Argument<kBuffer>(arguments...), BUFSIZ); }
 };
 
-// mmap() where something may be already.
+// mmap() over memory that may exist already.
 struct FixedMapping {
   static void AwaitIt(const auto&... arguments) {
     if ((Argument<3>(arguments...) & MAP_FIXED) != 0) Bytes<0, 1>::AwaitIt(arguments...);
   }
-  // Though what is mapped may not be, and then the contents stay.
+  // If the mapping fails, the contents stay.
   static void ReleaseIt(const auto&... arguments) {
     if ((Argument<3>(arguments...) & MAP_FIXED) != 0) ChangedBytes<0, 1>::ReleaseIt(arguments...);
   }
@@ -153,7 +153,7 @@ struct Nothing {
   static void AwaitIt(const auto&...) {}
 };
 
-// What has a length that only the kernel knows.
+// Memory whose length only the kernel knows: all memory.
 struct Anything {
   static void AwaitIt(const auto&...) { AwaitAll(); }
 };

@@ -32,7 +32,7 @@
 #define COPSE_MPI_PERSISTENT(ENTRY, name, iname) ENTRY(name##_init)
 #define COPSE_MPI_LARGE(ENTRY, name, iname) ENTRY(name##_c) ENTRY(iname##_c) ENTRY(name##_init_c)
 
-/* What ends or starts requests. */
+/* Functions that complete or start requests. */
 #define COPSE_MPI_COMPLETIONS(ENTRY) \
   ENTRY(Wait)                        \
   ENTRY(Waitall)                     \
@@ -48,8 +48,8 @@
   ENTRY(Start)                       \
   ENTRY(Startall)
 
-/* Of MPI_File those that libraries make of collectives and requests, which are theirs and not the program's: without a
- * buffer, and with one, its count and its type behind the file or behind an offset. */
+/* Functions of MPI_File that libraries make of collectives and requests, which are not the program's: without a buffer,
+ * and with a buffer, its count and its type after the file or after an offset. */
 #define COPSE_MPI_FILE_CALLS(ENTRY, BUFFER, BUFFER_AT) \
   ENTRY(File_open)                                     \
   ENTRY(File_close)                                    \
@@ -167,7 +167,7 @@
   ENTRY(Pack_external)                 \
   ENTRY(Unpack_external)               \
   ENTRY(Reduce_local)
-/* As many as there are neighbours. By where their communicator is: behind 6, 7 or 8 arguments. */
+/* Neighborhood collectives, by the number of arguments before the communicator. */
 #define COPSE_MPI_NEIGHBORHOODS(SIX, SEVEN, EIGHT) \
   SIX(Neighbor_allgather)                          \
   SEVEN(Neighbor_allgatherv)                       \
@@ -262,7 +262,7 @@
   ENTRY(Dist_graph_create)            \
   ENTRY(Dist_graph_create_adjacent)
 
-/* What makes and ends windows. */
+/* Functions that make windows. */
 #define COPSE_MPI_WINDOW_MAKERS(ENTRY) \
   ENTRY(Win_create)                    \
   ENTRY(Win_create_dynamic)            \
@@ -273,7 +273,7 @@
   ENTRY(Win_allocate_c)                      \
   ENTRY(Win_allocate_shared_c)
 
-/* Those of MPI-3, and what MPI-4 added. */
+/* The entries of MPI-3, and those that MPI-4 added. */
 #define COPSE_MPI_3_ENTRIES(ENTRY)                               \
   ENTRY(Init)                                                    \
   ENTRY(Init_thread)                                             \

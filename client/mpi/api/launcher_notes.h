@@ -18,7 +18,7 @@ class LauncherNotes {
   static bool AreThere();
   // If so: whether that rank of MPI_COMM_WORLD has.
   static bool IsThere(int rank);
-  // Nobody asks any more.
+  // No rank asks any more.
   static void End();
 };
 

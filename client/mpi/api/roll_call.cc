@@ -14,16 +14,16 @@ constexpr int kChildren = 8;
 // Its messages are all received before MPI_Init returns, so the program never meets them.
 constexpr int kTag = 0;
 
-void Tell(int rank, int is_complete) { Mpi().Send(&is_complete, 1, MPI_INT, rank, kTag, MPI_COMM_WORLD); }
-bool Hear(int rank) {
+void Notify(int rank, int is_complete) { Mpi().Send(&is_complete, 1, MPI_INT, rank, kTag, MPI_COMM_WORLD); }
+bool Receive(int rank) {
   int is_complete = 0;
   return Mpi().Recv(&is_complete, 1, MPI_INT, rank, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
          is_complete != 0;
 }
 
-// To look for everybody's note would take each rank as long as there are ranks. So each looks for its own in a tree,
-// and they tell each other by messages between those that are there: of a gap in it hears whoever is above, up to the
-// root or another gap, and everybody below.
+// Looking for every rank's note would take each rank time in proportion to the number of ranks. So the ranks form a
+// tree, each looks for the notes of its parent and children, and ranks that are there notify each other by messages: a
+// gap is known to all ranks above it, up to the root or another gap, and to all ranks below.
 bool IsComplete(int rank, int size) {
   const int parent = (rank - 1) / kChildren;
   const bool has_parent = rank > 0 && LauncherNotes::IsThere(parent);
@@ -36,12 +36,12 @@ bool IsComplete(int rank, int size) {
       is_complete = false;
     }
   }
-  for (const int child : children) is_complete = Hear(child) && is_complete;
+  for (const int child : children) is_complete = Receive(child) && is_complete;
   if (has_parent) {
-    Tell(parent, is_complete ? 1 : 0);
-    is_complete = Hear(parent);
+    Notify(parent, is_complete ? 1 : 0);
+    is_complete = Receive(parent);
   }
-  for (const int child : children) Tell(child, is_complete ? 1 : 0);
+  for (const int child : children) Notify(child, is_complete ? 1 : 0);
   return is_complete;
 }
 

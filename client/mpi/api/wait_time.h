@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks wait.
+// The clock by which ranks wait.
 #ifndef COPSE_CLIENT_MPI_API_WAIT_TIME_H_
 #define COPSE_CLIENT_MPI_API_WAIT_TIME_H_
 
@@ -12,7 +12,7 @@ namespace copse::mpi {
 
 inline constexpr char kTimeIsOver[] = "the time of COPSE_TIMEOUT is over";
 
-// Of a clock that only goes forward.
+// The steady clock.
 inline uint64_t NowNanoseconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -19,7 +19,7 @@ namespace {
 // Shorter results are copied as quickly as pages are protected and opened.
 constexpr MPI_Aint kBytesMin = 64 << 10;
 
-// Of this process; never destroyed, so that no order of exits matters.
+// The blocks of this process; never destroyed, so that no order of exits matters.
 struct Blocks {
   std::mutex mutex;
   std::map<void*, size_t> bytes;       // by address

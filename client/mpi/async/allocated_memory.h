@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI_Alloc_mem where calls return early: memory that the daemon reaches, so that what is received into it has not to
-// be copied.
+// MPI_Alloc_mem where calls complete asynchronously: memory that the daemon reaches, so that results need no copy.
 #ifndef COPSE_CLIENT_MPI_ASYNC_ALLOCATED_MEMORY_H_
 #define COPSE_CLIENT_MPI_ASYNC_ALLOCATED_MEMORY_H_
 
@@ -10,7 +9,7 @@
 
 namespace copse::mpi {
 
-// Thread-safe. What is short, or what the daemon has no room for, is the MPI's.
+// Thread-safe. Short blocks, and blocks that the daemon has no room for, are the MPI's.
 int Alloc_mem(MPI_Aint bytes, MPI_Info info, void* base);
 int Free_mem(void* base);
 

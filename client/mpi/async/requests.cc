@@ -14,7 +14,7 @@
 namespace copse::mpi {
 namespace {
 
-// Every MPI has as many tags.
+// Every MPI has at least as many tags.
 constexpr int kTagMax = 32767;
 // How often room is looked for while the program does something else.
 constexpr std::chrono::microseconds kPostEvery{200};
@@ -125,7 +125,7 @@ void Requests::Advance() {
   }
 }
 
-// The daemon has done its part: what the program sees.
+// Completes the program's request of a call that the daemon has ended.
 void Requests::End(const std::shared_ptr<CollectiveRequest>& call) {
   if (call->status_ == COPSE_OK) call->status_ = call->offload.Unpack();
   const bool failed = call->status_ != COPSE_OK;
@@ -221,7 +221,7 @@ void Requests::StartPoster() {
   }
 }
 
-// Others may wait for this rank's call while the program waits for them in ways that we know nothing of.
+// Other ranks may wait for this rank's call while the program waits for them outside MPI.
 void Requests::PostQueued() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {

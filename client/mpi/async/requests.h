@@ -77,23 +77,23 @@ class Requests {
   int MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   void Restart(MPI_Request request);
 
-  // Has calls end whose results are there. In MPI calls only.
+  // Ends calls whose results are there. Called within MPI calls only.
   void Poll();
   // Whether calls of the team wait for room: another one has to wait behind them.
   bool HasQueued(copse_team_t* team);
 
-  // Null if it is none of ours, or over.
+  // Returns the call of a request; null if it is MPI's own, or over.
   std::shared_ptr<CollectiveRequest> Find(MPI_Request request);
   // Whether the program's request waits for Copse.
   bool IsActive(const CollectiveRequest& call);
-  // Sleeps until it has ended, or for so long.
+  // Sleeps until the call has ended, for `seconds` at most.
   void Await(const std::shared_ptr<CollectiveRequest>& call, double seconds);
-  // Of a request that was just completed: the call if it has failed, once, and its status.
+  // Returns the call of a request that was just completed, and its status, if it has failed; once.
   std::shared_ptr<CollectiveRequest> TakeFailure(MPI_Request request, copse_status_t* status);
-  // Of a request that is freed.
+  // Forgets a request that is freed.
   void Forget(MPI_Request request);
 
-  // Gives up what there is, before MPI_Finalize.
+  // Gives up all calls, before MPI_Finalize.
   void Stop();
 
  private:

@@ -17,15 +17,15 @@ void LocalCombination::Run(const void* in, void* inout, uint64_t bytes, copse_da
   self->Combine(static_cast<const char*>(in), static_cast<char*>(inout), static_cast<int>(bytes / self->type_.bytes));
 }
 
-void LocalCombination::LayOut(const char* bytes, int elements, Laid* laid) {
+void LocalCombination::UnpackInto(const char* bytes, int elements, Unpacked* unpacked) {
   MPI_Aint lower = 0, extent = 0;
   Mpi().Type_get_true_extent(type_.handle, &lower, &extent);
   // Elements may lie in either direction.
   const MPI_Aint stride = (elements - 1) * type_.extent;
   const MPI_Aint first = stride < 0 ? lower + stride : lower, length = extent + (stride < 0 ? -stride : stride);
-  laid->memory.assign(static_cast<size_t>(length), 0);
-  laid->address = laid->memory.data() - first;
-  if (!Unpack(bytes, laid->address, elements, type_, comm_)) has_failed_ = true;
+  unpacked->memory.assign(static_cast<size_t>(length), 0);
+  unpacked->address = unpacked->memory.data() - first;
+  if (!Unpack(bytes, unpacked->address, elements, type_, comm_)) has_failed_ = true;
 }
 
 void LocalCombination::Combine(const char* in, char* inout, int elements) {
@@ -33,8 +33,8 @@ void LocalCombination::Combine(const char* in, char* inout, int elements) {
     if (Mpi().Reduce_local(in, inout, elements, type_.handle, mpi_op_) != MPI_SUCCESS) has_failed_ = true;
     return;
   }
-  LayOut(in, elements, &in_);
-  LayOut(inout, elements, &inout_);
+  UnpackInto(in, elements, &in_);
+  UnpackInto(inout, elements, &inout_);
   if (Mpi().Reduce_local(in_.address, inout_.address, elements, type_.handle, mpi_op_) != MPI_SUCCESS ||
       !Pack(inout_.address, elements, type_, inout, comm_)) {
     has_failed_ = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations that daemons do not have, as the program's own: Copse brings the contributions, and the rank that waits
-// combines them in order of ranks.
+// Operations that daemons do not have, such as the program's own: Copse brings the contributions, and the rank that
+// waits combines them in order of ranks.
 #ifndef COPSE_CLIENT_MPI_DATA_LOCAL_COMBINATION_H_
 #define COPSE_CLIENT_MPI_DATA_LOCAL_COMBINATION_H_
 
@@ -25,26 +25,26 @@ class LocalCombination {
 
   // On COPSE_DT_BYTE.
   copse_op_t op() const { return copse_op_; }
-  // What went wrong in MPI, of all that was combined.
+  // Whether MPI has failed in any of the combinations.
   bool has_failed() const { return has_failed_; }
 
  private:
-  // Memory for elements of a type that is not plain.
-  struct Laid {
+  // Elements of a type that is not plain, as they lie in memory.
+  struct Unpacked {
     std::vector<char> memory;
     char* address = nullptr;
   };
 
   static void Run(const void* in, void* inout, uint64_t bytes, copse_datatype_t, void* argument);
   void Combine(const char* in, char* inout, int elements);
-  void LayOut(const char* bytes, int elements, Laid* laid);
+  void UnpackInto(const char* bytes, int elements, Unpacked* unpacked);
 
   const MPI_Op mpi_op_;
   const Type type_;
   const MPI_Comm comm_;
   copse_op_t copse_op_{};
   bool has_failed_ = false;
-  Laid in_, inout_;
+  Unpacked in_, inout_;
 };
 
 }  // namespace copse::mpi

@@ -50,9 +50,9 @@ class Offload {
 
   // What the functions below do not set: collective, root, count in bytes, of a reduction also type and operation.
   copse_coll_args_t args{};
-  // Of the call's longest buffer, if all ranks know that; else 0.
+  // The length of the call's longest buffer, if all ranks know it; else 0.
   uint64_t known_bytes = 0;
-  // Of a reduction whose result depends on the order, as sums of floating point do.
+  // The call is a reduction whose result depends on the order of operands, as sums of floating point do.
   bool is_order_sensitive = false;
 
   // `count` elements at `buffer`.
@@ -63,16 +63,16 @@ class Offload {
   void ReceiveBlocks(std::span<const ElementRun> blocks);
   // Both ways, of bcast.
   void Broadcast(void* buffer, int64_t count, const Type& type, bool is_root);
-  // What it sends is in the receive buffer.
+  // The data to be sent is in the receive buffer.
   void SendInPlace() { args.send = COPSE_IN_PLACE; }
-  // Of reduce_scatter, in elements.
+  // The counts of reduce_scatter, in elements.
   void SetReceiveCounts(std::vector<uint64_t> counts);
   // An operation that no daemon has, on elements as they travel: counts are in bytes from here on. Not where the call
   // outlives the program's, since an operation may be freed before.
   void CombineLocally(MPI_Op op, const Type& type);
 
-  // A short reduction, of plain elements, in order of ranks whichever way it goes: all contributions travel to those
-  // who get the result, and are combined there. `result` is null on ranks that get none.
+  // A short ordered reduction of plain elements: all contributions travel to the ranks that get the result, by Copse or
+  // by MPI, and are combined there in order of ranks. `result` is null on ranks that get none.
   void CombineInOrder(MPI_Op op, const Type& type, int64_t count, void* result, int ranks);
   bool combines_in_order() const { return in_order_.has_value(); }
   // By MPI, instead of all below. Returns what the program's call returns.
@@ -80,7 +80,8 @@ class Offload {
 
   const OffloadOptions& options() const { return options_; }
   bool outlives_call() const { return outlives_call_; }
-  // Whether the team's calls alone make the result: of a part of the elements a part of it.
+  // Whether the call may be fragmented: the team's calls alone make the result, of each fragment of the elements a
+  // fragment.
   bool is_divisible() const { return combination_ == nullptr && !in_order_.has_value() && !outlives_call_; }
   // Whether what comes is the result as the program sees it, and whether its buffers are args'.
   bool has_plain_result() const { return unpackings_.empty(); }
@@ -95,7 +96,7 @@ class Offload {
   void Wait(double seconds);
   // Ends a call with an error that says why.
   copse_status_t GiveUp(const char* why);
-  // The same of one that cannot begin, since its data is lost.
+  // The same for a call that cannot begin, since its data is lost.
   copse_status_t Lose(const char* why);
   // Once the call has succeeded.
   copse_status_t Unpack();

@@ -2,7 +2,7 @@
 //
 // Collectives that combine. What becomes of a call depends on the operation and the canonical basic type alone, which
 // all ranks of a call share. Elements travel as they are, pairs with C's padding, if daemons have the operation; if not
-// and the contributions of all are short, as bytes, to be combined by those who get the result.
+// and the contributions of all are short, as bytes, to be combined by the ranks that get the result.
 #include <cstdint>
 #include <vector>
 
@@ -12,9 +12,10 @@
 namespace copse::mpi {
 namespace {
 
-// Of all ranks' contributions to a call that no daemon combines, together. Beyond, MPI's own trees are better.
+// The limit of all ranks' contributions together, to a call that no daemon combines. Beyond it MPI's own trees are
+// better.
 constexpr uint64_t kCombinedBytesMax = 256 << 10;
-// As long as all contributions together have room in a few packets, they take about as long as one.
+// Contributions that fit together in a few packets take about as long as one.
 constexpr uint64_t kOrderedBytesMax = 16 << 10;
 
 struct Reduction {
@@ -27,7 +28,7 @@ struct Reduction {
   MPI_Datatype type;
   MPI_Op op;
   bool has_result = true;  // on this rank
-  // Of reduce_scatter: elements for each rank.
+  // The elements for each rank, of reduce_scatter.
   Integers recv_counts = static_cast<const int*>(nullptr);
 };
 
@@ -48,7 +49,7 @@ void SetCounts(const Membership& member, const Reduction& call, uint64_t units, 
   offload->SetReceiveCounts(std::move(counts));
 }
 
-// By those who get the result.
+// Has the ranks that get the result combine the contributions.
 Reason PrepareLocally(const Membership& member, const Reduction& call, const Type& type, Offload* offload) {
   const bool predefined = IsPredefined(call.op);
   if (predefined && !IsDefinedOn(call.op, type)) return Reason::kType;
@@ -71,7 +72,7 @@ Reason PrepareLocally(const Membership& member, const Reduction& call, const Typ
 }
 
 // Whether contributions are so short that all may travel: then MPI can bring them as well, if that is faster, and the
-// result is still the same in every run. Of two operands it is, in any order.
+// result is the same in every run. The result of two operands is the same in any order.
 bool IsBetterInOrder(const Membership& member, const Reduction& call, const Type& type, const Offload& offload) {
   const bool has_form = call.collective == COPSE_COLL_REDUCE || call.collective == COPSE_COLL_ALLREDUCE;
   if (!has_form || !offload.is_order_sensitive || !offload.options().chooses_path) return false;

@@ -36,12 +36,12 @@ uint32_t LengthClassOf(const Offload& offload) {
   return static_cast<uint32_t>(found - std::begin(kLengthClasses));
 }
 
-// Of calls that are measured together.
+// The number of a kind of calls, which are measured together.
 uint64_t KindOf(const Offload& offload) {
   return static_cast<uint64_t>(offload.args.collective) * (std::size(kLengthClasses) + 1) + LengthClassOf(offload);
 }
 
-// A new communicator starts without: it has calls and a team of its own.
+// A copy of a communicator has calls and a team of its own.
 int OnCopy(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
@@ -114,9 +114,9 @@ bool Communicator::MaySend(const Offload& offload) const {
   return !order_may_change_ || !offload.is_order_sensitive || size_ <= 2 || offload.combines_in_order();
 }
 
-// As one rents before one buys: what a team has cost is then a small share of what its communicator has, however few
-// calls are still to come. By the rank whose calls have cost least: what others' have cost more is waiting for it, as
-// ranks do for one that reads the input.
+// A communicator gets a team only after its calls have cost many times what a team does, so a team costs a small share,
+// however few calls are still to come. The rank whose calls have cost least decides: the time of the others includes
+// waiting for it, as ranks wait for one that reads the input.
 bool Communicator::IsWorthTeam(Session* session) const {
   const int is_worth = first_ns_ >= kTimesTeam * session->formation_times.least_ns ? 1 : 0;
   int on_all = 0;

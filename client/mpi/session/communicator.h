@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Copse keeps of a communicator: how many collective calls it has seen, and its team.
+// What Copse keeps with a communicator: how many collective calls it has seen, and its team.
 #ifndef COPSE_CLIENT_MPI_SESSION_COMMUNICATOR_H_
 #define COPSE_CLIENT_MPI_SESSION_COMMUNICATOR_H_
 
@@ -26,11 +26,11 @@
 namespace copse::mpi {
 
 // A Communicator is an attribute of the program's communicator, made at its first collective call; MPI deletes it with
-// the communicator, whoever frees that; then it lasts until the calls that go on are over. Calls follow Enter (Fail)?
+// the communicator; then it lasts until the calls that go on are over. Calls follow Enter (Fail)?
 // for each collective call of the communicator, in the program's order, which is the same on all ranks.
 class Communicator {
  public:
-  // That of `comm`, which is not MPI_COMM_NULL. Null if MPI refuses attributes.
+  // Returns the object of `comm`, which is not MPI_COMM_NULL. Null if MPI refuses attributes.
   static Communicator* Of(MPI_Comm comm);
 
   // Counts a call, the same one on all ranks. When it has seen as many as make a team worth its while, all ranks form
@@ -52,35 +52,36 @@ class Communicator {
   // there is one, but such a result must not: it is the same in every run.
   bool MaySend(const Offload& offload) const;
 
-  // Whether an error ends the job, so that nobody waits by MPI for a rank that was told of one and has gone elsewhere.
+  // Whether an error ends the job, so that no rank waits by MPI for a rank that got one and has gone elsewhere.
   bool EndsOnErrors() const;
 
-  // Whether it was so on all ranks when they last compared. If not, no call goes by MPI that the team can make.
+  // Whether errors ended the job on all ranks when they last compared. If not, no call goes by MPI that the team can
+  // make.
   bool all_end_on_errors() const { return all_end_on_errors_; }
-  // A rank handles errors itself by now; told on all ranks before the same call.
+  // A rank handles errors itself by now. Called on all ranks before the same call.
   void SetHandlesErrors() { all_end_on_errors_ = false; }
 
-  // Of a blocking call's kind; null if such calls always go to the team.
+  // The choice for blocking calls of this kind; null if such calls always go to the team.
   PathChoice* ChoiceOf(const Session& session, const Offload& offload);
 
   // A team for one persistent call, which all ranks form together. Null if there is none, on all ranks.
   copse_team_t* FormPersistentTeam(Session* session);
 
-  // A second team of the same ranks, for the parts of divided calls, which a thread of its own posts. Formed by all
+  // A second team of the same ranks, for fragments of calls, which a thread of its own posts. Formed by all
   // together, once; false if that has failed, on all ranks.
   bool FormStream(Session* session);
   copse_team_t* stream() const { return stream_; }
 
-  // How calls are divided; `node`: a name of this rank's node, equal for ranks of one.
+  // How calls are fragmented; `node`: a hash of this rank's node, equal for ranks of one node.
   tnbc::TeamCalls* DividedCalls(uint64_t node);
-  // What early returns cost, of calls of this one's kind; behind DividedCalls.
+  // What asynchronous calls of this kind cost; after DividedCalls.
   tnbc::CallKind* AsyncKindOf(const Offload& offload);
   // The same, as traces and profiles have it.
   tnbc::TraceKind DescribeKind(const Offload& offload);
 
-  // Of a call that has returned early, and failed since. Thread-safe; allocates nothing.
+  // Remembers that a call has failed after it had returned. Thread-safe; allocates nothing.
   void NoteLateFailure(copse_status_t status) { late_failure_.store(status, std::memory_order_relaxed); }
-  // Told once.
+  // Returns such a failure once.
   copse_status_t TakeLateFailure() {
     if (late_failure_.load(std::memory_order_relaxed) == COPSE_OK) return COPSE_OK;
     return static_cast<copse_status_t>(late_failure_.exchange(COPSE_OK, std::memory_order_relaxed));
@@ -91,7 +92,7 @@ class Communicator {
   void SetOutOfStep() { is_out_of_step_.store(true, std::memory_order_relaxed); }
   bool is_out_of_step() const { return is_out_of_step_.load(std::memory_order_relaxed); }
 
-  // Of calls that go on after the program's call. Thread-safe.
+  // A call that goes on after the program's call retains the object. Thread-safe.
   void Retain() { uses_.fetch_add(1, std::memory_order_relaxed); }
   void Release();
 

@@ -12,7 +12,7 @@ constexpr double kTrialNs = 20e6;
 constexpr double kTrialCallsMin = 4;
 constexpr double kShortTrialCallsMax = 10;
 constexpr double kTrialCallsMax = 32;
-// Of fewer calls the slowest does not count, of as many the slowest two.
+// Among fewer calls the slowest does not count, among as many the slowest two.
 constexpr uint64_t kManyCalls = 16;
 // What a glance takes for granted, and what a short trial does: one path at least so many times as long as the other.
 constexpr double kPlain = 2.5;
@@ -67,7 +67,7 @@ void PathChoice::Settle(bool confirmed) {
   left_ = std::min(until_look_, until_recheck_);
 }
 
-// All have looked.
+// After all ranks have compared their times.
 void PathChoice::GoOn() {
   if (until_recheck_ == 0 || mean(path_) > kWorse * mean(Other(path_))) {
     Measure(Stage::kRecheck, path_, kGlanceCalls);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// By Copse or by MPI: what takes less time here and now. No model says: a collective within a node may be
-// one of memory that both ranks poll, or a daemon may be alone on a core that nobody else wants.
+// By Copse or by MPI: the path that takes less time here and now. It is measured, since no model knows: a collective
+// within a node may be one of memory that both ranks poll, or a daemon may be alone on a core that nobody else wants.
 #ifndef COPSE_CLIENT_MPI_SESSION_PATH_CHOICE_H_
 #define COPSE_CLIENT_MPI_SESSION_PATH_CHOICE_H_
 
@@ -32,7 +32,7 @@ class PathChoice {
  public:
   PathChoice();
 
-  // Of the next call.
+  // The path of the next call.
   Path path() const { return path_; }
   // Whether it is to be measured beside the other path, or takes this one because it is faster.
   bool is_settled() const { return stage_ == Stage::kSettled; }
@@ -63,9 +63,10 @@ class PathChoice {
   bool is_final_ = false;
   uint64_t part_calls_ = 0;  // without the first
   uint64_t left_ = 0;        // of them
-  // Of the part, ns. A call that was slow for a reason of its own (a rank was late, a plan was fetched) tells nothing.
+  // The slowest calls of the part, ns. A call that was slow for a reason of its own (a rank was late, a plan was
+  // fetched) tells nothing.
   std::array<uint64_t, 2> slowest_{};
-  // Of a settled choice: calls to the next look at its time, and in all.
+  // After a choice has settled: calls to the next look at its time, and to the next recheck.
   uint64_t until_look_ = 0;
   uint64_t until_recheck_ = 0;
   double copse_mean_ = 0, mpi_mean_ = 0;  // ns, when last measured

@@ -11,7 +11,7 @@
 namespace copse::mpi {
 namespace {
 
-// Of a call by `path`, the `index`-th of all.
+// The time of a call by `path`, the `index`-th of all.
 using Cost = std::function<uint64_t(Path path, uint64_t index)>;
 
 // Ranks that make calls together, and what they have taken.
