@@ -67,7 +67,7 @@ int Finalize() {
   // Ranks that make one more call wait for this one, which MPI's own end may keep waiting for them.
   if (context != nullptr) context->LeaveAllTeams();
   const int result = Mpi().Finalize();
-  // The daemon is left last: where ranks that wait in MPI's poll, it may answer late, and nobody is to wait for that.
+  // The daemon is left last: where ranks that wait in MPI's poll, it may answer late, and no rank is to wait for that.
   if (context != nullptr) {
     KeepAllocatedMemory(context);
     copse_fini(context);

@@ -87,7 +87,7 @@ void CallState::Run(Offload* offload) {
 }
 
 // By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that
-// nobody waits by MPI for a rank that was told of a failure. What failed is told by the next call.
+// no rank waits by MPI for a rank that got an error. The next call reports the failure.
 void CallState::Decide() {
   const PathTimes& mine = choice_->times();
   const uint64_t parts[] = {mine.copse_ns, mine.mpi_ns, communicator->EndsOnErrors() ? 0U : 1U};

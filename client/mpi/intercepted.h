@@ -84,7 +84,7 @@ class CallState {
   void Note(copse_status_t status, const Offload& offload);
   void Decide();
 
-  uint64_t start_;  // ns; 0: nobody wants to know
+  uint64_t start_;  // ns; 0: the time is not needed
   PathChoice* choice_ = nullptr;
   uint64_t waited_ns_ = 0;  // for what earlier calls of its kind have left to wait for
   std::string error_;

@@ -132,7 +132,7 @@
   CALL(system, Anything)                \
   CALL(popen, Anything)
 
-/* Calls before which everything is awaited. As they return twice or never, or have arguments that nobody counted, no
+/* Calls before which everything is awaited. As they return twice or never, or have arguments that are not counted, no
  * function of C++ is between them and the program. */
 #define COPSE_LIBC_PROCESS_CALLS(CALL) \
   CALL(vfork)                          \

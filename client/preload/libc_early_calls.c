@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const char* Wrong(void) {
-  /* What dlsym() says of this is freed by whoever calls it next. */
+  /* The next caller of dlsym() frees the error text of this call. */
   if (dlsym(RTLD_DEFAULT, "copse_no_such_function") != NULL) return "dlsym";
   char* chunk = realloc(malloc(16), 1 << 20);
   if (chunk == NULL) return "realloc";

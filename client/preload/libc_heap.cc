@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// free() and realloc() of memory that is pending, and mremap(). What they give up may be anybody's a moment later.
+// free() and realloc() of memory that is pending, and mremap(). Another thread may get the memory a moment later.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using UsableSize = size_t (*)(void*);
 
-// Null: nobody knows.
+// Null: not known.
 UsableSize usable_size = nullptr;
 
 const void* LibraryOf(void* function) {

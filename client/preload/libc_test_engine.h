@@ -52,7 +52,7 @@ inline void Arrive() {
   engine->protect(engine->begin, engine->bytes, PROT_READ | PROT_WRITE);
   engine->pending = 0;
   ++engine->awaited;
-  errno = ENOTRECOVERABLE;  // which nobody is to see
+  errno = ENOTRECOVERABLE;  // which the program must not see
 }
 
 inline void AwaitHook(const void* address, size_t bytes) {

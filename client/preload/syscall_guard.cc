@@ -271,7 +271,7 @@ OffGuard::~OffGuard() { Enter(); }
 
 namespace wrapped {
 
-// What is started inside the MPI, or by us, is nobody's to stop.
+// Threads that MPI or the library starts are not stopped.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
   BeforeThread();
   const auto create = Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(LibcCall::pthread_create);

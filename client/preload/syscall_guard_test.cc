@@ -93,11 +93,11 @@ class Pages {
 
 std::string News(const std::string& begin = "") { return begin + std::string(kBytes - begin.size(), 'n'); }
 
-// Runs `call` with the pages pending; they come once somebody waits for them.
+// Runs `call` with the pages pending; they come once a thread waits for them.
 void WhilePending(const Pages& pages, const std::string& news, const std::function<void()>& call) {
   const uint64_t before = the_guard->counters().faults;
   pages.Protect();
-  the_syscalls->leave(/*always=*/true);  // so that nobody stops the thread that brings them
+  the_syscalls->leave(/*always=*/true);  // the thread that brings them is not stopped
   std::thread lander([&] {
     while (the_guard->counters().faults == before) std::this_thread::yield();
     pages.Land(news);

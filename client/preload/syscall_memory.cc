@@ -241,7 +241,7 @@ constexpr Table kTable = MakeTable();
 
 const void* Address(long argument) { return reinterpret_cast<const void*>(argument); }  // NOLINT: of the program
 
-// Each returns false if nobody can tell which memory it is.
+// Each returns false if the memory cannot be told.
 
 bool AwaitVectors(const void* vectors, size_t count, FreeSyscall call) {
   if (count > IOV_MAX) return true;  // which the kernel refuses
@@ -284,7 +284,7 @@ bool AwaitPart(const Part& part, const long arguments[6], FreeSyscall call) {
     case Kind::kItems:
       Await(at, count < SIZE_MAX / part.bytes ? count * part.bytes : SIZE_MAX);
       return true;
-    case Kind::kText:  // no longer than that, so nobody needs to know how long
+    case Kind::kText:  // no longer than that, so its length is not needed
       Await(at, PATH_MAX);
       return true;
     case Kind::kVectors:

@@ -77,7 +77,7 @@ bool LauncherNotes::AreThere() { return are_there; }
 bool LauncherNotes::IsThere(int rank) {
   pmix_proc_t process = the_process;
   process.rank = static_cast<pmix_rank_t>(rank);
-  // Nobody waits for what is not there.
+  // The launcher does not wait for a key that is missing.
   pmix_info_t only_known;
   memset(&only_known, 0, sizeof(only_known));
   strncpy(only_known.key, PMIX_OPTIONAL, sizeof(only_known.key) - 1);

@@ -28,7 +28,7 @@ const char* LoadMpiApi(FindSymbol find) {
 }
 
 // A program that is linked with its MPI may have a copy of the variable in itself, made by the linker, which MPI then
-// uses too. What everybody sees comes before what the library has.
+// uses too. The global symbol comes before the library's.
 void* FindInProgramsMpi(const char* name) {
   void* variable = dlsym(RTLD_DEFAULT, name);
   return variable != nullptr ? variable : find_symbol(name);

@@ -47,7 +47,7 @@ class CollectiveRequest {
     kQueued,  // to be posted when there is room
     kPosted,
     kEnded,   // in the daemon; the program's buffer and request are not up to date yet
-    kFailed,  // the program's request is complete; nobody has asked for it yet
+    kFailed,  // the program's request is complete; the program has not completed it yet
   };
 
   State state_ = State::kIdle;

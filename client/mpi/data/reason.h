@@ -12,7 +12,7 @@ enum class Reason : uint8_t {
   kNone,       // it did not
   kNoLibrary,  // not all ranks of the job have this library
   kNoDaemons,  // not all ranks of the job have a daemon
-  kOneRank,    // nobody to talk to
+  kOneRank,    // a communicator of one
   kInterCommunicator,
   kOtherJob,       // a communicator with processes that another launch or a spawn started
   kFirstCalls,     // its communicator has not seen enough calls to be worth a team

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // By Copse or by MPI: the path that takes less time here and now. It is measured, since no model knows: a collective
-// within a node may be one of memory that both ranks poll, or a daemon may be alone on a core that nobody else wants.
+// within a node may be one of memory that both ranks poll, or a daemon may be alone on an idle core.
 #ifndef COPSE_CLIENT_MPI_SESSION_PATH_CHOICE_H_
 #define COPSE_CLIENT_MPI_SESSION_PATH_CHOICE_H_
 

@@ -48,7 +48,7 @@ class Progress {
 
  private:
   MPI_Comm own_ = MPI_COMM_NULL;
-  MPI_Request never_ = MPI_REQUEST_NULL;  // a receive on it; nobody sends
+  MPI_Request never_ = MPI_REQUEST_NULL;  // a receive on it, which no message completes
   void (*poll_)() = nullptr;
   int thread_level_ = MPI_THREAD_SINGLE;
   long main_thread_ = 0;  // the kernel's number

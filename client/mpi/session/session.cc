@@ -74,7 +74,7 @@ void ShortenTimeSlice(Session* session) {
   session->time_slice_before_ns = *before;
 }
 
-// Rank 0 prints why the first rank without a daemon has none. The others wait for nobody: where they poll, with more
+// Rank 0 prints why the first rank without a daemon has none. The others do not wait: where they poll, with more
 // ranks than cores, each wait may take tens of milliseconds.
 void WarnOfMissingDaemons(const Session& session, int first, char reason[kReasonBytes]) {
   int without = session.context == nullptr ? 1 : 0, missing = 0;
