@@ -67,7 +67,7 @@ EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, const Optio
 EarlyReturn::~EarlyReturn() {
   Stop();
   for (Calls* calls : {&under_way_, &lost_}) {
-    for (const auto& call : *calls) call->Forget();
+    for (const auto& call : *calls) call->Abandon();
     calls->clear();
   }
   over_.clear();
@@ -112,24 +112,23 @@ bool EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call, Caller* calle
 copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early) {
   const uint64_t since = NowNs();
   Reap();
-  const auto call =
-      std::make_shared<PendingCall>(PendingCall::Owner{context_, &memory_, adopted_, guard_, &counters_, way_},
-                                    work.stream, work.args, work.division, work.record, caller);
+  const auto call = std::make_shared<PendingCall>(CallMeans{context_, &memory_, adopted_, guard_, &counters_, way_},
+                                                  work.stream, work.args, work.division, work.record, caller);
   if (work.has_messages) call->LeaveRestOfPages();
   std::optional<HeldSignals> held(std::in_place);  // at once, where they would be held often
-  const bool is_early = work.may_return && call->Prepare();
+  const bool is_early = call->Prepare(work.may_return);
   *returned_early = false;
   if (!Enlist(call, caller.get())) return COPSE_ERR_TIMED_OUT;
   copse_status_t status = call->Start(work.team);
   Advance();
-  *returned_early = status == COPSE_OK && is_early && !work.waits_idly && call->MayLeaveEdges() &&
-                    call->Protect(/*leaves_edges=*/true);
+  *returned_early =
+      status == COPSE_OK && is_early && !work.waits_idly && call->MayReturnBeforeEdges() && call->ReturnBeforeEdges();
   held.reset();
   if (!*returned_early) {
     while (status == COPSE_OK && call->CopyMeanwhile()) Advance();
-    if (status == COPSE_OK) status = call->Finish();
+    if (status == COPSE_OK) status = call->AwaitEdges();
     if (status == COPSE_OK && is_early && work.waits_idly) status = call->AwaitAnnouncement();
-    *returned_early = status == COPSE_OK && is_early && call->Protect(/*leaves_edges=*/false);
+    *returned_early = status == COPSE_OK && is_early && call->Return();
   }
   lingers_.store(*returned_early, std::memory_order_relaxed);
   if (*returned_early) {
@@ -147,25 +146,25 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
   }
   if (status == COPSE_OK) status = AwaitEnd(call.get(), caller.get());
   counters_.waited.fetch_add(1, std::memory_order_relaxed);
-  call->Forget();
+  call->Abandon();
   Advance();
   return status;
 }
 
 copse_status_t EarlyReturn::AwaitEnd(PendingCall* call, Caller* caller) {
-  call->SetAwaited();
+  call->Await();
   Advance();
   lander_wanted_.notify_one();
-  while (call->state() == PendingCall::State::kUnderWay) {
+  while (IsUnderWay(call->state())) {
     {
       const HeldSignals held;
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, std::chrono::duration<double>(caller->slice()),
-                        [call] { return call->state() != PendingCall::State::kUnderWay; });
+                        [call] { return !IsUnderWay(call->state()); });
     }
-    if (call->state() == PendingCall::State::kUnderWay && !caller->Turn()) return COPSE_ERR_TIMED_OUT;
+    if (IsUnderWay(call->state()) && !caller->Turn()) return COPSE_ERR_TIMED_OUT;
   }
-  if (call->state() == PendingCall::State::kLost) return call->status();
+  if (call->state() == CallState::kFailed) return call->status();
   call->CopyOut();
   return COPSE_OK;
 }
@@ -179,20 +178,35 @@ bool EarlyReturn::Advance() {
   for (size_t i = 0; i < under_way_.size();) {
     PendingCall& call = *under_way_[i];
     const bool may_post = std::find(blocked_.begin(), blocked_.end(), call.stream()) == blocked_.end();
-    const PendingCall::State state = call.Advance(may_post);
-    wants_room = wants_room || call.wants_room();
+    const PendingCall::Progress progress = call.Advance(may_post);
+    wants_room = wants_room || progress.wants_room;
     if (call.wants_copies()) copies_wanted_.notify_one();
-    if (!call.lets_others_post()) blocked_.push_back(call.stream());
-    if (state == PendingCall::State::kUnderWay) {
+    if (!progress.lets_others_post) blocked_.push_back(call.stream());
+    if (IsUnderWay(progress.state)) {
       ++i;
       continue;
     }
-    (state == PendingCall::State::kOver ? over_ : lost_).push_back(std::move(under_way_[i]));
+    (progress.state == CallState::kFailed ? lost_ : over_).push_back(std::move(under_way_[i]));
     under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   Publish();
   if (under_way_.size() < before) changed_.notify_all();
   return wants_room;
+}
+
+const char* EarlyReturn::CheckInvariants() {
+  const HeldSignals held;
+  const std::lock_guard lock(mutex_);
+  for (const auto& call : under_way_) {
+    if (const char* const broken = call->BrokenInvariant(); broken != nullptr) return broken;
+  }
+  const auto is_of = [](const Calls& calls, auto... states) {
+    return std::all_of(calls.begin(), calls.end(),
+                       [&](const auto& call) { return ((call->state() == states) || ...); });
+  };
+  if (!is_of(over_, CallState::kDelivered, CallState::kComplete, CallState::kAbandoned)) return "a call is not over";
+  if (!is_of(lost_, CallState::kFailed, CallState::kAbandoned)) return "a call is not lost";
+  return under_way_.size() + over_.size() + lost_.size() > kCallsMax ? "there are too many calls" : nullptr;
 }
 
 std::string EarlyReturn::Describe() const {
@@ -318,7 +332,7 @@ bool EarlyReturn::ForgetLost() {
     lost_.reserve(kCallsMax);
     changed_.notify_all();
   }
-  for (const auto& call : lost) call->Forget();
+  for (const auto& call : lost) call->Abandon();
   return !lost.empty();
 }
 

@@ -14,7 +14,9 @@
 
 #include "client/copse.h"
 #include "client/tnbc/adopted_memory.h"
+#include "client/tnbc/call_means.h"
 #include "client/tnbc/call_recorder.h"
+#include "client/tnbc/call_state.h"
 #include "client/tnbc/caller.h"
 #include "client/tnbc/copy_memory.h"
 #include "client/tnbc/division.h"
@@ -90,6 +92,8 @@ class EarlyReturn {
   // Never destroyed, since hooks may be in it. Null: nothing is.
   AdoptedMemory* adopted() { return adopted_; }
   const EarlyCounters& counters() const { return counters_; }
+  // Says what contradicts the invariants of the calls under way and of their lists; null: nothing does. For tests.
+  const char* CheckInvariants();
   // These and the process's faults, for people: one line.
   std::string Describe() const;
   void CountFuses(uint64_t blown) { counters_.fuses_blown.fetch_add(blown, std::memory_order_relaxed); }

@@ -22,14 +22,18 @@ bool SentMemory::Prepare(const Range& sent, bool is_reached) {
   return is_used_;
 }
 
-// Bytes beside whole pages are the only ones that are copied: to pages of the block that the program has not.
-uint8_t* SentMemory::Start() {
+uint8_t* SentMemory::address() const {
   if (buffer_ == nullptr) return reinterpret_cast<uint8_t*>(sent_.begin);  // NOLINT: an address
+  return buffer_->At(sent_.begin);
+}
+
+// They go to pages of the block that the program has not.
+void SentMemory::CopySides() {
+  if (buffer_ == nullptr) return;
   const Range pages = AdoptedMemory::WholePagesOf(sent_);
   for (const Range& side : {Range{sent_.begin, pages.begin}, Range{pages.end, sent_.end}}) {
     memcpy(buffer_->At(side.begin), reinterpret_cast<const void*>(side.begin), side.bytes());  // NOLINT: an address
   }
-  return buffer_->At(sent_.begin);
 }
 
 bool SentMemory::Protect(const Division& division) {

@@ -19,7 +19,7 @@ namespace copse::tnbc {
 // calls of the division that send of a page are over, it is read-only: who writes there waits. For memory that is
 // written to at once SendSnapshot is better, so who has waited keeps later calls from this (AdoptedMemory::Regret).
 //
-// Calls follow Prepare Start [Protect EndCall*] Open; by one thread at a time.
+// Calls follow Prepare CopySides [Protect EndCall*] Open; by one thread at a time.
 class SentMemory {
  public:
   // `adopted`: null: nothing is sent so.
@@ -31,7 +31,9 @@ class SentMemory {
   bool Prepare(const Range& sent, bool is_reached);
   bool is_used() const { return is_used_; }
   // Where the calls send from, at the same offsets.
-  uint8_t* Start();
+  uint8_t* address() const;
+  // Copies the bytes beside whole pages, before anything is sent.
+  void CopySides();
   // Makes the pages read-only of which calls of the division send. False, having protected nothing, as PageGuard.
   bool Protect(const Division& division);
   // Call `index` of the division is over.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The buffers of the call that brings a division's edges.
+#ifndef COPSE_CLIENT_TNBC_EDGE_BUFFERS_H_
+#define COPSE_CLIENT_TNBC_EDGE_BUFFERS_H_
+
+#include <string.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "client/tnbc/division.h"
+
+namespace copse::tnbc {
+
+// Thread-compatible.
+class EdgeBuffers {
+ public:
+  // `whole`: where the program has what is sent; a broadcast's root sends from where others receive.
+  void Pack(const Division& division, const uint8_t* whole) {
+    const Edges& edges = division.edges;
+    send_.resize(edges.send_bytes);
+    receive_.resize(edges.receive_bytes);
+    uint8_t* const packed = division.is_source ? receive_.data() : send_.data();
+    for (const Move& move : edges.pack) memcpy(packed + move.to, whole + move.from, move.bytes);
+  }
+  // To the program's receive buffer, of which nothing is closed.
+  void Unpack(const Division& division, uint8_t* whole) const {
+    for (const Move& move : division.edges.unpack) memcpy(whole + move.to, receive_.data() + move.from, move.bytes);
+  }
+
+  uint8_t* send() { return send_.data(); }
+  uint8_t* receive() { return receive_.data(); }
+
+ private:
+  std::vector<uint8_t> send_, receive_;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_EDGE_BUFFERS_H_
