@@ -15,6 +15,7 @@
 
 #include "client/context.h"
 #include "client/port.h"
+#include "client/tnbc/access_log.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/memory_end.h"
 #include "client/tnbc/monotonic_clock.h"
@@ -236,8 +237,8 @@ void EarlyReturn::Publish() {
   set(ring::EarlyCount::kBehindNs, counters_.behind_ns);
   set(ring::EarlyCount::kFusesBlown, counters_.fuses_blown);
   // Of the process, whatever context they are of: each is told once.
-  counts.AddEarly(ring::EarlyCount::kTouches, guard_->TakeFaults());
-  counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->TakeWaitNs());
+  counts.AddEarly(ring::EarlyCount::kTouches, guard_->accesses().TakeFaults());
+  counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->accesses().TakeWaitNs());
 }
 
 // While it lingers the daemon wakes it where a call ends, and the next caller need not: to wake a thread costs a caller

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/context.h"
+#include "client/tnbc/access_log.h"
 #include "client/tnbc/monotonic_clock.h"
 #include "client/tnbc/page_bytes.h"
 
@@ -313,7 +314,7 @@ PendingCall::Progress PendingCall::Advance(bool may_post) {
 void PendingCall::NoteReturn(uint64_t inside_ns) {
   times_.inside_ns = inside_ns;
   times_.waited_ns_before = means_.guard->counters().wait_ns;
-  times_.touches_before = means_.guard->touches();
+  times_.accesses_before = means_.guard->accesses().count();
   if (record_ == nullptr) return;
   record_->call.early = true;
   record_->call.returned = NowNs();
@@ -324,21 +325,21 @@ void PendingCall::Report() {
   if (progress_.state() != CallState::kDelivered) return;
   const PageGuard& guard = *means_.guard;
   Caller::Cost cost = {times_.inside_ns, guard.counters().wait_ns - times_.waited_ns_before, OrderOf(division_), {}};
-  const uint64_t end = guard.touches();
-  const uint64_t begin = std::max(times_.touches_before, end - std::min(end, PageGuard::kTouchesKept));
+  const uint64_t end = guard.accesses().count();
+  const uint64_t begin = std::max(times_.accesses_before, end - std::min(end, AccessLog::kKept));
   uint64_t last = fragments_.empty() ? times_.start_ns : 0;
   for (const Fragment& fragment : fragments_) last = std::max(last, fragment.placed_ns);
   bool has_waited_to_write = false;
   for (uint64_t i = begin; i < end; ++i) {
-    const PageGuard::Touch touch = guard.TouchAt(i);
+    const AccessLog::Access access = guard.accesses().At(i);
     // Shortly before the end there may be a little left to send, for which a copy of all is too much.
     has_waited_to_write |=
-        sender_->MakesWait(touch.address) && touch.ns < last && 4 * (last - touch.ns) > last - times_.start_ns;
+        sender_->MakesWait(access.address) && access.ns < last && 4 * (last - access.ns) > last - times_.start_ns;
     const auto there = std::count_if(fragments_.begin(), fragments_.end(),
-                                     [&](const Fragment& fragment) { return fragment.placed_ns < touch.ns; });
+                                     [&](const Fragment& fragment) { return fragment.placed_ns < access.ns; });
     // Of a page that several parts share, those are wanted that were not there.
     for (uint32_t call = 0; call < fragments_.size(); ++call) {
-      if (fragments_[call].placed_ns < touch.ns || !pages_.Brings(call, touch.address)) continue;
+      if (fragments_[call].placed_ns < access.ns || !pages_.Brings(call, access.address)) continue;
       cost.touches.push_back({division_.calls[call].part, static_cast<uint32_t>(there)});
     }
   }

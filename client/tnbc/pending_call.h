@@ -95,7 +95,7 @@ class PendingCall {
   };
   struct Times {
     uint64_t start_ns = 0, inside_ns = 0;
-    uint64_t waited_ns_before = 0, touches_before = 0;  // the guard's, at the return
+    uint64_t waited_ns_before = 0, accesses_before = 0;  // the guard's, at the return
   };
 
   copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
