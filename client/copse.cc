@@ -14,6 +14,7 @@
 #include "client/context.h"
 #include "client/deadline.h"
 #include "client/error.h"
+#include "client/request.h"
 #include "client/team.h"
 #include "client/user_op.h"
 
@@ -21,14 +22,10 @@ namespace {
 
 using copse::client::CallPlan;
 using copse::client::Check;
-using copse::client::Deadline;
 using copse::client::DeadlineAfter;
 using copse::client::Fail;
 using copse::client::Handle;
-using copse::client::Round;
 
-// How long copse_post puts up with a full queue.
-constexpr double kPostSeconds = 0.01;
 constexpr uint64_t kAttrFields = COPSE_CONTEXT_ATTR_FIELD_NODE | COPSE_CONTEXT_ATTR_FIELD_INCARNATION |
                                  COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX | COPSE_CONTEXT_ATTR_FIELD_DQ_ENTRIES |
                                  COPSE_CONTEXT_ATTR_FIELD_EQ_ENTRIES | COPSE_CONTEXT_ATTR_FIELD_DATA_BYTES;
@@ -68,7 +65,7 @@ copse_status_t Blocking(const char* name, copse_team_t* team, const copse_coll_a
         status != COPSE_OK) {
       return status;
     }
-    return context->Call(team, plan, DeadlineAfter(context->timeout_s()));
+    return context->completion().Call(team->member(), team->name, plan, DeadlineAfter(context->timeout_s()));
   });
 }
 
@@ -94,24 +91,6 @@ void SetReceiveBlocks(const uint64_t* counts, const uint64_t* displacements, cop
   args->mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS | COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS;
   args->recv_counts = counts;
   args->recv_displacements = displacements;
-}
-
-std::string TeamName(const copse_request_t* request) {
-  return request->team == nullptr ? "(destroyed)" : request->team->name;
-}
-
-// The state of a request, with events taken. Its lock is held.
-copse_status_t StateOf(copse_context::Lock& lock, copse_request_t* request) {
-  request->context->Progress(lock);
-  switch (request->round.state) {
-    case Round::State::kIdle:
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted (team=%s)", TeamName(request).c_str());
-    case Round::State::kInProgress:
-      return COPSE_INPROGRESS;
-    case Round::State::kComplete:
-      break;
-  }
-  return request->context->Result(copse::client::NameOf(request->plan), TeamName(request), &request->round);
 }
 
 }  // namespace
@@ -184,7 +163,7 @@ copse_status_t copse_context_get_attr(copse_context_t* context, copse_context_at
       return Fail(COPSE_ERR_INVALID_ARGUMENT, "unknown fields in copse_context_attr_t (mask=0x%llx, known=0x%llx)",
                   static_cast<unsigned long long>(mask), static_cast<unsigned long long>(kAttrFields));
     }
-    const copse_context_attr_t& own = context->attr();
+    const copse_context_attr_t& own = context->attachment().attr();
     if ((mask & COPSE_CONTEXT_ATTR_FIELD_NODE) != 0) memcpy(attr->node, own.node, sizeof(own.node));
     if ((mask & COPSE_CONTEXT_ATTR_FIELD_INCARNATION) != 0) attr->incarnation = own.incarnation;
     if ((mask & COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX) != 0) attr->message_bytes_max = own.message_bytes_max;
@@ -198,7 +177,7 @@ copse_status_t copse_context_get_attr(copse_context_t* context, copse_context_at
 copse_status_t copse_ping(copse_context_t* context, double seconds) {
   return ApiOn("ping", context, [&] {
     if (std::isnan(seconds)) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time is not a number");
-    return context->Ping(DeadlineAfter(seconds));
+    return context->completion().Ping(DeadlineAfter(seconds));
   });
 }
 
@@ -246,80 +225,31 @@ copse_status_t copse_collective_init(copse_team_t* team, const copse_coll_args_t
     if (request == nullptr) return FailNull("request");
     *request = nullptr;
     if (args == nullptr) return FailNull("args");
-    auto result = std::make_unique<copse_request>(team->context);
-    if (const auto status =
-            PlanAnyCall(*args, team->rank, team->size, team->context->message_bytes_max(), &result->plan);
-        status != COPSE_OK) {
-      return status;
-    }
-    result->team = team;
-    *request = result.get();
-    team->context->Own(std::move(result));
-    return COPSE_OK;
+    return copse::client::CreateRequest(team, *args, request);
   });
 }
 
 copse_status_t copse_post(copse_request_t* request) {
-  return ApiOn("post", request, [&] {
-    copse_context::Lock lock(request->context->mutex());
-    request->context->Progress(lock);
-    if (request->team == nullptr) {
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request's team was destroyed (request=%p)",
-                  static_cast<const void*>(request));
-    }
-    if (request->round.state == Round::State::kInProgress) {
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request is in progress (team=%s)", request->team->name.c_str());
-    }
-    return request->context->Post(lock, request->team, request->plan, &request->round, DeadlineAfter(kPostSeconds));
-  });
+  return ApiOn("post", request, [&] { return copse::client::PostRequest(request); });
 }
 
 copse_status_t copse_test(copse_request_t* request) {
-  return ApiOn("test", request, [&] {
-    copse_context::Lock lock(request->context->mutex());
-    return StateOf(lock, request);
-  });
+  return ApiOn("test", request, [&] { return copse::client::TestRequest(request); });
 }
 
 copse_status_t copse_wait(copse_request_t* request, double seconds) {
   return ApiOn("wait", request, [&] {
     if (std::isnan(seconds)) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the time is not a number");
-    copse_context::Lock lock(request->context->mutex());
-    const copse_status_t status = StateOf(lock, request);
-    if (status != COPSE_INPROGRESS || seconds == 0) return status;
-    return request->context->Wait(lock, copse::client::NameOf(request->plan), TeamName(request), &request->round,
-                                  DeadlineAfter(seconds));
+    return copse::client::WaitForRequest(request, seconds);
   });
 }
 
 copse_status_t copse_cancel(copse_request_t* request) {
-  return ApiOn("cancel", request, [&] {
-    copse_context::Lock lock(request->context->mutex());
-    request->context->Progress(lock);
-    if (request->round.state == Round::State::kIdle) {
-      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was never posted (team=%s)", TeamName(request).c_str());
-    }
-    if (request->round.state == Round::State::kInProgress) request->context->Cancel(&request->round);
-    return COPSE_OK;
-  });
+  return ApiOn("cancel", request, [&] { return copse::client::CancelRequest(request); });
 }
 
 copse_status_t copse_finalize(copse_request_t* request) {
-  return ApiOn("finalize", request, [&] {
-    std::unique_ptr<Handle> owner;
-    {
-      copse_context::Lock lock(request->context->mutex());
-      request->context->Progress(lock);
-      if (request->round.state == Round::State::kInProgress) {
-        return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request is in progress; wait for it or cancel it (team=%s)",
-                    TeamName(request).c_str());
-      }
-      owner = request->context->Disown(request);
-    }
-    if (owner == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the request was finalised");
-    Handle::Retire(std::move(owner));
-    return COPSE_OK;
-  });
+  return ApiOn("finalize", request, [&] { return copse::client::DestroyRequest(request); });
 }
 
 copse_status_t copse_barrier(copse_team_t* team) {
@@ -447,20 +377,20 @@ copse_status_t copse_alloc(copse_context_t* context, uint64_t bytes, void** memo
   return ApiOn("alloc", context, [&] {
     if (memory == nullptr) return FailNull("memory");
     *memory = nullptr;
-    return context->Allocate(bytes, memory);
+    return context->memory().Allocate(bytes, memory);
   });
 }
 
 copse_status_t copse_free(copse_context_t* context, void* memory) {
-  return ApiOn("free", context, [&] { return context->Free(memory); });
+  return ApiOn("free", context, [&] { return context->memory().Free(memory); });
 }
 
 copse_status_t copse_register(copse_context_t* context, void* memory, uint64_t bytes) {
-  return ApiOn("register", context, [&] { return context->Register(memory, bytes); });
+  return ApiOn("register", context, [&] { return context->memory().Register(memory, bytes); });
 }
 
 copse_status_t copse_deregister(copse_context_t* context, void* memory) {
-  return ApiOn("deregister", context, [&] { return context->Deregister(memory); });
+  return ApiOn("deregister", context, [&] { return context->memory().Deregister(memory); });
 }
 
 }  // extern "C"

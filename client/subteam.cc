@@ -62,7 +62,9 @@ copse_status_t Exchange(copse_team_t* parent, const SubteamRecord& mine, std::ve
     plan.send = plan.receive;
     plan.nesting = Nesting::kSendInReceive;
     plan.in_place = true;
-    if (const auto status = context->Call(parent, plan, deadline); status != COPSE_OK) return status;
+    if (const auto status = context->completion().Call(parent->member(), parent->name, plan, deadline);
+        status != COPSE_OK)
+      return status;
   }
   return COPSE_OK;
 }
@@ -148,7 +150,7 @@ copse_status_t CreateSubteam(copse_team_t* parent, const copse_subteam_params_t&
   copse_context_t* context = parent->context;
   uint64_t number = 0;
   {
-    copse_context::Lock lock(context->mutex());
+    const copse_context::Lock lock(&context->completion());
     number = ++parent->subteams;
   }
   std::vector<SubteamRecord> records;

@@ -135,8 +135,8 @@ copse_status_t FormTeam(copse_context_t* context, const TeamSpec& spec, copse_te
   // The daemon ends a formation in time and knows who is missing; waiting longer than that is for a stuck daemon.
   const Deadline deadline = spec.timeout_s > 0 ? DeadlineAfter(spec.timeout_s + kAnswerSeconds) : kNever;
   ControlChannel::Answer answer;
-  if (const auto status = context->channel().Ask(attach::MessageType::kTeamCreate, request,
-                                                 attach::MessageType::kTeamReady, deadline, &answer);
+  if (const auto status = context->attachment().channel().Ask(attach::MessageType::kTeamCreate, request,
+                                                              attach::MessageType::kTeamReady, deadline, &answer);
       status != COPSE_OK) {
     return status;
   }
@@ -156,7 +156,8 @@ copse_status_t FormTeam(copse_context_t* context, const TeamSpec& spec, copse_te
   Log(LogLevel::kInfo, "team %s is ready (rank=%u, size=%u, id=%llu, nodes=%u)", spec.name.c_str(), spec.rank,
       spec.size, static_cast<unsigned long long>(ready.team), ready.node_count);
   *team = result.get();
-  context->Own(std::move(result));
+  const copse_context::Lock lock(&context->completion());
+  context->handles(lock).Add(std::move(result));
   return COPSE_OK;
 }
 
@@ -164,16 +165,15 @@ copse_status_t DestroyTeam(copse_team_t* team) {
   copse_context_t* context = team->context;
   std::unique_ptr<Handle> owner;
   {
-    copse_context::Lock lock(context->mutex());
-    context->Progress(lock);
+    const copse_context::Lock lock(&context->completion());
     if (team->running > 0) {
       return Fail(COPSE_ERR_INVALID_ARGUMENT, "calls of team %s are in progress (calls=%u)", team->name.c_str(),
                   team->running);
     }
-    owner = context->Disown(team);
+    bool left_later = false;
+    owner = context->TakeTeam(lock, team, &left_later);
     if (owner == nullptr) return Fail(COPSE_ERR_INVALID_ARGUMENT, "the team was destroyed");
-    context->ForgetTeam(team);
-    if (context->LeaveLater(team->handle)) {
+    if (left_later) {
       Handle::Retire(std::move(owner));
       return COPSE_OK;
     }
@@ -181,8 +181,8 @@ copse_status_t DestroyTeam(copse_team_t* team) {
   const attach::TeamDestroy destroy{{}, team->handle, 0};
   ControlChannel::Answer answer;
   // Without an answer the team is gone all the same: with the daemon, or with this process.
-  const auto status = context->channel().Ask(attach::MessageType::kTeamDestroy, destroy, attach::MessageType::kDone,
-                                             DeadlineAfter(kDestroySeconds), &answer);
+  const auto status = context->attachment().channel().Ask(
+      attach::MessageType::kTeamDestroy, destroy, attach::MessageType::kDone, DeadlineAfter(kDestroySeconds), &answer);
   if (status == COPSE_OK && answer.As<attach::Done>().status != COPSE_OK) {
     Log(LogLevel::kWarning, "the daemon did not leave team %s: %.255s", team->name.c_str(),
         answer.As<attach::Done>().text);

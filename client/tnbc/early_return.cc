@@ -85,7 +85,7 @@ void EarlyReturn::Stop() {
     copies_wanted_.notify_all();
     constexpr auto kAgain = std::chrono::milliseconds(1);
     while (lander_.joinable() && !lander_is_over_) {
-      context_->InterruptAwaitEnd();
+      context_->completion().InterruptAwaitEnd();
       changed_.wait_for(lock, kAgain);
     }
   }
@@ -226,7 +226,7 @@ std::string EarlyReturn::Describe() const {
 }
 
 void EarlyReturn::Publish() {
-  client::Port& counts = context_->early_counts();
+  client::Port& counts = context_->completion().early_counts();
   const auto set = [&](ring::EarlyCount count, const std::atomic<uint64_t>& value) {
     counts.SetEarly(count, value.load(std::memory_order_relaxed));
   };
@@ -258,9 +258,10 @@ void EarlyReturn::RunLander() {
     if (stopping_) break;
     const bool is_idle = under_way_.empty();
     lock.unlock();
-    const uint64_t seen = context_->ends();
+    const uint64_t seen = context_->completion().ends();
     const double slice = Advance() ? kRetrySeconds : kSliceSeconds;
-    context_->AwaitEnd(seen, client::DeadlineAfter(is_idle ? std::chrono::duration<double>(kLingers).count() : slice));
+    context_->completion().AwaitEnd(
+        seen, client::DeadlineAfter(is_idle ? std::chrono::duration<double>(kLingers).count() : slice));
     lock.lock();
   }
   lander_is_over_ = true;
@@ -309,7 +310,7 @@ bool EarlyReturn::AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uin
   return true;
 }
 
-bool EarlyReturn::Reaches(const void* memory, uint64_t bytes) { return context_->ReachesPages(memory, bytes); }
+bool EarlyReturn::Reaches(const void* memory, uint64_t bytes) { return context_->memory().ReachesPages(memory, bytes); }
 
 bool EarlyReturn::Drain(double seconds) {
   {

@@ -192,7 +192,7 @@ std::unique_ptr<Receiver> MakeReceiver(const CallMeans& means, const Division& d
   std::unique_ptr<Receiver> receiver;
   if (!division.runs.empty()) {
     const bool writes_parts_only = WritesPartsOnly(division);
-    if (writes_parts_only && means.context->ReachesPages(receive, division.receive_bytes)) {
+    if (writes_parts_only && means.context->memory().ReachesPages(receive, division.receive_bytes)) {
       return std::make_unique<OwnMemoryReceiver>(means, division, receive);
     }
     const auto address = reinterpret_cast<uintptr_t>(receive);

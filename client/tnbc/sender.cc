@@ -94,7 +94,7 @@ class SnapshotSender final : public Sender {
   SendSnapshot::Way WayOfCopying() const {
     const bool pays = bytes_ >= kSnapshotBytesMin && means_.way == SendSnapshot::Way::kInPieces;
     const bool may_protect =
-        pays && (MayProtect(RangeAt(send_, bytes_)) || means_.context->ReachesPages(send_, bytes_));
+        pays && (MayProtect(RangeAt(send_, bytes_)) || means_.context->memory().ReachesPages(send_, bytes_));
     return may_protect ? SendSnapshot::Way::kInPieces : SendSnapshot::Way::kAtOnce;
   }
 
@@ -111,7 +111,8 @@ class ReadOnlySender final : public Sender {
   ReadOnlySender(const CallMeans& means, const Division& division)
       : division_(division), sent_(means.guard, means.adopted) {}
   bool Prepare(const CallMeans& means, const uint8_t* send) {
-    return sent_.Prepare(RangeAt(send, division_.send_bytes), means.context->ReachesPages(send, division_.send_bytes));
+    return sent_.Prepare(RangeAt(send, division_.send_bytes),
+                         means.context->memory().ReachesPages(send, division_.send_bytes));
   }
   SendWay way() const override { return SendWay::kReadOnly; }
   uint8_t* address() override { return sent_.address(); }
