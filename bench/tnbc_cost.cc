@@ -26,7 +26,7 @@
 #include "bench/site.h"
 #include "bench/tnbc_systems.h"
 #include "client/tnbc/division.h"
-#include "client/tnbc/page_guard.h"
+#include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/send_snapshot.h"
 
 namespace copse::bench {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "client/context.h"
+#include "client/context/context.h"
 #include "client/copse.h"
 #include "client/mpi/allocated_memory.h"
 #include "client/mpi/collective_calls.h"

@@ -6,12 +6,12 @@
 #include <numeric>
 #include <vector>
 
-#include "client/arguments.h"
 #include "client/mpi/error_text.h"
 #include "client/mpi/failure_text.h"
 #include "client/mpi/say.h"
-#include "client/tnbc/held_signals.h"
-#include "client/tnbc/order_profile.h"
+#include "client/port/arguments.h"
+#include "client/tnbc/pages/held_signals.h"
+#include "client/tnbc/trace/order_profile.h"
 
 namespace copse::mpi {
 namespace {

@@ -20,7 +20,7 @@
 #include "client/mpi/statistics.h"
 #include "client/mpi/team_formation.h"
 #include "client/tnbc/team_calls.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/trace_file.h"
 
 namespace copse::mpi {
 

@@ -16,9 +16,9 @@
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
 #include "client/mpi/session.h"
-#include "client/tnbc/call_recorder.h"
 #include "client/tnbc/early_return.h"
-#include "client/tnbc/pending_ranges.h"
+#include "client/tnbc/pages/pending_ranges.h"
+#include "client/tnbc/trace/call_recorder.h"
 
 namespace copse::mpi {
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "client/tnbc/order_profile.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/order_profile.h"
+#include "client/tnbc/trace/trace_file.h"
 
 namespace copse::mpi {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/testing/status_matchers.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/trace_file.h"
 #include "gtest/gtest.h"
 
 namespace copse::mpi {

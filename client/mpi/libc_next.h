@@ -10,7 +10,7 @@
 
 #include "client/mpi/libc_calls.h"
 #include "client/mpi/memory_hooks.h"
-#include "client/tnbc/memory_end.h"
+#include "client/tnbc/pages/memory_end.h"
 
 namespace copse::mpi {
 

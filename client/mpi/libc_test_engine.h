@@ -16,7 +16,7 @@
 #include <functional>
 
 #include "client/mpi/memory_hooks.h"
-#include "client/tnbc/memory_end.h"
+#include "client/tnbc/pages/memory_end.h"
 #include "gtest/gtest.h"
 
 extern "C" copse::mpi::FindLibcCall copse_mpi_set_memory_hooks(const copse::mpi::MemoryHooks* hooks);

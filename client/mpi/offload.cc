@@ -5,10 +5,10 @@
 #include <cstring>
 #include <utility>
 
-#include "client/arguments.h"
 #include "client/mpi/failure_text.h"
 #include "client/mpi/packing.h"
-#include "client/tnbc/held_signals.h"
+#include "client/port/arguments.h"
+#include "client/tnbc/pages/held_signals.h"
 
 namespace copse::mpi {
 namespace {

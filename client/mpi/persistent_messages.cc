@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "client/mpi/early_calls.h"
-#include "client/tnbc/pending_ranges.h"
+#include "client/tnbc/pages/pending_ranges.h"
 
 namespace copse::mpi {
 namespace {

@@ -9,7 +9,7 @@
 #include "client/mpi/early_calls.h"
 #include "client/mpi/quiet_thread.h"
 #include "client/mpi/wait_time.h"
-#include "client/tnbc/held_signals.h"
+#include "client/tnbc/pages/held_signals.h"
 
 namespace copse::mpi {
 namespace {

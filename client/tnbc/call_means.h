@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "client/copse.h"
-#include "client/tnbc/adopted_memory.h"
-#include "client/tnbc/copy_memory.h"
-#include "client/tnbc/page_guard.h"
+#include "client/tnbc/pages/adopted_memory.h"
+#include "client/tnbc/pages/copy_memory.h"
+#include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/send_snapshot.h"
 
 namespace copse::tnbc {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "client/arguments.h"
+#include "client/port/arguments.h"
 #include "protocol/ring_layout.h"
 
 namespace copse::tnbc {

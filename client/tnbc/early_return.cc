@@ -13,13 +13,13 @@
 #include <optional>
 #include <utility>
 
-#include "client/context.h"
-#include "client/port.h"
-#include "client/tnbc/access_log.h"
-#include "client/tnbc/held_signals.h"
-#include "client/tnbc/memory_end.h"
-#include "client/tnbc/monotonic_clock.h"
-#include "client/user_op.h"
+#include "client/context/context.h"
+#include "client/port/port.h"
+#include "client/port/user_op.h"
+#include "client/tnbc/pages/access_log.h"
+#include "client/tnbc/pages/held_signals.h"
+#include "client/tnbc/pages/memory_end.h"
+#include "client/tnbc/pages/monotonic_clock.h"
 #include "protocol/ring_layout.h"
 
 namespace copse::tnbc {

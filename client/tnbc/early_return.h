@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "client/copse.h"
-#include "client/tnbc/adopted_memory.h"
 #include "client/tnbc/call_means.h"
-#include "client/tnbc/call_recorder.h"
 #include "client/tnbc/call_state.h"
 #include "client/tnbc/caller.h"
-#include "client/tnbc/copy_memory.h"
 #include "client/tnbc/division.h"
-#include "client/tnbc/page_guard.h"
+#include "client/tnbc/pages/adopted_memory.h"
+#include "client/tnbc/pages/copy_memory.h"
+#include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/pending_call.h"
 #include "client/tnbc/send_snapshot.h"
+#include "client/tnbc/trace/call_recorder.h"
 
 namespace copse::tnbc {
 

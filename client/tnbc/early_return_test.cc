@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "client/copse.h"
-#include "client/fake_cluster.h"
-#include "client/fake_daemon.h"
+#include "client/testing/fake_cluster.h"
+#include "client/testing/fake_daemon.h"
 #include "gtest/gtest.h"
 
 namespace copse::tnbc {

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/context.h"
-#include "client/tnbc/access_log.h"
-#include "client/tnbc/monotonic_clock.h"
-#include "client/tnbc/page_bytes.h"
+#include "client/context/context.h"
+#include "client/tnbc/pages/access_log.h"
+#include "client/tnbc/pages/monotonic_clock.h"
+#include "client/tnbc/pages/page_bytes.h"
 
 namespace copse::tnbc {
 namespace {

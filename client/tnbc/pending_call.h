@@ -11,16 +11,16 @@
 
 #include "client/copse.h"
 #include "client/tnbc/call_means.h"
-#include "client/tnbc/call_recorder.h"
 #include "client/tnbc/call_state.h"
 #include "client/tnbc/caller.h"
 #include "client/tnbc/division.h"
 #include "client/tnbc/edge_buffers.h"
 #include "client/tnbc/granules.h"
-#include "client/tnbc/held_signals.h"
+#include "client/tnbc/pages/held_signals.h"
 #include "client/tnbc/receiver.h"
 #include "client/tnbc/result_pages.h"
 #include "client/tnbc/sender.h"
+#include "client/tnbc/trace/call_recorder.h"
 
 namespace copse::tnbc {
 

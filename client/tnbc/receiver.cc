@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "client/context.h"
-#include "client/tnbc/copy_block.h"
-#include "client/tnbc/free_syscall.h"
-#include "client/tnbc/memory_kind.h"
-#include "client/tnbc/page_bytes.h"
+#include "client/context/context.h"
+#include "client/tnbc/pages/copy_block.h"
+#include "client/tnbc/pages/free_syscall.h"
+#include "client/tnbc/pages/memory_kind.h"
+#include "client/tnbc/pages/page_bytes.h"
 
 namespace copse::tnbc {
 

@@ -10,7 +10,7 @@
 #include "client/tnbc/call_means.h"
 #include "client/tnbc/division.h"
 #include "client/tnbc/granules.h"
-#include "client/tnbc/pending_ranges.h"
+#include "client/tnbc/pages/pending_ranges.h"
 #include "client/tnbc/result_pages.h"
 
 namespace copse::tnbc {

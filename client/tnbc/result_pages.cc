@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "client/tnbc/monotonic_clock.h"
+#include "client/tnbc/pages/monotonic_clock.h"
 
 namespace copse::tnbc {
 

@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "client/tnbc/call_recorder.h"
 #include "client/tnbc/division.h"
 #include "client/tnbc/granules.h"
-#include "client/tnbc/page_guard.h"
-#include "client/tnbc/pending_ranges.h"
+#include "client/tnbc/pages/page_guard.h"
+#include "client/tnbc/pages/pending_ranges.h"
+#include "client/tnbc/trace/call_recorder.h"
 
 namespace copse::tnbc {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "client/tnbc/held_signals.h"
+#include "client/tnbc/pages/held_signals.h"
 
 namespace copse::tnbc {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "client/tnbc/division.h"
-#include "client/tnbc/page_guard.h"
+#include "client/tnbc/pages/page_guard.h"
 
 namespace copse::tnbc {
 

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "client/context.h"
-#include "client/tnbc/copy_block.h"
-#include "client/tnbc/memory_kind.h"
-#include "client/tnbc/page_bytes.h"
-#include "client/tnbc/pending_ranges.h"
+#include "client/context/context.h"
+#include "client/tnbc/pages/copy_block.h"
+#include "client/tnbc/pages/memory_kind.h"
+#include "client/tnbc/pages/page_bytes.h"
+#include "client/tnbc/pages/pending_ranges.h"
 #include "client/tnbc/sent_memory.h"
 
 namespace copse::tnbc {

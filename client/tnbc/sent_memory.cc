@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "client/tnbc/memory_kind.h"
-#include "client/tnbc/page_bytes.h"
+#include "client/tnbc/pages/memory_kind.h"
+#include "client/tnbc/pages/page_bytes.h"
 
 namespace copse::tnbc {
 bool SentMemory::Prepare(const Range& sent, bool is_reached) {

@@ -8,10 +8,10 @@
 #include <memory>
 #include <vector>
 
-#include "client/tnbc/adopted_memory.h"
 #include "client/tnbc/division.h"
 #include "client/tnbc/granules.h"
-#include "client/tnbc/page_guard.h"
+#include "client/tnbc/pages/adopted_memory.h"
+#include "client/tnbc/pages/page_guard.h"
 
 namespace copse::tnbc {
 
