@@ -25,7 +25,7 @@
 #include "bench/scenario_rounds.h"
 #include "bench/site.h"
 #include "bench/tnbc_systems.h"
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 #include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/send_snapshot.h"
 

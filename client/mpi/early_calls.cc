@@ -22,12 +22,12 @@
 #include "client/mpi/requests.h"
 #include "client/mpi/say.h"
 #include "client/mpi/wait_time.h"
-#include "client/tnbc/pages/adopted_memory.h"
 #include "client/tnbc/pages/free_syscall.h"
 #include "client/tnbc/pages/held_signals.h"
 #include "client/tnbc/pages/late_failure.h"
 #include "client/tnbc/pages/memory_end.h"
 #include "client/tnbc/pages/memory_kind.h"
+#include "client/tnbc/pages/remapped_memory.h"
 #include "client/tnbc/send_snapshot.h"
 #include "client/tnbc/team_calls.h"
 

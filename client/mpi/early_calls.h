@@ -16,7 +16,7 @@
 #include "client/mpi/mpi_api.h"
 #include "client/mpi/offload.h"
 #include "client/mpi/session.h"
-#include "client/tnbc/early_return.h"
+#include "client/tnbc/asynchronous_completion.h"
 #include "client/tnbc/pages/pending_ranges.h"
 #include "client/tnbc/trace/call_recorder.h"
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "client/copse.h"
-#include "client/tnbc/pages/adopted_memory.h"
 #include "client/tnbc/pages/copy_memory.h"
 #include "client/tnbc/pages/page_guard.h"
+#include "client/tnbc/pages/remapped_memory.h"
 #include "client/tnbc/send_snapshot.h"
 
 namespace copse::tnbc {

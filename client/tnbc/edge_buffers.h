@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 
 namespace copse::tnbc {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 
 namespace copse::tnbc {
 

@@ -8,7 +8,7 @@
 
 #include "base/prng.h"
 #include "client/copse.h"
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 #include "gtest/gtest.h"
 
 namespace copse::tnbc {

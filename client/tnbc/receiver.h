@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "client/tnbc/call_means.h"
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 #include "client/tnbc/granules.h"
 #include "client/tnbc/pages/pending_ranges.h"
 #include "client/tnbc/result_pages.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 #include "client/tnbc/granules.h"
 #include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/pages/pending_ranges.h"

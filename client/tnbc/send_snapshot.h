@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 #include "client/tnbc/pages/page_guard.h"
 
 namespace copse::tnbc {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "client/tnbc/call_means.h"
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 
 namespace copse::tnbc {
 

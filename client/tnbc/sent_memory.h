@@ -8,10 +8,10 @@
 #include <memory>
 #include <vector>
 
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 #include "client/tnbc/granules.h"
-#include "client/tnbc/pages/adopted_memory.h"
 #include "client/tnbc/pages/page_guard.h"
+#include "client/tnbc/pages/remapped_memory.h"
 
 namespace copse::tnbc {
 

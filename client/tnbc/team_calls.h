@@ -14,9 +14,9 @@
 #include "client/copse.h"
 #include "client/tnbc/access_order.h"
 #include "client/tnbc/caller.h"
-#include "client/tnbc/division.h"
-#include "client/tnbc/division_trial.h"
-#include "client/tnbc/fuse.h"
+#include "client/tnbc/circuit_breaker.h"
+#include "client/tnbc/fragmentation.h"
+#include "client/tnbc/fragmentation_trial.h"
 
 namespace copse::tnbc {
 

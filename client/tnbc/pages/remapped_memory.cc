@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/tnbc/pages/adopted_memory.h"
+#include "client/tnbc/pages/remapped_memory.h"
 
 #include <string.h>
 #include <sys/mman.h>

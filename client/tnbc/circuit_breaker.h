@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether calls of a kind return early: only where that pays.
-#ifndef COPSE_CLIENT_TNBC_FUSE_H_
-#define COPSE_CLIENT_TNBC_FUSE_H_
+#ifndef COPSE_CLIENT_TNBC_CIRCUIT_BREAKER_H_
+#define COPSE_CLIENT_TNBC_CIRCUIT_BREAKER_H_
 
 #include <atomic>
 #include <cstdint>
@@ -52,4 +52,4 @@ class Fuse {
 
 }  // namespace copse::tnbc
 
-#endif  // COPSE_CLIENT_TNBC_FUSE_H_
+#endif  // COPSE_CLIENT_TNBC_CIRCUIT_BREAKER_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Blocking collectives that return before their data is there (Li et al., T-NBC: transparent non-blocking collectives).
-#ifndef COPSE_CLIENT_TNBC_EARLY_RETURN_H_
-#define COPSE_CLIENT_TNBC_EARLY_RETURN_H_
+#ifndef COPSE_CLIENT_TNBC_ASYNCHRONOUS_COMPLETION_H_
+#define COPSE_CLIENT_TNBC_ASYNCHRONOUS_COMPLETION_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -16,10 +16,10 @@
 #include "client/tnbc/call_means.h"
 #include "client/tnbc/call_state.h"
 #include "client/tnbc/caller.h"
-#include "client/tnbc/division.h"
-#include "client/tnbc/pages/adopted_memory.h"
+#include "client/tnbc/fragmentation.h"
 #include "client/tnbc/pages/copy_memory.h"
 #include "client/tnbc/pages/page_guard.h"
+#include "client/tnbc/pages/remapped_memory.h"
 #include "client/tnbc/pending_call.h"
 #include "client/tnbc/send_snapshot.h"
 #include "client/tnbc/trace/call_recorder.h"
@@ -140,4 +140,4 @@ class EarlyReturn {
 
 }  // namespace copse::tnbc
 
-#endif  // COPSE_CLIENT_TNBC_EARLY_RETURN_H_
+#endif  // COPSE_CLIENT_TNBC_ASYNCHRONOUS_COMPLETION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/tnbc/early_return.h"
+#include "client/tnbc/asynchronous_completion.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/tnbc/fuse.h"
+#include "client/tnbc/circuit_breaker.h"
 
 namespace copse::tnbc {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What needs no daemon of AdoptedMemory; the rest is in integration_tests/mpi/early_adoption.c and early_sends.c.
-#include "client/tnbc/pages/adopted_memory.h"
+#include "client/tnbc/pages/remapped_memory.h"
 
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ordinary memory of the program whose pages have been exchanged for some that the daemon reaches.
-#ifndef COPSE_CLIENT_TNBC_PAGES_ADOPTED_MEMORY_H_
-#define COPSE_CLIENT_TNBC_PAGES_ADOPTED_MEMORY_H_
+#ifndef COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
+#define COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
 
 #include <pthread.h>
 
@@ -184,4 +184,4 @@ class AdoptedMemory {
 
 }  // namespace copse::tnbc
 
-#endif  // COPSE_CLIENT_TNBC_PAGES_ADOPTED_MEMORY_H_
+#endif  // COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_

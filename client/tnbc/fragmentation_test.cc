@@ -2,7 +2,7 @@
 //
 // Divisions are carried out here, all ranks at once, by what the C API says of each collective: what comes of it has to
 // be what the whole call gives.
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A collective as several calls of the same team, each of which brings a part of the result.
-#ifndef COPSE_CLIENT_TNBC_DIVISION_H_
-#define COPSE_CLIENT_TNBC_DIVISION_H_
+#ifndef COPSE_CLIENT_TNBC_FRAGMENTATION_H_
+#define COPSE_CLIENT_TNBC_FRAGMENTATION_H_
 
 #include <cstdint>
 #include <span>
@@ -117,4 +117,4 @@ bool WritesPartsOnly(const Division& division);
 
 }  // namespace copse::tnbc
 
-#endif  // COPSE_CLIENT_TNBC_DIVISION_H_
+#endif  // COPSE_CLIENT_TNBC_FRAGMENTATION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/tnbc/division_trial.h"
+#include "client/tnbc/fragmentation_trial.h"
 
 namespace copse::tnbc {
 namespace {

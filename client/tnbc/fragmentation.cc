@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 
 #include <algorithm>
 #include <map>

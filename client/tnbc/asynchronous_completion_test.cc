@@ -2,7 +2,7 @@
 //
 // Calls that return early on two ranks of a FakeDaemon: each way of sending and receiving, with the invariants checked
 // after each step. What programs see of it is in integration_tests/mpi/early_*.c.
-#include "client/tnbc/early_return.h"
+#include "client/tnbc/asynchronous_completion.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether calls of a kind are divided at all.
-#ifndef COPSE_CLIENT_TNBC_DIVISION_TRIAL_H_
-#define COPSE_CLIENT_TNBC_DIVISION_TRIAL_H_
+#ifndef COPSE_CLIENT_TNBC_FRAGMENTATION_TRIAL_H_
+#define COPSE_CLIENT_TNBC_FRAGMENTATION_TRIAL_H_
 
 #include <array>
 #include <cstddef>
@@ -62,4 +62,4 @@ class DivisionTrial {
 
 }  // namespace copse::tnbc
 
-#endif  // COPSE_CLIENT_TNBC_DIVISION_TRIAL_H_
+#endif  // COPSE_CLIENT_TNBC_FRAGMENTATION_TRIAL_H_
