@@ -47,7 +47,7 @@ EarlyMeans the_means;
 EarlyCalls* the_early_calls = nullptr;
 tnbc::PageGuard* the_guard = nullptr;
 // Null: nothing is; else it stays.
-std::atomic<tnbc::AdoptedMemory*> the_adopted{nullptr};
+std::atomic<tnbc::RemappedMemory*> the_adopted{nullptr};
 // Whether the program has had a thread besides the one that called MPI_Init.
 std::atomic<bool> the_program_has_threads{false};
 
@@ -85,21 +85,21 @@ void BeforeThread() {
 // Before a fork: the child would have pages that nothing opens, and share those that are adopted.
 void BeforeFork() {
   AwaitAllPending();
-  if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->BeginFork();
+  if (tnbc::RemappedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->BeginFork();
   the_guard->BeginFork(OnWait);
 }
 void GoOnInParent() {
   the_guard->EndFork();
-  if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(false);
+  if (tnbc::RemappedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(false);
 }
 void BeginChild() {
   the_guard->EndFork();
-  if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(true);
+  if (tnbc::RemappedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(true);
   the_guard->OnForked();
 }
 
 void ReleaseMemory(const void* address, size_t bytes, tnbc::MemoryEnd end) {
-  if (tnbc::AdoptedMemory* const adopted = the_adopted.load()) adopted->Release(address, bytes, end);
+  if (tnbc::RemappedMemory* const adopted = the_adopted.load()) adopted->Release(address, bytes, end);
 }
 
 // What libc's calls wait for, by the preload.
@@ -115,10 +115,10 @@ struct UcmUnmapped {
   size_t bytes;
 };
 void OnUnmapped(int, const UcmUnmapped* event, void*) {
-  const tnbc::AdoptedMemory* const adopted = the_adopted.load();
+  const tnbc::RemappedMemory* const adopted = the_adopted.load();
   if (adopted != nullptr && adopted->changes_pages()) return;  // it is by us that UCX knows
   if (AnyPending()) the_guard->Await(event->address, event->bytes);
-  if (tnbc::AdoptedMemory::count().load(std::memory_order_relaxed) != 0) {
+  if (tnbc::RemappedMemory::count().load(std::memory_order_relaxed) != 0) {
     ReleaseMemory(event->address, event->bytes, tnbc::MemoryEnd::kMoves);
   }
 }
@@ -131,7 +131,7 @@ void AskUcx() {
   constexpr int kUnmapped = 1 << 17, kNoInstall = 1 << 24, kFirst = -1000;
   if (set != nullptr) set(kUnmapped | kNoInstall, kFirst, OnUnmapped, nullptr);
   // Pages are exchanged by system calls that UCX does not see. What it has registered there it would go on using.
-  const auto forget = reinterpret_cast<tnbc::AdoptedMemory::OnExchange>(dlsym(ucm, "ucm_vm_munmap"));
+  const auto forget = reinterpret_cast<tnbc::RemappedMemory::OnExchange>(dlsym(ucm, "ucm_vm_munmap"));
   if (forget != nullptr && the_adopted.load() != nullptr) the_adopted.load()->SetOnExchange(forget);
 }
 
@@ -295,8 +295,8 @@ EarlyMode WantedEarlyMode(std::vector<std::string>* complaints) {
   }
   const bool adopts = !IsOther("COPSE_TNBC_ADOPT", "on", "off", complaints);
   static const MemoryHooks hooks = {
-      &the_guard->pending(),          AwaitMemory,   AwaitAllPending, ActOnFault, &tnbc::AdoptedMemory::count(),
-      tnbc::AdoptedMemory::kBytesMin, ReleaseMemory, BeforeThread};
+      &the_guard->pending(),           AwaitMemory,   AwaitAllPending, ActOnFault, &tnbc::RemappedMemory::count(),
+      tnbc::RemappedMemory::kBytesMin, ReleaseMemory, BeforeThread};
   if (const FindLibcCall find = the_set_memory_hooks(&hooks); find != nullptr) {
     // Where the program makes system calls past libc, there is nobody to be told of a fork.
     the_means.adopts = adopts && find(kKnownHeap) != nullptr && OffSyscallGuard::guard == nullptr;
@@ -326,7 +326,7 @@ void StartEarlyCalls(Session* session) {
   }
   try {
     the_early_calls = new EarlyCalls(session, the_guard);
-    the_adopted = the_early_calls->early_return().adopted();
+    the_adopted = the_early_calls->early_return().remapped();
     AskUcx();
   } catch (const std::system_error& error) {
     Say("no call returns early: no thread (%s)", error.what());
@@ -377,7 +377,7 @@ EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
       guard_(guard),
       early_return_(
           session->context, guard,
-          {.copy_bytes_max = kCopyBytesMax, .way = the_means.snapshot, .adopts = the_means.adopts, .on_wait = OnWait}) {
+          {.copy_bytes_max = kCopyBytesMax, .way = the_means.snapshot, .remaps = the_means.adopts, .on_wait = OnWait}) {
   copse_context_attr_t attr{};
   attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE;
   copse_context_get_attr(session->context, &attr);
@@ -386,26 +386,26 @@ EarlyCalls::EarlyCalls(Session* session, tnbc::PageGuard* guard)
 }
 
 bool EarlyCalls::Divides(Communicator* communicator, const Offload& offload, const void* site,
-                         tnbc::Division* division) {
+                         tnbc::Fragmentation* division) {
   const auto size = static_cast<uint32_t>(communicator->size());
-  if (!offload.is_divisible() || !tnbc::MayDivide(offload.args, size)) return false;
+  if (!offload.is_divisible() || !tnbc::MayFragment(offload.args, size)) return false;
   early_return_.Reap();  // what the last call has taught
   tnbc::TeamCalls* const calls = communicator->DividedCalls(node_);
   OfTeam team(session_, communicator, offload);
   tnbc::CallKind* const kind = communicator->EarlyKindOf(offload);
   const bool was_whole = kind->trial.is_whole();
-  const bool divides = calls->Divide(offload.args, kind, site, &team, division);
-  if (!was_whole && kind->trial.is_whole()) early_return_.CountFuses(1);
+  const bool divides = calls->FragmentCall(offload.args, kind, site, &team, division);
+  if (!was_whole && kind->trial.is_whole()) early_return_.CountTrips(1);
   return divides;
 }
 
 void EarlyCalls::CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds) {
-  if (!offload.is_divisible() || !tnbc::MayDivide(offload.args, static_cast<uint32_t>(communicator->size()))) return;
+  if (!offload.is_divisible() || !tnbc::MayFragment(offload.args, static_cast<uint32_t>(communicator->size()))) return;
   communicator->EarlyKindOf(offload)->CountWhole(nanoseconds);
 }
 
 tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload& offload,
-                                       const tnbc::Division& division, const void* site, uint64_t number) {
+                                       const tnbc::Fragmentation& division, const void* site, uint64_t number) {
   if (recorder_ == nullptr) return nullptr;
   tnbc::RecordedCall* const record = recorder_->Begin(communicator->DescribeKind(offload), site, number);
   if (record == nullptr) return nullptr;
@@ -414,7 +414,7 @@ tnbc::RecordedCall* EarlyCalls::Record(Communicator* communicator, const Offload
   return record;
 }
 
-copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
+copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division,
                                const Origin& origin, std::string* error, uint64_t* waited_ns) {
   // With locks that the lander needs, too, no call is to wait for it.
   const OffSyscallGuard off(/*always=*/true);
@@ -424,10 +424,10 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
     *waited_ns = std::exchange(kind->waited_ns, 0);
   }
   const tnbc::CallSite site = kind->At(origin.site);
-  const uint64_t blown = site.fuse->blown();
+  const uint64_t blown = site.breaker->trips();
   const bool is_auto = static_cast<EarlyMode>(session_->early_mode) == EarlyMode::kAuto;
-  const bool pays = !is_auto || site.fuse->MayReturnEarly();
-  early_return_.CountFuses(site.fuse->blown() - blown);
+  const bool pays = !is_auto || site.breaker->MayReturnEarly();
+  early_return_.CountTrips(site.breaker->trips() - blown);
   // Remote accesses to a window's memory are announced to nobody.
   const bool waits_idly = session_->thread_level != MPI_THREAD_MULTIPLE && the_program_has_threads;
   // Nobody has asked for old bytes in what a device reads, nor for the end of a job that handles errors.
@@ -443,7 +443,7 @@ copse_status_t EarlyCalls::Run(Communicator* communicator, Offload* offload, con
     status = early_return_.Call({.team = communicator->team(),
                                  .stream = communicator->stream(),
                                  .args = offload->args,
-                                 .division = division,
+                                 .fragmentation = division,
                                  .may_return = may_return,
                                  .waits_idly = waits_idly,
                                  .has_messages = session_->thread_level == MPI_THREAD_MULTIPLE ||

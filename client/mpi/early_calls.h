@@ -40,7 +40,7 @@ class EarlyCalls {
 
   // Whether the call, made at `site` in the program, is one of those that are divided; all ranks of `communicator` find
   // the same. May be a collective call, the first time.
-  bool Divides(Communicator* communicator, const Offload& offload, const void* site, tnbc::Division* division);
+  bool Divides(Communicator* communicator, const Offload& offload, const void* site, tnbc::Fragmentation* division);
   // What a call took that was not.
   static void CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds);
   // A call's name, and where it is made in the program.
@@ -50,8 +50,8 @@ class EarlyCalls {
   };
   // Makes a call that is divided. *error says why it failed.
   // *waited_ns: for data of earlier calls of its kind, since the last one.
-  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, const Origin& origin,
-                     std::string* error, uint64_t* waited_ns);
+  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division,
+                     const Origin& origin, std::string* error, uint64_t* waited_ns);
 
   // Until nothing of a call's buffers is pending but what is lost. Returns whether nothing is; of types with gaps,
   // whether nothing at all is.
@@ -65,16 +65,16 @@ class EarlyCalls {
   // One line on standard error: rank 0's for copse-run --stats, everybody's for COPSE_TNBC_STATS.
   void Print() const;
 
-  tnbc::EarlyReturn& early_return() { return early_return_; }
+  tnbc::AsynchronousCompletion& early_return() { return early_return_; }
 
  private:
-  tnbc::RecordedCall* Record(Communicator* communicator, const Offload& offload, const tnbc::Division& division,
+  tnbc::RecordedCall* Record(Communicator* communicator, const Offload& offload, const tnbc::Fragmentation& division,
                              const void* site, uint64_t number);
 
   Session* const session_;
   uint64_t node_ = 0;  // a hash of this process's node's name
   tnbc::PageGuard* const guard_;
-  tnbc::EarlyReturn early_return_;
+  tnbc::AsynchronousCompletion early_return_;
   // Never destroyed: handlers may be writing to what it has.
   tnbc::CallRecorder* recorder_ = nullptr;  // null: no traces
 };

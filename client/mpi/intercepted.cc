@@ -81,7 +81,7 @@ void CallState::Run(Offload* offload) {
   EarlyCalls* const early = TheEarlyCalls();
   if (AnyPending() && !early->AwaitBuffers(*communicator, *offload)) return Lose(offload);
   if (early == nullptr) return Note(RunOnTeam(offload), *offload);
-  tnbc::Division division;
+  tnbc::Fragmentation division;
   if (early->Divides(communicator, *offload, site, &division)) {
     status = early->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
     return;

@@ -27,7 +27,7 @@ namespace {
 
 // Of calls under way at a time; the next one waits.
 constexpr size_t kCallsMax = 256;
-// How often the lander looks whether it is to end, and how soon again for room in the daemon's queue.
+// How often the completion thread looks whether it is to end, and how soon again for room in the daemon's queue.
 constexpr double kSliceSeconds = 0.1;
 constexpr double kRetrySeconds = 1e-3;
 // How long after the last call that returned early it waits for the daemon as if there were one.
@@ -40,13 +40,13 @@ bool WantsStatistics() {
   return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
 }
 
-EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, const Options& options)
+AsynchronousCompletion::AsynchronousCompletion(copse_context_t* context, PageGuard* guard, const Options& options)
     : context_(context),
       guard_(guard),
       way_(options.way),
       memory_(context, options.copy_bytes_max),
-      adopted_(options.adopts ? new AdoptedMemory(&memory_, guard, options.copy_bytes_max / 2, options.on_wait)
-                              : nullptr) {
+      remapped_(options.remaps ? new RemappedMemory(&memory_, guard, options.copy_bytes_max / 2, options.on_wait)
+                               : nullptr) {
   under_way_.reserve(kCallsMax);
   over_.reserve(kCallsMax);
   lost_.reserve(kCallsMax);
@@ -55,7 +55,7 @@ EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, const Optio
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    lander_ = std::thread([this] { RunLander(); });
+    completion_thread_ = std::thread([this] { RunCompletionThread(); });
     copier_ = std::thread([this] { RunCopier(); });
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -65,36 +65,36 @@ EarlyReturn::EarlyReturn(copse_context_t* context, PageGuard* guard, const Optio
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-EarlyReturn::~EarlyReturn() {
+AsynchronousCompletion::~AsynchronousCompletion() {
   Stop();
   for (Calls* calls : {&under_way_, &lost_}) {
     for (const auto& call : *calls) call->Abandon();
     calls->clear();
   }
   over_.clear();
-  if (adopted_ != nullptr) adopted_->Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays);
+  if (remapped_ != nullptr) remapped_->Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays);
 }
 
-void EarlyReturn::Stop() {
+void AsynchronousCompletion::Stop() {
   {
     const HeldSignals held;
     std::unique_lock lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
-    lander_wanted_.notify_all();
+    completion_wanted_.notify_all();
     copies_wanted_.notify_all();
     constexpr auto kAgain = std::chrono::milliseconds(1);
-    while (lander_.joinable() && !lander_is_over_) {
+    while (completion_thread_.joinable() && !completion_is_over_) {
       context_->completion().InterruptAwaitEnd();
       changed_.wait_for(lock, kAgain);
     }
   }
-  if (lander_.joinable()) lander_.join();
+  if (completion_thread_.joinable()) completion_thread_.join();
   if (copier_.joinable()) copier_.join();
 }
 
 // What the other calls wait for may need turns of this thread's.
-bool EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller) {
+bool AsynchronousCompletion::Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller) {
   for (;;) {
     {
       const HeldSignals held;
@@ -110,11 +110,12 @@ bool EarlyReturn::Enlist(const std::shared_ptr<PendingCall>& call, Caller* calle
   }
 }
 
-copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>& caller, bool* returned_early) {
+copse_status_t AsynchronousCompletion::Call(const Work& work, const std::shared_ptr<Caller>& caller,
+                                            bool* returned_early) {
   const uint64_t since = NowNs();
   Reap();
-  const auto call = std::make_shared<PendingCall>(CallMeans{context_, &memory_, adopted_, guard_, &counters_, way_},
-                                                  work.stream, work.args, work.division, work.record, caller);
+  const auto call = std::make_shared<PendingCall>(CallMeans{context_, &memory_, remapped_, guard_, &counters_, way_},
+                                                  work.stream, work.args, work.fragmentation, work.record, caller);
   if (work.has_messages) call->LeaveRestOfPages();
   std::optional<HeldSignals> held(std::in_place);  // at once, where they would be held often
   const bool is_early = call->Prepare(work.may_return);
@@ -137,7 +138,7 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
     counters_.early.fetch_add(1, std::memory_order_relaxed);
     counters_.pending_bytes.fetch_add(call->pending_bytes(), std::memory_order_relaxed);
     Advance();
-    lander_wanted_.notify_one();
+    completion_wanted_.notify_one();
     if (call->wants_copies()) {
       const std::lock_guard lock(mutex_);
       copies_wanted_.notify_one();
@@ -152,10 +153,10 @@ copse_status_t EarlyReturn::Call(const Work& work, const std::shared_ptr<Caller>
   return status;
 }
 
-copse_status_t EarlyReturn::AwaitEnd(PendingCall* call, Caller* caller) {
+copse_status_t AsynchronousCompletion::AwaitEnd(PendingCall* call, Caller* caller) {
   call->Await();
   Advance();
-  lander_wanted_.notify_one();
+  completion_wanted_.notify_one();
   while (IsUnderWay(call->state())) {
     {
       const HeldSignals held;
@@ -170,7 +171,7 @@ copse_status_t EarlyReturn::AwaitEnd(PendingCall* call, Caller* caller) {
   return COPSE_OK;
 }
 
-bool EarlyReturn::Advance() {
+bool AsynchronousCompletion::Advance() {
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
   const size_t before = under_way_.size();
@@ -195,7 +196,7 @@ bool EarlyReturn::Advance() {
   return wants_room;
 }
 
-const char* EarlyReturn::CheckInvariants() {
+const char* AsynchronousCompletion::CheckInvariants() {
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
   for (const auto& call : under_way_) {
@@ -210,7 +211,7 @@ const char* EarlyReturn::CheckInvariants() {
   return under_way_.size() + over_.size() + lost_.size() > kCallsMax ? "there are too many calls" : nullptr;
 }
 
-std::string EarlyReturn::Describe() const {
+std::string AsynchronousCompletion::Describe() const {
   constexpr double kMebibyte = 1 << 20, kSecond = 1e9;
   const FaultCounters& faults = guard_->counters();
   char line[512];
@@ -221,11 +222,11 @@ std::string EarlyReturn::Describe() const {
            counters_.early.load(), counters_.waited.load(), static_cast<double>(counters_.pending_bytes) / kMebibyte,
            static_cast<double>(counters_.inside_ns) / kSecond, static_cast<double>(counters_.behind_ns) / kSecond,
            faults.faults.load(), static_cast<double>(faults.wait_ns) / kSecond, faults.copies.load(),
-           counters_.fuses_blown.load(), adopted_ == nullptr ? 0 : adopted_->adoptions());
+           counters_.breaker_trips.load(), remapped_ == nullptr ? 0 : remapped_->remappings());
   return line;
 }
 
-void EarlyReturn::Publish() {
+void AsynchronousCompletion::Publish() {
   client::Port& counts = context_->completion().early_counts();
   const auto set = [&](ring::EarlyCount count, const std::atomic<uint64_t>& value) {
     counts.SetEarly(count, value.load(std::memory_order_relaxed));
@@ -235,7 +236,7 @@ void EarlyReturn::Publish() {
   set(ring::EarlyCount::kPendingBytes, counters_.pending_bytes);
   set(ring::EarlyCount::kInsideNs, counters_.inside_ns);
   set(ring::EarlyCount::kBehindNs, counters_.behind_ns);
-  set(ring::EarlyCount::kFusesBlown, counters_.fuses_blown);
+  set(ring::EarlyCount::kFusesBlown, counters_.breaker_trips);
   // Of the process, whatever context they are of: each is told once.
   counts.AddEarly(ring::EarlyCount::kTouches, guard_->accesses().TakeFaults());
   counts.AddEarly(ring::EarlyCount::kTouchesNs, guard_->accesses().TakeWaitNs());
@@ -243,8 +244,8 @@ void EarlyReturn::Publish() {
 
 // While it lingers the daemon wakes it where a call ends, and the next caller need not: to wake a thread costs a caller
 // more than all else in a short call. But then it stands between the daemon and others who wait for theirs.
-void EarlyReturn::RunLander() {
-  pthread_setname_np(pthread_self(), "copse-lander");
+void AsynchronousCompletion::RunCompletionThread() {
+  pthread_setname_np(pthread_self(), "copse-complete");
   using Clock = std::chrono::steady_clock;
   std::unique_lock lock(mutex_);
   Clock::time_point idle_since = Clock::now();
@@ -252,7 +253,7 @@ void EarlyReturn::RunLander() {
     if (!under_way_.empty()) idle_since = Clock::now();
     const bool lingers = lingers_.load(std::memory_order_relaxed) && Clock::now() - idle_since < kLingers;
     if (under_way_.empty() && !lingers) {
-      lander_wanted_.wait(lock, [this] { return stopping_ || !under_way_.empty(); });
+      completion_wanted_.wait(lock, [this] { return stopping_ || !under_way_.empty(); });
       idle_since = Clock::now();
     }
     if (stopping_) break;
@@ -264,18 +265,18 @@ void EarlyReturn::RunLander() {
         seen, client::DeadlineAfter(is_idle ? std::chrono::duration<double>(kLingers).count() : slice));
     lock.lock();
   }
-  lander_is_over_ = true;
+  completion_is_over_ = true;
   changed_.notify_all();
 }
 
-PendingCall* EarlyReturn::NextToCopy() {
+PendingCall* AsynchronousCompletion::NextToCopy() {
   for (const auto& call : under_way_) {
     if (call->wants_copies()) return call.get();
   }
   return nullptr;
 }
 
-void EarlyReturn::RunCopier() {
+void AsynchronousCompletion::RunCopier() {
   pthread_setname_np(pthread_self(), "copse-copier");
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -291,14 +292,14 @@ void EarlyReturn::RunCopier() {
   }
 }
 
-void EarlyReturn::AwaitCopier(std::unique_lock<std::mutex>& lock, const Calls& calls) {
+void AsynchronousCompletion::AwaitCopier(std::unique_lock<std::mutex>& lock, const Calls& calls) {
   copied_.wait(lock, [&] {
     return std::none_of(calls.begin(), calls.end(), [this](const auto& call) { return call.get() == copying_; });
   });
 }
 
-bool EarlyReturn::AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uint32_t size, PageGuard::OnWait on_wait,
-                               bool* is_there) {
+bool AsynchronousCompletion::AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uint32_t size,
+                                          PageGuard::OnWait on_wait, bool* is_there) {
   client::CallPlan plan;
   if (client::PlanAnyCall(args, rank, size, context_->message_bytes_max(), &plan) != COPSE_OK) return false;
   *is_there = true;
@@ -310,9 +311,11 @@ bool EarlyReturn::AwaitBuffers(const copse_coll_args_t& args, uint32_t rank, uin
   return true;
 }
 
-bool EarlyReturn::Reaches(const void* memory, uint64_t bytes) { return context_->memory().ReachesPages(memory, bytes); }
+bool AsynchronousCompletion::Reaches(const void* memory, uint64_t bytes) {
+  return context_->memory().ReachesPages(memory, bytes);
+}
 
-bool EarlyReturn::Drain(double seconds) {
+bool AsynchronousCompletion::Drain(double seconds) {
   {
     const HeldSignals held;
     std::unique_lock lock(mutex_);
@@ -324,7 +327,7 @@ bool EarlyReturn::Drain(double seconds) {
   return true;
 }
 
-bool EarlyReturn::ForgetLost() {
+bool AsynchronousCompletion::ForgetLost() {
   Calls lost;
   {
     const HeldSignals held;
@@ -338,7 +341,7 @@ bool EarlyReturn::ForgetLost() {
   return !lost.empty();
 }
 
-void EarlyReturn::Reap() {
+void AsynchronousCompletion::Reap() {
   Calls over;
   {
     const HeldSignals held;

@@ -59,30 +59,30 @@ class TestCaller final : public Caller {
   copse_status_t Await(copse_request_t* request) override { return copse_wait(request, kPatience); }
   double slice() const override { return 0.01; }
   bool Turn() override { return true; }
-  void OnEnd(const Cost& cost) override { parts = cost.order.size(); }
+  void OnEnd(const Cost& cost) override { fragments = cost.order.size(); }
   void OnLate(copse_status_t status, const char*) override { late = status; }
 
-  size_t parts = 0;
+  size_t fragments = 0;
   std::atomic<copse_status_t> late{COPSE_OK};
 };
 
 // One rank: what it calls returns early, or waits if it has to.
 class Rank {
  public:
-  Rank(const client::FakeRank& self, bool adopts = false)
+  Rank(const client::FakeRank& self, bool remaps = false)
       : self_(self),
-        early_(self.context, TheGuard(), {.copy_bytes_max = 64 << 20, .adopts = adopts, .on_wait = [] {}}) {
+        early_(self.context, TheGuard(), {.copy_bytes_max = 64 << 20, .remaps = remaps, .on_wait = [] {}}) {
     EXPECT_EQ(client::CreateNamed(self.context, "stream", self.rank, kRanks, &stream_), COPSE_OK);
   }
 
   copse_status_t Call(const copse_coll_args_t& args, bool may_return = true) {
-    Division division;
+    Fragmentation fragmentation;
     const std::vector<uint64_t> nodes = {1, 2};
-    EXPECT_TRUE(Divide(args, self_.rank, NodeLayout::Of(nodes), {}, &division));
+    EXPECT_TRUE(FragmentCall(args, self_.rank, NodeLayout::Of(nodes), {}, &fragmentation));
     caller_ = std::make_shared<TestCaller>();
     const copse_status_t status = early_.Call(
-        {.team = self_.team, .stream = stream_, .args = args, .division = division, .may_return = may_return}, caller_,
-        &returned_early_);
+        {.team = self_.team, .stream = stream_, .args = args, .fragmentation = fragmentation, .may_return = may_return},
+        caller_, &returned_early_);
     Check();
     return status;
   }
@@ -98,12 +98,12 @@ class Rank {
   }
 
   bool returned_early() const { return returned_early_; }
-  EarlyReturn& early() { return early_; }
+  AsynchronousCompletion& early() { return early_; }
   TestCaller& caller() { return *caller_; }
 
  private:
   const client::FakeRank& self_;
-  EarlyReturn early_;
+  AsynchronousCompletion early_;
   copse_team_t* stream_ = nullptr;
   std::shared_ptr<TestCaller> caller_;
   bool returned_early_ = false;
@@ -120,7 +120,7 @@ copse_coll_args_t ArgsOf(copse_collective_t collective, const void* send, void* 
   return args;
 }
 
-class EarlyReturnTest : public ::testing::Test {
+class AsynchronousCompletionTest : public ::testing::Test {
  protected:
   void OnRanks(const std::function<void(client::FakeRank&)>& body) { client::OnRanks(daemon_, kRanks, body); }
 
@@ -133,7 +133,7 @@ void ExpectSum(const uint64_t* result) {
   for (uint64_t i = 0; i < kCount; ++i) ASSERT_EQ(result[i], 2 * i + 10) << i;
 }
 
-TEST_F(EarlyReturnTest, AResultComesAfterTheReturn) {
+TEST_F(AsynchronousCompletionTest, AResultComesAfterTheReturn) {
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);
     Pages send, receive;
@@ -143,11 +143,11 @@ TEST_F(EarlyReturnTest, AResultComesAfterTheReturn) {
     send.Fill(1 << 20);  // the others get what was there at the call
     ExpectSum(receive.data());
     EXPECT_TRUE(rank.Drain());
-    EXPECT_GT(rank.caller().parts, 1u);
+    EXPECT_GT(rank.caller().fragments, 1u);
   });
 }
 
-TEST_F(EarlyReturnTest, ACallThatMayNotReturnWaits) {
+TEST_F(AsynchronousCompletionTest, ACallThatMayNotReturnWaits) {
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);
     Pages send, receive;
@@ -156,11 +156,11 @@ TEST_F(EarlyReturnTest, ACallThatMayNotReturnWaits) {
     EXPECT_FALSE(rank.returned_early());
     ExpectSum(receive.data());
     EXPECT_TRUE(rank.Drain());
-    EXPECT_EQ(rank.caller().parts, 0u);  // nothing was measured
+    EXPECT_EQ(rank.caller().fragments, 0u);  // nothing was measured
   });
 }
 
-TEST_F(EarlyReturnTest, AResultInPlaceOfWhatIsSent) {
+TEST_F(AsynchronousCompletionTest, AResultInPlaceOfWhatIsSent) {
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);
     for (const bool may_return : {true, false}) {
@@ -174,7 +174,7 @@ TEST_F(EarlyReturnTest, AResultInPlaceOfWhatIsSent) {
   });
 }
 
-TEST_F(EarlyReturnTest, MemoryOfTheDaemonsGetsItWithoutACopy) {
+TEST_F(AsynchronousCompletionTest, MemoryOfTheDaemonsGetsItWithoutACopy) {
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);
     Pages send;
@@ -189,9 +189,9 @@ TEST_F(EarlyReturnTest, MemoryOfTheDaemonsGetsItWithoutACopy) {
   });
 }
 
-TEST_F(EarlyReturnTest, MemoryThatIsUsedAgainIsAdopted) {
+TEST_F(AsynchronousCompletionTest, MemoryThatIsUsedAgainIsAdopted) {
   OnRanks([](client::FakeRank& self) {
-    Rank rank(self, /*adopts=*/true);
+    Rank rank(self, /*remaps=*/true);
     Pages send, receive;
     for (int i = 0; i < 4; ++i) {
       send.Fill(10 * self.rank);
@@ -200,12 +200,12 @@ TEST_F(EarlyReturnTest, MemoryThatIsUsedAgainIsAdopted) {
       ExpectSum(receive.data());
       EXPECT_TRUE(rank.Drain());
     }
-    EXPECT_GT(rank.early().adopted()->adoptions(), 0u);
-    rank.early().adopted()->Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays);
+    EXPECT_GT(rank.early().remapped()->remappings(), 0u);
+    rank.early().remapped()->Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays);
   });
 }
 
-TEST_F(EarlyReturnTest, ARankWithoutAResultReturnsEarly) {
+TEST_F(AsynchronousCompletionTest, ARankWithoutAResultReturnsEarly) {
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);
     Pages send, receive;
@@ -217,7 +217,7 @@ TEST_F(EarlyReturnTest, ARankWithoutAResultReturnsEarly) {
   });
 }
 
-TEST_F(EarlyReturnTest, ABroadcastsRootKeepsWhatItSends) {
+TEST_F(AsynchronousCompletionTest, ABroadcastsRootKeepsWhatItSends) {
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);
     Pages buffer;
@@ -232,7 +232,7 @@ TEST_F(EarlyReturnTest, ABroadcastsRootKeepsWhatItSends) {
 }
 
 // On their pages there is something else, so that the call waits for the edges.
-TEST_F(EarlyReturnTest, BuffersThatShareTheirPages) {
+TEST_F(AsynchronousCompletionTest, BuffersThatShareTheirPages) {
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);
     Pages send, receive;
@@ -249,7 +249,7 @@ TEST_F(EarlyReturnTest, BuffersThatShareTheirPages) {
   });
 }
 
-TEST_F(EarlyReturnTest, ACallThatFailsAfterTheReturnIsLostUntilItIsForgotten) {
+TEST_F(AsynchronousCompletionTest, ACallThatFailsAfterTheReturnIsLostUntilItIsForgotten) {
   daemon_.FailNextCall(COPSE_ERR_MEMBER_LOST, "");  // the edges', which the calls below do not wait for
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);
@@ -266,7 +266,7 @@ TEST_F(EarlyReturnTest, ACallThatFailsAfterTheReturnIsLostUntilItIsForgotten) {
   });
 }
 
-TEST_F(EarlyReturnTest, ACallThatFailsBeforeTheReturnSaysSo) {
+TEST_F(AsynchronousCompletionTest, ACallThatFailsBeforeTheReturnSaysSo) {
   daemon_.FailNextCall(COPSE_ERR_MEMBER_LOST, "");
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);
@@ -279,7 +279,7 @@ TEST_F(EarlyReturnTest, ACallThatFailsBeforeTheReturnSaysSo) {
 }
 
 // It goes while its data is held back.
-TEST_F(EarlyReturnTest, WhatIsUnderWayAtTheEndIsAbandoned) {
+TEST_F(AsynchronousCompletionTest, WhatIsUnderWayAtTheEndIsAbandoned) {
   OnRanks([this](client::FakeRank& self) {
     Pages send, receive;
     {

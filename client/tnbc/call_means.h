@@ -18,18 +18,18 @@ namespace copse::tnbc {
 // Counters of a process. Thread-safe.
 struct EarlyCounters {
   std::atomic<uint64_t> early{0};          // calls that returned early
-  std::atomic<uint64_t> waited{0};         // divided calls that did not: memory that cannot be protected, or no room
+  std::atomic<uint64_t> waited{0};         // fragmented calls that did not: memory that cannot be protected, or no room
   std::atomic<uint64_t> pending_bytes{0};  // of results, at returns
   std::atomic<uint64_t> inside_ns{0};      // in early calls
   std::atomic<uint64_t> behind_ns{0};      // from the starts of early calls to their last data
-  std::atomic<uint64_t> fuses_blown{0};
+  std::atomic<uint64_t> breaker_trips{0};
 };
 
 // The pointers' objects outlive the calls.
 struct CallMeans {
   copse_context_t* context;
   CopyMemory* memory;
-  AdoptedMemory* adopted;  // null: no memory is adopted
+  RemappedMemory* remapped;  // null: no memory is remapped
   PageGuard* guard;
   EarlyCounters* counters;
   SendSnapshot::Way way;

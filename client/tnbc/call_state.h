@@ -19,7 +19,7 @@ enum class CallState : uint8_t {
   kReturned,             // the caller has returned; fragments open the result's pages as they are delivered
   kDelivered,            // the caller has returned, and the whole result is where it belongs
   kComplete,             // the whole result is there, for the caller to copy
-  kFailed,               // a part of the call has failed; pages that are still closed never open by themselves
+  kFailed,               // a fragment of the call has failed; pages that are still closed never open by themselves
   kAbandoned,            // the call is given up: its pages are open, with undefined contents
 };
 

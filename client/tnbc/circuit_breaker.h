@@ -11,13 +11,13 @@
 
 namespace copse::tnbc {
 
-// A Fuse compares what calls of one kind cost the program if they block and if they return early: the time in the call,
-// and what threads wait for its data later. Some calls are measured each way; then all take the better one, and are
-// measured again now and then, ever more seldom while that changes nothing. Each rank has its own, since others do not
-// see whether this one returns early.
+// A CircuitBreaker compares what calls of one kind cost the program if they block and if they return early: the time in
+// the call, and what threads wait for its data later. Some calls are measured each way; then all take the better one,
+// and are measured again now and then, ever more seldom while that changes nothing. Each rank has its own, since others
+// do not see whether this one returns early.
 //
 // Decisions are those of the thread that makes the calls; what an early call has cost in the end may be counted by any.
-class Fuse {
+class CircuitBreaker {
  public:
   // Of the next call.
   bool MayReturnEarly();
@@ -27,9 +27,9 @@ class Fuse {
   void CountBlocking(uint64_t nanoseconds) { blocking_.Count(nanoseconds); }
   void CountEarly(uint64_t nanoseconds) { early_.Count(nanoseconds); }
 
-  bool is_blown() const { return verdict_.is_plain(); }
+  bool is_tripped() const { return verdict_.is_plain(); }
   // How often it has gone from early to blocking.
-  uint64_t blown() const { return blown_; }
+  uint64_t trips() const { return trips_; }
 
  private:
   struct Mean {
@@ -47,7 +47,7 @@ class Fuse {
   Mean blocking_, early_;
   Verdict verdict_;
   uint64_t call_ = 0;  // since it was dropped
-  uint64_t blown_ = 0;
+  uint64_t trips_ = 0;
 };
 
 }  // namespace copse::tnbc

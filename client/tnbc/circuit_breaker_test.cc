@@ -7,53 +7,53 @@ namespace copse::tnbc {
 namespace {
 
 // So many calls of which each costs that. Returns how many returned early.
-int MakeCalls(Fuse* fuse, int calls, uint64_t early_ns, uint64_t blocking_ns) {
+int MakeCalls(CircuitBreaker* breaker, int calls, uint64_t early_ns, uint64_t blocking_ns) {
   int early = 0;
   for (int i = 0; i < calls; ++i) {
-    if (fuse->MayReturnEarly()) {
+    if (breaker->MayReturnEarly()) {
       ++early;
-      fuse->CountEarly(early_ns);
+      breaker->CountEarly(early_ns);
     } else {
-      fuse->CountBlocking(blocking_ns);
+      breaker->CountBlocking(blocking_ns);
     }
   }
   return early;
 }
 
-TEST(FuseTest, CallsThatPayReturnEarly) {
-  Fuse fuse;
-  EXPECT_EQ(MakeCalls(&fuse, 6, 50, 100), 6);
-  EXPECT_GT(MakeCalls(&fuse, 1000, 50, 100), 900);
-  EXPECT_FALSE(fuse.is_blown());
-  EXPECT_EQ(fuse.blown(), 0u);
+TEST(CircuitBreakerTest, CallsThatPayReturnEarly) {
+  CircuitBreaker breaker;
+  EXPECT_EQ(MakeCalls(&breaker, 6, 50, 100), 6);
+  EXPECT_GT(MakeCalls(&breaker, 1000, 50, 100), 900);
+  EXPECT_FALSE(breaker.is_tripped());
+  EXPECT_EQ(breaker.trips(), 0u);
 }
 
-TEST(FuseTest, CallsThatDoNotPayBlock) {
-  Fuse fuse;
-  EXPECT_LT(MakeCalls(&fuse, 1000, 100, 100), 60);
-  EXPECT_TRUE(fuse.is_blown());
-  EXPECT_EQ(fuse.blown(), 1u);
+TEST(CircuitBreakerTest, CallsThatDoNotPayBlock) {
+  CircuitBreaker breaker;
+  EXPECT_LT(MakeCalls(&breaker, 1000, 100, 100), 60);
+  EXPECT_TRUE(breaker.is_tripped());
+  EXPECT_EQ(breaker.trips(), 1u);
 }
 
-TEST(FuseTest, ItIsTriedAgainNowAndThen) {
-  Fuse fuse;
-  MakeCalls(&fuse, 500, 200, 100);
-  ASSERT_TRUE(fuse.is_blown());
-  EXPECT_GT(MakeCalls(&fuse, 10'000, 50, 100), 5'000);
-  EXPECT_FALSE(fuse.is_blown());
-  MakeCalls(&fuse, 10'000, 200, 100);
-  EXPECT_TRUE(fuse.is_blown());
-  EXPECT_EQ(fuse.blown(), 2u);
+TEST(CircuitBreakerTest, ItIsTriedAgainNowAndThen) {
+  CircuitBreaker breaker;
+  MakeCalls(&breaker, 500, 200, 100);
+  ASSERT_TRUE(breaker.is_tripped());
+  EXPECT_GT(MakeCalls(&breaker, 10'000, 50, 100), 5'000);
+  EXPECT_FALSE(breaker.is_tripped());
+  MakeCalls(&breaker, 10'000, 200, 100);
+  EXPECT_TRUE(breaker.is_tripped());
+  EXPECT_EQ(breaker.trips(), 2u);
 }
 
 // Its memory cannot be protected, say: then there is nothing to compare with.
-TEST(FuseTest, WithoutEarlyCallsNothingIsDecided) {
-  Fuse fuse;
+TEST(CircuitBreakerTest, WithoutEarlyCallsNothingIsDecided) {
+  CircuitBreaker breaker;
   for (int i = 0; i < 1000; ++i) {
-    static_cast<void>(fuse.MayReturnEarly());
-    fuse.CountBlocking(100);
+    static_cast<void>(breaker.MayReturnEarly());
+    breaker.CountBlocking(100);
   }
-  EXPECT_FALSE(fuse.is_blown());
+  EXPECT_FALSE(breaker.is_tripped());
 }
 
 }  // namespace

@@ -40,23 +40,23 @@ uint64_t LongestOf(const uint64_t* counts, uint32_t size) {
   return counts == nullptr ? 0 : *std::max_element(counts, counts + size);
 }
 
-class Divider {
+class Fragmenter {
  public:
-  Divider(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
-          Division* division)
+  Fragmenter(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
+             Fragmentation* fragmentation)
       : args_(args),
         order_(order),
         rank_(rank),
         size_(static_cast<uint32_t>(layout.local.size())),
         layout_(layout),
-        division_(division),
+        fragmentation_(fragmentation),
         element_(client::DatatypeBytes(args.type)),
         edge_(EdgeElements(element_)),
         block_(args.count * element_) {}
 
   void Run() {
-    *division_ = Division();
-    division_->edge_bytes = edge_ * element_;
+    *fragmentation_ = Fragmentation();
+    fragmentation_->edge_bytes = edge_ * element_;
     switch (args_.collective) {
       case COPSE_COLL_BCAST:
       case COPSE_COLL_REDUCE:
@@ -108,13 +108,13 @@ class Divider {
 
   void DivideVector() {
     const bool broadcasts = args_.collective == COPSE_COLL_BCAST, has_result = HasVector();
-    division_->is_source = broadcasts && rank_ == args_.root;
-    division_->send_bytes = broadcasts ? 0 : block_;
-    division_->sends_received = !broadcasts && in_place();
-    division_->receive_bytes = has_result ? block_ : 0;
-    const bool fills = has_result && !division_->is_source;
+    fragmentation_->is_source = broadcasts && rank_ == args_.root;
+    fragmentation_->send_bytes = broadcasts ? 0 : block_;
+    fragmentation_->sends_received = !broadcasts && in_place();
+    fragmentation_->receive_bytes = has_result ? block_ : 0;
+    const bool fills = has_result && !fragmentation_->is_source;
 
-    Edges& edges = division_->edges;
+    Edges& edges = fragmentation_->edges;
     edges.call = NewCall(args_.collective, 2 * edge_);
     edges.call.sends = !broadcasts;
     edges.call.receives = has_result;
@@ -122,25 +122,25 @@ class Divider {
     const std::vector<Move> ends = {{0, 0, bytes}, {last, bytes, bytes}};
     edges.send_bytes = broadcasts ? 0 : 2 * bytes;
     edges.receive_bytes = has_result ? 2 * bytes : 0;
-    if (!broadcasts || division_->is_source) edges.pack = ends;
+    if (!broadcasts || fragmentation_->is_source) edges.pack = ends;
     if (fills) edges.unpack = {{0, 0, bytes}, {bytes, last, bytes}};
 
     const uint64_t middle = args_.count - 2 * edge_;
     const uint64_t segments = SegmentsOf(middle * element_);
     for (uint32_t turn = 0; turn < segments; ++turn) {
-      const uint64_t i = PartAt(turn);
+      const uint64_t i = FragmentAt(turn);
       const uint64_t from = edge_ + middle * i / segments, to = edge_ + middle * (i + 1) / segments;
       SubCall call = NewCall(args_.collective, to - from);
       call.sends = !broadcasts;
       call.receives = has_result;
       call.send_offset = call.receive_offset = from * element_;
-      if (fills) call.parts.push_back({from * element_, (to - from) * element_});
-      call.part = static_cast<uint32_t>(i);
+      if (fills) call.extents.push_back({from * element_, (to - from) * element_});
+      call.fragment = static_cast<uint32_t>(i);
       if (!broadcasts) call.under_way_max = kCallsAtATime;
-      if (division_->is_source) call.under_way_max = 1;
-      division_->calls.push_back(std::move(call));
+      if (fragmentation_->is_source) call.under_way_max = 1;
+      fragmentation_->calls.push_back(std::move(call));
     }
-    if (fills) division_->runs.push_back({0, block_});
+    if (fills) fragmentation_->runs.push_back({0, block_});
   }
 
   // --- Blocks of which each has its own edges ---
@@ -150,23 +150,23 @@ class Divider {
   uint64_t MiddleAt(uint64_t elements) const { return elements > 2 * edge_ ? edge_ : 0; }
   // The pieces of a block: all of it, or its ends.
   template <typename Add>
-  void ForPieces(uint64_t at, uint64_t count, Add add) const {
+  void ForEnds(uint64_t at, uint64_t count, Add add) const {
     if (count == 0) return;
     if (count <= 2 * edge_) return add(at, count);
     add(at, edge_);
     add(at + count - edge_, edge_);
   }
   // At the end of what the edges send or receive.
-  void PackPieces(uint64_t at, uint64_t count) {
-    Edges& edges = division_->edges;
-    ForPieces(at, count, [&](uint64_t piece, uint64_t elements) {
+  void PackEnds(uint64_t at, uint64_t count) {
+    Edges& edges = fragmentation_->edges;
+    ForEnds(at, count, [&](uint64_t piece, uint64_t elements) {
       edges.pack.push_back({piece * element_, edges.send_bytes, elements * element_});
       edges.send_bytes += elements * element_;
     });
   }
-  void UnpackPieces(uint64_t at, uint64_t count) {
-    Edges& edges = division_->edges;
-    ForPieces(at, count, [&](uint64_t piece, uint64_t elements) {
+  void UnpackEnds(uint64_t at, uint64_t count) {
+    Edges& edges = fragmentation_->edges;
+    ForEnds(at, count, [&](uint64_t piece, uint64_t elements) {
       edges.unpack.push_back({edges.receive_bytes, piece * element_, elements * element_});
       edges.receive_bytes += elements * element_;
     });
@@ -203,40 +203,41 @@ class Divider {
     const Side blocks =
         args_.collective == COPSE_COLL_REDUCE_SCATTER ? EqualSide() : SideOf(args_.recv_counts, nullptr);
     const uint64_t mine = blocks.counts[rank_];
-    division_->send_bytes = blocks.end * element_;
-    division_->receive_bytes = mine * element_;
-    division_->sends_received = in_place();
-    if (mine > 0) division_->runs.push_back({0, mine * element_});
+    fragmentation_->send_bytes = blocks.end * element_;
+    fragmentation_->receive_bytes = mine * element_;
+    fragmentation_->sends_received = in_place();
+    if (mine > 0) fragmentation_->runs.push_back({0, mine * element_});
 
     std::vector<uint64_t> counts;
     for (uint32_t other = 0; other < size_; ++other) {
       counts.push_back(ShortOf(blocks.counts[other]));
-      PackPieces(blocks.displacements[other], blocks.counts[other]);
+      PackEnds(blocks.displacements[other], blocks.counts[other]);
     }
-    UnpackPieces(0, mine);
-    division_->edges.call = NewReduceScatter(counts);
+    UnpackEnds(0, mine);
+    fragmentation_->edges.call = NewReduceScatter(counts);
 
     const uint64_t segments = SegmentsOf(MiddleOf(LongestOf(blocks.counts.data(), size_), edge_) * element_);
     uint64_t end = 0;  // of what is sent, bytes
     for (uint32_t turn = 0; turn < segments; ++turn) {
-      const uint64_t i = PartAt(turn), begin = end;
-      Part own;  // elements
+      const uint64_t i = FragmentAt(turn), begin = end;
+      Extent own;  // elements
       for (uint32_t other = 0; other < size_; ++other) {
         const uint64_t middle = MiddleOf(blocks.counts[other], edge_), at = MiddleAt(blocks.counts[other]);
         const uint64_t from = at + middle * i / segments, to = at + middle * (i + 1) / segments;
         if (other == rank_) own = {from, to - from};
         counts[other] = to - from;
         if (to == from) continue;
-        division_->send_pack.push_back({(blocks.displacements[other] + from) * element_, end, (to - from) * element_});
+        fragmentation_->send_pack.push_back(
+            {(blocks.displacements[other] + from) * element_, end, (to - from) * element_});
         end += (to - from) * element_;
       }
       SubCall call = NewReduceScatter(counts);
-      call.part = static_cast<uint32_t>(i);
+      call.fragment = static_cast<uint32_t>(i);
       call.under_way_max = kCallsAtATime;
       call.send_offset = begin;
       call.receive_offset = own.offset * element_;
-      if (own.bytes > 0) call.parts.push_back({own.offset * element_, own.bytes * element_});
-      division_->calls.push_back(std::move(call));
+      if (own.bytes > 0) call.extents.push_back({own.offset * element_, own.bytes * element_});
+      fragmentation_->calls.push_back(std::move(call));
     }
   }
 
@@ -246,9 +247,9 @@ class Divider {
     const bool is_regular = args_.collective == COPSE_COLL_SCATTER;
     Side sends;
     if (is_root) sends = is_regular ? EqualSide() : SideOf(args_.send_counts, args_.send_displacements);
-    division_->send_bytes = sends.end * element_;
-    division_->receive_bytes = receives ? block_ : 0;
-    if (division_->receive_bytes > 0) division_->runs.push_back({0, block_});
+    fragmentation_->send_bytes = sends.end * element_;
+    fragmentation_->receive_bytes = receives ? block_ : 0;
+    if (fragmentation_->receive_bytes > 0) fragmentation_->runs.push_back({0, block_});
     const auto new_call = [&](copse_collective_t collective, uint64_t elements) {
       SubCall call = NewCall(collective, elements);
       call.sends = is_root;
@@ -257,7 +258,7 @@ class Divider {
       return call;
     };
 
-    Edges& edges = division_->edges;
+    Edges& edges = fragmentation_->edges;
     edges.call = new_call(args_.collective, ShortOf(args_.count));
     SubCall call = new_call(COPSE_COLL_SCATTERV, MiddleOf(args_.count, edge_));
     for (uint32_t to = 0; is_root && to < size_; ++to) {
@@ -266,16 +267,16 @@ class Divider {
         edges.call.send_counts.push_back(ShortOf(count));
         edges.call.send_displacements.push_back(edges.send_bytes / element_);
       }
-      PackPieces(sends.displacements[to], count);
+      PackEnds(sends.displacements[to], count);
       call.send_counts.push_back(MiddleOf(count, edge_));
       call.send_displacements.push_back(sends.displacements[to] + MiddleAt(count));
     }
     if (receives) {
-      UnpackPieces(0, args_.count);
+      UnpackEnds(0, args_.count);
       call.receive_offset = MiddleAt(args_.count) * element_;
-      if (call.args.count > 0) call.parts.push_back({call.receive_offset, call.args.count * element_});
+      if (call.args.count > 0) call.extents.push_back({call.receive_offset, call.args.count * element_});
     }
-    division_->calls.push_back(std::move(call));
+    fragmentation_->calls.push_back(std::move(call));
   }
 
   // --- gatherv, allgatherv: where blocks lie only the receiver knows ---
@@ -283,16 +284,16 @@ class Divider {
     Side blocks;
     if (receives) blocks = SideOf(args_.recv_counts, args_.recv_displacements);
     const uint64_t mine = in_place() ? blocks.counts[rank_] : args_.count;
-    division_->send_bytes = mine * element_;
-    division_->sends_received = in_place();
-    division_->send_at = in_place() ? blocks.displacements[rank_] * element_ : 0;
-    division_->receive_bytes = blocks.end * element_;
-    if (receives && !in_place()) division_->own = {0, blocks.displacements[rank_] * element_, mine * element_};
+    fragmentation_->send_bytes = mine * element_;
+    fragmentation_->sends_received = in_place();
+    fragmentation_->send_at = in_place() ? blocks.displacements[rank_] * element_ : 0;
+    fragmentation_->receive_bytes = blocks.end * element_;
+    if (receives && !in_place()) fragmentation_->own = {0, blocks.displacements[rank_] * element_, mine * element_};
     if (receives) AddRuns(blocks);
 
-    Edges& edges = division_->edges;
+    Edges& edges = fragmentation_->edges;
     edges.call = NewCall(args_.collective, ShortOf(mine));
-    PackPieces(0, mine);
+    PackEnds(0, mine);
     SubCall call = NewCall(args_.collective, MiddleOf(mine, edge_));
     call.send_offset = MiddleAt(mine) * element_;
     edges.call.sends = call.sends = true;
@@ -307,10 +308,10 @@ class Divider {
         edges.receive_bytes += ShortOf(count) * element_;
         continue;
       }
-      UnpackPieces(blocks.displacements[from], count);
-      if (middle > 0) call.parts.push_back({call.receive_displacements.back() * element_, middle * element_});
+      UnpackEnds(blocks.displacements[from], count);
+      if (middle > 0) call.extents.push_back({call.receive_displacements.back() * element_, middle * element_});
     }
-    division_->calls.push_back(std::move(call));
+    fragmentation_->calls.push_back(std::move(call));
   }
 
   // --- What comes from all ranks, block by block: the first rank's has the head, the last one's the tail ---
@@ -325,13 +326,13 @@ class Divider {
 
   void DivideGather(copse_collective_t collective, bool receives) {
     const uint64_t bytes = edge_ * element_;
-    division_->send_bytes = block_;
-    division_->sends_received = in_place();
-    division_->send_at = in_place() ? rank_ * block_ : 0;
-    division_->receive_bytes = receives ? size_ * block_ : 0;
-    if (receives && !in_place()) division_->own = {0, rank_ * block_, block_};
+    fragmentation_->send_bytes = block_;
+    fragmentation_->sends_received = in_place();
+    fragmentation_->send_at = in_place() ? rank_ * block_ : 0;
+    fragmentation_->receive_bytes = receives ? size_ * block_ : 0;
+    if (receives && !in_place()) fragmentation_->own = {0, rank_ * block_, block_};
 
-    Edges& edges = division_->edges;
+    Edges& edges = fragmentation_->edges;
     edges.call = NewCall(collective, EdgeOf(rank_));
     edges.call.sends = true;
     edges.call.receives = receives;
@@ -344,7 +345,7 @@ class Divider {
     call.send_offset = HeadOf(rank_) * element_;
     if (receives) {
       edges.receive_bytes = 2 * bytes;
-      division_->runs.push_back({0, size_ * block_});
+      fragmentation_->runs.push_back({0, size_ * block_});
       for (uint32_t from = 0; from < size_; ++from) {
         edges.call.receive_counts.push_back(EdgeOf(from));
         edges.call.receive_displacements.push_back(from == 0 ? 0 : edge_);
@@ -352,32 +353,32 @@ class Divider {
         call.receive_displacements.push_back(from * args_.count + HeadOf(from));
         if (from == rank_) continue;
         if (EdgeOf(from) > 0) edges.unpack.push_back({from == 0 ? 0 : bytes, EdgeAt(from), bytes});
-        call.parts.push_back({(from * args_.count + HeadOf(from)) * element_, MiddleFrom(from) * element_});
+        call.extents.push_back({(from * args_.count + HeadOf(from)) * element_, MiddleFrom(from) * element_});
       }
     }
-    division_->calls.push_back(std::move(call));
+    fragmentation_->calls.push_back(std::move(call));
   }
 
   // --- alltoall ---
   // Whether `rank` is its node's sender in round `round`. Every node begins with the same one, by default its first
   // rank, since programs read blocks in order (Li et al.: FT and IS do): were nodes to begin with different ones, the
   // block that is wanted next might come last. Every receiver gets as many in each round.
-  bool Sends(uint32_t rank, uint32_t round) const { return layout_.local[rank] == PartAt(round); }
+  bool Sends(uint32_t rank, uint32_t round) const { return layout_.local[rank] == FragmentAt(round); }
 
   // Of what one node has for another; 0: more than may be said.
   uint64_t Bound(uint64_t elements) const { return elements * element_ <= ring::kPairBoundMax ? elements : 0; }
 
   void DivideAlltoall() {
-    division_->send_bytes = division_->receive_bytes = size_ * block_;
-    division_->sends_received = in_place();
-    if (!in_place()) division_->own = {rank_ * block_, rank_ * block_, block_};
-    division_->runs.push_back({0, size_ * block_});
+    fragmentation_->send_bytes = fragmentation_->receive_bytes = size_ * block_;
+    fragmentation_->sends_received = in_place();
+    if (!in_place()) fragmentation_->own = {rank_ * block_, rank_ * block_, block_};
+    fragmentation_->runs.push_back({0, size_ * block_});
     DivideEdgesOfAlltoall();
     for (uint32_t round = 0; round < layout_.ranks_per_node; ++round) {
       SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
       call.sends = call.receives = true;
       const bool sends = Sends(rank_, round);
-      call.part = PartAt(round);
+      call.fragment = FragmentAt(round);
       call.pair_count_max = Bound(layout_.ranks_per_node * (size_ > 2 ? args_.count : MiddleFrom(rank_)));
       if (sends) call.under_way_max = kCallsAtATime;
       for (uint32_t other = 0; other < size_; ++other) {
@@ -386,15 +387,15 @@ class Divider {
         call.send_displacements.push_back(other * args_.count + HeadOf(rank_));
         call.receive_counts.push_back(comes ? MiddleFrom(other) : 0);
         call.receive_displacements.push_back(other * args_.count + HeadOf(other));
-        if (comes) call.parts.push_back({call.receive_displacements.back() * element_, MiddleFrom(other) * element_});
+        if (comes) call.extents.push_back({call.receive_displacements.back() * element_, MiddleFrom(other) * element_});
       }
-      division_->calls.push_back(std::move(call));
+      fragmentation_->calls.push_back(std::move(call));
     }
   }
 
   void DivideEdgesOfAlltoall() {
     const uint64_t bytes = edge_ * element_;
-    Edges& edges = division_->edges;
+    Edges& edges = fragmentation_->edges;
     edges.call = NewCall(COPSE_COLL_ALLTOALLV, 0);
     edges.call.sends = edges.call.receives = true;
     edges.call.pair_count_max = Bound(2 * edge_ * layout_.ranks_per_node);
@@ -417,12 +418,12 @@ class Divider {
   void DivideAlltoallv() {
     const Side receives = SideOf(args_.recv_counts, args_.recv_displacements);
     const Side sends = in_place() ? receives : SideOf(args_.send_counts, args_.send_displacements);
-    division_->send_bytes = sends.end * element_;
-    division_->receive_bytes = receives.end * element_;
-    division_->sends_received = in_place();
+    fragmentation_->send_bytes = sends.end * element_;
+    fragmentation_->receive_bytes = receives.end * element_;
+    fragmentation_->sends_received = in_place();
     if (!in_place()) {
-      division_->own = {sends.displacements[rank_] * element_, receives.displacements[rank_] * element_,
-                        receives.counts[rank_] * element_};
+      fragmentation_->own = {sends.displacements[rank_] * element_, receives.displacements[rank_] * element_,
+                             receives.counts[rank_] * element_};
     }
     AddRuns(receives);
     DivideEdgesOf(sends, receives);
@@ -430,7 +431,7 @@ class Divider {
       SubCall call = NewCall(COPSE_COLL_ALLTOALLV, 0);
       call.sends = call.receives = true;
       const bool is_sender = Sends(rank_, round);
-      call.part = PartAt(round);
+      call.fragment = FragmentAt(round);
       if (is_sender) call.under_way_max = kCallsAtATime;
       for (uint32_t other = 0; other < size_; ++other) {
         const bool goes = is_sender && other != rank_, comes = other != rank_ && Sends(other, round);
@@ -440,22 +441,22 @@ class Divider {
         call.receive_displacements.push_back(receives.displacements[other] +
                                              (call.receive_counts.back() > 0 ? edge_ : 0));
         if (call.receive_counts.back() == 0) continue;
-        call.parts.push_back({call.receive_displacements.back() * element_, call.receive_counts.back() * element_});
+        call.extents.push_back({call.receive_displacements.back() * element_, call.receive_counts.back() * element_});
       }
-      division_->calls.push_back(std::move(call));
+      fragmentation_->calls.push_back(std::move(call));
     }
   }
 
   // Blocks side by side are one run.
   void AddRuns(const Side& receives) {
-    std::vector<Part> blocks;
+    std::vector<Extent> blocks;
     for (uint32_t from = 0; from < size_; ++from) {
       if (receives.counts[from] == 0) continue;
       blocks.push_back({receives.displacements[from] * element_, receives.counts[from] * element_});
     }
-    std::sort(blocks.begin(), blocks.end(), [](const Part& a, const Part& b) { return a.offset < b.offset; });
-    for (const Part& block : blocks) {
-      std::vector<Part>& runs = division_->runs;
+    std::sort(blocks.begin(), blocks.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+    for (const Extent& block : blocks) {
+      std::vector<Extent>& runs = fragmentation_->runs;
       if (!runs.empty() && runs.back().offset + runs.back().bytes == block.offset) {
         runs.back().bytes += block.bytes;
       } else {
@@ -465,7 +466,7 @@ class Divider {
   }
 
   void DivideEdgesOf(const Side& sends, const Side& receives) {
-    Edges& edges = division_->edges;
+    Edges& edges = fragmentation_->edges;
     edges.call = NewCall(COPSE_COLL_ALLTOALLV, 0);
     edges.call.sends = edges.call.receives = true;
     for (uint32_t other = 0; other < size_; ++other) {
@@ -473,20 +474,20 @@ class Divider {
                      comes = other == rank_ ? 0 : receives.counts[other];
       edges.call.send_counts.push_back(ShortOf(goes));
       edges.call.send_displacements.push_back(edges.send_bytes / element_);
-      PackPieces(sends.displacements[other], goes);
+      PackEnds(sends.displacements[other], goes);
       edges.call.receive_counts.push_back(ShortOf(comes));
       edges.call.receive_displacements.push_back(edges.receive_bytes / element_);
-      UnpackPieces(receives.displacements[other], comes);
+      UnpackEnds(receives.displacements[other], comes);
     }
   }
 
-  uint32_t PartAt(uint32_t turn) const { return order_.empty() ? turn : order_[turn]; }
+  uint32_t FragmentAt(uint32_t turn) const { return order_.empty() ? turn : order_[turn]; }
 
   const copse_coll_args_t& args_;
   const std::span<const uint32_t> order_;
   const uint32_t rank_, size_;
   const NodeLayout& layout_;
-  Division* const division_;
+  Fragmentation* const fragmentation_;
   const uint64_t element_;  // bytes
   const uint64_t edge_;     // elements
   const uint64_t block_;    // bytes
@@ -506,7 +507,7 @@ NodeLayout NodeLayout::Of(std::span<const uint64_t> node_names) {
   return layout;
 }
 
-bool MayDivide(const copse_coll_args_t& args, uint32_t size) {
+bool MayFragment(const copse_coll_args_t& args, uint32_t size) {
   const uint64_t element = client::DatatypeBytes(args.type), bytes = args.count * element;
   switch (args.collective) {
     case COPSE_COLL_BCAST:
@@ -525,7 +526,7 @@ bool MayDivide(const copse_coll_args_t& args, uint32_t size) {
       return LongestOf(args.recv_counts, size) * element >= kWholeBytesMin;
     case COPSE_COLL_ALLGATHERV:
       // Each rank's own block is late for the others.
-      return IsWorthDividing(args.collective, LateBytes(args, size, size));
+      return IsWorthFragmenting(args.collective, LateBytes(args, size, size));
     default:
       return NeedsAgreement(args.collective);
   }
@@ -548,11 +549,11 @@ uint64_t LateBytes(const copse_coll_args_t& args, uint32_t rank, uint32_t size) 
   return elements * element;
 }
 
-bool IsWorthDividing(copse_collective_t collective, uint64_t late_bytes) {
+bool IsWorthFragmenting(copse_collective_t collective, uint64_t late_bytes) {
   return late_bytes >= (collective == COPSE_COLL_SCATTERV ? kWholeBytesMin : kIrregularBytesMin);
 }
 
-uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout) {
+uint32_t FragmentsOf(const copse_coll_args_t& args, const NodeLayout& layout) {
   const uint64_t element = client::DatatypeBytes(args.type), edge = EdgeElements(element);
   uint64_t elements = args.count;
   switch (args.collective) {
@@ -574,53 +575,53 @@ uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout) {
   }
 }
 
-bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
-            Division* division) {
+bool FragmentCall(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout,
+                  std::span<const uint32_t> order, Fragmentation* fragmentation) {
   const auto size = static_cast<uint32_t>(layout.local.size());
-  if (size < 2 || !MayDivide(args, size)) return false;
-  Divider(args, rank, layout, order, division).Run();
+  if (size < 2 || !MayFragment(args, size)) return false;
+  Fragmenter(args, rank, layout, order, fragmentation).Run();
   return true;
 }
 
-std::vector<uint32_t> OrderOf(const Division& division) {
+std::vector<uint32_t> OrderOf(const Fragmentation& fragmentation) {
   std::vector<uint32_t> order;
-  for (const SubCall& call : division.calls) order.push_back(call.part);
+  for (const SubCall& call : fragmentation.calls) order.push_back(call.fragment);
   return order;
 }
 
-std::vector<Part> SentBy(const Division& division, const SubCall& call) {
-  if (!division.send_pack.empty()) return {};
+std::vector<Extent> SentBy(const Fragmentation& fragmentation, const SubCall& call) {
+  if (!fragmentation.send_pack.empty()) return {};
   const uint64_t element = client::DatatypeBytes(call.args.type);
-  std::vector<Part> parts;
-  if (division.is_source) {
-    parts.push_back({call.receive_offset, call.args.count * element});
+  std::vector<Extent> extents;
+  if (fragmentation.is_source) {
+    extents.push_back({call.receive_offset, call.args.count * element});
   } else if (call.sends && call.send_counts.empty()) {
-    parts.push_back({call.send_offset, call.args.count * element});
+    extents.push_back({call.send_offset, call.args.count * element});
   } else if (call.sends) {
     for (size_t i = 0; i < call.send_counts.size(); ++i) {
-      parts.push_back({call.send_offset + call.send_displacements[i] * element, call.send_counts[i] * element});
+      extents.push_back({call.send_offset + call.send_displacements[i] * element, call.send_counts[i] * element});
     }
   }
-  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.offset < b.offset; });
-  std::vector<Part> apart;
-  for (const Part& part : parts) {
-    if (part.bytes == 0) continue;
-    if (apart.empty() || apart.back().offset + apart.back().bytes < part.offset) {
-      apart.push_back(part);
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+  std::vector<Extent> apart;
+  for (const Extent& fragment : extents) {
+    if (fragment.bytes == 0) continue;
+    if (apart.empty() || apart.back().offset + apart.back().bytes < fragment.offset) {
+      apart.push_back(fragment);
     } else {
-      Part& last = apart.back();
-      last.bytes = std::max(last.offset + last.bytes, part.offset + part.bytes) - last.offset;
+      Extent& last = apart.back();
+      last.bytes = std::max(last.offset + last.bytes, fragment.offset + fragment.bytes) - last.offset;
     }
   }
   return apart;
 }
 
-bool WritesPartsOnly(const Division& division) {
-  for (const SubCall& call : division.calls) {
+bool WritesExtentsOnly(const Fragmentation& fragmentation) {
+  for (const SubCall& call : fragmentation.calls) {
     if (!call.receives || call.keeps_own) continue;
     uint64_t elements = call.receive_counts.empty() ? call.args.count : 0, bytes = 0;
     for (const uint64_t count : call.receive_counts) elements += count;
-    for (const Part& part : call.parts) bytes += part.bytes;
+    for (const Extent& fragment : call.extents) bytes += fragment.bytes;
     if (elements * client::DatatypeBytes(call.args.type) != bytes) return false;
   }
   return true;

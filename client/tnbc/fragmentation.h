@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A collective as several calls of the same team, each of which brings a part of the result.
+// A collective as several calls of the same team, each of which brings a fragment of the result.
 #ifndef COPSE_CLIENT_TNBC_FRAGMENTATION_H_
 #define COPSE_CLIENT_TNBC_FRAGMENTATION_H_
 
@@ -23,7 +23,7 @@ struct NodeLayout {
 };
 
 // Bytes of a buffer.
-struct Part {
+struct Extent {
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
@@ -35,15 +35,15 @@ struct Move {
   uint64_t bytes = 0;
 };
 
-// One call of a division. Its buffers begin at offsets in the whole's, or in copies of these.
+// One call of a fragmentation. Its buffers begin at offsets in the whole's, or in copies of these.
 struct SubCall {
   copse_coll_args_t args{};  // without buffers and arrays
   bool sends = false, receives = false;
   bool keeps_own = false;  // COPSE_IN_PLACE as receive buffer: a scatter's root
   uint64_t send_offset = 0, receive_offset = 0;
   std::vector<uint64_t> send_counts, send_displacements, receive_counts, receive_displacements;  // empty: none
-  std::vector<Part> parts;  // of the whole's receive buffer, which it fills
-  uint32_t part = 0;        // of PartsOf, that it brings
+  std::vector<Extent> extents;  // of the whole's receive buffer, which it fills
+  uint32_t fragment = 0;        // of FragmentsOf, that it brings
   // It begins while so many of this rank's calls, with it, are under way: what is sent at once shares the network. 0: a
   // call in which the rank only receives does not wait.
   uint8_t under_way_max = 0;
@@ -61,7 +61,7 @@ struct Edges {
   std::vector<Move> unpack;  // to the whole's receive buffer
 };
 
-struct Division {
+struct Fragmentation {
   uint64_t edge_bytes = 0;  // at least a page's, where pages are not larger
   Edges edges;
   std::vector<SubCall> calls;  // in order of priority, in which they are posted
@@ -79,41 +79,41 @@ struct Division {
   // their MPI any more.
   bool announces = false;
   // Of the receive buffer: all bytes of a run are brought by the edges, the calls or `own`, before or after.
-  std::vector<Part> runs;
+  std::vector<Extent> runs;
 };
 
-// Whether calls like this one, of `size` ranks, are divided, if teams' layouts are known. All ranks find the same.
-bool MayDivide(const copse_coll_args_t& args, uint32_t size);
+// Whether calls like this one, of `size` ranks, are fragmented, if teams' layouts are known. All ranks find the same.
+bool MayFragment(const copse_coll_args_t& args, uint32_t size);
 
-// Of these no rank knows how much all the others receive: they have to agree whether they are worth dividing, by the
+// Of these no rank knows how much all the others receive: they have to agree whether they are worth fragmenting, by the
 // rank of which most may come late.
 bool NeedsAgreement(copse_collective_t collective);
 // Bytes of its result that are not brought by the edges, nor by this rank itself.
 uint64_t LateBytes(const copse_coll_args_t& args, uint32_t rank, uint32_t size);
-bool IsWorthDividing(copse_collective_t collective, uint64_t late_bytes);
+bool IsWorthFragmenting(copse_collective_t collective, uint64_t late_bytes);
 
-// Of how many parts the order is free, in which they are brought: segments of a vector, ranks of a node that send one
-// after the other; 1: none. All ranks find the same.
-uint32_t PartsOf(const copse_coll_args_t& args, const NodeLayout& layout);
+// Of how many fragments the order is free, in which they are brought: segments of a vector, ranks of a node that send
+// one after the other; 1: none. All ranks find the same.
+uint32_t FragmentsOf(const copse_coll_args_t& args, const NodeLayout& layout);
 
 // What `args`, of rank `rank`, is as several calls. False if it is not; all ranks find the same, since it depends on
 // what they have in common. Of reductions and broadcasts each call has a segment; of an alltoall, what one rank of each
 // node sends (Li et al., T-NBC: "priorities, same rank" and "priorities, same node"). Others are one call, beside their
-// edges. What NeedsAgreement has been agreed upon. `order`: the parts, first the one to be brought first; empty: as
+// edges. What NeedsAgreement has been agreed upon. `order`: the fragments, first the one to be brought first; empty: as
 // they are numbered.
-bool Divide(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout, std::span<const uint32_t> order,
-            Division* division);
+bool FragmentCall(const copse_coll_args_t& args, uint32_t rank, const NodeLayout& layout,
+                  std::span<const uint32_t> order, Fragmentation* fragmentation);
 
-// In which its parts are brought, each by one call.
-std::vector<uint32_t> OrderOf(const Division& division);
+// In which its fragments are brought, each by one call.
+std::vector<uint32_t> OrderOf(const Fragmentation& fragmentation);
 
-// What this rank sends by a call of the division: of the whole's send buffer, or of the receive buffer if
+// What this rank sends by a call of the fragmentation: of the whole's send buffer, or of the receive buffer if
 // `is_source`. In order of addresses, none overlapping another; none if what is sent is packed.
-std::vector<Part> SentBy(const Division& division, const SubCall& call);
+std::vector<Extent> SentBy(const Fragmentation& fragmentation, const SubCall& call);
 
-// Whether calls write to the receive buffer what `parts` say and nothing else: not a rank's own block again, which the
-// program may have changed by then.
-bool WritesPartsOnly(const Division& division);
+// Whether calls write to the receive buffer what `extents` say and nothing else: not a rank's own block again, which
+// the program may have changed by then.
+bool WritesExtentsOnly(const Fragmentation& fragmentation);
 
 }  // namespace copse::tnbc
 

@@ -24,7 +24,7 @@ NodeLayout Nodes(const std::vector<uint64_t>& names) { return NodeLayout::Of(nam
 
 // One rank: its buffers, copies included, and its part of the call that is under way.
 struct Rank {
-  Division division;
+  Fragmentation fragmentation;
   Bytes send, receive;
   Bytes packed_send;  // from where the calls send
   Bytes edges_send, edges_receive;
@@ -125,29 +125,29 @@ uint8_t Sum(size_t ranks, uint64_t offset) {
   return sum;
 }
 
-// Ranks that carry a division out together.
+// Ranks that carry a fragmentation out together.
 class Ranks {
  protected:
   // What a rank begins with is in its buffers.
   void Pack(Rank* rank) {
-    const Division& division = rank->division;
-    if (division.sends_received) {
+    const Fragmentation& fragmentation = rank->fragmentation;
+    if (fragmentation.sends_received) {
       // Of a reduce_scatter in place the result is the beginning of it, of an exscan's first rank nothing.
-      rank->receive.resize(std::max<size_t>(rank->receive.size(), division.send_at + division.send_bytes));
+      rank->receive.resize(std::max<size_t>(rank->receive.size(), fragmentation.send_at + fragmentation.send_bytes));
       std::copy(rank->send.begin(), rank->send.end(),
-                rank->receive.begin() + static_cast<std::ptrdiff_t>(division.send_at));
+                rank->receive.begin() + static_cast<std::ptrdiff_t>(fragmentation.send_at));
     }
     rank->packed_send = rank->send;
-    if (!division.send_pack.empty()) std::fill(rank->packed_send.begin(), rank->packed_send.end(), 0xdd);
-    for (const Move& move : division.send_pack) {
+    if (!fragmentation.send_pack.empty()) std::fill(rank->packed_send.begin(), rank->packed_send.end(), 0xdd);
+    for (const Move& move : fragmentation.send_pack) {
       ASSERT_LE(std::max(move.from, move.to) + move.bytes, rank->send.size());
       memcpy(rank->packed_send.data() + move.to, rank->send.data() + move.from, move.bytes);
     }
-    rank->edges_send.resize(division.edges.send_bytes);
-    rank->edges_receive.resize(division.edges.receive_bytes);
-    Bytes& packed = division.is_source ? rank->edges_receive : rank->edges_send;
-    const Bytes& whole = division.is_source ? rank->receive : rank->send;
-    for (const Move& move : division.edges.pack) {
+    rank->edges_send.resize(fragmentation.edges.send_bytes);
+    rank->edges_receive.resize(fragmentation.edges.receive_bytes);
+    Bytes& packed = fragmentation.is_source ? rank->edges_receive : rank->edges_send;
+    const Bytes& whole = fragmentation.is_source ? rank->receive : rank->send;
+    for (const Move& move : fragmentation.edges.pack) {
       ASSERT_LE(move.from + move.bytes, whole.size());
       ASSERT_LE(move.to + move.bytes, packed.size());
       memcpy(packed.data() + move.to, whole.data() + move.from, move.bytes);
@@ -157,49 +157,49 @@ class Ranks {
   void CarryEdges() {
     std::vector<View> views;
     for (Rank& rank : ranks_)
-      views.push_back({&rank.division.edges.call, rank.edges_send.data(), rank.edges_receive.data()});
+      views.push_back({&rank.fragmentation.edges.call, rank.edges_send.data(), rank.edges_receive.data()});
     Carry(views);
     for (Rank& rank : ranks_) {
-      for (const Move& move : rank.division.edges.unpack) {
+      for (const Move& move : rank.fragmentation.edges.unpack) {
         memcpy(rank.receive.data() + move.to, rank.edges_receive.data() + move.from, move.bytes);
       }
-      const Move& own = rank.division.own;
+      const Move& own = rank.fragmentation.own;
       if (own.bytes > 0) memcpy(rank.receive.data() + own.to, rank.send.data() + own.from, own.bytes);
     }
   }
 
-  // From copies that have what is sent and nothing else, into copies, of which the parts are taken, as the library does
-  // it.
+  // From copies that have what is sent and nothing else, into copies, of which the fragments are taken, as the library
+  // does it.
   void CarryCall(size_t index) {
     std::vector<Bytes> sent, copies;
     for (const Rank& rank : ranks_) {
-      const Division& division = rank.division;
-      const Bytes& from = division.is_source ? rank.receive : rank.packed_send;
+      const Fragmentation& fragmentation = rank.fragmentation;
+      const Bytes& from = fragmentation.is_source ? rank.receive : rank.packed_send;
       // What is packed is copied at once.
-      sent.push_back(division.send_pack.empty() ? Bytes(from.size()) : from);
+      sent.push_back(fragmentation.send_pack.empty() ? Bytes(from.size()) : from);
       uint64_t end = 0;
-      for (const Part& part : SentBy(division, division.calls[index])) {
-        ASSERT_GE(part.offset, end);
-        end = part.offset + part.bytes;
+      for (const Extent& fragment : SentBy(fragmentation, fragmentation.calls[index])) {
+        ASSERT_GE(fragment.offset, end);
+        end = fragment.offset + fragment.bytes;
         ASSERT_LE(end, from.size());
-        memcpy(sent.back().data() + part.offset, from.data() + part.offset, part.bytes);
+        memcpy(sent.back().data() + fragment.offset, from.data() + fragment.offset, fragment.bytes);
       }
-      copies.push_back(division.is_source ? sent.back() : Bytes(rank.receive.size()));
+      copies.push_back(fragmentation.is_source ? sent.back() : Bytes(rank.receive.size()));
     }
     std::vector<View> views;
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      const SubCall& call = ranks_[i].division.calls[index];
+      const SubCall& call = ranks_[i].fragmentation.calls[index];
       views.push_back({&call, At(&sent[i], call.send_offset), At(&copies[i], call.receive_offset)});
     }
     const std::vector<Bytes> before = copies;
     Carry(views);
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      for (const Part& part : ranks_[i].division.calls[index].parts) {
-        ASSERT_LE(part.offset + part.bytes, ranks_[i].receive.size());
-        memcpy(ranks_[i].receive.data() + part.offset, copies[i].data() + part.offset, part.bytes);
-        memcpy(copies[i].data() + part.offset, before[i].data() + part.offset, part.bytes);
+      for (const Extent& fragment : ranks_[i].fragmentation.calls[index].extents) {
+        ASSERT_LE(fragment.offset + fragment.bytes, ranks_[i].receive.size());
+        memcpy(ranks_[i].receive.data() + fragment.offset, copies[i].data() + fragment.offset, fragment.bytes);
+        memcpy(copies[i].data() + fragment.offset, before[i].data() + fragment.offset, fragment.bytes);
       }
-      if (WritesPartsOnly(ranks_[i].division)) {
+      if (WritesExtentsOnly(ranks_[i].fragmentation)) {
         ASSERT_EQ(copies[i], before[i]);
       }
     }
@@ -214,25 +214,25 @@ class Ranks {
       const uintptr_t address = 64 * kPage + offset;
       std::vector<bool> guarded(rank.receive.size(), false);
       uint64_t end = 0;
-      for (const Granule& granule : GranulesOf(rank.division, {address, kPage})) {
+      for (const Granule& granule : GranulesOf(rank.fragmentation, {address, kPage})) {
         const uint64_t begin = granule.begin - address;
         EXPECT_EQ(granule.begin % kPage, 0u);
         EXPECT_EQ(granule.bytes % kPage, 0u);
         ASSERT_GE(begin, end);
         end = begin + granule.bytes;
-        ASSERT_LE(end, rank.division.receive_bytes);
+        ASSERT_LE(end, rank.fragmentation.receive_bytes);
         EXPECT_FALSE(granule.calls.empty());
         for (uint64_t k = begin; k < end; ++k) guarded[k] = true;
         // Its calls are those that bring something there, and no others.
-        for (uint32_t call = 0; call < rank.division.calls.size(); ++call) {
+        for (uint32_t call = 0; call < rank.fragmentation.calls.size(); ++call) {
           bool brings = false;
-          for (const Part& part : rank.division.calls[call].parts) {
-            brings = brings || (part.offset < end && part.offset + part.bytes > begin);
+          for (const Extent& fragment : rank.fragmentation.calls[call].extents) {
+            brings = brings || (fragment.offset < end && fragment.offset + fragment.bytes > begin);
           }
           EXPECT_EQ(brings, std::find(granule.calls.begin(), granule.calls.end(), call) != granule.calls.end());
         }
       }
-      for (const Part& run : rank.division.runs) {
+      for (const Extent& run : rank.fragmentation.runs) {
         for (uint64_t k = run.offset; k < run.offset + run.bytes; ++k) {
           ASSERT_TRUE(guarded[k] || is_right(k)) << "rank " << index << ", byte " << k;
         }
@@ -243,7 +243,8 @@ class Ranks {
   std::vector<Rank> ranks_;
 };
 
-class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t, uint64_t, bool>>, protected Ranks {
+class FragmentationTest : public testing::TestWithParam<std::tuple<copse_collective_t, uint64_t, bool>>,
+                          protected Ranks {
  protected:
   void SetUp() override {
     args_.collective = std::get<0>(GetParam());
@@ -259,7 +260,7 @@ class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t
 
   // Not as they are numbered.
   std::vector<uint32_t> Reverse(const NodeLayout& layout) const {
-    std::vector<uint32_t> order(PartsOf(args_, layout));
+    std::vector<uint32_t> order(FragmentsOf(args_, layout));
     for (uint32_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(order.size()) - 1 - i;
     return order;
   }
@@ -276,12 +277,12 @@ class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t
       if (is_in_place && args_.collective == COPSE_COLL_SCATTER) args.recv = COPSE_IN_PLACE;
       if (is_in_place && args_.collective != COPSE_COLL_SCATTER) args.send = COPSE_IN_PLACE;
       Rank rank;
-      ASSERT_TRUE(Divide(args, i, layout, order, &rank.division));
-      const Division& division = rank.division;
-      rank.send.resize(division.send_bytes);
-      rank.receive.assign(division.receive_bytes, 0xee);
+      ASSERT_TRUE(FragmentCall(args, i, layout, order, &rank.fragmentation));
+      const Fragmentation& fragmentation = rank.fragmentation;
+      rank.send.resize(fragmentation.send_bytes);
+      rank.receive.assign(fragmentation.receive_bytes, 0xee);
       for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);
-      if (division.is_source) {
+      if (fragmentation.is_source) {
         for (uint64_t k = 0; k < rank.receive.size(); ++k) rank.receive[k] = Pattern(i, k);
       }
       Pack(&rank);
@@ -314,7 +315,7 @@ class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t
 
   void Check() {
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      for (uint64_t k = 0; k < ranks_[i].division.receive_bytes; ++k) {
+      for (uint64_t k = 0; k < ranks_[i].fragmentation.receive_bytes; ++k) {
         ASSERT_EQ(ranks_[i].receive[k], Expected(i, k)) << "rank " << i << ", byte " << k;
       }
     }
@@ -323,15 +324,15 @@ class DivisionTest : public testing::TestWithParam<std::tuple<copse_collective_t
   copse_coll_args_t args_{};
 };
 
-TEST_P(DivisionTest, ItsCallsBringWhatTheWholeBrings) {
+TEST_P(FragmentationTest, ItsCallsBringWhatTheWholeBrings) {
   Make(Nodes({1, 1, 2, 1, 2, 3}));
   CarryEdges();
-  for (size_t i = 0; i < ranks_[0].division.calls.size(); ++i) CarryCall(i);
+  for (size_t i = 0; i < ranks_[0].fragmentation.calls.size(); ++i) CarryCall(i);
   Check();
 }
 
 // The first pages have to be there when the call returns, and so has what lies behind the last.
-TEST_P(DivisionTest, AllBytesOutsideGranulesAreThereBeforeTheCalls) {
+TEST_P(FragmentationTest, AllBytesOutsideGranulesAreThereBeforeTheCalls) {
   Make(Nodes({1, 2, 1, 2}));
   CarryEdges();
   for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -376,19 +377,19 @@ std::string NameOf(copse_collective_t collective) {
   }
 }
 
-std::string NameOfCase(const testing::TestParamInfo<DivisionTest::ParamType>& info) {
+std::string NameOfCase(const testing::TestParamInfo<FragmentationTest::ParamType>& info) {
   return NameOf(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)) +
          (std::get<2>(info.param) ? "_in_place" : "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Apart, DivisionTest,
+INSTANTIATE_TEST_SUITE_P(Apart, FragmentationTest,
                          testing::Combine(testing::Values(COPSE_COLL_BCAST, COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE,
                                                           COPSE_COLL_GATHER, COPSE_COLL_SCATTER, COPSE_COLL_ALLGATHER,
                                                           COPSE_COLL_ALLTOALL, COPSE_COLL_REDUCE_SCATTER,
                                                           COPSE_COLL_SCAN, COPSE_COLL_EXSCAN),
                                           testing::Values(65536, 65537, 300'001), testing::Values(false)),
                          NameOfCase);
-INSTANTIATE_TEST_SUITE_P(InPlace, DivisionTest,
+INSTANTIATE_TEST_SUITE_P(InPlace, FragmentationTest,
                          testing::Combine(testing::Values(COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE, COPSE_COLL_GATHER,
                                                           COPSE_COLL_SCATTER, COPSE_COLL_ALLGATHER, COPSE_COLL_ALLTOALL,
                                                           COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_SCAN,
@@ -413,29 +414,29 @@ TEST(DivisionOfAlltoallTest, OneRankOfANodeSendsAtATime) {
   args.send = args.recv = &some;
   std::vector<std::vector<uint32_t>> senders(3);
   for (uint32_t rank = 0; rank < 6; ++rank) {
-    Division division;
-    ASSERT_TRUE(Divide(args, rank, layout, {}, &division));
-    ASSERT_EQ(division.calls.size(), 3u);
+    Fragmentation fragmentation;
+    ASSERT_TRUE(FragmentCall(args, rank, layout, {}, &fragmentation));
+    ASSERT_EQ(fragmentation.calls.size(), 3u);
     for (size_t round = 0; round < 3; ++round) {
-      if (division.calls[round].send_counts[rank == 0 ? 1 : 0] > 0) senders[round].push_back(rank);
+      if (fragmentation.calls[round].send_counts[rank == 0 ? 1 : 0] > 0) senders[round].push_back(rank);
     }
   }
   EXPECT_EQ(senders, (std::vector<std::vector<uint32_t>>{{0, 3}, {1, 4}, {2, 5}}));
   // Who sends waits for the rounds before but one, whose data is on its way; the others are ready at once.
   const auto waits = [&](uint32_t rank) {
-    Division division;
-    EXPECT_TRUE(Divide(args, rank, layout, {}, &division));
+    Fragmentation fragmentation;
+    EXPECT_TRUE(FragmentCall(args, rank, layout, {}, &fragmentation));
     std::vector<uint32_t> limits;
-    for (const SubCall& call : division.calls) limits.push_back(call.under_way_max);
+    for (const SubCall& call : fragmentation.calls) limits.push_back(call.under_way_max);
     return limits;
   };
-  Division first;
-  ASSERT_TRUE(Divide(args, 0, layout, {}, &first));
+  Fragmentation first;
+  ASSERT_TRUE(FragmentCall(args, 0, layout, {}, &first));
   // One rank sends to the three of a node.
   EXPECT_EQ(first.calls[0].pair_count_max, 3u << 20);
   EXPECT_EQ(first.edges.call.pair_count_max, 2u * 4096 * 3);
   args.count = uint64_t{1} << 30;
-  ASSERT_TRUE(Divide(args, 0, layout, {}, &first));
+  ASSERT_TRUE(FragmentCall(args, 0, layout, {}, &first));
   EXPECT_EQ(first.calls[0].pair_count_max, 0u);
   args.count = 1 << 20;
   EXPECT_EQ(waits(0), (std::vector<uint32_t>{2, 0, 0}));
@@ -502,9 +503,9 @@ class DivisionOfListsTest : public testing::TestWithParam<std::tuple<copse_colle
       EXPECT_EQ(LateBytes(args, i, kSize), LateBytesOf(i));
     }
     Rank rank;
-    ASSERT_TRUE(Divide(args, i, layout, order, &rank.division));
-    rank.send.resize(rank.division.send_bytes);
-    rank.receive.assign(rank.division.receive_bytes, 0xee);
+    ASSERT_TRUE(FragmentCall(args, i, layout, order, &rank.fragmentation));
+    rank.send.resize(rank.fragmentation.send_bytes);
+    rank.receive.assign(rank.fragmentation.receive_bytes, 0xee);
     for (uint64_t k = 0; k < rank.send.size(); ++k) rank.send[k] = Pattern(i, k);
     Pack(&rank);
     ranks_.push_back(std::move(rank));
@@ -516,11 +517,11 @@ class DivisionOfListsTest : public testing::TestWithParam<std::tuple<copse_colle
     args.type = COPSE_DT_UINT8;
     const Lists lists = ListsOf(0, true, 0);
     args.recv_counts = lists.counts.data();
-    const uint32_t parts = PartsOf(args, layout);
+    const uint32_t extents = FragmentsOf(args, layout);
     std::vector<uint32_t> order;  // not as they are numbered
-    for (uint32_t i = parts; i-- > 0;) order.push_back(i);
+    for (uint32_t i = extents; i-- > 0;) order.push_back(i);
     for (uint32_t i = 0; i < kSize; ++i) MakeRank(i, layout, order);
-    EXPECT_EQ(ranks_[0].division.calls.size(), parts);
+    EXPECT_EQ(ranks_[0].fragmentation.calls.size(), extents);
   }
 
   bool Receives(uint32_t from, uint32_t to) const {
@@ -561,17 +562,17 @@ class DivisionOfListsTest : public testing::TestWithParam<std::tuple<copse_colle
 TEST_P(DivisionOfListsTest, ItsCallsBringEveryBlockToItsPlace) {
   Make();
   CarryEdges();
-  for (size_t i = 0; i < ranks_[0].division.calls.size(); ++i) CarryCall(i);
+  for (size_t i = 0; i < ranks_[0].fragmentation.calls.size(); ++i) CarryCall(i);
   for (uint32_t i = 0; i < kSize; ++i) {
     uint64_t received = 0, in_runs = 0;
     ForReceived(i, [&](uint64_t at, uint8_t expected) {
       ++received;
       ASSERT_EQ(ranks_[i].receive[at], expected) << "rank " << i << ", byte " << at;
     });
-    for (const Part& run : ranks_[i].division.runs) in_runs += run.bytes;
+    for (const Extent& run : ranks_[i].fragmentation.runs) in_runs += run.bytes;
     EXPECT_EQ(in_runs, received) << i;
     // Two blocks lie side by side.
-    EXPECT_LE(ranks_[i].division.runs.size(), kSize - 1);
+    EXPECT_LE(ranks_[i].fragmentation.runs.size(), kSize - 1);
   }
 }
 
@@ -600,9 +601,9 @@ TEST(WritesPartsOnlyTest, OwnBlocksAreWrittenAgainWhereAllAreGathered) {
   args.count = 1 << 20;
   const auto writes_parts_only = [&](copse_collective_t collective, uint32_t rank) {
     args.collective = collective;
-    Division division;
-    EXPECT_TRUE(Divide(args, rank, layout, {}, &division));
-    return WritesPartsOnly(division);
+    Fragmentation fragmentation;
+    EXPECT_TRUE(FragmentCall(args, rank, layout, {}, &fragmentation));
+    return WritesExtentsOnly(fragmentation);
   };
   for (const auto collective : {COPSE_COLL_ALLREDUCE, COPSE_COLL_ALLTOALL, COPSE_COLL_SCATTER}) {
     EXPECT_TRUE(writes_parts_only(collective, 0));
@@ -618,14 +619,14 @@ TEST(MayDivideTest, ShortCallsAndBarriersAreNotDivided) {
   args.type = COPSE_DT_DOUBLE;
   args.count = 1 << 20;
   args.collective = COPSE_COLL_BARRIER;
-  EXPECT_FALSE(MayDivide(args, 4));
+  EXPECT_FALSE(MayFragment(args, 4));
   for (const auto collective : {COPSE_COLL_BCAST, COPSE_COLL_REDUCE, COPSE_COLL_ALLREDUCE, COPSE_COLL_SCATTER,
                                 COPSE_COLL_REDUCE_SCATTER, COPSE_COLL_SCAN, COPSE_COLL_EXSCAN}) {
     args.collective = collective;
     args.count = 8192;
-    EXPECT_TRUE(MayDivide(args, 4)) << collective;
+    EXPECT_TRUE(MayFragment(args, 4)) << collective;
     args.count = 8191;
-    EXPECT_FALSE(MayDivide(args, 4)) << collective;
+    EXPECT_FALSE(MayFragment(args, 4)) << collective;
   }
 }
 
@@ -635,16 +636,16 @@ TEST(MayDivideTest, CountsThatAllRanksKnowDecide) {
   args.collective = COPSE_COLL_REDUCE_SCATTERV;
   const uint64_t one_long[] = {0, 64 << 10, 5}, all_short[] = {(64 << 10) - 1, (64 << 10) - 1, 0};
   args.recv_counts = one_long;
-  EXPECT_TRUE(MayDivide(args, 3));
+  EXPECT_TRUE(MayFragment(args, 3));
   args.recv_counts = all_short;
-  EXPECT_FALSE(MayDivide(args, 3));
+  EXPECT_FALSE(MayFragment(args, 3));
   // The edges of its blocks are 8 KiB.
   args.collective = COPSE_COLL_ALLGATHERV;
   const uint64_t long_enough[] = {264 << 10, 264 << 10, 8 << 10}, too_short[] = {264 << 10, (264 << 10) - 1, 8 << 10};
   args.recv_counts = long_enough;
-  EXPECT_TRUE(MayDivide(args, 3));
+  EXPECT_TRUE(MayFragment(args, 3));
   args.recv_counts = too_short;
-  EXPECT_FALSE(MayDivide(args, 3));
+  EXPECT_FALSE(MayFragment(args, 3));
   EXPECT_FALSE(NeedsAgreement(COPSE_COLL_ALLGATHERV));
 }
 
@@ -652,12 +653,12 @@ TEST(MayDivideTest, RanksAgreeWhereNoneKnowsAllCounts) {
   copse_coll_args_t args{};
   for (const auto collective : {COPSE_COLL_ALLTOALLV, COPSE_COLL_GATHERV, COPSE_COLL_SCATTERV}) {
     args.collective = collective;
-    EXPECT_TRUE(NeedsAgreement(collective) && MayDivide(args, 4)) << collective;
+    EXPECT_TRUE(NeedsAgreement(collective) && MayFragment(args, 4)) << collective;
   }
-  EXPECT_TRUE(IsWorthDividing(COPSE_COLL_SCATTERV, 64 << 10));
-  EXPECT_FALSE(IsWorthDividing(COPSE_COLL_SCATTERV, (64 << 10) - 1));
-  EXPECT_TRUE(IsWorthDividing(COPSE_COLL_GATHERV, 512 << 10));
-  EXPECT_FALSE(IsWorthDividing(COPSE_COLL_GATHERV, (512 << 10) - 1));
+  EXPECT_TRUE(IsWorthFragmenting(COPSE_COLL_SCATTERV, 64 << 10));
+  EXPECT_FALSE(IsWorthFragmenting(COPSE_COLL_SCATTERV, (64 << 10) - 1));
+  EXPECT_TRUE(IsWorthFragmenting(COPSE_COLL_GATHERV, 512 << 10));
+  EXPECT_FALSE(IsWorthFragmenting(COPSE_COLL_GATHERV, (512 << 10) - 1));
 }
 
 }  // namespace

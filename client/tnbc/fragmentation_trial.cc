@@ -4,57 +4,57 @@
 namespace copse::tnbc {
 namespace {
 
-// Calls of a trial: as many divided ones as a Fuse measures of its ways, and whole ones, of which the first is behind
-// calls that may still be under way.
+// Calls of a trial: as many fragmented ones as a CircuitBreaker measures of its ways, and whole ones, of which the
+// first is behind calls that may still be under way.
 constexpr uint64_t kFirstCalls = 2;
-constexpr uint64_t kDividedCalls = 10;
+constexpr uint64_t kFragmentedCalls = 10;
 constexpr uint64_t kWholeCalls = 3;
 
 }  // namespace
 
-bool DivisionTrial::AgreesBeforeNext() const {
-  return !verdict_.holds() && ((call_ == kFirstCalls && !has_begun_) || call_ == kDividedCalls + kWholeCalls);
+bool FragmentationTrial::AgreesBeforeNext() const {
+  return !verdict_.holds() && ((call_ == kFirstCalls && !has_begun_) || call_ == kFragmentedCalls + kWholeCalls);
 }
 
-DivisionTrial::Figures DivisionTrial::Mine() const {
-  const uint64_t divided = early_.calls > 0 ? early_.Get() : blocking_.Get(), whole = whole_.Get();
+FragmentationTrial::Figures FragmentationTrial::Mine() const {
+  const uint64_t fragmented = early_.calls > 0 ? early_.Get() : blocking_.Get(), whole = whole_.Get();
   // Who has not measured both says nothing.
-  const bool has_both = divided > 0 && whole > 0;
-  return {has_both ? divided : 0, has_both ? whole : 0, early_returns_};
+  const bool has_both = fragmented > 0 && whole > 0;
+  return {has_both ? fragmented : 0, has_both ? whole : 0, early_returns_};
 }
 
-void DivisionTrial::Adopt(const Figures& sums) {
-  const auto [divided, whole, early] = sums;
-  if (has_begun_) return Settle(Verdict::IsPlainBetter(static_cast<double>(divided), static_cast<double>(whole)));
+void FragmentationTrial::Adopt(const Figures& sums) {
+  const auto [fragmented, whole, early] = sums;
+  if (has_begun_) return Settle(Verdict::IsPlainBetter(static_cast<double>(fragmented), static_cast<double>(whole)));
   if (early == 0) return Settle(/*is_whole=*/true);
   has_begun_ = true;
 }
 
-void DivisionTrial::Settle(bool is_whole) {
+void FragmentationTrial::Settle(bool is_whole) {
   verdict_.Find(is_whole);
   call_ = early_returns_ = 0;
   has_begun_ = false;
   early_ = blocking_ = whole_ = Mean();
 }
 
-bool DivisionTrial::DividesNext() {
+bool FragmentationTrial::FragmentsNext() {
   is_trial_whole_ = false;
   if (verdict_.holds()) {
     verdict_.CountCall();
     return !is_whole();
   }
-  is_trial_whole_ = call_++ >= kDividedCalls;
+  is_trial_whole_ = call_++ >= kFragmentedCalls;
   return !is_trial_whole_;
 }
 
-void DivisionTrial::CountDivided(uint64_t nanoseconds, bool returned_early) {
+void FragmentationTrial::CountFragmented(uint64_t nanoseconds, bool returned_early) {
   if (verdict_.holds()) return;
   (returned_early ? early_ : blocking_).Count(nanoseconds);
 }
 
-void DivisionTrial::CountWhole(uint64_t nanoseconds) {
+void FragmentationTrial::CountWhole(uint64_t nanoseconds) {
   // What is under way from before may share the network with the first.
-  if (is_trial_whole_ && call_ > kDividedCalls + 1) whole_.Count(nanoseconds);
+  if (is_trial_whole_ && call_ > kFragmentedCalls + 1) whole_.Count(nanoseconds);
 }
 
 }  // namespace copse::tnbc

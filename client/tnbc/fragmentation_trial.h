@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether calls of a kind are divided at all.
+// Whether calls of a kind are fragmented at all.
 #ifndef COPSE_CLIENT_TNBC_FRAGMENTATION_TRIAL_H_
 #define COPSE_CLIENT_TNBC_FRAGMENTATION_TRIAL_H_
 
@@ -12,13 +12,14 @@
 
 namespace copse::tnbc {
 
-// A call that is divided costs more than a whole one, also where it blocks (Fuse): its ends travel first, and its parts
-// one after another. So a DivisionTrial compares the two ways: some calls are divided, a few are whole, then the ranks
-// agree on what has cost all of them less, and stay with it for a time; then they try again, ever more seldom while
-// that changes nothing. Where no rank could return early from the first calls, the rest is not tried.
+// A call that is fragmented costs more than a whole one, also where it blocks (CircuitBreaker): its ends travel first,
+// and its fragments one after another. So a FragmentationTrial compares the two ways: some calls are fragmented, a few
+// are whole, then the ranks agree on what has cost all of them less, and stay with it for a time; then they try again,
+// ever more seldom while that changes nothing. Where no rank could return early from the first calls, the rest is not
+// tried.
 //
 // All ranks count the same calls, so they try and agree at the same ones. Thread-compatible.
-class DivisionTrial {
+class FragmentationTrial {
  public:
   // What ranks put together, as sums.
   static constexpr size_t kFigures = 3;
@@ -30,12 +31,12 @@ class DivisionTrial {
   void Adopt(const Figures& sums);
   // Whether a trial begins with the next call.
   bool is_new() const { return !verdict_.holds() && call_ == 0; }
-  // Whether the next call, which this counts, is divided.
-  bool DividesNext();
+  // Whether the next call, which this counts, is fragmented.
+  bool FragmentsNext();
 
   void CountEarlyReturn() { ++early_returns_; }
-  // What a divided call has cost this rank: the time in it, and what threads have waited for its data since.
-  void CountDivided(uint64_t nanoseconds, bool returned_early);
+  // What a fragmented call has cost this rank: the time in it, and what threads have waited for its data since.
+  void CountFragmented(uint64_t nanoseconds, bool returned_early);
   // What a whole one has taken. Others than those of a trial are not counted.
   void CountWhole(uint64_t nanoseconds);
 

@@ -13,40 +13,40 @@ namespace {
 struct Rank {
   uint64_t early = 0;  // 0: it cannot return early
   uint64_t blocking = 0, whole = 0;
-  DivisionTrial trial;
+  FragmentationTrial trial;
 };
 
-// Makes calls on all ranks; returns how many of them were divided.
+// Makes calls on all ranks; returns how many of them were fragmented.
 uint64_t Divided(std::vector<Rank>* ranks, uint64_t calls, uint64_t* agreements = nullptr) {
-  uint64_t divided = 0;
+  uint64_t fragmented = 0;
   for (uint64_t call = 0; call < calls; ++call) {
     const bool agrees = (*ranks)[0].trial.AgreesBeforeNext();
-    DivisionTrial::Figures sums = {};
+    FragmentationTrial::Figures sums = {};
     for (Rank& rank : *ranks) {
       EXPECT_EQ(rank.trial.AgreesBeforeNext(), agrees);
-      const DivisionTrial::Figures mine = rank.trial.Mine();
+      const FragmentationTrial::Figures mine = rank.trial.Mine();
       for (size_t i = 0; i < mine.size(); ++i) sums[i] += mine[i];
     }
     if (agrees && agreements != nullptr) ++*agreements;
-    bool divides = false;
+    bool fragments = false;
     for (Rank& rank : *ranks) {
       if (agrees) rank.trial.Adopt(sums);
-      divides = rank.trial.DividesNext();
-      if (!divides) {
+      fragments = rank.trial.FragmentsNext();
+      if (!fragments) {
         rank.trial.CountWhole(rank.whole);
       } else if (rank.early == 0) {
-        rank.trial.CountDivided(rank.blocking, /*returned_early=*/false);
+        rank.trial.CountFragmented(rank.blocking, /*returned_early=*/false);
       } else {
         rank.trial.CountEarlyReturn();
-        rank.trial.CountDivided(rank.early, /*returned_early=*/true);
+        rank.trial.CountFragmented(rank.early, /*returned_early=*/true);
       }
     }
-    divided += divides ? 1 : 0;
+    fragmented += fragments ? 1 : 0;
   }
-  return divided;
+  return fragmented;
 }
 
-TEST(DivisionTrialTest, WhatPaysInAllIsDivided) {
+TEST(FragmentationTrialTest, WhatPaysInAllIsDivided) {
   // The second rank loses less than the first gains.
   std::vector<Rank> ranks = {{.early = 50, .blocking = 110, .whole = 100},
                              {.early = 120, .blocking = 110, .whole = 100}};
@@ -55,7 +55,7 @@ TEST(DivisionTrialTest, WhatPaysInAllIsDivided) {
   EXPECT_FALSE(ranks[0].trial.is_whole());
 }
 
-TEST(DivisionTrialTest, WhatSavesTooLittleIsNot) {
+TEST(FragmentationTrialTest, WhatSavesTooLittleIsNot) {
   std::vector<Rank> ranks = {{.early = 50, .blocking = 110, .whole = 100},
                              {.early = 149, .blocking = 110, .whole = 100}};
   EXPECT_EQ(Divided(&ranks, 13), 10u);
@@ -70,21 +70,21 @@ TEST(DivisionTrialTest, WhatSavesTooLittleIsNot) {
   EXPECT_EQ(Divided(&ranks, 64), 64u);
 }
 
-TEST(DivisionTrialTest, WhereNobodyCanReturnEarlyTwoCallsAreTried) {
+TEST(FragmentationTrialTest, WhereNobodyCanReturnEarlyTwoCallsAreTried) {
   std::vector<Rank> ranks = {{.blocking = 110, .whole = 100}, {.blocking = 110, .whole = 100}};
   EXPECT_EQ(Divided(&ranks, 2), 2u);
   EXPECT_EQ(Divided(&ranks, 64), 0u);
   EXPECT_EQ(Divided(&ranks, 2 + 128), 2u);
 }
 
-TEST(DivisionTrialTest, OneRankThatCannotReturnEarlyCountsAsWhatItTakes) {
+TEST(FragmentationTrialTest, OneRankThatCannotReturnEarlyCountsAsWhatItTakes) {
   std::vector<Rank> ranks = {{.early = 20, .blocking = 110, .whole = 100}, {.blocking = 150, .whole = 100}};
   EXPECT_EQ(Divided(&ranks, 13 + 64), 10u + 64);
   ranks[1].blocking = 190;
   EXPECT_EQ(Divided(&ranks, 13 + 64), 10u);
 }
 
-TEST(DivisionTrialTest, TrialsBecomeSeldom) {
+TEST(FragmentationTrialTest, TrialsBecomeSeldom) {
   std::vector<Rank> ranks = {{.early = 50, .blocking = 110, .whole = 100}};
   uint64_t agreements = 0;
   Divided(&ranks, 100'000, &agreements);
@@ -93,15 +93,15 @@ TEST(DivisionTrialTest, TrialsBecomeSeldom) {
 }
 
 // Of a rank whose data was under way when the others had measured all.
-TEST(DivisionTrialTest, WhoHasNotMeasuredBothSaysNothing) {
-  DivisionTrial trial;
+TEST(FragmentationTrialTest, WhoHasNotMeasuredBothSaysNothing) {
+  FragmentationTrial trial;
   trial.CountEarlyReturn();
-  EXPECT_EQ(trial.Mine(), (DivisionTrial::Figures{0, 0, 1}));
-  trial.CountDivided(100, /*returned_early=*/true);
-  EXPECT_EQ(trial.Mine(), (DivisionTrial::Figures{0, 0, 1}));
+  EXPECT_EQ(trial.Mine(), (FragmentationTrial::Figures{0, 0, 1}));
+  trial.CountFragmented(100, /*returned_early=*/true);
+  EXPECT_EQ(trial.Mine(), (FragmentationTrial::Figures{0, 0, 1}));
   std::vector<Rank> ranks = {{.early = 90, .blocking = 1, .whole = 100}};
   Divided(&ranks, 13);
-  EXPECT_EQ(ranks[0].trial.Mine(), (DivisionTrial::Figures{90, 100, 10}));
+  EXPECT_EQ(ranks[0].trial.Mine(), (FragmentationTrial::Figures{90, 100, 10}));
 }
 
 }  // namespace

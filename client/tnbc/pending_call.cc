@@ -23,16 +23,17 @@ constexpr char kUnmapped[] = "its buffer is not mapped any more";
 }  // namespace
 
 PendingCall::PendingCall(const CallMeans& means, copse_team_t* stream, const copse_coll_args_t& args,
-                         const Division& division, RecordedCall* record, std::shared_ptr<Caller> caller)
+                         const Fragmentation& fragmentation, RecordedCall* record, std::shared_ptr<Caller> caller)
     : means_(means),
       stream_(stream),
-      division_(division),
+      fragmentation_(fragmentation),
       record_(record),
       caller_(std::move(caller)),
-      pages_(means.guard, &division_, record) {
+      pages_(means.guard, &fragmentation_, record) {
   user_receive_ = static_cast<uint8_t*>(args.recv);
   if (args.recv == COPSE_IN_PLACE) user_receive_ = nullptr;
-  user_send_ = division.sends_received ? user_receive_ + division.send_at : static_cast<const uint8_t*>(args.send);
+  user_send_ =
+      fragmentation.sends_received ? user_receive_ + fragmentation.send_at : static_cast<const uint8_t*>(args.send);
 }
 
 PendingCall::~PendingCall() {
@@ -54,14 +55,15 @@ PendingCall::~PendingCall() {
 
 bool PendingCall::Prepare(bool may_return) {
   const HeldSignals held;
-  if (may_return && PageBytes() <= division_.edge_bytes) {
-    receiver_ = MakeReceiver(means_, division_, user_receive_, /*may_return=*/true);
-    if (receiver_ != nullptr) sender_ = MakeSender(means_, division_, user_send_, user_receive_, /*may_return=*/true);
+  if (may_return && PageBytes() <= fragmentation_.edge_bytes) {
+    receiver_ = MakeReceiver(means_, fragmentation_, user_receive_, /*may_return=*/true);
+    if (receiver_ != nullptr)
+      sender_ = MakeSender(means_, fragmentation_, user_send_, user_receive_, /*may_return=*/true);
   }
   may_return_ = sender_ != nullptr;
   if (!may_return_) {
-    receiver_ = MakeReceiver(means_, division_, user_receive_, /*may_return=*/false);
-    sender_ = MakeSender(means_, division_, user_send_, user_receive_, /*may_return=*/false);
+    receiver_ = MakeReceiver(means_, fragmentation_, user_receive_, /*may_return=*/false);
+    sender_ = MakeSender(means_, fragmentation_, user_send_, user_receive_, /*may_return=*/false);
   }
   return may_return_;
 }
@@ -104,22 +106,22 @@ copse_status_t PendingCall::Start(copse_team_t* team) {
   times_.start_ns = NowNs();
   uint8_t* const send = sender_->address();
   // A broadcast's root sends from where others receive.
-  uint8_t* const receive = division_.is_source ? send : receiver_->address();
-  edge_buffers_.Pack(division_, division_.is_source ? user_receive_ : user_send_);
+  uint8_t* const receive = fragmentation_.is_source ? send : receiver_->address();
+  edge_buffers_.Pack(fragmentation_, fragmentation_.is_source ? user_receive_ : user_send_);
   const auto at = [](uint8_t* buffer, uint64_t offset) { return buffer == nullptr ? nullptr : buffer + offset; };
-  copse_status_t status = Make(team, division_.edges.call, edge_buffers_.send(), edge_buffers_.receive());
+  copse_status_t status = Make(team, fragmentation_.edges.call, edge_buffers_.send(), edge_buffers_.receive());
   if (status == COPSE_OK) status = caller_->Post(requests_[0]);
-  if (status == COPSE_OK && division_.announces) status = Announce(team);
-  if (status == COPSE_OK && division_.announces) status = caller_->Post(announcement_);
+  if (status == COPSE_OK && fragmentation_.announces) status = Announce(team);
+  if (status == COPSE_OK && fragmentation_.announces) status = caller_->Post(announcement_);
   if (status != COPSE_OK) return status;
   sender_->Fill();  // while the edges are on their way
-  for (const SubCall& sub : division_.calls) {
+  for (const SubCall& sub : fragmentation_.calls) {
     status = Make(stream_, sub, at(send, sub.send_offset), at(receive, sub.receive_offset));
     if (status != COPSE_OK) return status;
   }
   const HeldSignals held;
   const std::lock_guard lock(mutex_);
-  fragments_.resize(division_.calls.size());
+  fragments_.resize(fragmentation_.calls.size());
   Take(CallEvent::kPost);
   return COPSE_OK;
 }
@@ -130,7 +132,7 @@ bool PendingCall::CopyMeanwhile() {
 
 copse_status_t PendingCall::AwaitEdges() {
   if (const copse_status_t status = caller_->Await(requests_[0]); status != COPSE_OK) return status;
-  edge_buffers_.Unpack(division_, user_receive_);
+  edge_buffers_.Unpack(fragmentation_, user_receive_);
   CopyOwn();
   const std::lock_guard lock(mutex_);
   Take(CallEvent::kReceiveEdges);
@@ -148,14 +150,14 @@ bool PendingCall::IsAnnounced() {
 }
 
 void PendingCall::CopyOwn() {
-  const Move& own = division_.own;
+  const Move& own = fragmentation_.own;
   if (own.bytes > 0) memcpy(user_receive_ + own.to, user_send_ + own.from, own.bytes);
 }
 
-// Where first accesses are recorded they are those of the fragments' parts; the edges are of none.
+// Where first accesses are recorded they are those of fragments; the edges are none.
 bool PendingCall::MayReturnBeforeEdges() const {
-  return may_return_ && record_ == nullptr && division_.edges.unpack.size() <= kEdgesLeftMax &&
-         EdgesFillPages(division_, receiver_->PlaceOf(leaves_rest_));
+  return may_return_ && record_ == nullptr && fragmentation_.edges.unpack.size() <= kEdgesLeftMax &&
+         EdgesFillPages(fragmentation_, receiver_->PlaceOf(leaves_rest_));
 }
 
 // Nothing is posted before the edges are there, and to wake the thread that copies takes the caller longer than all
@@ -185,7 +187,7 @@ bool PendingCall::CloseAll(CallEvent event) {
   // The call may have failed meanwhile.
   if (!IsUnderWay(progress_.state()) || !sender_->Protect()) return false;
   const bool edges_too = event == CallEvent::kReturnBeforeEdges;
-  pages_.Set(GranulesOf(division_, receiver_->PlaceOf(leaves_rest_), edges_too),
+  pages_.Set(GranulesOf(fragmentation_, receiver_->PlaceOf(leaves_rest_), edges_too),
              reinterpret_cast<uintptr_t>(user_receive_));
   if (receiver_->Close(&pages_, edges_too)) {
     Take(event);
@@ -220,7 +222,7 @@ bool PendingCall::AdvanceEdges() {
     return false;
   }
   Take(CallEvent::kReceiveEdges);
-  pages_.EndCall(static_cast<uint32_t>(division_.calls.size()));
+  pages_.EndCall(static_cast<uint32_t>(fragmentation_.calls.size()));
   return true;
 }
 
@@ -260,8 +262,8 @@ bool PendingCall::PostNext() {
 bool PendingCall::PlaceFragment(uint32_t index) {
   fragments_[index].placed_ns = NowNs();
   sender_->EndCall(index);
-  for (const Part& part : division_.calls[index].parts) {
-    if (!receiver_->Place(part)) return false;
+  for (const Extent& fragment : fragmentation_.calls[index].extents) {
+    if (!receiver_->Place(fragment)) return false;
   }
   pages_.EndCall(index);
   return true;
@@ -324,7 +326,8 @@ void PendingCall::NoteReturn(uint64_t inside_ns) {
 void PendingCall::Report() {
   if (progress_.state() != CallState::kDelivered) return;
   const PageGuard& guard = *means_.guard;
-  Caller::Cost cost = {times_.inside_ns, guard.counters().wait_ns - times_.waited_ns_before, OrderOf(division_), {}};
+  Caller::Cost cost = {
+      times_.inside_ns, guard.counters().wait_ns - times_.waited_ns_before, OrderOf(fragmentation_), {}};
   const uint64_t end = guard.accesses().count();
   const uint64_t begin = std::max(times_.accesses_before, end - std::min(end, AccessLog::kKept));
   uint64_t last = fragments_.empty() ? times_.start_ns : 0;
@@ -337,10 +340,10 @@ void PendingCall::Report() {
         sender_->MakesWait(access.address) && access.ns < last && 4 * (last - access.ns) > last - times_.start_ns;
     const auto there = std::count_if(fragments_.begin(), fragments_.end(),
                                      [&](const Fragment& fragment) { return fragment.placed_ns < access.ns; });
-    // Of a page that several parts share, those are wanted that were not there.
+    // Of a page that several fragments share, those are wanted that were not there.
     for (uint32_t call = 0; call < fragments_.size(); ++call) {
       if (fragments_[call].placed_ns < access.ns || !pages_.Brings(call, access.address)) continue;
-      cost.touches.push_back({division_.calls[call].part, static_cast<uint32_t>(there)});
+      cost.accesses.push_back({fragmentation_.calls[call].fragment, static_cast<uint32_t>(there)});
     }
   }
   if (has_waited_to_write) sender_->Regret();

@@ -24,16 +24,16 @@
 
 namespace copse::tnbc {
 
-// A divided call from its start to its end: what it has posted and what has come. Its states are those of
+// A fragmented call from its start to its end: what it has posted and what has come. Its states are those of
 // call_state.h; its Sender and Receiver know how its memory is reached.
 //
 // The caller's thread makes it (Prepare Start) and either waits for it or lets it return; from Start on any thread
-// advances it. Its lock guards what has come, and is taken after EarlyReturn's and before PageGuard's.
+// advances it. Its lock guards what has come, and is taken after AsynchronousCompletion's and before PageGuard's.
 class PendingCall {
  public:
   // `stream`: the team of what comes behind the edges. `record`: who accesses the result; null: nobody wants to know.
-  PendingCall(const CallMeans& means, copse_team_t* stream, const copse_coll_args_t& args, const Division& division,
-              RecordedCall* record, std::shared_ptr<Caller> caller);
+  PendingCall(const CallMeans& means, copse_team_t* stream, const copse_coll_args_t& args,
+              const Fragmentation& fragmentation, RecordedCall* record, std::shared_ptr<Caller> caller);
   ~PendingCall();
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
@@ -67,8 +67,8 @@ class PendingCall {
   struct Progress {
     CallState state = CallState::kNew;
     bool wants_room = false;  // a fragment was not posted, since there is no room for it now
-    // Whether calls of its stream that come behind it may be posted: nothing but its last part is left. Those of
-    // another family (schedule) would not wait for its parts in the daemon.
+    // Whether calls of its stream that come behind it may be posted: nothing but its last fragment is left. Those of
+    // another family (schedule) would not wait for its fragments in the daemon.
     bool lets_others_post = false;
   };
   // Posts what may be, if `may_post`, and brings what has come to where it belongs.
@@ -84,11 +84,11 @@ class PendingCall {
   void NoteReturn(uint64_t inside_ns);
   void Report();
 
-  // What contradicts the call's state; null: nothing does. For CheckInvariants of EarlyReturn.
+  // What contradicts the call's state; null: nothing does. For CheckInvariants of AsynchronousCompletion.
   const char* BrokenInvariant();
 
  private:
-  // One call of the division.
+  // One call of the fragmentation.
   struct Fragment {
     bool is_complete = false;
     uint64_t placed_ns = 0;  // when its data was where it belongs; 0: it is not
@@ -115,7 +115,7 @@ class PendingCall {
 
   const CallMeans means_;
   copse_team_t* const stream_;
-  const Division division_;
+  const Fragmentation fragmentation_;
   RecordedCall* const record_;  // null: none
   const std::shared_ptr<Caller> caller_;
   const uint8_t* user_send_ = nullptr;
@@ -133,7 +133,7 @@ class PendingCall {
   CallProgress progress_;
   ResultPages pages_;
   uint32_t posted_ = 0, complete_ = 0;  // fragments
-  std::vector<Fragment> fragments_;     // by call of the division
+  std::vector<Fragment> fragments_;     // by call of the fragmentation
   copse_status_t status_ = COPSE_OK;    // of kFailed
 };
 

@@ -33,7 +33,7 @@ class Receiver {
   Receiver& operator=(const Receiver&) = delete;
 
   virtual ReceiveWay way() const = 0;
-  // Where the calls of the division receive, at the buffer's offsets; null: nowhere.
+  // Where the calls of the fragmentation receive, at the buffer's offsets; null: nowhere.
   virtual uint8_t* address() = 0;
   // The buffer and what is spare around it; `leaves_rest`: what lies behind it on its last page stays open.
   virtual BufferPlace PlaceOf(bool leaves_rest) const;
@@ -46,29 +46,30 @@ class Receiver {
   // Brings what the edges' call has received, which is at `from`, to closed pages. False if they are not mapped any
   // more: the program has unmapped them unseen.
   virtual bool PlaceEdges(const uint8_t* from);
-  // The same of what a call of the division has received; what lies outside closed pages was there before, and may be
-  // the program's again.
-  virtual bool Place(const Part& part) { return Write(part, address() + part.offset); }
+  // The same of what a call of the fragmentation has received; what lies outside closed pages was there before, and may
+  // be the program's again.
+  virtual bool Place(const Extent& fragment) { return Write(fragment, address() + fragment.offset); }
   // Brings all that calls have received to the buffer, of which nothing is closed.
   void CopyOut();
   // Calls have been given up: the daemon may still write.
   virtual void Spoil() {}
 
  protected:
-  Receiver(const CallMeans& means, const Division& division, uint8_t* user)
-      : guard_(means.guard), division_(division), user_(user) {}
+  Receiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
+      : guard_(means.guard), fragmentation_(fragmentation), user_(user) {}
 
   uintptr_t begin() const { return reinterpret_cast<uintptr_t>(user_); }
   // Writes to closed pages of the buffer.
-  virtual bool Write(const Part& part, const uint8_t* from);
+  virtual bool Write(const Extent& fragment, const uint8_t* from);
 
   PageGuard* const guard_;
-  const Division& division_;
+  const Fragmentation& fragmentation_;
   uint8_t* const user_;
 };
 
-// Of a call of a rank with this buffer; `division` outlives the receiver. `may_return`: early. Null if it cannot then.
-std::unique_ptr<Receiver> MakeReceiver(const CallMeans& means, const Division& division, uint8_t* receive,
+// Of a call of a rank with this buffer; `fragmentation` outlives the receiver. `may_return`: early. Null if it cannot
+// then.
+std::unique_ptr<Receiver> MakeReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* receive,
                                        bool may_return);
 
 }  // namespace copse::tnbc

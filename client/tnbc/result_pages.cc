@@ -10,7 +10,7 @@ namespace copse::tnbc {
 void ResultPages::Set(const std::vector<Granule>& granules, uintptr_t result) {
   result_ = result;
   guarded_.clear();
-  of_call_.assign(division_->calls.size() + 1, {});
+  of_call_.assign(fragmentation_->calls.size() + 1, {});
   for (const Granule& granule : granules) {
     for (const uint32_t call : granule.calls) of_call_[call].push_back(static_cast<uint32_t>(guarded_.size()));
     guarded_.push_back({{granule.begin, granule.begin + granule.bytes}, static_cast<uint32_t>(granule.calls.size())});
@@ -32,21 +32,21 @@ uint64_t ResultPages::bytes() const {
 bool ResultPages::Close() { return guard_->Protect(ranges(), Record()); }
 
 // By range, where the guard notes first accesses.
-std::vector<FirstTouch*> ResultPages::Record() {
-  std::vector<FirstTouch*> touches;
-  if (record_ == nullptr) return touches;
+std::vector<FirstAccess*> ResultPages::Record() {
+  std::vector<FirstAccess*> accesses;
+  if (record_ == nullptr) return accesses;
   record_->pieces = std::vector<RecordedCall::Piece>(guarded_.size());
   for (uint32_t i = 0; i < guarded_.size(); ++i) {
     RecordedCall::Piece& piece = record_->pieces[i];
     piece.range = guarded_[i].range;
     piece.offset = piece.range.begin - result_;
-    touches.push_back(&piece.touch);
+    accesses.push_back(&piece.access);
   }
-  for (size_t call = 0; call < division_->calls.size(); ++call) {
-    for (const uint32_t i : of_call_[call]) record_->pieces[i].parts.push_back(division_->calls[call].part);
+  for (size_t call = 0; call < fragmentation_->calls.size(); ++call) {
+    for (const uint32_t i : of_call_[call]) record_->pieces[i].parts.push_back(fragmentation_->calls[call].fragment);
   }
   record_->recorder->LookAt(record_);
-  return touches;
+  return accesses;
 }
 
 void ResultPages::EndCall(uint32_t index) {
@@ -61,7 +61,7 @@ void ResultPages::Open(uint32_t index) {
     guard_->Release(range);
   } else {
     record_->pieces[index].there_ns = NowNs();
-    guard_->ReleaseAtTouch(range);
+    guard_->ReleaseAtAccess(range);
   }
 }
 

@@ -20,8 +20,8 @@ namespace copse::tnbc {
 class ResultPages {
  public:
   // `record`: gets who accesses the pages; null: nobody wants to know.
-  ResultPages(PageGuard* guard, const Division* division, RecordedCall* record)
-      : guard_(guard), division_(division), record_(record) {}
+  ResultPages(PageGuard* guard, const Fragmentation* fragmentation, RecordedCall* record)
+      : guard_(guard), fragmentation_(fragmentation), record_(record) {}
   ResultPages(const ResultPages&) = delete;
   ResultPages& operator=(const ResultPages&) = delete;
 
@@ -32,7 +32,8 @@ class ResultPages {
   bool Close();
   uint64_t bytes() const;
 
-  // What call `index` brings is there, or the edges, as a call behind the division's. Opens what was missing it alone.
+  // What call `index` brings is there, or the edges, as a call behind the fragmentation's. Opens what was missing it
+  // alone.
   void EndCall(uint32_t index);
   // What is closed stays so, and has lost its data.
   void MarkLost();
@@ -50,11 +51,11 @@ class ResultPages {
     uint32_t missing;  // calls
   };
 
-  std::vector<FirstTouch*> Record();
+  std::vector<FirstAccess*> Record();
   void Open(uint32_t index);
 
   PageGuard* const guard_;
-  const Division* const division_;
+  const Fragmentation* const fragmentation_;
   RecordedCall* const record_;
   uintptr_t result_ = 0;
   std::vector<Guarded> guarded_;

@@ -25,7 +25,7 @@ Range RangeAt(const uint8_t* address, uint64_t bytes) {
   return {begin, begin + bytes};
 }
 
-bool IsPacked(const Division& division) { return !division.send_pack.empty(); }
+bool IsPacked(const Fragmentation& fragmentation) { return !fragmentation.send_pack.empty(); }
 
 class MissingSender final : public Sender {
  public:
@@ -46,26 +46,27 @@ class InPlaceSender final : public Sender {
 // The copy is in memory of the heap's where the caller waits, else in a block, so that the daemon need not copy it.
 class CopySender final : public Sender {
  public:
-  CopySender(const Division& division, const uint8_t* send) : division_(division), send_(send) {
-    kept_.resize(division.send_bytes);
+  CopySender(const Fragmentation& fragmentation, const uint8_t* send) : fragmentation_(fragmentation), send_(send) {
+    kept_.resize(fragmentation.send_bytes);
   }
-  CopySender(const Division& division, const uint8_t* send, CopyMemory* memory) : division_(division), send_(send) {
-    block_.emplace(memory, division.send_bytes);
+  CopySender(const Fragmentation& fragmentation, const uint8_t* send, CopyMemory* memory)
+      : fragmentation_(fragmentation), send_(send) {
+    block_.emplace(memory, fragmentation.send_bytes);
   }
   SendWay way() const override { return SendWay::kCopy; }
   uint8_t* address() override { return block_.has_value() ? block_->address() : kept_.data(); }
   // Before calls overwrite it.
   void Fill() override {
     uint8_t* const copy = address();
-    for (const Move& move : division_.send_pack) memcpy(copy + move.to, send_ + move.from, move.bytes);
-    if (!IsPacked(division_)) memcpy(copy, send_, division_.send_bytes);
+    for (const Move& move : fragmentation_.send_pack) memcpy(copy + move.to, send_ + move.from, move.bytes);
+    if (!IsPacked(fragmentation_)) memcpy(copy, send_, fragmentation_.send_bytes);
   }
   void Spoil() override {
     if (block_.has_value()) block_->Spoil();
   }
 
  private:
-  const Division& division_;
+  const Fragmentation& fragmentation_;
   const uint8_t* const send_;
   std::vector<uint8_t> kept_;
   std::optional<CopyBlock> block_;
@@ -73,16 +74,16 @@ class CopySender final : public Sender {
 
 class SnapshotSender final : public Sender {
  public:
-  SnapshotSender(const CallMeans& means, const Division& division, const uint8_t* send, uint64_t bytes)
+  SnapshotSender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send, uint64_t bytes)
       : means_(means),
-        division_(division),
+        fragmentation_(fragmentation),
         send_(send),
         bytes_(bytes),
         block_(means.memory, bytes),
         snapshot_(means.guard) {}
   SendWay way() const override { return SendWay::kSnapshot; }
   uint8_t* address() override { return block_.address(); }
-  void Fill() override { snapshot_.Start(division_, send_, block_.address(), WayOfCopying(), PageBytes()); }
+  void Fill() override { snapshot_.Start(fragmentation_, send_, block_.address(), WayOfCopying(), PageBytes()); }
   bool Protect() override { return snapshot_.Protect(); }
   bool CopyNext() override { return snapshot_.CopyNext(); }
   bool HasAll() const override { return snapshot_.HasAll(); }
@@ -99,7 +100,7 @@ class SnapshotSender final : public Sender {
   }
 
   const CallMeans& means_;
-  const Division& division_;
+  const Fragmentation& fragmentation_;
   const uint8_t* const send_;
   const uint64_t bytes_;
   CopyBlock block_;
@@ -108,16 +109,16 @@ class SnapshotSender final : public Sender {
 
 class ReadOnlySender final : public Sender {
  public:
-  ReadOnlySender(const CallMeans& means, const Division& division)
-      : division_(division), sent_(means.guard, means.adopted) {}
+  ReadOnlySender(const CallMeans& means, const Fragmentation& fragmentation)
+      : fragmentation_(fragmentation), sent_(means.guard, means.remapped) {}
   bool Prepare(const CallMeans& means, const uint8_t* send) {
-    return sent_.Prepare(RangeAt(send, division_.send_bytes),
-                         means.context->memory().ReachesPages(send, division_.send_bytes));
+    return sent_.Prepare(RangeAt(send, fragmentation_.send_bytes),
+                         means.context->memory().ReachesPages(send, fragmentation_.send_bytes));
   }
   SendWay way() const override { return SendWay::kReadOnly; }
   uint8_t* address() override { return sent_.address(); }
   void Fill() override { sent_.CopySides(); }
-  bool Protect() override { return sent_.Protect(division_); }
+  bool Protect() override { return sent_.Protect(fragmentation_); }
   void Unprotect() override { sent_.Open(); }
   void EndCall(uint32_t index) override { sent_.EndCall(index); }
   void Stop() override { sent_.Open(); }
@@ -126,40 +127,40 @@ class ReadOnlySender final : public Sender {
   void Spoil() override { sent_.Spoil(); }
 
  private:
-  const Division& division_;
+  const Fragmentation& fragmentation_;
   SentMemory sent_;
 };
 
 // What is sent from where results come, or packed, is copied before they come.
-std::unique_ptr<Sender> MakeReadOnly(const CallMeans& means, const Division& division, const uint8_t* send) {
-  if (division.send_bytes < kSnapshotBytesMin || means.way != SendSnapshot::Way::kInPieces) return nullptr;
-  auto sender = std::make_unique<ReadOnlySender>(means, division);
+std::unique_ptr<Sender> MakeReadOnly(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send) {
+  if (fragmentation.send_bytes < kSnapshotBytesMin || means.way != SendSnapshot::Way::kInPieces) return nullptr;
+  auto sender = std::make_unique<ReadOnlySender>(means, fragmentation);
   if (!sender->Prepare(means, send)) return nullptr;
   return sender;
 }
 
-std::unique_ptr<Sender> MakeOfWaiting(const Division& division, const uint8_t* send, bool is_overwritten) {
-  if (is_overwritten && division.send_bytes > 0) return std::make_unique<CopySender>(division, send);
+std::unique_ptr<Sender> MakeOfWaiting(const Fragmentation& fragmentation, const uint8_t* send, bool is_overwritten) {
+  if (is_overwritten && fragmentation.send_bytes > 0) return std::make_unique<CopySender>(fragmentation, send);
   return std::make_unique<InPlaceSender>(send);
 }
 
 }  // namespace
 
-std::unique_ptr<Sender> MakeSender(const CallMeans& means, const Division& division, const uint8_t* send,
+std::unique_ptr<Sender> MakeSender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send,
                                    uint8_t* receive, bool may_return) {
   // A broadcast's root has what it sends where others receive.
-  if (division.is_source) send = receive;
-  const uint64_t bytes = division.is_source ? division.receive_bytes : division.send_bytes;
-  const bool is_overwritten = division.sends_received || IsPacked(division);
-  if (!may_return) return MakeOfWaiting(division, send, is_overwritten);
+  if (fragmentation.is_source) send = receive;
+  const uint64_t bytes = fragmentation.is_source ? fragmentation.receive_bytes : fragmentation.send_bytes;
+  const bool is_overwritten = fragmentation.sends_received || IsPacked(fragmentation);
+  if (!may_return) return MakeOfWaiting(fragmentation, send, is_overwritten);
   if (bytes == 0) return std::make_unique<MissingSender>();
   std::unique_ptr<Sender> sender;
   if (is_overwritten) {
-    sender = std::make_unique<CopySender>(division, send, means.memory);
+    sender = std::make_unique<CopySender>(fragmentation, send, means.memory);
   } else {
-    if (!division.is_source) sender = MakeReadOnly(means, division, send);
+    if (!fragmentation.is_source) sender = MakeReadOnly(means, fragmentation, send);
     if (sender != nullptr) return sender;
-    sender = std::make_unique<SnapshotSender>(means, division, send, bytes);
+    sender = std::make_unique<SnapshotSender>(means, fragmentation, send, bytes);
   }
   return sender->address() == nullptr ? nullptr : std::move(sender);
 }

@@ -30,7 +30,7 @@ class Sender {
   Sender& operator=(const Sender&) = delete;
 
   virtual SendWay way() const = 0;
-  // Where the calls of the division send from, at the offsets of the program's buffer or of the packed one.
+  // Where the calls of the fragmentation send from, at the offsets of the program's buffer or of the packed one.
   virtual uint8_t* address() = 0;
   // Copies what has to be copied at once. The edges are posted by then, and travel meanwhile.
   virtual void Fill() {}
@@ -43,7 +43,7 @@ class Sender {
   // Whether everything is copied, or what call `index` sends.
   virtual bool HasAll() const { return true; }
   virtual bool HasCall(uint32_t /*index*/) const { return true; }
-  // Call `index` of the division is over.
+  // Call `index` of the fragmentation is over.
   virtual void EndCall(uint32_t /*index*/) {}
   // Nothing more is sent: the program's pages become writable.
   virtual void Stop() {}
@@ -57,8 +57,9 @@ class Sender {
   Sender() = default;
 };
 
-// Of a call of a rank with these buffers; `division` outlives the sender. `may_return`: early. Null if it cannot then.
-std::unique_ptr<Sender> MakeSender(const CallMeans& means, const Division& division, const uint8_t* send,
+// Of a call of a rank with these buffers; `fragmentation` outlives the sender. `may_return`: early. Null if it cannot
+// then.
+std::unique_ptr<Sender> MakeSender(const CallMeans& means, const Fragmentation& fragmentation, const uint8_t* send,
                                    uint8_t* receive, bool may_return);
 
 }  // namespace copse::tnbc

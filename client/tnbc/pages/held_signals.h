@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the program's signal handlers away from what the lander needs.
+// Keeps the program's signal handlers away from what the completion thread needs.
 #ifndef COPSE_CLIENT_TNBC_PAGES_HELD_SIGNALS_H_
 #define COPSE_CLIENT_TNBC_PAGES_HELD_SIGNALS_H_
 
@@ -8,10 +8,11 @@
 
 namespace copse::tnbc {
 
-// While there is one, this thread gets no signals that can wait, if there is a PageGuard. A handler that touches
-// pending memory waits for the lander; were it to interrupt code that has a lock which the lander needs, for ever. So
-// threads of the program's have one where they take such locks: libcopse's, EarlyReturn's and PendingRanges'. They may
-// be nested, in one scope within the other. Cost: two system calls of the outermost.
+// While there is one, this thread gets no signals that can wait, if there is a PageGuard. A handler that accesses
+// pending memory waits for the completion thread; were it to interrupt code that has a lock which the completion thread
+// needs, for ever. So threads of the program's have one where they take such locks: libcopse's,
+// AsynchronousCompletion's and PendingRanges'. They may be nested, in one scope within the other. Cost: two system
+// calls of the outermost.
 class HeldSignals {
  public:
   HeldSignals();

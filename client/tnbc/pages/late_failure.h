@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why data is lost, for who touches it: he has returned from the call that failed long ago.
+// Why data is lost, for who accesses it: he has returned from the call that failed long ago.
 #ifndef COPSE_CLIENT_TNBC_PAGES_LATE_FAILURE_H_
 #define COPSE_CLIENT_TNBC_PAGES_LATE_FAILURE_H_
 

@@ -64,23 +64,23 @@ void PageGuard::BeginFork(OnWait on_wait) {
 
 // Known first, protected then: a fault finds its range. Where there is no room, ranges that are closed only to see who
 // accesses them are opened.
-bool PageGuard::CloseAll(std::span<const Range> ranges, int rights, std::span<FirstTouch* const> touches) {
+bool PageGuard::CloseAll(std::span<const Range> ranges, int rights, std::span<FirstAccess* const> accesses) {
   const std::lock_guard lock(closing_);
   if (!opener_.HasOpenedAll()) return false;
-  if (!touches.empty()) has_touches_ = true;
+  if (!accesses.empty()) wants_accesses_ = true;
   for (const Range& range : ranges) StopLookingAt(range);
-  if (!ranges_.Add(ranges, touches)) {
-    if (!has_touches_) return false;
+  if (!ranges_.Add(ranges, accesses)) {
+    if (!wants_accesses_) return false;
     StopLooking(nullptr, UINTPTR_MAX);
-    if (!ranges_.Add(ranges, touches)) return false;
+    if (!ranges_.Add(ranges, accesses)) return false;
   }
   if (SetRightsOfAll(ranges, rights, [](const Range& range) { return range; })) return true;
   for (const Range& range : ranges) Release(range);
   return false;
 }
 
-bool PageGuard::Protect(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
-  return CloseAll(ranges, PROT_NONE, touches);
+bool PageGuard::Protect(std::span<const Range> ranges, std::span<FirstAccess* const> accesses) {
+  return CloseAll(ranges, PROT_NONE, accesses);
 }
 
 bool PageGuard::ProtectSent(std::span<const Range> ranges) { return CloseAll(ranges, PROT_READ, {}); }
@@ -144,16 +144,16 @@ bool PageGuard::TryOpen(const PendingRanges::Found& found) {
 }
 
 void PageGuard::StopLookingAt(const Range& range) {
-  if (has_touches_) StopLooking(reinterpret_cast<const void*>(range.begin), range.bytes());  // NOLINT
+  if (wants_accesses_) StopLooking(reinterpret_cast<const void*>(range.begin), range.bytes());  // NOLINT
 }
 
-void PageGuard::StopLooking(const void* address, uint64_t bytes, const FirstTouch* touch) {
+void PageGuard::StopLooking(const void* address, uint64_t bytes, const FirstAccess* access) {
   auto begin = reinterpret_cast<uintptr_t>(address);
   const uintptr_t end = begin + bytes;
   while (begin < end) {
     const auto found = ranges_.Find(begin, end - begin);
     if (!found.has_value()) return;
-    const bool is_meant = found->there && (touch == nullptr || found->touch == touch);
+    const bool is_meant = found->there && (access == nullptr || found->access == access);
     if (is_meant && !TryOpen(*found)) continue;
     if (is_meant) ranges_.Remove(*found);
     begin = found->range.end;
@@ -167,15 +167,16 @@ void PageGuard::GiveTurn(OnWait on_wait) {
   callbacks_.GiveTurn();
 }
 
-void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher) {
+void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Accessor accessor) {
   if (found.copy != nullptr) {
     if (Settle(found, true)) accesses_.AddCopy();
     return;
   }
   const uint64_t since = NowNs();
   uint64_t never = 0;
-  if (found.touch != nullptr && toucher != Toucher::kNobody && found.touch->ns.compare_exchange_strong(never, since)) {
-    found.touch->by_call = toucher == Toucher::kCall;
+  if (found.access != nullptr && accessor != Accessor::kNobody &&
+      found.access->ns.compare_exchange_strong(never, since)) {
+    found.access->by_call = accessor == Accessor::kCall;
   }
   if (found.there) {
     TryOpen(found);
@@ -186,10 +187,10 @@ void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address,
   while (!PendingRanges::Wait(found, kTurnEveryNs)) GiveTurn(on_wait);
   const uint64_t waited = NowNs() - since;
   accesses_.AddWait(waited);
-  if (found.touch != nullptr) found.touch->waited_ns.fetch_add(waited, std::memory_order_relaxed);
+  if (found.access != nullptr) found.access->waited_ns.fetch_add(waited, std::memory_order_relaxed);
 }
 
-bool PageGuard::AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher) {
+bool PageGuard::AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Accessor accessor) {
   const bool tells = on_wait != nullptr;
   auto begin = reinterpret_cast<uintptr_t>(address);
   const uintptr_t end = begin + bytes;
@@ -202,18 +203,18 @@ bool PageGuard::AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait,
     if (is_lost || found->is_open) {
       begin = found->range.end;
     } else {
-      AwaitFound(*found, found->range.begin, on_wait, toucher);
+      AwaitFound(*found, found->range.begin, on_wait, accessor);
     }
   }
   return is_there;
 }
 
 bool PageGuard::Await(const void* address, uint64_t bytes, OnWait on_wait) {
-  return AwaitMemory(address, bytes, on_wait, bytes == UINTPTR_MAX ? Toucher::kNobody : Toucher::kCall);
+  return AwaitMemory(address, bytes, on_wait, bytes == UINTPTR_MAX ? Accessor::kNobody : Accessor::kCall);
 }
 
 bool PageGuard::AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait) {
-  return AwaitMemory(address, bytes, on_wait, Toucher::kNobody);
+  return AwaitMemory(address, bytes, on_wait, Accessor::kNobody);
 }
 
 // A range may have been released between the fault and the look into the index; then the access is tried again, and
@@ -227,7 +228,7 @@ bool PageGuard::Handle(uintptr_t address) {
   }
   // One that is open the program has protected itself.
   if (!found.has_value() || found->is_open) return !misses_.IsSecond(address, ranges_.version());
-  AwaitFound(*found, address, nullptr, Toucher::kAccess);
+  AwaitFound(*found, address, nullptr, Accessor::kAccess);
   return true;
 }
 

@@ -44,20 +44,20 @@ class PageGuard {
   static PageGuard* Get();
 
   // Makes ranges of whole pages, in order, inaccessible. False, changing nothing, if there is no room for more or the
-  // kernel refuses. `touches`, one a range, or none: who wants to know when they are touched; never freed.
-  bool Protect(std::span<const Range> ranges, std::span<FirstTouch* const> touches = {});
+  // kernel refuses. `accesses`, one a range, or none: who wants to know when they are accessed; never freed.
+  bool Protect(std::span<const Range> ranges, std::span<FirstAccess* const> accesses = {});
   // As ProcessMemory.
   bool Write(uintptr_t to, const void* from, uint64_t bytes) const { return memory_.Write(to, from, bytes); }
   bool Read(void* to, uintptr_t from, uint64_t bytes) const { return memory_.Read(to, from, bytes); }
   // The range's data is there: makes it accessible and wakes who waits. Where the kernel has no room for another
   // mapping (vm.max_map_count) that waits until it has, or until what lies beside it is released, too.
   void Release(const Range& range);
-  // The same, of one whose first touch has yet to be seen: it stays closed until then, and who touches it goes on at
+  // The same, of one whose first access has yet to be seen: it stays closed until then, and who accesses it goes on at
   // once.
-  void ReleaseAtTouch(const Range& range) { ranges_.MarkThere(range.begin); }
-  // Opens what is left of such ranges in this memory (`touch`: of the one that has it), and looks no longer who touches
-  // them.
-  void StopLooking(const void* address, uint64_t bytes, const FirstTouch* touch = nullptr);
+  void ReleaseAtAccess(const Range& range) { ranges_.MarkThere(range.begin); }
+  // Opens what is left of such ranges in this memory (`access`: of the one that has it), and looks no longer who
+  // accesses them.
+  void StopLooking(const void* address, uint64_t bytes, const FirstAccess* access = nullptr);
 
   // Makes snapshots of whole pages, in order, of which `range` and `copy` are given, read-only: until it is settled,
   // each has in it what it has now. False, changing nothing, as Protect.
@@ -75,10 +75,10 @@ class PageGuard {
   void MarkLost(const Range& range) { ranges_.MarkFailed(range.begin); }
 
   // Until nothing of the memory is pending but what is lost. Returns whether nothing is. Snapshots of it are copied.
-  // `on_wait`: if not as in handlers. Without, what is lost is touched.
+  // `on_wait`: if not as in handlers. Without, what is lost is accessed.
   bool Await(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
   bool AwaitAll(OnWait on_wait = nullptr) { return Await(nullptr, UINTPTR_MAX, on_wait); }
-  // As Await, of memory that is to be written over: it is no touch where the data is there.
+  // As Await, of memory that is to be written over: it is no access where the data is there.
   bool AwaitUnused(const void* address, uint64_t bytes, OnWait on_wait = nullptr);
   // Whether anything of it is.
   bool IsPending(const void* address, uint64_t bytes) const {
@@ -104,17 +104,17 @@ class PageGuard {
   void SetSelector(std::atomic<uint8_t>* selector) { ranges_.SetSelector(selector); }
 
  private:
-  enum class Toucher : uint8_t { kNobody, kAccess, kCall };
+  enum class Accessor : uint8_t { kNobody, kAccess, kCall };
 
   PageGuard() = default;
   static void OnSignal(int signal, siginfo_t* info, void* context);
   // Whether the fault is over: the access may be tried again.
   bool Handle(uintptr_t address);
-  bool CloseAll(std::span<const Range> ranges, int rights, std::span<FirstTouch* const> touches);
+  bool CloseAll(std::span<const Range> ranges, int rights, std::span<FirstAccess* const> accesses);
   bool HasOnlyLost() const;
   void GiveTurn(OnWait on_wait);
-  void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Toucher toucher);
-  bool AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Toucher toucher);
+  void AwaitFound(const PendingRanges::Found& found, uintptr_t address, OnWait on_wait, Accessor accessor);
+  bool AwaitMemory(const void* address, uint64_t bytes, OnWait on_wait, Accessor accessor);
   bool TryOpen(const PendingRanges::Found& found);
   void StopLookingAt(const Range& range);
   // Whether it was this thread that opened it.
@@ -123,7 +123,7 @@ class PageGuard {
   std::mutex closing_;  // held by threads that close pages, and from BeginFork to EndFork
   PendingRanges ranges_;
   PageOpener opener_{&ranges_};
-  std::atomic<bool> has_touches_{false};  // first accesses of some ranges are wanted
+  std::atomic<bool> wants_accesses_{false};  // first accesses of some ranges are wanted
   ProcessMemory memory_;
   FaultActions actions_;
   FaultCallbacks callbacks_;

@@ -340,7 +340,7 @@ TEST(PageGuardTest, WhatCannotBeOpenedIsOpenedOnceThereIsRoom) {
   ASSERT_TRUE(guard->ProtectSnapshots(std::span(snapshots.all).subspan(3)));
   const uint64_t faults = guard->counters().faults;
   std::atomic<bool> goes{false};
-  std::thread toucher([&] {
+  std::thread accessor([&] {
     while (!goes) std::this_thread::yield();
     EXPECT_EQ(static_cast<volatile char*>(pages.data())[kPage], 'o');
     static_cast<volatile char*>(pages.data())[3 * kPage] = 'w';
@@ -354,7 +354,7 @@ TEST(PageGuardTest, WhatCannotBeOpenedIsOpenedOnceThereIsRoom) {
     goes = true;
     while (guard->counters().faults == faults) std::this_thread::yield();
   }
-  toucher.join();
+  accessor.join();
   EXPECT_TRUE(middle_waits);
   EXPECT_EQ(pages.data()[3 * kPage], 'w');
   EXPECT_EQ(snapshots.copy[3 * kPage], 'o');

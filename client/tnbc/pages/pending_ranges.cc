@@ -52,7 +52,7 @@ void PendingRanges::Publish() {
     copy.entries[i].end.store(items_[i].range.end, std::memory_order_relaxed);
     copy.entries[i].word.store(items_[i].word, std::memory_order_relaxed);
     copy.entries[i].copy.store(items_[i].copy, std::memory_order_relaxed);
-    copy.entries[i].touch.store(items_[i].touch, std::memory_order_relaxed);
+    copy.entries[i].access.store(items_[i].access, std::memory_order_relaxed);
   }
   copy.count.store(items_.size(), std::memory_order_relaxed);
   count_.store(static_cast<uint32_t>(items_.size()), std::memory_order_relaxed);
@@ -61,7 +61,7 @@ void PendingRanges::Publish() {
 
 // Of what is settled the program may have made anything since.
 template <typename Ranges>
-bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstTouch* const> touches) {
+bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstAccess* const> accesses) {
   TakeOutSettled();
   if (ranges.size() > free_words_.size()) return false;
   for (const auto& range : ranges) {
@@ -72,8 +72,8 @@ bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstTouch* const> to
   }
   const auto old_items = static_cast<std::ptrdiff_t>(items_.size());
   for (size_t i = 0; i < ranges.size(); ++i) {
-    FirstTouch* const touch = touches.empty() ? nullptr : touches[i];
-    items_.push_back({RangeOf(ranges[i]), free_words_.back(), CopyOf(ranges[i]), touch});
+    FirstAccess* const access = accesses.empty() ? nullptr : accesses[i];
+    items_.push_back({RangeOf(ranges[i]), free_words_.back(), CopyOf(ranges[i]), access});
     free_words_.pop_back();
   }
   // Ranges of one call need not lie in one gap between those of others.
@@ -83,9 +83,9 @@ bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstTouch* const> to
   return true;
 }
 
-bool PendingRanges::Add(std::span<const Range> ranges, std::span<FirstTouch* const> touches) {
+bool PendingRanges::Add(std::span<const Range> ranges, std::span<FirstAccess* const> accesses) {
   const std::lock_guard lock(mutex_);
-  return Insert(ranges, touches);
+  return Insert(ranges, accesses);
 }
 
 bool PendingRanges::AddSnapshots(std::span<Found> snapshots) {
@@ -189,7 +189,7 @@ std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uint
     found.word = &words_[entry.word.load(std::memory_order_relaxed)];
     found.value = found.word->load(std::memory_order_acquire);
     found.copy = entry.copy.load(std::memory_order_relaxed);
-    found.touch = entry.touch.load(std::memory_order_relaxed);
+    found.access = entry.access.load(std::memory_order_relaxed);
     found.failed = (found.value & kFailed) != 0;
     found.there = (found.value & kThere) != 0;
     found.is_opening = (found.value & kOpening) != 0;

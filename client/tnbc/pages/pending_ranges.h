@@ -24,15 +24,15 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// When a range was first touched. It outlives its range, since a handler may still write it then.
-struct FirstTouch {
+// When a range was first accessed. It outlives its range, since a handler may still write it then.
+struct FirstAccess {
   std::atomic<uint64_t> ns{0};         // of CLOCK_MONOTONIC; 0: nobody has
-  std::atomic<uint64_t> waited_ns{0};  // by all who touched it
+  std::atomic<uint64_t> waited_ns{0};  // by all who accessed it
   std::atomic<bool> by_call{false};    // of libc or MPI, with this memory as its buffer
 };
 
 // An ordered index of ranges, none overlapping another, of two kinds. The data of a pending one is on its way: who
-// touches it waits until it is taken out. A snapshot is to be sent: it may be read, and has to be copied before it is
+// accesses it waits until it is taken out. A snapshot is to be sent: it may be read, and has to be copied before it is
 // written to, by whoever claims it first; then it counts no more, though it is in the index until it is taken out.
 //
 // Readers search without a lock: they wait for no writer, allocate nothing, and may be signal handlers (Li et al.,
@@ -46,10 +46,10 @@ class PendingRanges {
   struct Found {
     Range range;
     std::atomic<uint32_t>* word = nullptr;
-    FirstTouch* touch = nullptr;  // null: nobody wants to know
+    FirstAccess* access = nullptr;  // null: nobody wants to know
     uint32_t value = 0;
     bool failed = false;
-    // Its data is there, and it is closed only to see who touches it; somebody opens it; it is open.
+    // Its data is there, and it is closed only to see who accesses it; somebody opens it; it is open.
     bool there = false, is_opening = false, is_open = false;
     uint8_t* copy = nullptr;  // of a snapshot, as long as the range
   };
@@ -59,8 +59,8 @@ class PendingRanges {
   PendingRanges& operator=(const PendingRanges&) = delete;
 
   // False, changing nothing, if there is no room, or something of it is in the index already. `ranges` are in order.
-  // `touches`: one a range, or none.
-  bool Add(std::span<const Range> ranges, std::span<FirstTouch* const> touches = {});
+  // `accesses`: one a range, or none.
+  bool Add(std::span<const Range> ranges, std::span<FirstAccess* const> accesses = {});
   // The same of snapshots, of which `range` and `copy` are given.
   bool AddSnapshots(std::span<Found> snapshots);
   // Takes out the range that begins there, and wakes who waits for it.
@@ -103,7 +103,7 @@ class PendingRanges {
     std::atomic<uintptr_t> begin{0}, end{0};
     std::atomic<uint32_t> word{0};
     std::atomic<uint8_t*> copy{nullptr};
-    std::atomic<FirstTouch*> touch{nullptr};
+    std::atomic<FirstAccess*> access{nullptr};
   };
   struct Copy {
     std::atomic<size_t> count{0};
@@ -113,11 +113,11 @@ class PendingRanges {
     Range range;
     uint32_t word;
     uint8_t* copy;
-    FirstTouch* touch;
+    FirstAccess* access;
   };
 
   template <typename Ranges>
-  bool Insert(const Ranges& ranges, std::span<FirstTouch* const> touches = {});
+  bool Insert(const Ranges& ranges, std::span<FirstAccess* const> accesses = {});
   void TakeOut(std::vector<Item>::iterator item);
   void TakeOutSettled();
   void Publish();

@@ -56,21 +56,22 @@ void AddAnonymous(const Range& range, std::vector<Range>* others) {
 
 }  // namespace
 
-std::atomic<uint32_t> AdoptedMemory::count_{0};
+std::atomic<uint32_t> RemappedMemory::count_{0};
 
-AdoptedBuffer::AdoptedBuffer(AdoptedMemory* owner, const Range& range, const CopyMemory::Block& block, uint64_t inode)
+RemappedBuffer::RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Block& block,
+                               uint64_t inode)
     : owner_(owner), range_(range), block_(block), inode_(inode) {}
 
-AdoptedBuffer::~AdoptedBuffer() { owner_->GiveBack(*this); }
+RemappedBuffer::~RemappedBuffer() { owner_->GiveBack(*this); }
 
-uint8_t* AdoptedBuffer::At(uintptr_t address) const {
+uint8_t* RemappedBuffer::At(uintptr_t address) const {
   return block_.address + (static_cast<int64_t>(address) - static_cast<int64_t>(PagesOf(range_).begin));
 }
 
-AdoptedMemory::AdoptedMemory(CopyMemory* memory, PageGuard* guard, uint64_t bytes_max, PageGuard::OnWait on_wait)
+RemappedMemory::RemappedMemory(CopyMemory* memory, PageGuard* guard, uint64_t bytes_max, PageGuard::OnWait on_wait)
     : memory_(memory), guard_(guard), bytes_max_(bytes_max), on_wait_(on_wait) {}
 
-void AdoptedMemory::GiveBack(const AdoptedBuffer& buffer) {
+void RemappedMemory::GiveBack(const RemappedBuffer& buffer) {
   bytes_.fetch_sub(buffer.block_.bytes, std::memory_order_relaxed);
   if (buffer.is_spoilt_) {
     memory_->Drop(buffer.block_);
@@ -80,7 +81,7 @@ void AdoptedMemory::GiveBack(const AdoptedBuffer& buffer) {
 }
 
 // Lengths may change from call to call: the longest counts.
-bool AdoptedMemory::IsWanted(const Range& result, Range* wanted) {
+bool RemappedMemory::IsWanted(const Range& result, Range* wanted) {
   auto seen = std::find_if(seen_.begin(), seen_.end(),
                            [&result](const Seen& before) { return before.range.begin == result.begin; });
   if (seen == seen_.end()) {
@@ -97,8 +98,8 @@ bool AdoptedMemory::IsWanted(const Range& result, Range* wanted) {
   return ++seen->uses >= seen->uses_wanted && buffers_.size() < kBuffersMax;
 }
 
-bool AdoptedMemory::IsAsWeLeftIt(const AdoptedBuffer& buffer) const {
-  return std::all_of(buffer.adopted_.begin(), buffer.adopted_.end(), [&](const Range& range) {
+bool RemappedMemory::IsAsWeLeftIt(const RemappedBuffer& buffer) const {
+  return std::all_of(buffer.remapped_.begin(), buffer.remapped_.end(), [&](const Range& range) {
     const Range block = PagesOf(buffer.range_);
     for (uintptr_t at = range.begin; at < range.end;) {
       const auto mapping = MappingAt(at);
@@ -112,15 +113,15 @@ bool AdoptedMemory::IsAsWeLeftIt(const AdoptedBuffer& buffer) const {
   });
 }
 
-// Buffers beside each other may have bytes on one page, which is none of those that are adopted.
-std::shared_ptr<AdoptedBuffer> AdoptedMemory::Sharing(const Range& range) const {
+// Buffers beside each other may have bytes on one page, which is none of those that are remapped.
+std::shared_ptr<RemappedBuffer> RemappedMemory::Sharing(const Range& range) const {
   for (const auto& buffer : buffers_) {
     if (Overlap(buffer->range_, range)) return buffer;
   }
   return nullptr;
 }
 
-std::shared_ptr<AdoptedBuffer> AdoptedMemory::Overlapping(const Range& range, const Buffers& but) const {
+std::shared_ptr<RemappedBuffer> RemappedMemory::Overlapping(const Range& range, const Buffers& but) const {
   for (const auto& buffer : buffers_) {
     const bool is_meant = Overlap(PagesOf(buffer->range_), range);
     if (is_meant && std::find(but.begin(), but.end(), buffer) == but.end()) return buffer;
@@ -128,7 +129,7 @@ std::shared_ptr<AdoptedBuffer> AdoptedMemory::Overlapping(const Range& range, co
   return nullptr;
 }
 
-std::shared_ptr<AdoptedBuffer> AdoptedMemory::Use(const Range& result, bool may_adopt) {
+std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool may_remap) {
   Range wanted;
   {
     Buffers over;
@@ -136,9 +137,9 @@ std::shared_ptr<AdoptedBuffer> AdoptedMemory::Use(const Range& result, bool may_
     const auto found = Sharing(result);
     if (found != nullptr && Has(found->range_, result) && IsAsWeLeftIt(*found)) return found;
     if (found != nullptr) ReleaseAll(result, MemoryEnd::kStays, &lock, &over);
-    may_adopt = may_adopt && result.bytes() >= kBytesMin && IsWanted(result, &wanted);
+    may_remap = may_remap && result.bytes() >= kBytesMin && IsWanted(result, &wanted);
   }
-  if (!may_adopt || !MayExchange(wanted)) return nullptr;
+  if (!may_remap || !MayExchange(wanted)) return nullptr;
   const uint64_t bytes = PagesOf(wanted).bytes();
   if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > bytes_max_) {
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -148,7 +149,7 @@ std::shared_ptr<AdoptedBuffer> AdoptedMemory::Use(const Range& result, bool may_
   bytes_.fetch_add(block.bytes - bytes, std::memory_order_relaxed);
   const auto mapping = MappingAt(reinterpret_cast<uintptr_t>(block.address));
   if (block.address == nullptr) return nullptr;
-  const auto buffer = std::make_shared<AdoptedBuffer>(this, wanted, block, mapping.has_value() ? mapping->inode : 0);
+  const auto buffer = std::make_shared<RemappedBuffer>(this, wanted, block, mapping.has_value() ? mapping->inode : 0);
   // One of a file of its own from its start on.
   if (!mapping.has_value() || mapping->kind != MemoryKind::kOurs ||
       mapping->range.begin != reinterpret_cast<uintptr_t>(block.address) || mapping->offset != 0) {
@@ -163,7 +164,7 @@ std::shared_ptr<AdoptedBuffer> AdoptedMemory::Use(const Range& result, bool may_
 
 // A shared mapping of length 0 that is moved leaves the old one where it is, so there are two (mremap(2)). The new one
 // has `rights`, as the program's pages do then, before it takes their place.
-bool AdoptedMemory::Adopt(AdoptedBuffer* buffer, const Range& pages, int rights) {
+bool RemappedMemory::Remap(RemappedBuffer* buffer, const Range& pages, int rights) {
   const auto second = Free(SYS_mremap, buffer->At(pages.begin), 0, pages.bytes(), MREMAP_MAYMOVE);
   if (!IsAddress(second)) return false;
   const bool is_done =
@@ -174,57 +175,57 @@ bool AdoptedMemory::Adopt(AdoptedBuffer* buffer, const Range& pages, int rights)
   return is_done;
 }
 
-void AdoptedMemory::TellExchange(const Range& pages) const {
+void RemappedMemory::TellExchange(const Range& pages) const {
   const OnExchange tell = on_exchange_.load(std::memory_order_acquire);
   if (tell != nullptr) tell(reinterpret_cast<void*>(pages.begin), pages.bytes());  // NOLINT: an address
 }
 
-std::vector<Range> AdoptedMemory::Close(AdoptedBuffer* buffer, std::span<const Range> pages,
-                                        const std::function<bool()>& close, const Keep& keep, bool* closed) {
+std::vector<Range> RemappedMemory::Close(RemappedBuffer* buffer, std::span<const Range> pages,
+                                         const std::function<bool()>& close, const Keep& keep, bool* closed) {
   const Lock lock(this);
   *closed = close();
   const bool is_kept = std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& b) { return b.get() == buffer; });
   if (!*closed || !is_kept) return {};
   std::vector<Range> fresh;
   for (const Range& range : pages) {
-    const bool is_adopted = std::any_of(buffer->adopted_.begin(), buffer->adopted_.end(),
-                                        [&range](const Range& adopted) { return Has(adopted, range); });
-    if (!is_adopted && Has(PagesOf(buffer->range_), range)) AddAnonymous(range, &fresh);
+    const bool is_remapped = std::any_of(buffer->remapped_.begin(), buffer->remapped_.end(),
+                                         [&range](const Range& remapped) { return Has(remapped, range); });
+    if (!is_remapped && Has(PagesOf(buffer->range_), range)) AddAnonymous(range, &fresh);
   }
   // Since the buffer was found fit.
   if (!fresh.empty() && DevicesMayKnowPages()) fresh.clear();
   if (!fresh.empty()) {
-    if (buffer->adopted_.empty()) adoptions_.fetch_add(1, std::memory_order_relaxed);
+    if (buffer->remapped_.empty()) remappings_.fetch_add(1, std::memory_order_relaxed);
     keep(fresh);
   }
   for (const Range& range : fresh) {
-    if (Adopt(buffer, range, PROT_NONE)) Merge(range, &buffer->adopted_);
+    if (Remap(buffer, range, PROT_NONE)) Merge(range, &buffer->remapped_);
   }
-  std::vector<Range> adopted;
+  std::vector<Range> remapped;
   for (const Range& range : pages) {
-    for (const Range& have : buffer->adopted_) {
+    for (const Range& have : buffer->remapped_) {
       const Range both{std::max(range.begin, have.begin), std::min(range.end, have.end)};
-      if (both.begin < both.end) Merge(both, &adopted);
+      if (both.begin < both.end) Merge(both, &remapped);
     }
   }
-  return adopted;
+  return remapped;
 }
 
-Range AdoptedMemory::WholePagesOf(const Range& range) {
+Range RemappedMemory::WholePagesOf(const Range& range) {
   const uintptr_t begin = (range.begin + PageBytes() - 1) / PageBytes() * PageBytes();
   return {begin, std::max(begin, range.end / PageBytes() * PageBytes())};
 }
 
 // Others may be reading it, as a message that is under way, so it is never closed to them.
-bool AdoptedMemory::AdoptToSend(AdoptedBuffer* buffer, const Range& sent) {
+bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
   const Range pages = WholePagesOf(sent), all = PagesOf(sent);
   const Lock lock(this);
   const auto is_as_wanted = [&] {
     bool has_whole = false, has_others = false;
-    for (const Range& adopted : buffer->adopted_) {
-      has_whole |= Has(adopted, pages);
-      has_others |= all.begin < pages.begin && Has(adopted, {all.begin, pages.begin});
-      has_others |= pages.end < all.end && Has(adopted, {pages.end, all.end});
+    for (const Range& remapped : buffer->remapped_) {
+      has_whole |= Has(remapped, pages);
+      has_others |= all.begin < pages.begin && Has(remapped, {all.begin, pages.begin});
+      has_others |= pages.end < all.end && Has(remapped, {pages.end, all.end});
     }
     return has_whole && !has_others;
   };
@@ -233,16 +234,16 @@ bool AdoptedMemory::AdoptToSend(AdoptedBuffer* buffer, const Range& sent) {
   if (DevicesMayKnowPages() || !guard_->ProtectSent(std::span(&pages, 1))) return false;
   std::vector<Range> fresh;
   AddAnonymous(pages, &fresh);
-  if (buffer->adopted_.empty() && !fresh.empty()) adoptions_.fetch_add(1, std::memory_order_relaxed);
+  if (buffer->remapped_.empty() && !fresh.empty()) remappings_.fetch_add(1, std::memory_order_relaxed);
   for (const Range& range : fresh) {
     memcpy(buffer->At(range.begin), reinterpret_cast<const void*>(range.begin), range.bytes());  // NOLINT: an address
-    if (Adopt(buffer, range, PROT_READ)) Merge(range, &buffer->adopted_);
+    if (Remap(buffer, range, PROT_READ)) Merge(range, &buffer->remapped_);
   }
   guard_->Release(pages);
   return is_as_wanted();
 }
 
-bool AdoptedMemory::MaySendFrom(const Range& sent) {
+bool RemappedMemory::MaySendFrom(const Range& sent) {
   const Lock lock(this);
   for (Regretted& regretted : regretted_) {
     if (regretted.begin != sent.begin || regretted.left == 0) continue;
@@ -252,7 +253,7 @@ bool AdoptedMemory::MaySendFrom(const Range& sent) {
   return true;
 }
 
-void AdoptedMemory::Regret(const Range& sent) {
+void RemappedMemory::Regret(const Range& sent) {
   const Lock lock(this);
   auto at = std::find_if(regretted_.begin(), regretted_.end(),
                          [&sent](const Regretted& before) { return before.begin == sent.begin; });
@@ -270,8 +271,8 @@ void AdoptedMemory::Regret(const Range& sent) {
 }
 
 // Pages without contents, closed. Where they are open for a moment the kernel makes one mapping again of them and of
-// what lies beside them, which mremap() asks for; that may be where nobody else touches them.
-bool AdoptedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
+// what lies beside them, which mremap() asks for; that may be where nobody else accesses them.
+bool RemappedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
   constexpr int kHow = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, kOpen = PROT_READ | PROT_WRITE;
   if (end == MemoryEnd::kStays) {
     return IsAddress(Free(SYS_mmap, pages.begin, pages.bytes(), PROT_NONE, kHow, -1, 0));
@@ -280,9 +281,9 @@ bool AdoptedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
          Free(SYS_mprotect, pages.begin, pages.bytes(), PROT_NONE) == 0;
 }
 
-// Who touches these pages meanwhile waits. What the program has mapped there itself stays. False if some are the
+// Who accesses these pages meanwhile waits. What the program has mapped there itself stays. False if some are the
 // block's as before, since the system has no others.
-bool AdoptedMemory::Restore(const AdoptedBuffer& buffer, const Range& pages, MemoryEnd end) {
+bool RemappedMemory::Restore(const RemappedBuffer& buffer, const Range& pages, MemoryEnd end) {
   const uintptr_t block = PagesOf(buffer.range_).begin;
   bool is_restored = true;
   for (uintptr_t at = pages.begin; at < pages.end;) {
@@ -314,21 +315,21 @@ bool AdoptedMemory::Restore(const AdoptedBuffer& buffer, const Range& pages, Mem
   return is_restored;
 }
 
-void AdoptedMemory::ReleaseLocked(AdoptedBuffer* buffer, MemoryEnd end) {
+void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
   // A block that the program still has is not for others.
-  for (const Range& pages : buffer->adopted_) buffer->is_spoilt_ |= !Restore(*buffer, pages, end);
+  for (const Range& pages : buffer->remapped_) buffer->is_spoilt_ |= !Restore(*buffer, pages, end);
   for (Seen& seen : seen_) {
     if (seen.range.begin != buffer->range_.begin) continue;
     seen.uses = 0;
     seen.uses_wanted = end != MemoryEnd::kStays ? Seen().uses_wanted : std::min(2 * seen.uses_wanted, kUsesWantedMax);
   }
-  buffer->adopted_.clear();
+  buffer->remapped_.clear();
   std::erase_if(buffers_, [buffer](const auto& other) { return other.get() == buffer; });
   count_.fetch_sub(1, std::memory_order_release);
 }
 
 // What is lost stays as it is, closed.
-void AdoptedMemory::ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Buffers* over) {
+void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Buffers* over) {
   Buffers lost;
   while (const auto buffer = Overlapping(range, lost)) {
     const Range pages = PagesOf(buffer->range_);
@@ -349,7 +350,7 @@ void AdoptedMemory::ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Bu
   std::move(lost.begin(), lost.end(), std::back_inserter(*over));
 }
 
-void AdoptedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end) {
+void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end) {
   if (count_.load(std::memory_order_acquire) == 0 || changes_pages()) return;
   const auto begin = reinterpret_cast<uintptr_t>(address);
   Buffers over;
@@ -363,19 +364,19 @@ void AdoptedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end) 
   std::erase_if(regretted_, [&](const Regretted& regretted) { return is_gone(regretted.begin); });
 }
 
-void AdoptedMemory::BeginFork() {
+void RemappedMemory::BeginFork() {
   forking_.emplace(this);
   ReleaseAll({0, UINTPTR_MAX}, MemoryEnd::kStays, &*forking_, &released_);
 }
 
 // A child has no daemon, and locks that others of its parent's threads had.
-void AdoptedMemory::EndFork(bool is_child) {
+void RemappedMemory::EndFork(bool is_child) {
   Buffers over;
   if (!is_child) over.swap(released_);
   forking_.reset();
 }
 
-void AdoptedMemory::Spoil(const std::shared_ptr<AdoptedBuffer>& buffer) {
+void RemappedMemory::Spoil(const std::shared_ptr<RemappedBuffer>& buffer) {
   const Lock lock(this);
   buffer->is_spoilt_ = true;
   const bool is_kept = std::find(buffers_.begin(), buffers_.end(), buffer) != buffers_.end();

@@ -72,7 +72,7 @@ void CallRecorder::LookAt(RecordedCall* call) {
     RecordedCall* const oldest = looked_at_.front();
     for (const RecordedCall::Piece& piece : oldest->pieces) {
       guard_->StopLooking(reinterpret_cast<const void*>(piece.range.begin), piece.range.bytes(),
-                          &piece.touch);  // NOLINT
+                          &piece.access);  // NOLINT
     }
     pieces -= oldest->pieces.size();
     looked_at_.pop_front();
@@ -95,10 +95,10 @@ TraceFile CallRecorder::Finish() {
       written.bytes = piece.range.bytes();
       written.parts = piece.parts;
       if (piece.there_ns != 0) written.there = Since(call.returned, piece.there_ns);
-      const uint64_t touch_ns = piece.touch.ns;
+      const uint64_t touch_ns = piece.access.ns;
       if (touch_ns != 0) written.touch = Since(call.returned, touch_ns);
-      written.waited = piece.touch.waited_ns;
-      written.by_call = piece.touch.by_call;
+      written.waited = piece.access.waited_ns;
+      written.by_call = piece.access.by_call;
     }
   }
   return trace;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which parts of results a program touches first, and when (Li et al., T-NBC: the trace). A part stays inaccessible
-// after its data is there until it is touched, so that the whole order is seen.
+// Which fragments of results a program accesses first, and when (Li et al., T-NBC: the trace). A fragment stays
+// inaccessible after its data is there until it is accessed, so that the whole order is seen.
 #ifndef COPSE_CLIENT_TNBC_TRACE_CALL_RECORDER_H_
 #define COPSE_CLIENT_TNBC_TRACE_CALL_RECORDER_H_
 
@@ -26,7 +26,7 @@ struct RecordedCall {
     uint64_t offset = 0;  // in the receive buffer
     std::vector<uint32_t> parts;
     uint64_t there_ns = 0;
-    FirstTouch touch;
+    FirstAccess access;
   };
   CallRecorder* recorder = nullptr;
   TraceCall call;             // but for the pieces

@@ -29,7 +29,7 @@ PageGuard* Guard() {
   return guard;
 }
 
-// A call that brings a page a part.
+// A call that brings a page a fragment.
 class Call {
  public:
   Call(CallRecorder* recorder, uint32_t pages) : memory_(Map(pages)), record_(recorder->Begin(kKind, nullptr, 1)) {
@@ -40,10 +40,10 @@ class Call {
     Protect(pages);
   }
 
-  void Release(uint32_t page) { Guard()->ReleaseAtTouch(record_->pieces[page].range); }
+  void Release(uint32_t page) { Guard()->ReleaseAtAccess(record_->pieces[page].range); }
   void Touch(uint32_t page) const { memory_[page * kPage + 5] = 1; }
   volatile char* memory() const { return memory_; }
-  bool IsTouched(uint32_t page) const { return record_->pieces[page].touch.ns != 0; }
+  bool IsTouched(uint32_t page) const { return record_->pieces[page].access.ns != 0; }
 
  private:
   static volatile char* Map(uint32_t pages) {
@@ -53,13 +53,13 @@ class Call {
     record_->call.parts = pages;
     record_->pieces = std::vector<RecordedCall::Piece>(pages);
     std::vector<Range> ranges;
-    std::vector<FirstTouch*> touches;
+    std::vector<FirstAccess*> touches;
     for (uint32_t i = 0; i < pages; ++i) {
       const auto begin = reinterpret_cast<uintptr_t>(memory_) + i * kPage;
       record_->pieces[i].range = {begin, begin + kPage};
       record_->pieces[i].parts = {i};
       ranges.push_back(record_->pieces[i].range);
-      touches.push_back(&record_->pieces[i].touch);
+      touches.push_back(&record_->pieces[i].access);
     }
     record_->recorder->LookAt(record_);
     EXPECT_TRUE(Guard()->Protect(ranges, touches));
@@ -69,7 +69,7 @@ class Call {
   RecordedCall* const record_;
 };
 
-// Parts in the order of their first touches.
+// Parts in the order of their first accesses.
 std::vector<uint32_t> OrderOf(const TraceCall& call) {
   std::vector<std::pair<uint64_t, uint32_t>> touches;
   for (const TracePiece& piece : call.pieces) {
