@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "client/context.h"
+#include "client/context/context.h"
 #include "client/copse.h"
 #include "client/mpi/api/error_text.h"
 #include "client/mpi/api/inside_mpi.h"

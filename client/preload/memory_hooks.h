@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "client/tnbc/memory_end.h"
+#include "client/tnbc/pages/memory_end.h"
 
 namespace copse::preload {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/failure.h"
-#include "client/error.h"
+#include "client/port/error.h"
 
 namespace copse::mpi {
 namespace {

@@ -21,7 +21,7 @@
 #include "client/mpi/session/statistics.h"
 #include "client/mpi/session/team_formation.h"
 #include "client/tnbc/team_calls.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/trace_file.h"
 
 namespace copse::mpi {
 
