@@ -26,7 +26,6 @@ namespace {
 
 using lost_memory_internal::lost_mappings;
 
-//
 // The signal handler reads it without a lock. Track stores `end` last (release), which pairs with the acquire load in
 // AnyOverlapping, so a reader that sees `end` sees `begin`; the destructor clears `end` first. 0 means that the slot is
 // free.
@@ -67,7 +66,6 @@ bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
 bool Replace(Slot& slot, uintptr_t begin, uintptr_t end, uintptr_t address, uintptr_t granule_bytes) {
   const uintptr_t from = std::max(begin, address & ~(granule_bytes - 1));
   const uintptr_t to = std::min(end, (address & ~(granule_bytes - 1)) + granule_bytes);
-  //
   // The mark comes before the mapping: no thread may see zeros without it. seq_cst keeps both operations before mmap.
   // They pair with the loads of AnyMemoryLost and IsMemoryLost, which a reader makes after its access to the page.
   if (!slot.lost.exchange(true, std::memory_order_seq_cst)) lost_mappings.fetch_add(1, std::memory_order_seq_cst);

@@ -17,7 +17,6 @@ namespace copse::emu {
 // The number of operands that the Tianhe unit takes at once; longer lists are chained by the lowering.
 inline constexpr int kAluOperandsMax = 7;
 
-//
 // target[i] = operands[0][i] op operands[1][i] op ..., combined from left to right, for `count` elements. Operands and
 // target need no alignment; target may be one of the operands, but must not overlap one partially. The bits are the
 // same on every processor with the same floating-point unit, however many elements it takes at a time:

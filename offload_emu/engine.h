@@ -20,7 +20,6 @@
 
 namespace copse::emu {
 
-//
 // The resources of a port. Its owner chooses them; OpenPort checks them against the engine's quotas.
 // A port that serves a team has `slots` = the window W: everything that belongs to call `seq` lives in slot seq mod W.
 // Counters are numbered slot * counters_per_slot + i. Regions below `regions` are bound by the owner; every edge also
@@ -101,7 +100,6 @@ struct EngineStats {
   uint64_t memory_reserved_bytes = 0, memory_used_bytes = 0, memory_used_bytes_max = 0;
 };
 
-//
 // An Engine is single-threaded and deterministic: its behavior follows from the calls and frames alone, in their order.
 // It owns its ports, counters and eager buffers; regions are borrowed until unbound. `*transport`, `*control` must
 // outlive it.

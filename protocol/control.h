@@ -162,12 +162,12 @@ struct TeamBroken {
   TeamId team{0};
   FailureReport why;
 };
-// A daemon hears nothing from a neighbour any more, and asks who is lost: the planner also hears the others, and breaks
-// teams. `silent` false: the neighbour is heard again, or is none any more.
+// A daemon hears nothing from a neighbor any more, and asks who is lost: the planner also hears the others, and breaks
+// teams. `silent` false: the neighbor is heard again, or is none any more.
 struct NeighbourSilent {
   Incarnation neighbour{0};
   bool silent = true;
-  uint32_t living = 0;         // other neighbours that are heard
+  uint32_t living = 0;         // other neighbors that are heard
   std::vector<TeamId> teams;   // that have an edge to it
   uint64_t silent_ms = 0;      // for how long
   uint64_t others_due_ms = 0;  // until then other daemons that hear nothing from it have said so too
@@ -293,7 +293,7 @@ struct Commit {
   TeamId team{0};
   EpochId epoch{0};
   CallSeq first_call{0};            // the first call of this epoch
-  std::vector<EdgeLabel> outgoing;  // labels that the neighbours issued for us
+  std::vector<EdgeLabel> outgoing;  // labels that the neighbors issued for us
 };
 struct Abort {
   TeamId team{0};
@@ -321,7 +321,7 @@ struct TraceQuery {
   int64_t last_ns = -1;  // >= 0: only records of the last so many nanoseconds
 };
 // Measure to and from another node; both daemons are told, with the same number. The active one begins and answers.
-// They are connected for that time, whether or not they are neighbours.
+// They are connected for that time, whether or not they are neighbors.
 struct MeasureQuery {
   uint64_t query = 0;
   TeamNode peer;

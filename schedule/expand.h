@@ -120,7 +120,6 @@ class TreeIndex {
   std::vector<std::vector<uint32_t>> children_;  // by ascending enter_
 };
 
-//
 // Returns the sequence of `view.node`. Order of operands: own ranks ascending, then children in plan order.
 // Errors: INVALID_ARGUMENT if plan and arguments do not fit (collective, bytes beyond the size class, node out of
 //         range, root not in the tree).

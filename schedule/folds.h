@@ -26,7 +26,6 @@ bool FoldsInOrder(const CallArguments& arguments);
 Family FamilyOfCall(const CallArguments& arguments);
 Collective PlanCollectiveOf(const CallArguments& arguments);
 
-//
 // Cuts a call with an ordered reduction and orders its chunks; the same on all nodes.
 // Directly: every node with a result to deliver gets all contributions to a slice and combines them itself. There is
 // one message for each pair of nodes, and everything received is contributions. In parts, for reduce and allreduce
@@ -90,7 +89,6 @@ struct FoldCall {
   const FoldSchedule* schedule = nullptr;
 };
 
-//
 // Returns the sequence for one segment. `notes_offset`: offset of the segment's result in the metadata, if in parts.
 // Errors: UNIMPLEMENTED if a node has more ranks than a segment holds slices.
 // Cost:   O(ranks).

@@ -58,7 +58,6 @@ uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks);
 // SequencesPerCall for a call with an ordered reduction (folds.h) over all `ranks` ranks of the team.
 uint32_t SequencesPerFold(const Plan& plan, uint32_t local_ranks, uint32_t ranks);
 
-//
 // Counters of a slot: segment * (phases + 2) + phase counts arrivals of that phase (and the end of the phase before, so
 // that phases run in order although packets may overtake one another); phase number `phases` means "this segment's
 // ranks may go", the next one links the parts of a block that is too long for one sequence. Behind them: one that

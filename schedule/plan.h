@@ -75,7 +75,6 @@ class ShapeIndex {
 // INVALID_ARGUMENT: no ranks, a node index out of range or without a rank, more than kLocalRanksMax ranks on one node.
 absl::Status CheckShape(const TeamShape& shape);
 
-//
 // kTree: an undirected tree over the team's nodes. A call's root (for barrier and allreduce: `root_node`) directs it:
 // the neighbor towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1
 // down.

@@ -23,7 +23,6 @@ struct VerifyLimits {
   uint32_t phases_max = kPhasesMax;
 };
 
-//
 // Proves for `plan`, for every size and root:
 //  - shape: indices in range, links mutual and listed once, a tree spans all nodes without a cycle; rounds ascend;
 //  - matching: every packet that is sent is awaited exactly once and in the phase in which it is sent, so thresholds

@@ -26,7 +26,6 @@ struct UcxTransportOptions {
   uint32_t polls = 1;                 // how often Progress polls UCX before it reports that nothing happened
 };
 
-//
 // A UcxTransport owns one UCX context and worker. Single-threaded. Peers fail one by one: a lost connection is reported
 // once, after the frames that came over it.
 // To sleep: call Progress until it returns false, then Arm, then wait for event_fd() to become readable, for a bounded
