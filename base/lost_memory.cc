@@ -26,9 +26,9 @@ namespace {
 
 using lost_memory_internal::lost_mappings;
 
-// The signal handler reads it without a lock. Track stores `end` last (release), which pairs with the acquire load in
-// AnyOverlapping, so a reader that sees `end` sees `begin`; the destructor clears `end` first. 0 means that the slot is
-// free.
+// One tracked mapping, which the signal handler reads without a lock. Track stores `end` last (release), which pairs
+// with the acquire load in AnyOverlapping, so a reader that sees `end` sees `begin`; the destructor clears `end` first.
+// An `end` of 0 means that the slot is free.
 struct Slot {
   std::atomic<uintptr_t> begin;
   std::atomic<uintptr_t> end;

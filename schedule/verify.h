@@ -28,8 +28,7 @@ struct VerifyLimits {
 //  - matching: every packet that is sent is awaited exactly once and in the phase in which it is sent, so thresholds
 //    equal arrivals, and no directed edge is used twice in a call (an eager buffer is written once);
 //  - no deadlock: executed symbolically, every node reaches its end;
-//  - content: at every rank that gets a result, each node's contribution is in it exactly once (barrier: at least
-//  once);
+//  - content: every result has each node's contribution exactly once (a barrier's: at least once);
 //  - order: operands follow from the plan alone (by construction of Expand);
 //  - resources: segments, phases, neighbors and bytes within `limits` and plan.h's bounds.
 // Trees are proven by structure, which covers every root; symmetric schedules, which have none, by execution:
