@@ -12,10 +12,10 @@
 #include "base/status_macros.h"
 #include "bench/process_usage.h"
 #include "bench/temporary_file.h"
+#include "proto/copse/v1/admin.pb.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
 #include "testbed/processes/programs.h"
-#include "proto/copse/v1/admin.pb.h"
 
 namespace copse::bench {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "collectives/collective.h"
-#include "testbed/processes/admin_client.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "schedule/plan.h"
+#include "testbed/processes/admin_client.h"
 
 namespace copse::bench {
 

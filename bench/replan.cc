@@ -18,11 +18,11 @@
 #include "bench/timed_team.h"
 #include "bench/wide_area.h"
 #include "collectives/call_arguments.h"
+#include "planner/topology/topology_yaml.h"
+#include "proto/copse/v1/admin.pb.h"
 #include "testbed/fabric/fabric_control.h"
 #include "testbed/netns/test_network.h"
 #include "testbed/processes/process_cluster.h"
-#include "planner/topology/topology_yaml.h"
-#include "proto/copse/v1/admin.pb.h"
 
 namespace copse::bench {
 namespace {

@@ -11,9 +11,9 @@
 #include "bench/contest.h"
 #include "bench/temporary_file.h"
 #include "bench/wide_area.h"
+#include "planner/topology/topology_yaml.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/programs.h"
-#include "planner/topology/topology_yaml.h"
 
 namespace copse::bench {
 namespace {

@@ -16,11 +16,11 @@
 #include "bench/plans.h"
 #include "bench/row.h"
 #include "collectives/collective.h"
+#include "nlohmann/json.hpp"
+#include "proto/copse/v1/admin.pb.h"
 #include "testbed/netns/mpi_launch.h"
 #include "testbed/netns/test_network.h"
 #include "testbed/processes/programs.h"
-#include "nlohmann/json.hpp"
-#include "proto/copse/v1/admin.pb.h"
 
 namespace copse::bench {
 namespace {

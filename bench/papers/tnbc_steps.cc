@@ -84,7 +84,8 @@ void TimeOnce(tnbc::PageGuard* guard, const Memory& received, const Memory& sent
   }));
   const tnbc::Fragmentation fragmentation = WholeOf(sent.bytes());
   (*times)["copy"].push_back(TimeOf([&] {
-    tnbc::SendSnapshot(guard).Start(fragmentation, sent.data(), copy.data(), tnbc::SendSnapshot::Way::kAtOnce, PageBytes());
+    tnbc::SendSnapshot(guard).Start(fragmentation, sent.data(), copy.data(), tnbc::SendSnapshot::Way::kAtOnce,
+                                    PageBytes());
   }));
   tnbc::SendSnapshot snapshot(guard);
   (*times)["snapshot"].push_back(TimeOf([&] {

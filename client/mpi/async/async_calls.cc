@@ -108,8 +108,8 @@ tnbc::RecordedCall* AsyncCalls::Record(Communicator* communicator, const Offload
   return record;
 }
 
-bool AsyncCalls::MayReturn(const Communicator& communicator, const Offload& offload, const tnbc::Fragmentation& division,
-                           const tnbc::CallSite& site, bool waits_idly) {
+bool AsyncCalls::MayReturn(const Communicator& communicator, const Offload& offload,
+                           const tnbc::Fragmentation& division, const tnbc::CallSite& site, bool waits_idly) {
   const bool is_auto = session_->async_mode == AsyncMode::kAuto;
   const uint64_t blown = site.breaker->trips();
   const bool pays = !is_auto || site.breaker->MayReturnEarly();

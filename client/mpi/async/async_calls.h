@@ -13,9 +13,9 @@
 #include "client/mpi/data/offload.h"
 #include "client/mpi/session/communicator.h"
 #include "client/mpi/session/session.h"
-#include "client/tnbc/trace/call_recorder.h"
 #include "client/tnbc/asynchronous_completion.h"
 #include "client/tnbc/team_calls.h"
+#include "client/tnbc/trace/call_recorder.h"
 
 namespace copse::mpi {
 
@@ -27,7 +27,8 @@ class AsyncCalls {
 
   // Whether the call, made at `site` in the program, is one of those that are fragmented, and how; all ranks of
   // `communicator` find the same. May be a collective call.
-  bool IsFragmented(Communicator* communicator, const Offload& offload, const void* site, tnbc::Fragmentation* division);
+  bool IsFragmented(Communicator* communicator, const Offload& offload, const void* site,
+                    tnbc::Fragmentation* division);
   // Counts the time of a call that was not fragmented.
   static void CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds);
   // A call's name, and its place in the program.
@@ -37,8 +38,8 @@ class AsyncCalls {
   };
   // Makes a call that is fragmented. *error says why it failed. *waited_ns: what the program has waited for data of
   // earlier calls of this kind, since the last one.
-  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division, const Origin& origin,
-                     std::string* error, uint64_t* waited_ns);
+  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division,
+                     const Origin& origin, std::string* error, uint64_t* waited_ns);
 
   // Waits for all data. Before MPI_Finalize.
   void Drain();

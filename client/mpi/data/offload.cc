@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
-#include "client/port/arguments.h"
 #include "client/mpi/api/failure_text.h"
 #include "client/mpi/data/packing.h"
+#include "client/port/arguments.h"
 #include "client/tnbc/held_signals.h"
 
 namespace copse::mpi {

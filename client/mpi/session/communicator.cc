@@ -6,10 +6,10 @@
 #include <numeric>
 #include <vector>
 
-#include "client/port/arguments.h"
 #include "client/mpi/api/error_text.h"
 #include "client/mpi/api/failure_text.h"
 #include "client/mpi/api/output_line.h"
+#include "client/port/arguments.h"
 #include "client/tnbc/held_signals.h"
 #include "client/tnbc/trace/order_profile.h"
 
