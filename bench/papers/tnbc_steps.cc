@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "bench/benchmarks.h"
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 #include "client/tnbc/page_guard.h"
 #include "client/tnbc/send_snapshot.h"
 
@@ -65,15 +65,15 @@ double TimeOf(const Step& step) {
 }
 
 // As a broadcast's root sends it by one call.
-tnbc::Division WholeOf(uint64_t bytes) {
-  tnbc::Division division;
-  division.is_source = true;
-  division.receive_bytes = bytes;
+tnbc::Fragmentation WholeOf(uint64_t bytes) {
+  tnbc::Fragmentation fragmentation;
+  fragmentation.is_source = true;
+  fragmentation.receive_bytes = bytes;
   tnbc::SubCall call;
   call.args.type = COPSE_DT_UINT8;
   call.args.count = bytes;
-  division.calls.push_back(call);
-  return division;
+  fragmentation.calls.push_back(call);
+  return fragmentation;
 }
 
 void TimeOnce(tnbc::PageGuard* guard, const Memory& received, const Memory& sent, const Memory& copy, Times* times) {
@@ -82,13 +82,13 @@ void TimeOnce(tnbc::PageGuard* guard, const Memory& received, const Memory& sent
   (*times)["unprotect"].push_back(TimeOf([&] {
     for (const tnbc::Range& granule : granules) guard->Release(granule);
   }));
-  const tnbc::Division division = WholeOf(sent.bytes());
+  const tnbc::Fragmentation fragmentation = WholeOf(sent.bytes());
   (*times)["copy"].push_back(TimeOf([&] {
-    tnbc::SendSnapshot(guard).Start(division, sent.data(), copy.data(), tnbc::SendSnapshot::Way::kAtOnce, PageBytes());
+    tnbc::SendSnapshot(guard).Start(fragmentation, sent.data(), copy.data(), tnbc::SendSnapshot::Way::kAtOnce, PageBytes());
   }));
   tnbc::SendSnapshot snapshot(guard);
   (*times)["snapshot"].push_back(TimeOf([&] {
-    snapshot.Start(division, sent.data(), copy.data(), tnbc::SendSnapshot::Way::kInPieces, PageBytes());
+    snapshot.Start(fragmentation, sent.data(), copy.data(), tnbc::SendSnapshot::Way::kInPieces, PageBytes());
     CHECK(snapshot.Protect());
   }));
   const uint64_t copies = guard->counters().copies;

@@ -76,7 +76,7 @@ void CallState::Run(Offload* offload) {
   AsyncCalls* const async = TheAsyncCalls();
   if (!AwaitBuffers(*communicator, *offload)) return Lose(offload);
   if (async == nullptr) return Note(RunOnTeam(offload), *offload);
-  tnbc::Division division;
+  tnbc::Fragmentation division;
   if (async->IsFragmented(communicator, *offload, site, &division)) {
     status = async->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
     return;

@@ -23,7 +23,7 @@
 
 #include "client/preload/libc_calls.h"
 #include "client/preload/libc_test_engine.h"
-#include "client/tnbc/memory_end.h"
+#include "client/tnbc/pages/memory_end.h"
 #include "gtest/gtest.h"
 
 namespace copse::preload {

@@ -6,7 +6,7 @@
 
 #include "client/preload/libc_next.h"
 #include "client/preload/libc_wrapped.h"
-#include "client/tnbc/memory_end.h"
+#include "client/tnbc/pages/memory_end.h"
 
 namespace copse::preload {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "client/preload/libc_calls.h"
 #include "client/preload/memory_hooks.h"
-#include "client/tnbc/memory_end.h"
+#include "client/tnbc/pages/memory_end.h"
 
 namespace copse::preload {
 

@@ -16,7 +16,7 @@
 #include <functional>
 
 #include "client/preload/memory_hooks.h"
-#include "client/tnbc/memory_end.h"
+#include "client/tnbc/pages/memory_end.h"
 #include "gtest/gtest.h"
 
 extern "C" copse::preload::FindLibcCall copse_preload_set_memory_hooks(const copse::preload::MemoryHooks* hooks);

@@ -15,7 +15,7 @@
 #include <ucontext.h>
 
 #include "client/preload/syscall_memory.h"
-#include "client/tnbc/free_syscall.h"
+#include "client/tnbc/pages/free_syscall.h"
 
 // syscall_stub.S
 extern "C" {

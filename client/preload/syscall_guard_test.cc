@@ -25,9 +25,9 @@
 #include <thread>
 
 #include "client/preload/memory_hooks.h"
-#include "client/tnbc/free_syscall.h"
+#include "client/tnbc/pages/free_syscall.h"
 #include "client/tnbc/page_guard.h"
-#include "client/tnbc/pending_ranges.h"
+#include "client/tnbc/pages/pending_ranges.h"
 #include "gtest/gtest.h"
 
 extern "C" copse::preload::FindLibcCall copse_preload_set_memory_hooks(const copse::preload::MemoryHooks* hooks);

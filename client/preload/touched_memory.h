@@ -18,7 +18,7 @@
 #include <tuple>
 
 #include "client/preload/libc_next.h"
-#include "client/tnbc/memory_end.h"
+#include "client/tnbc/pages/memory_end.h"
 
 namespace copse::preload {
 

@@ -9,7 +9,7 @@
 #include "base/testing/status_matchers.h"
 #include "daemon/core/leavers.h"
 #include "gtest/gtest.h"
-#include "offload_emu/fake_transport.h"
+#include "offload_emu/testing/fake_transport.h"
 #include "schedule/plan.h"
 
 namespace copse::daemon {

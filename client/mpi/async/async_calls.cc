@@ -17,7 +17,7 @@
 #include "client/mpi/async/async_hooks.h"
 #include "client/mpi/async/pending_memory.h"
 #include "client/mpi/async/team_caller.h"
-#include "client/tnbc/memory_kind.h"
+#include "client/tnbc/pages/memory_kind.h"
 #include "client/tnbc/send_snapshot.h"
 
 namespace copse::mpi {
@@ -28,7 +28,7 @@ constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
 
 AsyncCalls* the_async_calls = nullptr;
 
-tnbc::EarlyReturn::Options Options() {
+tnbc::AsynchronousCompletion::Options Options() {
   const AsyncMeans& means = TheAsyncMeans();
   return {.copy_bytes_max = kCopyBytesMax,
           .way = means.snapshots_at_once ? tnbc::SendSnapshot::Way::kAtOnce : tnbc::SendSnapshot::Way::kInPieces,
@@ -37,7 +37,7 @@ tnbc::EarlyReturn::Options Options() {
 }
 
 bool MayDivide(const Communicator& communicator, const Offload& offload) {
-  return offload.is_divisible() && tnbc::MayDivide(offload.args, static_cast<uint32_t>(communicator.size()));
+  return offload.is_divisible() && tnbc::MayFragment(offload.args, static_cast<uint32_t>(communicator.size()));
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ void StartAsyncCalls(Session* session) {
     PrintLine("no call returns early: no thread (%s)", error.what());
     return;
   }
-  GuardProcess(the_async_calls->early_return().adopted());
+  GuardProcess(the_async_calls->early_return().remapped());
 }
 
 void StopAsyncCalls() {
@@ -82,15 +82,15 @@ AsyncCalls::AsyncCalls(Session* session, tnbc::PageGuard* guard)
 AsyncCalls::~AsyncCalls() { SetEarlyReturn(nullptr); }
 
 bool AsyncCalls::IsFragmented(Communicator* communicator, const Offload& offload, const void* site,
-                              tnbc::Division* division) {
+                              tnbc::Fragmentation* division) {
   if (!MayDivide(*communicator, offload)) return false;
   early_return_.Reap();  // what the last call has taught
   tnbc::TeamCalls* const calls = communicator->DividedCalls(node_);
   AgreementTeam team(session_, communicator, offload);
   tnbc::CallKind* const kind = communicator->AsyncKindOf(offload);
   const bool was_whole = kind->trial.is_whole();
-  const bool divides = calls->Divide(offload.args, kind, site, &team, division);
-  if (!was_whole && kind->trial.is_whole()) early_return_.CountFuses(1);
+  const bool divides = calls->FragmentCall(offload.args, kind, site, &team, division);
+  if (!was_whole && kind->trial.is_whole()) early_return_.CountTrips(1);
   return divides;
 }
 
@@ -99,7 +99,7 @@ void AsyncCalls::CountWhole(Communicator* communicator, const Offload& offload, 
 }
 
 tnbc::RecordedCall* AsyncCalls::Record(Communicator* communicator, const Offload& offload,
-                                       const tnbc::Division& division, const void* site, uint64_t number) {
+                                       const tnbc::Fragmentation& division, const void* site, uint64_t number) {
   if (recorder_ == nullptr) return nullptr;
   tnbc::RecordedCall* const record = recorder_->Begin(communicator->DescribeKind(offload), site, number);
   if (record == nullptr) return nullptr;
@@ -108,12 +108,12 @@ tnbc::RecordedCall* AsyncCalls::Record(Communicator* communicator, const Offload
   return record;
 }
 
-bool AsyncCalls::MayReturn(const Communicator& communicator, const Offload& offload, const tnbc::Division& division,
+bool AsyncCalls::MayReturn(const Communicator& communicator, const Offload& offload, const tnbc::Fragmentation& division,
                            const tnbc::CallSite& site, bool waits_idly) {
   const bool is_auto = session_->async_mode == AsyncMode::kAuto;
-  const uint64_t blown = site.fuse->blown();
-  const bool pays = !is_auto || site.fuse->MayReturnEarly();
-  early_return_.CountFuses(site.fuse->blown() - blown);
+  const uint64_t blown = site.breaker->trips();
+  const bool pays = !is_auto || site.breaker->MayReturnEarly();
+  early_return_.CountTrips(site.breaker->trips() - blown);
   // With auto the user has not accepted old bytes in what a device reads, nor the end of a job that handles errors.
   const bool is_risky = is_auto && pays && (tnbc::DevicesMayKnowPages() || !communicator.EndsOnErrors());
   // Remote accesses to a window's memory are announced to no rank.
@@ -121,7 +121,7 @@ bool AsyncCalls::MayReturn(const Communicator& communicator, const Offload& offl
          !session_->progress.has_windows();
 }
 
-copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Division& division,
+copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division,
                                const Origin& origin, std::string* error, uint64_t* waited_ns) {
   // No system call may wait for data while this thread has locks that the completion thread needs.
   const OffSyscallGuard off(/*always=*/true);

@@ -13,8 +13,8 @@
 #include "client/mpi/data/offload.h"
 #include "client/mpi/session/communicator.h"
 #include "client/mpi/session/session.h"
-#include "client/tnbc/call_recorder.h"
-#include "client/tnbc/early_return.h"
+#include "client/tnbc/trace/call_recorder.h"
+#include "client/tnbc/asynchronous_completion.h"
 #include "client/tnbc/team_calls.h"
 
 namespace copse::mpi {
@@ -27,7 +27,7 @@ class AsyncCalls {
 
   // Whether the call, made at `site` in the program, is one of those that are fragmented, and how; all ranks of
   // `communicator` find the same. May be a collective call.
-  bool IsFragmented(Communicator* communicator, const Offload& offload, const void* site, tnbc::Division* division);
+  bool IsFragmented(Communicator* communicator, const Offload& offload, const void* site, tnbc::Fragmentation* division);
   // Counts the time of a call that was not fragmented.
   static void CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds);
   // A call's name, and its place in the program.
@@ -37,7 +37,7 @@ class AsyncCalls {
   };
   // Makes a call that is fragmented. *error says why it failed. *waited_ns: what the program has waited for data of
   // earlier calls of this kind, since the last one.
-  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Division& division, const Origin& origin,
+  copse_status_t Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division, const Origin& origin,
                      std::string* error, uint64_t* waited_ns);
 
   // Waits for all data. Before MPI_Finalize.
@@ -47,18 +47,18 @@ class AsyncCalls {
   // Prints one line on standard error: rank 0 for copse-run --stats, every rank for COPSE_TNBC_STATS.
   void Print() const;
 
-  tnbc::EarlyReturn& early_return() { return early_return_; }
+  tnbc::AsynchronousCompletion& early_return() { return early_return_; }
 
  private:
-  tnbc::RecordedCall* Record(Communicator* communicator, const Offload& offload, const tnbc::Division& division,
+  tnbc::RecordedCall* Record(Communicator* communicator, const Offload& offload, const tnbc::Fragmentation& division,
                              const void* site, uint64_t number);
   // `waits_idly`: threads of the program may wait for data without giving MPI turns.
-  bool MayReturn(const Communicator& communicator, const Offload& offload, const tnbc::Division& division,
+  bool MayReturn(const Communicator& communicator, const Offload& offload, const tnbc::Fragmentation& division,
                  const tnbc::CallSite& site, bool waits_idly);
 
   Session* const session_;
   uint64_t node_ = 0;  // a hash of this process's node's name
-  tnbc::EarlyReturn early_return_;
+  tnbc::AsynchronousCompletion early_return_;
   // Never destroyed: handlers may be writing to what it has.
   tnbc::CallRecorder* recorder_ = nullptr;  // null: no traces
 };

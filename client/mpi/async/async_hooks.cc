@@ -13,9 +13,9 @@
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/api/output_line.h"
 #include "client/mpi/async/pending_memory.h"
-#include "client/tnbc/free_syscall.h"
-#include "client/tnbc/late_failure.h"
-#include "client/tnbc/memory_end.h"
+#include "client/tnbc/pages/free_syscall.h"
+#include "client/tnbc/pages/late_failure.h"
+#include "client/tnbc/pages/memory_end.h"
 #include "client/tnbc/page_guard.h"
 
 namespace copse::mpi {
@@ -24,7 +24,7 @@ namespace {
 preload::SetMemoryHooks the_set_memory_hooks = nullptr;
 AsyncMeans the_means;
 // Null: nothing is remapped; else it stays.
-std::atomic<tnbc::AdoptedMemory*> the_adopted{nullptr};
+std::atomic<tnbc::RemappedMemory*> the_adopted{nullptr};
 std::atomic<bool> the_program_has_threads{false};
 
 // A thread accesses lost memory: the call that failed has returned long ago, so nothing but the job can be told.
@@ -46,23 +46,23 @@ void BeforeThread() {
 // The child of a fork would have pages that nothing opens, and share those that are remapped.
 void BeforeFork() {
   AwaitEverything();
-  if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->BeginFork();
+  if (tnbc::RemappedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->BeginFork();
   ThePageGuard()->BeginFork(TurnWhileWaiting);
 }
 void AfterForkInParent() {
   ThePageGuard()->EndFork();
-  if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(false);
+  if (tnbc::RemappedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(false);
 }
 void AfterForkInChild() {
   ThePageGuard()->EndFork();
-  if (tnbc::AdoptedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(true);
+  if (tnbc::RemappedMemory* const adopted = the_adopted.load(); adopted != nullptr) adopted->EndFork(true);
   ThePageGuard()->OnForked();
 }
 
 // --- The preload's hooks ---
 
 void Release(const void* address, size_t bytes, tnbc::MemoryEnd end) {
-  if (tnbc::AdoptedMemory* const adopted = the_adopted.load()) adopted->Release(address, bytes, end);
+  if (tnbc::RemappedMemory* const adopted = the_adopted.load()) adopted->Release(address, bytes, end);
 }
 void Await(const void* address, size_t bytes) { ThePageGuard()->Await(address, bytes); }
 void AwaitAll() { AwaitEverything(); }
@@ -77,10 +77,10 @@ struct UcmUnmapped {
   size_t bytes;
 };
 void OnUnmapped(int, const UcmUnmapped* event, void*) {
-  const tnbc::AdoptedMemory* const adopted = the_adopted.load();
+  const tnbc::RemappedMemory* const adopted = the_adopted.load();
   if (adopted != nullptr && adopted->changes_pages()) return;  // UCX knows of it by us
   if (AnyPending()) ThePageGuard()->Await(event->address, event->bytes);
-  if (tnbc::AdoptedMemory::count().load(std::memory_order_relaxed) != 0) {
+  if (tnbc::RemappedMemory::count().load(std::memory_order_relaxed) != 0) {
     Release(event->address, event->bytes, tnbc::MemoryEnd::kMoves);
   }
 }
@@ -93,7 +93,7 @@ void AskUcx() {
   constexpr int kUnmapped = 1 << 17, kNoInstall = 1 << 24, kFirst = -1000;
   if (set != nullptr) set(kUnmapped | kNoInstall, kFirst, OnUnmapped, nullptr);
   // Pages are exchanged by system calls that UCX does not see. What it has registered there it would go on using.
-  const auto forget = reinterpret_cast<tnbc::AdoptedMemory::OnExchange>(dlsym(ucm, "ucm_vm_munmap"));
+  const auto forget = reinterpret_cast<tnbc::RemappedMemory::OnExchange>(dlsym(ucm, "ucm_vm_munmap"));
   if (forget != nullptr && the_adopted.load() != nullptr) the_adopted.load()->SetOnExchange(forget);
 }
 
@@ -126,8 +126,8 @@ AsyncMode StartPageProtection(AsyncMode wanted, Complaints* complaints) {
                                              Await,
                                              AwaitAll,
                                              ActOnFault,
-                                             &tnbc::AdoptedMemory::count(),
-                                             tnbc::AdoptedMemory::kBytesMin,
+                                             &tnbc::RemappedMemory::count(),
+                                             tnbc::RemappedMemory::kBytesMin,
                                              Release,
                                              BeforeThread};
   const preload::FindLibcCall find = the_set_memory_hooks(&hooks);
@@ -141,7 +141,7 @@ AsyncMode StartPageProtection(AsyncMode wanted, Complaints* complaints) {
 
 const AsyncMeans& TheAsyncMeans() { return the_means; }
 
-void GuardProcess(tnbc::AdoptedMemory* adopted) {
+void GuardProcess(tnbc::RemappedMemory* adopted) {
   the_adopted = adopted;
   AskUcx();
   pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);

@@ -23,7 +23,7 @@ const AsyncMeans& TheAsyncMeans();
 
 // Once calls may complete asynchronously. `adopted`: null if no memory is remapped. From now on forks wait for pending
 // memory.
-void GuardProcess(tnbc::AdoptedMemory* adopted);
+void GuardProcess(tnbc::RemappedMemory* adopted);
 
 // Before MPI is initialized, which may start threads of its own.
 void NoteThreadsBeforeInit();

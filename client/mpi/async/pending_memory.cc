@@ -10,7 +10,7 @@ namespace copse::mpi {
 namespace {
 
 tnbc::PageGuard* the_guard = nullptr;
-tnbc::EarlyReturn* the_early_return = nullptr;
+tnbc::AsynchronousCompletion* the_early_return = nullptr;
 
 void Turn() {
   if (Session* const session = TheSession(); session != nullptr) session->progress.Turn();
@@ -20,7 +20,7 @@ void Turn() {
 
 void SetPageGuard(tnbc::PageGuard* guard) { the_guard = guard; }
 tnbc::PageGuard* ThePageGuard() { return the_guard; }
-void SetEarlyReturn(tnbc::EarlyReturn* early_return) { the_early_return = early_return; }
+void SetEarlyReturn(tnbc::AsynchronousCompletion* early_return) { the_early_return = early_return; }
 
 bool AnyPending() { return the_guard != nullptr && the_guard->pending().load(std::memory_order_relaxed) != 0; }
 

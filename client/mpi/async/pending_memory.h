@@ -9,9 +9,9 @@
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/data/offload.h"
 #include "client/mpi/session/communicator.h"
-#include "client/tnbc/early_return.h"
+#include "client/tnbc/asynchronous_completion.h"
 #include "client/tnbc/page_guard.h"
-#include "client/tnbc/pending_ranges.h"
+#include "client/tnbc/pages/pending_ranges.h"
 
 namespace copse::mpi {
 
@@ -22,7 +22,7 @@ namespace copse::mpi {
 void SetPageGuard(tnbc::PageGuard* guard);
 tnbc::PageGuard* ThePageGuard();
 // What knows which memory a call's arguments describe; null: no call completes asynchronously.
-void SetEarlyReturn(tnbc::EarlyReturn* early_return);
+void SetEarlyReturn(tnbc::AsynchronousCompletion* early_return);
 
 // Whether any memory is pending: the question before every call that passes a buffer on.
 bool AnyPending();

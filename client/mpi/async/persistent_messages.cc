@@ -6,7 +6,7 @@
 
 #include "client/mpi/async/async_calls.h"
 #include "client/mpi/async/pending_memory.h"
-#include "client/tnbc/pending_ranges.h"
+#include "client/tnbc/pages/pending_ranges.h"
 
 namespace copse::mpi {
 namespace {

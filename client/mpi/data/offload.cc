@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "client/arguments.h"
+#include "client/port/arguments.h"
 #include "client/mpi/api/failure_text.h"
 #include "client/mpi/data/packing.h"
 #include "client/tnbc/held_signals.h"

@@ -11,8 +11,8 @@
 
 #include "client/mpi/session/agreement.h"
 #include "client/mpi/session/complaints.h"
-#include "client/tnbc/order_profile.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/order_profile.h"
+#include "client/tnbc/trace/trace_file.h"
 
 namespace copse::mpi {
 

@@ -14,7 +14,7 @@
 
 #include "base/testing/status_matchers.h"
 #include "client/mpi/session/agreement.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/trace_file.h"
 #include "gtest/gtest.h"
 
 namespace copse::mpi {

@@ -6,12 +6,12 @@
 #include <numeric>
 #include <vector>
 
-#include "client/arguments.h"
+#include "client/port/arguments.h"
 #include "client/mpi/api/error_text.h"
 #include "client/mpi/api/failure_text.h"
 #include "client/mpi/api/output_line.h"
 #include "client/tnbc/held_signals.h"
-#include "client/tnbc/order_profile.h"
+#include "client/tnbc/trace/order_profile.h"
 
 namespace copse::mpi {
 namespace {
