@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The epochs of a team at this node: which run, which one is prepared, and from which call on the next one counts
-// (docs/ARCHITECTURE.md, decision 7).
+// (docs/decisions/two-phase-epoch-switch.md).
 #ifndef COPSE_DAEMON_CORE_EPOCH_SWITCH_H_
 #define COPSE_DAEMON_CORE_EPOCH_SWITCH_H_
 
