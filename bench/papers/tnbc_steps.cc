@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "bench/benchmarks.h"
 #include "client/tnbc/fragmentation.h"
-#include "client/tnbc/page_guard.h"
+#include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/send_snapshot.h"
 
 namespace copse::bench {

@@ -32,7 +32,7 @@ tnbc::AsynchronousCompletion::Options Options() {
   const AsyncMeans& means = TheAsyncMeans();
   return {.copy_bytes_max = kCopyBytesMax,
           .way = means.snapshots_at_once ? tnbc::SendSnapshot::Way::kAtOnce : tnbc::SendSnapshot::Way::kInPieces,
-          .adopts = means.remaps,
+          .remaps = means.remaps,
           .on_wait = TurnWhileWaiting};
 }
 
@@ -144,7 +144,7 @@ copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, con
     status = early_return_.Call({.team = communicator->team(),
                                  .stream = communicator->stream(),
                                  .args = offload->args,
-                                 .division = division,
+                                 .fragmentation = division,
                                  .may_return = may_return,
                                  .waits_idly = waits_idly,
                                  .has_messages = has_messages,

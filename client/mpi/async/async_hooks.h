@@ -7,7 +7,7 @@
 #include "client/mpi/session/async_settings.h"
 #include "client/mpi/session/complaints.h"
 #include "client/preload/memory_hooks.h"
-#include "client/tnbc/adopted_memory.h"
+#include "client/tnbc/pages/remapped_memory.h"
 
 namespace copse::mpi {
 

@@ -10,7 +10,7 @@
 #include "client/mpi/data/offload.h"
 #include "client/mpi/session/communicator.h"
 #include "client/tnbc/asynchronous_completion.h"
-#include "client/tnbc/page_guard.h"
+#include "client/tnbc/pages/page_guard.h"
 #include "client/tnbc/pages/pending_ranges.h"
 
 namespace copse::mpi {

@@ -9,7 +9,7 @@
 #include "client/mpi/api/quiet_thread.h"
 #include "client/mpi/api/wait_time.h"
 #include "client/mpi/async/pending_memory.h"
-#include "client/tnbc/held_signals.h"
+#include "client/tnbc/pages/held_signals.h"
 
 namespace copse::mpi {
 namespace {

@@ -4,7 +4,7 @@
 #include "client/mpi/api/failure_text.h"
 #include "client/mpi/api/wait_time.h"
 #include "client/mpi/async/async_hooks.h"
-#include "client/tnbc/held_signals.h"
+#include "client/tnbc/pages/held_signals.h"
 #include "client/tnbc/pages/late_failure.h"
 
 namespace copse::mpi {

@@ -8,7 +8,7 @@
 #include "client/mpi/api/failure_text.h"
 #include "client/mpi/data/packing.h"
 #include "client/port/arguments.h"
-#include "client/tnbc/held_signals.h"
+#include "client/tnbc/pages/held_signals.h"
 
 namespace copse::mpi {
 namespace {

@@ -10,7 +10,7 @@
 #include "client/mpi/api/failure_text.h"
 #include "client/mpi/api/output_line.h"
 #include "client/port/arguments.h"
-#include "client/tnbc/held_signals.h"
+#include "client/tnbc/pages/held_signals.h"
 #include "client/tnbc/trace/order_profile.h"
 
 namespace copse::mpi {
