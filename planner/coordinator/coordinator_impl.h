@@ -186,7 +186,7 @@ class Coordinator::Impl {
   void Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running);
   // Adopts the daemon's last epoch if the store was lost or is older than the team.
   void CatchUp(Team& team, const schedule::RunningTeam& running);
-  // Aborts a prepared epoch that none of the members has, once all are back: it was never decided.
+  // Aborts prepared epochs that no member runs, once all members are back: they were never decided.
   void SettlePrepared(Team& team);
   // Breaks a team some of whose nodes wait for an epoch that no other member can report any more.
   void BreakIfUntold(Team& team);
