@@ -33,8 +33,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Reads what a ByteWriter wrote, from bytes that nobody vouches for. After the first short read everything is 0 or
-// empty and ok() is false for good, so a caller may check once at the end.
+// Reads what a ByteWriter wrote, from untrusted bytes. After the first short read every value is 0 or empty and ok()
+// is false for good, so a caller may check once at the end.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
@@ -63,8 +63,8 @@ class ByteReader {
     rest_.remove_prefix(bytes);
     return text;
   }
-  // A count of items of at least `item_bytes` each: 0 if the rest cannot hold them, so nothing large is allocated for
-  // it.
+  // Reads a count of items of at least `item_bytes` each: 0 if the rest cannot hold them, so nothing large is
+  // allocated for it.
   uint32_t GetCount(size_t item_bytes) {
     const auto count = Get<uint32_t>();
     if (count > rest_.size() / item_bytes) {

@@ -50,7 +50,7 @@ namespace copse::check_internal {
 
 [[noreturn]] void Fail(const char* file, int line, const char* condition, const std::string& values);
 
-// Integers whose comparison the standard defines by value, whatever their signs.
+// Types whose comparison the standard defines by value, whatever their signs.
 template <typename T>
 inline constexpr bool kPlainInteger =
     std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time as an interface: production reads the kernel's monotonic clock, tests and the simulator a
-// clock of their own.
+// Time as an interface: production reads the kernel's monotonic clock, tests and the simulator have clocks of their
+// own.
 
 #ifndef COPSE_BASE_CLOCK_H_
 #define COPSE_BASE_CLOCK_H_
@@ -10,8 +10,8 @@
 
 namespace copse {
 
-// A Clock tells a time that never goes back. Its origin is arbitrary: compare and subtract, do not
-// print or send. Implementations say which threads may call.
+// A Clock's time never goes back. Its origin is arbitrary: compare and subtract, do not print or send.
+// Implementations state which threads may call.
 class Clock {
  public:
   virtual ~Clock() = default;

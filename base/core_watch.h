@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether somebody else wants the core on which we spin.
+// Detects whether another thread wants the core on which the caller spins.
 #ifndef COPSE_BASE_CORE_WATCH_H_
 #define COPSE_BASE_CORE_WATCH_H_
 
@@ -9,11 +9,11 @@
 
 namespace copse {
 
-// Who spins yields at every round (sched_yield). A yield that soon comes back went to nobody, or to somebody who had
-// little to do: spinning costs nothing then, and spares both sides a wake-up. One that took a time slice went to
-// somebody who computes; besides, the kernel charges the yielder a slice, so that it stays behind after its next
-// wake-up too (measured: 4 ms a call beside computing processes instead of 0.3). So a long yield forbids spinning for
-// a pause, which doubles with each one that follows soon after, up to a share of time that nobody notices.
+// A spinning thread yields at every round (sched_yield). A short yield found no other runnable thread, or one with
+// little to do: spinning costs nothing then, and spares both sides a wake-up. A yield as long as a time slice found a
+// thread that computes; besides, the kernel charges the yielding thread a slice, so that it stays behind after its
+// next wake-up too (measured: 4 ms per call beside computing processes instead of 0.3). So a long yield forbids
+// spinning for a pause, which doubles with each long yield that follows soon after, up to a negligible share of time.
 //
 // Times are nanoseconds of one monotonic clock. Thread-compatible.
 class CoreWatch {
@@ -22,13 +22,13 @@ class CoreWatch {
   static constexpr int64_t kPauseMinNs = 500'000'000;
   static constexpr int64_t kPauseMaxNs = 10'000'000'000;
 
-  // Whether to spin now.
+  // Whether the caller may spin now.
   bool MaySpin(int64_t now_ns) const { return now_ns >= paused_until_ns_; }
 
-  // A yield that took so long has just ended. True: stop spinning.
+  // Records a yield of `took_ns` that has just ended. Returns true if the caller must stop spinning.
   bool OnYielded(int64_t now_ns, int64_t took_ns) {
     if (took_ns < kYieldLongNs) return false;
-    // Left alone for longer than the last pause: that was somebody else.
+    // The time since the last pause is longer than it, so this long yield has another cause.
     if (now_ns - paused_until_ns_ > pause_ns_) pause_ns_ = 0;
     pause_ns_ = std::clamp(2 * pause_ns_, kPauseMinNs, kPauseMaxNs);
     paused_until_ns_ = now_ns + pause_ns_;

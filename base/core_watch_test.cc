@@ -51,7 +51,7 @@ TEST(CoreWatchTest, BesideAComputingProcessYieldsCostLessThanOnePartInAThousand)
 TEST(CoreWatchTest, BeginsAnewAfterAQuietTime) {
   CoreWatch watch;
   EXPECT_TRUE(watch.OnYielded(0, kSlice));
-  EXPECT_TRUE(watch.OnYielded(500 * kMs, kSlice));  // 1 s, until 1500 ms
+  EXPECT_TRUE(watch.OnYielded(500 * kMs, kSlice));  // pauses 1 s, until 1500 ms
   EXPECT_TRUE(watch.OnYielded(5000 * kMs, kSlice));
   EXPECT_TRUE(watch.MaySpin(5500 * kMs));
 }

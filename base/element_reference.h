@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operations on elements must give, one element at a time and as plainly as can be: for those who check results.
-// The daemon's arithmetic shares none of it. Rules: offload_emu/alu.h.
+// The results that operations on elements must give, one element at a time and as plainly as can be: tests check
+// results against it. The daemon's arithmetic shares none of it. Rules: offload_emu/alu.h.
 #ifndef COPSE_BASE_ELEMENT_REFERENCE_H_
 #define COPSE_BASE_ELEMENT_REFERENCE_H_
 
@@ -17,7 +17,7 @@
 
 namespace copse {
 
-// A floating-point number of 16 bits. IEEE's rules: the least exponent is for subnormal numbers, the greatest for
+// A floating-point number of 16 bits by IEEE's rules: the least exponent is for subnormal numbers, the greatest for
 // infinity and NaN.
 template <int kExponentBits, int kFractionBits>
 struct ShortFloat {
@@ -43,7 +43,7 @@ struct ShortFloat {
       bits = sign | kInfinity;
       return;
     }
-    // In units of the last place; 2^kFractionBits of them, or more, carry into the exponent.
+    // The unit is the last place; 2^kFractionBits units, or more, carry into the exponent.
     const double units = std::nearbyint(std::ldexp(magnitude, kFractionBits + kBias - biased));
     bits = static_cast<uint16_t>(sign | (((biased - 1) << kFractionBits) + static_cast<int>(units)));
   }
@@ -60,7 +60,7 @@ struct ShortFloat {
 using Half = ShortFloat<5, 10>;
 using Bfloat16 = ShortFloat<8, 7>;
 
-// MPI's pairs.
+// MPI's pairs of a value and an index.
 template <typename Value>
 struct ValueAndIndex {
   Value value = 0;
@@ -123,7 +123,7 @@ auto WithElementType(ElementType type, const Body& body) {
   return body(uint8_t{});
 }
 
-// To and from memory at any alignment. Padding is written as zeros.
+// Reads and writes memory at any alignment. Padding is written as zeros.
 template <typename T>
 void PutElement(const T& element, void* to) {
   if constexpr (kIsPair<T>) {
@@ -142,7 +142,7 @@ T GetElement(const void* from) {
   return element;
 }
 
-// a op b. IsDefined(op, the type) must hold; else the result is a.
+// Computes a op b. Precondition: IsDefined(op, the type); else the result is a.
 template <typename T>
 T CombineElements(ElementOp op, T a, T b);
 
@@ -150,7 +150,7 @@ namespace element_reference {
 
 template <typename T>
 T OfIntegers(ElementOp op, T a, T b) {
-  // Without sign and wide, so that nothing overflows; cut to the type at the end.
+  // Unsigned and wide, so that nothing overflows; cut to the type at the end.
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   switch (op) {
     case ElementOp::kSum:
@@ -209,7 +209,7 @@ T OfFloating(ElementOp op, T a, T b) {
 template <typename T>
 T OfShortFloats(ElementOp op, T a, T b) {
   const auto x = static_cast<double>(a), y = static_cast<double>(b);
-  // Those that choose leave bits as they are.
+  // Selecting operations leave bits unchanged.
   if (op == ElementOp::kMin || op == ElementOp::kMax) {
     if (std::isnan(x)) return a;
     if (std::isnan(y)) return b;

@@ -12,7 +12,7 @@
 namespace copse {
 namespace {
 
-// Values from the formats' definitions.
+// The values come from the formats' definitions.
 TEST(ShortFloatTest, WellKnownNumbers) {
   EXPECT_EQ(Half(1.0).bits, 0x3c00);
   EXPECT_EQ(Half(-2.0).bits, 0xc000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types of elements and operations on them, by number: what client, daemon and engine must agree on.
+// Types of elements and operations on them, by number, shared by client, daemon and engine.
 #ifndef COPSE_BASE_ELEMENT_TYPES_H_
 #define COPSE_BASE_ELEMENT_TYPES_H_
 
@@ -10,7 +10,7 @@
 
 namespace copse {
 
-// By number, which goes over the wire (copse_op_t) and into packets' hashes: never renumber.
+// The numbers go over the wire (copse_op_t) and into packets' hashes: never renumber.
 enum class ElementOp : uint8_t {
   kSum = 0,
   kProd,
@@ -30,9 +30,9 @@ inline constexpr std::string_view kElementOpNames[] = {"sum",  "prod", "min", "m
                                                        "lxor", "band", "bor", "bxor", "minloc", "maxloc"};
 static_assert(std::size(kElementOpNames) == kElementOpCount);
 
-// By number, as above (copse_datatype_t). Pairs are a value and its index, an int32, laid out as C lays out a struct of
-// the two, and as MPI's types of these names are where long has 64 bits. long double and its pair are left out: they
-// differ by processor.
+// The numbers go over the wire, too (copse_datatype_t). Pairs are a value and its index, an int32, laid out like a C
+// struct of the two, and like MPI's types of these names where long has 64 bits. long double and its pair are left
+// out: they differ by processor.
 enum class ElementType : uint8_t {
   kInt8 = 0,
   kInt16,
@@ -61,7 +61,7 @@ enum class ElementKind : uint8_t { kInteger, kFloating, kComplex, kByte, kPair }
 
 struct ElementTraits {
   std::string_view name;
-  uint32_t bytes;  // with C's padding
+  uint32_t bytes;  // C's padding included
   ElementKind kind;
 };
 inline constexpr ElementTraits kElementTypes[] = {
@@ -89,7 +89,7 @@ inline constexpr ElementTraits kElementTypes[] = {
 static_assert(std::size(kElementTypes) == kElementTypeCount);
 inline constexpr uint32_t kElementBytesMax = 16;
 
-// "unknown" and 0 for numbers that are neither.
+// Returns "unknown" and 0 for unknown numbers.
 constexpr std::string_view ElementOpName(ElementOp op) {
   return static_cast<int>(op) < kElementOpCount ? kElementOpNames[static_cast<int>(op)] : "unknown";
 }
@@ -100,8 +100,8 @@ constexpr uint32_t ElementBytes(ElementType type) {
   return static_cast<int>(type) < kElementTypeCount ? kElementTypes[static_cast<int>(type)].bytes : 0;
 }
 
-// Whether an operation is defined on a type, by number. MPI's table, and one thing more: logical operations take
-// floating point, too.
+// Whether an operation is defined on a type, by number: MPI's table, extended by logical operations on floating
+// point.
 //
 //              integer  floating  complex  byte  pair
 //   sum, prod     x        x         x

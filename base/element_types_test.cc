@@ -44,9 +44,9 @@ TEST(ElementTypesTest, AreAsLongAsInC) {
   }
 }
 
-// Operations in rows, types in columns, written out.
+// The rows are operations, the columns types.
 TEST(ElementTypesTest, OperationsAreDefinedAsMpiSaysAndLogicalOnesOnFloatingPointToo) {
-  // Integers, floating point, complex, byte, pairs.
+  // The columns are integers, floating point, complex, byte, pairs.
   const std::string expected[kElementOpCount] = {
       "xxxxxxxxxxxxxx......", "xxxxxxxxxxxxxx......", "xxxxxxxxxxxx........", "xxxxxxxxxxxx........",
       "xxxxxxxxxxxx........", "xxxxxxxxxxxx........", "xxxxxxxxxxxx........", "xxxxxxxx......x.....",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why a call, a team or its formation failed, in the numbers that every side uses: planner, daemons, libcopse and the
-// MPI library. C++ without any library, as it is loaded into users' processes. The values travel: never renumber.
+// The reasons why a call, a team or its formation failed, in the numbers that planner, daemons, libcopse and the MPI
+// library share. C++ without any library, as it is loaded into users' processes. The values are part of the
+// protocols: never renumber.
 #ifndef COPSE_BASE_FAILURE_H_
 #define COPSE_BASE_FAILURE_H_
 
@@ -9,7 +10,7 @@
 
 namespace copse {
 
-// What a program can do about a failure. The values are those of copse_status_t, negated.
+// The code of a failure, on which a program acts. The values are those of copse_status_t, negated.
 enum class Failure : uint8_t {
   kNone = 0,
   kInvalidArgument = 1,
@@ -27,14 +28,14 @@ enum class Failure : uint8_t {
 };
 inline constexpr int kFailureCount = 13;
 
-// What happened. The values are those of copse_cause_t.
+// The cause of a failure. The values are those of copse_cause_t.
 enum class FailureCause : uint8_t {
   kUnknown = 0,
   kProcessDied = 1,       // a member's process ended without leaving its team
   kMemberLeft = 2,        // a member left the team, and others called on
   kNodeRestarted = 3,     // the node's daemon has a new incarnation
   kConnectionLost = 4,    // the connection to the node was reset or refused
-  kNodeSilent = 5,        // nothing heard from the node for `limit` milliseconds
+  kNodeSilent = 5,        // no message from the node for `limit` milliseconds
   kNodeRemoved = 6,       // by an administrator
   kTeamBroken = 7,        // by an administrator
   kNodeDraining = 8,      // the node takes no new teams, or its daemon ends
@@ -42,7 +43,7 @@ enum class FailureCause : uint8_t {
   kRanksDiffer = 10,      // ranks gave arguments that do not fit each other
   kNotFormedInTime = 11,  // ranks or nodes missing after `limit` milliseconds
   kCallerTimeOut = 12,    // the caller's own limit, in milliseconds
-  kQuota = 13,            // more than `limit` of something; 0: whose limit is not a number
+  kQuota = 13,            // more than `limit` of something; 0: the limit is not a number
   kNoPlanner = 14,        // the node's daemon has no planner at the moment
   kCanceledByCaller = 15,
   kVersionsDiffer = 16,
@@ -50,25 +51,25 @@ enum class FailureCause : uint8_t {
   kDaemonGone = 18,  // the process's own daemon ended or was restarted
   kNotSupported = 19,
   kOutOfMemory = 20,
-  kFault = 21  // of Copse's own
+  kFault = 21  // an internal error of Copse
 };
 inline constexpr int kFailureCauseCount = 22;
 
 inline constexpr uint32_t kFailureNodeBytes = 128;
 inline constexpr int32_t kNoRank = -1;
 
-// What is known beside code and text, as it passes between a daemon and its clients. All zero: nothing.
+// The facts beside code and text, as they pass between a daemon and its clients. All zero: none known.
 struct FailureFacts {
-  uint8_t cause = 0;  // FailureCause; a reader takes one that it does not know for kUnknown
+  uint8_t cause = 0;  // FailureCause; a reader maps an unknown one to kUnknown
   uint8_t has_rank = 0;
   uint8_t reserved[2] = {};
-  uint32_t rank = 0;                  // in the team, if has_rank: which one brought it about
-  uint64_t limit = 0;                 // of a time, in milliseconds; else of what there was too much of; 0: none
-  char node[kFailureNodeBytes] = {};  // where it happened, NUL-terminated; empty: no single node
+  uint32_t rank = 0;                  // in the team, if has_rank: the rank that caused it
+  uint64_t limit = 0;                 // milliseconds for a time, else the bound of the exceeded amount; 0: none
+  char node[kFailureNodeBytes] = {};  // the node of the failure, NUL-terminated; empty: no single node
 };
 static_assert(sizeof(FailureFacts) == 16 + kFailureNodeBytes);
 
-// The cause where a failure is decided without saying more than its code.
+// Returns the cause of a failure that is known by its code only.
 constexpr FailureCause UsualCause(Failure failure) {
   switch (failure) {
     case Failure::kNone:
@@ -100,7 +101,7 @@ constexpr FailureCause UsualCause(Failure failure) {
   return FailureCause::kUnknown;
 }
 
-// "process-died": one word, for people and JSON.
+// Returns one word, such as "process-died", for people and JSON.
 constexpr const char* FailureCauseName(FailureCause cause) {
   constexpr const char* kNames[kFailureCauseCount] = {
       "unknown",         "process-died",  "member-left",  "node-restarted",

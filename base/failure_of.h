@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one map from absl::Status to what clients are told.
+// The one map from absl::Status to the failures that clients see.
 #ifndef COPSE_BASE_FAILURE_OF_H_
 #define COPSE_BASE_FAILURE_OF_H_
 
@@ -9,7 +9,7 @@
 
 namespace copse {
 
-// FAILED_PRECONDITION is what CheckVersion says (base/version.h). Codes that nobody returns to a client are faults.
+// FAILED_PRECONDITION comes from CheckVersion (base/version.h). Codes that are never returned to a client are faults.
 constexpr Failure FailureOf(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kOk:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hashes that are part of formats: the same on every platform and for ever. For hash tables use
-// absl::Hash.
+// Hashes that are part of formats: the same on every platform and for ever. For hash tables use absl::Hash.
 
 #ifndef COPSE_BASE_HASH_H_
 #define COPSE_BASE_HASH_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often values of which size came: durations in nanoseconds, in fixed memory.
+// A histogram of durations in nanoseconds, in fixed memory.
 #ifndef COPSE_BASE_HISTOGRAM_H_
 #define COPSE_BASE_HISTOGRAM_H_
 
@@ -21,10 +21,10 @@ class Histogram {
  public:
   static constexpr int kOctaveBits = 3;
   static constexpr uint32_t kBucketsPerOctave = 1u << kOctaveBits;
-  // An hour in nanoseconds. A longer one counts as this in buckets and percentiles, and as itself in sum and max.
+  // An hour in nanoseconds. A longer value counts as this in buckets and percentiles, and as itself in sum and max.
   static constexpr uint64_t kValueMax = uint64_t{3600} * 1'000'000'000;
 
-  // The bucket of a value, and the least and greatest value of a bucket.
+  // Returns the bucket of a value, and the least and greatest value of a bucket.
   static constexpr uint32_t BucketOf(uint64_t value) {
     if (value > kValueMax) value = kValueMax;
     if (value < kBucketsPerOctave) return static_cast<uint32_t>(value);
@@ -47,7 +47,7 @@ class Histogram {
     if (value > max_) max_ = value;
   }
 
-  // As if everything recorded in `other` had been recorded here too.
+  // Adds everything recorded in `other`.
   void Merge(const Histogram& other);
 
   uint64_t count() const { return count_; }
@@ -57,12 +57,12 @@ class Histogram {
   double mean() const { return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_); }
   uint64_t bucket(uint32_t index) const { return buckets_[index]; }
 
-  // A value such that at least the share `p` (0 to 1) of all values is not above it: the highest of the bucket in which
-  // that value lies, but never above max(). 0 if nothing was recorded.
+  // Returns a value such that at least the share `p` (0 to 1) of all values is not above it: the highest of the
+  // bucket in which that value lies, but never above max(). 0 if nothing was recorded.
   uint64_t Percentile(double p) const;
 
-  // --- Of one that comes over a wire: Restore each bucket, then RestoreTotals ---
-  // INVALID_ARGUMENT: no such bucket.
+  // --- Decoding: Restore each bucket, then RestoreTotals ---
+  // INVALID_ARGUMENT if there is no such bucket.
   absl::Status Restore(uint32_t bucket, uint64_t count);
   // INVALID_ARGUMENT if the extremes do not lie in the outermost buckets that were restored.
   absl::Status RestoreTotals(uint64_t sum, uint64_t min, uint64_t max);

@@ -51,7 +51,7 @@ TEST(HistogramTest, PercentilesAreWithinAnEighthOfTheSortedValues) {
     std::vector<uint64_t> values;
     const uint64_t count = 1 + prng.Below(3000);
     for (uint64_t i = 0; i < count; ++i) {
-      values.push_back(prng.Next() >> (23 + prng.Below(41)));  // up to 2^41 ns, all sizes alike
+      values.push_back(prng.Next() >> (23 + prng.Below(41)));  // up to 2^41 ns, all magnitudes equally likely
       histogram.Record(values.back());
     }
     std::sort(values.begin(), values.end());

@@ -24,10 +24,10 @@ namespace {
 // bits.
 constexpr size_t kDigitsMax = 18;
 
-// A name with more brackets is refused: expansion goes one call deeper for each.
+// A name with more brackets is refused: expansion recurses once for each.
 constexpr size_t kBracketsMax = 64;
 
-// Of an absurdly long list an error quotes only the beginning.
+// An error quotes only the beginning of a very long list.
 constexpr size_t kQuotedBytesMax = 200;
 
 bool IsNameCharacter(char c) {
@@ -47,7 +47,7 @@ struct Range {
   size_t width;
 };
 
-// A piece of a name: fixed text, or one of the numbers in the ranges.
+// A part of a name: fixed text, or one of the numbers in the ranges.
 struct Piece {
   std::string text;
   std::vector<Range> ranges;
@@ -125,7 +125,7 @@ class HostlistParser {
     return absl::OkStatus();
   }
 
-  // After "[" and up to and including "]".
+  // Parses from behind "[" up to and including "]".
   absl::Status ParseRanges(size_t bracket, std::vector<Range>* ranges) {
     while (true) {
       Range range;
@@ -167,7 +167,7 @@ class HostlistParser {
     return Error(position_, absl::StrCat("expected a number, not '", AbslView(text_.substr(position_, 1)), "'"));
   }
 
-  // `begin` is where the name starts.
+  // `begin` is the position where the name starts.
   absl::Status AppendHosts(size_t begin, const std::vector<Piece>& pieces) {
     uint64_t count = 1;
     size_t bytes = 0;
@@ -194,10 +194,9 @@ class HostlistParser {
     return absl::OkStatus();
   }
 
-  // Appends every host that starts with `*host` and goes on with pieces[index...].
+  // Appends every host that starts with `*host` and continues with pieces[index...].
   void AppendFrom(const std::vector<Piece>& pieces, size_t index, std::string* host) {
-    // Text needs no branching: consume it here, so that the recursion is only as deep as there are
-    // brackets.
+    // Text needs no branching: it is consumed here, so that the recursion is only as deep as there are brackets.
     const size_t begin = host->size();
     while (index < pieces.size() && pieces[index].ranges.empty()) host->append(pieces[index++].text);
     if (index == pieces.size()) {
@@ -221,7 +220,7 @@ class HostlistParser {
   std::vector<std::string> hosts_;
 };
 
-// A host name as its text up to the trailing number, and that number.
+// A host name, split into the text up to the trailing number, and that number.
 struct SplitHost {
   std::string_view prefix;
   std::string_view digits;
@@ -250,7 +249,7 @@ std::string CompressHostlist(const std::vector<std::string>& hosts) {
   for (size_t i = 0; i < hosts.size();) {
     if (!list.empty()) list.push_back(',');
     const SplitHost first = Split(hosts[i]);
-    // The numbers of all neighbours with the same prefix, as ranges.
+    // The numbers of all neighbors with the same prefix, as ranges.
     std::string ranges;
     const size_t group_begin = i;
     bool bracket = false;

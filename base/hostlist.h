@@ -25,7 +25,7 @@ namespace copse {
 inline constexpr uint64_t kHostlistHostsMax = 1000000;
 inline constexpr uint64_t kHostnameBytesMax = 255;
 
-// The hosts that `text` names; none if it is blank.
+// Returns the hosts that `text` names; none if it is blank.
 //
 // Errors:  INVALID_ARGUMENT, which names the text and the position (from 1) of the mistake; names longer than
 //          kHostnameBytesMax are one. RESOURCE_EXHAUSTED for more than `hosts_max` hosts. Both are found before hosts
@@ -33,8 +33,8 @@ inline constexpr uint64_t kHostnameBytesMax = 255;
 // Cost:    O(length of the result).
 absl::StatusOr<std::vector<std::string>> ExpandHostlist(std::string_view text, uint64_t hosts_max = kHostlistHostsMax);
 
-// A short list that expands to `hosts`, in their order. Neighbours that differ in their trailing
-// number share a bracket.
+// Returns a short list that expands to `hosts`, in their order. Neighbors that differ in their trailing number share
+// a bracket.
 std::string CompressHostlist(const std::vector<std::string>& hosts);
 
 }  // namespace copse

@@ -16,7 +16,7 @@ std::vector<std::string> Seeds() {
       "n[1-4,07-09],rack[0-1]n[0-3],login", "n1", "[1-2]x[3,5]", "a,b , c", "n[1-10000000]", "n[000-010]-ib.example"};
 }
 
-// What expands is compressed to a list that expands to the same.
+// A list that expands is compressed to a list that expands to the same hosts.
 void OneInput(std::string_view bytes) {
   const auto hosts = ExpandHostlist(bytes, kHostsMax);
   if (!hosts.ok()) {

@@ -99,7 +99,7 @@ TEST(ExpandHostlistTest, LimitIsCheckedBeforeExpansion) {
   EXPECT_THAT(*ExpandHostlist("n[1-4]", 4), SizeIs(4));
   EXPECT_THAT(ExpandHostlist("n[1-4],a", 4), FailsWith(absl::StatusCode::kResourceExhausted, "'n[1-4],a'", "limit 4"));
   EXPECT_EQ(ExpandHostlist("n[1-1000001]").status().code(), absl::StatusCode::kResourceExhausted);
-  // Products that overflow 64 bits.
+  // The products overflow 64 bits.
   EXPECT_EQ(ExpandHostlist("n[0-99999999999999999][0-99999999999999999][0-99999999999999999]").status().code(),
             absl::StatusCode::kResourceExhausted);
 }
@@ -130,7 +130,7 @@ TEST(CompressHostlistTest, LongNumbersStayText) {
   EXPECT_EQ(Expand(CompressHostlist(hosts)), hosts);
 }
 
-// Whatever the hosts are, compressing and expanding gives them back.
+// Compressing and expanding returns any hosts unchanged.
 TEST(CompressHostlistTest, ExpandsToTheSameHosts) {
   Prng prng(7);
   for (int round = 0; round < 2000; ++round) {
@@ -141,7 +141,7 @@ TEST(CompressHostlistTest, ExpandsToTheSameHosts) {
       const uint64_t digits = prng.Below(4);
       for (uint64_t i = 0; i < digits; ++i) host.push_back("0189"[prng.Below(4)]);
       hosts.push_back(host);
-      // Often a run of neighbours.
+      // Runs of neighbors are frequent.
       if (prng.Chance(0.5)) {
         const uint64_t low = 8 + prng.Below(90);
         for (uint64_t i = 0; i < prng.Below(5); ++i) hosts.push_back("a" + std::to_string(low + i));

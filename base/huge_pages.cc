@@ -8,7 +8,7 @@
 namespace copse {
 namespace {
 
-// Whole huge pages: kernels from 6.7 on align such a mapping to them.
+// The mapping has whole huge pages: kernels from 6.7 on align such a mapping to them.
 constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 size_t Rounded(size_t bytes) { return (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes; }
@@ -18,7 +18,7 @@ size_t Rounded(size_t bytes) { return (bytes + kHugePageBytes - 1) / kHugePageBy
 void* MapLargeBlock(size_t bytes) {
   void* const block = mmap(nullptr, Rounded(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(block != MAP_FAILED);
-  // Refused by kernels that have none.
+  // Kernels without huge pages refuse this.
   (void)madvise(block, Rounded(bytes), MADV_HUGEPAGE);
   return block;
 }

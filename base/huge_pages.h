@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors for tables of many megabytes that are read here and there.
+// Vectors for tables of many megabytes that are read at random.
 #ifndef COPSE_BASE_HUGE_PAGES_H_
 #define COPSE_BASE_HUGE_PAGES_H_
 
@@ -11,17 +11,17 @@
 
 namespace copse {
 
-// From so much on a block has a mapping of its own. Huge pages are larger than what smaller ones would need.
+// Blocks of at least this size have a mapping of their own. Smaller blocks would waste most of a huge page.
 inline constexpr size_t kLargeBlockBytes = size_t{4} << 20;
 
-// A mapping for which the kernel is asked for huge pages, and its end. `bytes` is what was asked for, and greater than
-// 0. Dies if there is no memory.
+// Maps a block for which the kernel is asked for huge pages, and unmaps it. `bytes` is the requested size, greater
+// than 0. Dies if there is no memory.
 void* MapLargeBlock(size_t bytes);
 void UnmapLargeBlock(void* block, size_t bytes);
 
-// Of a table that is much larger than what the processor's translations of addresses cover, each look costs a walk
-// through page tables on top of the memory itself: huge pages spare most of that. A kernel without them makes it
-// slower, nothing else. For plain values only: leak checkers do not look for pointers in mappings.
+// An allocator for such tables. In a table that is much larger than the reach of the processor's TLB, each access costs
+// a walk through page tables on top of the memory itself: huge pages avoid most walks. Without them the table is only
+// slower. For plain values only: leak checkers do not search mappings for pointers.
 template <typename T>
 class HugePageAllocator {
  public:

@@ -13,7 +13,7 @@
 namespace copse {
 namespace {
 
-// What the kernel says of the mapping that holds `address`: its VmFlags; empty: there is none.
+// Returns the VmFlags that the kernel reports for the mapping that holds `address`; empty: there is none.
 std::string FlagsOf(const void* address) {
   const auto wanted = reinterpret_cast<uint64_t>(address);
   std::ifstream maps("/proc/self/smaps");
@@ -34,7 +34,7 @@ struct alignas(64) Line {
 };
 
 TEST(HugePagesTest, VectorsOfEverySizeKeepWhatIsPutIntoThem) {
-  // Grows from small blocks to mappings.
+  // The vector grows from small blocks to mappings.
   LargeVector<uint32_t> numbers;
   for (uint32_t i = 0; i < 3'000'000; ++i) numbers.push_back(i);
   LargeVector<uint32_t> copy = numbers;

@@ -14,8 +14,8 @@
 
 namespace copse {
 
-// A StrongInt is a T with a meaning, named by Tag. It can be compared, counted up, hashed and
-// printed, but not computed with: take value() for that, and for absl::StrCat. Default is 0.
+// A StrongInt is a T with a meaning, named by Tag. It can be compared, incremented, hashed and printed, but there is
+// no arithmetic: take value() for that, and for absl::StrCat. Default is 0.
 template <typename Tag, typename T>
 class StrongInt {
  public:
@@ -47,8 +47,8 @@ class StrongInt {
 
 // A member's index in its team.
 using Rank = StrongInt<struct RankTag, uint32_t>;
-// A node's index within a team; several ranks may share it. Not a node's identity, which is a name
-// and an incarnation.
+// A node's index within a team; several ranks may share it. It is not a node's identity, which is a name and an
+// incarnation.
 using NodeIndex = StrongInt<struct NodeIndexTag, uint32_t>;
 using TeamId = StrongInt<struct TeamIdTag, uint64_t>;
 using PlanId = StrongInt<struct PlanIdTag, uint64_t>;
@@ -56,7 +56,7 @@ using PlanId = StrongInt<struct PlanIdTag, uint64_t>;
 using EpochId = StrongInt<struct EpochIdTag, uint32_t>;
 // Number of a call within its team, the same on all ranks.
 using CallSeq = StrongInt<struct CallSeqTag, uint64_t>;
-// Changes at every start of a daemon.
+// The number changes at every start of a daemon.
 using Incarnation = StrongInt<struct IncarnationTag, uint64_t>;
 
 }  // namespace copse

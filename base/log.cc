@@ -30,7 +30,7 @@ constexpr LogLevel kLevels[] = {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWa
 
 std::atomic<LogLevel> log_level = LogLevel::kInfo;
 
-// Guards the descriptor against being closed between a writer's read of it and its write.
+// The lock keeps the descriptor from being closed between a writer's read of it and its write.
 constinit Mutex log_mutex;
 int log_fd ABSL_GUARDED_BY(log_mutex) = STDERR_FILENO;
 
@@ -38,7 +38,7 @@ void WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // A full disk or a closed pipe: there is nobody left to tell.
+    if (written <= 0) return;  // The disk is full or the pipe closed: the error cannot be reported anywhere.
     text.remove_prefix(static_cast<size_t>(written));
   }
 }

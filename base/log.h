@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log: one line an event, to standard error or a file.
+// The log: one line per event, to standard error or a file.
 //
 //   COPSE_LOG(kWarning, "node ", name, " is silent for ", silence_ms, " ms");
 //   2026-01-31T12:00:00.123456Z WARNING copsed: node n3 is silent for 10000 ms
@@ -23,24 +23,23 @@ namespace copse {
 
 enum class LogLevel { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
 
-// "debug", "info", "warning" or "error", in any case.
+// Parses "debug", "info", "warning" or "error", in any case.
 absl::StatusOr<LogLevel> ParseLogLevel(std::string_view text);
 std::string_view LogLevelName(LogLevel level);
 
-// Lines below `level` are dropped. The default is kInfo.
+// Drops lines below `level` from now on. The default is kInfo.
 void SetLogLevel(LogLevel level);
 bool LogEnabled(LogLevel level);
 
-// Appends to `path` from now on, which is created with mode 0640; an empty path means standard
-// error, the default. Call it again with the same path after the file was rotated. On an error the
-// log stays where it was.
+// Appends to `path` from now on, which is created with mode 0640; an empty path means standard error, the default. A
+// call with the same path after the file was rotated reopens it. On an error the log stays where it was.
 absl::Status OpenLogFile(const std::string& path);
 
-// The line that the log writes, without its newline. Control characters in `text`, which may come
-// from a peer, are escaped.
+// Returns the line that the log writes, without its newline. Control characters in `text`, which may come from a
+// peer, are escaped.
 std::string FormatLogLine(absl::Time time, LogLevel level, std::string_view program, std::string_view text);
 
-// Writes a line whether enabled or not; use COPSE_LOG.
+// Writes a line whether its level is enabled or not; use COPSE_LOG.
 void WriteLog(LogLevel level, std::string_view text);
 
 }  // namespace copse

@@ -34,7 +34,7 @@ class LogTest : public ::testing::Test {
     ASSERT_TRUE(OpenLogFile("").ok());
   }
 
-  // A fresh path in the test's own directory.
+  // Returns an unused path in the test's own directory.
   std::string Path(const std::string& name) {
     const std::string path = absl::StrCat(::testing::TempDir(), "/log_test_", getpid(), "_", name);
     unlink(path.c_str());

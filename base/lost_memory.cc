@@ -26,15 +26,17 @@ namespace {
 
 using lost_memory_internal::lost_mappings;
 
-// Read by the handler. `end` is stored last and cleared first: 0 means that the slot is free.
+// One tracked mapping, which the signal handler reads without a lock. Track stores `end` last (release), which pairs
+// with the acquire load in AnyOverlapping, so a reader that sees `end` sees `begin`; the destructor clears `end` first.
+// An `end` of 0 means that the slot is free.
 struct Slot {
   std::atomic<uintptr_t> begin;
   std::atomic<uintptr_t> end;
   std::atomic<bool> lost;
 };
 
-std::array<Slot, kTrackedMappingsMax> slots;  // touched as far as they are used
-std::atomic<uint32_t> slots_used = 0;         // no slot beyond was ever taken
+std::array<Slot, kTrackedMappingsMax> slots;  // accessed as far as they are used
+std::atomic<uint32_t> slots_used = 0;         // no slot from here on was ever taken
 uintptr_t page_bytes = 4096;
 struct sigaction earlier_action;
 
@@ -44,9 +46,10 @@ std::vector<uint32_t>& FreeSlots() ABSL_EXCLUSIVE_LOCKS_REQUIRED(slots_mutex) {
   return *free_slots;
 }
 
-// Calls of `visit` with each slot that overlaps [begin, end), until one returns true. Async-signal-safe.
+// Calls `visit` with each slot that overlaps [begin, end), until one returns true. Async-signal-safe.
 template <typename Visit>
 bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
+  // The acquire loads pair with Track's release stores: a slot's `begin` is valid once its `end` is seen.
   const uint32_t used = slots_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i) {
     Slot& slot = slots[i];
@@ -58,11 +61,13 @@ bool AnyOverlapping(uintptr_t begin, uintptr_t end, Visit visit) {
   return false;
 }
 
-// Maps zeros over what was lost around `address`, at most [begin, end). Async-signal-safe: mmap is one system call.
+// Maps zeros over the lost granule around `address`, at most [begin, end). Async-signal-safe: mmap is one system
+// call.
 bool Replace(Slot& slot, uintptr_t begin, uintptr_t end, uintptr_t address, uintptr_t granule_bytes) {
   const uintptr_t from = std::max(begin, address & ~(granule_bytes - 1));
   const uintptr_t to = std::min(end, (address & ~(granule_bytes - 1)) + granule_bytes);
-  // The mark comes first: no thread may see zeros without it.
+  // The mark comes before the mapping: no thread may see zeros without it. seq_cst keeps both operations before mmap.
+  // They pair with the loads of AnyMemoryLost and IsMemoryLost, which a reader makes after its access to the page.
   if (!slot.lost.exchange(true, std::memory_order_seq_cst)) lost_mappings.fetch_add(1, std::memory_order_seq_cst);
   void* const zeros = mmap(reinterpret_cast<void*>(from), to - from, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
@@ -72,7 +77,7 @@ bool Replace(Slot& slot, uintptr_t begin, uintptr_t end, uintptr_t address, uint
 bool ReplaceLostPage(const siginfo_t& info) {
   const auto address = reinterpret_cast<uintptr_t>(info.si_addr);
   uintptr_t granule_bytes = page_bytes;
-  // Only these say how much is lost.
+  // Only these codes come with the size of the lost range.
   if (info.si_code == BUS_MCEERR_AR || info.si_code == BUS_MCEERR_AO) {
     granule_bytes = std::max(page_bytes, uintptr_t{1} << std::min<int>(info.si_addr_lsb, 40));
   }
@@ -83,7 +88,7 @@ bool ReplaceLostPage(const siginfo_t& info) {
 
 void OnBusError(int signal, siginfo_t* info, void* context) {
   const int error = errno;
-  const bool is_sent = info->si_code <= 0;  // by a process
+  const bool is_sent = info->si_code <= 0;  // sent by a process
   if (!is_sent && ReplaceLostPage(*info)) {
     errno = error;
     return;
@@ -95,7 +100,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
       earlier_action.sa_handler(signal);
     }
   } else if (!is_sent || earlier_action.sa_handler == SIG_DFL) {
-    // The access is tried again, without us.
+    // The access is repeated under the default action, which ends the process.
     struct sigaction none {};
     none.sa_handler = SIG_DFL;
     sigaction(signal, &none, nullptr);
@@ -135,6 +140,8 @@ TrackedMemory& TrackedMemory::operator=(TrackedMemory&& other) noexcept {
 TrackedMemory::~TrackedMemory() {
   if (slot_ < 0) return;
   Slot& slot = slots[static_cast<size_t>(slot_)];
+  // `end` is cleared first, which pairs with the handler's loads in AnyOverlapping: a fault that comes later no longer
+  // finds the slot, so it cannot set `lost` after it was cleared.
   slot.end.store(0, std::memory_order_seq_cst);
   if (slot.lost.exchange(false, std::memory_order_seq_cst)) lost_mappings.fetch_sub(1, std::memory_order_seq_cst);
   MutexLock lock(&slots_mutex);
@@ -154,6 +161,7 @@ absl::StatusOr<TrackedMemory> TrackedMemory::Track(const void* base, uint64_t by
     return absl::ResourceExhaustedError(
         absl::StrCat("memory: this process maps too much of others (mappings=", index, ", limit=", index, ")"));
   } else {
+    // Pairs with the acquire load in AnyOverlapping, like the store to `end` below.
     slots_used.store(index + 1, std::memory_order_release);
   }
   Slot& slot = slots[index];

@@ -32,11 +32,11 @@ TEST(LostMemoryTest, AFaultCostsItsMappingAlone) {
     EXPECT_TRUE(AnyMemoryLost());
     EXPECT_TRUE(one.lost());
     EXPECT_FALSE(other.lost());
-    // All of the mapping counts as lost, and nothing beside it.
+    // The whole mapping counts as lost, and nothing beside it.
     EXPECT_TRUE(IsMemoryLost(first.data(), 1));
     EXPECT_TRUE(IsMemoryLost(first.data() + first.bytes() - 1, 100));
     EXPECT_FALSE(IsMemoryLost(second.data(), second.bytes()));
-    // A second page of it, by a write.
+    // A write loses a second page of it.
     first.data()[3 * kPage] = 7;
     EXPECT_EQ(Read(first.data() + 3 * kPage), 7);
   }
@@ -78,7 +78,7 @@ TEST(LostMemoryTest, MovesWithItsMark) {
   TrackedMemory first = *TrackedMemory::Track(memory.data(), kPage);
   TrackedMemory second = std::move(first);
   Read(memory.data());
-  EXPECT_FALSE(first.lost());  // NOLINT: what is left after a move
+  EXPECT_FALSE(first.lost());  // NOLINT: the moved-from state
   EXPECT_TRUE(second.lost());
   first = std::move(second);
   EXPECT_TRUE(first.lost());
@@ -95,7 +95,7 @@ TEST(LostMemoryTest, IsBounded) {
   EXPECT_TRUE(TrackedMemory::Track(address(kTrackedMappingsMax), kPage).ok());
 }
 
-// Death tests run in a process of their own, in which nothing was caught before.
+// Death tests run in a process of their own, in which no handler was installed before.
 class LostMemoryDeathTest : public testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }

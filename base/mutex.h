@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locks for the few places with threads: the log, and the skins that post events to the
-// single-threaded core.
+// Locks for the few places with threads: the log, and the skins that post events to the single-threaded core.
 //
-// Not absl::Mutex: Debian's Abseil is built without sanitizers, so TSAN cannot see it lock and
-// reports races that are none. These are pthread locks, which it sees, with the annotations that
-// clang's -Wthread-safety checks.
+// absl::Mutex is not used: Debian's Abseil is built without sanitizers, so TSAN cannot see it lock and reports false
+// races. These are pthread locks, which it sees, with the annotations that clang's -Wthread-safety checks.
 
 #ifndef COPSE_BASE_MUTEX_H_
 #define COPSE_BASE_MUTEX_H_
@@ -19,7 +17,7 @@
 
 namespace copse {
 
-// Guard data with ABSL_GUARDED_BY(mutex_). Not recursive.
+// A non-recursive lock. Guard data with ABSL_GUARDED_BY(mutex_).
 class ABSL_LOCKABLE Mutex {
  public:
   constexpr Mutex() = default;
@@ -46,7 +44,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// Waits may return although nobody notified: call them in a loop that checks the guarded data.
+// A condition variable. Waits may return spuriously: call them in a loop that checks the guarded data.
 class CondVar {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -55,7 +53,7 @@ class CondVar {
     lock.release();
   }
 
-  // Returns false if `timeout` passed. It is measured by the steady clock, and cut to a day.
+  // Returns false if `timeout` passed. It is measured by the steady clock, and limited to a day.
   bool WaitFor(Mutex* mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (timeout > absl::Hours(24)) timeout = absl::Hours(24);
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

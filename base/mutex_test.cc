@@ -55,7 +55,7 @@ TEST(CondVarTest, WaiterSeesTheChange) {
 TEST(CondVarTest, WaitForTimesOutWithTheLockHeld) {
   Box box;
   MutexLock lock(&box.mutex);
-  // A wait may end early for no reason, but not for ever.
+  // A wait may end early for no reason, but not forever.
   while (box.changed.WaitFor(&box.mutex, absl::Milliseconds(1))) {
   }
   EXPECT_EQ(box.value, 0);

@@ -32,7 +32,7 @@ uint64_t Prng::Next() {
 
 uint64_t Prng::Below(uint64_t n) {
   CHECK_GT(n, 0u);
-  // The 2^64 mod n smallest values would make small remainders likelier: draw again.
+  // The 2^64 mod n smallest values would make small remainders likelier, so they are drawn again.
   const uint64_t rejected = (0 - n) % n;
   uint64_t value = Next();
   while (value < rejected) value = Next();

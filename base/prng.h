@@ -9,9 +9,9 @@
 
 namespace copse {
 
-// xoshiro256** 1.0 (Blackman, Vigna 2018, public domain), its state filled from the seed by
-// splitmix64 as its authors recommend. Whoever needs randomness is given a Prng; nothing seeds
-// itself. Thread-compatible; copies continue alike.
+// xoshiro256** 1.0 (Blackman, Vigna 2018, public domain), its state filled from the seed by splitmix64 as its authors
+// recommend. Code that needs randomness takes a Prng; nothing seeds itself. Thread-compatible; copies produce the
+// same sequence.
 class Prng {
  public:
   explicit Prng(uint64_t seed);

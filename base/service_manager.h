@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What systemd is told, if it started us (Type=notify, WatchdogSec=).
+// Notifications to systemd, if it started the program (Type=notify, WatchdogSec=).
 #ifndef COPSE_BASE_SERVICE_MANAGER_H_
 #define COPSE_BASE_SERVICE_MANAGER_H_
 
@@ -20,7 +20,7 @@ class ServiceManager {
   void Reloading();
   void Stopping(const std::string& status);
 
-  // Tells the watchdog that we live, if it is time to. The loop calls it, so a stuck loop is restarted.
+  // Notifies the watchdog if it is time to. The loop calls it, so a stuck loop is restarted.
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_ping_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures as SVG: the few shapes that plots and trees are made of.
+// Pictures as SVG: the few shapes that plots and trees need.
 #ifndef COPSE_BASE_SVG_H_
 #define COPSE_BASE_SVG_H_
 
@@ -15,10 +15,10 @@ inline constexpr const char* kSvgInk = "#24292f";
 inline constexpr const char* kSvgGrey = "#57606a";
 inline constexpr const char* kSvgRule = "#d0d7de";
 
-// `text` as XML takes it, in attributes, too; control characters become '?'.
+// Escapes `text` for XML, attributes included; control characters become '?'.
 std::string EscapeXml(std::string_view text);
 
-// An Svg collects shapes; later ones cover earlier ones. Lengths are pixels, x to the right and y down. Colours are
+// An Svg collects shapes; later ones cover earlier ones. Lengths are pixels, x to the right and y down. Colors are
 // trusted, texts are not. Thread-compatible.
 class Svg {
  public:
@@ -31,7 +31,7 @@ class Svg {
   };
   using Point = std::pair<double, double>;
 
-  // White, with the title at the top left.
+  // Draws a white background, with the title at the top left.
   Svg(double width, double height, std::string_view title);
 
   void Text(double x, double y, std::string_view text, const TextStyle& style);
@@ -41,7 +41,7 @@ class Svg {
   void Circle(Point centre, double radius, std::string_view colour);
   void Polyline(const std::vector<Point>& points, std::string_view colour, double width = 2);
 
-  // The whole file.
+  // Returns the whole file.
   std::string Finish() &&;
 
  private:

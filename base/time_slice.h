@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For how long a thread has the processor while others want it, too.
+// The length of time that a thread keeps the processor while others want it, too.
 #ifndef COPSE_BASE_TIME_SLICE_H_
 #define COPSE_BASE_TIME_SLICE_H_
 
@@ -13,10 +13,10 @@
 
 namespace copse {
 
-// Who wakes up or yields often, as daemons and ranks that wait for each other do, is better off with the shortest
-// slices: Linux runs first whose slice ends first, and charges who yields a slice. Shares of the processor stay what
-// they are. Measured beside computing processes: four ranks of Open MPI took 13 to 17 s, with 1 ms 22 to 35, with the
-// kernel's 1.4 ms 24 to 36.
+// Threads that wake up or yield often, as daemons and ranks that wait for each other do, are better off with the
+// shortest slices: EEVDF runs the eligible task with the earliest virtual deadline, and sched_yield() pushes the
+// caller's deadline back by a slice. Shares of the processor are unaffected. Measured beside computing processes:
+// four ranks of Open MPI took 13 to 17 s, with 1 ms 22 to 35 s, with the kernel's 1.4 ms 24 to 36 s.
 inline constexpr uint64_t kShortSliceNs = 100'000;
 
 namespace internal {
@@ -28,13 +28,13 @@ struct SchedulingAttributes {
   uint64_t flags = 0;
   int32_t nice = 0;
   uint32_t priority = 0;
-  uint64_t runtime = 0;  // ns; of ordinary threads: the slice that is asked for, since Linux 6.12
+  uint64_t runtime = 0;  // ns; for ordinary threads: the requested slice, since Linux 6.12
   uint64_t deadline = 0;
   uint64_t period = 0;
 };
 static_assert(sizeof(SchedulingAttributes) == 48);
 
-// False if the thread has another policy than SCHED_OTHER, or the kernel does not tell its slice.
+// Returns false if the thread has another policy than SCHED_OTHER, or the kernel does not report its slice.
 inline bool ReadScheduling(SchedulingAttributes* attributes) {
   return syscall(SYS_sched_getattr, 0, attributes, sizeof(*attributes), 0) == 0 && attributes->policy == SCHED_OTHER &&
          attributes->runtime != 0;
@@ -42,15 +42,16 @@ inline bool ReadScheduling(SchedulingAttributes* attributes) {
 
 }  // namespace internal
 
-// The calling thread's, ns. None if it has another policy than SCHED_OTHER, or the kernel does not tell (before 6.12).
+// Returns the calling thread's slice, in ns. None if it has another policy than SCHED_OTHER, or the kernel does not
+// report it (before 6.12).
 inline std::optional<uint64_t> TimeSlice() {
   internal::SchedulingAttributes attributes;
   if (!internal::ReadScheduling(&attributes)) return std::nullopt;
   return attributes.runtime;
 }
 
-// Gives the calling thread, and those that it starts from here on, slices of so many ns; the kernel takes 0.1 to 100
-// ms. False, and nothing has changed, if it cannot: as above, or where a sandbox forbids it.
+// Sets the slice of the calling thread, and of threads that it starts later; the kernel takes 0.1 to 100 ms. Returns
+// false, without effect, where TimeSlice() is none or a sandbox forbids it.
 inline bool SetTimeSlice(uint64_t nanoseconds) {
   internal::SchedulingAttributes attributes;
   if (!internal::ReadScheduling(&attributes)) return false;

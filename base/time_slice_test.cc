@@ -19,7 +19,7 @@ bool KernelHasSlices() {
          (major > 6 || (major == 6 && minor >= 12));
 }
 
-// In a thread of its own each, so that none changes the test's.
+// Each test runs in a thread of its own, so that none changes another's slice.
 
 TEST(TimeSliceTest, IsSetWhereTheKernelHasIt) {
   std::thread([] {

@@ -57,8 +57,7 @@ constexpr Unit kByteUnits[] = {
 
 constexpr long double kTwoTo63 = 0x1p63L;
 
-// Digits that a number may have: enough for 2^63 in any of the units, and no rounding in what comes
-// before the point.
+// Bound of a number's digits: enough for 2^63 in any of the units, without rounding of the integer part.
 constexpr size_t kDigitsMax = 19;
 
 absl::Status Error(const char* what, std::string_view text, const std::string& why) {
@@ -76,8 +75,7 @@ std::string NamesOf(const Unit (&units)[n]) {
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-// Splits `text` into number and unit, and returns the product. `optional_suffix` may follow the
-// unit.
+// Splits `text` into number and unit, and returns the product. `optional_suffix` may follow the unit.
 template <size_t n>
 absl::StatusOr<long double> ParseAmount(const char* what, std::string_view text, const Unit (&units)[n],
                                         std::string_view optional_suffix = "") {

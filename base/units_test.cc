@@ -24,7 +24,7 @@ std::string ErrorOf(const StatusOr& result) {
   return std::string(result.status().message());
 }
 
-// What no parser of amounts accepts, with a unit that all of them would.
+// Texts that no parser of amounts accepts; each test appends a unit.
 constexpr std::string_view kNotNumbers[] = {"",     " ",   "-",   "-1",  "+1",   ".",   "1.",
                                             "1..2", "nan", "inf", "1e3", "0x10", "1,5", "x"};
 

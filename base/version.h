@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copse's version, and the versions of what its parts exchange.
+// Copse's version, and the versions of the formats that its parts exchange.
 //
 // Each format's number rises by one at a change that an older reader would misread. Every side
 // accepts its own version and the ones next to it, so that a cluster can be upgraded piece by
@@ -20,7 +20,7 @@ inline constexpr char kVersion[] = "0.1.0";
 
 inline constexpr uint32_t kRingLayoutVersion = 1;
 inline constexpr uint32_t kPacketVersion = 1;
-// 2: TraceQuery, which 1 does not know; 3: MeasureQuery; 4: companions; 5: features, terms, machines, Stopping
+// 2: TraceQuery, unknown to 1; 3: MeasureQuery; 4: companions; 5: features, terms, machines, Stopping
 inline constexpr uint32_t kProtoVersion = 5;
 inline constexpr uint32_t kPlanFormatVersion = 1;
 
@@ -28,7 +28,7 @@ constexpr bool Compatible(uint32_t mine, uint32_t theirs) {
   return mine < theirs ? theirs - mine <= 1 : mine - theirs <= 1;
 }
 
-// FAILED_PRECONDITION "ring layout 3 (this side 1)" unless compatible; `what` is the format's name.
+// Returns FAILED_PRECONDITION "ring layout 3 (this side 1)" unless compatible; `what` is the format's name.
 absl::Status CheckVersion(std::string_view what, uint32_t mine, uint32_t theirs);
 
 }  // namespace copse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/alu.h"
+#include "bench/benchmarks.h"
 
 #include <cstdint>
 #include <cstring>
@@ -62,7 +62,7 @@ Row RowOf(const std::string& what, const std::string& system) {
 
 }  // namespace
 
-absl::Status RunAlu(const Options& options, const std::function<void(const Row&)>& report) {
+absl::Status RunAlu(const Options& options, const Reporter& report) {
   const int samples = options.quick ? 5 : 51;
   for (int t = 0; t < kElementTypeCount; ++t) {
     const auto type = static_cast<ElementType>(t);

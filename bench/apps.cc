@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/apps.h"
+#include "bench/benchmarks.h"
 
 #include <filesystem>
 #include <fstream>
@@ -13,8 +13,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "bench/hogs.h"
-#include "bench/site.h"
+#include "bench/background_load.h"
+#include "bench/testbed.h"
 #include "integration_tests/mpi/apps/apps.h"
 #include "integration_tests/mpi/statistics_text.h"
 #include "testbed/netns/mpi_launch.h"
@@ -25,13 +25,12 @@ namespace copse::bench {
 namespace {
 
 using mpi_test::App;
-using Reporter = std::function<void(const Row&)>;
 using Lines = std::vector<std::string>;
 
 constexpr uint32_t kNodes = 2;
-constexpr uint32_t kHogs = 2;
+constexpr uint32_t kLoadProcesses = 2;
 constexpr uint32_t kRuns = 5;
-// Of an application, in cells: it is no single call.
+// An application may take as long as so many cells: it is no single call.
 constexpr int kCellsAnApp = 8;
 constexpr char kPreload[] = "client/mpi/libcopse-mpi.so";
 // A socket that nobody listens to: the library counts and measures, and everything goes by MPI.
@@ -39,7 +38,7 @@ constexpr char kNobody[] = "@copse-bench-nobody";
 
 enum class How { kPlain, kMeasured, kCopse, kBlocking, kTnbc };
 
-// Whom a benchmark compares with whom, launch by launch.
+// The two launches that a benchmark compares.
 struct Comparison {
   const char* bench;
   How subject;
@@ -71,7 +70,7 @@ std::string SystemOf(How how, const App& app) {
   return how == How::kCopse ? "copse" : how == How::kBlocking ? "copse-blocking" : "copse-tnbc";
 }
 
-// Of one launch.
+// What one launch has brought.
 struct Timed {
   double seconds = 0;
   double in_collectives = 0;  // rank 0's; not of plain ones
@@ -84,7 +83,7 @@ double SecondsInCollectives(const std::map<std::string, mpi_test::CollectiveCoun
   return seconds;
 }
 
-absl::StatusOr<netns::MpiCommand> CommandOf(const App& app, How how, Site* site, const std::string& folder) {
+absl::StatusOr<netns::MpiCommand> CommandOf(const App& app, How how, Testbed* testbed, const std::string& folder) {
   netns::MpiJob job = {.ranks = app.ranks, .command = mpi_test::InFolder(app, folder)};
   ASSIGN_OR_RETURN(job.library, netns::ParseMpiLibrary(app.library));
   if (how != How::kPlain) {
@@ -94,10 +93,10 @@ absl::StatusOr<netns::MpiCommand> CommandOf(const App& app, How how, Site* site,
   if (how == How::kMeasured) job.environment["COPSE_SOCKET"] = kNobody;
   if (how == How::kBlocking) job.environment["COPSE_TNBC"] = "off";
   if (how == How::kTnbc) job.environment["COPSE_TNBC"] = "auto";
-  return netns::MakeMpiCommand(netns::PlaceOn(*site->cluster()->network(), site->cluster()->folder()), job);
+  return netns::MakeMpiCommand(netns::PlaceOn(*testbed->cluster()->network(), testbed->cluster()->folder()), job);
 }
 
-// Of standard output and error, which launchers bring together as they come: the library's may stand behind what the
+// Reads standard output and error, which launchers bring together as they come: the library's may stand behind what the
 // program has written, before its end of line.
 Lines LinesOf(const std::string& log) {
   constexpr char kOurs[] = "copse-mpi: ";
@@ -112,12 +111,12 @@ Lines LinesOf(const std::string& log) {
 }
 
 // From the launcher's start to its end.
-absl::StatusOr<Timed> RunOnce(const App& app, How how, Site* site, absl::Duration at_most) {
-  const std::string folder = absl::StrCat(site->cluster()->folder(), "/", app.name);
+absl::StatusOr<Timed> RunOnce(const App& app, How how, Testbed* testbed, absl::Duration at_most) {
+  const std::string folder = absl::StrCat(testbed->cluster()->folder(), "/", app.name);
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);  // that of the last run
   RETURN_IF_ERROR(mpi_test::MakeAppFolder(app, folder));
-  ASSIGN_OR_RETURN(netns::MpiCommand command, CommandOf(app, how, site, folder));
+  ASSIGN_OR_RETURN(netns::MpiCommand command, CommandOf(app, how, testbed, folder));
   const std::string log = absl::StrCat(folder, "/log");
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(const auto child, procs::ChildProcess::Start({.arguments = std::move(command.arguments),
@@ -139,14 +138,14 @@ struct Figures {
   std::vector<double> peer, subject, peer_collectives, subject_collectives;
 };
 
-absl::Status AddRun(const App& app, const Comparison& sides, Site* site, Hogs* hogs, absl::Duration at_most,
-                    Figures* figures) {
+absl::Status AddRun(const App& app, const Comparison& sides, Testbed* testbed, BackgroundLoad* load,
+                    absl::Duration at_most, Figures* figures) {
   std::map<How, Timed> timed;
   for (const How how : {sides.peer, sides.subject, sides.peer_collectives}) {
     if (timed.contains(how)) continue;
-    if (hogs != nullptr) hogs->Resume();
-    auto one = RunOnce(app, how, site, at_most);
-    if (hogs != nullptr) hogs->Pause();
+    if (load != nullptr) load->Resume();
+    auto one = RunOnce(app, how, testbed, at_most);
+    if (load != nullptr) load->Pause();
     if (!one.ok()) {
       return absl::Status(one.status().code(), absl::StrCat(NameOf(how), ": ", std::string(one.status().message())));
     }
@@ -186,13 +185,13 @@ void ReportPair(Row row, const std::string& peer_system, const std::vector<doubl
   report(row);
 }
 
-void RunCell(const Options& options, const App& app, const Comparison& sides, Site* site, Hogs* hogs, Row row,
-             const Reporter& report) {
+void RunCell(const Options& options, const App& app, const Comparison& sides, Testbed* testbed, BackgroundLoad* load,
+             Row row, const Reporter& report) {
   const std::string what = row.what;
   Figures figures;
   const uint32_t runs = options.runs > 0 ? options.runs : options.quick ? 1 : kRuns;
   for (uint32_t run = 0; run < runs; ++run) {
-    const absl::Status status = AddRun(app, sides, site, hogs, kCellsAnApp * options.cell_timeout, &figures);
+    const absl::Status status = AddRun(app, sides, testbed, load, kCellsAnApp * options.cell_timeout, &figures);
     if (status.ok()) continue;
     row.metric = "unfinished";
     row.note = std::string(status.message());
@@ -206,8 +205,8 @@ void RunCell(const Options& options, const App& app, const Comparison& sides, Si
 }
 
 absl::Status RunAll(const Options& options, const Comparison& sides, const Reporter& report) {
-  std::unique_ptr<Site> site;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Hogs> hogs, Hogs::Start(kHogs));
+  std::unique_ptr<Testbed> testbed;
+  ASSIGN_OR_RETURN(const std::unique_ptr<BackgroundLoad> load, BackgroundLoad::Start(kLoadProcesses));
   for (const App& app : mpi_test::Apps()) {
     for (const bool busy : {false, true}) {
       const Row row = {.bench = sides.bench,
@@ -216,10 +215,10 @@ absl::Status RunAll(const Options& options, const Comparison& sides, const Repor
                        .nodes = kNodes,
                        .ppn = app.ranks / kNodes};
       if (!Wanted(options, row) || (options.quick && busy)) continue;
-      if (site == nullptr) {
-        ASSIGN_OR_RETURN(site, Site::Open({.nodes = kNodes, .parent = options.folder}));
+      if (testbed == nullptr) {
+        ASSIGN_OR_RETURN(testbed, Testbed::Open({.nodes = kNodes, .parent = options.folder}));
       }
-      RunCell(options, app, sides, site.get(), busy ? hogs.get() : nullptr, row, report);
+      RunCell(options, app, sides, testbed.get(), busy ? load.get() : nullptr, row, report);
     }
   }
   return absl::OkStatus();

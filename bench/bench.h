@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a benchmark is to the program that runs it.
+// What the user of tools/bench has asked for.
 #ifndef COPSE_BENCH_BENCH_H_
 #define COPSE_BENCH_BENCH_H_
 
@@ -9,17 +9,19 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "bench/row.h"
 
 namespace copse::bench {
 
+// Called with each row as soon as it is there.
+using Reporter = std::function<void(const Row&)>;
+
 struct Options {
   bool quick = false;  // fewer cells and runs: to see that it works
   // A cell that has not finished by then becomes a row with metric `unfinished`.
   absl::Duration cell_timeout = absl::Seconds(20);
-  // Of contests: how often each system is measured, and how long each cell's calls take. 0: the benchmark's own.
+  // How often each system of a contest is measured, and how long each cell's calls take. 0: the benchmark's own.
   uint32_t runs = 0;
   absl::Duration budget;
   std::vector<std::string> systems;  // those to be measured; empty: all
@@ -32,13 +34,6 @@ struct Options {
 std::string LabelOf(const Row& row);
 bool Wanted(const Options& options, const Row& row);
 bool WantedSystem(const Options& options, const std::string& system);
-
-struct Bench {
-  const char* name;
-  const char* summary;  // one line, for --list
-  // Calls `report` for each row as soon as it is there.
-  absl::Status (*run)(const Options& options, const std::function<void(const Row&)>& report);
-};
 
 }  // namespace copse::bench
 

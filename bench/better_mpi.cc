@@ -24,8 +24,6 @@ Row BetterOf(const std::vector<Row>& ratios) {
 
 }  // namespace
 
-bool IsMpi(const std::string& system) { return system == "openmpi" || system == "mpich"; }
-
 std::function<void(const Row&)> WithBetterMpi(uint32_t libraries, std::function<void(const Row&)> report) {
   const auto ratios = std::make_shared<std::vector<Row>>();  // of one cell; functions are copied
   return [libraries, ratios, report = std::move(report)](const Row& row) {
@@ -38,35 +36,35 @@ std::function<void(const Row&)> WithBetterMpi(uint32_t libraries, std::function<
   };
 }
 
-void Count(const Row& row, const std::string& first, const std::string& peer, Standing* standing) {
+void Count(const Row& row, const std::string& first, const std::string& peer, Tally* tally) {
   if (row.system != first) return;
-  if (row.peer.empty() && row.metric == kUnfinished) ++standing->lost;
+  if (row.peer.empty() && row.metric == kUnfinished) ++tally->lost;
   if (row.peer != peer) return;
-  ++standing->cells;
+  ++tally->cells;
   if (row.metric != "ratio") {
-    ++standing->ahead;
+    ++tally->ahead;
     return;
   }
-  standing->ahead += row.median < 1;
-  if (row.median < standing->worst_ratio) return;
-  standing->worst_ratio = row.median;
-  standing->worst = row.what;
+  tally->ahead += row.median < 1;
+  if (row.median < tally->worst_ratio) return;
+  tally->worst_ratio = row.median;
+  tally->worst = row.what;
 }
 
-std::vector<Row> RowsOf(const Standing& standing, const Row& blank) {
-  if (standing.cells == 0) return {};
+std::vector<Row> RowsOf(const Tally& tally, const Row& blank) {
+  if (tally.cells == 0) return {};
   // An unfinished cell of the first contender's has been taken for one of the libraries'.
-  const uint32_t ahead = standing.ahead - standing.lost;
+  const uint32_t ahead = tally.ahead - tally.lost;
   Row behind = blank, worst = blank;
   behind.metric = "cells not ahead";
   behind.unit = "%";
-  Summarize({100.0 * (standing.cells - ahead) / standing.cells}, &behind);
-  behind.note = absl::StrCat(standing.cells - ahead, " of ", standing.cells);
+  Summarize({100.0 * (tally.cells - ahead) / tally.cells}, &behind);
+  behind.note = absl::StrCat(tally.cells - ahead, " of ", tally.cells);
   worst.metric = "worst ratio";
   worst.unit = "1";
-  Summarize({standing.worst_ratio}, &worst);
-  worst.note = standing.worst;
-  if (standing.lost > 0) worst.metric = kUnfinished;
+  Summarize({tally.worst_ratio}, &worst);
+  worst.note = tally.worst;
+  if (tally.lost > 0) worst.metric = kUnfinished;
   return {behind, worst};
 }
 

@@ -50,21 +50,21 @@ TEST(BetterMpiTest, OneThatDidNotFinishIsNotTheFaster) {
   EXPECT_EQ(Pass({Ratio("mpich", 0.7)}, 1).back().peer, kBetterMpi);
 }
 
-std::vector<Row> StandingOf(const std::vector<Row>& rows) {
-  Standing standing;
-  for (const Row& row : Pass(rows)) Count(row, "copse", kBetterMpi, &standing);
+std::vector<Row> TallyOf(const std::vector<Row>& rows) {
+  Tally tally;
+  for (const Row& row : Pass(rows)) Count(row, "copse", kBetterMpi, &tally);
   Row blank;
   blank.bench = "collectives";
   blank.system = "copse";
-  return RowsOf(standing, blank);
+  return RowsOf(tally, blank);
 }
 
-TEST(StandingTest, CellsAheadAreCounted) {
+TEST(TallyTest, CellsAheadAreCounted) {
   const std::vector<Row> rows =
-      StandingOf({Value("copse", 5), Value("openmpi", 9), Ratio("openmpi", 0.8), Ratio("mpich", 0.4),  //
-                  Value("copse", 5), Ratio("openmpi", 1.5), Ratio("mpich", 0.4),                       //
-                  Value("copse", 5), Ratio("openmpi", 0), Ratio("mpich", 0),                           // they did not
-                  Value("copse", 5), Ratio("openmpi", 0.3), Ratio("mpich", 0.2)});
+      TallyOf({Value("copse", 5), Value("openmpi", 9), Ratio("openmpi", 0.8), Ratio("mpich", 0.4),  //
+               Value("copse", 5), Ratio("openmpi", 1.5), Ratio("mpich", 0.4),                       //
+               Value("copse", 5), Ratio("openmpi", 0), Ratio("mpich", 0),                           // they did not
+               Value("copse", 5), Ratio("openmpi", 0.3), Ratio("mpich", 0.2)});
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].metric, "cells not ahead");
   EXPECT_EQ(rows[0].median, 25);
@@ -75,14 +75,14 @@ TEST(StandingTest, CellsAheadAreCounted) {
   EXPECT_EQ(rows[1].note, "cell");
 }
 
-TEST(StandingTest, AnUnfinishedCellOfOursIsLost) {
-  const std::vector<Row> rows = StandingOf({Value("copse", 0), Ratio("openmpi", 0), Ratio("mpich", 0),  //
-                                            Value("copse", 5), Ratio("openmpi", 0.3), Ratio("mpich", 0.2)});
+TEST(TallyTest, AnUnfinishedCellOfOursIsLost) {
+  const std::vector<Row> rows = TallyOf({Value("copse", 0), Ratio("openmpi", 0), Ratio("mpich", 0),  //
+                                         Value("copse", 5), Ratio("openmpi", 0.3), Ratio("mpich", 0.2)});
   EXPECT_EQ(rows[0].median, 50);
   EXPECT_EQ(rows[1].metric, "unfinished");
 }
 
-TEST(StandingTest, NothingIsSaidOfNoCells) { EXPECT_TRUE(StandingOf({Value("copse", 5)}).empty()); }
+TEST(TallyTest, NothingIsSaidOfNoCells) { EXPECT_TRUE(TallyOf({Value("copse", 5)}).empty()); }
 
 }  // namespace
 }  // namespace copse::bench

@@ -15,9 +15,9 @@ namespace {
 
 using Samples = std::vector<double>;
 
-// What one contender has got so far.
+// What one system has got so far.
 struct Score {
-  Contender* contender;
+  SystemUnderTest* system;
   std::vector<std::vector<Samples>> runs;    // by cell, then run
   std::map<size_t, std::string> unfinished;  // cell, and why
   uint32_t failures = 0;
@@ -35,7 +35,7 @@ void RunOnce(Score* score, const ContestOptions& options) {
     }
     if (wanted.empty()) return;
     size_t done = 0;
-    const absl::Status status = score->contender->Measure(wanted, [&](size_t cell, Samples samples) {
+    const absl::Status status = score->system->Measure(wanted, [&](size_t cell, Samples samples) {
       score->runs[cell].push_back(std::move(samples));
       ++done;
     });
@@ -56,8 +56,8 @@ void RunOnce(Score* score, const ContestOptions& options) {
 
 Row RowOf(const Row& cell, const Score& score, size_t index) {
   Row row = cell;
-  row.system = score.contender->system_name();
-  row.algorithm = score.contender->algorithm(index);
+  row.system = score.system->name();
+  row.algorithm = score.system->algorithm(index);
   const auto why = score.unfinished.find(index);
   if (why != score.unfinished.end()) {
     row.metric = "unfinished";
@@ -71,7 +71,7 @@ Row RowOf(const Row& cell, const Score& score, size_t index) {
   return row;
 }
 
-// Of the medians of each run that both have had.
+// Compares the medians of each run that both have had.
 Samples CompareRuns(const Score& above, const Score& below, size_t index, bool differences) {
   Samples values;
   for (size_t run = 0; run < std::min(above.runs[index].size(), below.runs[index].size()); ++run) {
@@ -86,10 +86,10 @@ Samples CompareRuns(const Score& above, const Score& below, size_t index, bool d
 }
 
 Row ComparisonOf(const Row& cell, const Score& above, const Score& below, size_t index, bool differences) {
-  const std::string peer = below.contender->system_name();
+  const std::string peer = below.system->name();
   Row row = cell;
-  row.system = above.contender->system_name();
-  row.algorithm = above.contender->algorithm(index);
+  row.system = above.system->name();
+  row.algorithm = above.system->algorithm(index);
   if (!differences) {
     row.peer = peer;
     row.unit = "1";
@@ -116,7 +116,7 @@ Pairs PairsOf(const std::vector<Score>& scores, const ContestOptions& options) {
   for (const auto& [first, second] : options.pairs) {
     const auto named = [&scores](const std::string& name) {
       return std::find_if(scores.begin(), scores.end(),
-                          [&name](const Score& score) { return score.contender->system_name() == name; });
+                          [&name](const Score& score) { return score.system->name() == name; });
     };
     const auto above = named(first), below = named(second);
     if (above != scores.end() && below != scores.end()) pairs.emplace_back(&*above, &*below);
@@ -130,17 +130,11 @@ Pairs PairsOf(const std::vector<Score>& scores, const ContestOptions& options) {
 
 }  // namespace
 
-double Median(std::vector<double> values) {
-  Row row;
-  Summarize(std::move(values), &row);
-  return row.median;
-}
-
-void RunContest(const std::vector<Row>& cells, const std::vector<Contender*>& contenders, const ContestOptions& options,
-                const std::function<void(const Row&)>& report) {
+void RunContest(const std::vector<Row>& cells, const std::vector<SystemUnderTest*>& systems,
+                const ContestOptions& options, const std::function<void(const Row&)>& report) {
   std::vector<Score> scores;
-  for (Contender* contender : contenders) {
-    scores.push_back({.contender = contender, .runs = std::vector<std::vector<Samples>>(cells.size())});
+  for (SystemUnderTest* system : systems) {
+    scores.push_back({.system = system, .runs = std::vector<std::vector<Samples>>(cells.size())});
   }
   for (uint32_t run = 0; run < options.runs; ++run) {
     for (Score& score : scores) {

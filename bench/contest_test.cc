@@ -15,14 +15,14 @@ namespace copse::bench {
 namespace {
 
 // Answers with figures, and notes who was asked for what.
-class Scripted final : public Contender {
+class Scripted final : public SystemUnderTest {
  public:
   using Answer = absl::StatusOr<std::vector<double>>;
   Scripted(std::string system, std::vector<std::string>* log,
            std::function<Answer(size_t cell, uint32_t launch)> answer)
       : system_(std::move(system)), log_(log), answer_(std::move(answer)) {}
 
-  std::string system_name() const override { return system_; }
+  std::string name() const override { return system_; }
   std::string algorithm(size_t cell) const override { return absl::StrCat(system_, "-", cell); }
   absl::Status Measure(const std::vector<size_t>& cells, const Report& report) override {
     for (const size_t cell : cells) {
@@ -56,9 +56,9 @@ std::vector<Row> Cells(size_t count) {
   return cells;
 }
 
-std::vector<Row> RowsOf(size_t cells, const std::vector<Contender*>& contenders, const ContestOptions& options) {
+std::vector<Row> RowsOf(size_t cells, const std::vector<SystemUnderTest*>& systems, const ContestOptions& options) {
   std::vector<Row> rows;
-  RunContest(Cells(cells), contenders, options, [&](const Row& row) { rows.push_back(row); });
+  RunContest(Cells(cells), systems, options, [&](const Row& row) { rows.push_back(row); });
   return rows;
 }
 

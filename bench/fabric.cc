@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-#include "bench/fabric.h"
+#include "bench/benchmarks.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -32,8 +32,6 @@ namespace {
 using daemon::UniqueFd;
 using fabric::FabricStats;
 using fabric::TestFabric;
-using Reporter = std::function<void(const Row&)>;
-
 constexpr char kTopology[] =
     "version: 1\n"
     "switches:\n"

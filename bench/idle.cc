@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/idle.h"
-
-#include <stdlib.h>
-#include <unistd.h>
+#include "bench/benchmarks.h"
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "bench/process_usage.h"
+#include "bench/temporary_file.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
@@ -25,7 +22,6 @@ namespace {
 
 using procs::ChildProcess;
 using procs::ProcessCluster;
-using Reporter = std::function<void(const Row&)>;
 using Clients = std::vector<std::unique_ptr<ChildProcess>>;
 
 constexpr absl::Duration kSettle = absl::Seconds(60);
@@ -33,20 +29,12 @@ constexpr absl::Duration kCallTimeout = absl::Seconds(5);
 constexpr uint32_t kCalls = 200;
 
 Row RowOf(const std::string& what, uint32_t nodes, const std::string& metric, const std::string& unit) {
-  Row row;
-  row.bench = "idle";
-  row.what = what;
-  row.system = "copse";
-  row.nodes = nodes;
-  row.ppn = 1;
-  row.metric = metric;
-  row.unit = unit;
-  return row;
+  return {.bench = "idle", .what = what, .system = "copse", .nodes = nodes, .ppn = 1, .metric = metric, .unit = unit};
 }
 
 absl::Status StartClient(ProcessCluster* cluster, uint32_t node, const std::vector<std::string>& arguments,
                          Clients* clients) {
-  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/idle_client"));
+  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/ranks/idle_client"));
   std::vector<std::string> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   ASSIGN_OR_RETURN(auto client, cluster->StartApplication(node, words));
@@ -143,28 +131,16 @@ absl::Status RunClients(const Options& options, bool with_team, const Reporter& 
 
 // --- An edge ---
 
-// Rules that make the first node everybody's neighbour.
-class FlatRules {
- public:
-  explicit FlatRules(const std::string& parent) : path_((parent.empty() ? "/tmp" : parent) + "/copse-rules-XXXXXX") {
-    const int fd = mkstemp(path_.data());
-    if (fd >= 0) close(fd);
-    std::ofstream file(path_);
-    file << "version: 1\nrules:\n";
-    for (const char* collective : {"barrier", "bcast", "reduce", "allreduce"}) {
-      file << "  - {collective: " << collective << ", algorithm: flat}\n";
-    }
+// Rules that make one node all others' neighbor.
+std::string FlatRules() {
+  std::string text = "version: 1\nrules:\n";
+  for (const char* collective : {"barrier", "bcast", "reduce", "allreduce"}) {
+    absl::StrAppend(&text, "  - {collective: ", collective, ", algorithm: flat}\n");
   }
-  ~FlatRules() { unlink(path_.c_str()); }
-  FlatRules(const FlatRules&) = delete;
-  FlatRules& operator=(const FlatRules&) = delete;
-  const std::string& path() const { return path_; }
+  return text;
+}
 
- private:
-  std::string path_;
-};
-
-// Of the node in all plans of the one team.
+// Counts the neighbours that the node has in all plans of the one team.
 absl::StatusOr<size_t> NeighboursOf(const ProcessCluster& cluster, const std::string& node) {
   ASSIGN_OR_RETURN(const v1::ListPlansReply plans, cluster.admin().ListPlans(kCallTimeout));
   std::set<std::string> neighbours;
@@ -180,7 +156,7 @@ absl::StatusOr<size_t> NeighboursOf(const ProcessCluster& cluster, const std::st
 absl::StatusOr<double> KilobytesPerEdge(const Options& options, const std::vector<uint32_t>& node_counts) {
   std::vector<std::pair<double, double>> points;
   for (const uint32_t nodes : node_counts) {
-    const FlatRules rules(options.folder);
+    ASSIGN_OR_RETURN(const TemporaryFile rules, TemporaryFile::Write(FlatRules(), options.folder));
     ProcessCluster cluster({.parent = options.folder, .planner_settings = {{"rules", rules.path()}}});
     RETURN_IF_ERROR(cluster.Start({.nodes = nodes}));
     Clients clients;

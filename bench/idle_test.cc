@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/idle.h"
+#include "bench/benchmarks.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/model.h"
+#include "bench/benchmarks.h"
 
 #include <sched.h>
 
@@ -13,8 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "bench/machine.h"
-#include "bench/site.h"
+#include "bench/testbed.h"
 #include "bench/timed_team.h"
 #include "planner/pricing/calibration.h"
 #include "testbed/netns/test_network.h"
@@ -109,12 +108,6 @@ Row EmptyRow(uint32_t nodes, uint32_t ppn) {
   return row;
 }
 
-double MedianOf(std::vector<double> values) {
-  Row row;
-  Summarize(std::move(values), &row);
-  return row.median;
-}
-
 using Cells = std::vector<Cell>;  // of one place and algorithm
 
 // The cells that `algorithm` carries.
@@ -150,19 +143,19 @@ absl::Status Measure(TimedTeam* team, const std::string& algorithm, const Place&
   }
   for (Cell& cell : *cells) {
     const CallArguments& call = cell.observation.arguments;
-    ASSIGN_OR_RETURN(const std::vector<double> ns, team->Time(call.collective, call.bytes(), 5, extent.calls, timeout));
-    cell.round_us.push_back(MedianOf(ns) / 1000);
+    ASSIGN_OR_RETURN(const std::vector<double> us, team->Time(call.collective, call.bytes(), 5, extent.calls, timeout));
+    cell.round_us.push_back(Median(us));
   }
   return absl::OkStatus();
 }
 
 absl::Status RunPlace(const Options& options, const Place& place, const Extent& extent,
                       std::map<std::string, Cells>* cells) {
-  ASSIGN_OR_RETURN(const auto site, Site::Open({.nodes = place.nodes,
-                                                .parent = options.folder,
-                                                .loopback = place.latency == absl::ZeroDuration(),
-                                                .latency = place.latency}));
-  ASSIGN_OR_RETURN(const auto team, TimedTeam::Start(site->cluster(), place.nodes, place.ppn, kEndTimeout));
+  ASSIGN_OR_RETURN(const auto testbed, Testbed::Open({.nodes = place.nodes,
+                                                      .parent = options.folder,
+                                                      .loopback = place.latency == absl::ZeroDuration(),
+                                                      .latency = place.latency}));
+  ASSIGN_OR_RETURN(const auto team, TimedTeam::Start(testbed->cluster(), place.nodes, place.ppn, kEndTimeout));
   for (const std::string& algorithm : extent.algorithms) {
     if (!IsWorthwhile(place.nodes, algorithm)) continue;
     RETURN_IF_ERROR(Measure(team.get(), algorithm, place, extent, options.cell_timeout, &(*cells)[algorithm]));
@@ -229,7 +222,7 @@ Row SummaryOf(const std::vector<Judged>& judged, const std::string& place, const
   row.metric = "error";
   row.note =
       absl::StrFormat("%s; with the planner's defaults %.0f %%; %s", row.median <= kTargetPercent ? "met" : "not met",
-                      MedianOf(std::move(default_errors)), machine);
+                      Median(std::move(default_errors)), machine);
   return row;
 }
 
@@ -261,8 +254,7 @@ Row OrderOf(const std::vector<Judged>& judged, const std::string& place, const s
 }
 
 // Calibrates, predicts the rest, and reports.
-absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::string& machine,
-                   const std::function<void(const Row&)>& report) {
+absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::string& machine, const Reporter& report) {
   std::vector<planner::Observation> pings;
   for (Cell& cell : cells) {
     // What disturbs the machine makes calls longer: the round that it disturbed least.
@@ -299,7 +291,7 @@ absl::Status Judge(std::vector<Cell> cells, const Extent& extent, const std::str
 
 }  // namespace
 
-absl::Status RunModel(const Options& options, const std::function<void(const Row&)>& report) {
+absl::Status RunModel(const Options& options, const Reporter& report) {
   const Extent extent = ExtentOf(options.quick);
   const std::string machine = DescribeMachine();  // before we load it ourselves
   std::vector<std::map<std::string, Cells>> cells(extent.places.size());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/plan_quality.h"
+#include "bench/benchmarks.h"
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -35,20 +34,16 @@ Row EmptyRow(const std::string& what, uint32_t nodes, uint64_t bytes) {
   return row;
 }
 
-double MeanOf(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-// Of many clusters at once: the mean, and the worst.
+// Reports the mean of many clusters, and the worst.
 void ReportTotals(const std::string& what, uint32_t nodes, uint64_t bytes, const std::vector<double>& ratios,
-                  const std::function<void(const Row&)>& report) {
+                  const Reporter& report) {
   if (ratios.empty()) return;
   for (const bool worst : {false, true}) {
     Row row = EmptyRow(what, nodes, bytes);
     row.metric = worst ? "worst" : "mean";
     row.unit = "times";
     Summarize(ratios, &row);  // for the spread
-    row.median = worst ? *std::max_element(ratios.begin(), ratios.end()) : MeanOf(ratios);
+    row.median = worst ? *std::max_element(ratios.begin(), ratios.end()) : Mean(ratios);
     row.note = worst ? "the greatest ratio" : "the mean ratio, in place of the median";
     report(row);
   }
@@ -75,7 +70,7 @@ absl::StatusOr<Times> TimesOf(const std::string& kind, uint32_t nodes, uint64_t 
   return times;
 }
 
-absl::Status AgainstTheOptimum(const Options& options, const std::function<void(const Row&)>& report) {
+absl::Status AgainstTheOptimum(const Options& options, const Reporter& report) {
   const uint32_t seeds = options.quick ? 10 : 200;
   for (const uint64_t bytes : {kShort, kLong}) {
     std::vector<double> all;
@@ -93,8 +88,8 @@ absl::Status AgainstTheOptimum(const Options& options, const std::function<void(
         row.metric = "ratio";
         row.peer = "optimum";
         Summarize(ratios, &row);
-        row.note = absl::StrFormat("mean %.4f, worst %.4f; MGO: mean %.3f, worst %.3f", MeanOf(ratios),
-                                   *std::max_element(ratios.begin(), ratios.end()), MeanOf(mgo_ratios),
+        row.note = absl::StrFormat("mean %.4f, worst %.4f; MGO: mean %.3f, worst %.3f", Mean(ratios),
+                                   *std::max_element(ratios.begin(), ratios.end()), Mean(mgo_ratios),
                                    *std::max_element(mgo_ratios.begin(), mgo_ratios.end()));
         report(row);
       }
@@ -104,7 +99,7 @@ absl::Status AgainstTheOptimum(const Options& options, const std::function<void(
   return absl::OkStatus();
 }
 
-absl::Status AgainstMgo(const Options& options, const std::function<void(const Row&)>& report) {
+absl::Status AgainstMgo(const Options& options, const Reporter& report) {
   for (const uint64_t bytes : {kShort, kLong}) {
     for (const uint32_t nodes : {64u, 512u}) {
       const uint32_t seeds = options.quick ? 2 : 40;
@@ -126,7 +121,7 @@ absl::Status AgainstMgo(const Options& options, const std::function<void(const R
           row.peer = peer;
           Summarize(values, &row);
           row.note =
-              absl::StrFormat("mean %.3f, worst %.3f", MeanOf(values), *std::max_element(values.begin(), values.end()));
+              absl::StrFormat("mean %.3f, worst %.3f", Mean(values), *std::max_element(values.begin(), values.end()));
           report(row);
         }
       }
@@ -139,7 +134,7 @@ absl::Status AgainstMgo(const Options& options, const std::function<void(const R
 
 }  // namespace
 
-absl::Status RunPlanQuality(const Options& options, const std::function<void(const Row&)>& report) {
+absl::Status RunPlanQuality(const Options& options, const Reporter& report) {
   RETURN_IF_ERROR(AgainstTheOptimum(options, report));
   return AgainstMgo(options, report);
 }

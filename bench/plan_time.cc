@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/plan_time.h"
+#include "bench/benchmarks.h"
 
 #include <sys/resource.h>
 #include <time.h>
@@ -79,7 +79,7 @@ absl::Status Measure(const topology::Topology& topology, const Cell& cell, Row* 
 
 }  // namespace
 
-absl::Status RunPlanTime(const Options& options, const std::function<void(const Row&)>& report) {
+absl::Status RunPlanTime(const Options& options, const Reporter& report) {
   for (const std::string& kind : topology::GeneratedKinds()) {
     std::map<uint32_t, double> mgo_ms;
     for (const Cell& cell : CellsOf(options.quick)) {

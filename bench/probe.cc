@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/probe.h"
+#include "bench/benchmarks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "bench/temporary_file.h"
 #include "bench/wide_area.h"
 #include "planner/measure/switch_search.h"
 #include "planner/topology/topology_yaml.h"
@@ -26,7 +27,6 @@
 namespace copse::bench {
 namespace {
 
-using Reporter = std::function<void(const Row&)>;
 using topology::Topology;
 
 constexpr double kSeconds = 120;
@@ -144,23 +144,23 @@ struct Case {
 absl::Status RunCase(const Options& options, const Case& what, const Reporter& report) {
   const auto nodes = static_cast<uint32_t>(what.truth.nodes().size());
   const auto row_of = [&](const std::string& tree, const std::string& metric, const std::string& unit) {
-    Row row;
-    row.bench = "probe";
-    row.what = absl::StrCat(what.name, ", tree ", tree);
-    row.system = "copse";
-    row.nodes = nodes;
-    row.ppn = 1;
-    row.metric = metric;
-    row.unit = unit;
-    row.seed = what.seed;
-    return row;
+    return Row{.bench = "probe",
+               .what = absl::StrCat(what.name, ", tree ", tree),
+               .system = "copse",
+               .nodes = nodes,
+               .ppn = 1,
+               .metric = metric,
+               .unit = unit,
+               .seed = what.seed};
   };
   const bool wants_known = Wanted(options, row_of("known", "", "")),
              wants_found = Wanted(options, row_of("found", "", ""));
   if (!wants_known && !wants_found) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const TopologyFile fabric, TopologyFile::Write(what.truth, options.folder));
+  ASSIGN_OR_RETURN(const TemporaryFile fabric,
+                   TemporaryFile::Write(topology::FormatTopologyYaml(what.truth), options.folder));
   // The planner is told the tree, and nothing of its figures.
-  ASSIGN_OR_RETURN(const TopologyFile bare, TopologyFile::Write(WithoutFigures(what.truth), options.folder));
+  ASSIGN_OR_RETURN(const TemporaryFile bare,
+                   TemporaryFile::Write(topology::FormatTopologyYaml(WithoutFigures(what.truth)), options.folder));
   procs::ProcessClusterOptions cluster_options = {.parent = options.folder};
   cluster_options.network = netns::NetworkOptions{.fabric = fabric.path()};
   cluster_options.planner_settings["topology"] = bare.path();

@@ -14,7 +14,7 @@ namespace copse::bench {
 // User and system time of all its threads so far. NOT_FOUND: no such process.
 absl::StatusOr<absl::Duration> CpuTime(pid_t pid);
 
-// Of /proc/PID/smaps_rollup, in KiB: pages that several processes have count in shares.
+// What /proc/PID/smaps_rollup says, in KiB: pages that several processes have count in shares.
 struct Pss {
   double total_kb = 0;
   double private_kb = 0;  // without files and what is shared with other processes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/replan.h"
+#include "bench/benchmarks.h"
 
 #include <atomic>
 #include <cstdint>
@@ -13,9 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "bench/plans.h"
+#include "bench/temporary_file.h"
 #include "bench/timed_team.h"
 #include "bench/wide_area.h"
 #include "collectives/call_arguments.h"
+#include "planner/topology/topology_yaml.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "testbed/fabric/fabric_control.h"
 #include "testbed/netns/test_network.h"
@@ -23,8 +26,6 @@
 
 namespace copse::bench {
 namespace {
-
-using Reporter = std::function<void(const Row&)>;
 
 constexpr double kProbeSeconds = 120;
 constexpr absl::Duration kProbePatience = absl::Seconds(180);
@@ -44,49 +45,33 @@ constexpr Slowing kSlowings[] = {
 };
 
 Row RowOf(const Slowing& slowing, const std::string& when) {
-  Row row;
-  row.bench = "replan";
-  row.what = absl::StrCat(slowing.call, ", ", slowing.name, when.empty() ? "" : ", ", when);
-  row.system = "copse";
-  row.collective = "allreduce";
-  row.nodes = 12;
-  row.ppn = 1;
-  row.bytes = slowing.bytes;
-  row.metric = "latency";
-  row.unit = "us";
-  return row;
-}
-
-// Of the newest team's plan for such calls.
-std::string AlgorithmOf(const procs::ProcessCluster& cluster, uint64_t bytes) {
-  const auto plans = cluster.admin().ListPlans(absl::Seconds(10));
-  std::string algorithm;
-  uint64_t team = 0;
-  if (!plans.ok()) return algorithm;
-  for (const v1::PlanRow& row : plans->plans()) {
-    if (row.collective() != "allreduce" || bytes < row.bytes_min() || bytes > row.bytes_max() || row.team() < team)
-      continue;
-    team = row.team();
-    algorithm = row.algorithm();
-  }
-  return algorithm;
+  return {.bench = "replan",
+          .what = absl::StrCat(slowing.call, ", ", slowing.name, when.empty() ? "" : ", ", when),
+          .system = "copse",
+          .collective = "allreduce",
+          .nodes = 12,
+          .ppn = 1,
+          .bytes = slowing.bytes,
+          .metric = "latency",
+          .unit = "us"};
 }
 
 absl::StatusOr<Row> Measure(const procs::ProcessCluster& cluster, TimedTeam* team, const Slowing& slowing,
                             const std::string& when, uint32_t calls) {
-  ASSIGN_OR_RETURN(std::vector<double> times_ns,
+  ASSIGN_OR_RETURN(std::vector<double> times_us,
                    team->Time(Collective::kAllreduce, slowing.bytes, kWarmUp, calls, kCallsPatience));
-  for (double& time : times_ns) time /= 1'000;
   Row row = RowOf(slowing, when);
-  row.algorithm = AlgorithmOf(cluster, slowing.bytes);
-  Summarize(std::move(times_ns), &row);
+  ASSIGN_OR_RETURN(const v1::PlanRow plan, FindPlan(cluster.admin(), Collective::kAllreduce, slowing.bytes));
+  row.algorithm = plan.algorithm();
+  Summarize(std::move(times_us), &row);
   return row;
 }
 
 absl::Status RunCase(const Options& options, const Slowing& slowing, const Reporter& report) {
   if (!Wanted(options, RowOf(slowing, ""))) return absl::OkStatus();
   const uint32_t calls = options.quick ? 10 : 60;
-  ASSIGN_OR_RETURN(const TopologyFile file, TopologyFile::Write(ThreeSites(), options.folder));
+  ASSIGN_OR_RETURN(const TemporaryFile file,
+                   TemporaryFile::Write(topology::FormatTopologyYaml(ThreeSites()), options.folder));
   procs::ProcessClusterOptions cluster_options = {.parent = options.folder};
   cluster_options.network = netns::NetworkOptions{.fabric = file.path()};
   procs::ProcessCluster cluster(std::move(cluster_options));

@@ -10,11 +10,21 @@ that has a target, and whether it was met. What is made depends on the lines alo
 """
 
 import glob
+import io
 import json
 import math
 import os
 import re
 import sys
+
+try:
+    import matplotlib
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+    matplotlib.rcParams["svg.hashsalt"] = "copse"  # the same rows make the same files
+    matplotlib.rcParams["svg.fonttype"] = "none"
+except ImportError:
+    pyplot = None
 
 PAGE = "benchmarks.md"
 PLOTS = "plots"
@@ -334,45 +344,26 @@ def improvements(rows):
 # --- Pictures ---
 
 
-def escape(text):
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def new_axes(title, width, height, **settings):
+    """The axes of a picture of its own; pixels are hundredths of inches."""
+    figure_of_all, axes = pyplot.subplots(figsize=(width / 100, height / 100), layout="constrained")
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.grid(color="#d0d7de")
+    axes.set(**settings)
+    axes.figure_of_all = figure_of_all
+    return axes
 
 
-class Svg:
-
-    def __init__(self, width, height, title):
-        self.parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-            'font-family="sans-serif" font-size="12">', f"<title>{escape(title)}</title>",
-            f'<rect width="{width}" height="{height}" fill="#fff"/>'
-        ]
-        self.text(16, 22, title, size=14, weight="bold")
-
-    def text(self, x, y, text, anchor="start", colour="#24292f", size=12, weight="normal"):
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" font-size="{size}" '
-                          f'font-weight="{weight}">{escape(text)}</text>')
-
-    def line(self, x1, y1, x2, y2, colour="#d0d7de", width=1):
-        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
-                          f'stroke-width="{width}"/>')
-
-    def rect(self, x, y, width, height, colour):
-        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>')
-
-    def circle(self, x, y, colour):
-        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
-
-    def polyline(self, points, colour, dashed=False):
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        dashes = ' stroke-dasharray="3 4"' if dashed else ""
-        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
-
-    def __str__(self):
-        return "\n".join(self.parts + ["</svg>"]) + "\n"
+def number_nodes(axes, nodes):
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(nodes, [str(count) for count in nodes])
 
 
-def decades(values):
-    return math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+def svg_of(axes):
+    stream = io.StringIO()
+    axes.figure_of_all.savefig(stream, format="svg", metadata={"Date": None})
+    pyplot.close(axes.figure_of_all)
+    return stream.getvalue()
 
 
 def latency_plot(rows, load):
@@ -382,88 +373,22 @@ def latency_plot(rows, load):
     for row in rows:
         if (row["bench"] == "latency" and row["case"] == case and row["ppn"] == 1 and row["metric"] == "latency" and
                 row["p10"] > 0):
-            series.setdefault(row["system"], []).append((row["nodes"], row["p10"], row["median"], row["p90"]))
+            series.setdefault(row["system"], []).append((row["nodes"], row["median"], row["p10"], row["p90"]))
     if not series:
         return None
-    nodes = sorted({point[0] for points in series.values() for point in points})
-    low, high = decades([value for points in series.values() for point in points for value in point[1:]])
-    high = max(high, low + 1)
-    left, right, top, bottom = 88, 520, 44, 330
-    svg = Svg(640, 380, f"{case}: microseconds, slowest rank, by nodes")
-
-    def x_of(count):
-        span = math.log2(nodes[-1] / nodes[0]) or 1
-        return left + 20 + (right - left - 40) * math.log2(count / nodes[0]) / span
-
-    def y_of(value):
-        return bottom - (bottom - top) * (math.log10(value) - low) / (high - low)
-
-    for decade in range(low, high + 1):
-        svg.line(left, y_of(10**decade), right, y_of(10**decade))
-        svg.text(left - 8, y_of(10**decade) + 4, f"{10**decade:,g} us", anchor="end", colour="#57606a")
-    for count in nodes:
-        svg.text(x_of(count), bottom + 18, str(count), anchor="middle", colour="#57606a")
-    svg.text((left + right) / 2, bottom + 38, "nodes, one rank each", anchor="middle", colour="#57606a")
-    labels = []
+    axes = new_axes(f"{case}: microseconds, slowest rank, by nodes", 640, 380, yscale="log", ylabel="us",
+                    xlabel="nodes, one rank each")
     for system in (system for system in SYSTEMS if system in series):
-        points = sorted(series[system])
-        colour = COLOURS[system]
-        for count, p10, _, p90 in points:
-            svg.line(x_of(count), y_of(p10), x_of(count), y_of(p90), colour)
-        svg.polyline([(x_of(count), y_of(median)) for count, _, median, _ in points], colour)
-        for count, _, median, _ in points:
-            svg.circle(x_of(count), y_of(median), colour)
-        labels.append([y_of(points[-1][2]) + 4, system])
-    labels.sort()
-    for i, (y, system) in enumerate(labels):  # none on another
-        labels[i][0] = y if i == 0 else max(y, labels[i - 1][0] + 14)
-        svg.text(right + 8, labels[i][0], system, colour=COLOURS[system], weight="bold")
-    return str(svg)
+        nodes, medians, lows, highs = zip(*sorted(series[system]))
+        errors = [[m - low for m, low in zip(medians, lows)], [high - m for m, high in zip(medians, highs)]]
+        axes.errorbar(nodes, medians, yerr=errors, color=COLOURS[system], marker="o", label=system)
+    number_nodes(axes, sorted({point[0] for points in series.values() for point in points}))
+    axes.legend()
+    return svg_of(axes)
 
 
 PAPER_COLOURS = {"FT": "#6e7781", "BT": "#d1570a", "FEF": "#8250df", "FCEF": "#bf8700", "LA": "#1a7f37", "MGO": "#1f6feb",
                  "best": "#cf222e"}
-
-
-class NodesPlot:
-    """Lines against numbers of nodes, logarithmic to the base 2; each is named at its right end."""
-
-    left, right, top, bottom = 88, 560, 64, 380
-
-    def __init__(self, title, subtitle, nodes):
-        self.nodes = nodes
-        self.svg = Svg(760, 430, title)
-        self.svg.text(16, 42, subtitle, colour="#57606a")
-        for count in nodes:
-            self.svg.text(self.x_of(count), self.bottom + 18, str(count), anchor="middle", colour="#57606a")
-        self.svg.text((self.left + self.right) / 2, self.bottom + 38, "nodes", anchor="middle", colour="#57606a")
-        self.labels = []
-
-    def x_of(self, count):
-        span = math.log2(self.nodes[-1] / self.nodes[0]) or 1
-        return self.left + 20 + (self.right - self.left - 40) * math.log2(count / self.nodes[0]) / span
-
-    def grid(self, y, text):
-        self.svg.line(self.left, y, self.right, y)
-        self.svg.text(self.left - 8, y + 4, text, anchor="end", colour="#57606a")
-
-    def line(self, name, points, colour, dashed=False):
-        """points: (nodes, y); without a name no label."""
-        points = [(self.x_of(count), y) for count, y in sorted(points)]
-        self.svg.polyline(points, colour, dashed)
-        for x, y in points:
-            if not dashed:
-                self.svg.circle(x, y, colour)
-        if name:
-            self.labels.append((points[-1][1] + 4, name, colour))
-
-    def __str__(self):
-        last = -math.inf
-        for y, name, colour in sorted(self.labels):  # none on another
-            last = max(y, last + 14)
-            self.svg.text(self.right + 8, last, name, colour=colour, weight="bold")
-        return str(self.svg)
-
 
 # Of mgo-table, by the paper's names: FCEF and LA as each comes nearest to the table.
 NEAREST = {"FT": ("FT", "sound"), "BT": ("BT", "sound"), "FEF": ("FEF_latency", "sound"), "FCEF": ("FCEF_bhat", "network"),
@@ -472,38 +397,43 @@ SOUND = {"FT": ("FT", "sound"), "BT": ("BT", "sound"), "FCEF": ("FCEF", "sound")
          "best": ("best", "sound")}
 
 
-def mean_times_plot(rows, case, chosen_names, title, subtitle):
+def line(axes, points, colour, name="", published=False):
+    """points: nodes -> y. What was published is dashed."""
+    nodes, values = zip(*sorted(points.items()))
+    axes.plot(nodes, values, color=colour, linestyle="--" if published else "-", marker="" if published else "o",
+              label=name or None)
+
+
+def medians(by_nodes):
+    return {nodes: row["median"] for nodes, row in by_nodes.items()}
+
+
+def mean_times_plot(rows, case, chosen_names, title):
     """Milliseconds by nodes, both logarithmic, with what was published dashed."""
     times = mean_times(rows, case)
     series = {name: times[key] for name, key in chosen_names.items() if key in times}
     if not series:
         return None
-    published = {name: times[(name, "published")] for name in series if (name, "published") in times}
-    values = [row["median"] for lines in (series, published) for by_nodes in lines.values() for row in by_nodes.values()]
-    low, high = math.log10(min(values)) - 0.1, math.log10(max(values)) + 0.1
-    plot = NodesPlot(title, subtitle, sorted({count for by_nodes in series.values() for count in by_nodes}))
-
-    def points(by_nodes):
-        span = (plot.bottom - plot.top) / (high - low)
-        return [(n, plot.bottom - span * (math.log10(row["median"]) - low)) for n, row in by_nodes.items()]
-
-    for decade in range(math.ceil(low), math.floor(high) + 1):
-        plot.grid(plot.bottom - (plot.bottom - plot.top) * (decade - low) / (high - low), f"{10**decade:,g} ms")
+    axes = new_axes(title, 760, 430, yscale="log", ylabel="ms", xlabel="nodes")
     for name, by_nodes in series.items():
-        if name in published:
-            plot.line("", points(published[name]), PAPER_COLOURS[name], dashed=True)
-        plot.line(name, points(by_nodes), PAPER_COLOURS[name])
-    return str(plot)
+        if (name, "published") in times:
+            line(axes, medians(times[(name, "published")]), PAPER_COLOURS[name], published=True)
+        line(axes, medians(by_nodes), PAPER_COLOURS[name], name)
+    number_nodes(axes, sorted({count for by_nodes in series.values() for count in by_nodes}))
+    axes.legend()
+    return svg_of(axes)
 
 
 def mgo_means_plot(rows):
-    return mean_times_plot(rows, "bcast 1 kB", NEAREST, "bcast 1 kB, clusters like the MGO paper's: mean time",
-                           "lines: computed; dashes: published. FCEF and LA choose as table 1 suggests: network alone")
+    return mean_times_plot(
+        rows, "bcast 1 kB", NEAREST, "bcast 1 kB, clusters like the MGO paper's: mean time\nlines: computed; dashes: "
+        "published. FCEF and LA choose as table 1 suggests: network alone")
 
 
 def mgo_scatter_plot(rows):
-    return mean_times_plot(rows, "scatter 1 kB", SOUND, "scatter 1 kB a node, clusters like the MGO paper's: mean time",
-                           "trees made for one block, as in the paper; best is made for the scatter")
+    return mean_times_plot(
+        rows, "scatter 1 kB", SOUND, "scatter 1 kB a node, clusters like the MGO paper's: mean time\ntrees made for one "
+        "block, as in the paper; best is made for the scatter")
 
 
 def mgo_improvements_plot(rows):
@@ -511,28 +441,18 @@ def mgo_improvements_plot(rows):
     times = mean_times(rows, "bcast 1 kB")
     if ("MGO", "sound") not in times:
         return None
-    mgo = times[("MGO", "sound")]
-    plot = NodesPlot("bcast 1 kB: MGO beside FCEF and LA, by what these count while they choose",
-                     "percent less time; dashes: published (table 1)", sorted(mgo))
-    low, high = -20, 80
-
-    def y_of(percent):
-        return plot.bottom - (plot.bottom - plot.top) * (percent - low) / (high - low)
-
-    for percent in range(low, high + 1, 20):
-        plot.grid(y_of(percent), f"{percent} %")
-
-    def line(name, peer, base, colour, dashed):
-        points = [(n, y_of(100 * (1 - base[n]["median"] / row["median"]))) for n, row in peer.items() if n in base]
-        plot.line(name, points, colour, dashed)
-
-    for peer in ("FCEF", "LA"):
-        for (algorithm, counted), by_nodes in times.items():
-            if counted == "published" and algorithm == peer:
-                line(f"{peer}, published", by_nodes, times[("MGO", "published")], PAPER_COLOURS[peer], True)
-            elif counted != "published" and algorithm.split("_")[0] == peer:
-                line(f"{peer}, {counted}", by_nodes, mgo, PAPER_COLOURS[peer], False)
-    return str(plot)
+    axes = new_axes("bcast 1 kB: MGO beside FCEF and LA, by what these count while they choose\ndashes: published (table 1)",
+                    760, 430, ylim=(-20, 80), ylabel="percent less time", xlabel="nodes")
+    for (algorithm, counted), by_nodes in times.items():
+        peer, is_published = algorithm.split("_")[0], counted == "published"
+        if peer not in ("FCEF", "LA"):
+            continue
+        base = times[("MGO", "published" if is_published else "sound")]
+        percent = {n: 100 * (1 - base[n]["median"] / row["median"]) for n, row in by_nodes.items() if n in base}
+        line(axes, percent, PAPER_COLOURS[peer], f"{peer}, {counted}", is_published)
+    number_nodes(axes, sorted(times[("MGO", "sound")]))
+    axes.legend()
+    return svg_of(axes)
 
 
 def ratio_plot(rows):
@@ -541,25 +461,15 @@ def ratio_plot(rows):
             if row["metric"] == "ratio" and "target" in row and row["median"] > 0 and row["bench"] != "mgo-table"]
     if not bars:
         return None
-    low, high = decades([row["median"] for row in bars] + [row["target"] for row in bars] + [1])
-    left, right, top, step = 360, 760, 64, 26
-    bottom = top + step * len(bars)
-    svg = Svg(800, bottom + 40, "Copse / peer, and the target (black): below 1, Copse is faster")
-
-    def x_of(value):
-        return left + (right - left) * (math.log10(value) - low) / (high - low)
-
-    for decade in range(low, high + 1):
-        svg.line(x_of(10**decade), top - 8, x_of(10**decade), bottom)
-        svg.text(x_of(10**decade), bottom + 18, f"{10**decade:g}", anchor="middle", colour="#57606a")
-    for i, row in enumerate(bars):
-        y = top + step * i
-        begin, end = sorted((x_of(1), x_of(row["median"])))
-        svg.text(left - 8, y + 14, f"{row['case']}, {size(row)} / {row['peer']}", anchor="end", size=11)
-        svg.rect(begin, y + 3, max(end - begin, 1), step - 10, "#1a7f37" if row["met"] else "#cf222e")
-        svg.line(x_of(row["target"]), y, x_of(row["target"]), y + step - 4, "#24292f", 2)
-    svg.line(x_of(1), top - 8, x_of(1), bottom, "#57606a")
-    return str(svg)
+    axes = new_axes("Copse / peer, and the target (black):\nbelow 1, Copse is faster", 800, 120 + 26 * len(bars), xscale="log")
+    names = [f"{row['case']}, {size(row)} / {row['peer']}" for row in bars]
+    for place, row in enumerate(bars):
+        axes.barh(place, row["median"] - 1, left=1, color="#1a7f37" if row["met"] else "#cf222e")
+        axes.plot(row["target"], place, color="#24292f", marker="|", markersize=12, markeredgewidth=2)
+    axes.axvline(1, color="#57606a")
+    axes.set_yticks(range(len(bars)), names, fontsize=8)
+    axes.invert_yaxis()
+    return svg_of(axes)
 
 
 def plots_of(rows):
@@ -644,7 +554,10 @@ def main(arguments):
     try:
         if not paths:
             raise BadInput(f"{folder}: no *.jsonl")
-        files = generate(read_rows(paths))
+        rows = read_rows(paths)
+        if pyplot is None:
+            raise BadInput("no matplotlib; install python3-matplotlib")
+        files = generate(rows)
         os.makedirs(os.path.join(folder, PLOTS), exist_ok=True)
         for path, text in files.items():
             with open(os.path.join(folder, path), "w", encoding="utf-8") as stream:

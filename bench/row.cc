@@ -2,6 +2,8 @@
 #include "bench/row.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -30,6 +32,25 @@ void Summarize(std::vector<double> values, Row* row) {
   row->median = Quantile(values, 0.5);
   row->p90 = Quantile(values, 0.9);
 }
+
+Row Figure(Row row, const std::string& metric, const std::string& unit, std::vector<double> values) {
+  row.metric = metric;
+  row.unit = unit;
+  Summarize(std::move(values), &row);
+  return row;
+}
+
+double Median(std::vector<double> values) {
+  Row row;
+  Summarize(std::move(values), &row);
+  return row.median;
+}
+
+double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+bool IsMpi(const std::string& system) { return system == "openmpi" || system == "mpich"; }
 
 bool HasCopse(const std::string& system) {
   return absl::StartsWith(system, "copse") || absl::StrContains(system, kUnderMpi);
@@ -80,7 +101,7 @@ std::string ToTableLine(const Row& row) {
   const std::string figures = row.metric == "unfinished"
                                   ? absl::StrFormat("%32s", row.metric)
                                   : absl::StrFormat("%10.4g %10.4g %10.4g", row.p10, row.median, row.p90);
-  // Of these, unit and systems say enough.
+  // Unit and systems say enough of these.
   const bool is_usual = row.metric == "latency" || row.metric == "ratio" || row.metric == "unfinished";
   return absl::StrFormat("%-22s %-18s %5d %3d %s %-4s %-12s %s%s\n", system, row.algorithm, row.nodes, row.ppn, figures,
                          row.unit, target, row.what, is_usual ? "" : ", " + row.metric);

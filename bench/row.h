@@ -29,7 +29,7 @@ struct Row {
   double p10 = 0, median = 0, p90 = 0;
   uint64_t seed = 0;
   std::string note;
-  // Of rows that have a target: the most that the median may be.
+  // The most that the median may be; rows without a target have none.
   std::optional<double> target;
 };
 
@@ -39,6 +39,16 @@ inline constexpr char kUnderMpi[] = "+copse";
 // Sets p10, median, p90 and runs. `values` must not be empty; of an even number the median is the mean of the middle
 // two.
 void Summarize(std::vector<double> values, Row* row);
+
+// A figure beside those of `row`: the same row with another metric.
+Row Figure(Row row, const std::string& metric, const std::string& unit, std::vector<double> values);
+
+// These take at least one value.
+double Median(std::vector<double> values);
+double Mean(const std::vector<double>& values);
+
+// One of the MPI libraries alone.
+bool IsMpi(const std::string& system);
 
 // Whether Copse makes the calls: copse, one of its variants (copse-...), or either under an MPI (openmpi+copse).
 bool HasCopse(const std::string& system);

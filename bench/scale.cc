@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/scale.h"
+#include "bench/benchmarks.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -59,8 +59,6 @@ struct Told {
   double seconds = 0;
   int64_t memory_bytes = 0;
 };
-
-std::string NameOf(Collective collective) { return std::string(CollectiveName(collective)); }
 
 absl::StatusOr<sim::PlanRunResult> Simulate(const Cell& cell) {
   ASSIGN_OR_RETURN(const auto topology, topology::GenerateTopology(kCluster, cell.nodes, kSeed));
@@ -129,74 +127,14 @@ absl::StatusOr<Told> SimulateApart(const Cell& cell) {
   return told;
 }
 
-std::vector<Cell> CellsOf(bool quick) {
-  std::vector<Cell> cells;
-  // Gatherv to a root that hears every node itself, as libraries do it.
-  for (const char* counts : {"equal", "heavy", "random", "sparse"}) {
-    cells.push_back({Collective::kGatherv, "flat", kLinearNodes, 1, 8, counts});
-    cells.push_back({Collective::kGatherv, "binomial", kLinearNodes, 1, 8, counts});
-  }
-  // Gatherv, doubling from 1,024 ranks, one a node.
-  for (uint32_t n = 1024; n <= (quick ? 4096u : 65'536u); n *= 2) {
-    cells.push_back({Collective::kGatherv, "binomial", n, 1, 8, "random"});
-    cells.push_back({Collective::kGatherv, "binomial", n, 1, 8, "random", true});
-    cells.push_back({Collective::kGather, "binomial", n, 1, 8});
-  }
-  const uint32_t many = quick ? 512 : 8192;
-  for (const uint32_t ppn : {1u, 8u}) {
-    const uint32_t nodes = ppn == 1 ? 8 * many : many;
-    for (const Collective c : {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
-      cells.push_back({c, "knomial-4", nodes, ppn, c == Collective::kBarrier ? 0u : 8u});
-    }
-    cells.push_back({Collective::kScatter, "binomial", nodes, ppn, 8});
-    cells.push_back({Collective::kScatterv, "binomial", nodes, ppn, 8, "random"});
-    cells.push_back({Collective::kScan, "doubling", nodes, ppn, 8});
-    if (ppn == 1) continue;
-    for (const char* counts : {"equal", "heavy", "random", "sparse"}) {
-      cells.push_back({Collective::kGatherv, "binomial", nodes, ppn, 8, counts});
-    }
-    cells.push_back({Collective::kGather, "binomial", nodes, ppn, 8});
-  }
-  const uint32_t some = quick ? 32 : 256;
-  for (const uint64_t bytes : {8u, 1024u}) {
-    for (const char* algorithm : {"binomial", "ring", "bruck"}) {
-      cells.push_back({Collective::kAllgather, algorithm, some, 8, bytes});
-    }
-    cells.push_back({Collective::kAllgatherv, "ring", some, 8, bytes, "random"});
-    cells.push_back({Collective::kReduceScatter, "binomial", some, 8, bytes});
-    cells.push_back({Collective::kReduceScatter, "ring", some, 8, bytes});
-    cells.push_back({Collective::kReduceScatterv, "ring", some, 8, bytes, "random"});
-    cells.push_back({Collective::kAlltoall, "pairwise", some, 8, bytes});
-    if (bytes == 8) cells.push_back({Collective::kAlltoall, "bruck", some, 8, bytes});
-    cells.push_back({Collective::kAlltoallv, "pairwise", some, 8, bytes, "random"});
-    cells.push_back({Collective::kScan, "ring", some, 8, bytes});
-    cells.push_back({Collective::kExscan, "doubling", some, 8, bytes});
-  }
-  return cells;
-}
-
-Row RowOf(const Cell& cell) {
-  std::string what = absl::StrCat(NameOf(cell.collective), " by ", cell.algorithm);
-  if (!cell.counts.empty()) absl::StrAppend(&what, ", counts ", cell.counts, cell.counts_known ? ", known" : "");
-  return {.bench = "scale",
-          .what = what,
-          .system = "copse",
-          .collective = NameOf(cell.collective),
-          .algorithm = cell.algorithm,
-          .nodes = cell.nodes,
-          .ppn = cell.ppn,
-          .bytes = cell.bytes,
-          .metric = "time",
-          .unit = "us",
-          .seed = kSeed};
-}
-
-void Report(Row row, const std::string& metric, const std::string& unit, double value,
-            const std::function<void(const Row&)>& report) {
-  row.metric = metric;
-  row.unit = unit;
-  Summarize({value}, &row);
-  report(row);
+Cell CellOf(const Case& each) {
+  return {.collective = *CollectiveFromName(each.row.collective),
+          .algorithm = each.line.at("algorithm"),
+          .nodes = each.row.nodes,
+          .ppn = each.row.ppn,
+          .bytes = each.row.bytes,
+          .counts = TextOf(each.line, "counts"),
+          .counts_known = each.line.contains("known")};
 }
 
 double KilobytesOf(const sim::DaemonUse& use) {
@@ -205,30 +143,34 @@ double KilobytesOf(const sim::DaemonUse& use) {
 
 }  // namespace
 
-absl::Status RunScale(const Options& options, const std::function<void(const Row&)>& report) {
+absl::Status RunScale(const Options& options, const Contest& contest, const Reporter& report) {
   std::map<std::string, std::pair<uint32_t, double>> last;  // nodes, us
   std::map<std::string, double> linear_us;                  // by counts
-  for (const Cell& cell : CellsOf(options.quick)) {
-    Row row = RowOf(cell);
+  for (const Case& each : contest.cases) {
+    Row row = each.row;
     if (!Wanted(options, row)) continue;
+    const Cell cell = CellOf(each);
+    row.system = "copse";
+    row.algorithm = cell.algorithm;
+    row.seed = kSeed;
     ASSIGN_OR_RETURN(const Told told, SimulateApart(cell));
     const double time_us = static_cast<double>(told.total_ns) / 1000;
     row.note = absl::StrFormat("%d messages; simulated in %.1f s and %d MiB", told.packets, told.seconds,
                                told.memory_bytes >> 20);
-    Report(row, "time", "us", time_us, report);
+    report(Figure(row, "time", "us", {time_us}));
     row.note = HasRoot(cell.collective) ? "of the root's daemon" : "of node 0's daemon";
-    Report(row, "connections", "nodes", told.root.connections, report);
+    report(Figure(row, "connections", "nodes", {static_cast<double>(told.root.connections)}));
     row.note =
         absl::StrFormat("the most of any daemon: staging %d KiB of %d KiB reserved, counts %d KiB, copy lists %d KiB",
                         told.most.staging_bytes >> 10, told.most.reserved_bytes >> 10, told.most.notes_bytes >> 10,
                         told.most.list_bytes >> 10);
-    Report(row, "memory", "KiB", KilobytesOf(told.most), report);
+    report(Figure(row, "memory", "KiB", {KilobytesOf(told.most)}));
     row.note.clear();
     if (cell.ppn > 1) continue;
     const auto [last_nodes, last_us] = last[row.what];
     if (2 * last_nodes == cell.nodes) {
       row.note = "beside half the ranks";
-      Report(row, "growth", "times", time_us / last_us, report);
+      report(Figure(row, "growth", "times", {time_us / last_us}));
     }
     last[row.what] = {cell.nodes, time_us};
     if (cell.nodes != kLinearNodes) continue;
@@ -236,7 +178,7 @@ absl::Status RunScale(const Options& options, const std::function<void(const Row
       linear_us[cell.counts] = time_us;
     } else if (linear_us.count(cell.counts) > 0) {
       row.note = "beside the same call by flat";
-      Report(row, "beside linear", "times", time_us / linear_us[cell.counts], report);
+      report(Figure(row, "beside linear", "times", {time_us / linear_us[cell.counts]}));
     }
   }
   return absl::OkStatus();

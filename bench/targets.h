@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Copse is held to, as data.
+// What Copse is held to, as bench/targets.yaml has it.
 #ifndef COPSE_BENCH_TARGETS_H_
 #define COPSE_BENCH_TARGETS_H_
 
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "bench/row.h"
 
 namespace copse::bench {
@@ -24,10 +25,10 @@ struct Target {
   std::string why;  // where the figure comes from, or what it would mean to miss it
 };
 
-const std::vector<Target>& Targets();
+absl::StatusOr<std::vector<Target>> LoadTargets();
 
 // Sets row->target if there is one for it. A cell that was not finished has missed its target.
-void SetTarget(Row* row);
+void SetTarget(const std::vector<Target>& targets, Row* row);
 
 }  // namespace copse::bench
 

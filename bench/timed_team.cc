@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "bench/plan_of.h"
+#include "bench/plans.h"
 #include "testbed/processes/programs.h"
 
 namespace copse::bench {
@@ -17,7 +17,7 @@ namespace {
 
 using procs::ChildProcess;
 
-constexpr char kTeam[] = "model";
+constexpr char kTeam[] = "bench";  // as rank_copse.c calls it
 
 }  // namespace
 
@@ -27,10 +27,11 @@ absl::StatusOr<std::unique_ptr<TimedTeam>> TimedTeam::Start(procs::ProcessCluste
   shape.node_count = nodes;
   for (uint32_t rank = 0; rank < nodes * ppn; ++rank) shape.node_of_rank.push_back(NodeIndex(rank / ppn));
   std::unique_ptr<TimedTeam> team(new TimedTeam(cluster, std::move(shape)));
-  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/model_rank"));
+  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/ranks/rank_copse"));
   for (uint32_t rank = 0; rank < nodes * ppn; ++rank) {
-    ASSIGN_OR_RETURN(auto child,
-                     cluster->StartApplication(rank / ppn, {program, absl::StrCat(rank), absl::StrCat(nodes * ppn)}));
+    ASSIGN_OR_RETURN(auto child, cluster->StartApplication(
+                                     rank / ppn, {program, "serve"},
+                                     {{"BENCH_RANK", absl::StrCat(rank)}, {"BENCH_SIZE", absl::StrCat(nodes * ppn)}}));
     team->ranks_.push_back(std::move(child));
   }
   // Until all are in.
@@ -41,26 +42,26 @@ absl::StatusOr<std::unique_ptr<TimedTeam>> TimedTeam::Start(procs::ProcessCluste
 absl::Status TimedTeam::Force(const std::string& algorithm) { return cluster_->Replan(kTeam, algorithm); }
 
 absl::StatusOr<schedule::Plan> TimedTeam::PlanFor(Collective collective, uint64_t bytes) const {
-  return PlanOf(cluster_->admin(), collective, bytes);
+  return ReadPlan(cluster_->admin(), collective, bytes);
 }
 
 absl::StatusOr<std::vector<double>> TimedTeam::Time(Collective collective, uint64_t bytes, uint32_t warm_up,
                                                     uint32_t calls, absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   const std::string request =
-      absl::StrCat(std::string(CollectiveName(collective)), " ", bytes, " 0 ", warm_up, " ", calls, "\n");
+      absl::StrCat("latency:", std::string(CollectiveName(collective)), ":", bytes, " ", warm_up, " ", calls, "\n");
   for (const auto& rank : ranks_) RETURN_IF_ERROR(rank->Write(request));
   std::vector<double> slowest(calls, 0);
   for (const auto& rank : ranks_) {
     ASSIGN_OR_RETURN(const std::string line, rank->ReadLine(deadline - absl::Now()));
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-    if (words.size() != calls) {
-      return absl::InternalError(absl::StrCat("model_rank: other than asked (calls=", words.size(), "): ", line));
+    if (words.size() != calls + 1) {  // behind the number of the cell
+      return absl::InternalError(absl::StrCat("rank_copse: other than asked (calls=", words.size(), "): ", line));
     }
     for (uint32_t i = 0; i < calls; ++i) {
-      double ns = 0;
-      if (!absl::SimpleAtod(words[i], &ns)) return absl::InternalError(absl::StrCat("model_rank: ", words[i]));
-      slowest[i] = std::max(slowest[i], ns);
+      double us = 0;
+      if (!absl::SimpleAtod(words[i + 1], &us)) return absl::InternalError(absl::StrCat("rank_copse: ", words[i + 1]));
+      slowest[i] = std::max(slowest[i], us);
     }
   }
   return slowest;
@@ -70,7 +71,7 @@ absl::Status TimedTeam::Stop(absl::Duration timeout) {
   for (const auto& rank : ranks_) rank->CloseInput();
   for (const auto& rank : ranks_) {
     RETURN_IF_ERROR(rank->AwaitEnd(timeout));
-    if (rank->exit_code() != 0) return absl::InternalError(absl::StrCat("model_rank: ", rank->DescribeEnd()));
+    if (rank->exit_code() != 0) return absl::InternalError(absl::StrCat("rank_copse: ", rank->DescribeEnd()));
   }
   ranks_.clear();
   return absl::OkStatus();

@@ -19,7 +19,7 @@
 
 namespace copse::bench {
 
-// A TimedTeam is the team "model" on all nodes of a cluster, rank r on node r / ppn. The cluster must have been started
+// A TimedTeam is the team "bench" on all nodes of a cluster, rank r on node r / ppn. The cluster must have been started
 // and must outlive it. Thread-compatible.
 class TimedTeam {
  public:
@@ -31,10 +31,10 @@ class TimedTeam {
   static constexpr uint32_t kCallsToSwitch = 32;
   absl::Status Force(const std::string& algorithm);
 
-  // The plan that serves calls of so many bytes. Errors: as PlanOf.
+  // The plan that serves calls of so many bytes. Errors: as ReadPlan.
   absl::StatusOr<schedule::Plan> PlanFor(Collective collective, uint64_t bytes) const;
 
-  // Makes `warm_up` pairs of a barrier and a call, then `calls` more. Returns nanoseconds by call: of the rank that
+  // Makes `warm_up` pairs of a barrier and a call, then `calls` more. Returns microseconds by call: of the rank that
   // took longest, each from its own return from the barrier. Root is rank 0. DEADLINE_EXCEEDED after `timeout`: the
   // team is of no use then.
   absl::StatusOr<std::vector<double>> Time(Collective collective, uint64_t bytes, uint32_t warm_up, uint32_t calls,

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/wide_area.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
-#include "planner/topology/topology_yaml.h"
 
 namespace copse::bench {
 namespace {
@@ -106,21 +103,6 @@ topology::Topology WithoutFigures(const topology::Topology& topology) {
   for (Switch& s : switches) s.latency_ns = 1'000, s.bandwidth_bytes_per_s = 10'000 * kMbit;
   for (Node& n : nodes) n.latency_ns = 1'000, n.bandwidth_bytes_per_s = 10'000 * kMbit;
   return *topology::Topology::Create(std::move(switches), std::move(nodes), topology.costs());
-}
-
-absl::StatusOr<TopologyFile> TopologyFile::Write(const topology::Topology& topology, const std::string& folder) {
-  std::string path = absl::StrCat(folder.empty() ? "/tmp" : folder, "/copse-topology-XXXXXX");
-  const int fd = mkstemp(path.data());
-  if (fd < 0) return absl::ErrnoToStatus(errno, path);
-  TopologyFile file(path);
-  const std::string text = topology::FormatTopologyYaml(topology);
-  const bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (close(fd) != 0 || !written) return absl::ErrnoToStatus(errno, path);
-  return file;
-}
-
-TopologyFile::~TopologyFile() {
-  if (!path_.empty()) unlink(path_.c_str());
 }
 
 }  // namespace copse::bench

@@ -5,9 +5,7 @@
 #define COPSE_BENCH_WIDE_AREA_H_
 
 #include <cstdint>
-#include <string>
 
-#include "absl/status/statusor.h"
 #include "planner/topology/topology.h"
 
 namespace copse::bench {
@@ -24,19 +22,6 @@ topology::Topology RandomSites(uint64_t seed);
 
 // The same tree as somebody who has measured nothing would write it down: every link 1 us and 10 Gbit/s.
 topology::Topology WithoutFigures(const topology::Topology& topology);
-
-// A file in `folder` (empty: /tmp), removed with it.
-class TopologyFile {
- public:
-  static absl::StatusOr<TopologyFile> Write(const topology::Topology& topology, const std::string& folder);
-  TopologyFile(TopologyFile&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
-  ~TopologyFile();
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TopologyFile(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 }  // namespace copse::bench
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/testing/status_matchers.h"
-#include "client/fake_daemon.h"
+#include "client/testing/fake_daemon.h"
 
 namespace copse {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "base/testing/status_matchers.h"
 #include "client/copse.h"
-#include "client/fake_cluster.h"
-#include "client/fake_daemon.h"
+#include "client/testing/fake_cluster.h"
+#include "client/testing/fake_daemon.h"
 
 namespace copse::client {
 namespace {

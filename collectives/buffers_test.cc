@@ -51,7 +51,7 @@ TEST(BuffersTest, OnlyIrregularCollectivesHaveLists) {
           EXPECT_FALSE(sends || receives || KnowsCounts(c, options)) << CollectiveName(c);
           continue;
         }
-        // Who has a buffer of blocks says how they lie; who must know the counts has some list.
+        // A rank with a buffer of blocks gives their layout; a rank that must know the counts has some list.
         EXPECT_TRUE(sends || SendBuffer(c, rank, 2) != BufferKind::kBlocks) << CollectiveName(c);
         EXPECT_TRUE(receives || ReceiveBuffer(c, rank, 2) != BufferKind::kBlocks) << CollectiveName(c);
         EXPECT_TRUE(sends != receives || !KnowsCounts(c, options)) << CollectiveName(c);

@@ -10,7 +10,7 @@
 namespace copse {
 namespace {
 
-// The arguments with every field zeroed that the collective does not look at, so that equality and hash agree.
+// Returns the arguments with every field zeroed that the collective ignores, so that equality and hash agree.
 CallArguments Normalized(const CallArguments& arguments) {
   CallArguments normal{.collective = arguments.collective};
   if (!HasData(arguments.collective)) return normal;

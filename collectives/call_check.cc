@@ -9,7 +9,7 @@
 namespace copse {
 namespace {
 
-// A thing and its value, as messages name them.
+// A name and its value, as messages give them.
 struct Fact {
   std::string_view name;
   std::string value;
@@ -25,7 +25,7 @@ CallDefect Defect(Failure failure, std::string_view what, std::initializer_list<
   return {failure, text + ")"};
 }
 
-// Cold, so that calls that are right pay nothing for the wording of refusals.
+// Cold, so that correct calls pay nothing for the wording of errors.
 [[gnu::cold, gnu::noinline]] CallDefect Unknown(std::string_view name, int64_t value, int count) {
   return Defect(Failure::kInvalidArgument, "unknown " + std::string(name),
                 {{name, std::to_string(value)}, {"limit", std::to_string(count - 1)}});
@@ -41,14 +41,15 @@ CallDefect Defect(Failure failure, std::string_view what, std::initializer_list<
                 {{"root", std::to_string(root)}, {"size", std::to_string(size)}});
 }
 
-// The longest buffer of a call: its blocks, and how many bytes it may have.
+// The longest buffer of a call: its number of blocks, and the bytes it may have.
 struct Longest {
   Longest(const CallArguments& arguments, uint32_t size, uint64_t bytes_max)
       : blocks(HoldsBlocks(arguments.collective) && !IsIrregular(arguments.collective) ? size : 1),
         bytes_limit((arguments.options & kPairsBounded) != 0 ? std::min(bytes_max, kPairBoundMax) : bytes_max) {}
 
   bool Has(uint64_t count, uint64_t type_bytes) const {
-    // The product of the type's and the blocks', at most 16 and 2^32, cannot overflow; that with the count can.
+    // The product of the type's and the blocks' sizes, at most 16 and 2^32, cannot overflow; the one with the count
+    // can.
     uint64_t bytes = 0;
     return !__builtin_mul_overflow(count, type_bytes * blocks, &bytes) && bytes <= bytes_limit;
   }

@@ -88,7 +88,7 @@ TEST(CheckArgumentsTest, WhatOneRankMayNotHaveAllMayNot) {
       const std::string facts = "limit=" + std::to_string(limit);
       ExpectDefect(CheckCount(arguments, count, kSize, kBytesMax), Failure::kNotSupported, facts);
       raw.count = count;
-      // Lists may say what the count is.
+      // The lists determine the count.
       if (IsIrregular(collective) && !is_bound) {
         EXPECT_FALSE(Check(raw)) << CollectiveName(collective);
       } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each collective is: one table, which library, daemon, planner, simulator, benchmarks and tests ask. C++ without
-// any library, as it is loaded into users' processes.
+// The properties of each collective: one table, used by library, daemon, planner, simulator, benchmarks and tests.
+// C++ without any library, as it is loaded into users' processes.
 #ifndef COPSE_COLLECTIVES_COLLECTIVE_H_
 #define COPSE_COLLECTIVES_COLLECTIVE_H_
 
@@ -16,7 +16,8 @@
 namespace copse {
 
 // The values are those of copse_collective_t in copse.h, and part of the plan format and packet hash: never renumber.
-// reduce_scatter has equal blocks (MPI_Reduce_scatter_block), reduce_scatterv one count a rank (MPI_Reduce_scatter).
+// reduce_scatter has equal blocks (MPI_Reduce_scatter_block), reduce_scatterv one count per rank
+// (MPI_Reduce_scatter).
 enum class Collective : uint8_t {
   kBarrier = 0,
   kBcast = 1,
@@ -37,8 +38,9 @@ enum class Collective : uint8_t {
 };
 inline constexpr int kCollectiveCount = 16;
 
-// Collectives whose plans are made together and share edges and memory. The common ones come with the team; the others
-// when a rank first calls one of them, as a companion of the team with calls of its own.
+// A collective class: the collectives whose plans are made together and share edges and memory. The common class
+// comes with the team; each other class is formed when a rank first calls one of its collectives, as a derived team
+// with calls of its own.
 enum class Family : uint8_t {
   kCommon = 0,
   kRooted = 1,
@@ -49,11 +51,11 @@ inline constexpr int kFamilyCount = 4;
 // Barrier to allreduce, by number: the members of Family::kCommon.
 inline constexpr int kCommonCollectiveCount = 4;
 
-// What one rank's send or receive buffer holds.
+// The content of one rank's send or receive buffer.
 enum class BufferKind : uint8_t {
   kNone,    // not used
   kOne,     // one block
-  kBlocks,  // a block for each rank, or from each rank
+  kBlocks,  // one block per rank
 };
 
 // The ranks that have a buffer.
@@ -62,13 +64,13 @@ enum class Holders : uint8_t { kNone, kRoot, kAllButRoot, kAllButFirst, kAll };
 // The ranks whose contributions a result is combined from.
 enum class Operands : uint8_t { kNone, kAll, kUpToOwn, kBeforeOwn };
 
-// In place, at a rank that has both buffers, one of them lies where its block of the other is.
+// The layout in place, at a rank that has both buffers: one of them lies where its block of the other is.
 enum class Nesting : uint8_t { kNone, kSendInReceive, kReceiveInSend };
 
 struct CollectiveTraits {
   std::string_view name;
   Family family;
-  Collective regular;  // the form with equal blocks, by whose plans it runs; itself, but for irregular ones
+  Collective regular;  // the form with equal blocks, whose plans it uses; itself, except for irregular ones
   Operands operands;
   BufferKind send;
   Holders senders;
@@ -77,7 +79,7 @@ struct CollectiveTraits {
   Nesting nesting;
 };
 
-// By number.
+// The table, indexed by collective.
 inline constexpr CollectiveTraits kCollectives[] = {
     {"barrier", Family::kCommon, Collective::kBarrier, Operands::kNone,  //
      BufferKind::kNone, Holders::kNone, BufferKind::kNone, Holders::kNone, Nesting::kNone},
@@ -116,7 +118,7 @@ static_assert(std::size(kCollectives) == kCollectiveCount);
 
 inline constexpr const CollectiveTraits& TraitsOf(Collective c) { return kCollectives[static_cast<int>(c)]; }
 
-// "unknown" for a number that is none.
+// Returns "unknown" for an undefined number.
 inline constexpr std::string_view CollectiveName(Collective c) {
   return static_cast<int>(c) < kCollectiveCount ? TraitsOf(c).name : "unknown";
 }
@@ -151,7 +153,7 @@ inline constexpr auto kMembers = [] {
   return members;
 }();
 }  // namespace collective_internal
-// The family's collectives that have plans of their own, ascending.
+// Returns the class's collectives that have plans of their own, ascending.
 inline constexpr std::span<const Collective> CollectivesOf(Family family) {
   if (static_cast<int>(family) >= kFamilyCount) return {};
   const collective_internal::Members& members = collective_internal::kMembers[static_cast<int>(family)];
@@ -159,7 +161,7 @@ inline constexpr std::span<const Collective> CollectivesOf(Family family) {
 }
 // Whether ranks' blocks differ in size.
 inline constexpr bool IsIrregular(Collective c) { return PlanCollective(c) != c; }
-// All but barriers have some.
+// Whether the collective moves data; only barrier does not.
 inline constexpr bool HasData(Collective c) { return TraitsOf(c).receive != BufferKind::kNone; }
 inline constexpr bool Reduces(Collective c) { return TraitsOf(c).operands != Operands::kNone; }
 inline constexpr bool HasRoot(Collective c) {
@@ -169,7 +171,7 @@ inline constexpr bool HasRoot(Collective c) {
 inline constexpr bool IsScan(Collective c) {
   return TraitsOf(c).operands == Operands::kUpToOwn || TraitsOf(c).operands == Operands::kBeforeOwn;
 }
-// Whether each pair of ranks has a block size of its own, which nobody else knows.
+// Whether each pair of ranks has a block size of its own, known to these two only.
 inline constexpr bool HasPairSizes(Collective c) { return IsIrregular(c) && FamilyOf(c) == Family::kAlltoall; }
 // Whether any rank's buffer has a block for each rank.
 inline constexpr bool HoldsBlocks(Collective c) {
@@ -178,7 +180,7 @@ inline constexpr bool HoldsBlocks(Collective c) {
 // Whether ranks' data lies side by side, in blocks, or depends on the rank, instead of being equal everywhere.
 inline constexpr bool HasBlocks(Collective c) { return FamilyOf(c) != Family::kCommon; }
 
-// Whether rank `rank` is one of the holders in a call with root `root`, which is not looked at where there is none.
+// Whether rank `rank` is one of the holders in a call with root `root`, which is ignored where there is none.
 inline constexpr bool Holds(Holders holders, uint32_t rank, uint32_t root) {
   switch (holders) {
     case Holders::kNone:
@@ -203,22 +205,22 @@ inline constexpr BufferKind ReceiveBuffer(Collective c, uint32_t rank, uint32_t 
 }
 
 enum CallOptions : uint8_t {
-  // gatherv, scatterv: every rank gives all counts (papers: gatherv, "aggressive"), so the root need not tell them.
+  // gatherv, scatterv: every rank gives all counts (papers: gatherv, "aggressive"), so the root need not send them.
   kCountsKnown = 1,
-  // Reductions: bit-identical for any tree, size class and placement.
+  // Reductions: results are bit-identical for any tree, size class and placement.
   kReproducible = 2,
-  // alltoallv: no node has more for another one, or for itself, than `count` elements. So all know how long the call
-  // is, and no node waits until all others have told it.
+  // alltoallv: no node has more than `count` elements for another one, or for itself. So all nodes know the length of
+  // the call, and none waits for the others' lengths.
   kPairsBounded = 4,
 };
-// The options that mean something to the collective.
+// Returns the options that have a meaning for the collective.
 inline constexpr uint8_t OptionsOf(Collective c) {
   if (Reduces(c)) return kReproducible;
   if (HasPairSizes(c)) return kPairsBounded;
   return IsIrregular(c) && HasRoot(c) ? kCountsKnown : 0;
 }
-// Bytes, with kPairsBounded: chunks are made for all that there may be, whether there is or not, so a client that says
-// more would keep its daemon busy with nothing.
+// Bytes, with kPairsBounded: chunks are made up to the bound, whether there is data or not, so a client with a larger
+// bound would keep its daemon busy for nothing.
 inline constexpr uint64_t kPairBoundMax = uint64_t{1} << 30;
 
 // Whether a rank gives the sizes of all blocks: because it has a buffer with them, or because every rank has to know.
@@ -236,7 +238,7 @@ inline constexpr bool GivesReceiveBlocks(Collective c, uint8_t options, uint32_t
 inline constexpr bool KnowsCounts(Collective c, uint8_t options) {
   return IsIrregular(c) && !HasPairSizes(c) && (!HasRoot(c) || (options & kCountsKnown) != 0);
 }
-// Whether all ranks know all sizes without an option, so that a call's count is of all blocks together.
+// Whether all ranks know all sizes without an option, so that a call's count covers all blocks together.
 inline constexpr bool CountsAllBlocks(Collective c) { return KnowsCounts(c, 0); }
 
 }  // namespace copse

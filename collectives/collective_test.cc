@@ -45,7 +45,7 @@ TEST(CollectiveTest, HashTellsArgumentsApart) {
       }
     }
   }
-  // Of 720 values of 16 bits 4 are expected to be seen twice.
+  // Among 720 values of 16 bits, 4 collisions are expected.
   EXPECT_GE(static_cast<int>(hashes.size()), calls - 12) << "16 bits collide now and then, not often";
 }
 

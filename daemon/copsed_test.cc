@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program as users run it.
+// Tests the program as users run it.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ class Copsed {
   }
 
   void Signal(int signal) { kill(pid_, signal); }
-  // Its exit code; 1000 if it does not end.
+  // Returns its exit code; 1000 if it does not end.
   int Exit() {
     int status = 0;
     if (!Await([&] { return waitpid(pid_, &status, WNOHANG) == pid_; })) return 1000;
@@ -103,7 +103,7 @@ class CopsedTest : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
-  // Attached, once the daemon listens.
+  // Returns a client, attached once the daemon listens.
   std::unique_ptr<RawClient> Attach() {
     std::unique_ptr<RawClient> client;
     EXPECT_TRUE(Await([&] {
@@ -153,7 +153,8 @@ TEST_F(CopsedTest, AnswersNopsWhileItSleeps) {
     client->PostNop(7);
     const absl::Time posted = absl::Now();
     ASSERT_TRUE(client->AwaitEvent().has_value());
-    // By the doorbell, not by the end of a bounded sleep; generous, as the machine may be busy.
+    // The doorbell has to wake the daemon, not the end of a bounded sleep; the limit is generous, as the machine may
+    // be busy.
     EXPECT_LT(absl::Now() - posted, absl::Milliseconds(90));
   }
 }
@@ -245,7 +246,7 @@ TEST_F(CopsedTest, TakesANewTokenOnHangUp) {
 }
 
 TEST_F(CopsedTest, WhatMayComeLaterIsTriedAgain) {
-  // The service manager restarts what ended with 1 (TEST-NET-1).
+  // The service manager restarts a service that ended with 1 (TEST-NET-1).
   Copsed early(Arguments({"--set", "data_listen=192.0.2.1", "--set", "insecure=true"}));
   EXPECT_EQ(early.Exit(), 1);
   EXPECT_THAT(early.err(), Names("copsed: data_listen: ", "data_listen=192.0.2.1"));

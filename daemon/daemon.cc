@@ -41,16 +41,17 @@
 namespace copse::daemon {
 namespace {
 
-// Descriptors that are not a client's, and what one client takes (socket, pidfd, doorbell, and one in passing).
+// Descriptors that belong to no client, and those that one client takes (socket, pidfd, doorbell, and a temporary
+// one).
 constexpr uint64_t kOwnDescriptors = 128;
 constexpr uint64_t kDescriptorsPerClient = 4;
-// What the last messages (broken teams) may take to leave.
+// Limit for sending the last messages (broken teams).
 constexpr absl::Duration kFarewell = absl::Milliseconds(300);
-// What the planner's word of a team that is not formed in time may take to come.
+// Limit for the planner's answer about a team that is not formed in time.
 constexpr absl::Duration kPlannersAnswer = absl::Seconds(5);
 
-// This start of this kernel, and the network that this process sees of it: of two daemons with one name that have both
-// in common, the newer took the older one's ports. Empty if it cannot be told.
+// Identifies this boot of this kernel, and the network that this process sees: of two daemons with one name that have
+// both in common, the newer took the older one's ports. Empty if it is unknown.
 std::string Machine() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -59,7 +60,7 @@ std::string Machine() {
   return absl::StrCat(boot, "/", network.st_ino);
 }
 
-// Different at every start, also of two daemons that start at the same moment or with a clock set back.
+// The value differs at every start, also for two daemons that start at the same moment or with a clock set back.
 Incarnation NewIncarnation() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -77,7 +78,7 @@ sigset_t OurSignals() {
   return set;
 }
 
-// Daemons with the same name read the same monotonic clock: one kernel, since its start, and one time namespace.
+// Daemons with the same name read the same monotonic clock: one kernel, since its boot, and one time namespace.
 std::string ClockName() {
   static const std::string* const name = [] {
     char boot[64] = {};
@@ -93,7 +94,7 @@ std::string ClockName() {
   return *name;
 }
 
-// As many clients as the limit of open files, raised as far as it goes, allows.
+// Returns the number of clients that the limit of open files allows, after raising it as far as possible.
 uint32_t ClientsMax(uint32_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
@@ -109,7 +110,7 @@ uint32_t ClientsMax(uint32_t wanted) {
   return static_cast<uint32_t>(possible);
 }
 
-// The admin service as others can reach it.
+// Returns the admin service's address as others can reach it.
 std::string ReachableAddress(const std::string& listening, const std::string& node) {
   for (const absl::string_view any : {"0.0.0.0:", "[::]:"}) {
     if (absl::StartsWith(listening, any)) return absl::StrCat(node, ":", listening.substr(any.size()));
@@ -117,7 +118,7 @@ std::string ReachableAddress(const std::string& listening, const std::string& no
   return listening;
 }
 
-// Whole or not at all.
+// Writes the file whole or not at all.
 absl::Status WriteFile(const std::string& path, const std::string& text) {
   const std::string unfinished = absl::StrCat(path, ".tmp", getpid());
   FILE* const file = fopen(unfinished.c_str(), "we");
@@ -145,7 +146,7 @@ Daemon::Daemon(DaemonStart start)
     : start_(std::move(start)), settings_(start_.settings), incarnation_(NewIncarnation()) {}
 
 Daemon::~Daemon() {
-  // In the order in which they depend on each other.
+  // The order of destruction follows the dependencies.
   planner_stream_.reset();
   admin_server_.reset();
   attach_server_.reset();
@@ -224,14 +225,15 @@ absl::Status Daemon::OpenClients() {
   absl::Status trouble;
   for (UniqueFd& socket : passed) RETURN_IF_ERROR(attach_server_->AddListener(std::move(socket)));
   for (const std::string& name : settings_.sockets) {
-    if (has_passed && name[0] != '@') continue;  // that is the one we were given
+    if (has_passed && name[0] != '@') continue;  // this name is the inherited socket
     absl::StatusOr<UniqueFd> socket = ListenOn(name);
     if (socket.ok()) {
       RETURN_IF_ERROR(attach_server_->AddListener(*std::move(socket)));
       listens = true;
       continue;
     }
-    // Another daemon of this node; but any user can take a name, which must not leave the node without a daemon.
+    // Another daemon of this node has the name; but any user can take a name, which must not leave the node without a
+    // daemon.
     const bool first = &name == &settings_.sockets.front();
     if (first && !absl::IsPermissionDenied(socket.status())) return socket.status();
     COPSE_LOG(kWarning, socket.status().message());
@@ -290,7 +292,7 @@ void Daemon::SetSleeping(bool sleeping) {
 
 bool Daemon::ArmNetwork() {
   const absl::StatusOr<bool> armed = transport_->Arm();
-  // Without a wake-up the bounded sleep finds what arrives.
+  // Without a wake-up, the bounded sleep finds arrivals.
   if (!armed.ok()) COPSE_LOG(kError, "network: ", armed.status().message());
   return !armed.ok() || *armed;
 }
@@ -349,7 +351,7 @@ NodeStatus Daemon::Status() const {
   return status;
 }
 
-// What progress costs, and what it has to do with clients.
+// Adds counters of progress, and those that concern clients.
 void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   const LoopStats& loop = loop_->stats();
   timespec cpu{};
@@ -411,7 +413,7 @@ void Daemon::ApplyLive(const LiveSettings& live) {
 }
 
 void Daemon::StartDrain(const std::string& why) {
-  if (drain_until_.has_value()) return loop_->Stop();  // asked twice: at once
+  if (drain_until_.has_value()) return loop_->Stop();  // a second signal: at once
   stop_reason_ = absl::StrCat("the daemon on node ", settings_.node, " stops (", why, ")");
   COPSE_LOG(kInfo, stop_reason_, " (clients=", attach_server_->client_count(), ")");
   service_manager_.Stopping("draining");
@@ -420,7 +422,7 @@ void Daemon::StartDrain(const std::string& why) {
   core_->SayStopping(/*done=*/false);
 }
 
-// Whoever is still there loses its teams, and other nodes hear why.
+// Clients that are still attached lose their teams, and other nodes get the reason.
 void Daemon::Stop() {
   attach_server_->Shutdown(stop_reason_);
   core_->SayStopping(/*done=*/true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copsed: the core and its skins, wired and turned by one loop.
+// copsed: the core and its skins, wired together and driven by one loop.
 #ifndef COPSE_DAEMON_DAEMON_H_
 #define COPSE_DAEMON_DAEMON_H_
 
@@ -33,24 +33,26 @@ namespace copse::daemon {
 
 struct DaemonStart {
   Settings settings;
-  // For SIGHUP: loaded again, and compared.
+  // The configuration at start; SIGHUP loads it again and compares.
   config::Config config;
   config::Sources sources;
-  // Where to write the admin service's HOST:PORT once registered; empty: nowhere.
+  // File to which the admin service's HOST:PORT is written once registered; empty: none.
   std::string port_file;
 };
 
-// Signals that the daemon takes (SIGTERM, SIGINT, SIGHUP) must be blocked in all threads before anything else starts.
+// Blocks the signals that the daemon takes (SIGTERM, SIGINT, SIGHUP). They must be blocked in all threads, so call
+// this before anything else starts.
 void BlockSignals();
 
-// Ready as soon as clients can attach: with the planner down, teams that exist elsewhere go on, and joins wait.
+// The daemon is ready as soon as clients can attach: with the planner down, teams that exist elsewhere go on, and
+// joins wait.
 class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
  public:
-  // Errors are those of the parts, which name the key: INVALID_ARGUMENT for what makes no sense, others may pass.
+  // Errors are those of the parts, which name the key: INVALID_ARGUMENT for invalid settings, others may pass.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(DaemonStart start);
   ~Daemon() override;
 
-  // Until SIGTERM or SIGINT and the drain that it begins are over.
+  // Runs until SIGTERM or SIGINT and the drain that it begins are over.
   void Run();
 
   // LoopWork.
@@ -63,7 +65,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   void OnPlannerUp() override;
   void OnPlannerDown() override;
   void OnPlannerMessage(const schedule::ToDaemon& message) override;
-  // PlannerLink: the core's, on its way to the stream.
+  // PlannerLink: forwards the core's messages to the stream.
   void Send(const schedule::FromDaemon& message) override;
 
  private:
@@ -76,7 +78,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   schedule::NodeAnnouncement Announcement() const;
   NodeStatus Status() const;
   void AddCounters(schedule::DaemonStatus* status) const;
-  // What wakes the sleeping loop.
+  // The wake-up sources of the sleeping loop.
   struct Wakes {
     uint64_t mailbox = 0, network = 0;
   };
@@ -99,7 +101,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   std::unique_ptr<emu::UcxTransport> transport_;
   std::unique_ptr<DaemonPage> page_;
   std::unique_ptr<Instruments> instruments_;
-  // The stream and the server end before the core that they call; the core ends before what it was given.
+  // The stream and the server end before the core that they call; the core ends before the objects it borrows.
   std::unique_ptr<DaemonCore> core_;
   std::unique_ptr<AttachServer> attach_server_;
   std::unique_ptr<AdminServer> admin_server_;

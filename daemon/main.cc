@@ -45,7 +45,8 @@ int Main(int argc, char** argv) {
   absl::StatusOr<std::unique_ptr<Daemon>> daemon =
       Daemon::Start({*std::move(settings), config, started.sources, started.flags[kPortFile]});
   if (!daemon.ok()) return config::Fail(config, daemon.status());
-  // Of this thread alone, which goes between sleep and work with every call. Without them it is only slower.
+  // This affects only this thread, which alternates between sleep and work with every call. Without short slices it
+  // is only slower.
   SetTimeSlice(kShortSliceNs);
   (*daemon)->Run();
   return config::kExitDone;

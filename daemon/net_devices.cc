@@ -19,7 +19,7 @@
 namespace copse::daemon {
 namespace {
 
-// As InterfaceAddresses writes it; empty if it is no address.
+// Returns the address in InterfaceAddresses' spelling; empty if it is no address.
 std::string Canonical(const std::string& address) {
   uint8_t bytes[sizeof(in6_addr)];
   char text[INET6_ADDRSTRLEN];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which network devices carry the data plane.
+// Selects the network devices that carry the data plane.
 #ifndef COPSE_DAEMON_NET_DEVICES_H_
 #define COPSE_DAEMON_NET_DEVICES_H_
 
@@ -21,19 +21,18 @@ struct InterfaceAddress {
 std::vector<InterfaceAddress> InterfaceAddresses();
 
 struct DataNetwork {
-  std::string data_listen;                    // an address of one of our interfaces; 0.0.0.0: all of them
-  std::vector<std::string> net_devices = {};  // as UCX names them; empty: those that have the address
+  std::string data_listen;                    // an address of a local interface; 0.0.0.0: all of them
+  std::vector<std::string> net_devices = {};  // in UCX's names; empty: those that have the address
   bool insecure = false;
 };
 
-// The devices as UCX takes them, separated by commas; "" lets UCX choose. UNAVAILABLE if no interface has the address,
-// yet; INVALID_ARGUMENT if it is none, or if data would leave this machine without `insecure`.
+// Returns the devices in UCX's format, separated by commas; "" lets UCX choose. UNAVAILABLE if no interface has the
+// address, yet; INVALID_ARGUMENT if it is no address, or if data would leave this machine without `insecure`.
 absl::StatusOr<std::string> ChooseNetDevices(const DataNetwork& network,
                                              const std::vector<InterfaceAddress>& interfaces);
 
-// UCX's transports for these devices, as UCX_TLS takes them: TCP, or verbs for devices that are named as UCX names
-// those of InfiniBand and RoCE (mlx5_0:1). "" if the environment chooses: `ucx_tls` is its UCX_TLS, null if there is
-// none.
+// Returns UCX's transports for these devices in UCX_TLS's format: TCP, or verbs for devices with UCX's names for
+// InfiniBand and RoCE (mlx5_0:1). "" if the environment chooses: `ucx_tls` is its UCX_TLS, null if there is none.
 std::string ChooseTransports(const char* ucx_tls, const std::string& net_devices);
 
 }  // namespace copse::daemon

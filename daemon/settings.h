@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What copsed can be told: its configuration keys, and their values, checked.
+// copsed's configuration keys, and their values, checked.
 #ifndef COPSE_DAEMON_SETTINGS_H_
 #define COPSE_DAEMON_SETTINGS_H_
 
@@ -15,10 +15,10 @@
 
 namespace copse::daemon {
 
-// All keys with defaults and comments.
+// Returns all keys with defaults and comments.
 config::Config NewConfig();
 
-// What can change while the daemon runs (SIGHUP).
+// The settings that can change while the daemon runs (SIGHUP).
 struct LiveSettings {
   absl::Duration heartbeat;
   absl::Duration node_timeout;
@@ -28,17 +28,17 @@ struct LiveSettings {
   LogLevel log_level = LogLevel::kInfo;
   std::string log_file;
 };
-// Keys of LiveSettings.
+// Whether the key belongs to LiveSettings.
 bool IsLive(const std::string& key);
 
 struct Settings {
   std::string node;
   std::string planner;
   std::string admin_listen;
-  // To listen on, at least on one. The first must not be another daemon's.
+  // Sockets to listen on; at least one must work. The first must not be another daemon's.
   std::vector<std::string> sockets;
-  std::string net_devices;  // as UCX takes them
-  std::string transports;   // as UCX takes them; "": as its environment says
+  std::string net_devices;  // in UCX's format
+  std::string transports;   // in UCX's format; "": UCX's environment decides
   uint64_t memory_limit_bytes = 0;
   uint64_t client_memory_limit_bytes = 0;
   uint32_t trace_records = 0;
@@ -48,11 +48,11 @@ struct Settings {
   LiveSettings live;
 };
 
-// Errors name the key. Looks at this machine: its name, its interfaces, the token file.
+// Reads this machine's name, its interfaces, and the token file. Errors name the key.
 absl::StatusOr<Settings> ReadSettings(const config::Config& config);
 absl::StatusOr<LiveSettings> ReadLiveSettings(const config::Config& config);
 
-// Whether what the daemon will make (the socket, the log) can be made. Errors name the key.
+// Checks that the daemon's files (the socket, the log) can be created. Errors name the key.
 absl::Status CheckPlaces(const config::Config& config, const Settings& settings);
 
 }  // namespace copse::daemon

@@ -117,6 +117,12 @@ class DocsTest(unittest.TestCase):
                                 f"{os.path.relpath(page, DOCS)}: {target}")
         self.assertGreater(count, 10)
 
+    def test_paths_of_code_in_the_architecture_and_its_decisions_exist(self):
+        names = ["ARCHITECTURE.md"] + [f"decisions/{name}" for name in os.listdir(os.path.join(DOCS, "decisions"))]
+        for name in names:
+            for path in re.findall(r"`(\w[\w.-]*/[\w./-]*)`", re.sub(r"```.*?```", "", read(name), flags=re.S)):
+                self.assertTrue(os.path.exists(os.path.join(DOCS, "..", path)), f"{name}: {path}")
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

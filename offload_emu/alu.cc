@@ -15,8 +15,8 @@
 namespace copse::emu {
 namespace {
 
-// Of three operands and more, what comes between stays in the first-level cache, so each operand is read from memory
-// once, and a target that is one of the operands is written only after all of them were read.
+// With three or more operands, intermediate results stay in the first-level cache, so each operand is read from
+// memory once, and a target that is one of the operands is written only after all of them were read.
 constexpr size_t kBlockBytes = 2048;
 static_assert(kBlockBytes % kElementBytesMax == 0);
 
@@ -33,7 +33,7 @@ const AluLoops* FastAluLoops() {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-  // That of AVX2 also says that the kernel saves its registers.
+  // The check for AVX2 also covers that the kernel saves its registers.
   if (f16c && __builtin_cpu_supports("avx2")) return kAvx2AluLoops;
 #endif
   return nullptr;
@@ -52,7 +52,7 @@ absl::Status AluReduce(ElementOp op, ElementType type, absl::Span<const uint8_t*
   const AluLoop loop = BestLoops().Of(op, type);
   const size_t element = ElementBytes(type);
   if (operands.size() == 1) {
-    // A value with itself: 0 or 1 by `and`, and as the one operand of `xor` is to be, too.
+    // The value with itself gives 0 or 1 by `and`, and also the result that `xor` of a single operand must have.
     if (IsLogical(op)) {
       BestLoops().Of(ElementOp::kLand, type)(target, operands[0], operands[0], count);
     } else if (count > 0 && target != operands[0]) {

@@ -14,27 +14,24 @@
 
 namespace copse::emu {
 
-// As many operands as the Tianhe unit takes at once; longer lists are chained by the lowering.
+// The number of operands that the Tianhe unit takes at once; longer lists are chained by the lowering.
 inline constexpr int kAluOperandsMax = 7;
 
-// target[i] = operands[0][i] op operands[1][i] op ..., combined from left to right, for `count`
-// elements. Operands and target need no alignment; target may be one of the operands, but must not
-// overlap one partially. The same bits on every processor with the same floating-point unit, however
-// many elements it takes at a time:
-// - Integers wrap. Logical results are 0 or 1, of one operand too.
-// - half and bfloat16 are summed and multiplied in float, and rounded after each operand to nearest,
-//   ties to even. The product of complex numbers is (ac - bd) + (ad + bc)i, without C's search for
-//   infinities.
-// - min and max of floating point do not depend on the order of operands: -0 is less than 0, and a
-//   NaN prevails over numbers, so that none goes by unseen. Of several NaNs the first stays.
-// - Of NaNs in sum and prod the first stays, too; of half, bfloat16 and products of complex numbers
-//   every NaN result is the one quiet NaN without sign or payload.
-// - minloc and maxloc take an element whole, with its padding. Of equal values (-0 and 0 are equal)
-//   that of the lower index is taken, and the first if that is equal, too. NaNs prevail here, too,
-//   and are equal to each other.
-// Errors: INVALID_ARGUMENT if there are no operands or more than kAluOperandsMax, or
-// !IsDefined(op, type). Source: papers, triggered operations ("reduces up to 7 operands at
-// once").
+// target[i] = operands[0][i] op operands[1][i] op ..., combined from left to right, for `count` elements. Operands and
+// target need no alignment; target may be one of the operands, but must not overlap one partially. The bits are the
+// same on every processor with the same floating-point unit, however many elements it takes at a time:
+// - Integers wrap. Logical results are 0 or 1, also for one operand.
+// - half and bfloat16 are summed and multiplied in float, and rounded after each operand to nearest, ties to even. The
+//   product of complex numbers is (ac - bd) + (ad + bc)i, without C's search for infinities.
+// - min and max of floating point do not depend on the order of operands: -0 is less than 0, and a NaN prevails over
+//   numbers, so that none is lost. Of several NaNs the first stays.
+// - The first NaN stays in sum and prod, too; for half, bfloat16 and products of complex numbers every NaN result is
+//   the one quiet NaN without sign or payload.
+// - minloc and maxloc take an element whole, with its padding. Among equal values (-0 and 0 are equal) the one with the
+//   lower index is taken, and the first if the indices are equal, too. NaNs prevail here, too, and are equal to each
+//   other.
+// Errors: INVALID_ARGUMENT if there are no operands or more than kAluOperandsMax, or !IsDefined(op, type).
+// Source: papers, triggered operations ("reduces up to 7 operands at once").
 absl::Status AluReduce(ElementOp op, ElementType type, absl::Span<const uint8_t* const> operands, size_t count,
                        uint8_t* target);
 

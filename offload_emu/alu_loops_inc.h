@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loops of alu_loops.h, included by one source file for each instruction set. Everything here is in an unnamed
-// namespace, and nothing calls inline functions of others: the linker must not take a copy that was compiled for a
-// newer processor for the one that all use.
+// namespace and calls no inline function from elsewhere: the linker might otherwise keep a copy compiled for a newer
+// processor as the one that all callers share.
 #ifndef COPSE_OFFLOAD_EMU_ALU_LOOPS_INC_H_
 #define COPSE_OFFLOAD_EMU_ALU_LOOPS_INC_H_
 
@@ -19,7 +19,7 @@
 #include "base/element_types.h"
 #include "offload_emu/alu_loops.h"
 
-// The target may be one of the operands, element for element: not a dependence that keeps a loop from being vectorised.
+// The target may be one of the operands, element for element; this dependence does not prevent vectorization.
 #if defined(__clang__)
 #define COPSE_ALU_INDEPENDENT
 #else
@@ -46,7 +46,7 @@ constexpr To BitCast(From from) {
   return __builtin_bit_cast(To, from);
 }
 
-// Combination::Combine(a, b) for each element; Word is what it takes, bits or number.
+// Applies Combination::Combine(a, b) to each element; Word is its operand type, bits or number.
 template <typename Combination>
 void Each(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   using Word = typename Combination::Word;
@@ -62,7 +62,7 @@ void Each(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
 template <ElementOp op, typename T>
 struct OfIntegers {
   using Word = T;
-  // Arithmetic at least as wide as int and unsigned, so that it wraps instead of overflowing.
+  // The arithmetic type is at least as wide as int and unsigned, so that it wraps instead of overflowing.
   using Wide = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
 
   static T Combine(T a, T b) {
@@ -81,7 +81,7 @@ struct OfIntegers {
 
 // --- Floating point ---
 
-// Bits is the unsigned integer of its width; inf and one are the bits of infinity and of 1.
+// Describes a format: Bits is the unsigned integer of its width; inf and one are the bits of infinity and of 1.
 template <typename BitsType, BitsType inf, BitsType one>
 struct Format {
   using Bits = BitsType;
@@ -93,7 +93,7 @@ struct Format {
 
   static bool IsNan(Bits x) { return static_cast<Bits>(x & kMagnitude) > kInf; }
   static bool IsTrue(Bits x) { return static_cast<Bits>(x & kMagnitude) != 0; }
-  // In the order of the numbers, -0 below 0.
+  // Maps the bits to integers in the order of the numbers, -0 below 0.
   static Signed Order(Bits x) {
     const auto sign = static_cast<Signed>(static_cast<Signed>(x) >> (8 * sizeof(Bits) - 1));
     return static_cast<Signed>(static_cast<Signed>(x) ^ (sign & static_cast<Signed>(kMagnitude)));
@@ -104,7 +104,7 @@ using DoubleFormat = Format<uint64_t, 0x7ff0000000000000, 0x3ff0000000000000>;
 using HalfFormat = Format<uint16_t, 0x7c00, 0x3c00>;
 using Bfloat16Format = Format<uint16_t, 0x7f80, 0x3f80>;
 
-// Comparisons need no arithmetic, so they are made on the bits, for all formats alike.
+// Comparisons need no arithmetic, so all formats share this code, which works on the bits.
 template <ElementOp op, typename F>
 struct OfBits {
   using Word = typename F::Bits;
@@ -124,8 +124,8 @@ struct OfBits {
   }
 };
 
-// The processor decides which of two NaNs a sum is, by an order of operands that is the compiler's choice: so it is
-// said here.
+// The processor chooses the NaN of a sum of two NaNs by an operand order that is the compiler's choice, so this code
+// chooses it explicitly.
 template <ElementOp op, typename T>
 struct OfNumbers {
   using Word = T;
@@ -137,21 +137,21 @@ struct OfNumbers {
 };
 
 struct Half : HalfFormat {
-  // Exact. Subnormal numbers become normal by the multiplication.
+  // The conversion is exact. Subnormal numbers become normal by the multiplication.
   static float ToFloat(uint16_t half) {
     const uint32_t magnitude = static_cast<uint32_t>(half & kMagnitude) << 13;
     const uint32_t sign = static_cast<uint32_t>(half & kSign) << 16;
     const float scaled = BitCast<float>(magnitude) * BitCast<float>(uint32_t{(127 + 112) << 23});
     const uint32_t finite = BitCast<uint32_t>(scaled);
-    const uint32_t special = magnitude | 0x7f800000;  // of infinity and NaN all exponent bits are set
+    const uint32_t special = magnitude | 0x7f800000;  // infinity and NaN have all exponent bits set
     return BitCast<float>((magnitude >= (uint32_t{kInf} << 13) ? special : finite) | sign);
   }
-  // To nearest, ties to even; NaN to the one NaN.
+  // Rounds to nearest, ties to even; every NaN becomes the one quiet NaN.
   static uint16_t FromFloat(float value) {
     const uint32_t bits = BitCast<uint32_t>(value);
     const uint32_t magnitude = bits & 0x7fffffff;
     const uint32_t sign = (bits >> 16) & kSign;
-    // Below 2^-14 a half counts in 2^-24: adding 0.5, which counts in them, rounds as wanted.
+    // Below 2^-14 a half is a multiple of 2^-24: adding 0.5, whose ulp is that, rounds as wanted.
     const uint32_t half_bits = 126u << 23;
     const uint32_t small = BitCast<uint32_t>(BitCast<float>(magnitude) + BitCast<float>(half_bits)) - half_bits;
     const uint32_t odd = (magnitude >> 13) & 1;
@@ -173,7 +173,7 @@ struct Bfloat16 : Bfloat16Format {
   }
 };
 
-// Sums and products of 16 bits are computed in float, which has so many more that rounding twice is rounding once.
+// Sums and products of 16-bit numbers are computed in float, which is wide enough for double rounding to be exact.
 template <ElementOp op, typename F>
 struct OfShortNumbers {
   using Word = uint16_t;
@@ -185,7 +185,7 @@ struct OfShortNumbers {
 };
 
 #if defined(__F16C__)
-// As Each<OfShortNumbers<op, Half>>, by the processor's own conversions.
+// Computes Each<OfShortNumbers<op, Half>> with the processor's own conversions.
 template <ElementOp op>
 void EachHalf(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   const __m256 nan = _mm256_set1_ps(BitCast<float>(uint32_t{0x7fc00000}));
@@ -208,13 +208,13 @@ void EachHalf(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
 
 // --- Complex numbers ---
 
-// A sum is that of twice as many numbers.
+// A sum of complex numbers is a sum of twice as many real numbers.
 template <typename T>
 void EachComplexSum(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   Each<OfNumbers<ElementOp::kSum, T>>(out, a, b, 2 * count);
 }
 
-// (a + bi)(c + di) = (ac - bd) + (ad + bc)i and no more: C's product looks for infinities among NaNs afterwards.
+// Computes (a + bi)(c + di) = (ac - bd) + (ad + bc)i only: C's product then looks for infinities among NaNs.
 template <typename T>
 void EachComplexProduct(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   const T nan = static_cast<T>(__builtin_nan(""));
@@ -230,7 +230,7 @@ void EachComplexProduct(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t
   }
 }
 
-// --- Values with their places ---
+// --- Values with their indices ---
 
 template <typename Value>
 struct Pair {
@@ -240,7 +240,7 @@ struct Pair {
 static_assert(sizeof(Pair<float>) == 8 && sizeof(Pair<int32_t>) == 8 && sizeof(Pair<int16_t>) == 8);
 static_assert(sizeof(Pair<double>) == 16 && sizeof(Pair<int64_t>) == 16);
 
-// Elements are taken whole, padding and all, and without a branch, as which one is taken is anybody's guess.
+// Elements are copied whole, padding included, and without a branch, since the choice is unpredictable.
 template <ElementOp op, typename Value>
 void EachPair(uint8_t* out, const uint8_t* a, const uint8_t* b, size_t count) {
   constexpr size_t kBytes = sizeof(Pair<Value>), kIndex = offsetof(Pair<Value>, index);
@@ -268,7 +268,7 @@ constexpr AluLoop LoopOfIntegers() {
   return &Each<OfIntegers<op, T>>;
 }
 
-// T: what is summed and multiplied as it is.
+// T is the type that is summed and multiplied without conversion.
 template <ElementOp op, typename T, typename F>
 constexpr AluLoop LoopOfNumbers() {
   if constexpr (op == ElementOp::kSum || op == ElementOp::kProd) return &Each<OfNumbers<op, T>>;

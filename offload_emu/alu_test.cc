@@ -23,7 +23,7 @@ std::string NameOf(ElementOp op, ElementType type) {
   return std::string(ElementOpName(op)) + " " + std::string(ElementTypeName(type));
 }
 
-// Calls body(op, type) for all that is defined.
+// Calls body(op, type) for every defined pair.
 template <typename Body>
 void ForEachDefined(const Body& body) {
   for (int t = 0; t < kElementTypeCount; ++t) {
@@ -35,8 +35,8 @@ void ForEachDefined(const Body& body) {
   }
 }
 
-// Any bits, and often those that are special: of floating point zeros, infinities, NaNs of both kinds, subnormal and
-// the greatest numbers; of integers the least and the greatest.
+// Returns random bits, and often special ones: for floating point zeros, infinities, NaNs of both kinds, subnormal
+// and the greatest numbers; for integers the least and the greatest.
 template <typename T>
 T DrawNumber(Prng* prng) {
   const uint64_t random = prng->Next();
@@ -56,17 +56,17 @@ T DrawNumber(Prng* prng) {
                             static_cast<Bits>(kInf - 1),           // the greatest number
                             static_cast<Bits>(kInf | kQuiet),      // NaN
                             static_cast<Bits>(kInf | kQuiet | 5),  // with a payload
-                            static_cast<Bits>(kInf | 3)};          // signalling
+                            static_cast<Bits>(kInf | 3)};          // signaling
     Bits bits = special[prng->Below(std::size(special))];
     if (random % 2 == 0) bits ^= kSign;
-    // Either any bits or, so that sums are not lost in rounding, a number near 1.
+    // The result is random bits or, so that sums are not lost in rounding, a number near 1.
     if (random % 3 == 0) bits = static_cast<Bits>(prng->Next());
     if (random % 3 == 1) return T((prng->Unit() - 0.5) * 16);
     return GetElement<T>(&bits);
   }
 }
 
-// Elements as bytes, since padding counts, too.
+// Elements are compared as bytes, since padding counts, too.
 template <typename T>
 std::vector<uint8_t> DrawElements(Prng* prng, size_t count) {
   std::vector<uint8_t> bytes(count * sizeof(T));
@@ -98,7 +98,7 @@ template <typename T>
 void CombineInto(ElementOp op, uint8_t* a, const uint8_t* b) {
   const T result = CombineElements<T>(op, GetElement<T>(a), GetElement<T>(b));
   if constexpr (kIsPair<T>) {
-    // One of the two, with its padding.
+    // The result is one of the two, with its padding.
     const T of_a = GetElement<T>(a);
     const bool is_a = std::memcmp(&result.value, &of_a.value, sizeof(of_a.value)) == 0 && result.index == of_a.index;
     if (!is_a) std::memcpy(a, b, sizeof(T));
@@ -107,7 +107,7 @@ void CombineInto(ElementOp op, uint8_t* a, const uint8_t* b) {
   }
 }
 
-// What AluReduce must give, byte for byte.
+// Returns the result that AluReduce must give, byte for byte.
 std::vector<uint8_t> Expected(ElementOp op, ElementType type, const std::vector<std::vector<uint8_t>>& operands) {
   std::vector<uint8_t> result = operands[0];
   WithElementType(type, [&](auto zero) {
@@ -115,7 +115,7 @@ std::vector<uint8_t> Expected(ElementOp op, ElementType type, const std::vector<
     for (size_t at = 0; at < result.size(); at += sizeof(T)) {
       for (size_t k = 1; k < operands.size(); ++k) CombineInto<T>(op, &result[at], &operands[k][at]);
       const bool logical = op == ElementOp::kLand || op == ElementOp::kLor || op == ElementOp::kLxor;
-      // The same value twice is true or false as it is.
+      // Combining a value with itself yields its truth value.
       if (operands.size() == 1 && logical) CombineInto<T>(ElementOp::kLor, &result[at], &operands[0][at]);
     }
   });
@@ -136,7 +136,7 @@ TEST(AluLoopsTest, EveryLengthAndAlignmentGivesTheReferencesBits) {
       for (size_t count = 0; count <= 70; ++count) {
         const std::vector<uint8_t> a = Draw(type, &prng, count), b = Draw(type, &prng, count);
         const std::vector<uint8_t> expected = Expected(op, type, {a, b});
-        // Each alignment of the three now and then, and all aligned.
+        // Covers each alignment of the three, and all aligned.
         const size_t shift = count % 2 == 0 ? 0 : 1 + prng.Below(15);
         alignas(64) uint8_t from_a[71 * 16], from_b[71 * 16], to[71 * 16 + 1];
         std::copy(a.begin(), a.end(), from_a + shift);
@@ -162,7 +162,7 @@ TEST(AluLoopsTest, TablesHaveALoopForAllThatIsDefinedAndNothingElse) {
   }
 }
 
-// Every number of 16 bits with some others: the processor's conversions and ours.
+// Compares the processor's conversions with ours for every 16-bit number and some others.
 template <typename T>
 void TestShortFloats(ElementType type) {
   constexpr size_t kCount = 65536;
@@ -189,7 +189,7 @@ void TestShortFloats(ElementType type) {
 TEST(AluLoopsTest, HalfIsRoundedOnceForEveryNumber) { TestShortFloats<Half>(ElementType::kHalf); }
 TEST(AluLoopsTest, Bfloat16IsRoundedOnceForEveryNumber) { TestShortFloats<Bfloat16>(ElementType::kBfloat16); }
 
-// Short, and longer than a block; unaligned, and in place of each operand.
+// Covers short and longer than a block, unaligned, and in place of each operand.
 TEST(AluReduceTest, OneToSevenOperandsGiveTheReferencesBits) {
   Prng prng(3);
   ForEachDefined([&](ElementOp op, ElementType type) {
@@ -222,7 +222,7 @@ TEST(AluReduceTest, OneToSevenOperandsGiveTheReferencesBits) {
   });
 }
 
-// So that no tree gives another result than another one. NaNs aside: of several the first stays.
+// All trees must give the same result. NaNs are excluded: of several the first stays.
 TEST(AluReduceTest, MinAndMaxDoNotDependOnTheOrder) {
   Prng prng(4);
   const uint16_t special[] = {0, 0x8000, 1, 0x8001, 0x3c00, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00};
@@ -289,7 +289,7 @@ TEST(AluReduceTest, ComplexProducts) {
 }
 
 TEST(AluReduceTest, CombinesFromLeftToRight) {
-  // (1e300 + -1e300) + 1, not 1e300 + (-1e300 + 1).
+  // The sum is (1e300 + -1e300) + 1, not 1e300 + (-1e300 + 1).
   EXPECT_EQ(ReduceValues<double>(ElementOp::kSum, ElementType::kDouble, {1e300, -1e300, 1.0}), 1.0);
   EXPECT_EQ(ReduceValues<double>(ElementOp::kSum, ElementType::kDouble, {1.0, -1e300, 1e300}), 0.0);
 }

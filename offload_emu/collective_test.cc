@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole collectives from hand-written descriptors.
+// Tests of whole collectives from hand-written descriptors.
 #include <cstring>
 #include <numeric>
 #include <vector>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The counters of one call, and what is needed to count each packet once and only if it means the
-// same call.
+// The counters of one call, and the state that counts each packet once and only if it belongs to the same call.
 #ifndef COPSE_OFFLOAD_EMU_COUNTER_H_
 #define COPSE_OFFLOAD_EMU_COUNTER_H_
 
@@ -17,11 +16,11 @@ namespace copse::emu {
 struct Counter {
   uint64_t success = 0;
   uint64_t failure = 0;
-  SequenceList armed;  // thresholds ascending, the same ones in order of posting
+  SequenceList armed;  // ascending thresholds, equal ones in order of posting
 };
 
-// A CounterBlock serves one call of a port: made when the call first needs it, cleared and reused
-// when it is over. `counters` a slot, `edges` of the port. Thread-compatible.
+// A CounterBlock serves one call of a port: made when the call first needs it, cleared and reused when it is over.
+// `counters` is per slot, `edges` per port. Thread-compatible.
 class CounterBlock {
  public:
   CounterBlock(uint32_t counters, uint32_t edges);
@@ -32,13 +31,12 @@ class CounterBlock {
   uint32_t counter_count() const { return static_cast<uint32_t>(counters_.size()); }
   uint32_t edge_count() const { return static_cast<uint32_t>(edges_.size()); }
 
-  // A counting record of `edge` for counter `index` arrived. False if one was there before: a
-  // duplicate.
+  // Records the arrival of a counting record of `edge` for counter `index`. Returns false for a duplicate.
   bool Arrive(uint32_t edge, uint32_t index, bool failed);
   bool Arrived(uint32_t edge, uint32_t index) const { return Has(kArrived, edge, index); }
   bool ArrivedFailed(uint32_t edge, uint32_t index) const { return Has(kFailed, edge, index); }
 
-  // What an edge's packets said before ExpectHash, and whether their disagreement was reported.
+  // The hash of an edge's packets before ExpectHash, and whether their mismatch was reported.
   struct EdgeState {
     uint16_t hash = 0;
     bool hash_seen = false;
@@ -46,19 +44,20 @@ class CounterBlock {
   };
   EdgeState& edge(uint32_t index) { return edges_[index]; }
 
-  // --- Landings: at most one armed sequence a counter has copies whose source may go to their targets on arrival ---
-  // Null: none has.
+  // --- Direct placement: at most one armed sequence per counter has copies whose source may be placed at their
+  // targets on arrival ---
+  // Returns null if there is none.
   Sequence* Landing(uint32_t index) const;
-  // False if there is one already.
+  // Returns false if the counter has one already.
   bool AddLanding(uint32_t index, Sequence* sequence);
   void RemoveLanding(const Sequence* sequence);
 
   void ForgetEdge(uint32_t edge);
-  // As new. No sequence may be armed.
+  // Resets the block to its initial state. Precondition: no sequence is armed.
   void Clear();
 
  private:
-  // Two bits a pair of edge and counter: kArrived, and of those, error records.
+  // Two bits per pair of edge and counter: kArrived, and whether error records arrived.
   static constexpr uint64_t kArrived = 1;
   static constexpr uint64_t kFailed = 2;
   uint64_t& WordOf(uint64_t pair) { return arrivals_[pair / 32]; }
@@ -72,7 +71,7 @@ class CounterBlock {
   std::vector<Counter> counters_;
   std::vector<EdgeState> edges_;
   std::vector<uint64_t> arrivals_;
-  // A few, one a segment at most: a list a counter would cost idle teams more.
+  // At most one per segment, so a flat list: one list per counter would cost idle teams more.
   std::vector<std::pair<uint32_t, Sequence*>> landings_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Credit of one edge: how many calls each side may be ahead of the other.
+// Credit of one edge: the number of calls that each side may be ahead of the other.
 #ifndef COPSE_OFFLOAD_EMU_CREDIT_H_
 #define COPSE_OFFLOAD_EMU_CREDIT_H_
 
@@ -9,27 +9,25 @@
 
 namespace copse::emu {
 
-// The call near `reference` whose number modulo 2^16 is `low`. Neighbours of a team are never 2^15
-// calls apart: credit keeps those that exchange data within the window, and the others within the
-// window times the tree's depth; in long calls that have no data for some, they meet
-// (schedule::kSegmentsApartMax).
+// Returns the call near `reference` whose number modulo 2^16 is `low`. Neighbors of a team are never 2^15 calls
+// apart: credit keeps those that exchange data within the window, and the others within the window times the tree's
+// depth; in long calls without data for some neighbors, they meet (schedule::kSegmentsApartMax).
 inline uint64_t NearestCall(uint64_t reference, uint16_t low) {
   const int16_t distance = static_cast<int16_t>(static_cast<uint16_t>(low - static_cast<uint16_t>(reference)));
   if (distance < 0 && reference < static_cast<uint64_t>(-int64_t{distance})) return 0;
   return reference + static_cast<uint64_t>(int64_t{distance});
 }
 
-// Credit is the number of calls that a side has finished, all of them from the first on; it allows
-// its neighbour to send for `slots` calls more. It goes back with every record of the edge, and
-// alone when half the window is unreported and data came in since, or when the neighbour has asked.
-// Thread-compatible.
+// Credit is the number of calls that a side has finished, all of them from the first on; it allows its neighbor to
+// send for `slots` more calls. It returns with every record of the edge, and in a record of its own when half the
+// window is unreported and data came in since, or when the neighbor has asked. Thread-compatible.
 class Credit {
  public:
   explicit Credit(uint32_t slots) : slots_(slots) {}
 
   // --- As a sender ---
   bool MaySend(uint64_t call) const { return call < peer_finished_ + slots_; }
-  // A send stalls; true if the peer is to be asked, once a stall.
+  // Records that a send stalls; returns true, once per stall, if the peer must be asked for credit.
   bool Stall(uint64_t call) {
     if (ask_due_) ask_call_ = std::min(ask_call_, call);
     if (asking_) return false;
@@ -42,7 +40,7 @@ class Credit {
     ask_due_ = false;
     return static_cast<uint16_t>(ask_call_);
   }
-  // The peer reported; `own_finished` places its 16 bits. True if credit grew.
+  // Takes the peer's report; `own_finished` resolves its 16 bits. Returns true if credit grew.
   bool Heard(uint16_t credit, uint64_t own_finished) {
     const uint64_t finished = NearestCall(own_finished, credit);
     if (finished <= peer_finished_) return false;
@@ -53,21 +51,21 @@ class Credit {
 
   // --- As a receiver ---
   void DataArrived() { data_since_report_ = true; }
-  // The peer lacks credit for `call`, its lowest that waits. Questions may come again, and pass each other: what a
-  // report has answered is old, and must not replace what is still asked.
+  // Records that the peer lacks credit for `call`, its lowest waiting one. Requests may repeat and overtake each
+  // other: one that a report has answered is stale, and must not replace one that is still open.
   void Asked(uint64_t call) {
     if (call < reported_ + slots_) return;
     asked_call_ = asked_ ? std::min(asked_call_, call) : call;
     asked_ = true;
   }
-  // Whether a report must go out alone, now that `finished` calls are over.
+  // Whether a report must be sent by itself, now that `finished` calls are over.
   bool ReportDue(uint64_t finished) const {
     if (asked_ && asked_call_ < finished + slots_) return true;
     return data_since_report_ && finished - reported_ >= std::max<uint64_t>(1, slots_ / 2);
   }
-  // Whether a report would tell more than the last one did.
+  // Whether a report would be newer than the last one.
   bool HasGrown(uint64_t finished) const { return finished != reported_; }
-  // A record takes the report along.
+  // Returns the credit for a record's header and counts as a report.
   uint16_t Report(uint64_t finished) {
     if (asked_ && asked_call_ < finished + slots_) asked_ = false;
     reported_ = finished;

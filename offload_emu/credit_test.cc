@@ -12,7 +12,7 @@ TEST(NearestCallTest, PlacesSixteenBits) {
   EXPECT_EQ(NearestCall(70'000, static_cast<uint16_t>(70'003)), 70'003u);
   EXPECT_EQ(NearestCall(70'000, static_cast<uint16_t>(69'000)), 69'000u);
   EXPECT_EQ(NearestCall(65'535, 2), 65'538u);
-  EXPECT_EQ(NearestCall(3, 65'535), 0u);  // before the first call: nonsense of a peer
+  EXPECT_EQ(NearestCall(3, 65'535), 0u);  // before the first call: a peer's error
 }
 
 TEST(CreditTest, ReportsThatAreOldOrRepeatedGiveNothing) {

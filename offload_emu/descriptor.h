@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors: what a virtual port asks of the engine. A sequence of them waits for one trigger and
-// then runs in order, without the processor that posted it (papers: triggered operations,
-// "descriptor sequence").
+// Descriptors: the operations that a virtual port posts to the engine. A sequence of them waits for one trigger and
+// then runs in order, without the processor that posted it (papers: triggered operations, "descriptor sequence").
 #ifndef COPSE_OFFLOAD_EMU_DESCRIPTOR_H_
 #define COPSE_OFFLOAD_EMU_DESCRIPTOR_H_
 
@@ -16,8 +15,7 @@
 
 namespace copse::emu {
 
-// A port's number in its engine; a closed port's number is not used again soon (`generation`
-// differs).
+// A port's number in its engine; the number of a closed port is not reused soon (`generation` differs).
 struct PortId {
   uint32_t index = 0;
   uint32_t generation = 0;
@@ -35,7 +33,7 @@ struct MemoryRef {
   uint64_t offset = 0;
 };
 
-// One of a list of copies: `bytes` from `source` to `target`.
+// One entry of a copy list: `bytes` bytes from `source` to `target`.
 struct CopyRun {
   MemoryRef source;
   MemoryRef target;
@@ -58,13 +56,14 @@ std::string_view OpCodeName(OpCode op);
 enum DescriptorOptions : uint8_t {
   kOptionTrigger = 1,       // kSend, kPut: the record counts at the receiver
   kOptionEventOnError = 2,  // kEvent: only if the trigger saw a failure
-  // kCopy, kCopyList: all of the source is what one put of `edge` to its cell brings, which counts on `remote_counter`
-  // of this slot, and nothing else reads it. If it comes while the sequence is armed it goes to the target at once
-  // (never into the cell), and the copy has been done. One sequence names one counter.
+  // kCopy, kCopyList: direct placement. All of the source comes in one put of `edge` to its eager buffer, which
+  // counts on `remote_counter` of this slot, and nothing else reads it. If the put arrives while the sequence is
+  // armed, it goes straight to the target (never into the eager buffer), and the copy counts as done. One sequence
+  // names one counter.
   kOptionLand = 4,
 };
 
-// One operation. Meaning of the fields by OpCode above; what an op does not use is ignored.
+// One operation. OpCode above gives the meaning of the fields; an op ignores fields that it does not use.
 struct Descriptor {
   OpCode op = OpCode::kCount;
   uint8_t options = 0;
@@ -81,19 +80,18 @@ struct Descriptor {
   uint64_t remote_offset = 0;
   uint16_t sequence = 0;  // kSend, kPut: goes into the packet's header
   uint16_t hash = 0;
-  // Counted when the operation is done (failure half if it failed or its trigger had failed);
-  // kNoCounter: nothing.
+  // Incremented when the operation is done (failure half if it failed or its trigger had failed); kNoCounter: none.
   CounterIndex counter = kNoCounter;
   union {
-    uint64_t value = 0;  // kEvent: the poster's own
-    // kCopyList: the poster's memory, as it is until the sequence has run or its call is over.
+    uint64_t value = 0;  // kEvent: chosen by the poster
+    // kCopyList: the poster's memory, which must stay unchanged until the sequence has run or its call is over.
     const CopyRun* runs;
   };
 };
 
-// When a sequence may run: once success + failure of `counter` reaches `threshold`; kNoCounter: at
-// once. Sequences with the same counter and threshold run in the order in which they were posted.
-// Of those that are ready, higher priority runs first.
+// The condition on which a sequence may run: success + failure of `counter` reaches `threshold`; kNoCounter: at once.
+// Sequences with the same counter and threshold run in the order in which they were posted. Among ready ones, higher
+// priority runs first.
 struct Trigger {
   CounterIndex counter = kNoCounter;
   uint64_t threshold = 0;

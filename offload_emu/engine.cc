@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the engine's owner calls: ports, edges, sequences, calls, Progress.
+// The calls of the engine's owner: ports, edges, sequences, calls, Progress.
 #include "offload_emu/engine.h"
 
 #include <algorithm>
@@ -108,7 +108,7 @@ void Engine::Impl::ClosePort(PortId id) {
   stats_.memory_reserved_bytes -= Port::ReservedBytes(port->options());
   --ports_open_;
   free_ports_.push_back(id.index);
-  // A running sequence may still refer to it.
+  // A running sequence may still refer to the port.
   closed_ports_.push_back(std::move(ports_[id.index].port));
   if (!in_progress_) Reap();
 }
@@ -149,11 +149,11 @@ absl::Status Engine::Impl::SetRemoteLabel(PortId id, uint32_t index, Label remot
   if (remote == kNoLabel) return absl::InvalidArgumentError("label 0");
   edge->remote = remote;
   WakeWaiting(edge);
-  MarkDue(edge);  // what came in before may be owed an answer
+  MarkDue(edge);  // records that came earlier may need a credit report
   return absl::OkStatus();
 }
 
-// Takes the edge out of all books but its port's.
+// Removes the edge from all data structures except its port's.
 void Engine::Impl::DetachEdge(Edge* edge) {
   labels_.Retire(edge->local);
   Peer* peer = edge->peer;
@@ -167,7 +167,7 @@ void Engine::Impl::RemoveEdge(PortId id, uint32_t index) {
   Port* port = Find(id);
   Edge* edge = port == nullptr ? nullptr : port->edge(index);
   if (edge == nullptr) return;
-  WakeWaiting(edge);  // they will find no edge, and fail
+  WakeWaiting(edge);  // woken sends find no edge, and fail
   while (PendingGet* get = port->FirstGetOf(index)) {
     const CounterIndex counter = get->counter;
     port->RemoveGet(get);
@@ -194,7 +194,7 @@ absl::Status Engine::Impl::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
   slot.hash_expected = true;
   slot.hash = hash;
   if (slot.block == nullptr) return absl::OkStatus();
-  // Packets that came before: count those that mean this call, then report the others.
+  // Packets that arrived earlier: counts those of this call, then reports the others.
   CounterBlock& block = *slot.block;
   const uint32_t counters = port->options().counters_per_slot;
   for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
@@ -206,7 +206,7 @@ absl::Status Engine::Impl::ExpectHash(PortId id, CallSeq seq, uint16_t hash) {
     }
   }
   for (uint32_t edge = 0; edge < port->edge_count(); ++edge) {
-    // The sink may have finished the call, or closed the port, meanwhile.
+    // The sink may have finished the call, or closed the port, in the callback.
     if (port->slot(at).block.get() != &block || !port->InWindow(seq.value())) break;
     CounterBlock::EdgeState& state = block.edge(edge);
     if (!state.hash_seen || state.hash == hash || state.mismatch_reported) continue;
@@ -238,7 +238,7 @@ absl::Status Engine::Impl::FinishCall(PortId id, CallSeq seq) {
   return absl::OkStatus();
 }
 
-// Frees what could not be freed while sequences ran.
+// Frees the objects that could not be freed while sequences ran.
 void Engine::Impl::Reap() {
   for (std::unique_ptr<Port>& port : closed_ports_) ready_.RemovePort(port->job);
   closed_ports_.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of a team's port: window, hashes, duplicates, credit, and the end of a call.
+// Tests of the calls of a team's port: window, hashes, duplicates, credit, and the end of a call.
 #include <string>
 #include <vector>
 
@@ -17,7 +17,7 @@ using Mismatches = std::vector<RecordedMismatch>;
 
 constexpr uint32_t kCounters = 4;
 
-// Window of 4, two neighbours.
+// A port with a window of 4 and two neighbors.
 class CallTest : public testing::Test {
  protected:
   CounterIndex At(uint64_t call, uint32_t counter) const {
@@ -35,7 +35,7 @@ class CallTest : public testing::Test {
     record.record.credit = static_cast<uint16_t>(finished);
     return record;
   }
-  // Kinds of the records sent since the last call, in order.
+  // Returns the kinds of the records sent since the last call, in order.
   std::vector<RecordKind> SentKinds() {
     std::vector<RecordKind> kinds;
     for (const RecordAndPayload& sent : one_.transport.TakeRecords()) {
@@ -69,7 +69,7 @@ TEST_F(CallTest, CallsMayFinishOutOfOrder) {
   Finish(1);
   Finish(2);
   EXPECT_EQ(one_.engine.Finished(one_.port), CallSeq(0));
-  one_.Deliver(0, {Packet(0, 1, 0)});  // over, though the prefix is not that long yet
+  one_.Deliver(0, {Packet(0, 1, 0)});  // call 0 is over, though the prefix does not include it yet
   EXPECT_EQ(stats().dropped_window, 1u);
   EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.FinishCall(one_.port, CallSeq(1))));
   EXPECT_TRUE(absl::IsInvalidArgument(one_.engine.ExpectHash(one_.port, CallSeq(2), 1)));
@@ -95,9 +95,9 @@ TEST_F(CallTest, TheEndOfACallZeroesItsCountersAndDropsWhatIsArmedThere) {
   Expect(0);
   ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = At(0, 1), .threshold = 9}, {EventOf(1)}).ok());
   ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = At(1, 1), .threshold = 2}, {EventOf(2)}).ok());
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 0), EventOf(3)}).ok());  // ready, of call 0
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {SendOf(0, 0, 0), EventOf(3)}).ok());  // ready, belongs to call 0
   ASSERT_TRUE(one_.engine.Post(one_.port, {}, {CountOf(At(0, 3)), EventOf(4)}).ok());
-  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {EventOf(5)}).ok());  // of no call
+  ASSERT_TRUE(one_.engine.Post(one_.port, {}, {EventOf(5)}).ok());  // belongs to no call
   ASSERT_TRUE(one_.engine.Count(one_.port, At(0, 1), 8, 0).ok());
   Finish(0);
   EXPECT_EQ(one_.Counter(At(0, 1)), CounterValue{});
@@ -176,7 +176,7 @@ TEST_F(CallTest, DuplicatesCountOnce) {
   one_.Deliver(0, {Packet(0, 0, 0), Packet(0, 0, 1)});
   one_.Deliver(0, {Packet(0, 0, 1)});
   one_.Deliver(1, {Packet(1, 0, 0)});
-  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{2, 0}));  // one of each neighbour
+  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{2, 0}));  // one from each neighbor
   EXPECT_EQ(one_.Counter(At(0, 1)), (CounterValue{1, 0}));
   EXPECT_EQ(stats().dropped_duplicate, 3u);
 }
@@ -220,7 +220,7 @@ TEST_F(CallTest, SendsBeyondTheCreditWaitAndAskOnce) {
   EXPECT_EQ(one_.sink.TakeEvents(), (Events{{5, false}}));
   EXPECT_EQ(SentKinds(), (std::vector<RecordKind>{RecordKind::kPacket}));
   EXPECT_EQ(stats().sends_waiting, 1u);
-  // A packet brings credit along as well as a record of its own.
+  // A packet carries credit just as a credit record does.
   RecordAndPayload packet = Packet(1, 4, 0);
   packet.record.credit = 2;
   one_.Deliver(1, {packet});
@@ -257,13 +257,13 @@ TEST_F(CallTest, CreditGoesBackAloneAfterHalfTheWindowWhereDataCameIn) {
   Finish(1);
   one_.Run();
   const auto records = one_.transport.TakeRecords();
-  ASSERT_EQ(records.size(), 1u);  // to neighbour 0 only
+  ASSERT_EQ(records.size(), 1u);  // to neighbor 0 only
   EXPECT_EQ(static_cast<RecordKind>(records[0].record.kind), RecordKind::kCredit);
   EXPECT_EQ(records[0].record.header.label, SingleEngine::kRemote);
   EXPECT_EQ(records[0].record.credit, 2);
   for (uint64_t call = 2; call < 10; ++call) Finish(call);
   one_.Run();
-  EXPECT_TRUE(SentKinds().empty());  // nothing came in since
+  EXPECT_TRUE(SentKinds().empty());  // no data came in since
   EXPECT_EQ(stats().credits_sent, 1u);
 }
 
@@ -281,7 +281,7 @@ TEST_F(CallTest, CreditTravelsWithPacketsRatherThanAlone) {
 }
 
 TEST_F(CallTest, AnAskIsAnsweredAtOnceOrWhenTheCallIsOver) {
-  one_.Deliver(0, {Credit(0, 0, RecordKind::kCreditAsk, 3)});  // it has that credit, or its report is on its way
+  one_.Deliver(0, {Credit(0, 0, RecordKind::kCreditAsk, 3)});  // the peer has that credit, or its report is on its way
   EXPECT_TRUE(SentKinds().empty());
   one_.Deliver(0, {Credit(0, 0, RecordKind::kCreditAsk, 5)});
   EXPECT_TRUE(SentKinds().empty());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames of random and of mutated bytes: the engine neither crashes nor loses count of what it owns. Deterministic: a
-// failure replays by running the test again; the trace names the iteration.
+// Feeds the engine frames of random and of mutated bytes: it must neither crash nor leak what it owns. Deterministic:
+// a failure replays by running the test again; the trace names the iteration.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,7 +15,7 @@
 namespace copse::emu {
 namespace {
 
-// A team's port in the midst of calls, a client's port beside it, and memory with guards around it.
+// A team's port with calls in progress, a client's port beside it, and memory with guards around it.
 class Target {
  public:
   Target()
@@ -31,13 +31,14 @@ class Target {
   SingleEngine& one() { return one_; }
   Label client_label() const { return client_label_; }
 
-  // A few calls' worth of ordinary life, so that frames meet armed sequences, waiting ones and outstanding gets.
+  // Runs a few calls' worth of normal operations, so that frames meet armed sequences, waiting ones and outstanding
+  // gets.
   void Live(Prng* prng) {
     const uint64_t finished = one_.engine.Finished(one_.port).value();
     const uint64_t call = finished + prng->Below(4);
     const CounterIndex counter = static_cast<uint32_t>(call % 4 * 4 + prng->Below(4));
     const uint32_t edge = static_cast<uint32_t>(prng->Below(3));
-    // Whether these are accepted depends on the state; that they are harmless does not.
+    // The state decides whether these are accepted; they must be harmless in any case.
     switch (prng->Below(8)) {
       case 0:
         one_.engine.ExpectHash(one_.port, CallSeq(call), kTestHash).IgnoreError();
@@ -114,7 +115,7 @@ Bytes RandomBytes(Prng* prng, uint64_t bytes_max) {
   return bytes;
 }
 
-// A well-formed frame with fields from what is likely to be meaningful.
+// Makes a well-formed frame whose fields are likely to be meaningful.
 Bytes LikelyFrame(Prng* prng, Target* target) {
   SingleEngine& one = target->one();
   const uint32_t edge = static_cast<uint32_t>(prng->Below(3));
@@ -190,7 +191,7 @@ TEST(EngineFuzzTest, MutatedFrames) {
     ASSERT_LE(target.one().engine.stats().memory_used_bytes, target.one().engine.stats().memory_reserved_bytes);
   }
   target.CheckGuards();
-  // The frames were not all refused at the door: every way through the engine was taken.
+  // Not all frames were refused at the entry: every path through the engine was taken.
   const EngineStats& stats = target.one().engine.stats();
   EXPECT_GT(stats.packets_received, 10u);
   EXPECT_GT(stats.puts_received, 10u);

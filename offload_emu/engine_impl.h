@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's inside. engine.cc: ports, edges and calls; engine_post.cc: what is posted;
-// engine_receive.cc: what arrives; engine_run.cc: what runs; engine_send.cc: what leaves.
+// The engine's implementation. engine.cc: ports, edges and calls; engine_post.cc: checks of posted sequences;
+// engine_receive.cc: incoming records; engine_run.cc: execution; engine_send.cc: outgoing records.
 #ifndef COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_
 #define COPSE_OFFLOAD_EMU_ENGINE_IMPL_H_
 
@@ -27,11 +27,11 @@
 
 namespace copse::emu {
 
-// INVALID_ARGUMENT that names what, the value and the limit.
+// Returns INVALID_ARGUMENT, with name, value and limit, if the value exceeds the limit.
 absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit);
 absl::Status NoSuchPort(PortId id);
 
-// Another daemon, as long as an edge leads to it or something waits to be sent to it.
+// Another daemon, kept while an edge leads to it or something waits to be sent to it.
 struct Peer {
   Peer(Incarnation self, Incarnation incarnation, BufferPool* pool)
       : incarnation(incarnation), outbox(self, incarnation, pool) {}
@@ -41,7 +41,7 @@ struct Peer {
   std::vector<Edge*> edges;  // in order of creation
   std::vector<Edge*> due;    // edges with credit, an ask or answers to send
   bool dirty = false;        // on the engine's list of peers to flush
-  bool lost = false;         // its loss was reported, and it was not heard of since
+  bool lost = false;         // its loss was reported, and no frame of it came since
 };
 
 class Engine::Impl final : public TransportSink {
@@ -63,7 +63,7 @@ class Engine::Impl final : public TransportSink {
   absl::Status FinishCall(PortId id, CallSeq seq);
   absl::Status SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message, ControlPlace place);
   bool Progress(uint64_t budget_bytes);
-  // Null if there is no such port.
+  // Returns null if there is no such port.
   Port* Find(PortId id) const;
   const EngineStats& stats();
 
@@ -93,7 +93,7 @@ class Engine::Impl final : public TransportSink {
   void DropSequences(Port* port, uint32_t slot);
   void DropSequence(Sequence* sequence);
 
-  // What PortSink::OnMismatch is told.
+  // The arguments of a deferred PortSink::OnMismatch.
   struct Mismatch {
     PortId port;
     uint32_t edge;
@@ -110,7 +110,8 @@ class Engine::Impl final : public TransportSink {
   void OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload);
   void OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload);
   bool Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload);
-  // To where the sequence's copy would take it, which is done by that. False, as before: it does not fit.
+  // Places the payload where the sequence's copy would take it, and completes that copy. Returns false, without
+  // effect, if it does not fit.
   bool LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload);
 
   // engine_run.cc
@@ -120,8 +121,8 @@ class Engine::Impl final : public TransportSink {
   uint64_t RunSequence(Sequence* sequence, uint64_t allowance_bytes);
   void FreeSequence(Sequence* sequence);
   enum class Outcome { kDone, kFailed, kInterrupted, kWaits, kLost };
-  // kLost: the descriptor's memory is lost, by now. What it has computed is of no use, and was not sent.
-  // Whether a bound region's part that the descriptor uses lies in lost memory.
+  // kLost: the descriptor's memory was lost. Its result is discarded, and was not sent.
+  // Whether the descriptor's range of a bound region lies in lost memory.
   static bool UsesLostMemory(Port* port, const Descriptor& descriptor);
   Outcome RunDescriptor(Sequence* sequence, const Descriptor& descriptor, uint64_t allowance_bytes,
                         uint64_t* used_bytes);
@@ -138,7 +139,8 @@ class Engine::Impl final : public TransportSink {
   void WakeWaiting(Edge* edge);
   Record RecordFor(Edge* edge, RecordKind kind, MpHeader header);
   uint8_t* AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes);
-  // Gives a long record to the transport at once, from where its payload lies: false if it has to go by the outbox.
+  // Hands a long record to the transport at once, from its payload's place. Returns false if it has to go by the
+  // outbox.
   bool SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload);
   void SendDue(Peer* peer);
   void SendDue(Edge* edge);
@@ -146,8 +148,8 @@ class Engine::Impl final : public TransportSink {
   void Flush();
   void ReportLost();
 
-  // What goes into the trace, if there is one: `record` is completed with the port's team, and with the call's number
-  // there if the port knows calls.
+  // Adds a record to the trace, if there is one: completes `record` with the port's team, and with the call's number
+  // there if the port has calls.
   void Trace(const Port& port, uint64_t call, TraceRecord record) {
     if (trace_ == nullptr) return;
     record.team = port.trace_team;
@@ -171,14 +173,14 @@ class Engine::Impl final : public TransportSink {
   ReadyQueue ready_;
   LabelTable labels_;
   std::vector<PortEntry> ports_;
-  std::list<uint32_t> free_ports_;  // longest closed first; an idle engine has none
+  std::list<uint32_t> free_ports_;  // longest closed first; empty in an idle engine
   uint32_t ports_open_ = 0;
   uint64_t next_owner_ = 1;
   absl::flat_hash_map<Incarnation, std::unique_ptr<Peer>> peers_;  // looked up, never iterated
   std::vector<Peer*> dirty_;                                       // peers to flush, in order
-  std::vector<Peer*> flushing_;                                    // Flush's own, kept for its memory
+  std::vector<Peer*> flushing_;                                    // Flush's scratch list, kept for its memory
   std::vector<std::pair<Incarnation, absl::Status>> lost_;         // noticed by Flush, not yet reported
-  std::vector<Incarnation> idle_peers_;                            // that may be forgotten
+  std::vector<Incarnation> idle_peers_;                            // candidates for removal
   std::vector<std::unique_ptr<Port>> closed_ports_;                // closed inside Progress
   std::vector<Mismatch> mismatches_;                               // noticed in the network, not yet reported
   bool in_progress_ = false;

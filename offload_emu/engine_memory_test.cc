@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an engine costs: memory of one that idles, and allocations of one that is warm. Every operator new is counted.
+// Tests the engine's cost: memory of an idle one, and allocations of a warm one. Every operator new is counted.
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
@@ -25,7 +25,7 @@ namespace {
 uint64_t g_allocations = 0;
 uint64_t g_live_bytes = 0;
 
-// Each block is preceded by its size.
+// Bytes before each block, which hold its size.
 constexpr size_t kHead = alignof(std::max_align_t);
 
 void* Allocate(size_t bytes) {
@@ -92,11 +92,11 @@ TEST(IdleMemoryTest, TenThousandNodesWithOnePortAndOneTeamCostUnderTenKilobytesE
   const uint64_t bytes = (g_live_bytes - before) / kNodes;
   std::cout << "an idle node: " << bytes << " bytes\n";
   RecordProperty("idle_node_bytes", static_cast<int>(bytes));
-  // DESIGN allows 20 KB for the whole daemon; this is the engine's and the network's share.
+  // DESIGN allows 20 KB for the whole daemon; this is the share of the engine and the network.
   EXPECT_LT(bytes, 10'000u);
 }
 
-// Two transports that hand frames over through memory that they keep.
+// Two transports that pass frames through memory that they keep.
 class LoopTransport final : public Transport {
  public:
   std::string LocalAddress() const override { return ""; }
@@ -133,7 +133,7 @@ class LoopTransport final : public Transport {
   uint64_t read = 0;
 };
 
-// Counts events and does nothing else.
+// Counts events only.
 class CountingSink final : public PortSink {
  public:
   void OnEvent(PortId, uint64_t, bool failed) override {

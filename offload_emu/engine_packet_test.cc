@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What travels: packets and puts into cells and regions, gets, the MPQ, control messages, and frames that are refused.
+// Tests of records: packets and puts into eager buffers and regions, gets, the MPQ, control messages, and refused
+// frames.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -23,7 +24,7 @@ using Events = std::vector<RecordedEvent>;
 
 constexpr PortOptions kTeam = {.slots = 4, .counters_per_slot = 4, .regions = 4, .edges = 2, .cell_bytes = 256};
 
-// --- Landing ---
+// --- Placement of payload ---
 
 class LandingTest : public ::testing::Test {
  protected:
@@ -32,7 +33,7 @@ class LandingTest : public ::testing::Test {
     ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, memory_.data(), memory_.size(), true).ok());
     ASSERT_TRUE(one_.engine.BindRegion(one_.port, 1, locked_.data(), locked_.size(), false).ok());
   }
-  // What lies in the cell of `edge` in call 1's slot.
+  // Returns the content of the eager buffer of `edge` in call 1's slot.
   Bytes Cell(uint32_t edge, uint64_t offset, uint32_t bytes) {
     const MemoryRef cell{one_.engine.CellRegion(one_.port, edge, 1), offset};
     Bytes copy(bytes);
@@ -99,8 +100,8 @@ TEST_F(LandingTest, WhatIsOutOfBoundsIsDropped) {
       Put(0, 60, Bytes(5)),
       Put(1, 0, Bytes(5)),                                        // read-only
       Put(2, 0, Bytes(5)),                                        // unbound
-      Put(one_.engine.CellRegion(one_.port, 1, 1), 0, Bytes(5)),  // another edge's cell
-      Put(one_.engine.ScratchRegion(one_.port, 1), 0, Bytes(5)),  // nobody else's
+      Put(one_.engine.CellRegion(one_.port, 1, 1), 0, Bytes(5)),  // another edge's eager buffer
+      Put(one_.engine.ScratchRegion(one_.port, 1), 0, Bytes(5)),  // scratch is private
       counter,
   };
   for (size_t i = 0; i < bad.size(); ++i) {
@@ -111,7 +112,7 @@ TEST_F(LandingTest, WhatIsOutOfBoundsIsDropped) {
   EXPECT_EQ(memory_, Bytes(64));
 }
 
-// A copy of the cell's bytes [8, 24) to region 0, fired by what `edge` sends for counter 2.
+// A copy of the eager buffer's bytes [8, 24) to region 0, triggered by `edge`'s record for counter 2.
 Descriptor LandingCopy(RegionIndex cell, uint32_t edge = 0) {
   Descriptor copy = CopyOf({cell, 8}, {0, 4}, 16);
   copy.options = kOptionLand;
@@ -181,7 +182,7 @@ TEST_F(LandAtTargetTest, EachEdgeHasItsOwnCopyAndTheSequenceItsThreshold) {
   EXPECT_EQ(one_.sink.events, (Events{{5, false}}));
 }
 
-// A neighbour that puts elsewhere than agreed writes to its own cell, as ever.
+// A put to another place than agreed goes to its own eager buffer.
 TEST_F(LandAtTargetTest, WhatDoesNotFitTheCopyGoesToTheCell) {
   ASSERT_TRUE(Arm({LandingCopy(CellOf(0)), EventOf(5)}).ok());
   one_.Deliver(0, {Put(kCellOfEdge, 12, Bytes(16, 7))});
@@ -302,10 +303,10 @@ TEST(GetReplyTest, OnlyTheAnswerThatWasAskedForIsTaken) {
     return put;
   };
   one.Deliver(1, {reply(1, gets[0].record.reply_region, Bytes(8, 1))});            // another edge
-  one.Deliver(0, {reply(0, gets[0].record.reply_region + 0x10000, Bytes(8, 1))});  // an older request
+  one.Deliver(0, {reply(0, gets[0].record.reply_region + 0x10000, Bytes(8, 1))});  // an earlier request
   EXPECT_EQ(one.engine.stats().dropped_window, 2u);
   EXPECT_EQ(memory, Bytes(64));
-  one.Deliver(0, {reply(0, gets[0].record.reply_region, Bytes(9, 1))});  // not what was asked for
+  one.Deliver(0, {reply(0, gets[0].record.reply_region, Bytes(9, 1))});  // not the requested length
   EXPECT_EQ(one.Counter(1), (CounterValue{0, 1}));
   one.Deliver(0, {reply(0, gets[1].record.reply_region, Bytes(8, 2))});
   one.Deliver(0, {reply(0, gets[1].record.reply_region, Bytes(8, 3))});  // again
@@ -341,7 +342,7 @@ TEST(MpqTest, PacketsQueueInOrderAndAFullQueueDrops) {
   EXPECT_EQ(packet.payload[2], 0);
   EXPECT_EQ(packet.header.sequence, 7);
   EXPECT_EQ(packet.header.label, static_cast<uint32_t>(one.labels[0]));
-  // The same counter counts every packet: there are no calls, hence no duplicates.
+  // The same counter counts every packet: this port has no calls, hence no duplicates.
   one.Deliver(0, {one.From(0, RecordKind::kPacket, 9, 1, {5})});
   EXPECT_EQ(one.Counter(1), (CounterValue{2, 0}));
   ASSERT_TRUE(one.engine.PopPacket(one.port, &packet, &bytes));
@@ -356,7 +357,7 @@ TEST(MpqTest, PutsGoToBoundRegionsErrorsCountAsFailuresAndBoundsHold) {
   Bytes memory(8);
   ASSERT_TRUE(one.engine.BindRegion(one.port, 0, memory.data(), 8, true).ok());
   RecordAndPayload put = one.From(0, RecordKind::kPut, 7, 0, {1, 2});
-  one.Deliver(0, {put});  // to a cell: there are none
+  one.Deliver(0, {put});  // to an eager buffer: there are none
   EXPECT_EQ(one.engine.stats().dropped_malformed, 1u);
   put.record.region = 0;
   one.Deliver(0, {put});
@@ -401,14 +402,14 @@ TEST(OutboxTest, RecordsToOnePeerShareFrames) {
   for (uint32_t i = 0; i < 10; ++i) sends.push_back(PutOf(i % 2, i, 0, {0, 0}, 4000 - i));
   ASSERT_TRUE(one.engine.Post(one.port, {}, sends).ok());
   one.Run();
-  ASSERT_EQ(one.transport.sent.size(), 4u);  // 4 + 1 puts a peer
+  ASSERT_EQ(one.transport.sent.size(), 4u);  // 4 + 1 puts per peer
   for (const auto& [peer, frame] : one.transport.sent) EXPECT_LE(frame.size(), kFrameBytesMax);
   const auto records = one.transport.TakeRecords();
   ASSERT_EQ(records.size(), 10u);
   for (const RecordAndPayload& each : records) EXPECT_EQ(each.payload, Bytes(4000 - each.record.counter, 5));
 }
 
-// Short records are batched, long ones go at once.
+// Short records are batched, long ones are sent at once.
 class FullTransportTest : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(FullTransportTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait) {
@@ -472,7 +473,7 @@ TEST(OutboxTest, ALostPeersFramesAreDroppedAndItsEdgesGoOnUntilRemoved) {
   ASSERT_TRUE(one.engine.Post(one.port, {}, {SendOf(0, 0, 0), EventOf(1)}).ok());
   one.Run();
   one.transport.to_lose.push_back(Incarnation(SingleEngine::kPeer));
-  one.transport.to_lose.push_back(Incarnation(999));  // one we have no edge to
+  one.transport.to_lose.push_back(Incarnation(999));  // a peer without an edge
   one.Run();
   EXPECT_EQ(one.control.downs.size(), 2u);
   one.transport.answer = absl::UnavailableError("down");
@@ -523,7 +524,7 @@ TEST(ControlTest, FindsRoomAheadOfDataOrBehindIt) {
   one.Run(1 << 30);
   EXPECT_TRUE(absl::IsResourceExhausted(one.engine.SendControl(peer, 1, Bytes(9))));
   EXPECT_TRUE(one.engine.SendControl(peer, 2, Bytes(9), ControlPlace::kBehind).ok());
-  for (const uint16_t type : {3, 4, 3}) {  // what waits is not said twice
+  for (const uint16_t type : {3, 4, 3}) {  // a waiting message is not kept twice
     EXPECT_TRUE(one.engine.SendControl(peer, type, Bytes(9), ControlPlace::kAhead).ok());
   }
   EXPECT_EQ(one.engine.stats().frames_waiting, Outbox::kFramesMax + 3);
@@ -609,9 +610,9 @@ TEST(FrameTest, WhatDoesNotFitIsDroppedWholeAndCounted) {
   one.Run();
   EXPECT_EQ(one.engine.stats().dropped_incarnation, 1u);
   one.transport.to_deliver.push_back(with_header([](FrameHeader* h) { h->source_incarnation += 1; }));
-  one.Run();  // the neighbour of edge 1, with labels of edge 0
+  one.Run();  // the neighbor of edge 1, with labels of edge 0
   EXPECT_EQ(one.engine.stats().dropped_incarnation, 3u);
-  one.transport.to_deliver.push_back(with_header([](FrameHeader* h) { h->version = 2; }));  // our successor's
+  one.transport.to_deliver.push_back(with_header([](FrameHeader* h) { h->version = 2; }));  // a later version's
   one.Run();
   EXPECT_EQ(one.Counter(0), (CounterValue{1, 0}));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ports, regions and edges: quotas, bounds, and what is left when they go.
+// Tests of ports, regions and edges: quotas, bounds, and the state after their removal.
 #include <cstring>
 #include <set>
 #include <string>
@@ -125,7 +125,7 @@ TEST(ClosePortTest, FromWithinItsOwnMismatch) {
 
 class RegionTest : public ::testing::Test {
  protected:
-  // Copies from one region reference to another and says whether that worked.
+  // Whether a copy from one region reference to another succeeds.
   bool Copies(MemoryRef source, MemoryRef target, uint32_t bytes) {
     EXPECT_TRUE(one_.engine.Post(one_.port, {}, {CopyOf(source, target, bytes), EventOf(0)}).ok());
     one_.Run();
@@ -147,9 +147,9 @@ TEST_F(RegionTest, BoundsAndWritabilityAreCheckedWhenTheDescriptorRuns) {
   EXPECT_FALSE(Copies({0, 49}, {1, 0}, 2));          // over the end
   EXPECT_FALSE(Copies({0, UINT64_MAX}, {1, 0}, 2));  // wraps around
   EXPECT_FALSE(Copies({2, 0}, {1, 0}, 1));           // never bound
-  EXPECT_TRUE(Copies({2, 0}, {1, 0}, 0));            // touches nothing
+  EXPECT_TRUE(Copies({2, 0}, {1, 0}, 0));            // zero bytes access nothing
   ASSERT_TRUE(one_.engine.BindRegion(one_.port, 0, nullptr, 0, false).ok());
-  EXPECT_FALSE(Copies({0, 0}, {1, 0}, 1));  // not any more
+  EXPECT_FALSE(Copies({0, 0}, {1, 0}, 1));  // unbound again
 }
 
 TEST_F(RegionTest, CellsAndScratchAreMadeOnFirstUseAndReturned) {

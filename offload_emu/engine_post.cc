@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's doorway for sequences: what is posted is checked here, once, and dropped here.
+// The engine's entry for sequences: they are checked here, once, when posted, and dropped here.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -88,8 +88,8 @@ absl::Status Engine::Impl::CheckDescriptor(const Port& port, const Descriptor& d
   return absl::InvalidArgumentError(absl::StrCat("op ", static_cast<int>(descriptor.op), " is unknown"));
 }
 
-// The slot of the call that a sequence belongs to, and is dropped with: its trigger's, else its
-// first packet's, else its first counter's.
+// Returns the slot of the call that a sequence belongs to, and is dropped with: its trigger's, else its first
+// packet's, else its first counter's.
 uint32_t Engine::Impl::SlotOf(const Port& port, const Trigger& trigger,
                               absl::Span<const Descriptor> descriptors) const {
   if (!port.has_calls()) return port.options().slots;
@@ -148,7 +148,7 @@ absl::Status Engine::Impl::Post(PortId id, const Trigger& trigger, absl::Span<co
   while (place != nullptr && place->threshold > trigger.threshold) place = place->previous;
   armed.InsertAfter(place, sequence);
   if (port->has_calls()) ArmLanding(sequence);
-  AddCount(port, trigger.counter, 0, 0);  // it may have been reached already
+  AddCount(port, trigger.counter, 0, 0);  // the threshold may have been reached already
   return absl::OkStatus();
 }
 
@@ -161,7 +161,7 @@ void Engine::Impl::ArmLanding(Sequence* sequence) {
   sequence->lands = port->Block(sequence->slot).AddLanding(first->remote_counter, sequence);
 }
 
-// Nothing lands for it from now on.
+// Excludes the sequence from direct placement.
 void Engine::Impl::DropLanding(Sequence* sequence) {
   if (!sequence->lands) return;
   sequence->port->Block(sequence->slot).RemoveLanding(sequence);

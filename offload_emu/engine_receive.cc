@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's receiving side. Nothing in a frame is trusted: what does not fit is dropped and
-// counted.
+// The engine's receiving side. Nothing in a frame is trusted: records that do not fit are dropped and counted.
 #include <cstring>
 #include <utility>
 
@@ -34,8 +33,7 @@ bool WellFormed(const Record& record) {
   return false;
 }
 
-// Whether `bytes` consist of exactly `count` well-formed records, so that a frame is taken whole or
-// not at all.
+// Whether `bytes` consist of exactly `count` well-formed records, so that a frame is taken whole or not at all.
 bool WellFormed(absl::Span<const uint8_t> bytes, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     Record record;
@@ -90,7 +88,7 @@ void Engine::Impl::OnFrame(absl::Span<const uint8_t> frame) {
   }
 }
 
-// Records make work, and call nobody but OnMismatch, which waits. Control messages call out.
+// Records only queue work and make no callback (OnMismatch is deferred). Control messages make callbacks.
 bool Engine::Impl::TakeFrame(absl::Span<const uint8_t> frame) {
   FrameHeader header;
   if (frame.size() < sizeof(header)) return false;
@@ -192,8 +190,8 @@ void Engine::Impl::OnReply(Edge* edge, const Record& record, const uint8_t* payl
   if (counter != kNoCounter) AddCount(port, counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 
-// A port without calls: packets go to its queue, puts to what it has bound, and each that says so
-// counts.
+// Handles a record at a port without calls: packets go to its queue, puts to bound regions, and each with
+// kRecordTrigger counts.
 void Engine::Impl::OnMiniPacket(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
   const bool trigger = (record.flags & kRecordTrigger) != 0;
@@ -218,7 +216,7 @@ void Engine::Impl::OnMiniPacket(Edge* edge, const Record& record, const uint8_t*
   if (trigger) AddCount(port, record.counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 
-// Writes the payload to where the record says. False, and counted, if that is out of bounds.
+// Writes the payload to the record's place. Returns false, and counts it, if that is out of bounds.
 bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const uint8_t* payload) {
   if (record.bytes == 0) return true;
   Port* port = edge->port;
@@ -226,7 +224,7 @@ bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const u
   if (static_cast<RecordKind>(record.kind) == RecordKind::kPacket || record.region == kCellOfEdge) {
     place.region = port->CellRegion(edge->index, slot);
   } else if (record.region >= port->options().regions) {
-    place.region = kNoRegion;  // another edge's cell, or scratch
+    place.region = kNoRegion;  // another edge's eager buffer, or scratch
   }
   uint8_t* target = port->Resolve(place, record.bytes, /*write=*/true);
   if (target == nullptr) {
@@ -240,7 +238,7 @@ bool Engine::Impl::Land(Edge* edge, const Record& record, uint32_t slot, const u
 bool Engine::Impl::LandAtTarget(Sequence* sequence, const Edge& edge, const Record& record, const uint8_t* payload) {
   Port* port = sequence->port;
   const RegionIndex cell = port->CellRegion(edge.index, sequence->slot);
-  // Nothing is lost if a later run does not fit: the copy takes them all once more, from the cell.
+  // A later run that does not fit loses nothing: the copy then takes all runs again, from the eager buffer.
   const auto take = [&](const MemoryRef& from, const MemoryRef& to, uint64_t bytes) {
     if (from.region != cell || from.offset < record.offset || bytes > record.bytes ||
         from.offset - record.offset > record.bytes - bytes) {
@@ -311,14 +309,14 @@ void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t*
     return;  // the sink may have closed the port
   }
   if (!expected && state.hash_seen && state.hash != record.header.hash) {
-    ++stats_.dropped_mismatch;  // an edge that contradicts itself; its first packet decides
+    ++stats_.dropped_mismatch;  // the edge contradicts itself; its first packet decides
     return;
   }
   if (trigger && block.Arrived(edge->index, record.counter)) {
     ++stats_.dropped_duplicate;
     return;
   }
-  // Cells are the edge's own, but what the owner has bound is only written by calls that it knows.
+  // Eager buffers are the edge's own, but regions that the owner bound are written only by calls that it knows.
   const bool to_region =
       static_cast<RecordKind>(record.kind) == RecordKind::kPut && record.region != kCellOfEdge && record.bytes > 0;
   if (!expected && to_region) {
@@ -337,7 +335,7 @@ void Engine::Impl::OnCallRecord(Edge* edge, const Record& record, const uint8_t*
   }
   if (!trigger) return;
   block.Arrive(edge->index, record.counter, failed);
-  if (!expected) return;  // ExpectHash counts it
+  if (!expected) return;  // ExpectHash counts it later
   AddCount(port, slot * port->options().counters_per_slot + record.counter, failed ? 0 : 1, failed ? 1 : 0);
 }
 

@@ -12,10 +12,11 @@
 namespace copse::emu {
 namespace {
 
-// What a descriptor costs beside its bytes, so that a turn of packets and events ends as well.
+// The cost of a descriptor beside its bytes, so that a turn of packets and events ends as well.
 constexpr uint64_t kDescriptorCostBytes = 64;
 
-// From so many bytes on copying or reducing takes long enough, some 100 ns, for the trace to look at the clock again.
+// Copies and reductions of at least this many bytes take long enough, some 100 ns, for the trace to read the clock
+// again.
 constexpr uint32_t kStampBytes = 1024;
 
 }  // namespace
@@ -44,7 +45,7 @@ void Engine::Impl::AddCount(Port* port, CounterIndex index, uint64_t success, ui
 
 void Engine::Impl::MakeReady(Sequence* sequence) { ready_.Push(sequence->port->job, sequence); }
 
-// Runs what is ready until the budget is used up. True if anything ran.
+// Runs ready sequences until the budget is used up. Returns true if anything ran.
 bool Engine::Impl::RunReady(uint64_t* budget_bytes) {
   bool ran = false;
   while (*budget_bytes > 0) {
@@ -61,8 +62,7 @@ bool Engine::Impl::RunReady(uint64_t* budget_bytes) {
   return ran;
 }
 
-// Runs descriptors in order until the sequence ends, has to wait, or has used its allowance.
-// Returns the bytes used.
+// Runs descriptors in order until the sequence ends, has to wait, or has used its allowance. Returns the bytes used.
 uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes) {
   Port* port = sequence->port;
   uint64_t used = 0;
@@ -74,9 +74,9 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
     const Descriptor& descriptor = sequence->descriptors()[sequence->current];
     const CounterIndex counter = descriptor.counter;
     const Outcome outcome = RunDescriptor(sequence, descriptor, allowance_bytes - used, &used);
-    if (sequence->dropped) break;  // by the sink that an event called
+    if (sequence->dropped) break;  // dropped by the sink that an event called
     if (outcome == Outcome::kWaits) return used;
-    // Asked after the access, as the fault may have come with it. A transfer asks before anything leaves.
+    // The check follows the access, as the fault may have come with it. A transfer checks before anything is sent.
     if (outcome == Outcome::kLost || (AnyMemoryLost() && UsesLostMemory(port, descriptor))) {
       sequence->state = SequenceState::kParked;
       return used;
@@ -85,7 +85,7 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
     used += kDescriptorCostBytes;
     ++stats_.descriptors_run;
     if (outcome == Outcome::kFailed) sequence->failed = true;
-    // A get counts when its answer has come.
+    // A get counts when its answer has arrived.
     const bool asked = sequence->descriptors()[sequence->current].op == OpCode::kGet && outcome == Outcome::kDone;
     ++sequence->current;
     sequence->done_bytes = 0;
@@ -96,7 +96,7 @@ uint64_t Engine::Impl::RunSequence(Sequence* sequence, uint64_t allowance_bytes)
   return used;
 }
 
-// Of a running sequence. One that was dropped is on no list and in no port's books any more.
+// Frees a running sequence. A dropped one is on no list and in none of its port's tables any more.
 void Engine::Impl::FreeSequence(Sequence* sequence) {
   if (!sequence->dropped) {
     Port* port = sequence->port;
@@ -109,7 +109,7 @@ void Engine::Impl::FreeSequence(Sequence* sequence) {
 
 bool Engine::Impl::UsesLostMemory(Port* port, const Descriptor& descriptor) {
   const auto is_lost = [&](const MemoryRef& ref, uint64_t bytes) {
-    if (ref.region >= port->options().regions || bytes == 0) return false;  // cells and scratch are ours
+    if (ref.region >= port->options().regions || bytes == 0) return false;  // eager buffers and scratch are ours
     const uint8_t* const at = port->Resolve(ref, bytes, /*write=*/false);
     return at != nullptr && IsMemoryLost(at, bytes);
   };
@@ -161,7 +161,7 @@ Engine::Impl::Outcome Engine::Impl::RunDescriptor(Sequence* sequence, const Desc
   return Outcome::kFailed;
 }
 
-// Send, put, get. What cannot go yet makes the whole sequence wait, so that its later descriptors
+// Runs a send, put or get. One that cannot be sent yet makes the whole sequence wait, so that its later descriptors
 // never overtake it.
 Engine::Impl::Outcome Engine::Impl::RunTransfer(Sequence* sequence, const Descriptor& descriptor,
                                                 uint64_t* used_bytes) {
@@ -238,7 +238,7 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
                                               uint64_t allowance_bytes, uint64_t* used_bytes) {
   if (descriptor.bytes == 0) return Outcome::kDone;
   Port* port = sequence->port;
-  // Twice: the first round makes the cells large enough, so that the second one's pointers stay.
+  // Two rounds: the first makes the eager buffers large enough, so that the second one's pointers stay valid.
   std::array<const uint8_t*, kAluOperandsMax> operands;
   uint8_t* target = nullptr;
   for (int round = 0; round < 2; ++round) {
@@ -258,7 +258,7 @@ Engine::Impl::Outcome Engine::Impl::RunReduce(Sequence* sequence, const Descript
   const absl::Status status =
       AluReduce(descriptor.alu_op, descriptor.alu_type, absl::MakeConstSpan(operands.data(), descriptor.operand_count),
                 now / element, target + done);
-  CHECK(status.ok());  // Post has checked all that it can complain of
+  CHECK(status.ok());  // Post has checked all its preconditions
   stats_.alu_bytes += now;
   stats_.alu_operand_bytes += uint64_t{now} * descriptor.operand_count;
   *used_bytes += now;
@@ -283,7 +283,7 @@ Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor
   const uint32_t done = sequence->done_bytes;
   uint32_t now =
       static_cast<uint32_t>(std::min<uint64_t>(descriptor.bytes - done, std::max<uint64_t>(1, allowance_bytes)));
-  // Overlapping ranges in one go, or a piece would overwrite the source of the next.
+  // Overlapping ranges are copied in one step, or one step would overwrite the source of the next.
   const uintptr_t from = reinterpret_cast<uintptr_t>(source);
   const uintptr_t to = reinterpret_cast<uintptr_t>(target);
   if ((from < to ? to - from : from - to) < descriptor.bytes) now = descriptor.bytes - done;
@@ -298,7 +298,7 @@ Engine::Impl::Outcome Engine::Impl::RunCopy(Sequence* sequence, const Descriptor
   return sequence->done_bytes == descriptor.bytes ? Outcome::kDone : Outcome::kInterrupted;
 }
 
-// What is done is counted in runs: each goes in one piece.
+// Progress is counted in runs: each is copied in one step.
 Engine::Impl::Outcome Engine::Impl::RunCopyList(Sequence* sequence, const Descriptor& descriptor,
                                                 uint64_t allowance_bytes, uint64_t* used_bytes) {
   constexpr uint64_t kRunCostBytes = 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Triggers, order, failures and fairness of what runs.
+// Tests of triggers, order, failures and fairness of running sequences.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -106,7 +106,7 @@ class PostTest : public ::testing::Test {
                      .regions = 2,
                      .edges = 1,
                      .cell_bytes = 64}};
-  static constexpr RegionIndex kBeyond = 2 + 2 * 2;  // regions, cells of one edge, scratch
+  static constexpr RegionIndex kBeyond = 2 + 2 * 2;  // regions, eager buffers of one edge, scratch
 };
 
 TEST_F(PostTest, RefusesFieldsOutOfRange) {
@@ -158,7 +158,7 @@ TEST_F(PostTest, RefusesMoreThanThePortsQueuesHold) {
   EXPECT_TRUE(one_.engine.Post(one_.port, never, {CountOf(1)}).ok());
   EXPECT_TRUE(one_.engine.Post(one_.port, never, {CountOf(1)}).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(one_.engine.Post(one_.port, never, {CountOf(1)})));
-  ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(0)).ok());  // they are given back
+  ASSERT_TRUE(one_.engine.FinishCall(one_.port, CallSeq(0)).ok());  // the resources are returned
   EXPECT_TRUE(one_.engine.Post(one_.port, never, {EventOf(1), EventOf(2)}).ok());
 }
 
@@ -268,7 +268,7 @@ TEST(QuantumTest, ReductionsAreCutBetweenElements) {
   ASSERT_EQ(Values(one.sink.events), (std::vector<uint64_t>{1}));
   for (int32_t i = 0; i < static_cast<int32_t>(kCount); ++i) {
     ASSERT_EQ(a[i].value, std::max(i % 3, i % 2)) << i;
-    ASSERT_EQ(a[i].index, i % 3 > i % 2 ? 2 * i : i) << i;  // equal: the lower one, b's
+    ASSERT_EQ(a[i].index, i % 3 > i % 2 ? 2 * i : i) << i;  // equal values: the lower index, b's
   }
 }
 
@@ -350,7 +350,7 @@ TEST(QuantumTest, AReductionIsCutOnElementBoundaries) {
 
 // --- Memory that is lost while it is used ---
 
-// Region 0 is lost at the first access, region 1 is sound.
+// An engine whose region 0 is lost at the first access, while region 1 is intact.
 struct WithLostRegion {
   explicit WithLostRegion(PortOptions options = {.slots = 2, .regions = 2, .edges = 1, .cell_bytes = 64 * 1024})
       : one(options) {
@@ -367,7 +367,7 @@ struct WithLostRegion {
 };
 
 TEST(LostMemoryTest, NothingOfItIsSent) {
-  for (const uint32_t bytes : {8u, 4096u, 60'000u}) {  // in a batch, in a batch, at once from where it lies
+  for (const uint32_t bytes : {8u, 4096u, 60'000u}) {  // batched, batched, and sent at once from its place
     WithLostRegion with;
     ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {PutOf(0, 0, 0, {1, 0}, 8), EventOf(1)}).ok());
     ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {PutOf(0, 0, 0, {0, 0}, bytes), EventOf(2)}).ok());
@@ -379,7 +379,7 @@ TEST(LostMemoryTest, NothingOfItIsSent) {
     EXPECT_EQ(sent[0].payload, Bytes(8, 1));
     EXPECT_EQ(sent[1].payload, Bytes(bytes, 1));
     EXPECT_EQ(Values(with.one.sink.events), (std::vector<uint64_t>{1, 3})) << bytes;
-    // Its end is the owner's to bring about.
+    // The owner has to end the call.
     with.one.engine.ClosePort(with.one.port);
     with.one.Run();
   }
@@ -397,7 +397,7 @@ TEST(LostMemoryTest, WhatWasComputedFromItIsNotUsed) {
     EXPECT_TRUE(with.tracked.lost());
     EXPECT_TRUE(with.one.transport.TakeRecords().empty()) << OpCodeName(first.op);
     EXPECT_TRUE(with.one.sink.events.empty()) << OpCodeName(first.op);
-    // Nor is what uses it later, without a fault.
+    // A later use fails as well, without a fault.
     ASSERT_TRUE(with.one.engine.Post(with.one.port, {}, {CopyOf({kLost, 0}, {kSound, 0}, 8), EventOf(2)}).ok());
     with.one.Run();
     EXPECT_TRUE(with.one.sink.events.empty());

@@ -29,7 +29,7 @@ void Engine::Impl::MarkDue(Edge* edge) {
   MarkDirty(edge->peer);
 }
 
-// Whether the record of `descriptor` may go now. Asks for credit if that is what lacks.
+// Whether the record of `descriptor` may be sent now. Asks the peer for credit if that is missing.
 bool Engine::Impl::MaySend(Edge* edge, const Descriptor& descriptor) {
   if (edge->remote == kNoLabel || edge->peer->outbox.full()) return false;
   if (descriptor.op == OpCode::kGet) return edge->gets_outstanding < kGetsPerEdgeMax;
@@ -47,7 +47,7 @@ bool Engine::Impl::MaySend(Edge* edge, const Descriptor& descriptor) {
   return false;
 }
 
-// What waits for the edge tries again, in order.
+// Retries the sends that wait for the edge, in order.
 void Engine::Impl::WakeWaiting(Edge* edge) {
   while (Sequence* sequence = edge->waiting.front()) {
     edge->waiting.Remove(sequence);
@@ -74,7 +74,7 @@ uint8_t* Engine::Impl::AppendRecord(Edge* edge, const Record& record, uint32_t p
 bool Engine::Impl::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload) {
   Peer* peer = edge->peer;
   const uint32_t bytes = static_cast<uint32_t>(sizeof(Record)) + record.bytes;
-  // What waits is older. A frame ends where a padded record does.
+  // Waiting records are older. A frame has to end at a padded record.
   if (bytes + sizeof(FrameHeader) <= Outbox::kBatchBytesMax || record.bytes != PaddedBytes(record.bytes) ||
       !peer->outbox.empty()) {
     return false;
@@ -87,7 +87,7 @@ bool Engine::Impl::SendAtOnce(Edge* edge, const Record& record, const uint8_t* p
   const absl::Status status =
       transport_->Send(peer->incarnation, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&head), sizeof(head)),
                        absl::MakeConstSpan(payload, record.bytes));
-  // Flush tries again, and tells of a peer that is gone.
+  // Flush tries again, and reports a lost peer.
   if (!status.ok()) return false;
   peer->lost = false;
   ++stats_.frames_sent;
@@ -108,7 +108,7 @@ void Engine::Impl::Answer(Edge* edge, const GetRequest& request) {
   record.counter = request.counter;
   record.region = request.reply_region;
   const uint8_t* source = nullptr;
-  // Only what the port's owner bound: cells and scratch are nobody else's.
+  // A get may read only the regions that the port's owner bound: eager buffers and scratch are private.
   if (request.region < edge->port->options().regions) {
     source = edge->port->Resolve({request.region, request.offset}, request.bytes, /*write=*/false);
   }

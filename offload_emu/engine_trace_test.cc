@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the engine puts into the trace.
+// Tests of the engine's trace records.
 #include <cstdint>
 #include <vector>
 
@@ -32,7 +32,7 @@ class EngineTraceTest : public testing::Test {
 };
 
 TEST_F(EngineTraceTest, APacketThatFiresASendIsThreeRecordsAndItsFrame) {
-  const uint32_t counter = 1 * 2 + 1;  // of call 1
+  const uint32_t counter = 1 * 2 + 1;  // belongs to call 1
   ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(1), kTestHash).ok());
   ASSERT_TRUE(one_.engine.Post(one_.port, {.counter = counter, .threshold = 1}, {SendOf(1, 0, 1)}).ok());
   one_.Deliver(0, {one_.From(0, RecordKind::kPacket, 1, 1, Bytes(24))});
@@ -99,7 +99,7 @@ TEST_F(EngineTraceTest, FailuresAndStallsSaySo) {
   EXPECT_EQ(records[0].call, 104u);
 }
 
-// What came in goes out as it is: the inner node of a broadcast.
+// A received payload is forwarded unchanged: the inner node of a broadcast.
 TEST_F(EngineTraceTest, ForwardedBytesAreCounted) {
   ASSERT_TRUE(one_.engine.ExpectHash(one_.port, CallSeq(0), kTestHash).ok());
   Descriptor send = SendOf(1, 0, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Barriers through what a network does to them: cuts, pauses, crashes, duplicates, reordering. And replay.
+// Runs barriers through network faults: cuts, pauses, crashes, duplicates, reordering; and checks replay.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -37,7 +37,7 @@ class BarrierRun {
     }
   }
 
-  // `late` does not enter by itself.
+  // Node `late` does not enter by itself.
   void Start(uint32_t late = UINT32_MAX) {
     for (uint32_t i = 0; i < cluster_.size(); ++i) {
       if (i != late) tree_.EnterBarrier(i, 0, kSlots);
@@ -151,7 +151,7 @@ TEST(ReplayTest, TheSameSeedGivesTheSameTraceAndAnotherDoesNot) {
   EXPECT_NE(trace(1), trace(2));
 }
 
-// A root that only sends, to a child that lags: the window holds it back, whatever becomes of the frames.
+// A root only sends, to a child that lags: the window holds it back, whatever the network does with the frames.
 TEST(CreditTest, ASenderIsNeverMoreThanTheWindowAheadOfAReceiver) {
   constexpr uint64_t kCalls = 500;
   EngineCluster cluster(2, kPort, Faulty(3));
@@ -178,7 +178,7 @@ TEST(CreditTest, ASenderIsNeverMoreThanTheWindowAheadOfAReceiver) {
   leaf.sink.on_event = [&](PortId, uint64_t call, bool failed) {
     ASSERT_FALSE(failed);
     ASSERT_EQ(call, received);
-    // It takes its time before the next call.
+    // The child pauses before the next call.
     cluster.simulator().Schedule(absl::Milliseconds(1), 1, [&] {
       ASSERT_TRUE(leaf.engine->FinishCall(leaf.port, CallSeq(received)).ok());
       if (++received < kCalls) await();

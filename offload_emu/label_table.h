@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labels of incoming edges: issued here, named by the neighbour in every packet.
+// Labels of incoming edges: issued here, carried by the neighbor's packets.
 #ifndef COPSE_OFFLOAD_EMU_LABEL_TABLE_H_
 #define COPSE_OFFLOAD_EMU_LABEL_TABLE_H_
 
@@ -15,9 +15,9 @@ namespace copse::emu {
 
 class Port;
 
-// A LabelTable maps labels to edges. Labels are a bijection of a running number, keyed by the
-// incarnation: they look random, so that a stale one of a predecessor hardly ever names anything,
-// and none repeats before 2^32 were issued. Thread-compatible; only looked up, never iterated.
+// A LabelTable maps labels to edges. Labels are a bijection of a running number, keyed by the incarnation: they look
+// random, so that a predecessor's stale label hardly ever matches an edge, and none repeats before 2^32 were issued.
+// Thread-compatible; only looked up, never iterated.
 class LabelTable {
  public:
   struct Target {
@@ -34,7 +34,7 @@ class LabelTable {
     }
   }
   void Retire(Label label) { targets_.erase(label); }
-  // Null if no such label is in use.
+  // Returns null if no such label is in use.
   const Target* Find(Label label) const {
     const auto it = targets_.find(label);
     return it == targets_.end() ? nullptr : &it->second;

@@ -11,21 +11,21 @@
 
 namespace copse::emu {
 
-// A MiniPacketQueue holds up to `entries` packets; one that arrives when it is full is refused, as
-// the Tianhe NIC does. It takes memory from its first packet on. Thread-compatible.
+// A MiniPacketQueue holds up to `entries` packets; one that arrives when it is full is refused, like in the Tianhe
+// NIC. It allocates memory at its first packet. Thread-compatible.
 class MiniPacketQueue {
  public:
   explicit MiniPacketQueue(uint32_t entries) : entries_(entries) {}
 
   bool full() const { return count_ == entries_; }
-  // False if full.
+  // Returns false if the queue is full.
   bool Push(const MpPacket& packet, uint32_t payload_bytes) {
     if (full()) return false;
     if (ring_.empty()) ring_.resize(entries_);
     ring_[(first_ + count_++) % entries_] = Entry{packet, payload_bytes};
     return true;
   }
-  // False if empty.
+  // Returns false if the queue is empty.
   bool Pop(MpPacket* packet, uint32_t* payload_bytes) {
     if (count_ == 0) return false;
     *packet = ring_[first_].packet;

@@ -20,7 +20,7 @@ FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Inca
   return header;
 }
 
-// The frame that takes `bytes` more: the last one, or a new one.
+// Returns the frame that takes `bytes` more: the last one, or a new one.
 Outbox::Frame& Outbox::FrameFor(uint32_t bytes) {
   if (frames_.empty() || frames_.back().kind != FrameKind::kData || frames_.back().bytes + bytes > kBatchBytesMax) {
     frames_.emplace_back();

@@ -11,16 +11,15 @@
 
 namespace copse::emu {
 
-// An MP packet is 128 bytes: 8 of header and 120 of payload (papers: triggered operations, section
-// on the MPQ).
+// An MP packet is 128 bytes: 8 of header and 120 of payload (papers: triggered operations, section on the MPQ).
 inline constexpr uint32_t kMpPacketBytes = 128;
 inline constexpr uint32_t kMpPayloadBytes = 120;
 
-// No frame is longer; a longer message travels as segments of at most this, less the headers.
+// The longest frame; a longer message travels as segments of at most this, less the headers.
 inline constexpr uint32_t kFrameBytesMax = 64 * 1024;
 
-// A label names an incoming edge. The receiver issued it when it accepted a plan, and it alone
-// interprets it.
+// A label names an incoming edge. The receiver issued it when it accepted a plan, and only the receiver interprets
+// it.
 enum class Label : uint32_t {};
 inline constexpr Label kNoLabel{0};
 
@@ -43,13 +42,13 @@ enum class FrameKind : uint8_t {
   kControl = 2,  // one message between the two daemons, opaque to the engine
 };
 
-// Under every frame lies one of these: what UCX carries as one active message.
+// The header of every frame, which UCX carries as one active message.
 struct FrameHeader {
   uint8_t version;                   // kPacketVersion
   uint8_t kind;                      // FrameKind
   uint16_t count;                    // records in a data frame; the control message's type in a control frame
-  uint32_t bytes;                    // what follows this header
-  uint64_t source_incarnation;       // who sends; a daemon that was declared dead is fenced by it
+  uint32_t bytes;                    // length after this header
+  uint64_t source_incarnation;       // the sender; a daemon that was declared dead is fenced by it
   uint64_t destination_incarnation;  // whom it means; a restarted daemon drops what was for its
                                      // predecessor
   uint64_t mac;                      // reserved for message authentication; zero
@@ -59,35 +58,35 @@ static_assert(sizeof(FrameHeader) == 32);
 enum class RecordKind : uint8_t {
   kPacket = 1,    // an MP packet: payload of at most kMpPayloadBytes
   kPut = 2,       // payload goes to (region, offset) of the label's port
-  kGet = 3,       // asks for `bytes` of (region, offset); the answer is a kPut labelled `reply_label`
+  kGet = 3,       // asks for `bytes` of (region, offset); the answer is a kPut with label `reply_label`
   kCredit = 4,    // no payload: `credit` alone
   kCreditAsk = 5  // a sender that lacks credit for `header.sequence` asks for it
 };
 
 enum RecordFlags : uint8_t {
-  kRecordTrigger = 1,  // counts on the receiver's counter; others only land
-  kRecordError = 2,    // counts a failure: what should have been sent could not be computed
+  kRecordTrigger = 1,  // counts on the receiver's counter; others only deliver payload
+  kRecordError = 2,    // counts a failure: the payload could not be computed
   kRecordReply = 4,    // kPut: answers a kGet; `region` repeats its reply_region
 };
 
-// One record of a data frame. 40 bytes. A kGet has no payload, an error record neither.
+// One record of a data frame, 40 bytes. Neither a kGet nor an error record has a payload.
 struct Record {
   MpHeader header;
   uint8_t kind;           // RecordKind
   uint8_t flags;          // RecordFlags
   uint16_t credit;        // calls that the sender has finished in the label's team, modulo 2^16 (it
                           // returns credit)
-  uint32_t bytes;         // of payload (kGet: bytes asked for)
-  uint32_t counter;       // which of the port's counters of that call's slot counts
+  uint32_t bytes;         // length of the payload (kGet: of the requested bytes)
+  uint32_t counter;       // index of the counter within the call's slot
   uint32_t region;        // kPut, kGet: the port's region; kCellOfEdge means the staging cell of the
                           // label's edge
-  uint64_t offset;        // bytes into the region or cell; kPacket always lands in the cell
-  uint32_t reply_label;   // kGet: the label of the edge at the side that asks
-  uint32_t reply_region;  // kGet: that side's number for the request; nobody else interprets it
+  uint64_t offset;        // bytes into the region or eager buffer; kPacket always goes to the eager buffer
+  uint32_t reply_label;   // kGet: the label of the edge at the requesting side
+  uint32_t reply_region;  // kGet: the requester's number for the request, opaque to the other side
 };
 static_assert(sizeof(Record) == 40);
 
-// Of payload in one record, and of one control message: what a frame holds beside the headers.
+// Bounds of the payload of one record, and of one control message: a frame without its headers.
 inline constexpr uint32_t kPutBytesMax = kFrameBytesMax - sizeof(FrameHeader) - sizeof(Record);
 inline constexpr uint32_t kControlBytesMax = kFrameBytesMax - sizeof(FrameHeader);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers in powers of two: staging cells, scratch regions and frames under construction.
+// Buffers in powers of two: eager buffers, scratch regions and frames under construction.
 #ifndef COPSE_OFFLOAD_EMU_POOL_H_
 #define COPSE_OFFLOAD_EMU_POOL_H_
 
@@ -9,20 +9,19 @@
 
 namespace copse::emu {
 
-// Memory of one BufferPool; its size is a power of two. Who acquired it releases it there.
+// Memory of one BufferPool; its size is a power of two. It must be released to the pool it came from.
 struct Buffer {
   uint8_t* data = nullptr;
   uint64_t bytes = 0;
 };
 
-// A BufferPool hands out buffers and keeps released ones, up to a bound, for the next taker: a warm
-// engine does not allocate. It is not what limits memory: ports reserve theirs beforehand.
-//
-// A buffer holds zeros, or what an earlier buffer of the same owner held: one team's data never
-// shows up in another's. Thread-compatible.
+// A BufferPool hands out buffers and keeps released ones, up to a bound, for the next Acquire: a warm engine does not
+// allocate. It does not limit memory: ports reserve theirs beforehand.
+// A buffer holds zeros, or the content of an earlier buffer of the same owner: one team's data never shows up in
+// another's. Thread-compatible.
 class BufferPool {
  public:
-  // Of a buffer whose taker writes every byte that it later reads.
+  // The owner of buffers whose user writes every byte that it later reads.
   static constexpr uint64_t kOverwritten = 0;
   static constexpr uint64_t kBytesMin = 64;
   static constexpr uint64_t kBytesMax = uint64_t{1} << 30;
@@ -32,14 +31,14 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool();
 
-  // What a buffer for `bytes` really takes. `bytes` <= kBytesMax.
+  // Returns the size of a buffer for `bytes`. `bytes` <= kBytesMax.
   static uint64_t RoundedBytes(uint64_t bytes);
 
-  // `owner`: any number but kOverwritten that is not used by others, or kOverwritten.
+  // `owner`: a number that no other owner uses, or kOverwritten.
   Buffer Acquire(uint64_t bytes, uint64_t owner);
-  // The buffer is empty afterwards; releasing an empty one is a no-op.
+  // Releases the buffer and empties it; releasing an empty one is a no-op.
   void Release(Buffer* buffer, uint64_t owner);
-  // Makes room for `bytes`, keeping the content.
+  // Enlarges the buffer to `bytes`, keeping the content.
   void Grow(Buffer* buffer, uint64_t bytes, uint64_t owner);
 
   uint64_t used_bytes() const { return used_bytes_; }

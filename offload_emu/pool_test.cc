@@ -49,7 +49,7 @@ TEST(BufferPoolTest, KeepsReleasedBuffersUpToItsBound) {
   Buffer again = pool.Acquire(10, 1);
   EXPECT_EQ(pool.retained_bytes(), 192u);
   pool.Release(&again, 1);
-  pool.Release(&again, 1);  // empty: nothing happens
+  pool.Release(&again, 1);  // empty: a no-op
   EXPECT_EQ(pool.retained_bytes(), 256u);
 }
 

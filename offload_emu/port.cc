@@ -10,11 +10,10 @@
 namespace copse::emu {
 namespace {
 
-// Counter blocks kept for the next calls: a few KB, or two.
+// Bound of the counter blocks kept for the next calls; one block takes a few KB.
 constexpr uint64_t kFreeBlockBytesMax = 16 * 1024;
 
-// A get's number: its place and how often the place was used before, so that a late answer finds
-// nothing.
+// A get's number is its place and how often the place was used before, so that a late answer finds nothing.
 constexpr uint32_t kGetPlaceBits = 16;
 constexpr uint32_t kGetGenerationMask = (1u << (32 - kGetPlaceBits)) - 1;
 
@@ -102,7 +101,7 @@ void Port::RemoveEdge(uint32_t index) {
   CHECK(of->waiting.empty());
   while (PendingGet* get = FirstGetOf(index)) RemoveGet(get);
   for (uint32_t i = 0; of->cells != nullptr && i < options_.slots; ++i) ReleaseCell(&of->cells[i]);
-  // Whoever gets this number next has sent nothing yet.
+  // The next edge with this number has sent nothing yet.
   for (uint32_t i = 0; i < options_.slots; ++i) {
     if (slots_[i].block != nullptr) slots_[i].block->ForgetEdge(index);
   }

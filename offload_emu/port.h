@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A virtual port inside the engine: its table of regions, its edges, and what lives in each call's
-// slot.
+// A virtual port inside the engine: its table of regions, its edges, and the state of each call's slot.
 #ifndef COPSE_OFFLOAD_EMU_PORT_H_
 #define COPSE_OFFLOAD_EMU_PORT_H_
 
@@ -21,7 +20,7 @@ namespace copse::emu {
 
 struct Peer;
 
-// A neighbour's request for bytes of ours, to be answered when the outbox has room.
+// A neighbor's request for bytes of this port, to be answered when the outbox has room.
 struct GetRequest {
   MpHeader header;
   uint32_t counter = 0;
@@ -32,24 +31,24 @@ struct GetRequest {
   uint32_t reply_region = 0;
 };
 
-// Requests of one edge that are not answered yet; each side keeps to it, so more is a peer's error.
+// Bound of one edge's unanswered requests; each side respects it, so more is a peer's error.
 inline constexpr uint32_t kGetsPerEdgeMax = 16;
 
-// Memory of a slot, made on first use.
+// A slot's memory, allocated on first use.
 struct Cell {
   Buffer buffer;
-  uint64_t used = 0;  // up to where it was touched
+  uint64_t used = 0;  // accessed up to here
 };
 
-// One neighbour of a port, both ways.
+// One neighbor of a port, both ways.
 struct Edge {
   Edge(Port* port, uint32_t index, Peer* peer, uint32_t slots) : port(port), index(index), peer(peer), credit(slots) {}
 
   Port* const port;
   const uint32_t index;
   Peer* const peer;
-  Label local = kNoLabel;   // we issued it: the peer's records carry it
-  Label remote = kNoLabel;  // the peer issued it: ours carry it
+  Label local = kNoLabel;   // issued here: the peer's records carry it
+  Label remote = kNoLabel;  // issued by the peer: our records carry it
   Credit credit;
   bool due = false;               // on its peer's list of edges with credit, an ask or answers to send
   uint32_t gets_outstanding = 0;  // ours
@@ -58,7 +57,7 @@ struct Edge {
   std::vector<GetRequest> requests;
 };
 
-// Our own request that waits for its answer.
+// A request of this port that waits for its answer.
 struct PendingGet {
   bool used = false;
   uint32_t generation = 0;
@@ -75,11 +74,10 @@ struct Region {
   bool writable = false;
 };
 
-// A Port keeps the tables; what is done with them is the engine's. `*pool` outlives it.
-// Thread-compatible.
+// A Port keeps the tables; the engine operates on them. `*pool` must outlive it. Thread-compatible.
 class Port {
  public:
-  // How much memory the scratch regions, and the cells of one edge, can take.
+  // Bound of the memory of the scratch regions, and of the eager buffers of one edge.
   static uint64_t ReservedBytes(const PortOptions& options);
 
   Port(PortId id, uint64_t owner, const PortOptions& options, PortSink* sink, BufferPool* pool);
@@ -90,7 +88,7 @@ class Port {
   PortId id() const { return id_; }
   const PortOptions& options() const { return options_; }
   PortSink* sink() const { return sink_; }
-  // A team's port knows calls: window, credit, hashes, each packet counted once. The other kind has
+  // Whether the port has calls, like a team's: window, credit, hashes, each packet counted once. The other kind has
   // an MPQ.
   bool has_calls() const { return has_calls_; }
 
@@ -100,14 +98,14 @@ class Port {
   RegionIndex CellRegion(uint32_t edge, uint32_t slot) const;
   RegionIndex ScratchRegion(uint32_t slot) const;
   bool IsCell(RegionIndex region) const { return region >= options_.regions && region < ScratchRegion(0); }
-  // Memory of [offset, offset + bytes), made if it is a cell or scratch. Null if out of bounds,
-  // unbound or read-only. Valid until another Resolve of the same cell.
+  // Returns the memory of [offset, offset + bytes), allocated if it is an eager buffer or scratch. Null if out of
+  // bounds, unbound or read-only. Valid until another Resolve of the same buffer.
   uint8_t* Resolve(const MemoryRef& ref, uint64_t bytes, bool write);
 
   // --- Edges ---
   Edge* edge(uint32_t index) const { return index < edges_.size() ? edges_[index].get() : nullptr; }
   uint32_t edge_count() const { return static_cast<uint32_t>(edges_.size()); }  // with gaps
-  uint32_t FreeEdge() const;  // the lowest free index; options().edges if there is none
+  uint32_t FreeEdge() const;  // lowest free index; options().edges if there is none
   Edge* AddEdge(uint32_t index, Peer* peer);
   void RemoveEdge(uint32_t index);
 
@@ -117,7 +115,7 @@ class Port {
   bool InWindow(uint64_t call) const {
     return call >= finished_ && call - finished_ < options_.slots && !slots_[SlotOf(call)].finished;
   }
-  // The call of the window whose number modulo 2^16 is `sequence`; false if there is none, or it is
+  // Finds the call of the window whose number modulo 2^16 is `sequence`; returns false if there is none, or it is
   // over.
   bool CallInWindow(uint16_t sequence, uint64_t* call) const;
 
@@ -127,11 +125,11 @@ class Port {
     Cell scratch;
     uint16_t hash = 0;
     bool hash_expected = false;
-    bool finished = false;  // out of order: not in the prefix yet
+    bool finished = false;  // finished out of order: not in the prefix yet
   };
-  // `index` == options().slots: what belongs to no call.
+  // `index` == options().slots: the slot of objects that belong to no call.
   Slot& slot(uint32_t index) { return slots_[index]; }
-  // The call of the window that lives in `slot`.
+  // Returns the call of the window that lives in `slot`.
   uint64_t CallOfSlot(uint32_t slot) const { return finished_ + ((slot - finished_) & (options_.slots - 1)); }
   CounterBlock& Block(uint32_t slot);
   uint32_t counter_count() const { return options_.slots * options_.counters_per_slot; }
@@ -139,15 +137,15 @@ class Port {
     return Block(index / options_.counters_per_slot).counter(index % options_.counters_per_slot);
   }
 
-  // The slot is clean again: cells, scratch, counters, hash. Its sequences must have been dropped.
+  // Cleans the slot: eager buffers, scratch, counters, hash. Precondition: its sequences were dropped.
   void ReleaseSlot(uint32_t slot);
-  // Call `call` of the window is over. True if the prefix grew.
+  // Marks call `call` of the window as over. Returns true if the prefix grew.
   bool Finish(uint64_t call);
 
   // --- Gets ---
-  // Numbers a request. At most kGetsPerEdgeMax an edge.
+  // Assigns a number to a request. Precondition: fewer than kGetsPerEdgeMax of the edge are pending.
   uint32_t AddGet(const PendingGet& get);
-  // Null if the answer comes too late or was never asked for.
+  // Returns null if the answer comes too late or was never asked for.
   PendingGet* FindGet(uint32_t number);
   void RemoveGet(PendingGet* get);
   PendingGet* FirstGetOf(uint32_t edge);  // null if there is none
@@ -159,7 +157,7 @@ class Port {
   uint32_t events_armed = 0;
   ReadyJob* job = nullptr;
   bool closed = false;
-  // What its records in the trace say.
+  // Fields of the port's trace records.
   uint32_t trace_team = 0;
   uint32_t trace_first_call = 0;
 
@@ -168,17 +166,17 @@ class Port {
   void ReleaseCell(Cell* cell);
 
   const PortId id_;
-  const uint64_t owner_;  // of buffers
+  const uint64_t owner_;  // owner of its buffers in the pool
   const PortOptions options_;
   PortSink* const sink_;
   BufferPool* const pool_;
   const bool has_calls_;
   std::vector<Region> regions_;
   std::vector<std::unique_ptr<Edge>> edges_;
-  std::vector<Slot> slots_;  // and one for what belongs to no call
+  std::vector<Slot> slots_;  // plus one for objects that belong to no call
   std::vector<std::unique_ptr<CounterBlock>> free_blocks_;
   uint64_t finished_ = 0;
-  uint64_t cell_hint_ = 0;  // what the latest call's cells took: the next one's start with it
+  uint64_t cell_hint_ = 0;  // bytes of the latest call's eager buffers; the next one's start with it
   std::vector<PendingGet> gets_;
   MiniPacketQueue mpq_;
 };

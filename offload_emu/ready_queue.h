@@ -21,23 +21,23 @@ struct ReadyJob {
   bool queued = false;
 };
 
-// A ReadyQueue holds sequences in state kReady. A job's turn lasts until it has used its quantum or
-// has nothing ready. Thread-compatible.
+// A ReadyQueue holds sequences in state kReady. A job's turn lasts until it has used its quantum or has nothing
+// ready. Thread-compatible.
 class ReadyQueue {
  public:
   explicit ReadyQueue(uint64_t quantum_bytes) : quantum_bytes_(quantum_bytes) {}
 
-  // A port's share in its job's entry; jobs come and go with their ports.
+  // Adds a port to its job's entry; a job exists while it has ports.
   ReadyJob* AddPort(uint32_t job);
   void RemovePort(ReadyJob* job);
 
-  // Behind those of equal priority, or, for one that was interrupted, before them.
+  // Inserts the sequence behind those of equal priority, or, if it was interrupted, before them.
   void Push(ReadyJob* job, Sequence* sequence);
   void PushInterrupted(ReadyJob* job, Sequence* sequence);
   void Remove(ReadyJob* job, Sequence* sequence);
 
   bool empty() const { return head_ == nullptr; }
-  // The job whose turn it is; its list is not empty. Null if the queue is empty.
+  // Returns the job whose turn it is; its list is not empty. Null if the queue is empty.
   ReadyJob* Turn();
   uint64_t LeftOfTurn(const ReadyJob& job) const { return quantum_bytes_ - job.used_bytes; }
   // Charges the job; ends its turn when the quantum is used up.
@@ -49,7 +49,7 @@ class ReadyQueue {
 
   const uint64_t quantum_bytes_;
   std::map<uint32_t, ReadyJob> jobs_;
-  ReadyJob* head_ = nullptr;  // ring of jobs that had something ready
+  ReadyJob* head_ = nullptr;  // ring of jobs with ready sequences
   ReadyJob* tail_ = nullptr;
 };
 

@@ -64,7 +64,7 @@ TEST_F(ReadyQueueTest, JobsTakeTurnsOfOneQuantum) {
   queue_.Charge(one, 40);
   EXPECT_EQ(queue_.Turn(), two);
   Pop();
-  EXPECT_EQ(queue_.Turn(), one);  // the other has nothing left
+  EXPECT_EQ(queue_.Turn(), one);  // the other job has nothing left
   EXPECT_EQ(queue_.LeftOfTurn(*one), 100u);
   for (int i = 0; i < 3; ++i) Pop();
   queue_.RemovePort(two);
@@ -97,7 +97,7 @@ TEST(SequencePoolTest, ReusesMemoryOfTheSameSizeClass) {
   EXPECT_EQ(second->count, 8);
   EXPECT_FALSE(second->dropped);
   pool.Free(second);
-  // More than it keeps.
+  // More sequences than the pool keeps.
   std::vector<Sequence*> many;
   for (int i = 0; i < 1000; ++i) many.push_back(pool.New(eight));
   for (Sequence* sequence : many) pool.Free(sequence);

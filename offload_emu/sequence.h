@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptor sequences inside the engine: what is armed, ready, waiting or running.
+// Descriptor sequences inside the engine, with their states: armed, ready, waiting or running.
 #ifndef COPSE_OFFLOAD_EMU_SEQUENCE_H_
 #define COPSE_OFFLOAD_EMU_SEQUENCE_H_
 
@@ -24,8 +24,8 @@ enum class SequenceState : uint8_t {
   kParked,   // on no list: it needs memory that is lost, so its owner has to end its call
 };
 
-// One posted sequence; its descriptors follow it in memory. On the list of its state and on that of
-// its call's slot.
+// One posted sequence; its descriptors follow it in memory. It is on the list of its state and on that of its call's
+// slot.
 struct Sequence {
   Sequence* previous = nullptr;
   Sequence* next = nullptr;
@@ -34,9 +34,9 @@ struct Sequence {
   Port* port = nullptr;
   uint64_t threshold = 0;
   CounterIndex counter = kNoCounter;
-  uint32_t slot = 0;        // Port::slot_count(): of no call
-  uint32_t done_bytes = 0;  // of the current descriptor
-  uint32_t wait_edge = 0;   // kWaiting: whose list
+  uint32_t slot = 0;        // Port::slot_count(): belongs to no call
+  uint32_t done_bytes = 0;  // progress in the current descriptor
+  uint32_t wait_edge = 0;   // kWaiting: edge that it waits for
   uint8_t priority = 0;
   uint8_t count = 0;
   uint8_t current = 0;
@@ -44,7 +44,7 @@ struct Sequence {
   uint8_t size_class = 0;
   SequenceState state = SequenceState::kArmed;
   bool failed : 1 = false;
-  bool lands : 1 = false;    // kArmed: it is its block's landing for some counter
+  bool lands : 1 = false;    // kArmed: its block has it for direct placement on some counter
   bool dropped : 1 = false;  // kRunning: freed when its descriptor returns
 
   Descriptor* descriptors() { return reinterpret_cast<Descriptor*>(this + 1); }
@@ -89,7 +89,7 @@ class SequencePool {
   SequencePool& operator=(const SequencePool&) = delete;
   ~SequencePool();
 
-  // 1 to kSequenceDescriptorsMax descriptors, which are copied.
+  // `descriptors`: 1 to kSequenceDescriptorsMax, which are copied.
   Sequence* New(absl::Span<const Descriptor> descriptors);
   void Free(Sequence* sequence);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happened lately, as records of 32 bytes in a ring: always on, read when somebody asks where the time went.
-// docs/reference/instruments.md tells what each kind's fields mean.
+// Recent events as records of 32 bytes in a ring: always on, read to find out where the time went.
+// docs/reference/instruments.md has the meaning of each kind's fields.
 #ifndef COPSE_OFFLOAD_EMU_TRACE_RING_H_
 #define COPSE_OFFLOAD_EMU_TRACE_RING_H_
 
@@ -18,26 +18,26 @@
 
 namespace copse::emu {
 
-// Numbers travel to copsectl: never renumber.
+// The values are part of copsectl's protocol: never renumber.
 enum class TraceKind : uint8_t {
   kNone = 0,
   kCallPosted = 1,      // a rank's call was seen. subject: client; peer: rank; phase: collective
-  kCallArmed = 2,       // the node's first rank is here: sequences stand armed. subject: port
-  kRanksArrived = 3,    // the node's last rank is here. subject: port
+  kCallArmed = 2,       // the node's first rank has arrived: sequences are armed. subject: port
+  kRanksArrived = 3,    // the node's last rank has arrived. subject: port
   kCallCompleted = 4,   // an event for a rank. subject: client; peer: rank; phase: collective
   kCallOver = 5,        // nothing of the call is left at this node. subject: port
-  kPacketReceived = 6,  // subject: our label; peer: sender's tag; phase: counter within the slot
+  kPacketReceived = 6,  // subject: own label; peer: sender's tag; phase: counter within the slot
   kPacketSent = 7,      // put into the outbox. subject: receiver's label; peer: its tag; phase: counter there
   kFramesSent = 8,      // given to the transport. subject: frames; peer: receiver's tag
   kReduceBegin = 9,     // subject: port; peer: operands
-  kReduceEnd = 10,      // the same
+  kReduceEnd = 10,      // fields of kReduceBegin
   kCopyBegin = 11,      // subject: port
-  kCopyEnd = 12,        // the same
+  kCopyEnd = 12,        // fields of kCopyBegin
   kTriggerFired = 13,   // subject: port; phase: counter within the slot; peer: its value
   kClientWoken = 14,    // subject: client
   kCreditStall = 15,    // subject: receiver's label; peer: its tag
   kEpochSwitch = 16,    // call: the epoch's first; subject: epoch
-  kTeamBroken = 17,     // subject: why (schedule::Failure); peer: tag of the daemon that told, or 0
+  kTeamBroken = 17,     // subject: reason (schedule::Failure); peer: tag of the daemon that reported it, or 0
   kLoopSleep = 18,
   kLoopWake = 19,
 };
@@ -47,7 +47,7 @@ enum TraceFlags : uint8_t { kTraceFailed = 1 };
 
 // Fields that a kind does not name are 0. `team` and `call` are the low 32 bits.
 struct TraceRecord {
-  int64_t time_ns = 0;  // of the clock that the ring was given; strictly ascending within a ring
+  int64_t time_ns = 0;  // of the ring's clock; strictly ascending within a ring
   TraceKind kind = TraceKind::kNone;
   uint8_t flags = 0;
   uint16_t phase = 0;
@@ -59,20 +59,19 @@ struct TraceRecord {
 };
 static_assert(sizeof(TraceRecord) == 32);
 
-// 32 bits that tell daemons of a trace apart.
+// Returns 32 bits that distinguish the daemons of a trace.
 constexpr uint32_t TraceTag(Incarnation incarnation) {
   return static_cast<uint32_t>(incarnation.value() ^ (incarnation.value() >> 32));
 }
 
-// A TraceRing keeps the newest records. Its memory is touched, and so taken, as records come.
-//
+// A TraceRing keeps the newest records. The kernel allocates its memory page by page, as records come.
 // Reading the clock costs more than writing a record, so a turn of the loop reads it once, at its first record, and
-// where time passes: Stamp. Records with the same reading differ by 1 ns, in their order. Thread-compatible.
+// after Stamp, where time passes. Records with the same reading differ by 1 ns, in their order. Thread-compatible.
 class TraceRing {
  public:
   static constexpr uint32_t kRecordsMax = 1u << 22;
 
-  // `records` is rounded up to a power of two; 1 to kRecordsMax. `*clock` outlives it.
+  // `records` is rounded up to a power of two; 1 to kRecordsMax. `*clock` must outlive it.
   TraceRing(const Clock* clock, uint32_t records)
       : clock_(clock),
         mask_(std::bit_ceil(records) - 1),
@@ -80,11 +79,11 @@ class TraceRing {
   TraceRing(const TraceRing&) = delete;
   TraceRing& operator=(const TraceRing&) = delete;
 
-  // A turn begins: the next record reads the clock.
+  // Begins a turn: the next record reads the clock.
   void NewTurn() { stale_ = true; }
-  // Time has passed: the next record reads the clock.
+  // Notes that time has passed: the next record reads the clock.
   void Stamp() { stale_ = true; }
-  // Somebody has read the clock anyway.
+  // Takes a reading of the clock that was made for another purpose.
   void Stamp(absl::Time now) {
     now_ns_ = std::max(now_ns_, absl::ToUnixNanos(now));
     stale_ = false;
@@ -100,8 +99,8 @@ class TraceRing {
   uint64_t oldest() const { return next_ > mask_ ? next_ - mask_ - 1 : 0; }
   uint32_t capacity() const { return static_cast<uint32_t>(mask_ + 1); }
 
-  // Copies records from number `from` on, at most `count_max`, to `*out`. Returns the first one's number, which is
-  // higher than `from` if that was overwritten.
+  // Copies records from number `from` on, at most `count_max`, to `*out`. Returns the number of the first one, which
+  // is higher than `from` if that was overwritten.
   uint64_t Read(uint64_t from, uint32_t count_max, std::vector<TraceRecord>* out) const {
     const uint64_t first = std::clamp(from, oldest(), next_);
     const uint64_t end = std::min(next_, first + count_max);
@@ -110,7 +109,7 @@ class TraceRing {
     for (uint64_t i = first; i < end; ++i) out->push_back(records_[i & mask_]);
     return first;
   }
-  // The number of the first record that is not before `time_ns`.
+  // Returns the number of the first record that is not before `time_ns`.
   uint64_t FirstSince(int64_t time_ns) const {
     uint64_t low = oldest();
     uint64_t high = next_;
@@ -126,7 +125,7 @@ class TraceRing {
   }
 
  private:
-  // Uninitialised until written, so that the kernel gives no memory for it.
+  // Uninitialized until written, so that the kernel allocates no memory for it before.
   struct Free {
     void operator()(TraceRecord* records) const { ::operator delete(records); }
   };

@@ -24,7 +24,7 @@ TraceRecord Numbered(uint32_t call) { return {.kind = TraceKind::kTriggerFired, 
 
 TEST(TraceRingTest, KeepsTheNewestRecords) {
   FakeClock clock;
-  TraceRing ring(&clock, 5);  // 8
+  TraceRing ring(&clock, 5);  // rounded up to 8
   EXPECT_EQ(ring.capacity(), 8u);
   for (uint32_t i = 0; i < 20; ++i) ring.Record(Numbered(i));
   EXPECT_EQ(ring.next(), 20u);
@@ -91,7 +91,7 @@ TEST(TraceRingTest, FindsTheFirstRecordSinceATime) {
   for (uint32_t i = 0; i < 12; ++i) {
     clock.Advance(absl::Microseconds(1));
     ring.NewTurn();
-    ring.Record(Numbered(i));  // at (i + 1) us
+    ring.Record(Numbered(i));  // recorded at (i + 1) us
   }
   EXPECT_EQ(ring.FirstSince(0), 4u);
   EXPECT_EQ(ring.FirstSince(7000), 6u);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the engine needs of a network. UCX (offload_emu/ucx) and the virtual network
-// (sim) implement it.
+// The engine's interface to a network. UCX (offload_emu/ucx) and the virtual network (sim) implement it.
 #ifndef COPSE_OFFLOAD_EMU_TRANSPORT_H_
 #define COPSE_OFFLOAD_EMU_TRANSPORT_H_
 
@@ -21,36 +20,35 @@ struct PeerAddress {
   std::string worker_address;  // opaque: UCX's worker address, or the virtual network's node number
 };
 
-// Receives what arrives. Called from Transport::Progress only, never from within Send.
+// Receives frames and losses. Called from Transport::Progress only, never from within Send.
 class TransportSink {
  public:
   virtual ~TransportSink() = default;
-  // One whole frame, FrameHeader first. `frame` is only valid during the call and 8-byte aligned.
-  // Nothing is known of its origin but what the frame says; nothing relies on frames' order. But where
-  // one has arrived, those that were sent before it do, too, even if the connection is lost meanwhile.
+  // Takes one whole frame, FrameHeader first. `frame` is only valid during the call and 8-byte aligned. Its origin is
+  // known only from the frame itself, and order is not guaranteed. But if a frame has arrived, the frames sent before
+  // it arrive, too, even if the connection is lost meanwhile.
   virtual void OnFrame(absl::Span<const uint8_t> frame) = 0;
-  // The same from within the network's own callback, where the transport must not be called; `frame` need not be
-  // aligned. Saves the copy that delivering it later takes. False: not taken; OnFrame follows.
+  // Takes a frame from within the network's own callback, where the transport must not be called; `frame` need not be
+  // aligned. Saves the copy that a later delivery takes. Returns false if it did not take it; OnFrame follows.
   virtual bool TakeFrame(absl::Span<const uint8_t> /*frame*/) { return false; }
-  // The connection is gone (reset, refused, timed out). Nothing arrives from this peer after it
-  // unless connected anew.
+  // The connection is gone (reset, refused, timed out). Nothing arrives from this peer afterwards unless it is
+  // connected anew.
   virtual void OnPeerDown(Incarnation peer, const absl::Status& why) = 0;
 };
 
-// Where a control message goes that the transport does not take at once.
+// The place of a control message that the transport does not take at once.
 enum class ControlPlace : uint8_t {
-  kAhead,   // of the data that waits
-  kBehind,  // behind that data
+  kAhead,   // ahead of waiting data
+  kBehind,  // behind waiting data
   kAsData,  // behind it, if there is room for more data
 };
 
-// Sends frames to peers that were connected before. Single-threaded: the engine's thread makes
-// every call.
+// Sends frames to peers that were connected before. Single-threaded: the engine's thread makes every call.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Our own worker address, to be given to peers through the control plane.
+  // Returns the own worker address, which peers get through the control plane.
   virtual std::string LocalAddress() const = 0;
 
   // Prepares an endpoint. Idempotent. An unreachable peer is reported later, through OnPeerDown.
@@ -58,13 +56,13 @@ class Transport {
   // Drops the endpoint at once; frames not yet sent are lost. Unknown peers are ignored.
   virtual void Disconnect(Incarnation peer) = 0;
 
-  // Queues one frame made of `head` and `body` (either may be empty; together at most
-  // kFrameBytesMax); both are copied before it returns. UNAVAILABLE: not connected or down. DATA_LOSS: `body` cannot be
-  // read any more (base/lost_memory.h), so nothing was sent.
-  // RESOURCE_EXHAUSTED: the pool of frames is empty; try again after Progress.
+  // Queues one frame made of `head` and `body` (either may be empty; together at most kFrameBytesMax); both are
+  // copied before it returns. UNAVAILABLE: not connected or down. DATA_LOSS: `body` is in memory that was lost
+  // (base/lost_memory.h), so nothing was sent. RESOURCE_EXHAUSTED: the pool of frames is empty; try again after
+  // Progress.
   virtual absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) = 0;
 
-  // Moves the network on; calls the sink. True if anything happened.
+  // Advances the network and calls the sink. Returns true if anything happened.
   virtual bool Progress(TransportSink* sink) = 0;
 };
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What client and daemon say to each other over the attach socket: a Unix socket of type SOCK_SEQPACKET, one message a
-// packet, each a fixed struct that starts with a MessageHead. Rare things only: calls go through the rings
+// The messages between client and daemon on the attach socket: a Unix socket of type SOCK_SEQPACKET, one message per
+// packet, each a fixed struct that starts with a MessageHead. Rare operations only: calls go through the rings
 // (ring_layout.h). The socket stays open for the client's life. C++ without any library.
-//
 // Client: AttachRequest -> AttachReply (with three descriptors on success: port memfd, daemon page memfd, doorbell
 // eventfd, in this order). Then any number of TeamCreate -> TeamReady, TeamDestroy -> Done, RegisterMemory (with one
 // memfd) -> MemoryRegistered, DeregisterMemory -> Done; answers carry the request's number and may come in any order.
-// A failed answer has a text for people, and what programs may know of it. Done is not sent to a request without a
-// number: nobody would read many such answers. Daemon, unasked: Closing, before it drains.
+// A failed answer has a text for people, and facts for programs. A request without a number gets no Done, as a client
+// would not read many such answers. Daemon, unsolicited: Closing, before it drains.
 #ifndef COPSE_PROTOCOL_ATTACH_PROTOCOL_H_
 #define COPSE_PROTOCOL_ATTACH_PROTOCOL_H_
 
@@ -23,7 +22,7 @@ inline constexpr uint32_t kNameBytes = 128;     // strings are NUL-terminated wi
 inline constexpr uint32_t kJobBytes = 64;
 inline constexpr uint32_t kTextBytes = 256;
 inline constexpr uint32_t kMessageBytesMax = 1024;
-inline constexpr uint64_t kNoAnswer = 0;  // a request's number: no Done is wanted
+inline constexpr uint64_t kNoAnswer = 0;  // a request's number that suppresses its Done
 
 enum class MessageType : uint32_t {
   kAttachRequest = 1,
@@ -58,11 +57,11 @@ struct AttachRequest {
 struct AttachReply {
   MessageHead head;
   int32_t status;         // 0 or a negative copse_status_t
-  uint32_t ring_version;  // the daemon's
+  uint32_t ring_version;  // the daemon's version
   uint64_t incarnation;
   uint32_t dq_entries, eq_entries;  // granted
   uint64_t data_bytes;
-  uint64_t message_bytes_max;  // of one call
+  uint64_t message_bytes_max;  // limit of one call
   char node[kNameBytes];
   char package_version[32];
   char text[kTextBytes];
@@ -76,7 +75,7 @@ struct TeamCreate {
   uint32_t size;
   uint32_t reserved;
   uint64_t nonce;
-  double timeout_s;  // of formation; 0: the planner's default
+  double timeout_s;  // limit of formation; 0: the planner's default
   char name[kNameBytes];
 };
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shared memory between a client and its daemon: one sealed memfd a virtual port, laid out as below, and one page
+// The shared memory between a client and its daemon: one sealed memfd per virtual port, laid out as below, and one page
 // of the daemon's state that all clients map read-only. docs/reference/ring-layout.md draws it. C++ without any
 // library, as it is loaded into users' processes.
-//
-// Trust: the daemon writes `PortHeader` geometry once and never reads it back; of what a client can write it reads only
-// dq_tail, eq_head, eq_waiting (each checked against the ring's size) and DQ entries (each copied once, then validated,
-// then acted on) and payload bytes, whose content harms nobody but the client's own call; and `early`, numbers that are
-// only ever added up and shown.
+// Trust: the daemon writes `PortHeader` geometry once and never reads it back; from the memory that a client can write
+// it reads only dq_tail, eq_head, eq_waiting (each checked against the ring's size) and DQ entries (each copied once,
+// then validated, then acted on) and payload bytes, whose content can harm only the client's own call; and `early`,
+// numbers that are only ever added up and shown.
 #ifndef COPSE_PROTOCOL_RING_LAYOUT_H_
 #define COPSE_PROTOCOL_RING_LAYOUT_H_
 
@@ -22,12 +21,12 @@ inline constexpr uint32_t kMagic = 0x45535043;  // "CPSE"
 inline constexpr uint32_t kLayoutVersion = 1;   // base/version.h's kRingLayoutVersion, for users without Abseil
 inline constexpr uint32_t kInlineBytes = 64;
 inline constexpr uint32_t kTextBytes = 256;  // of one failure text, NUL-terminated
-inline constexpr uint32_t kTextCount = 16;   // failure texts kept; an event says which one is its own
+inline constexpr uint32_t kTextCount = 16;   // failure texts kept; an event has the index of its own
 inline constexpr uint32_t kNoText = 0xffffffff;
 inline constexpr uint32_t kPageBytes = 4096;
 
 enum class Command : uint8_t {
-  kNop = 0,         // answered by an event: what a hop costs
+  kNop = 0,         // answered by an event: measures the cost of a hop
   kCollective = 1,  // one call of a team
 };
 
@@ -36,7 +35,7 @@ enum DqFlags : uint8_t {
   kInPlace = 2,       // the send buffer is the receive buffer (reduce at the root, allreduce, scan, exscan)
   kCountsKnown = 4,   // gatherv, scatterv: every rank gives all counts
   kReproducible = 8,  // reductions: bit-identical whatever the plan
-  // alltoallv: `count` is the most that one node has for another, or for itself, as all ranks know; at most
+  // alltoallv: `count` is the most that one node has for another, or for itself, which all ranks know; at most
   // kPairBoundMax bytes
   kPairsBounded = 16,
 };
@@ -55,8 +54,8 @@ struct Block {
   uint64_t bytes;
 };
 
-// What `payload` holds for the irregular collectives: where their lists lie, one Block a rank. Read when the entry is
-// taken, and not after. Lists that the rank does not give are not looked at.
+// The content of `payload` for the irregular collectives: the places of their lists, one Block per rank. Read when
+// the entry is taken, and not after. Lists that the rank does not give are ignored.
 struct ListPlaces {
   Place send;
   Place receive;
@@ -70,14 +69,14 @@ struct DqEntry {
   uint8_t type;        // ElementType
   uint8_t op;          // ElementOp
   uint8_t flags;       // DqFlags
-  // It begins while at most so many of the client's calls of this team, with it, are under way; 0: no limit. As long as
-  // it waits, so do those behind it.
+  // The call begins when at most this many of the client's calls of this team, itself included, are in flight; 0: no
+  // limit. While it waits, so do the entries behind it.
   uint8_t under_way_max;
   uint8_t reserved[2];
   uint32_t team;   // handle from TeamReady
   uint32_t root;   // rank
   uint64_t count;  // elements, as in CallArguments; irregular: of the buffer that is one block
-  uint64_t value;  // comes back in the event
+  uint64_t value;  // returned in the event
   Place send;      // contribution; for bcast at the root the message
   uint8_t payload[kInlineBytes];
 };
@@ -92,11 +91,11 @@ static_assert(sizeof(DqSlot) == 128);
 
 // One entry of the event queue. 32 bytes.
 struct EqEntry {
-  uint64_t value;     // the poster's
-  uint64_t sequence;  // of the call in its team
+  uint64_t value;     // chosen by the poster
+  uint64_t sequence;  // number of the call in its team
   int32_t status;     // 0 or a negative copse_status_t
   uint32_t text;      // index of the failure's text and facts, or kNoText
-  // Of a failure, as in FailureFacts: here they are always this event's own.
+  // Facts of a failure, as in FailureFacts: here they are always this event's own.
   uint8_t cause;
   uint8_t has_rank;
   uint16_t reserved;
@@ -104,27 +103,29 @@ struct EqEntry {
 };
 static_assert(sizeof(EqEntry) == 32);
 
-// What an event says of a failure beside its text; of another event if `value` is not the event's.
+// The facts of a failed event beside its text; they belong to another event if `value` differs.
 struct FailureSlot {
   uint64_t value;
   FailureFacts facts;
 };
 
-// What a client counts of its calls that return before their data is there, by index in `early`. Times are nanoseconds.
+// A client's statistics of its asynchronous completions, by index in `early`. Times are nanoseconds.
 enum class EarlyCount : uint32_t {
-  kCalls = 0,         // that returned early
-  kCallsWaited = 1,   // that were divided, but did not
-  kPendingBytes = 2,  // of results, when calls returned
-  kInsideNs = 3,      // in early calls
-  kBehindNs = 4,      // from their starts to their last data
-  kTouches = 5,       // of pending memory
-  kTouchesNs = 6,     // what threads waited then
-  kFusesBlown = 7,    // kinds of calls that block from then on
+  kCalls = 0,         // completed asynchronously
+  kCallsWaited = 1,   // fragmented, but blocking
+  kPendingBytes = 2,  // bytes of results pending when calls returned
+  kInsideNs = 3,      // time in asynchronous calls
+  kBehindNs = 4,      // time from their starts to their last data
+  kTouches = 5,       // accesses to pending memory
+  kTouchesNs = 6,     // time that threads waited in them
+  kFusesBlown = 7,    // tripped circuit breakers: kinds of calls that block from then on
 };
 inline constexpr uint32_t kEarlyCounts = 8;
 
-// Start of the memfd; the rest follows at the offsets it names. Producer and consumer indices run freely (modulo 2^64);
-// entry i lives at i mod entries, and entries are powers of two.
+// The start of the memfd; the rest follows at the offsets it names. Producer and consumer indices run freely (modulo
+// 2^64); entry i lives at i mod entries, and entries are powers of two. An index is stored with release or stronger
+// after its entry was written or read, and pairs with the acquire load of the other side; the seq_cst accesses belong
+// to the two sleep protocols, at eq_waiting and at DaemonPage::sleeping.
 struct PortHeader {
   // Geometry, written by the daemon before the client gets the memfd.
   uint32_t magic;
@@ -141,16 +142,16 @@ struct PortHeader {
   alignas(64) std::atomic<uint64_t> dq_tail;  // client: next to write
   alignas(64) std::atomic<uint64_t> dq_head;  // daemon: next to read
   alignas(64) std::atomic<uint64_t> eq_tail;  // daemon: next to write
-  std::atomic<uint32_t> eq_futex;             // daemon: low half of eq_tail, what a waiting client's futex watches
+  std::atomic<uint32_t> eq_futex;             // daemon: low half of eq_tail, the word of a waiting client's futex
   alignas(64) std::atomic<uint64_t> eq_head;  // client: next to read
-  std::atomic<uint32_t> eq_waiting;           // client: while it sleeps (or is about to), on what: kWaitsOn...
+  std::atomic<uint32_t> eq_waiting;           // client: the word (kWaitsOn...) it sleeps on, or is about to
   alignas(64) std::atomic<uint32_t> closed;   // daemon: 1 when the port is gone (drained or refused); wakes the futex
-  // Written by the daemon before the client gets the memfd: where in the daemon page the client may sleep, so that it
-  // is woken together with others, and by which bits. 0: nowhere.
+  // Set by the daemon before the client gets the memfd: the offset in the daemon page of the word on which the client
+  // may sleep, so that it is woken together with others, and its bits there. 0: none.
   uint32_t wake_offset;
   uint32_t wake_bits;
   uint64_t facts_offset;                                  // likewise: kTextCount FailureSlots; 0: none
-  alignas(64) std::atomic<uint64_t> early[kEarlyCounts];  // client: by EarlyCount; 0 of one that does not count
+  alignas(64) std::atomic<uint64_t> early[kEarlyCounts];  // client: by EarlyCount; 0 where it keeps no statistics
 };
 static_assert(sizeof(PortHeader) <= kPageBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
@@ -160,7 +161,7 @@ inline constexpr uint32_t kWaitsOnNothing = 0;
 inline constexpr uint32_t kWaitsOnPort = 1;  // its own eq_futex
 inline constexpr uint32_t kWaitsOnPage = 2;  // the daemon page's word at wake_offset
 
-// A futex of its own cache line that several clients sleep on, each with bits of its own.
+// A futex on its own cache line that several clients sleep on, each with bits of its own.
 struct alignas(64) WakeWord {
   std::atomic<uint32_t> value;
 };
@@ -171,20 +172,22 @@ struct DaemonPage {
   uint32_t magic;
   uint32_t ring_version;
   uint64_t incarnation;
-  // 1 while the daemon sleeps (or is about to): only then a client rings its doorbell (an eventfd). Protocol:
+  // 1 while the daemon sleeps (or is about to): only then a client rings its doorbell (an eventfd). The seq_cst
+  // accesses of the two sides pair:
   // client: write entry, store dq_tail (seq_cst), load sleeping (seq_cst), ring if 1.
   // daemon: store sleeping = 1 (seq_cst), read all dq_tails again, sleep if nothing; store 0 when awake.
   alignas(64) std::atomic<uint32_t> sleeping;
-  // Counts up with every turn of the daemon's loop: a client that waits long can tell a stuck daemon from a late peer.
+  // Incremented with every turn of the daemon's loop, so a client that waits long can distinguish a stuck daemon from
+  // a late peer.
   alignas(64) std::atomic<uint64_t> turns;
-  // Each counts up before its clients are woken (FUTEX_WAKE_BITSET).
+  // Each is incremented before its clients are woken (FUTEX_WAKE_BITSET).
   WakeWord wake[kWakeWords];
 };
 static_assert(sizeof(DaemonPage) <= kPageBytes);
 
 inline constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Offsets for a geometry; both sides compute them the same way. `dq_entries`, `eq_entries` powers of two.
+// Offsets for a geometry; both sides compute them the same way. `dq_entries`, `eq_entries` are powers of two.
 struct Geometry {
   uint64_t dq_offset, eq_offset, text_offset, facts_offset, data_offset, total_bytes;
 };

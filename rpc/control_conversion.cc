@@ -432,7 +432,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::PrepareReply& from) {
   return to;
 }
 
-// False: this side does not know the collective, type or operation.
+// Returns false if this side does not know the collective, type or operation.
 bool Take(const v1::CallArguments& from, CallArguments* to) {
   if (from.collective() >= kCollectiveCount || from.type() >= kElementTypeCount || from.op() >= kElementOpCount) {
     return false;
@@ -462,7 +462,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
   RETURN_IF_ERROR(CheckCount("status_reply: counters", status.counters_size(), kCallsMax));
   for (const v1::CallStatus& call : status.calls()) {
     schedule::CallStatus c;
-    if (!Take(call.arguments(), &c.arguments)) continue;  // a newer daemon's
+    if (!Take(call.arguments(), &c.arguments)) continue;  // from a newer daemon
     if (call.waits_for() >= kFamilyCount) continue;
     c.waits_for = static_cast<Family>(call.waits_for());
     c.team = TeamId{call.team()};
@@ -515,7 +515,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::TraceReply& from) {
                               .records = from.records()};
 }
 
-// Times and bytes that a sum of many cannot overflow.
+// Checks times and bytes, so that a sum of many cannot overflow.
 absl::Status CheckMeasured(std::string_view what, int64_t value, int64_t limit) {
   if (value >= 0 && value <= limit) return absl::OkStatus();
   return Bad(absl::StrCat(AbslView(what), ": out of range (value=", value, ", limit=", limit, ")"));

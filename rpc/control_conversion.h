@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Planner and daemon's messages (protocol/control.h) to protocol buffers and back.
+// Converts the messages of planner and daemons (protocol/control.h) to protocol buffers and back.
 #ifndef COPSE_RPC_CONTROL_CONVERSION_H_
 #define COPSE_RPC_CONTROL_CONVERSION_H_
 
@@ -16,12 +16,12 @@ class ToDaemon;
 
 namespace copse::rpc {
 
-// Bounds on what a peer may send; a longer list or text is INVALID_ARGUMENT.
+// Bounds on a peer's messages; a longer list or text is INVALID_ARGUMENT.
 inline constexpr uint32_t kTeamSizeMax = 1u << 20;
 inline constexpr uint32_t kPlansMax = 1024;            // of one team
 inline constexpr uint32_t kRunningTeamsMax = 65536;    // of one Register
 inline constexpr uint32_t kFeaturesMax = 256;          // unknown ones are kept
-inline constexpr uint64_t kSilenceMsMax = 86'400'000;  // a day; more is taken for that
+inline constexpr uint64_t kSilenceMsMax = 86'400'000;  // a day; longer times are cut to it
 inline constexpr uint32_t kCallsMax = 1u << 20;        // calls, ranks and counters of one status
 inline constexpr uint32_t kLatenciesMax = 4096;        // rows of one status, of at most kLatencyBucketsMax
 inline constexpr uint32_t kLatencyBucketsMax = 1024;
@@ -38,7 +38,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto);
 void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto);
 
 // INVALID_ARGUMENT names message and field: "prepare_reply: incoming: 9 labels (limit 4)". Checks that fields are in
-// range and refer to each other properly (ranks to nodes of the layout); what they mean is for the receiver to judge.
+// range and refer to each other properly (ranks to nodes of the layout); the receiver checks their meaning.
 absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto);
 absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto);
 

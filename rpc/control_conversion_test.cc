@@ -154,7 +154,7 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
                                  .timeout_ns = 9}};
 }
 
-// Protocol buffers are easily compared; the structs are not. There and back must give the same bytes, and the fields
+// Protocol buffers are easily compared; the structs are not. A round trip must give the same bytes, and the fields
 // that are checked below are known to be set.
 template <typename Proto, typename Message>
 void ExpectRoundTrip(const Message& message) {
@@ -348,7 +348,7 @@ TEST(ControlConversionTest, CallsOfAnUnknownKindAreLeftOut) {
   EXPECT_TRUE(std::get<schedule::StatusReply>(*FromProto(proto)).status.calls.empty());
 }
 
-// Bytes that a peer could send: never a crash, and what is accepted can be sent on.
+// Converts random bytes of a peer: there is no crash, and accepted messages can be sent again.
 template <typename Proto, typename Message>
 void Mutate(const std::vector<Message>& messages, uint64_t seed) {
   Prng prng(seed);

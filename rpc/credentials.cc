@@ -32,7 +32,7 @@ constexpr std::string_view kUnixPrefix = "unix:";
 constexpr size_t kTokenBytesMax = 256;
 constexpr size_t kTokensMax = 2;
 
-// The host of HOST:PORT or [V6]:PORT, without brackets; nothing if it is neither.
+// Returns the host of HOST:PORT or [V6]:PORT, without brackets; nothing if it is neither.
 std::optional<std::string> HostOf(std::string_view address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return std::nullopt;
@@ -58,11 +58,11 @@ absl::Status CheckAllowed(const std::string& address, const CredentialsOptions& 
       absl::StrCat(what, " beyond loopback needs ", options.insecure_by, " (address=", address, ")"));
 }
 
-// 0, or the errno of what a server would do.
+// Returns 0, or the errno that a server would get.
 int TryToListen(const addrinfo& where) {
   const int fd = socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return errno;
-  const int on = 1;  // as gRPC: connections of an earlier server that still linger are no hindrance
+  const int on = 1;  // same as gRPC: lingering connections of an earlier server do not prevent it
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   const bool listens = bind(fd, where.ai_addr, where.ai_addrlen) == 0 && listen(fd, 1) == 0;
   const int error = listens ? 0 : errno;
@@ -114,7 +114,7 @@ absl::Status CheckListen(std::string_view key, const std::string& address) {
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   const int looked_up = getaddrinfo(HostOf(address)->c_str(), port.c_str(), &hints, &found);
   std::string why = looked_up == 0 ? "" : gai_strerror(looked_up);
-  // One of several is enough, as it is for gRPC.
+  // One usable address of several is enough, as for gRPC.
   for (const addrinfo* where = found; where != nullptr; where = where->ai_next) {
     const int error = TryToListen(*where);
     why = error == 0 ? "" : std::strerror(error);

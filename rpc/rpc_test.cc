@@ -136,7 +136,7 @@ TEST(TextTest, BecomesUtf8WithoutControlCharacters) {
   EXPECT_EQ(ToUtf8("plain \xc3\xbc \xe2\x82\xac \xf0\x9f\x8c\xb2"), "plain \xc3\xbc \xe2\x82\xac \xf0\x9f\x8c\xb2");
   EXPECT_EQ(ToUtf8("a\tb\n\x7f"), "a b  ");
   EXPECT_EQ(ToUtf8("\xff\xc3"), "??");
-  EXPECT_EQ(ToUtf8("\xc0\x80"), "??");  // longer than need be
+  EXPECT_EQ(ToUtf8("\xc0\x80"), "??");  // an overlong encoding
   EXPECT_EQ(ToUtf8("\xe0\x80\x80"), "???");
   EXPECT_EQ(ToUtf8("\xed\xa0\x80"), "???");       // a surrogate
   EXPECT_EQ(ToUtf8("\xf4\x90\x80\x80"), "????");  // beyond Unicode

@@ -5,7 +5,7 @@
 
 namespace copse::rpc {
 
-// The two libraries number the codes alike.
+// The two libraries number the codes identically.
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The border between absl::Status and gRPC's, and what a program's exit code is.
+// Converts between absl::Status and gRPC's, and to a program's exit code.
 #ifndef COPSE_RPC_STATUS_H_
 #define COPSE_RPC_STATUS_H_
 
@@ -13,7 +13,7 @@ namespace copse::rpc {
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
 
-// 0 done; 1 failed; 2 bad usage (INVALID_ARGUMENT); 3 cannot reach the server (UNAVAILABLE); 4 timed out
+// Returns 0 done; 1 failed; 2 bad usage (INVALID_ARGUMENT); 3 server unreachable (UNAVAILABLE); 4 timed out
 // (DEADLINE_EXCEEDED).
 int ExitCode(const absl::Status& status);
 

@@ -6,7 +6,7 @@
 namespace copse::rpc {
 namespace {
 
-// Length of the well-formed character at the start of `text`, or 0 (Unicode, table 3-7).
+// Returns the length of the well-formed character at the start of `text`, or 0 (Unicode, table 3-7).
 size_t CharacterBytes(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);
@@ -19,7 +19,7 @@ size_t CharacterBytes(std::string_view text) {
   for (size_t i = 1; i < bytes; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;  // could be shorter
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
   if (first == 0xed && byte(1) > 0x9f) return 0;  // surrogates
   if (first == 0xf0 && byte(1) < 0x90) return 0;
   if (first == 0xf4 && byte(1) > 0x8f) return 0;  // beyond Unicode

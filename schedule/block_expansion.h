@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How one node's sequence for one segment of a block collective is made (blocks.h). What the collectives have in common
-// is in expand_blocks.cc; what goes along trees, cycles and between all pairs, and scans, in expand_block_*.cc.
+// Expands one node's sequence for one segment of a block collective (blocks.h). expand_blocks.cc has the parts that
+// all collectives share; expand_block_*.cc have trees, cycles, pairs and scans.
 #ifndef COPSE_SCHEDULE_BLOCK_EXPANSION_H_
 #define COPSE_SCHEDULE_BLOCK_EXPANSION_H_
 
@@ -19,11 +19,11 @@
 
 namespace copse::schedule {
 
-// Phases of what goes along trees.
+// Phases of a message along a tree.
 inline constexpr uint16_t kUp = 0;
 inline constexpr uint16_t kDown = 1;
 
-// A list of copies in which what lies together at both ends is one run: the paper's message chains.
+// A list of copies that merges ranges adjacent at both ends into one run: the paper's message chains.
 class RunList {
  public:
   void Add(Buffer from, Buffer to, uint64_t bytes);
@@ -39,7 +39,7 @@ class RunList {
   std::vector<CopyRun> runs_;
 };
 
-// Expands one call at one node for one segment, once. What it was made of outlives it.
+// Expands one call at one node for one segment, once. The constructor's arguments must outlive it.
 class BlockExpansion {
  public:
   BlockExpansion(const BlockCall& call, const Slice& slice)
@@ -63,50 +63,50 @@ class BlockExpansion {
     uint32_t begin = 0;
     uint32_t count = 0;
   };
-  // Part of a rank's block that is in the slice.
+  // The bytes of a rank's block that lie in the slice.
   struct Piece {
     uint32_t rank = 0;
     uint64_t offset = 0;  // into the block
     uint64_t bytes = 0;
   };
 
-  // --- Intervals of packed blocks, as far as they are in the slice ---
+  // --- Intervals of packed blocks, clipped to the slice ---
 
   uint64_t Clip(uint64_t at) const { return std::clamp(at, slice_.begin, slice_.end) - slice_.begin; }
   uint64_t Bytes(const Interval& interval) const;
-  // Of what begins at position `begin`, in outer's message.
+  // Returns the offset of the bytes that begin at position `begin` in the message of `outer`.
   uint64_t OffsetIn(const Interval& outer, uint32_t begin) const {
     return Bytes({outer.begin, (begin + n_ - outer.begin) % n_});
   }
-  // Calls f(piece) for packed bytes [begin, end).
+  // Calls f(piece) for each block fragment in packed bytes [begin, end).
   template <typename F>
   void ForEachPiece(uint64_t begin, uint64_t end, F f) const;
   template <typename F>
   void ForEachPiece(const Interval& interval, F f) const;
-  // What is below the link from `node` to `towards`, seen from there; all for kNobody.
+  // Returns the interval of the nodes below the link from `node` to `towards`; the whole cycle if that is kNobody.
   Interval Below(uint32_t node, uint32_t towards) const;
   uint32_t SliceBytes() const { return static_cast<uint32_t>(slice_.bytes()); }
 
   // --- Ranks' buffers ---
 
   Buffer Sends(uint32_t local, uint64_t offset) const { return {Place::kRankSend, local, offset}; }
-  // Where the piece of `piece.rank`'s block lies in the buffers of local rank `local` that have a block a rank.
+  // Returns the place of `piece` in local rank `local`'s buffers, which have one block per rank.
   Buffer SendsTo(uint32_t local, const Piece& piece) const;
   Buffer ReceivesFrom(uint32_t local, const Piece& piece) const;
   std::vector<Buffer> OwnOperands() const;
   bool IsHere(uint32_t rank) const { return shape_.NodeOf(Rank(rank)).value() == node_; }
-  // To local rank `local`'s receive buffer: the pieces of the interval, which lie in `from` one after another.
+  // Copies the interval, packed in `from`, to local rank `local`'s receive buffer.
   void Deliver(uint32_t local, const Interval& interval, Buffer from, RunList* runs) const;
   void DeliverToAll(const Interval& interval, Buffer from);
-  // The same of what came in `phase`, if nothing else reads it.
+  // Delivers the data that arrived in `phase` to all local ranks. Precondition: nothing else reads it.
   void LandAtAll(const Interval& interval, Buffer from, uint16_t phase);
-  // What of the slice, by rank, is the blocks of the own ranks, from `from`, where the slice begins.
+  // Copies the local ranks' blocks of the reduced slice, which begins at `from`, to their receive buffers.
   void DeliverReduced(Buffer from);
-  // The contributions of the own ranks to `to`, one after another.
+  // Packs the local ranks' contributions to `to`, in rank order.
   void PackOwn(Buffer to, RunList* runs) const;
-  // Whether a message of so many bytes goes.
+  // Whether a message of `bytes` bytes is sent at all; an empty one only where neighbors meet (kSegmentsApartMax).
   bool Goes(uint64_t bytes) const { return bytes > 0 || slice_.meets; }
-  // Sends, if it goes, what the runs would bring together in scratch: from where it lies if that is one place.
+  // Sends the runs' data, if Goes(bytes): from its place if it is contiguous, else packed in scratch.
   void SendRuns(uint32_t peer, uint16_t phase, RunList* runs, uint64_t bytes);
 
   // --- Trees ---
@@ -116,14 +116,14 @@ class BlockExpansion {
     Interval interval;
     uint64_t bytes;
   };
-  // Neighbours but `parent`, with what is below them.
+  // Returns the neighbors other than `parent`, each with the interval below it.
   std::vector<Link> ChildrenBut(uint32_t parent) const;
   uint32_t ParentTowards(uint32_t root_node) const { return call_.index->Towards(node_, root_node); }
   uint32_t RootNode() const { return shape_.NodeOf(Rank(call_.root)).value(); }
   void AwaitChildren(const std::vector<Link>& children);
-  // Own blocks and the children's, in the interval's order, to scratch.
+  // Packs the node's blocks and its children's in scratch, in the interval's order.
   void Assemble(const Interval& interval, const std::vector<Link>& children, RunList* runs) const;
-  // Up to the plan's root node and, whole, down again. Returns where the slice lies here.
+  // Gathers to the plan's root node and broadcasts the whole down again. Returns where the slice lies at this node.
   Buffer GatherEverywhere();
   void Gather();
   void Scatter();
@@ -141,36 +141,37 @@ class BlockExpansion {
 
   // --- Prefixes ---
 
-  // Sums that lie in scratch behind all segments of a chunk.
+  // Where the second half of scratch begins: sums lie there, behind all segments of a chunk.
   static constexpr uint64_t kOtherHalf = kScanSegmentsMax * uint64_t{kScanSegmentBytesMax};
   static constexpr uint64_t kThird = 2 * kOtherHalf;
   bool inclusive() const { return call_.collective == Collective::kScan; }
-  // To the own ranks, from what all ranks before this node amount to (kNone: there are none). Leaves the sum of all up
-  // to here at `running`.
+  // Delivers the prefixes to the local ranks. `before` is the sum over all ranks before this node (kNone: there are
+  // none); the sum including this node's ranks is left in `running`.
   void DeliverPrefixes(Buffer before, Buffer running);
   void ScanByChain();
   void ScanByDoubling();
   absl::Status ScanByFolding();
 
-  // --- Pairs: everybody to everybody ---
+  // --- Pairs: all to all ---
 
   uint64_t BlockTo(uint32_t local, uint32_t rank) const;
   uint64_t BlockFrom(uint32_t local, uint32_t rank) const;
   Buffer PlaceTo(uint32_t local, uint32_t rank, uint64_t offset) const;
   Buffer PlaceFrom(uint32_t local, uint32_t rank, uint64_t offset) const;
-  // The part [from, to) of [at, at + bytes) that is in the slice; f(offset in the block, bytes).
+  // Calls f(offset in the block, bytes) for the range [from, to) of [at, at + bytes) that is in the slice.
   template <typename F>
   void InSlice(uint64_t at, uint64_t bytes, F f) const;
-  // Bytes of the slice from the node, and the copies from its cell to the ranks, if asked for.
+  // Returns the bytes of the slice from node `from`, and adds their copies from its eager buffer to the ranks, if
+  // `runs` is set.
   uint64_t ReceivedFrom(uint32_t from, RunList* runs, uint64_t cell_offset = 0) const {
     return ReceivedFrom(from, runs, Buffer{Place::kCell, from, cell_offset});
   }
   uint64_t ReceivedFrom(uint32_t from, RunList* runs, Buffer lies) const;
-  // What the own ranks have for the node's, in the slice, to `target`. Returns its bytes.
+  // Packs the local ranks' data for node `to`, within the slice, into `target`. Returns its bytes.
   uint64_t PackFor(uint32_t to, Buffer target, RunList* runs) const;
-  // Among the own ranks, in the slice.
+  // Adds the copies among the local ranks, within the slice.
   void CopyLocally(RunList* runs) const;
-  // Bytes of the slice from one position to another, of equal blocks.
+  // Returns the bytes of the slice from one position to another, for equal blocks.
   uint64_t StreamBytes(uint32_t from, uint32_t to) const;
   void AlltoallByPairs();
   void AlltoallByDoubling();
@@ -192,7 +193,7 @@ class BlockExpansion {
 template <typename F>
 void BlockExpansion::ForEachPiece(uint64_t begin, uint64_t end, F f) const {
   if (begin >= end) return;
-  // The last position that begins at or before `begin`.
+  // Binary search for the last position that begins at or before `begin`.
   uint32_t low = 0;
   uint32_t high = n_;
   while (high - low > 1) {

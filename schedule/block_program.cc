@@ -17,12 +17,12 @@
 namespace copse::schedule {
 namespace {
 
-// Of the engine's buffers, which are powers of two (offload_emu/pool.h).
+// The least buffer of the engine; its buffers are powers of two (offload_emu/pool.h).
 constexpr uint64_t kLeastStaging = 64;
 
 uint64_t RoundedStaging(uint64_t bytes) { return bytes == 0 ? 0 : std::max(kLeastStaging, std::bit_ceil(bytes)); }
 
-// One after another.
+// Lays blocks out back to back.
 BlockList ListOf(const std::vector<uint64_t>& bytes) {
   BlockList list;
   list.reserve(bytes.size());
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<BlockProgram>> BlockProgram::Create(const Plan* p
                                                    AbslView(CollectiveName(arguments.collective))));
   }
   RETURN_IF_ERROR(CheckCounts(arguments, shape->size(), counts));
-  // What is told of the counts needs room.
+  // The metadata exchange needs room for the counts.
   const bool tells =
       (!counts.by_rank.empty() || !counts.by_pair.empty()) && PlanBytesOf(arguments, shape->size()) == kCallBytesMax;
   if (tells && plan->bytes_max < kMessageBytesMax) {
@@ -244,8 +244,8 @@ std::vector<uint8_t> BlockProgram::NotesOf(NodeIndex node) const {
 }
 
 StagingBytes StagingOf(const Plan& plan, const std::vector<NodeSequence>& segments) {
-  std::map<uint32_t, uint64_t> cells;  // by peer: how far they are used
-  std::map<uint32_t, uint64_t> held;   // by peer: the same, but for what lands
+  std::map<uint32_t, uint64_t> cells;  // by peer: bytes of the eager buffer in use
+  std::map<uint32_t, uint64_t> held;   // by peer: the same without data placed directly
   std::map<uint32_t, uint64_t> sends;  // by peer
   uint64_t scratch = 0;
   for (size_t s = 0; s < segments.size(); ++s) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call of a block collective as one sees it who knows the counts of all ranks: what prices and simulations run. It
-// is cut and expanded as daemons do it, who find some of it out on the way.
+// One call of a block collective as seen with the counts of all ranks known: the form that prices and simulations
+// run. It is cut and expanded as in the daemons, which find out some of the counts during the call.
 #ifndef COPSE_SCHEDULE_BLOCK_PROGRAM_H_
 #define COPSE_SCHEDULE_BLOCK_PROGRAM_H_
 
@@ -19,29 +19,30 @@
 
 namespace copse::schedule {
 
-// Of an irregular call, in bytes. A regular one needs none.
+// The counts of an irregular call, in bytes. A regular call needs none.
 struct BlockCounts {
-  std::vector<uint64_t> by_rank;  // gatherv, scatterv, allgatherv, reduce_scatterv: of each rank's block
-  std::vector<uint64_t> by_pair;  // alltoallv: of what rank s gives to rank r, at s * ranks + r
+  std::vector<uint64_t> by_rank;  // gatherv, scatterv, allgatherv, reduce_scatterv: each rank's block
+  std::vector<uint64_t> by_pair;  // alltoallv: the block from rank s to rank r is at s * ranks + r
 };
 
-// What one chunk takes of a node's staging memory: cells and scratch until it is over, frames until they have left.
+// The staging memory of a node that one chunk takes: eager buffers and scratch until the chunk is over, frames until
+// they have been sent.
 struct StagingBytes {
-  uint64_t cells = 0;    // what comes from neighbours
-  uint64_t landing = 0;  // of that: not held if it comes once its copy is armed
-  uint64_t scratch = 0;  // what is put together, or combined
-  uint64_t frames = 0;   // what is sent, at most
-  // Of cells and scratch: in later chunks of a call the engine makes each as large as one was before.
+  uint64_t cells = 0;    // received from neighbors
+  uint64_t landing = 0;  // the part of `cells` not held if it arrives once its copy is armed
+  uint64_t scratch = 0;  // assembled or combined here
+  uint64_t frames = 0;   // sent, at most
+  // Number of eager and scratch buffers: in later chunks of a call the engine makes each as large as one was before.
   uint32_t buffers = 0;
   uint64_t largest = 0;
 };
 
-// A BlockProgram is immutable but for what it keeps of the last question, so thread-compatible. Blocks lie by rank, one
-// after another, in every buffer that has several.
+// A BlockProgram is immutable except for a cache of the last question, so it is thread-compatible. In every buffer
+// that has several blocks, they lie in rank order, back to back.
 class BlockProgram {
  public:
-  // `*plan` (verified) and `*shape` outlive it. Errors: INVALID_ARGUMENT if the collective has no blocks, or plan or
-  // counts are not for it.
+  // `*plan` (verified) and `*shape` must outlive it. Errors: INVALID_ARGUMENT if the collective has no blocks, or
+  // plan or counts do not fit it.
   static absl::StatusOr<std::unique_ptr<BlockProgram>> Create(const Plan* plan, const ShapeIndex* shape,
                                                               const CallArguments& arguments, BlockCounts counts = {});
 
@@ -52,24 +53,24 @@ class BlockProgram {
   // --- Ranks' buffers, in bytes ---
   uint64_t SendBytes(uint32_t rank) const;
   uint64_t ReceiveBytes(uint32_t rank) const;
-  // Of the block that `from` has for `to`; of a reduction: of what `to` gets.
+  // Bytes of the block from rank `from` to rank `to`; for a reduction, of the block that `to` receives.
   uint64_t BlockBytes(uint32_t from, uint32_t to) const;
 
   // --- Chunks ---
-  // Those in which the root tells all counts come first, if it has to.
+  // The chunks in which the root sends all counts come first, if there are any.
   uint64_t chunk_count() const { return notes_chunks_ + data_chunks_; }
   uint64_t notes_chunk_count() const { return notes_chunks_; }
   uint32_t SegmentsOf(uint64_t chunk) const;
-  // Of all chunks together.
+  // The total over all chunks.
   uint64_t segment_count() const;
-  // The node's sequences, one a segment. Errors: as ExpandBlocks.
+  // Returns the node's sequences, one per segment. Errors: those of ExpandBlocks.
   absl::StatusOr<std::vector<NodeSequence>> SequencesOf(uint64_t chunk, NodeIndex node) const;
 
   // --- The daemons' own memory of the call ---
   uint64_t NotesBytes() const;
-  // What the node has to tell, as its notes are before the call.
+  // The node's metadata before the call: what it sends to its peers.
   std::vector<uint8_t> NotesOf(NodeIndex node) const;
-  // What they are in the end, wherever it matters: of gatherv and scatterv. Empty: it does not.
+  // The metadata after the call, for gatherv and scatterv, where it matters; empty for other collectives.
   std::vector<uint8_t> NotesInTheEnd() const;
 
  private:
@@ -86,7 +87,7 @@ class BlockProgram {
   const PackedOrder order_;
   std::optional<BlockSizes> sizes_;
   std::optional<Cutting> cutting_;
-  BlockList by_rank_;               // where they lie
+  BlockList by_rank_;               // block layout by rank
   std::vector<BlockList> send_;     // alltoallv, by rank
   std::vector<BlockList> receive_;  // alltoallv, by rank
   uint64_t pair_bytes_max_ = 0;
@@ -94,7 +95,8 @@ class BlockProgram {
   uint64_t data_chunks_ = 0;
 };
 
-// Of the sequences of one chunk at their node. Each cell, the scratch and each frame is a power of two bytes.
+// Returns the staging memory that the sequences of one chunk take at their node. Each eager buffer, the scratch and
+// each frame is a power of two bytes.
 StagingBytes StagingOf(const Plan& plan, const std::vector<NodeSequence>& segments);
 
 }  // namespace copse::schedule

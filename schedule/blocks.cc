@@ -9,14 +9,14 @@
 namespace copse::schedule {
 namespace {
 
-// Whether each segment has an owner, from whom it goes to all others, or to whom it comes from them.
+// Whether each segment has an owner node that is its only source or its only destination.
 bool HasOwners(const Plan& plan) {
   if (plan.kind != PlanKind::kCirculant) return false;
   return plan.collective == Collective::kReduceScatter ||
          (plan.collective == Collective::kAllgather && DistancesOf(plan).size() <= 1);
 }
 
-// Of the distances below `n`, how many have any one bit at most.
+// Returns the largest number of distances below `n` that have one bit in common.
 uint32_t PassedOnMax(uint32_t n) {
   uint32_t most = 1;
   for (uint32_t bit = 1; bit < n; bit *= 2) {
@@ -109,7 +109,7 @@ Cutting::Cutting(const Plan& plan, const BlockSizes& sizes, uint64_t message_byt
     count_ = std::max<uint64_t>(1, (total_ + step_ - 1) / step_);
     return;
   }
-  // In each round one segment of every part that still has one, those with most first.
+  // Each round takes one segment of every part that has one left, longest parts first.
   const size_t parts = part_begin_.size() - 1;
   const auto rounds_of = [&](uint32_t p) { return (part_begin_[p + 1] - part_begin_[p] + step_ - 1) / step_; };
   by_length_.resize(parts);

@@ -41,7 +41,7 @@ Bytes RandomBytes(uint64_t bytes, Prng* prng) {
   return made;
 }
 
-// Blocks of 4-byte elements with gaps between them, in random order. Returns the buffer's length.
+// Places blocks of 4-byte elements with gaps between them, in random order. Returns the buffer's length.
 uint64_t Scatter(const std::vector<uint64_t>& bytes, bool equal, BlockList* list, Prng* prng) {
   if (equal) return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
   std::vector<uint32_t> order(bytes.size());
@@ -68,7 +68,7 @@ struct Case {
 
 class BlocksTest : public ::testing::TestWithParam<Case> {};
 
-// One random call against plain loops.
+// Checks one random call against plain loops.
 void RunOne(const Case& which, uint64_t seed) {
   SCOPED_TRACE(::testing::Message() << CollectiveName(which.collective) << " by " << which.algorithm << ", seed "
                                     << seed);
@@ -78,7 +78,7 @@ void RunOne(const Case& which, uint64_t seed) {
   const Collective c = which.collective;
   const bool tree = std::string(which.algorithm) == "tree";
   const bool scans = c == Collective::kScan || c == Collective::kExscan;
-  // Who passes on others' blocks must know their sizes.
+  // A node that passes on others' blocks must know their sizes.
   const bool passes_on = c == Collective::kAlltoall && std::string(which.algorithm) == "doubling";
   TeamShape shape = RandomShape(nodes, size, &prng);
   if (scans && !tree) std::sort(shape.node_of_rank.begin(), shape.node_of_rank.end());
@@ -143,7 +143,7 @@ void RunOne(const Case& which, uint64_t seed) {
     }
     pair_bytes_max = 0;
     for (const auto& [pair, sum] : pairs) pair_bytes_max = std::max(pair_bytes_max, sum);
-    // What the nodes have to tell one another.
+    // The metadata that the nodes exchange.
     for (uint32_t v = 0; v < nodes; ++v) {
       const BlockCall call = cluster.CallAt(v, sizes, c, root, each, true);
       for (uint32_t p = 0; p < nodes; ++p) {
@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{Collective::kAlltoall, "everybody"}, Case{Collective::kAlltoall, "doubling"}),
     [](const auto& info) { return std::string(CollectiveName(info.param.collective)) + "_" + info.param.algorithm; });
 
-// Of one operand nothing is combined, so a logical operation leaves it as it is.
+// A single operand is not combined with anything, so a logical operation leaves it unchanged.
 TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
   Prng prng(9);
   for (const Collective c : {Collective::kScan, Collective::kExscan}) {
@@ -269,7 +269,7 @@ TEST(BlocksTest, TheFirstScannedAndTheSecondExscannedGetWhatTheFirstGave) {
   }
 }
 
-// By rank: what each gets of a reduce_scatter along a ring of one rank a node.
+// Returns the bytes, by rank, of each rank's block in a reduce_scatter along a ring of one rank per node.
 std::vector<Slice> CutAlongARing(const std::vector<uint64_t>& bytes) {
   const auto nodes = static_cast<uint32_t>(bytes.size());
   const Plan plan = CirculantPlan(Collective::kReduceScatter, nodes, Distances("ring", nodes), nullptr);
@@ -356,7 +356,7 @@ TEST(BlocksTest, AlltoallsThatArePassedOnTakeLogNMessagesANode) {
   }
 }
 
-// A daemon is not to be busy with its own ranks for longer than with a segment of others.
+// A daemon must not be busy with its own ranks for longer than with a segment of others.
 TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
   constexpr uint64_t kBlockBytes = 1000;
   TeamShape uneven = BlockShape(3, 2);
@@ -393,7 +393,7 @@ TEST(BlocksTest, NoSegmentOfAnAlltoallCopiesMoreThanASegmentAmongANodesRanks) {
   }
 }
 
-// Else who has nothing to do would be ahead of the others by more calls than a packet tells apart.
+// Otherwise an idle node would be ahead of the others by more calls than a packet distinguishes.
 TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
   constexpr uint32_t kNodes = 6;
   constexpr uint64_t kLongBytes = 40'000;  // 2,500 segments
@@ -410,7 +410,7 @@ TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
     const bool doubling = std::string(algorithm) == "doubling";
     Plan plan = pairs ? CirculantPlan(c, kNodes, Distances(algorithm, kNodes)) : RandomTreePlan(c, kNodes, 3);
     plan.segment_bytes = 16;
-    // Equal blocks where they are passed on: then the two nodes with many ranks have most for each other.
+    // Equal blocks where nodes pass them on: then the two nodes with many ranks have the most for each other.
     TeamShape shape = BlockShape(kNodes, 1);
     for (const uint32_t v : {1, 4})
       shape.node_of_rank.insert(shape.node_of_rank.end(), doubling ? 59 : 0, NodeIndex(v));
@@ -418,7 +418,7 @@ TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
     PlainCluster cluster(plan, shape);
     cluster.ranks.resize(shape.size());
     cluster.notes.assign(kNodes, Bytes(2 * kNodes * sizeof(PairNote)));
-    // Only rank 4 has something: for the root, from it, or for rank 1.
+    // Only rank 4 has data: for the root, from it, or for rank 1.
     std::vector<uint64_t> bytes(shape.size(), block);
     if (!doubling) bytes[pairs ? 1 : 4] = kLongBytes;
     for (uint32_t r = 0; r < shape.size(); ++r) {
@@ -437,7 +437,7 @@ TEST(BlocksTest, NeighboursMeetHoweverLittleTheyHaveForEachOther) {
                                       : BlockSizes(&cluster.order(), &cluster.shape(), bytes);
     const Cutting cutting(plan, sizes, block, doubling ? PairBytesMax(cluster.shape(), block) : kLongBytes);
     ASSERT_GT(cutting.segment_count(), 2 * kSegmentsApartMax);
-    std::map<std::pair<uint32_t, uint32_t>, uint64_t> met;  // after which segment, by pair
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> met;  // by pair: the segment after which it met
     for (uint32_t v = 0; v < kNodes; ++v) {
       for (const NodeIndex other : NeighboursOf(plan, NodeIndex(v))) met[std::minmax(v, other.value())] = 0;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How what has an owner gets to it along a cycle, or from it to all.
+// The tree that carries an owner's data along a cycle, towards the owner or away from it.
 #ifndef COPSE_SCHEDULE_CYCLE_TREE_H_
 #define COPSE_SCHEDULE_CYCLE_TREE_H_
 
@@ -17,10 +17,10 @@ struct CycleTree {
   std::vector<uint32_t> children;
 };
 
-// The tree that a circulant plan's `distances` span around each owner, seen from the node that is `distance` steps away
-// from it, of `n`. With {1} the chain round the cycle, with {1, 2, 4, ...} the binomial tree: a node gives up the least
-// power of two that is in its distance. Every node has every place in one of the n owners' trees, so where owners take
-// turns all links carry the same.
+// Returns the place of the node `distance` steps away from the owner in the tree that a circulant plan's `distances`
+// span around each owner, over `n` nodes. {1} gives the chain round the cycle, {1, 2, 4, ...} the binomial tree: the
+// parent's distance is the node's without its lowest set bit. Every node has every place in one of the n owners'
+// trees, so all links carry the same where owners take turns.
 inline CycleTree CycleTreeAt(absl::Span<const uint32_t> distances, uint32_t n, uint32_t distance) {
   CycleTree tree;
   const bool chain = distances.size() <= 1;

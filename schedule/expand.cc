@@ -17,8 +17,8 @@ namespace {
 constexpr uint16_t kUp = 0;
 constexpr uint16_t kDown = 1;
 
-// A call at one node: whom it hears from and sends to on the way to the root (up) and back (down), children in order.
-// On a tree these are the same.
+// A call at one node: the nodes it receives from and sends to on the way to the root (up) and back (down), children
+// in order. On a tree the two are the same.
 struct Directed {
   uint32_t up_parent = kNobody;
   std::vector<uint32_t> up_children;
@@ -26,7 +26,8 @@ struct Directed {
   std::vector<uint32_t> down_children;
 };
 
-// All goes forward: sums begin behind the root and end there, results set out from it and end before it.
+// Directs a call round a cycle. All data moves forward: sums begin behind the root and end at it, results start from
+// it and end before it.
 Directed DirectOnCycle(const Plan& plan, const NodeView& view) {
   const absl::Span<const uint32_t> cycle = CycleOf(plan);
   const auto n = static_cast<uint32_t>(cycle.size());
@@ -44,7 +45,7 @@ Directed DirectOnCycle(const Plan& plan, const NodeView& view) {
   const CycleTree down = CycleTreeAt(DistancesOf(plan), n, (at + n - root) % n);
   if (down.parent != 0) directed.down_parent = back(down.parent);
   for (const uint32_t step : down.children) directed.down_children.push_back(forward(step));
-  // Who has most below it hears first.
+  // The child with the most nodes below it is served first.
   std::reverse(directed.down_children.begin(), directed.down_children.end());
   return directed;
 }
@@ -73,7 +74,7 @@ NodeSequence ExpandBcast(const Plan& plan, const TreeIndex& index, const NodeVie
   }
   out.Wait(kDown);
   if (at_root && view.local_ranks > 1) {
-    // A late neighbour on this node must not keep the root rank from going on: what it gets comes from a copy.
+    // The root rank gets a copy, so that a late rank on this node does not hold it up.
     out.Copy(source, {Place::kScratch});
     source = {Place::kScratch};
   }
@@ -92,7 +93,7 @@ NodeSequence ExpandBcast(const Plan& plan, const TreeIndex& index, const NodeVie
   return out.End();
 }
 
-// Barrier, reduce and allreduce: up to the root; but for reduce, down again.
+// Barrier, reduce and allreduce: up to the root; except for reduce, down again.
 NodeSequence ExpandUpAndDown(const Plan& plan, const TreeIndex& index, const NodeView& view, Collective collective) {
   const Directed to = Direct(plan, index, view);
   SequenceBuilder out(plan, view.node);
@@ -134,9 +135,9 @@ NodeSequence ExpandUpAndDown(const Plan& plan, const TreeIndex& index, const Nod
   return out.End();
 }
 
-// What a node combines in a round: in node order, so that all nodes that combine the same get the same bits. More than
-// the ALU takes at once come from children alone, with whom nobody else combines: then the accumulator, in which the
-// result grows, has to be first.
+// Returns the operands of a round in node order, so that all nodes that combine the same contributions get the same
+// bits. Only a node that receives from children, whose operands no other node combines, may have more operands than
+// the ALU takes at once; then the accumulator, in which the result grows, has to be first.
 std::vector<Buffer> RoundOperands(uint32_t node, std::vector<uint32_t> from) {
   const Buffer own{Place::kScratch};
   std::sort(from.begin(), from.end());
@@ -147,7 +148,8 @@ std::vector<Buffer> RoundOperands(uint32_t node, std::vector<uint32_t> from) {
   return operands;
 }
 
-// Dissemination and the like: the accumulator is scratch, since it changes from round to round.
+// Expands dissemination and other symmetric schedules; the accumulator is scratch, since it changes from round to
+// round.
 NodeSequence ExpandExchange(const Plan& plan, const NodeView& view, Collective collective) {
   SequenceBuilder out(plan, view.node);
   std::vector<Buffer> operands;
@@ -218,7 +220,7 @@ TreeIndex::TreeIndex(const Plan& plan) {
   enter_.assign(n, 0);
   leave_.assign(n, 0);
   children_.resize(n);
-  // Depth first without recursion: `next` is the place in a vertex's neighbour list.
+  // Depth-first search without recursion: `next` is the place in a vertex's neighbor list.
   std::vector<std::pair<uint32_t, size_t>> path;
   uint32_t clock = 0;
   path.emplace_back(plan.root_node.value(), 0);

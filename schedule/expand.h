@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expansion: from a plan and a call's arguments to the primitive sequence of one node.
+// Expansion: makes the primitive sequence of one node from a plan and a call's arguments.
 #ifndef COPSE_SCHEDULE_EXPAND_H_
 #define COPSE_SCHEDULE_EXPAND_H_
 
@@ -14,25 +14,25 @@
 
 namespace copse::schedule {
 
-// Where a primitive's data lies at its node.
+// The buffer at the node in which a primitive's data lies.
 enum class Place : uint8_t {
   kNone,      // no data (barrier)
   kScratch,   // the slot's accumulator
-  kCell,      // what came from node `index`
+  kCell,      // eager buffer of node `index`
   kRankSend,  // send buffer of the local rank with local index `index`
-  kRankRecv,  // receive buffer, likewise
-  kNotes,     // what the node's daemon itself has to tell or to hear in a block collective (blocks.h)
+  kRankRecv,  // receive buffer of the local rank with local index `index`
+  kNotes,     // metadata that the node's daemon itself sends or receives in a block collective (blocks.h)
 };
 struct Buffer {
   Place place = Place::kNone;
   uint32_t index = 0;
-  // Into the place, beyond the segment's own part of it; in a block collective's rank buffers and notes, where there
-  // are no such parts, from their beginning.
+  // Byte offset into the place, beyond the segment's own range of it; from the beginning in a block collective's rank
+  // buffers and metadata, which have no such ranges.
   uint64_t offset = 0;
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 
-// The five primitives of the barrier model (papers: barrier-model) and what data needs beside them.
+// The five primitives of the barrier model (papers: barrier-model) and the steps that data needs beside them.
 enum class Step : uint8_t {
   kStart,      // the node takes up the call (its first rank has arrived)
   kRecvFrom,   // posts: one packet or put from `peer` in `phase`; its data will lie in Cell(peer)
@@ -42,12 +42,12 @@ enum class Step : uint8_t {
   kCopy,       // operands[0] to target
   kCopyRuns,   // every run, in order
   kSendTo,     // operands[0] to `peer` in `phase`
-  kDeliver,    // operands[0] to the receive buffer of local rank `peer`, which is done with this segment
+  kDeliver,    // operands[0] to the receive buffer of local rank `peer`, which then is done with this segment
   kRelease,    // local rank `peer`'s send buffer is not needed any more, and it gets no data: it is done with this
                // segment
   kEnd,
 };
-// Part of a list of copies: a run of bytes that lie together at both ends.
+// One entry of a copy list: bytes that are contiguous at both ends.
 struct CopyRun {
   Buffer from;
   Buffer to;
@@ -62,8 +62,8 @@ struct Primitive {
   uint32_t peer = 0;
   uint16_t phase = 0;
   uint8_t priority = 0;
-  // kCopyRuns, kDeliver: all of it is what comes in `phase` from one neighbour, and nothing else reads that. If it
-  // comes by a put it may go from the network to its targets, without lying in the neighbour's cell first.
+  // kCopyRuns, kDeliver: the runs are all that comes in `phase` from one neighbor, and nothing else reads it. If it
+  // comes by a put, it may be placed directly at its targets, without lying in the neighbor's eager buffer first.
   bool lands = false;
   std::vector<Buffer> operands;
   Buffer target;
@@ -72,7 +72,7 @@ struct Primitive {
   friend bool operator==(const Primitive&, const Primitive&) = default;
 };
 
-// Whether a message of so many bytes travels by a put, not in a packet.
+// Whether a message of `bytes` bytes travels by a put, not in a packet.
 inline bool IsPut(uint64_t bytes) { return bytes > emu::kMpPayloadBytes; }
 
 // One segment's byte range of the message.
@@ -82,8 +82,8 @@ struct Segment {
   uint64_t bytes = 0;
 };
 
-// The sequence of one node for one segment. Every segment has the same, so it is made once and shared (but see
-// RotationsOf).
+// The sequence of one node for one segment. It is the same for every segment, so it is made once and shared (except
+// where RotationsOf says otherwise).
 struct NodeSequence {
   NodeIndex node{0};
   std::vector<Primitive> primitives;  // kStart ... kEnd
@@ -96,21 +96,21 @@ struct NodeView {
   uint32_t root_node = 0;         // node of the call's root, or else of the segment's owner, or else plan.root_node
   uint32_t root_local_index = 0;  // of the root rank, on its own node
 };
-// `rotation`: less than RotationsOf(plan); the segment's number in the whole message, modulo that.
+// `rotation`: the segment's number in the whole message modulo RotationsOf(plan).
 NodeView ViewOf(const ShapeIndex& shape, const Plan& plan, NodeIndex node, const CallArguments& arguments,
                 uint32_t rotation = 0);
 
-// A tree plan prepared for being directed towards any root: O(n) to build, O(log n) to ask. Empty for other kinds.
+// A tree plan prepared to be directed towards any root: O(n) to build, O(log n) per query. Empty for other kinds.
 // Precondition: the plan was verified.
 class TreeIndex {
  public:
   explicit TreeIndex(const Plan& plan);
-  // The neighbour of `node` on the path to `root`; kNobody if they are the same.
+  // The neighbor of `node` on the path to `root`; kNobody if they are the same.
   uint32_t Towards(uint32_t node, uint32_t root) const;
   // Preorder numbers from plan.root_node: the subtree of `node` is [Enter, Leave).
   uint32_t Enter(uint32_t node) const { return enter_[node]; }
   uint32_t Leave(uint32_t node) const { return leave_[node]; }
-  // Towards plan.root_node; kNobody at it.
+  // The parent towards plan.root_node; kNobody at the root itself.
   uint32_t Parent(uint32_t node) const { return parent_[node]; }
 
  private:
@@ -120,20 +120,22 @@ class TreeIndex {
   std::vector<std::vector<uint32_t>> children_;  // by ascending enter_
 };
 
-// The sequence of `view.node`. Order of operands: own ranks ascending, then children in plan order.
+// Returns the sequence of `view.node`. Order of operands: own ranks ascending, then children in plan order.
 // Errors: INVALID_ARGUMENT if plan and arguments do not fit (collective, bytes beyond the size class, node out of
-// range, root not in the tree). Cost: O(node's neighbours + local ranks + log n). Source: papers, triggered operations
-// (algorithms 1 and 2) and barrier model (primitives). Differs: local ranks take part.
+//         range, root not in the tree).
+// Cost:   O(node's neighbors + local ranks + log n).
+// Source: papers, triggered operations (algorithms 1 and 2) and barrier model (primitives). Differs: local ranks take
+//         part.
 absl::StatusOr<NodeSequence> Expand(const Plan& plan, const TreeIndex& index, const NodeView& view,
                                     const CallArguments& arguments);
 
-// The same without a look at the arguments: as if the plan were made for barrier, bcast, reduce or allreduce. Trees,
-// exchanges, and rings but for barriers.
+// Expand without a check of the arguments, as if the plan were made for barrier, bcast, reduce or allreduce. It takes
+// trees, symmetric schedules, and rings except for barriers.
 NodeSequence ExpandAs(Collective collective, const Plan& plan, const TreeIndex& index, const NodeView& view);
 
 std::vector<Segment> SegmentsOf(const Plan& plan, uint64_t bytes);
 
-// One line a primitive: "RecvFrom(3) up", "Reduce(scratch = rank0 + rank1 + cell3)".
+// Returns one line for a primitive: "RecvFrom(3) up", "Reduce(scratch = rank0 + rank1 + cell3)".
 std::string DescribePrimitive(const Primitive& primitive);
 
 }  // namespace copse::schedule

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks along cycles.
+// Expansions along cycles.
 #include <utility>
 
 #include "schedule/block_expansion.h"
@@ -66,7 +66,7 @@ void BlockExpansion::AllgatherByDoubling() {
   out_.CopyRuns(runs.Take());
 }
 
-// The segment travels to its owner, and everybody adds its own on the way.
+// The segment travels to its owner, and every node adds its contribution on the way.
 void BlockExpansion::ReduceScatterOnCycle() {
   if (slice_.bytes() == 0) return out_.Wait(kUp);
   uint32_t owner_rank = 0;

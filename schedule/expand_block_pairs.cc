@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everybody to everybody.
+// Expansions of alltoall(v).
 #include <algorithm>
 #include <utility>
 
@@ -67,7 +67,7 @@ void BlockExpansion::CopyLocally(RunList* runs) const {
     const uint32_t from = own_ranks_[l].value();
     for (uint32_t m = 0; m < own_ranks_.size(); ++m) {
       const uint32_t to = own_ranks_[m].value();
-      // Lists that differ are found when the first segment is over.
+      // A mismatch of the lists is reported after the first segment; until then the shorter length holds.
       const uint64_t bytes = std::min(BlockTo(l, to), BlockFrom(m, from));
       InSlice(stream, bytes, [&](uint64_t offset, uint64_t length) {
         runs->Add(PlaceTo(l, to, offset), PlaceFrom(m, from, offset), length);
@@ -77,8 +77,9 @@ void BlockExpansion::CopyLocally(RunList* runs) const {
   }
 }
 
-// A stream is the blocks of the one node's ranks for the other's, by sender and then by receiver; a note before them.
-// What a node's ranks have for one another is a stream, too, so that no segment copies more of it than of others.
+// A stream is the blocks of one node's ranks for another's, by sender and then by receiver, with a PairNote before
+// them. The data that a node's ranks have for one another is a stream, too, so that no segment copies more of it than
+// of others.
 void BlockExpansion::AlltoallByPairs() {
   const uint64_t note_bytes = call_.has_notes && slice_.begin == 0 ? sizeof(PairNote) : 0;
   std::vector<uint32_t> awaited;
@@ -120,14 +121,14 @@ uint64_t BlockExpansion::StreamBytes(uint32_t from, uint32_t to) const {
   return Clip(pairs * call_.block_bytes);
 }
 
-// In the round of distance s everybody passes on the streams whose way has the bit s, by ascending way: a stream goes
-// its way bit by bit, from the least. Before that round its part of the way below s is behind it.
+// In the round of distance s every node passes on the streams whose way has the bit s, by ascending way: a stream
+// travels its way bit by bit, from the lowest. Before that round the part of its way below s is behind it.
 void BlockExpansion::AlltoallByDoubling() {
   out_.Wait(0);
   RunList runs;
   CopyLocally(&runs);
   out_.CopyRuns(runs.Take());
-  std::vector<Buffer> lies(n_);  // by way: where the stream lies that is here on it; kNone: it begins here
+  std::vector<Buffer> lies(n_);  // by way: place of the stream at this node; kNone: it begins here
   uint16_t round = 0;
   for (const uint32_t s : DistancesOf(plan_)) {
     ++round;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scans: what all ranks before a rank amount to.
+// Expansions of scan and exscan.
 #include "absl/strings/str_cat.h"
 #include "schedule/block_expansion.h"
 
@@ -12,7 +12,7 @@ void BlockExpansion::DeliverPrefixes(Buffer before, Buffer running) {
     const Buffer result{Place::kRankRecv, l, slice_.begin};
     RunList runs;
     if (!inclusive() && before.place != Place::kNone) {
-      // In place the result would overwrite what is still to be added.
+      // In place, the result would overwrite a contribution that is still to be added.
       out_.Reduce({before, own}, {Place::kScratch, 0, kOtherHalf}, SliceBytes());
       runs.Add(before, result, slice_.bytes());
       runs.Add({Place::kScratch, 0, kOtherHalf}, running, slice_.bytes());
@@ -54,7 +54,7 @@ void BlockExpansion::ScanByDoubling() {
   if (own_ranks_.size() > 1) {
     out_.Reduce(OwnOperands(), window, SliceBytes());
   } else {
-    // As it is: a logical operation would make a 0 or 1 of it.
+    // A plain copy: a logical operation would make a 0 or 1 of the value.
     runs.Add(Sends(0, slice_.begin), window, slice_.bytes());
     out_.CopyRuns(runs.Take());
   }
@@ -79,7 +79,7 @@ void BlockExpansion::ScanByDoubling() {
   DeliverPrefixes(has_before ? before : Buffer{}, window);
 }
 
-// Every node gets all contributions, and adds them up in order of ranks for its own.
+// Every node gets all contributions and reduces them in rank order for its own ranks.
 absl::Status BlockExpansion::ScanByFolding() {
   const uint64_t each = slice_.bytes();
   if (each == 0) {
@@ -91,7 +91,7 @@ absl::Status BlockExpansion::ScanByFolding() {
         absl::StrCat("scan: ranks' order is not the nodes', and they are too many (ranks=", shape_.size(),
                      ", bytes=", each, ", limit=", kScanSegmentBytesMax, " bytes together)"));
   }
-  // The packed slices of all ranks are gathered as equal blocks.
+  // All ranks' packed slices are gathered as equal blocks.
   const BlockSizes equal(&order_, &shape_, each);
   BlockCall gather = call_;
   gather.sizes = &equal;
@@ -99,7 +99,7 @@ absl::Status BlockExpansion::ScanByFolding() {
   all.send_base_ = slice_.begin;
   const Buffer packed = all.GatherEverywhere();
   out_ = std::move(all.out_);
-  // Where rank r's slice lies.
+  // The offset of rank r's slice.
   std::vector<uint64_t> offset(shape_.size());
   uint64_t at = 0;
   for (uint32_t p = 0; p < n_; ++p) {
@@ -108,7 +108,7 @@ absl::Status BlockExpansion::ScanByFolding() {
       at += each;
     }
   }
-  // The gathered slices may lie in scratch: sums lie behind them.
+  // The gathered slices may lie in scratch, so the sums lie behind them.
   const Buffer running{Place::kScratch, 0, kOtherHalf};
   const auto part = [&](uint32_t r) {
     Buffer b = packed;

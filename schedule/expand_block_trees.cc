@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks and counts along trees.
+// Expansions of blocks and counts along trees.
 #include <algorithm>
 #include <utility>
 
@@ -137,7 +137,7 @@ void BlockExpansion::AllgatherByTree() {
   DeliverToAll({0, n_}, whole);
 }
 
-// As an allreduce of the slice, of which each rank gets its block.
+// Runs an allreduce of the slice, then delivers each rank its block.
 void BlockExpansion::ReduceScatterByPlan() {
   const NodeView view{.node = call_.node,
                       .local_ranks = static_cast<uint32_t>(own_ranks_.size()),

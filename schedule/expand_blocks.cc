@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is the same for all collectives of blocks, and which expansion is whose.
+// The parts that all block collectives share, and the choice of the expansion.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@
 namespace copse::schedule {
 
 void RunList::Add(Buffer from, Buffer to, uint64_t bytes) {
-  // The engine copies a run in one go.
+  // A longer run is split: the engine copies one run without interruption.
   for (; bytes > kRunBytesMax; bytes -= kRunBytesMax) {
     runs_.push_back({from, to, kRunBytesMax});
     from.offset += kRunBytesMax;
@@ -91,7 +91,7 @@ BlockExpansion::Interval BlockExpansion::Below(uint32_t node, uint32_t towards) 
   const TreeIndex& index = *call_.index;
   if (towards == kNobody) return {0, n_};
   if (index.Parent(node) == towards) return {index.Enter(node), index.Leave(node) - index.Enter(node)};
-  // All but what is below `towards`.
+  // Seen from below, the link leads to all nodes except those below `towards`.
   const uint32_t enter = index.Enter(towards);
   const uint32_t leave = index.Leave(towards);
   return {leave % n_, n_ - (leave - enter)};

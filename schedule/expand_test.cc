@@ -10,7 +10,7 @@ namespace {
 
 using testing::FailsWith;
 
-// 1 - 0 - 2, and 3 below 2.
+// The tree 1 - 0 - 2, and 3 below 2.
 Plan SmallTree(Collective collective) {
   Plan plan{.id = PlanId(7),
             .collective = collective,
@@ -50,7 +50,7 @@ TEST(ExpandTest, RootOfAnAllreduceCombinesOwnRanksFirst) {
 }
 
 TEST(ExpandTest, ReduceTowardsAnyRoot) {
-  // Directed towards node 3: node 2 is its child, node 0 is 2's, node 1 is 0's.
+  // Directed towards node 3, node 2 is its child, node 0 is 2's child, node 1 is 0's.
   const CallArguments to_3{.collective = Collective::kReduce, .type = ElementType::kInt32, .count = 2, .root = 3};
   EXPECT_EQ(Lines(SmallTree(Collective::kReduce), BlockShape(4, 1), 0, to_3),
             (std::vector<std::string>{"Start", "RecvLocal(0) phase 0", "RecvFrom(1) phase 0", "Wait phase 0",

@@ -34,7 +34,7 @@ Collective PlanCollectiveOf(const CallArguments& arguments) {
   return FoldsInOrder(arguments) ? Collective::kAlltoall : PlanCollective(arguments.collective);
 }
 
-// --- How it is cut ---
+// --- How the call is cut ---
 
 FoldSchedule::FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective collective, uint64_t message_bytes)
     : message_bytes_(message_bytes), nodes_(plan.node_count), segments_per_chunk_(SegmentsPerChunk(plan)) {
@@ -42,7 +42,7 @@ FoldSchedule::FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective
   for (uint32_t v = 0; v < nodes_; ++v) ranks_max = std::max(ranks_max, shape.RanksOf(NodeIndex(v)).size());
   slice_ = BlockSegmentBytes(plan) / ranks_max / kSegmentUnitBytes * kSegmentUnitBytes;
   if (slice_ == 0) {
-    known_ = 1;  // ExpandFold says why not
+    known_ = 1;  // ExpandFold returns the error
     return;
   }
   const bool whole = collective == Collective::kReduce || collective == Collective::kAllreduce;
@@ -50,7 +50,7 @@ FoldSchedule::FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective
   const uint64_t segment_bytes = in_parts_ ? nodes_ * slice_ : slice_;
   segments_ = std::max<uint64_t>(1, (message_bytes + segment_bytes - 1) / segment_bytes);
   if (in_parts_) {
-    // Equal parts: the last segment is not left with less for some.
+    // Equal parts: the last segment does not leave some nodes with less.
     const uint64_t slices = segments_ * nodes_;
     slice_ = RoundedUp((message_bytes + slices - 1) / slices, kSegmentUnitBytes);
   }
@@ -62,7 +62,7 @@ FoldSchedule::Place FoldSchedule::PlaceOf(uint64_t index) const {
   if (!in_parts_) return {index, false};
   const uint64_t ahead = std::min(kAhead, pairs_);
   if (index < ahead) return {index, false};
-  // Then results and further contributions in turn, and the results that are left.
+  // Then results and further contributions alternate, and the remaining results follow.
   const uint64_t then = index - ahead;
   const uint64_t turns = pairs_ - ahead;
   if (then >= 2 * turns) return {then - turns, true};
@@ -85,7 +85,7 @@ void FoldSchedule::OnOver(uint64_t index) {
   Learn();
 }
 
-// Results follow their contributions; contributions, the results whose place in the notes they take.
+// Results follow their contributions; contributions follow the results whose place in the metadata they take.
 void FoldSchedule::Learn() {
   if (!in_parts_) {
     known_ = pairs_;
@@ -112,7 +112,7 @@ uint64_t FoldSchedule::notes_bytes() const {
   return in_parts_ ? std::min(pairs_, kNoteSlots) * segments_per_chunk_ * slice_ : 0;
 }
 
-// --- What a node does ---
+// --- The node's sequence ---
 
 namespace {
 
@@ -184,7 +184,7 @@ class FoldExpansion {
   bool IsPrefix() const { return IsScan(call_.collective); }
   bool inclusive() const { return call_.collective == Collective::kScan; }
 
-  // Bytes of the slice that are of rank `rank`'s block of a reduce_scatter, in the message.
+  // Returns the bytes of the slice that belong to rank `rank`'s block of a reduce_scatter, as offsets in the message.
   Slice OfBlock(uint32_t rank, const Slice& slice) const {
     const uint64_t begin = sizes_.RankBegin(rank);
     const uint64_t low = std::max(begin, slice.begin);
@@ -197,7 +197,7 @@ class FoldExpansion {
     const absl::Span<const Rank> ranks = shape_.RanksOf(NodeIndex(node));
     return std::any_of(ranks.begin(), ranks.end(), [&](Rank rank) { return OfBlock(rank.value(), slice).bytes() > 0; });
   }
-  // Whether what ranks of `from` contribute is part of what a rank of `to` gets.
+  // Whether contributions of `from`'s ranks enter a result that a rank of `to` gets.
   bool Uses(uint32_t from, uint32_t to, const Slice& slice) const {
     if (from == to || slice.bytes() == 0 || !Wants(to, slice)) return false;
     return !IsPrefix() || shape_.RanksOf(NodeIndex(from)).front() < shape_.RanksOf(NodeIndex(to)).back();
@@ -240,7 +240,7 @@ class FoldExpansion {
   void AddAll(const Slice& slice) {
     for (uint32_t r = 0; r < shape_.size(); ++r) operands_.push_back(ContributionOf(r, slice));
   }
-  // Combines what was added to `to`, which is the first operand of what comes later.
+  // Combines the operands collected so far into `to`, which becomes the first operand of the next reduction.
   void Flush(Buffer to, const Slice& slice) {
     if (operands_.size() == 1) {
       if (!(operands_[0] == to)) out_.CopyRuns({{operands_[0], to, slice.bytes()}});
@@ -269,7 +269,7 @@ class FoldExpansion {
     out_.CopyRuns(std::move(runs));
   }
 
-  // Sums lie in scratch, in two places in turn.
+  // Delivers scan results; the sums alternate between two places in scratch.
   void DeliverPrefixes(const Slice& slice) {
     Buffer sum{Place::kScratch};
     Buffer next{Place::kScratch, 0, schedule_.slice_bytes()};
@@ -280,7 +280,7 @@ class FoldExpansion {
       if (exclusive) Flush(sum, slice);
       operands_.push_back(ContributionOf(r, slice));
       if (exclusive) {
-        // The result may lie where the contribution does: that is added before.
+        // The result may lie where the contribution does, so that is added first.
         if (r != last) Flush(next, slice);
         out_.CopyRuns({{sum, result, slice.bytes()}});
         std::swap(sum, next);
@@ -307,7 +307,7 @@ class FoldExpansion {
   const uint32_t position_;
   const absl::Span<const Rank> own_;
   SequenceBuilder out_;
-  Slice packed_;  // whose contributions lie in scratch
+  Slice packed_;  // slice whose contributions lie packed in scratch
   std::vector<Buffer> operands_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reproducible reductions of what rounds: contributions are combined in order of ranks, whatever the plan. They go by
-// the plan of alltoall: each node sends what its ranks contribute to a slice of the message to the nodes that combine
-// it.
+// Ordered reductions, for operations that round: contributions are combined in rank order, whatever the plan, so
+// results are reproducible. They run by the plan of alltoall: each node sends its ranks' contributions to a slice of
+// the message to the nodes that combine it.
 #ifndef COPSE_SCHEDULE_FOLDS_H_
 #define COPSE_SCHEDULE_FOLDS_H_
 
@@ -18,35 +18,34 @@
 
 namespace copse::schedule {
 
-// Whether the bits of the result would depend on the order of operands, and must not: a sum or product that rounds,
-// with kReproducible. Type and operation were checked.
+// Whether the call needs an ordered reduction: a sum or product that rounds, with kReproducible. Precondition: type
+// and operation were checked.
 bool FoldsInOrder(const CallArguments& arguments);
-// Of which family's calls it is, and whose plans it runs by: FamilyOf and PlanCollective, unless it folds.
+// Returns the collective class of the call, and the collective whose plans it runs by: FamilyOf and PlanCollective,
+// unless it is an ordered reduction.
 Family FamilyOfCall(const CallArguments& arguments);
 Collective PlanCollectiveOf(const CallArguments& arguments);
 
-// How a call that folds is cut, and in which order its chunks are run; the same on all nodes.
-//
-// Directly: every node that has a result to give gets all contributions to a slice and combines them itself. One
-// message for each pair of nodes; what comes in is all contributions.
-// In parts, for reduce and allreduce beyond one slice: a segment has a slice for each node. In a first chunk each node
-// gets the contributions to its own slice and combines them in the notes, in a second one it sends the results to those
-// that want them. So nobody gets more than the message and what it has to combine. Two chunks are under way before the
-// results of the first one are asked for, and results that are not sent yet take kNoteSlots chunks at most.
-//
-// Order of calls: OnOver for each chunk that At has told, once, in any order.
+// Cuts a call with an ordered reduction and orders its chunks; the same on all nodes.
+// Directly: every node with a result to deliver gets all contributions to a slice and combines them itself. There is
+// one message for each pair of nodes, and everything received is contributions. In parts, for reduce and allreduce
+// beyond one slice: a segment has a slice for each node. In a first chunk each node gets the contributions to its own
+// slice and combines them in its metadata; in a second one it sends the results to the nodes that need them. So no node
+// receives more than the message and the contributions it has to combine. Two chunks of contributions are in flight
+// before the results of the first one are asked for, and results not sent yet take kNoteSlots chunks at most. Order of
+// calls: OnOver once for each chunk that At has returned, in any order.
 class FoldSchedule {
  public:
-  // `message_bytes`: of the buffer; of all blocks together for reduce_scatter. `*shape` is not kept.
+  // `message_bytes`: the buffer's length; for reduce_scatter, that of all blocks together. `*shape` is not kept.
   FoldSchedule(const Plan& plan, const ShapeIndex& shape, Collective collective, uint64_t message_bytes);
 
   struct Chunk {
-    bool results = false;  // the second one of two
+    bool results = false;  // the second of the pair's two chunks
     uint64_t first_segment = 0;
     uint32_t segments = 0;
-    uint64_t notes_offset = 0;  // where in the notes the results of its first segment lie
+    uint64_t notes_offset = 0;  // offset in the metadata of the results of its first segment
   };
-  // Chunks that may be started, in order, and whether these are all.
+  // Number of chunks that may be started, in order, and whether these are all.
   uint64_t chunk_count() const { return known_; }
   bool complete() const { return known_ == (in_parts_ ? 2 * pairs_ : pairs_); }
   Chunk At(uint64_t index) const;
@@ -54,10 +53,10 @@ class FoldSchedule {
 
   bool in_parts() const { return in_parts_; }
   uint64_t segment_count() const { return segments_; }
-  // Of one slice, but perhaps the last; 0 if a segment cannot hold a slice of all ranks of a node.
+  // Bytes of one slice (the last may be shorter); 0 if a segment cannot hold a slice for all ranks of a node.
   uint64_t slice_bytes() const { return slice_; }
   uint64_t message_bytes() const { return message_bytes_; }
-  // Directly: the segment's slice. In parts: that of the node at `position`.
+  // Directly: the segment's slice. In parts: the slice of the node at `position`.
   Slice SliceAt(uint64_t segment, uint32_t position) const;
   uint64_t notes_bytes() const;
 
@@ -65,7 +64,7 @@ class FoldSchedule {
   static constexpr uint64_t kAhead = 2;  // chunks of contributions before the first results
   static constexpr uint64_t kNoteSlots = 4;
 
-  // Chunk `index` in terms of pairs: which one, and which of the two.
+  // Chunk `index` as a pair and a half: its pair, and whether it is the second of the two.
   struct Place {
     uint64_t pair = 0;
     bool results = false;
@@ -79,21 +78,21 @@ class FoldSchedule {
   bool in_parts_ = false;
   uint64_t slice_ = 0;
   uint64_t segments_ = 1;
-  uint64_t pairs_ = 1;  // of chunks, in parts; else the chunks
+  uint64_t pairs_ = 1;  // pairs of chunks if in parts, otherwise chunks
   uint64_t known_ = 0;
-  std::set<uint64_t> contributed_, told_;  // pairs whose chunks are over, as long as somebody may ask for it
+  std::set<uint64_t> contributed_, told_;  // finished chunks' pairs, kept while a chunk still depends on them
 };
 
-// One call at one node. Contributions lie in the send buffers by rank, as the message does; `ranks` is not looked at.
+// One call at one node. Contributions lie in the send buffers by rank, in message order; `ranks` is ignored.
 struct FoldCall {
   const BlockCall* call = nullptr;
   const FoldSchedule* schedule = nullptr;
 };
 
-// The sequence for one segment. `notes_offset`: of the segment's result, in parts.
+// Returns the sequence for one segment. `notes_offset`: offset of the segment's result in the metadata, if in parts.
 // Errors: UNIMPLEMENTED if a node has more ranks than a segment holds slices.
 // Cost:   O(ranks).
-// Source: our own; what comes out is the sum in order of ranks, as in a program without Copse.
+// Source: our own; the result is the sum in rank order, equal to that of a serial program.
 absl::StatusOr<NodeSequence> ExpandFold(const FoldCall& fold, uint64_t segment, bool results, uint64_t notes_offset);
 
 }  // namespace copse::schedule

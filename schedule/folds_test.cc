@@ -52,7 +52,7 @@ struct Call {
 
 constexpr uint8_t kUntouched = 0x5a;
 
-// What each rank's receive buffer holds afterwards, on a cluster of this shape.
+// Returns each rank's receive buffer afterwards, on a cluster of this shape.
 std::vector<Bytes> Results(const Call& call, const TeamShape& shape, Plan plan, uint64_t* message_bytes = nullptr) {
   PlainCluster cluster(plan, shape);
   cluster.op = call.op;
@@ -92,7 +92,7 @@ std::vector<Bytes> Results(const Call& call, const TeamShape& shape, Plan plan, 
   return results;
 }
 
-// By a loop over the ranks.
+// Reduces by a loop over the ranks.
 std::vector<Bytes> Expected(const Call& call) {
   const auto size = static_cast<uint32_t>(call.contributions.size());
   std::vector<Bytes> results;
@@ -129,7 +129,7 @@ std::vector<Bytes> Expected(const Call& call) {
   return results;
 }
 
-// Sums of such numbers round at every step, so that any other order shows.
+// Sums of these numbers round at every step, so that any other order shows.
 Bytes RandomNumbers(ElementType type, uint64_t count, Prng* prng) {
   Bytes bytes(count * ElementBytes(type));
   const auto number = [&] {
@@ -146,7 +146,7 @@ Bytes RandomNumbers(ElementType type, uint64_t count, Prng* prng) {
       std::memcpy(bytes.data() + i, &value, 4);
     }
   } else {
-    // Of both short formats numbers around one, of either sign.
+    // Both 16-bit formats get numbers around one, of either sign.
     for (uint64_t i = 0; i < bytes.size(); i += 2) {
       const auto value = static_cast<uint16_t>(0x3c00 + prng->Below(0x80) + (prng->Below(2) << 15));
       std::memcpy(bytes.data() + i, &value, 2);
@@ -184,7 +184,7 @@ TEST(FoldsTest, ResultsHaveTheBitsOfALoopOverTheRanks) {
     const std::vector<Bytes> expected = Expected(call);
     SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << CollectiveName(call.collective) << ", " << size
                                     << " ranks on " << nodes << " nodes, " << count << " elements");
-    // Ranks in two different places.
+    // The ranks are placed in two different ways.
     ASSERT_EQ(Results(call, RandomShape(nodes, size, &prng), PairwisePlan(nodes, &prng)), expected);
     const auto other_nodes = static_cast<uint32_t>(1 + prng.Below(std::min(size, 6u)));
     ASSERT_EQ(Results(call, RandomShape(other_nodes, size, &prng), PairwisePlan(other_nodes, &prng)), expected);
@@ -192,7 +192,7 @@ TEST(FoldsTest, ResultsHaveTheBitsOfALoopOverTheRanks) {
 }
 
 TEST(FoldsTest, AnotherOrderHasOtherBits) {
-  // Else the test above would say nothing.
+  // Without a case that depends on the order, the test above would prove nothing.
   Prng prng(1);
   for (const ElementType type : {ElementType::kFloat, ElementType::kDouble, ElementType::kHalf}) {
     Call call{.type = type};
@@ -214,7 +214,7 @@ TEST(FoldsTest, WhatIsAloneIsItsOwnResult) {
   }
 }
 
-// Nobody gets all contributions to a long message.
+// No node gets all contributions to a long message.
 TEST(FoldsTest, ALongAllreduceMovesItsContributionsOnceAndItsResultToAll) {
   Prng prng(4);
   constexpr uint32_t kNodes = 4, kRanks = 8;
@@ -242,7 +242,7 @@ TEST(FoldScheduleTest, EachChunkComesOnceAndNoneBeforeWhatItNeeds) {
     std::set<uint64_t> notes;
     uint64_t segments = 0;
     while (next < schedule.chunk_count() || !running.empty()) {
-      // As many as there are, or one of those that run ends, in any order.
+      // Starts a chunk if one may start, or ends one of those in flight, in any order.
       if (next < schedule.chunk_count() && prng.Below(2) == 0) {
         const FoldSchedule::Chunk chunk = schedule.At(next);
         if (!chunk.results) segments += chunk.segments;

@@ -9,13 +9,13 @@
 namespace copse::schedule {
 namespace {
 
-// Descriptors of one sequence are at most this many (the engine's limit). A longer block is cut, and the pieces chained
-// by a counter: one that waits for credit must not be overtaken by the next.
+// The engine's limit of descriptors in one sequence. A longer block is cut, and its parts are chained by a counter:
+// the next part must not overtake one that waits for credit.
 constexpr uint32_t kSequenceDescriptorsMax = 64;
 
 class Lowering {
  public:
-  // Segment s has sequences[s % their number]. Of a block collective there are as many as segments.
+  // Segment s uses sequences[s % sequences.size()]; a block collective has one sequence per segment.
   Lowering(const Plan& plan, absl::Span<const NodeSequence* const> sequences, bool blocks,
            const CallArguments& arguments, const PortMap& map, LoweredCall* call)
       : plan_(plan),
@@ -40,7 +40,7 @@ class Lowering {
     Finish();
   }
 
-  // A rank's part of a segment waits for the node's part: then the rank gets its data, or is let go.
+  // A rank's part of a segment waits for the node's part; then the rank gets its data, or is released.
   void Rank(uint32_t l) {
     Clear();
     for (uint32_t s = 0; s < segments_; ++s) {
@@ -85,7 +85,7 @@ class Lowering {
   const NodeSequence& Sequence() const { return *sequences_[segment_ % sequences_.size()]; }
   uint32_t LengthOf(const Primitive& p) const { return p.bytes == kWholeSegment ? length_ : p.bytes; }
 
-  // The node's own part of one segment: a block of descriptors after every Wait.
+  // Writes the node's part of one segment: a block of descriptors after every Wait.
   void NodeSegment() {
     uint32_t awaited = 0;
     bool first_block = true;
@@ -100,7 +100,7 @@ class Lowering {
         case Step::kWait: {
           const emu::CounterIndex counter = Counter(segment_, p.phase);
           if (!first_block) {
-            // The block before has to end first: its last descriptor counts on this block's counter.
+            // The block before has to end first, so its last descriptor adds to this block's counter.
             Count(counter);
             Finish();
             ++awaited;
@@ -170,7 +170,8 @@ class Lowering {
   }
 
   void Send(const Primitive& p) {
-    // A whole message of up to one MP packet goes as one; all else is a put into the receiver's staging cell.
+    // A whole message that fits one MP packet is sent as one; any other message is a put into the receiver's eager
+    // buffer.
     const uint32_t length = LengthOf(p);
     const bool packet = length == 0 || (offset_ == 0 && length <= emu::kMpPayloadBytes);
     emu::Descriptor d;
@@ -186,7 +187,8 @@ class Lowering {
     Add(d);
   }
 
-  // The ALU takes seven operands at once; a longer list goes on with the result as the first operand of the next chunk.
+  // The ALU takes seven operands at once; a longer list continues with the result as the first operand of the next
+  // batch.
   void Reduce(const Primitive& p) {
     const uint32_t length = LengthOf(p);
     if (length == 0) return;
@@ -212,7 +214,7 @@ class Lowering {
     if (p.lands && IsPut(length_)) MayLand(p.operands[0].index, p.phase);
   }
 
-  // The last descriptor, a copy of what comes from `node` in `phase`.
+  // Marks the last descriptor, a copy of data from `node` in `phase`, for direct placement.
   void MayLand(uint32_t node, uint16_t phase) {
     emu::Descriptor& d = call_.descriptors.back();
     d.options = emu::kOptionLand;
@@ -295,7 +297,7 @@ class Lowering {
   uint32_t length_ = 0;
 };
 
-// The longest block of descriptors comes from many children or operands.
+// Returns the number of operands or children that the longest block of descriptors comes from.
 uint32_t FanOut(const Plan& plan) {
   if (plan.kind == PlanKind::kCirculant) return static_cast<uint32_t>(DistancesOf(plan).size());
   uint32_t fan_out = 0;
@@ -304,7 +306,7 @@ uint32_t FanOut(const Plan& plan) {
   return fan_out;
 }
 
-// With `descriptors` in the longest block, which are cut.
+// Returns the number of sequences if the longest block has `descriptors` descriptors; it is cut.
 uint32_t SequenceCount(const Plan& plan, uint32_t local_ranks, uint32_t descriptors) {
   const uint32_t segments = SegmentCount(plan, ChunkBytesMax(plan));
   const uint32_t cuts = descriptors / (kSequenceDescriptorsMax - 1) + 1;
@@ -328,13 +330,13 @@ uint32_t SequencesPerCall(const Plan& plan, uint32_t local_ranks) {
   const uint32_t fan_out = FanOut(plan);
   uint32_t descriptors = fan_out + (fan_out + local_ranks) / 6 + 4;
   if (HasBlocks(plan.collective)) descriptors = 2 * fan_out + 4 * local_ranks + 8;
-  // A scan that folds all contributions takes three descriptors for each, of which a segment holds so many.
+  // A scan with an ordered reduction takes three descriptors per contribution, and a segment holds this many.
   if (FoldsAll(plan)) descriptors += 3 * kScanSegmentBytesMax / kSegmentUnitBytes;
   return SequenceCount(plan, local_ranks, descriptors);
 }
 
 uint32_t SequencesPerFold(const Plan& plan, uint32_t local_ranks, uint32_t ranks) {
-  // A reduction takes six operands beside what it has; own ranks may each end one.
+  // A reduction takes six operands beside the accumulator; each local rank may end one.
   return SequenceCount(plan, local_ranks, 2 * FanOut(plan) + ranks / 6 + 4 * local_ranks + 8);
 }
 

@@ -84,7 +84,7 @@ TEST(LowerTest, RootOfAnAllreduceInOnePacket) {
   EXPECT_EQ(send.hash, 9);
   EXPECT_EQ(lowered.node.descriptors[3].counter, 1002u) << "the segment's ranks may go";
   EXPECT_EQ(lowered.node.descriptors[4].value, 77u);
-  // The rank: waits for that, gets its copy, and its event; on arrival it counts in phase 0.
+  // The rank's sequence waits for that, gets its copy, and its event; on arrival it counts in phase 0.
   ASSERT_EQ(lowered.rank.sequences.size(), 1u);
   EXPECT_EQ(lowered.rank.sequences[0].trigger.counter, 1002u);
   EXPECT_EQ(Ops(lowered.rank), (std::vector<OpCode>{OpCode::kCopy, OpCode::kEvent}));
@@ -98,7 +98,7 @@ TEST(LowerTest, SegmentsHaveCountersOfTheirOwnAndOneEnd) {
   for (uint32_t s = 0; s < 3; ++s) EXPECT_EQ(lowered.node.sequences[s].trigger.counter, 1000 + s * 4);
   EXPECT_EQ(lowered.node.sequences[3].trigger.threshold, 3u);
   EXPECT_EQ(lowered.rank.arrivals, (std::vector<emu::CounterIndex>{1000, 1004, 1008}));
-  // Segments are puts into the receiver's cell, at their offset; the last is shorter.
+  // Segments are puts into the receiver's eager buffer, at their offset; the last is shorter.
   std::vector<const emu::Descriptor*> puts;
   for (const emu::Descriptor& d : lowered.node.descriptors) {
     if (d.op == OpCode::kPut) puts.push_back(&d);
@@ -116,7 +116,7 @@ TEST(LowerTest, MoreThanSevenOperandsAreChainedInOrder) {
   for (const emu::Descriptor& d : lowered.node.descriptors) {
     if (d.op != OpCode::kReduce) continue;
     EXPECT_LE(d.operand_count, emu::kAluOperandsMax);
-    // After the first chunk the result so far comes first.
+    // After the first batch the accumulator is the first operand.
     if (chunks++ > 0) {
       EXPECT_EQ(d.operands[0].region, 50u);
     }
@@ -128,7 +128,7 @@ TEST(LowerTest, MoreThanSevenOperandsAreChainedInOrder) {
   EXPECT_EQ(order, expected);
 }
 
-// A piece that waits for credit must hold up the rest of its block.
+// A part that waits for credit must hold up the rest of its block.
 TEST(LowerTest, LongBlocksAreCutAndChained) {
   const Lowered lowered = LowerRoot(Star(200, 120, 1024), 8);
   ASSERT_GT(lowered.node.sequences.size(), 3u);
@@ -166,7 +166,7 @@ TEST(LowerTest, PhasesFollowOneAnotherThoughPacketsMayNot) {
   EXPECT_EQ(last_of_first.counter, lowered.sequences[1].trigger.counter);
 }
 
-// The last step of a leaf's rank copies what only it reads.
+// The last step of a leaf's rank copies data that nothing else reads.
 TEST(LowerTest, WhatALeafsOnlyRankGetsMayLandOnArrival) {
   const Plan plan = Star(1, 4096, 1024);
   const ShapeIndex shape(BlockShape(2, 1));
@@ -184,7 +184,7 @@ TEST(LowerTest, WhatALeafsOnlyRankGetsMayLandOnArrival) {
       EXPECT_EQ(d.source.region, 100u);
       counters.push_back(d.remote_counter);
     }
-    // Phase 1 of each segment, of four counters each; a packet never lands.
+    // Phase 1 of each segment, of four counters each; a packet is never placed directly.
     EXPECT_EQ(counters, count == 3000 ? (std::vector<uint32_t>{1, 5, 9}) : std::vector<uint32_t>{});
   }
 }
@@ -202,7 +202,7 @@ TEST(LowerTest, BoundsHoldForTheLargestCall) {
   }
 }
 
-// What a cycle's nodes do in a round does not grow with the cycle, unless everybody hears from all.
+// A node's work in a round does not grow with the cycle, unless each node receives from all others.
 TEST(LowerTest, BoundsOfCyclesGrowWithTheirDistances) {
   const auto bound = [](Collective collective, uint32_t nodes, const std::vector<uint32_t>& distances) {
     return SequencesPerCall(CirculantPlan(collective, nodes, distances), 1);

@@ -73,7 +73,7 @@ uint32_t RotationsOf(const Plan& plan) {
 uint32_t PhaseCount(const Plan& plan) {
   if (plan.kind == PlanKind::kTree) return 2;
   if (plan.kind == PlanKind::kCirculant) {
-    // Everybody hears from all in one phase.
+    // Each node receives from all others in one phase.
     if (plan.collective == Collective::kAlltoall && !PassesOn(plan)) return 2;
     return std::max<uint32_t>(2, static_cast<uint32_t>(DistancesOf(plan).size()) + 1);
   }

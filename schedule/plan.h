@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan: one parametric schedule for (team, collective, size class, algorithm). Root, count and segments are its
-// arguments; expand.h makes the primitive sequences of one call of it. docs/reference/plan-format.md has the bytes.
+// A plan is one parametric schedule for (team, collective, size class, algorithm). Root, count and segments are its
+// arguments; expand.h makes the primitive sequences of one call. Byte layout: docs/reference/plan-format.md.
 #ifndef COPSE_SCHEDULE_PLAN_H_
 #define COPSE_SCHEDULE_PLAN_H_
 
@@ -24,25 +24,25 @@ namespace copse::schedule {
 inline constexpr uint32_t kNodeCountMax = 1u << 20;
 inline constexpr uint32_t kSegmentsMax = 16;
 inline constexpr uint32_t kPhasesMax = 44;               // 2 * log2(kNodeCountMax) + 4
-inline constexpr uint64_t kMessageBytesMax = 64 * 1024;  // of one call of the port: a longer one runs as several
+inline constexpr uint64_t kMessageBytesMax = 64 * 1024;  // of one call of the port; a longer message runs as several
 inline constexpr uint64_t kCallBytesMax = uint64_t{1} << 46;
 inline constexpr uint32_t kLocalRanksMax = 256;
-// A segment fits a frame, and the frame one fragment of UCX's TCP: two cost twice as much.
+// A segment fits a frame, and a frame one fragment of UCX's TCP: two fragments cost twice as much.
 inline constexpr uint32_t kSegmentBytesMax = 60 * 1024;
-// Where there is no reason for another: long enough to be worth a frame, short enough to follow one another closely.
+// The default: long enough to be worth a frame, short enough that segments follow one another closely.
 inline constexpr uint32_t kSegmentBytesUsual = 8 * 1024;
-// Of a scan: prefixes and sums lie in scratch beside each segment.
+// A scan's limit is lower, since prefixes and sums lie in scratch beside each segment.
 inline constexpr uint32_t kScanSegmentBytesMax = 8 * 1024;
 inline constexpr uint32_t SegmentBytesMax(Collective collective) {
   return IsScan(collective) ? kScanSegmentBytesMax : kSegmentBytesMax;
 }
 inline constexpr uint32_t kSegmentUnitBytes = kElementBytesMax;  // segments end between elements of any type
 inline constexpr uint32_t kExchangeNodesMax = 4096;  // the verifier follows every contribution of an exchange
-// Partners that one node may have in a round in which it sends, too: with its own they are the operands that the ALU
-// takes at once, in any order.
+// Partners that a node may have in a round in which it also sends: with its own value they are the operands that the
+// ALU takes at once, in any order.
 inline constexpr uint32_t kRoundPartnersMax = 6;
 
-// Which ranks a team has and where: ranks[r] says on which of the team's nodes rank r lives. Node indices are dense,
+// The placement of a team's ranks: ranks[r] is the team's node on which rank r lives. Node indices are dense,
 // numbered by the first rank that lives there.
 struct TeamShape {
   std::vector<NodeIndex> node_of_rank;
@@ -52,16 +52,16 @@ struct TeamShape {
   friend bool operator==(const TeamShape&, const TeamShape&) = default;
 };
 
-// A shape prepared for look-ups: O(size) to build, O(1) to ask.
+// A shape prepared for look-ups: O(size) to build, O(1) per query.
 class ShapeIndex {
  public:
-  // CHECKs what CheckShape checks.
+  // Precondition: CheckShape(shape) is OK; CHECKed.
   explicit ShapeIndex(const TeamShape& shape);
 
   uint32_t size() const { return static_cast<uint32_t>(node_of_rank_.size()); }
   uint32_t node_count() const { return static_cast<uint32_t>(first_.size()) - 1; }
   NodeIndex NodeOf(Rank rank) const { return node_of_rank_[rank.value()]; }
-  // Ranks of one node, ascending: the local index of a rank is its place in here.
+  // Ranks of one node, ascending: a rank's local index is its position here.
   absl::Span<const Rank> RanksOf(NodeIndex node) const;
   uint32_t LocalIndexOf(Rank rank) const { return local_index_[rank.value()]; }
 
@@ -76,35 +76,35 @@ class ShapeIndex {
 absl::Status CheckShape(const TeamShape& shape);
 
 // kTree: an undirected tree over the team's nodes. A call's root (for barrier and allreduce: `root_node`) directs it:
-// the neighbour towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1
-// down. kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling, hierarchical). A round
-// is a phase.
-//
-// kCirculant: the nodes in a cycle, and distances along it: a node sends to those that follow it by the distances, and
-// hears from those that precede it by them. What is sent, the collective and the distances say: {1} is a ring, on which
-// a chunk travels from its owner to all, or to its owner from all; {1, 2, 4, ...} doubles what a node has in each
-// round, or is the owner's binomial tree (allreduce, reduce_scatter: cycle_tree.h); {1, 2, 3, ... n - 1} lets everybody
-// send to everybody. As small as the team is large, where steps would grow by its square. A long message of all
-// (allreduce) has each segment owned by another node: RotationsOf.
+// the neighbor towards the root is the parent, the others are children in the order of `neighbours`. Phases: 0 up, 1
+// down.
+// kExchange: explicit rounds, the same for all calls (dissemination, recursive doubling, hierarchical). A round is a
+// phase.
+// kCirculant: the nodes in a cycle, and distances along it: a node sends to the nodes that follow it by the distances,
+// and receives from those that precede it by them. The collective and the distances determine the data: {1} is a ring,
+// on which a chunk travels from its owner to all, or to its owner from all; {1, 2, 4, ...} doubles a node's data in
+// each round, or is the owner's binomial tree (allreduce, reduce_scatter: cycle_tree.h); with {1, 2, 3, ... n - 1}
+// every node sends to every other. The plan's size is linear in the team's, where explicit steps would grow by its
+// square. In a long allreduce each segment is owned by another node: RotationsOf.
 enum class PlanKind : uint8_t { kTree = 0, kExchange = 1, kCirculant = 2 };
 
-// Part of a round of an exchange plan at one node. A node first sends all that it sends in the round, then awaits all
-// that it awaits, and then combines it with what it has: by node number, so that all who hear of the same get the same
-// bits. kNobody: nothing to send, or to await.
+// One step of a symmetric schedule's round at one node. A node first sends all its messages of the round, then awaits
+// all that it receives, and then combines them with its own value: by node number, so that all nodes that receive the
+// same contributions get the same bits. kNobody: nothing to send, or to await.
 inline constexpr uint32_t kNobody = 0xffffffff;
 struct ExchangeStep {
   uint16_t round = 0;
   uint32_t send_to = kNobody;       // node index
   uint32_t receive_from = kNobody;  // node index
-  // What is received: combined with the accumulated value, or replaces it (when a node hears the result); then nothing
-  // else is received in the round.
+  // Whether the received data is combined with the accumulated value; otherwise it replaces it (the node receives the
+  // result), and nothing else is received in the round.
   bool combine = true;
 };
 
 struct Plan {
   PlanId id{0};
   Collective collective = Collective::kBarrier;
-  uint64_t bytes_min = 0;  // size class, inclusive; a class beyond kMessageBytesMax is of calls of several chunks
+  uint64_t bytes_min = 0;  // size class, inclusive; a class beyond kMessageBytesMax has calls of several chunks
   uint64_t bytes_max = 0;
   std::string algorithm;  // "flat", "binomial", "knomial-4", "kary-2", "mgo", "best", "dissemination",
                           // "recursive-doubling", ...
@@ -113,11 +113,11 @@ struct Plan {
   uint32_t segment_bytes =
       0;  // longer messages are cut into segments of this; multiple of kSegmentUnitBytes; 0: never cut
   uint8_t priority = 0;
-  // kTree. neighbours[v] in serving order: the order of sends down, and of operands up (after v's own ranks).
+  // kTree: neighbours[v] in serving order, the order of sends down, and of operands up (after v's own ranks).
   // kCirculant: two lists, the cycle (every node once) and the distances (ascending, from 1, less than node_count).
   NodeIndex root_node{0};
   std::vector<std::vector<uint32_t>> neighbours;
-  // kExchange. steps[v], rounds never falling.
+  // kExchange: steps[v], rounds never falling.
   std::vector<std::vector<ExchangeStep>> steps;
   double predicted_us = 0;  // by the cost model, for this plan's largest message, root at root_node
 
@@ -125,40 +125,41 @@ struct Plan {
 };
 bool operator==(const ExchangeStep& a, const ExchangeStep& b);
 
-// Of a circulant plan.
+// The cycle and the distances of a circulant plan.
 inline absl::Span<const uint32_t> CycleOf(const Plan& plan) { return plan.neighbours[0]; }
 inline absl::Span<const uint32_t> DistancesOf(const Plan& plan) { return plan.neighbours[1]; }
 
-// An alltoall in which nodes pass on what others have for others, in rounds of distances 1, 2, 4, ...; else everybody
-// sends to everybody.
+// Whether nodes of an alltoall pass on others' data, in rounds of distances 1, 2, 4, ...; otherwise every node sends
+// to every other directly.
 inline bool PassesOn(const Plan& plan) {
   return plan.kind == PlanKind::kCirculant && plan.collective == Collective::kAlltoall &&
          DistancesOf(plan).size() + 1 < plan.node_count;
 }
-// What such a plan may serve: intermediate nodes must know the sizes of all blocks, which they do not in an alltoallv,
-// whose calls go by the plan for the longest blocks; and a part of each message must fit a segment.
+// Limit of a plan that PassesOn: intermediate nodes must know the sizes of all blocks, which they do not in an
+// alltoallv, whose calls run by the plan for the longest blocks; and a part of each message must fit a segment.
 inline constexpr uint32_t kPassingNodesMax = 2048;
 
-// The longest message, or chunk of one, that a call of the port carries by the plan. Where all messages are cut into
-// chunks, whole segments.
+// Bytes of the longest message, or chunk of one, that a call of the port carries by the plan. Where messages are cut
+// into chunks, whole segments.
 uint64_t ChunkBytesMax(const Plan& plan);
-// Number of segments of a message: at least 1, also for 0 bytes.
+// Number of segments of a message; 1 for 0 bytes.
 uint32_t SegmentCount(const Plan& plan, uint64_t bytes);
-// After how many segments a call's sequences repeat: 1, but for an allreduce on a ring, where node i of the cycle owns
-// segment i, i + n, ... of the whole message: there its sum is complete, and sets out to all others.
+// Number of segments after which a call's sequences repeat: 1, except for an allreduce on a ring, where node i of the
+// cycle owns segment i, i + n, ... of the whole message: its sum is complete there, and is sent from there to all
+// others.
 uint32_t RotationsOf(const Plan& plan);
-// Phases that its packets may carry: counters per segment.
+// Number of phases of the plan's packets: the counters per segment.
 uint32_t PhaseCount(const Plan& plan);
-// For a node: every node that it exchanges packets with, ascending. These are the plan's edges there.
+// Returns every node that `node` exchanges packets with, ascending: the plan's edges there.
 std::vector<NodeIndex> NeighboursOf(const Plan& plan, NodeIndex node);
 
-// Plan format. Decode checks lengths and ranges, not meaning (verify.h does): INVALID_ARGUMENT names the field.
+// Plan format. DecodePlan checks lengths and ranges, not meaning (verify.h does); INVALID_ARGUMENT names the field.
 std::string EncodePlan(const Plan& plan);
 absl::StatusOr<Plan> DecodePlan(std::string_view bytes);
-// Content hash of the encoded bytes: both sides compare it.
+// Content hash of the encoded bytes; planner and daemon compare it.
 uint64_t PlanHash(std::string_view encoded);
 
-// The plan of `plans` for a call: same collective, bytes within the class; the first one wins. Null if none.
+// Returns the first of `plans` with this collective and `bytes` within its class; null if there is none.
 const Plan* SelectPlan(absl::Span<const Plan> plans, Collective collective, uint64_t bytes);
 
 }  // namespace copse::schedule

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoded plans, as a planner pushes them: decoded, verified, and if they pass, expanded and lowered as a daemon does.
+// Fuzzes encoded plans, which a planner pushes: they are decoded, verified, and if they pass, expanded and lowered by
+// the daemon's code.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -51,7 +52,7 @@ CallArguments Arguments(const Plan& plan) {
           .count = is_barrier ? 0 : schedule::ChunkBytesMax(plan) / 4};
 }
 
-// Lowers what `node` does; dies if it names somebody who is no neighbour of it.
+// Lowers `node`'s sequences; dies if they name a node that is not its neighbor.
 void Lower(const Plan& plan, uint32_t node, const std::vector<NodeSequence>& sequences, bool blocks) {
   std::vector<uint32_t> neighbours, edges;
   std::vector<emu::RegionIndex> cells;
@@ -155,7 +156,7 @@ std::vector<std::string> Seeds() {
   return seeds;
 }
 
-// What decodes is encoded to bytes that decode to the same, and the verifier has an opinion of it.
+// Decoded bytes must encode to bytes that decode to the same, and the verifier must give a verdict.
 void OneInput(std::string_view bytes) {
   const auto plan = schedule::DecodePlan(bytes);
   if (!plan.ok()) return;
@@ -163,7 +164,7 @@ void OneInput(std::string_view bytes) {
   const auto again = schedule::DecodePlan(encoded);
   CHECK(again.ok());
   CHECK(schedule::EncodePlan(*again) == encoded);
-  // Proving an exchange costs its square: larger ones are its own test's.
+  // Proving a symmetric schedule costs its square; larger ones have a test of their own.
   constexpr uint32_t kVerifiedNodesMax = 64;
   if (plan->node_count == 0 || plan->node_count > kVerifiedNodesMax) return;
   if (schedule::VerifyPlan(*plan, schedule::BlockShape(plan->node_count, kRanksPerNode)).ok()) ExpandAll(*plan);

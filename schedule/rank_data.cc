@@ -17,14 +17,14 @@ namespace {
 
 constexpr uint8_t kUntouched = 0x5a;
 
-// Elements of what `from` gives to those before `to`.
+// Returns the elements that `from` gives to the ranks before `to`.
 uint64_t BlockBegin(const WholeCall& call, uint32_t from, uint32_t to, uint32_t size) {
   uint64_t begin = 0;
   for (uint32_t other = 0; other < to; ++other) begin += BlockCount(call, from, other, size);
   return begin;
 }
 
-// Blocks of these bytes, one for each rank.
+// Places blocks of these bytes, one for each rank.
 BlockList Place(const std::vector<uint64_t>& bytes, bool displaced, uint64_t unit, Prng* prng) {
   std::vector<uint32_t> order(bytes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -52,7 +52,7 @@ void Put(const std::vector<uint8_t>& from, uint64_t at, std::vector<uint8_t>* to
   if (!from.empty()) std::memcpy(to->data() + at, from.data(), from.size());
 }
 
-// One rank's view, while its data is made.
+// Makes one rank's data.
 class Maker {
  public:
   Maker(const WholeCall& call, uint32_t rank, uint32_t size)
@@ -84,7 +84,7 @@ class Maker {
   }
 
  private:
-  // By rank, of what this rank sends, or receives.
+  // Bytes, by rank, that this rank sends or receives.
   std::vector<uint64_t> SizesOf(bool send) const {
     std::vector<uint64_t> bytes(size_);
     for (uint32_t other = 0; other < size_; ++other) {

@@ -17,7 +17,7 @@ using Numbers = std::vector<uint32_t>;
 Numbers NumbersOf(const std::vector<uint8_t>& bytes, uint64_t at, uint64_t count) {
   Numbers numbers(count);
   EXPECT_LE(at + count * 4, bytes.size());
-  // memcpy may not be given an empty vector's data.
+  // memcpy must not be given an empty vector's data().
   if (count > 0) std::memcpy(numbers.data(), bytes.data() + at, count * 4);
   return numbers;
 }
@@ -28,11 +28,11 @@ WholeCall SumOf(Collective collective, uint32_t size, uint64_t seed) {
   if (HasRoot(collective)) call.arguments.root = static_cast<uint32_t>(seed % size);
   const uint64_t counts = collective == Collective::kAlltoallv ? uint64_t{size} * size : size;
   for (uint64_t i = 0; IsIrregular(collective) && i < counts; ++i) call.counts.push_back(i * seed % 9);
-  call.displaced = true;  // of irregular ones alone
+  call.displaced = true;  // irregular collectives only
   return call;
 }
 
-// What rank `from` gives to `to` lies here in its buffers.
+// Returns the data that rank `from` gives to rank `to`, read from its buffers.
 Numbers Given(const WholeCall& call, const std::vector<RankData>& ranks, uint32_t from, uint32_t to) {
   const RankData& data = ranks[from];
   const auto size = static_cast<uint32_t>(ranks.size());
@@ -56,7 +56,7 @@ Numbers SumOfFirst(const WholeCall& call, const std::vector<RankData>& ranks, ui
   return sum;
 }
 
-// Of rank `rank`: its result as one, if it has one.
+// Returns rank `rank`'s expected result, if it has one.
 Numbers OneExpected(const WholeCall& call, const std::vector<RankData>& ranks, uint32_t rank) {
   const auto size = static_cast<uint32_t>(ranks.size());
   switch (PlanCollective(call.arguments.collective)) {

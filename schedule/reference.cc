@@ -13,7 +13,7 @@ namespace {
 
 int SmallNumber(uint64_t random) { return static_cast<int>(random % 19) - 9; }
 
-// Factors whose products are exact and have no part that is zero, as a zero's sign depends on the order of factors: the
+// Factors whose products are exact and have no zero component, as a zero's sign depends on the order of factors: the
 // first two are complex, the others 1 or 2.
 template <typename Complex>
 Complex ComplexFactor(uint32_t rank, uint64_t random) {
@@ -39,20 +39,20 @@ T Element(const CallArguments& a, uint32_t rank, uint64_t seed, uint64_t i) {
     using Part = typename T::value_type;
     return {static_cast<Part>(SmallNumber(random)), static_cast<Part>(SmallNumber(random >> 32))};
   } else if constexpr (kIsPair<T>) {
-    // Few values, so that some are equal. Elements with equal indices, too, are equal altogether.
+    // Few distinct values, so that some are equal. Elements with equal indices are equal altogether.
     return {static_cast<decltype(T::value)>(SmallNumber(random)), static_cast<int32_t>(random >> 32) % 100};
   } else {
     if (product) return T(random % 2 == 0 ? 1 : 2);
-    // bfloat16 counts to 256 only.
+    // bfloat16 represents integers exactly up to 256 only.
     return T(std::is_same_v<T, Bfloat16> ? static_cast<int>(random % 3) - 1 : SmallNumber(random));
   }
 }
 
-// Contributions repeat after this many elements, so that long ones cost little. A prime beyond all that messages are
-// cut by: what lies some segments or chunks off is not equal by chance.
+// Contributions repeat after this many elements, so that long ones cost little. A prime beyond all lengths that
+// messages are cut by, so data some segments or chunks away is not equal by chance.
 constexpr uint64_t kPeriod = 5003;
 
-// Elements [begin, begin + count) of what `element` gives by index.
+// Returns elements [begin, begin + count) of the sequence that `element` gives by index.
 template <typename T, typename ElementAt>
 std::vector<uint8_t> Fill(uint64_t begin, uint64_t count, const ElementAt& element) {
   std::vector<uint8_t> bytes(count * sizeof(T));
@@ -81,7 +81,7 @@ std::vector<uint8_t> CombinedRange(const CallArguments& a, uint32_t ranks, uint6
   return WithElementType(a.type, [&](auto zero) {
     using T = decltype(zero);
     return Fill<T>(begin, count, [&](uint64_t i) {
-      // One rank alone: logical operations leave its value as it is, as MPI does.
+      // With a single rank, logical operations leave its value unchanged, as in MPI.
       T value = Element<T>(a, 0, seed, i);
       for (uint32_t r = 1; r < ranks; ++r) value = CombineElements<T>(a.op, value, Element<T>(a, r, seed, i));
       return value;
@@ -106,7 +106,7 @@ std::vector<uint8_t> ExpectedResult(const CallArguments& a, uint32_t rank, uint3
     case Collective::kAllreduce:
       break;
     default:
-      return {};  // rank_data.h
+      return {};  // rank_data.h has these
   }
   return CombinedRange(a, size, seed, 0, a.count);
 }

@@ -62,7 +62,7 @@ TEST(PlanForTest, WhatIsFoldedInOrderGoesByThePlanOfLongAlltoall) {
   CallArguments call = CallOf(Collective::kAllreduce, 8, kReproducible);
   call.type = ElementType::kFloat;
   EXPECT_EQ(PlanFor(plans, call, 4)->id, PlanId(2));
-  call.op = ElementOp::kMax;  // which does not round
+  call.op = ElementOp::kMax;  // max does not round
   EXPECT_EQ(PlanFor(plans, call, 4), nullptr);
 }
 

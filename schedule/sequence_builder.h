@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes primitive sequences: what the expansions of all collectives share.
+// Writes primitive sequences: the steps that the expansions of all collectives share.
 #ifndef COPSE_SCHEDULE_SEQUENCE_BUILDER_H_
 #define COPSE_SCHEDULE_SEQUENCE_BUILDER_H_
 
@@ -30,8 +30,8 @@ class SequenceBuilder {
   void CopyRuns(std::vector<CopyRun> runs) {
     if (!runs.empty()) Add({.step = Step::kCopyRuns, .operands = {}, .target = {}, .runs = std::move(runs)});
   }
-  // Of what came in `phase` from one neighbour, which nothing else reads. (Short messages had better be copied with all
-  // else, in one list.)
+  // Copies data of `phase` from one neighbor that nothing else reads; it may be placed directly. (Short messages had
+  // better be copied with the rest, in one list.)
   void Land(uint16_t phase, std::vector<CopyRun> runs) {
     if (!runs.empty()) {
       Add({.step = Step::kCopyRuns,
@@ -49,7 +49,7 @@ class SequenceBuilder {
     if (from.place == Place::kNone) return Release(local);
     Add({.step = Step::kDeliver, .peer = local, .operands = {from}});
   }
-  // What came in `phase`, which only this rank gets and the node does not pass on.
+  // Delivers data of `phase` that only this rank gets and the node does not pass on.
   void DeliverAlone(uint32_t local, Buffer from, uint16_t phase) {
     Add({.step = Step::kDeliver, .peer = local, .phase = phase, .lands = true, .operands = {from}});
   }
@@ -60,7 +60,7 @@ class SequenceBuilder {
     return std::move(sequence_);
   }
 
-  // Combines the operands, in this order, and says where the result lies. Nothing is done if there is only one.
+  // Combines the operands, in this order, and returns where the result lies. Does nothing if there is only one.
   Buffer Combine(std::vector<Buffer> operands) {
     if (operands.empty()) return {};
     if (operands.size() == 1) return operands[0];

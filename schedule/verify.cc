@@ -105,7 +105,7 @@ absl::Status CheckTree(const Plan& plan, const VerifyLimits& limits) {
   return absl::OkStatus();
 }
 
-// Whether the distances are what the collective is carried by.
+// Whether circulant plans of the collective may have these distances.
 bool CarriesBy(Collective collective, absl::Span<const uint32_t> distances, uint32_t n) {
   const bool ring = n == 1 ? distances.empty() : distances.size() == 1 && distances[0] == 1;
   bool everybody = distances.size() == n - 1;
@@ -167,7 +167,7 @@ absl::Status CheckCirculant(const Plan& plan, const VerifyLimits& limits) {
   return absl::OkStatus();
 }
 
-// What a node does in one round.
+// The sends and receives of a node in one round.
 struct RoundShape {
   uint32_t number = 0;
   uint32_t sends = 0;
@@ -184,7 +184,7 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
   if (!plan.neighbours.empty()) return Bad(plan, "an exchange with tree links (lists=", plan.neighbours.size(), ")");
   if (plan.steps.size() != n) return Bad(plan, "step lists (lists=", plan.steps.size(), ", nodes=", n, ")");
   for (uint32_t v = 0; v < n; ++v) {
-    // Each partner once in each direction.
+    // Each partner occurs at most once in each direction.
     if (plan.steps[v].size() > 2 * size_t{n}) {
       return Bad(plan, "node ", v, ": too many steps (steps=", plan.steps[v].size(), ", limit=", 2 * size_t{n}, ")");
     }
@@ -215,11 +215,11 @@ absl::Status CheckExchange(const Plan& plan, const VerifyLimits& limits) {
   return absl::OkStatus();
 }
 
-// Up to here trees, too, are followed with exact sets.
+// Up to this many nodes, trees are followed with exact sets, too.
 constexpr uint32_t kExactNodesMax = 256;
 
-// What a buffer holds, symbolically: whose contributions. The exact set for exchanges (n is small), for trees a
-// multiset hash: the sum of random numbers, one a node, and how many were added.
+// The contributions in a buffer, symbolically. Symmetric schedules use the exact set (n is small), trees a multiset
+// hash: the sum of random numbers, one per node, and how many were added.
 class Contributions {
  public:
   static Contributions Of(uint32_t node, uint32_t node_count, bool exact) {
@@ -277,7 +277,7 @@ class SymbolicRun {
       runnable_.pop_front();
       RETURN_IF_ERROR(Advance(v));
     }
-    // A packet that nobody awaits is the cause, what it leaves undone elsewhere the effect: causes first.
+    // An unexpected packet is the cause, an operation it leaves undone elsewhere the effect: causes come first.
     for (uint32_t v = 0; v < n; ++v) RETURN_IF_ERROR(CheckEnded(v));
     for (uint32_t v = 0; v < n; ++v) RETURN_IF_ERROR(CheckContent(v));
     return absl::OkStatus();
@@ -292,8 +292,8 @@ class SymbolicRun {
   struct Node {
     NodeSequence sequence;
     size_t next = 0;
-    std::vector<std::pair<uint32_t, uint16_t>> awaited;  // since the last Wait
-    std::map<uint32_t, Message> arrived;                 // by sender: the last
+    std::vector<std::pair<uint32_t, uint16_t>> awaited;  // since the last kWait
+    std::map<uint32_t, Message> arrived;                 // by sender: the last message
     std::map<uint32_t, bool> received;                   // peers of kRecvFrom so far
     Contributions scratch;
     uint32_t ranks_done = 0;
@@ -303,12 +303,12 @@ class SymbolicRun {
     const uint32_t v = node.sequence.node.value();
     switch (buffer.place) {
       case Place::kNone:
-        // A barrier carries no data but knowledge: what has been heard of.
+        // A barrier carries no data but knowledge: the nodes known to have arrived.
         return node.scratch;
       case Place::kScratch:
         return node.scratch;
       // Ranks of a node count as one contribution: local index 0 stands for the node, the others add nothing, except
-      // for a broadcast, whose root rank is the one that matters.
+      // in a broadcast, where the root rank counts.
       case Place::kRankSend:
         if (buffer.index != 0 && arguments_.collective != Collective::kBcast) return Contributions();
         return Contributions::Of(v, plan_.node_count, exact_);
@@ -347,7 +347,7 @@ class SymbolicRun {
         case Step::kWait: {
           for (const auto& [peer, phase] : node.awaited) {
             const auto it = node.arrived.find(peer);
-            // Runs again when something arrives.
+            // The step runs again when a message arrives.
             if (it == node.arrived.end() || it->second.awaited) return absl::OkStatus();
             if (it->second.phase != phase) {
               return Bad(plan_, "node ", v, " awaits node ", peer, " in phase ", phase, ", it sends in phase ",
@@ -380,7 +380,7 @@ class SymbolicRun {
         case Step::kSendTo: {
           ASSIGN_OR_RETURN(Contributions data, Read(node, p.operands[0]));
           const auto [it, is_new] = nodes_[p.peer].arrived.try_emplace(v);
-          // On a cycle sums and results go the same way: what came before must have been taken.
+          // On a cycle sums and results travel the same way: the message before must have been consumed.
           if (!is_new && !(cycle_ && it->second.awaited)) {
             return Bad(plan_, "node ", v, " sends to node ", p.peer, " twice in one call");
           }

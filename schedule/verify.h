@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The static verifier: no plan is pushed, and none accepted, that it has not passed.
+// The static verifier: a plan is neither pushed nor accepted unless it has passed.
 #ifndef COPSE_SCHEDULE_VERIFY_H_
 #define COPSE_SCHEDULE_VERIFY_H_
 
@@ -13,10 +13,10 @@
 
 namespace copse::schedule {
 
-// A node's neighbours in one plan: as many edges as a port of the engine has.
+// Neighbors that a node may have in one plan: the edges of an engine's port.
 inline constexpr uint32_t kNeighboursMax = 4096;
 
-// Bounds of a node's resources; what a plan may ask for at most.
+// Bounds of a node's resources, the most that a plan may ask for.
 struct VerifyLimits {
   uint32_t neighbours_max = kNeighboursMax;
   uint32_t segments_max = kSegmentsMax;
@@ -26,24 +26,21 @@ struct VerifyLimits {
 // Proves for `plan`, for every size and root:
 //  - shape: indices in range, links mutual and listed once, a tree spans all nodes without a cycle; rounds ascend;
 //  - matching: every packet that is sent is awaited exactly once and in the phase in which it is sent, so thresholds
-//  equal
-//    arrivals, and no directed edge is used twice in a call (a staging cell is written once);
+//    equal arrivals, and no directed edge is used twice in a call (an eager buffer is written once);
 //  - no deadlock: executed symbolically, every node reaches its end;
-//  - content: at every rank that gets a result, each node's contribution is in it exactly once (barrier: at least
-//  once);
+//  - content: every result has each node's contribution exactly once (a barrier's: at least once);
 //  - order: operands follow from the plan alone (by construction of Expand);
-//  - resources: segments, phases, neighbours and bytes within `limits` and plan.h's bounds.
-// Trees are proven by structure, which covers every root; exchanges, which have none, by execution: O(messages * n /
-// 64). Errors: INVALID_ARGUMENT that names plan, node and reason. Nothing else.
+//  - resources: segments, phases, neighbors and bytes within `limits` and plan.h's bounds.
+// Trees are proven by structure, which covers every root; symmetric schedules, which have none, by execution:
+// O(messages * n / 64). Errors: INVALID_ARGUMENT that names plan, node and reason. Nothing else.
 absl::Status VerifyPlan(const Plan& plan, const TeamShape& shape, const VerifyLimits& limits = {});
 
-// All plans of a team: each by itself, and size classes of one collective must not leave a gap up to kMessageBytesMax.
+// Verifies each of a team's plans, and that the size classes of one collective leave no gap up to kMessageBytesMax.
 absl::Status VerifyPlans(absl::Span<const Plan> plans, const TeamShape& shape, const VerifyLimits& limits = {});
 
-// Executes the primitive sequences of all nodes for one call symbolically: deadlock, matching and content as above, by
-// the sequences that the engine will run and not by the plan's structure. O(messages), exact for content up to hash
-// collisions.
-// `rotation`: as ViewOf.
+// Executes the primitive sequences of all nodes for one call symbolically: deadlock, matching and content are checked
+// on the sequences that the engine will run and not on the plan's structure. O(messages), exact for content up to
+// hash collisions. `rotation` has the meaning it has in ViewOf.
 absl::Status VerifyExecution(const Plan& plan, const TeamShape& shape, const CallArguments& arguments,
                              uint32_t rotation = 0);
 

@@ -17,7 +17,7 @@ using testing::FailsWith;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Every root of a tree, executed: what VerifyPlan proves by structure alone.
+// Executes a tree plan for every root: VerifyPlan proves the same by structure alone.
 void ExpectExecutes(const Plan& plan, const TeamShape& shape) {
   for (uint32_t root = 0; root < (HasRoot(plan.collective) ? shape.size() : 1); ++root) {
     const CallArguments call{
@@ -78,7 +78,7 @@ TEST(VerifyTest, AlltoallsArePassedOnOnlyWhereAllKnowTheSizes) {
   EXPECT_FALSE(VerifyPlan(gap, BlockShape(9, 1)).ok());
 }
 
-// From every root, or with every node as the owner of the segment.
+// Runs from every root, or with every node as the owner of the segment.
 TEST(VerifyTest, CyclesCarryMessagesOfTheCommonCollectives) {
   for (uint32_t n = 1; n <= 24; ++n) {
     for (const auto& [collective, doubles] : {std::pair{Collective::kBcast, false},
@@ -102,7 +102,7 @@ TEST(VerifyTest, CyclesCarryMessagesOfTheCommonCollectives) {
   }
 }
 
-// One way each to be broken, and the thing that the refusal must name.
+// A defect of a plan, and the text that the error must contain.
 struct Broken {
   const char* name;
   const char* thing;
@@ -147,7 +147,7 @@ const Broken kBroken[] = {
      }},
     {"Cycle", "limit=5",
      [](Plan* p) {
-       // Two nodes that are not linked yet.
+       // Finds two nodes that are not linked yet.
        for (uint32_t a = 0; a < 6; ++a) {
          for (uint32_t b = a + 1; b < 6; ++b) {
            if (std::find(p->neighbours[a].begin(), p->neighbours[a].end(), b) != p->neighbours[a].end()) continue;
@@ -187,7 +187,7 @@ const Broken kBroken[] = {
     {"SentTwice", "node 3", [](Plan* p) { p->steps[2][1].send_to = p->steps[2][0].send_to; }, true},
     {"WrongPhase", "phase 4",
      [](Plan* p) {
-       // Still ascending, but node 2 sends in round 4 what its partner awaits in round 3.
+       // Rounds still ascend, but node 2 sends in round 4 what its partner awaits in round 3.
        p->steps[2].back().round = 4;
      },
      true},
@@ -200,7 +200,7 @@ const Broken kBroken[] = {
 INSTANTIATE_TEST_SUITE_P(Kinds, BrokenPlanTest, ::testing::ValuesIn(kBroken),
                          [](const ::testing::TestParamInfo<Broken>& info) { return info.param.name; });
 
-// What a port of the engine cannot have (cli/sim/cluster's tests run the greatest that it can).
+// A fan-out that a port of the engine cannot have (cli/sim/cluster's tests run the greatest that it can).
 TEST(VerifyTest, RefusesAFanOutBeyondAPortsEdges) {
   for (const uint32_t n : {kNeighboursMax + 1, kNeighboursMax + 2}) {
     Plan plan = RandomTreePlan(Collective::kBcast, n, 1);
@@ -217,8 +217,8 @@ TEST(VerifyTest, RefusesAFanOutBeyondAPortsEdges) {
   }
 }
 
-// An exchange of an allreduce in which a contribution is counted twice: dissemination does not add up unless n is a
-// power of 2.
+// A symmetric schedule for allreduce in which a contribution is counted twice: dissemination does not add up unless n
+// is a power of 2.
 TEST(VerifyTest, RefusesAContributionCountedTwice) {
   Plan plan = DisseminationPlan(6);
   plan.collective = Collective::kAllreduce;
@@ -277,7 +277,7 @@ void Mutate(Plan* plan, Prng* prng) {
   }
 }
 
-// Whatever the verifier lets pass must execute, from every root; and most mutations must not pass.
+// Every plan that passes the verifier must execute, from every root; and most mutations must not pass.
 TEST(VerifyTest, WhatPassesExecutesAmongThousandsOfMutations) {
   Prng prng(1);
   int passed = 0, refused = 0;
@@ -312,7 +312,7 @@ TEST(VerifyTest, WhatPassesExecutesAmongThousandsOfMutations) {
   EXPECT_GT(passed, 100) << "harmless ones: a moved root, another order";
 }
 
-// Also for one node, which sends nothing: its sequences are those of its plan's kind all the same.
+// This holds for one node, too, which sends nothing: its sequences still follow its plan's kind.
 TEST(VerifyTest, KindsThatDoNotCarryACollectiveAreRefused) {
   for (const uint32_t n : {1u, 4u}) {
     Plan cycle = RandomTreePlan(Collective::kGather, n, 1);

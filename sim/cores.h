@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Daemons and ranks share the cores of their hosts, as docs/reference/cost-model.md says.
+// Daemons and ranks share the cores of their hosts by the rules of docs/reference/cost-model.md.
 #ifndef COPSE_SIM_CORES_H_
 #define COPSE_SIM_CORES_H_
 
@@ -10,27 +10,27 @@
 
 namespace copse::sim {
 
-// What runs on cores. Actors are numbered from 0; times are nanoseconds of the caller's clock.
+// Runs the actors on the cores. Actors are numbered from 0; times are nanoseconds of the caller's clock.
 class Worker {
  public:
   virtual ~Worker() = default;
-  // Runs one turn of `actor`, which begins at `now_ns`. Returns when it ends, not before now; the worker then calls
-  // Cores::End at that time.
+  // Runs one turn of `actor`, which begins at `now_ns`. Returns the time of its end, not before now; the worker then
+  // calls Cores::End at that time.
   virtual int64_t Turn(uint32_t actor, int64_t now_ns) = 0;
-  // True if there is something for another turn: the actor keeps its core.
+  // Whether the actor has work for another turn, so that it keeps its core.
   virtual bool HasWork(uint32_t actor) const = 0;
 };
 
-// What an actor without a core spends before it runs.
+// Time that an actor without a core spends before it runs.
 struct WakeCosts {
-  int64_t spin_ns = 0;     // it polls for so long after its last turn, and runs at once meanwhile
+  int64_t spin_ns = 0;     // it polls for this long after its last turn, and runs at once meanwhile
   int64_t wake_ns = 0;     // it slept, on a free core
   int64_t handoff_ns = 0;  // it waited for a core that another had
 };
 
-// Cores gives actors their turns. On a host with c cores at most c actors run at once; they get a core in the order in
-// which they became runnable and keep it until they have no work. On a host with 0 cores no actor ever waits.
-// `*worker` outlives it. Single-threaded; the times of calls ascend.
+// Cores gives actors their turns. On a host with c cores at most c actors run at once; they get a core in the order
+// in which they became runnable and keep it until they have no work. On a host with 0 cores no actor ever waits.
+// `*worker` must outlive this object. Single-threaded; the times of calls ascend.
 class Cores {
  public:
   Cores(const WakeCosts& costs, Worker* worker) : costs_(costs), worker_(worker) {}
@@ -38,19 +38,19 @@ class Cores {
   Cores& operator=(const Cores&) = delete;
 
   void AddHost(uint32_t cores) { hosts_.push_back({.cores_free = cores, .limited = cores > 0}); }
-  // `idle_since_ns`: when its last turn ended; -1 if it has never run.
+  // `idle_since_ns`: end of its last turn; -1 if it has never run.
   void AddActor(uint32_t host, int64_t idle_since_ns = -1) {
     actors_.push_back({.host = host, .idle_since_ns = idle_since_ns});
   }
 
-  // There is work for the actor: its turn begins now, or once it has a core.
+  // Announces work for the actor: its turn begins now, or once it has a core.
   void MakeRunnable(uint32_t actor, int64_t now_ns);
-  // The actor's turn is over: another follows, or its core is free.
+  // Ends the actor's turn: another follows, or its core is free.
   void End(uint32_t actor, int64_t now_ns);
 
-  // In a turn: what the actor spends before it runs. Nothing if it goes on or still spins.
+  // Within a turn: returns the time that the actor spends before it runs; 0 if it goes on or still spins.
   int64_t WakeNs(uint32_t actor, int64_t now_ns) const;
-  // When the actor's last turn ended; -1 if it has never run.
+  // Returns the end of the actor's last turn; -1 if it has never run.
   int64_t IdleSinceNs(uint32_t actor) const { return actors_[actor].idle_since_ns; }
 
  private:
@@ -58,14 +58,14 @@ class Cores {
     uint32_t host = 0;
     int64_t idle_since_ns = -1;
     int64_t runnable_at_ns = 0;
-    bool busy = false;    // it runs, or is in its host's queue
-    bool waited = false;  // for a core, before this turn
+    bool busy = false;    // running, or in its host's queue
+    bool waited = false;  // waited for a core before this turn
   };
   struct Host {
     std::deque<uint32_t> runnable = {};
     uint32_t cores_free = 0;
     bool limited = false;
-    int64_t wanted_at_ns = -1;  // when an actor last had to wait for a core
+    int64_t wanted_at_ns = -1;  // last time that an actor had to wait for a core
   };
 
   void Run(uint32_t actor, int64_t now_ns) { actors_[actor].idle_since_ns = worker_->Turn(actor, now_ns); }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr WakeCosts kCosts{.spin_ns = 50, .wake_ns = 7, .handoff_ns = 3};
 
-// Turns of 100 ns and what it takes to wake; `work` is how many more turns each actor has.
+// Runs turns of 100 ns plus the wake-up; `work` is the number of further turns of each actor.
 class Machine final : public Worker {
  public:
   explicit Machine(const std::vector<uint32_t>& cores_of_hosts) : cores(kCosts, this) {
@@ -50,7 +50,7 @@ class Machine final : public Worker {
 
   EventQueue<int64_t, std::pair<uint32_t, bool>> events;  // (actor, whether its turn ends)
   std::vector<uint32_t> work;
-  std::vector<std::tuple<uint32_t, int64_t, int64_t>> turns;  // (actor, begin, what it took to wake)
+  std::vector<std::tuple<uint32_t, int64_t, int64_t>> turns;  // (actor, begin, wake-up time)
   Cores cores;
 };
 

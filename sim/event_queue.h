@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens next: a queue of events in a fixed order.
+// A queue of future events in a fixed order.
 #ifndef COPSE_SIM_EVENT_QUEUE_H_
 #define COPSE_SIM_EVENT_QUEUE_H_
 
@@ -12,14 +12,14 @@
 
 namespace copse::sim {
 
-// An EventQueue gives back what it holds in the order of `Key` (a time, or a time and what breaks its ties), and events
-// of equal keys in the order in which they were pushed. Push and Pop cost O(log size). Thread-compatible.
+// An EventQueue returns events in the order of `Key` (a time, or a time and its tie-breakers), and events of equal
+// keys in the order in which they were pushed. Push and Pop cost O(log size). Thread-compatible.
 template <typename Key, typename Payload>
 class EventQueue {
  public:
   struct Event {
     Key key;
-    uint64_t sequence;  // of Push
+    uint64_t sequence;  // number of its Push
     Payload payload;
   };
 
@@ -27,7 +27,7 @@ class EventQueue {
     heap_.push_back(Event{std::move(key), next_sequence_++, std::move(payload)});
     std::push_heap(heap_.begin(), heap_.end(), Later);
   }
-  // The first event, which stays. The queue must not be empty, here and in Pop.
+  // Returns the first event, which stays. Precondition, also of Pop: the queue is not empty.
   const Event& Top() const { return heap_.front(); }
   Event Pop() {
     std::pop_heap(heap_.begin(), heap_.end(), Later);

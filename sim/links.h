@@ -15,16 +15,16 @@ namespace copse::sim {
 struct Hop {
   int64_t latency_ns = 0;
   int64_t bandwidth_bytes_per_s = 0;
-  uint32_t direction = 0;  // its index in Links
+  uint32_t direction = 0;  // index in Links
 };
 
-// Links knows when each direction of each link is free again. Thread-compatible.
+// Links knows when each direction of each link becomes free again. Thread-compatible.
 class Links {
  public:
   explicit Links(size_t directions) : free_ns_(directions, 0) {}
 
-  // A message's head comes to the hop at `time_ns` and waits until the direction is free, which it then occupies for
-  // `stream_ns`. Returns when the head is at the other end. Heads come in the order of time.
+  // A message's head reaches the hop at `time_ns` and waits until the direction is free, which it then occupies for
+  // `stream_ns`. Returns the time when the head is at the other end. Calls come in the order of time.
   int64_t Pass(const Hop& hop, int64_t stream_ns, int64_t time_ns) {
     int64_t& free_ns = free_ns_[hop.direction];
     const int64_t start_ns = std::max(time_ns, free_ns);

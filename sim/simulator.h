@@ -15,18 +15,15 @@
 
 namespace copse::sim {
 
-// Who an event belongs to. Breaks ties of time, so that independent actors' events have a fixed
-// order. Numbers are the scenario's own; VirtualNetwork uses those of its nodes (0, 1, ...) and
-// kNetworkActor.
+// The owner of an event. It breaks ties of time, so that independent actors' events have a fixed order. The scenario
+// chooses the numbers; VirtualNetwork uses those of its nodes (0, 1, ...) and kNetworkActor.
 using ActorId = uint32_t;
 inline constexpr ActorId kNetworkActor = 0xffffffff;
 
-// A Simulator runs events in order of (time, actor, order of scheduling). An event may schedule
-// others, not before now. It is single-threaded; whatever the events refer to must outlive them.
-// Starts at absl::UnixEpoch().
-//
-// The trace hash covers time and actor of every event that ran and whatever actors Trace(): two
-// runs that are equal so far have equal hashes.
+// A Simulator runs events in order of (time, actor, order of scheduling). An event may schedule others, not before now.
+// It is single-threaded; all objects that the events refer to must outlive them. Starts at absl::UnixEpoch().
+// The trace hash covers time and actor of every event that ran and all values passed to Trace(): two runs that are
+// equal so far have equal hashes.
 class Simulator {
  public:
   Simulator() = default;
@@ -34,24 +31,23 @@ class Simulator {
   Simulator& operator=(const Simulator&) = delete;
 
   absl::Time Now() const { return now_; }
-  // The same as an integer: nanoseconds since the start.
+  // Returns Now() in nanoseconds since the start.
   int64_t NowNs() const { return absl::ToUnixNanos(now_); }
   const Clock* clock() const { return &clock_; }
 
-  // An event at `time` (not before Now(): earlier means now), or after `delay`.
+  // Schedules an event at `time` (not before Now(): earlier means now), or after `delay`.
   void At(absl::Time time, ActorId actor, std::function<void()> event);
   void Schedule(absl::Time time, ActorId actor, std::function<void()> event) { At(time, actor, std::move(event)); }
   void Schedule(absl::Duration delay, ActorId actor, std::function<void()> event) {
     At(now_ + delay, actor, std::move(event));
   }
 
-  // Runs the next event. False if there is none.
+  // Runs the next event. Returns false if there is none.
   bool Step();
-  // Runs until no event is left (true) or `events_max` have run (false): a simulation with timers
-  // never gets idle.
+  // Runs until no event is left (true) or `events_max` have run (false): a simulation with timers never gets idle.
   bool RunUntilIdle(uint64_t events_max = 100'000'000);
-  // Runs until `done()` holds, asked before each event (true), or no event at or before `deadline`
-  // is left (false; Now() is then `deadline`).
+  // Runs until `done()`, called before each event, holds (true), or no event at or before `deadline` is left (false;
+  // Now() is then `deadline`).
   bool RunUntil(const std::function<bool()>& done, absl::Time deadline);
   // Runs all events of the next `duration`.
   void RunFor(absl::Duration duration);

@@ -27,14 +27,13 @@ uint64_t HashBytes(const std::vector<uint8_t>& bytes) {
 
 }  // namespace
 
-// One side's connection to a peer. Frames carry its number, so that those of a dropped connection
-// are lost.
+// One side's connection to a peer. Frames carry its number, so that frames of a dropped connection are lost.
 struct VirtualNetwork::Endpoint {
   NodeNumber to = 0;
   uint64_t connection = 0;
-  uint64_t ordinal = 0;  // of its side's connections to this peer: two sides' nth ones belong together
+  uint64_t ordinal = 0;  // among its side's connections to this peer: the two sides' nth ones belong together
   uint32_t outstanding = 0;
-  bool refused_one = false;  // a Send met RESOURCE_EXHAUSTED: wake the sender when there is room
+  bool refused_one = false;  // a Send returned RESOURCE_EXHAUSTED: wake the sender when there is room
   bool down = false;
 };
 
@@ -44,7 +43,7 @@ struct VirtualNetwork::Frame {
   Incarnation source;
   Incarnation destination;
   uint64_t connection = 0;
-  uint64_t number = 0;  // of its link
+  uint64_t number = 0;  // within its link
   bool copy = false;    // a duplicate: not counted as outstanding
   std::vector<uint8_t> bytes;
 };
@@ -56,7 +55,7 @@ struct VirtualNetwork::Link {
   uint64_t frames = 0;
   uint64_t delivered = 0;  // the highest number
   uint64_t delivered_connection = 0;
-  std::vector<Frame> held;  // by a cut, in order
+  std::vector<Frame> held;  // held by a cut, in order
 };
 
 struct VirtualNetwork::Node {
@@ -70,7 +69,7 @@ struct VirtualNetwork::Node {
   std::function<void()> on_ready;
   std::unique_ptr<SimTransport> transport;
   std::map<Incarnation, Endpoint> endpoints;
-  std::map<std::pair<Incarnation, Incarnation>, uint64_t> connected;  // how often, from and to whom
+  std::map<std::pair<Incarnation, Incarnation>, uint64_t> connected;  // number of connections by (from, to)
   std::vector<Frame> inbox;
   std::vector<std::pair<Incarnation, absl::Status>> lost_peers;
 };
@@ -99,7 +98,7 @@ class VirtualNetwork::SimTransport final : public emu::Transport {
     return absl::OkStatus();
   }
 
-  // The other side's half of the connection is reset with ours, as TCP's is.
+  // The other side's half of the connection is reset with this one, as in TCP.
   void Disconnect(Incarnation peer) override {
     Node& self = network_->At(node_);
     const auto it = self.endpoints.find(peer);
@@ -273,7 +272,7 @@ void VirtualNetwork::Arrive(Frame frame) {
 void VirtualNetwork::Deliver(Frame frame) {
   Node& receiver = At(frame.to);
   Link& link = LinkOf(frame.from, frame.to);
-  // What was sent before a frame that is there arrives, whatever happens to the connection: see TransportSink.
+  // Frames sent before an arrived frame arrive, whatever happens to the connection: see TransportSink.
   const bool overtaken = link.delivered_connection == frame.connection && frame.number < link.delivered;
   if (!receiver.alive || receiver.incarnation != frame.destination || (EndpointOf(frame) == nullptr && !overtaken)) {
     ++stats_.frames_lost;
@@ -352,7 +351,7 @@ void VirtualNetwork::HealOneWay(NodeNumber from, NodeNumber to) {
     simulator_->At(arrival, to, [this, frame = std::move(frame)]() mutable { Arrive(std::move(frame)); });
   }
   link.held.clear();
-  // What died behind the cut is noticed now.
+  // Losses behind the cut are noticed now.
   for (const auto& [peer, endpoint] : At(from).endpoints) {
     const Node& other = At(to);
     const bool dead = !other.alive || other.incarnation != peer;

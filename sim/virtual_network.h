@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network in virtual time: nodes, links with delay and bandwidth, and what goes wrong with them.
+// A network in virtual time: nodes, links with delay and bandwidth, and their faults.
 #ifndef COPSE_SIM_VIRTUAL_NETWORK_H_
 #define COPSE_SIM_VIRTUAL_NETWORK_H_
 
@@ -25,9 +25,9 @@ namespace copse::sim {
 // Index of a node in its VirtualNetwork, and its ActorId there. Not a team's NodeIndex.
 using NodeNumber = uint32_t;
 
-// One direction of a link. A frame leaves once its node has spent `send_overhead` and the frame's
-// bytes have passed; it arrives `latency` (and up to `jitter_max`) later, in order; its receiver
-// spends `receive_overhead` on it. A node's sends follow one another, and so do its receives.
+// One direction of a link. A frame leaves once its node has spent `send_overhead` and the frame's bytes have passed;
+// it arrives `latency` (and up to `jitter_max`) later, in order; its receiver spends `receive_overhead` on it. A
+// node's sends follow one another, and so do its receives.
 struct LinkProperties {
   absl::Duration latency = absl::Microseconds(20);
   absl::Duration send_overhead = absl::Microseconds(1);
@@ -43,7 +43,7 @@ struct LinkProperties {
 
 struct VirtualNetworkOptions {
   uint64_t seed = 1;
-  LinkProperties link;                                 // of every pair without its own
+  LinkProperties link;                                 // for every pair without its own
   absl::Duration down_delay = absl::Milliseconds(5);   // from a crash to OnPeerDown at its peers
   absl::Duration wake_latency = absl::ZeroDuration();  // from a frame's arrival to on_ready
   uint32_t frames_per_peer_max = 64;                   // sent and not yet delivered; more: RESOURCE_EXHAUSTED
@@ -54,18 +54,14 @@ struct VirtualNetworkStats {
   uint64_t bytes_sent = 0;
 };
 
-// A VirtualNetwork carries frames between its nodes' transports. `*simulator` outlives it. Nodes
-// are never removed.
-//
+// A VirtualNetwork carries frames between its nodes' transports. `*simulator` must outlive it. Nodes are never removed.
 //   VirtualNetwork network(&simulator, {.seed = seed});
 //   NodeNumber a = network.AddNode("a", Incarnation(1), [&] { engine_a.Progress(1 << 20); });
 //   Engine engine_a(network.transport(a), ...);
 //   network.transport(a)->Connect({Incarnation(2), network.transport(b)->LocalAddress()});
-//
-// on_ready is an event of the node (actor = its number): something arrived, a peer's loss is to be
-// reported, or the pool of frames has room again. The node's loop is expected to call Progress
-// until it returns false, and to schedule timers of its own with the simulator, checking running()
-// in them.
+// on_ready is an event of the node (actor = its number): a frame arrived, a peer's loss has to be reported, or the pool
+// of frames has room again. The node's loop is expected to call Progress until it returns false, and to schedule timers
+// of its own with the simulator, checking running() in them.
 class VirtualNetwork {
  public:
   VirtualNetwork(Simulator* simulator, VirtualNetworkOptions options);
@@ -73,13 +69,13 @@ class VirtualNetwork {
 
   NodeNumber AddNode(std::string name, Incarnation incarnation, std::function<void()> on_ready);
   void SetOnReady(NodeNumber node, std::function<void()> on_ready);
-  // The same object for all incarnations of the node.
+  // Returns the same object for all incarnations of the node.
   emu::Transport* transport(NodeNumber node);
   const std::string& name(NodeNumber node) const;
   Incarnation incarnation(NodeNumber node) const;
 
   void SetDefault(const LinkProperties& properties);
-  // Both directions, or one.
+  // Sets both directions, or one.
   void SetLink(NodeNumber a, NodeNumber b, const LinkProperties& properties);
   void SetLinkOneWay(NodeNumber from, NodeNumber to, const LinkProperties& properties);
 
@@ -89,13 +85,12 @@ class VirtualNetwork {
   void HealAll();
   bool IsCut(NodeNumber a, NodeNumber b) const;
 
-  // The node's process dies: frames to, from and waiting at it are lost, its peers see OnPeerDown
-  // after down_delay (not while the link is cut), on_ready is not called any more. No-op if it is
-  // down.
+  // Kills the node's process: frames to, from and waiting at it are lost, its peers see OnPeerDown after down_delay
+  // (not while the link is cut), on_ready is not called any more. No-op if it is down.
   void Crash(NodeNumber node);
-  // Starts again, with no connections (after a crash if it is running).
+  // Starts the node again, without connections (after a crash if it is running).
   void Restart(NodeNumber node, Incarnation incarnation);
-  // SIGSTOP: on_ready is not called until Resume; frames wait. Nobody is told.
+  // Stops the node like SIGSTOP: on_ready is not called until Resume; frames wait. Peers are not notified.
   void Pause(NodeNumber node);
   void Resume(NodeNumber node);
   bool alive(NodeNumber node) const;
@@ -128,7 +123,7 @@ class VirtualNetwork {
   VirtualNetworkStats stats_;
   uint64_t next_connection_ = 1;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<std::pair<NodeNumber, NodeNumber>, std::unique_ptr<Link>> links_;  // those that differ or were used
+  std::map<std::pair<NodeNumber, NodeNumber>, std::unique_ptr<Link>> links_;  // own settings, or used
 };
 
 }  // namespace copse::sim

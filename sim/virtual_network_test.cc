@@ -25,7 +25,7 @@ struct Arrival {
   absl::Time time;
 };
 
-// A few nodes that note what arrives, when, and which peers were lost.
+// A few nodes that record arrivals, their times, and lost peers.
 class VirtualNetworkTest : public testing::Test {
  protected:
   struct Node final : emu::TransportSink {
@@ -102,8 +102,8 @@ TEST_F(VirtualNetworkTest, AFrameTakesOverheadsBandwidthAndLatency) {
   ASSERT_TRUE(Send(0, 2, 2).ok());
   ASSERT_TRUE(Send(1, 2, 3).ok());
   simulator_->RunUntilIdle();
-  // Sends leave at 3 and 6 (node 0) and 3 (node 1), arrive at 23, 26 and 23, are in at 26, 32 and 29; the wake-up of
-  // the first takes in what came by 33.
+  // Sends leave at 3 and 6 (node 0) and 3 (node 1), arrive at 23, 26 and 23, and are taken in at 26, 32 and 29; the
+  // wake-up of the first takes in those that came by 33.
   ASSERT_EQ(nodes_[2]->Numbers(), (std::vector<uint32_t>{1, 3, 2}));
   EXPECT_EQ(nodes_[2]->arrivals[0].time, After(absl::Microseconds(33)));
   EXPECT_EQ(nodes_[2]->arrivals[2].time, After(absl::Microseconds(33)));
@@ -196,7 +196,7 @@ TEST_F(VirtualNetworkTest, ACrashLosesFramesAndIsReportedToPeersOnce) {
   network_->Crash(1);
   EXPECT_FALSE(network_->alive(1));
   EXPECT_FALSE(network_->running(1));
-  EXPECT_TRUE(Send(0, 1, 3).ok());  // it does not know yet
+  EXPECT_TRUE(Send(0, 1, 3).ok());  // node 0 has not noticed yet
   EXPECT_TRUE(absl::IsUnavailable(Send(1, 0, 4)));
   simulator_->RunUntilIdle();
   EXPECT_TRUE(nodes_[1]->arrivals.empty());
@@ -233,7 +233,7 @@ TEST_F(VirtualNetworkTest, ARestartedNodeIsReachedByItsNewIncarnationOnly) {
   ASSERT_TRUE(Send(0, 1, 3).ok());
   simulator_->RunUntilIdle();
   EXPECT_EQ(nodes_[1]->Numbers(), (std::vector<uint32_t>{3}));
-  // The old one is refused.
+  // The old incarnation is refused.
   ASSERT_TRUE(nodes_[0]->transport->Connect({Incarnation(kFirst + 1), "1"}).ok());
   simulator_->RunUntilIdle();
   EXPECT_EQ(nodes_[0]->downs.size(), 2u);

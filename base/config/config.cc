@@ -26,17 +26,17 @@
 namespace copse::config {
 namespace {
 
-// A file that is longer is none of ours.
+// A longer file cannot be a configuration of ours.
 constexpr size_t kFileBytesMax = 1 << 20;
 
-// One line, also of what holds line feeds or is no text.
+// Makes a one-line error, also for texts that hold line feeds or binary data.
 absl::Status Error(std::string_view what, std::string_view things) {
   return absl::InvalidArgumentError(absl::StrReplaceAll(
       absl::Utf8SafeCHexEscape(absl::StrCat("config: ", AbslView(what), " (", AbslView(things), ")")),
       {{"\\\"", "\""}, {"\\'", "'"}}));
 }
 
-// NOT_FOUND names the file.
+// Errors: NOT_FOUND names the file.
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(absl::StrCat("config: cannot open: ", strerror(errno), " (file=", path, ")"));
@@ -93,7 +93,7 @@ std::string_view TypeText(Type type) {
   return "?";
 }
 
-// -1: below the lowest, 1: above the highest, 0: fine. All texts parse.
+// Returns -1 below the lowest, 1 above the highest, else 0. Precondition: all texts parse.
 template <typename Parse>
 int Place(Parse parse, const Key& key, const std::string& text) {
   const auto value = parse(text);
@@ -102,7 +102,7 @@ int Place(Parse parse, const Key& key, const std::string& text) {
   return 0;
 }
 
-// How YAML takes the text as one scalar.
+// Quotes the text as YAML does for one scalar.
 std::string Quoted(const std::string& text) {
   static constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
   const bool plain = !text.empty() && text.find_first_not_of(kPlain) == std::string::npos &&
@@ -167,14 +167,14 @@ absl::Status Config::Check(const Key& key, const std::string& text) {
 
 namespace {
 
-// Turns Check's "what|things" into the one-line error, with where it stands.
+// Turns Check's "what|things" into the one-line error, with its origin.
 absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
   const std::string text(status.message());
   const size_t bar = text.find('|');
   return Error(text.substr(0, bar), absl::StrCat(text.substr(bar + 1), ", ", origin));
 }
 
-// Those whose names begin with `prefix`.
+// Returns the sources' variables whose names begin with `prefix`.
 std::map<std::string, std::string> Variables(const Sources& sources, const std::string& prefix) {
   std::map<std::string, std::string> found;
   if (sources.environment.has_value()) {

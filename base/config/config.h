@@ -5,8 +5,8 @@
 //   config::Config config("copsed", {{.name = "listen", .default_text = "127.0.0.1:7470", .comment = "Where to
 //   listen."}}); RETURN_IF_ERROR(config.Load({.file = "/etc/copse/copsed.yaml"})); Listen(config.Text("listen"));
 //
-// Order, first wins: --set KEY=VALUE, environment (COPSED_LISTEN), file, default. Only daemons and the planner use
-// this; it never gets into a user's process. start.h has the command line that goes with it.
+// Precedence, highest first: --set KEY=VALUE, environment (COPSED_LISTEN), file, default. Only daemons and the
+// planner use this; it is never part of a user's process. start.h has the command line that goes with it.
 
 #ifndef COPSE_BASE_CONFIG_CONFIG_H_
 #define COPSE_BASE_CONFIG_CONFIG_H_
@@ -33,7 +33,7 @@ enum class Type : uint8_t {
   kList,      // in the file a YAML list or one text; elsewhere separated by commas
 };
 
-// One key. `default_text` is what could stand in the file; it is checked when the Config is made.
+// One key. `default_text` is written as in the file; it is checked when the Config is made.
 struct Key {
   std::string name;  // snake_case
   Type type = Type::kText;
@@ -43,27 +43,27 @@ struct Key {
   std::vector<std::string> choices = {};  // if not empty, the only texts allowed
 };
 
-// Where values may come from.
+// The sources of values.
 struct Sources {
   std::string file = {};                                                         // empty: none
   bool file_required = false;                                                    // false: an absent file is fine
   std::vector<std::string> settings = {};                                        // KEY=VALUE, later ones win
-  std::optional<std::map<std::string, std::string>> environment = std::nullopt;  // unset: this process's
+  std::optional<std::map<std::string, std::string>> environment = std::nullopt;  // unset: this process's own
 };
 
-// A Config owns a program's keys and their values. Thread-compatible. Copy it to reload: load the copy, and replace the
+// A Config owns a program's keys and their values. Thread-compatible. To reload, load a copy, and replace the
 // original if that succeeded. Asking for a key that was not declared, or in another type, is a bug and ends the
 // program.
 class Config {
  public:
-  // `program` is "copsed" or "copse-planner": the prefix of environment twins is made of it (COPSE_PLANNER_).
+  // `program` is "copsed" or "copse-planner"; the prefix of environment twins derives from it (COPSE_PLANNER_).
   Config(std::string program, std::vector<Key> keys);
 
-  // Sets every key from `sources`, or leaves all as they were. INVALID_ARGUMENT is one line,
-  // "config: unknown key (key=foo, file=x.yaml:3)"; NOT_FOUND if the file cannot be read, or is absent and required.
+  // Sets every key from `sources`, or leaves all unchanged. INVALID_ARGUMENT is one line, "config: unknown key
+  // (key=foo, file=x.yaml:3)"; NOT_FOUND if the file cannot be read, or is absent and required.
   absl::Status Load(const Sources& sources);
-  // Variables of the environment with the program's prefix that are no key's, as Load found them. They are no error:
-  // a cluster manager sets such names for services (COPSE_PLANNER_SERVICE_HOST).
+  // Variables of the environment with the program's prefix that match no key, as Load found them. They are not an
+  // error: a cluster manager sets such names for services (COPSE_PLANNER_SERVICE_HOST).
   const std::vector<std::string>& unknown_variables() const { return unknown_variables_; }
 
   const std::string& Text(std::string_view key) const;  // any type, as written
@@ -72,16 +72,16 @@ class Config {
   absl::Duration Duration(std::string_view key) const;
   uint64_t Bytes(std::string_view key) const;
   std::vector<std::string> List(std::string_view key) const;
-  // "default", "file x.yaml:3", "environment COPSED_NODE" or "--set".
+  // The source of the value: "default", "file x.yaml:3", "environment COPSED_NODE" or "--set".
   const std::string& Origin(std::string_view key) const;
-  // Keys whose values differ from `other`'s, which has the same keys.
+  // Returns the keys whose values differ from `other`'s, which has the same keys.
   std::vector<std::string> Changed(const Config& other) const;
 
-  // YAML of all keys with comments, defaults and present values; Load reads it back.
+  // Returns YAML of all keys with comments, defaults and present values; Load reads it back.
   std::string Print() const;
 
   const std::string& program() const { return program_; }
-  // Name of a key's environment twin.
+  // Returns the name of a key's environment variable.
   std::string EnvironmentName(std::string_view key) const;
 
  private:

@@ -45,7 +45,7 @@ TEST_F(PlacesTest, WhatIsWrongIsSaidWithKeyAndPath) {
   EXPECT_THAT(CheckWritable("state", "/dev/null/x"), FailsWith(StatusCode::kFailedPrecondition, "state=/dev/null/x"));
 }
 
-// Root may write anywhere, unless it gives that up.
+// Root may write anywhere until it drops its capabilities.
 bool GiveUpCapabilities() {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line that every configured program has.
+// The command line that all configured programs share.
 
 #ifndef COPSE_BASE_CONFIG_START_H_
 #define COPSE_BASE_CONFIG_START_H_
@@ -16,7 +16,7 @@
 
 namespace copse::config {
 
-// Exit codes of every program.
+// The exit codes of every program.
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
@@ -33,26 +33,26 @@ struct ProgramDescription {
   std::string summary;           // one or more lines for --help
   std::string default_file;      // "/etc/copse/copsed.yaml"
   std::vector<Flag> flags = {};  // beside the common ones
-  // Finds out what the keys mean together. Called once they are loaded, unless they are only printed; an error ends the
-  // program as Fail does. Null: nothing to find out.
+  // Checks how the keys fit together. Called once they are loaded, unless they are only printed; an error ends the
+  // program as Fail does. Null: nothing to check.
   std::function<absl::Status(const Config&)> read = nullptr;
 };
 
 struct Started {
-  // Set: end now with this code; what there was to say has been said.
+  // Set: the program ends now with this code; all output has been written.
   std::optional<int> exit_code;
-  std::map<std::string, std::string> flags;  // those of ProgramDescription that were given
-  Sources sources;                           // to load again, on SIGHUP
+  std::map<std::string, std::string> flags;  // the given flags of ProgramDescription
+  Sources sources;                           // for reloading on SIGHUP
 };
 
-// Parses --config FILE, --set KEY=VALUE, --check-config, --print-config, --help, --version and `description.flags`, and
-// loads `*config`. Errors go to standard error as Fail says; there, too, variables of the environment with the
-// program's prefix that are no key's are named.
+// Parses --config FILE, --set KEY=VALUE, --check-config, --print-config, --help, --version and `description.flags`,
+// and loads `*config`. Errors go to standard error in Fail's format, as do the names of environment variables with
+// the program's prefix that match no key.
 Started Start(int argc, char** argv, const ProgramDescription& description, Config* config);
 
-// Says why a program cannot start, as "PROGRAM: what: why". Returns its exit code: kExitUsage for a text that makes no
-// sense (INVALID_ARGUMENT), which stays so until somebody changes it; kExitFailed for all that may pass, such as a
-// file, an interface or a port that is not there yet. The service manager tries again after the latter only.
+// Prints why a program cannot start, as "PROGRAM: what: why". Returns its exit code: kExitUsage for an invalid text
+// (INVALID_ARGUMENT), which persists until it is changed; kExitFailed for errors that may pass, such as a file, an
+// interface or a port that is not there yet. The service manager restarts only after the latter.
 int Fail(const Config& config, const absl::Status& status);
 
 }  // namespace copse::config

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A clock that moves only when told to.
+// A clock that moves only when a test moves it.
 
 #ifndef COPSE_BASE_TESTING_FAKE_CLOCK_H_
 #define COPSE_BASE_TESTING_FAKE_CLOCK_H_
@@ -11,7 +11,7 @@
 
 namespace copse {
 
-// Starts at absl::UnixEpoch() unless told otherwise. Thread-compatible.
+// Starts at absl::UnixEpoch() by default. Thread-compatible.
 class FakeClock final : public Clock {
  public:
   FakeClock() = default;
@@ -19,13 +19,13 @@ class FakeClock final : public Clock {
 
   absl::Time Now() const override { return now_; }
 
-  // `duration` >= 0.
+  // Precondition: `duration` >= 0.
   void Advance(absl::Duration duration) {
     CHECK_GE(duration, absl::ZeroDuration());
     now_ += duration;
   }
 
-  // `time` >= Now().
+  // Precondition: `time` >= Now().
   void AdvanceTo(absl::Time time) {
     CHECK_GE(time, now_);
     now_ = time;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: memory that faults as memory does in which the machine has found an error.
+// Memory for tests that faults like memory in which the machine has found an error.
 #ifndef COPSE_BASE_TESTING_MAPPING_BEYOND_END_H_
 #define COPSE_BASE_TESTING_MAPPING_BEYOND_END_H_
 
@@ -13,8 +13,8 @@
 
 namespace copse {
 
-// A shared mapping of a file that ends after `file_bytes`: whole pages beyond raise SIGBUS. Of its own, or in place of
-// what is mapped at `at`.
+// A shared mapping of a file that ends after `file_bytes`: whole pages beyond raise SIGBUS. It is a new mapping, or
+// replaces the one at `at`.
 class MappingBeyondEnd {
  public:
   MappingBeyondEnd(uint64_t file_bytes, uint64_t bytes, void* at = nullptr) : bytes_(bytes), owned_(at == nullptr) {

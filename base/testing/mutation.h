@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts that are nearly right, for tests of what reads them.
+// Nearly valid texts, for tests of parsers.
 #ifndef COPSE_BASE_TESTING_MUTATION_H_
 #define COPSE_BASE_TESTING_MUTATION_H_
 
@@ -12,8 +12,8 @@
 
 namespace copse {
 
-// `text` after so many changes: bytes replaced, bits flipped, parts removed or repeated, the end cut off, and parts of
-// `pieces` (not empty) put in: words of the format, or other texts of it.
+// Returns `text` after `changes` changes: bytes replaced, bits flipped, ranges removed or repeated, the end cut off,
+// and parts of `pieces` (not empty) inserted: words of the format, or other texts in it.
 std::string Mutated(std::string text, const std::vector<std::string>& pieces, uint64_t changes, Prng& prng);
 
 }  // namespace copse

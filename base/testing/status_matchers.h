@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests ask of errors: the code, and the things that are named with their values. Wording stays free to improve.
+// Matchers of errors: the code, and the names in the message with their values. Wording stays free to improve.
 //
 //   EXPECT_THAT(ParseHostlist("n["), FailsWith(absl::StatusCode::kInvalidArgument, "position=1"));
 //   EXPECT_THAT(log, Names("node=n3", "silence_ms=10000"));

@@ -16,7 +16,7 @@
 #include "cli/command_line/parse.h"
 #include "cli/trace/report.h"
 #include "cli/trace/traces.h"
-#include "client/tnbc/order_profile.h"
+#include "client/tnbc/trace/order_profile.h"
 
 namespace copse::trace {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/tnbc/order_profile.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/order_profile.h"
+#include "client/tnbc/trace/trace_file.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 

@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/tnbc/order_profile.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/order_profile.h"
+#include "client/tnbc/trace/trace_file.h"
 
 namespace copse::trace {
 

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "base/testing/status_matchers.h"
-#include "client/tnbc/order_profile.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/order_profile.h"
+#include "client/tnbc/trace/trace_file.h"
 #include "gtest/gtest.h"
 
 namespace copse::trace {

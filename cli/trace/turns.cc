@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/tnbc/order_profile.h"
+#include "client/tnbc/trace/order_profile.h"
 
 namespace copse::trace {
 namespace {

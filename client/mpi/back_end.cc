@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcopse-mpi-mpich.so and libcopse-mpi-openmpi.so: one source, compiled with the header of each. What each of the
-// program's functions becomes, by the arguments that the header gives it.
-#include "client/mpi/back_end.h"
+// main of libcopse-mpi-mpich.so and libcopse-mpi-openmpi.so: what each of the program's MPI functions becomes.
+// Templates over the functions' types, which each MPI's header has, make the entries.
+#include "client/mpi/api/back_end.h"
 
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-#include "client/context.h"
+#include "client/context/context.h"
 #include "client/copse.h"
-#include "client/mpi/allocated_memory.h"
-#include "client/mpi/collective_calls.h"
-#include "client/mpi/communicator.h"
+#include "client/mpi/api/error_text.h"
+#include "client/mpi/api/inside_mpi.h"
+#include "client/mpi/api/launcher_notes.h"
+#include "client/mpi/api/mpi_api.h"
+#include "client/mpi/api/output_line.h"
+#include "client/mpi/async/allocated_memory.h"
+#include "client/mpi/async/async_calls.h"
+#include "client/mpi/async/async_hooks.h"
+#include "client/mpi/async/pending_memory.h"
+#include "client/mpi/async/persistent_messages.h"
+#include "client/mpi/async/requests.h"
 #include "client/mpi/completions.h"
-#include "client/mpi/early_calls.h"
-#include "client/mpi/error_text.h"
-#include "client/mpi/inside_mpi.h"
+#include "client/mpi/data/collective_calls.h"
 #include "client/mpi/intercepted.h"
-#include "client/mpi/launcher_notes.h"
-#include "client/mpi/mpi_api.h"
-#include "client/mpi/persistent_messages.h"
-#include "client/mpi/requests.h"
-#include "client/mpi/say.h"
-#include "client/mpi/session.h"
-#include "client/mpi/statistics.h"
+#include "client/mpi/session/communicator.h"
+#include "client/mpi/session/session.h"
+#include "client/mpi/session/statistics.h"
 
 namespace copse::mpi {
-
-SetMemoryHooks the_set_memory_hooks = nullptr;
 
 namespace {
 
 int Started(int result) {
   if (result != MPI_SUCCESS || TheSession() != nullptr) return result;
   const InsideMpi inside;
-  StartSession();
+  StartSession(StartPageProtection);
   if (TheSession()->context == nullptr) return result;
   StartCommunicators();
   StartRequests(TheSession());
-  StartEarlyCalls(TheSession());
+  StartAsyncCalls(TheSession());
   return result;
 }
 
@@ -61,13 +61,13 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int Finalize() {
   const InsideMpi inside;
-  if (TheSession() != nullptr) StopEarlyCalls();
+  if (TheSession() != nullptr) StopAsyncCalls();
   if (TheRequests() != nullptr) TheRequests()->Stop();
   copse_context_t* const context = EndSession();
   // Ranks that make one more call wait for this one, which MPI's own end may keep waiting for them.
   if (context != nullptr) context->LeaveAllTeams();
   const int result = Mpi().Finalize();
-  // The daemon is left last: where ranks that wait in MPI's poll, it may answer late, and nobody is to wait for that.
+  // The daemon is left last: where ranks that wait in MPI's poll, it may answer late, and no rank is to wait for that.
   if (context != nullptr) {
     KeepAllocatedMemory(context);
     copse_fini(context);
@@ -121,34 +121,34 @@ struct Persistent<kEntry, Call, kFunction> {
   }
 };
 
-// Whose error handler is told that data of a call's buffer is lost: the argument's at this place, or that of
+// The object whose error handler reports that data of a call's buffer is lost: the argument at a place, or
 // MPI_COMM_WORLD.
-int Tell(MPI_Comm comm) { return Mpi().Comm_call_errhandler(comm, MPI_ERR_OTHER); }
+int CallHandler(MPI_Comm comm) { return Mpi().Comm_call_errhandler(comm, MPI_ERR_OTHER); }
 struct OfWorld {
-  static int Told(const auto&) { return Tell(MPI_COMM_WORLD); }
+  static int Report(const auto&) { return CallHandler(MPI_COMM_WORLD); }
 };
 template <size_t kPlace>
 struct OfComm {
-  static int Told(const auto& all) { return Tell(std::get<kPlace>(all)); }
+  static int Report(const auto& all) { return CallHandler(std::get<kPlace>(all)); }
 };
 template <size_t kPlace>
 struct OfWin {
-  static int Told(const auto& all) { return Mpi().Win_call_errhandler(std::get<kPlace>(all), MPI_ERR_OTHER); }
+  static int Report(const auto& all) { return Mpi().Win_call_errhandler(std::get<kPlace>(all), MPI_ERR_OTHER); }
 };
 struct OfFile {
-  static int Told(const auto& all) { return Mpi().File_call_errhandler(std::get<0>(all), MPI_ERR_OTHER); }
+  static int Report(const auto& all) { return Mpi().File_call_errhandler(std::get<0>(all), MPI_ERR_OTHER); }
 };
 
 // Returns what the program's call returns, if the handler lets it.
 template <typename Owner>
 int FailLost(Entry entry, const auto& all) {
-  Say("%s: %s", NameOf(entry), kLostData);
-  Owner::Told(all);
+  PrintLine("%s: %s", NameOf(entry), kLostData);
+  Owner::Report(all);
   return MPI_ERR_OTHER;
 }
 
-// A buffer, by places among the arguments: its own, and those of what tells its length. Each waits for what is pending
-// of it, and returns whether nothing is.
+// A buffer, by places among the arguments: the buffer's, and those that determine its length. Await waits for the
+// buffer's pending data, and returns whether none of it is lost.
 template <size_t kBuffer, size_t kCount = kBuffer + 1, size_t kType = kBuffer + 2>
 struct Counted {
   static constexpr bool Covers(size_t place) { return place == kBuffer; }
@@ -166,7 +166,7 @@ struct Sized {
   static constexpr bool Covers(size_t place) { return place == kBuffer; }
   static bool Await(const auto& all) { return AwaitMessage(std::get<kBuffer>(all), std::get<kBytes>(all), MPI_BYTE); }
 };
-// Nobody looks where it is.
+// A buffer whose place is not looked at: the call waits for all memory.
 struct Anywhere {
   static constexpr bool Covers(size_t) { return true; }
   static bool Await(const auto&) { return AwaitEverything(); }
@@ -177,7 +177,7 @@ constexpr bool IsMemory() {
   return std::is_same_v<Argument, void*> || std::is_same_v<Argument, const void*>;
 }
 
-// What has a request goes on behind the call.
+// A call that makes a request goes on after it has returned.
 template <typename... Arguments>
 inline constexpr bool kMakesRequest =
     std::is_same_v<std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>, MPI_Request*>;
@@ -193,7 +193,7 @@ struct OfMessage<kEntry, kFunction, Owner, Buffers...> {
     ((covers = covers && (!IsMemory<Arguments>() || (Buffers::Covers(place) || ...)), ++place), ...);
     return covers;
   }
-  static_assert(CoversAllMemory(), "a parameter `void *` that nobody waits for");
+  static_assert(CoversAllMemory(), "a parameter `void *` that is not waited for");
 
   static int Run(Arguments... arguments) {
     if (AnyPending()) {
@@ -206,7 +206,7 @@ struct OfMessage<kEntry, kFunction, Owner, Buffers...> {
   }
 };
 
-// Of a message that MPI_Start starts: its communicator and its request are the last arguments.
+// A message that MPI_Start starts: its communicator and its request are the last arguments.
 template <Entry kEntry, auto kFunction>
 struct OfStarted;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
@@ -221,7 +221,7 @@ struct OfStarted<kEntry, kFunction> {
   }
 };
 
-// What the MPI calls in it is its own. What it does on the way may need all that is pending.
+// MPI_File: MPI's own calls in it are not the program's, and may access any memory.
 template <Entry kEntry, auto kFunction, size_t kBuffer>
 struct OfFileMessage;
 template <Entry kEntry, typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), size_t kBuffer>
@@ -229,7 +229,7 @@ struct OfFileMessage<kEntry, kFunction, kBuffer> {
   static_assert((IsMemory<Arguments>() + ...) == 1 &&
                 IsMemory<std::tuple_element_t<kBuffer, std::tuple<Arguments...>>>());
   static int Run(Arguments... arguments) {
-    AwaitAllPending();
+    AwaitEverything();
     const auto all = std::tie(arguments...);
     if (!Counted<kBuffer>::Await(all)) return FailLost<OfFile>(kEntry, all);
     if constexpr (kMakesRequest<Arguments...>) NoteRequest();
@@ -242,7 +242,7 @@ struct Shielded;
 template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...)>
 struct Shielded<kFunction> {
   static int Run(Arguments... arguments) {
-    AwaitAllPending();
+    AwaitEverything();
     const InsideMpi inside;
     return (Mpi().*kFunction)(arguments...);
   }
@@ -265,7 +265,7 @@ template <typename... Arguments, int (*MpiApi::*kFunction)(Arguments...), int kC
 struct OfWindow<kFunction, kChange> {
   static int Run(Arguments... arguments) {
     const int result = Shielded<kFunction>::Run(arguments...);
-    if (result == MPI_SUCCESS && TheSession() != nullptr) TheSession()->windows += kChange;
+    if (result == MPI_SUCCESS && TheSession() != nullptr) TheSession()->progress.CountWindows(kChange);
     return result;
   }
 };
@@ -280,10 +280,9 @@ AnyFunction Any(Function* function) {
 
 extern "C" __attribute__((visibility("default"))) const char* copse_mpi_start(
     copse::mpi::FindSymbol find, copse::mpi::AnyFunction entries[copse::mpi::kEntryCount],
-    copse::mpi::SetMemoryHooks set_memory_hooks) {
+    copse::preload::SetMemoryHooks set_memory_hooks) {
   using namespace copse::mpi;  // NOLINT: the entries' names
-  the_set_memory_hooks = set_memory_hooks;
-  OffSyscallGuard::guard = static_cast<const SyscallGuard*>(set_memory_hooks(nullptr)(kSyscallGuard));
+  SetPreload(set_memory_hooks);
   if (const char* missing = LoadMpiApi(find); missing != nullptr) return missing;
 #define SET(name, function) entries[kEntry##name] = Any(function);
 #define SET_PLAIN(name) SET(name, &name)

@@ -8,14 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "client/mpi/early_calls.h"
-#include "client/mpi/failure_text.h"
-#include "client/mpi/inside_mpi.h"
-#include "client/mpi/persistent_messages.h"
-#include "client/mpi/requests.h"
-#include "client/mpi/say.h"
-#include "client/mpi/session.h"
-#include "client/mpi/wait_time.h"
+#include "client/mpi/api/failure_text.h"
+#include "client/mpi/api/inside_mpi.h"
+#include "client/mpi/api/output_line.h"
+#include "client/mpi/api/wait_time.h"
+#include "client/mpi/async/async_calls.h"
+#include "client/mpi/async/pending_memory.h"
+#include "client/mpi/async/persistent_messages.h"
+#include "client/mpi/async/requests.h"
+#include "client/mpi/session/session.h"
 
 namespace copse::mpi {
 namespace {
@@ -23,8 +24,8 @@ namespace {
 // How long a rank looks again and again before it sleeps.
 constexpr double kSpinSeconds = 50e-6;
 
-// Where the calls that this one ends are ours, perhaps. Null: nowhere, so that MPI does it all.
-Requests* InQuestion() {
+// The requests that a completing call may find its own among; null: all are MPI's.
+Requests* PossiblyOurs() {
   if (InsideMpi::IsNested()) return nullptr;
   Requests* const requests = TheRequests();
   return requests != nullptr && requests->HasAny() ? requests : nullptr;
@@ -61,12 +62,12 @@ class Completion {
   }
 
   // What the program's call returns. `result` is MPI's, `Index(i)` the request that is the i-th of `count` complete
-  // ones, whose status is in `statuses`, if anybody wants it. `together`: the call's statuses tell of errors, not its
-  // code.
+  // ones, whose status is in `statuses`, unless these are ignored. `together`: the statuses have the errors, not the
+  // call's code.
   template <typename Index>
   int Finish(int result, int count, Index index, MPI_Status* statuses, bool together) {
     if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) return result;
-    std::shared_ptr<PendingCall> first;
+    std::shared_ptr<CollectiveRequest> first;
     copse_status_t first_status = COPSE_OK;
     const bool wants_statuses = together && statuses != MPI_STATUSES_IGNORE;
     for (int i = 0; i < count; ++i) {
@@ -94,7 +95,7 @@ class Completion {
       return;
     }
     const InsideMpi inside;
-    std::shared_ptr<PendingCall> sleeper;
+    std::shared_ptr<CollectiveRequest> sleeper;
     for (const MPI_Request request : requests_) {
       if (request == MPI_REQUEST_NULL) continue;
       const auto call = ours_->Find(request);
@@ -108,8 +109,8 @@ class Completion {
     }
     if (sleeper == nullptr) return;
     Session* const session = TheSession();
-    ours_->Await(sleeper, session->slice());
-    session->Progress();
+    ours_->Await(sleeper, session->progress.slice());
+    session->progress.TurnMpi();
   }
 
   Requests* const ours_;
@@ -120,7 +121,7 @@ class Completion {
 constexpr auto kSame = [](int i) { return i; };
 
 // A request of ours that the program may not do this to.
-int Refuse(const char* function, const PendingCall& call, const char* why) {
+int Refuse(const char* function, const CollectiveRequest& call, const char* why) {
   return call.communicator->Refuse(function, MPI_ERR_REQUEST, why);
 }
 
@@ -128,12 +129,12 @@ int Refuse(const char* function, const PendingCall& call, const char* why) {
 int FailIfLost(Requests* ours, MPI_Request request) {
   MPI_Comm comm = MPI_COMM_NULL;
   if (!AwaitMessageOf(request, &comm)) {
-    Say("MPI_Start: %s", kLostData);
+    PrintLine("MPI_Start: %s", kLostData);
     Mpi().Comm_call_errhandler(comm, MPI_ERR_OTHER);
     return MPI_ERR_OTHER;
   }
   const auto call = ours == nullptr ? nullptr : ours->Find(request);
-  if (call == nullptr || TheEarlyCalls()->AwaitBuffers(*call->communicator, call->offload)) return MPI_SUCCESS;
+  if (call == nullptr || AwaitBuffers(*call->communicator, call->offload)) return MPI_SUCCESS;
   call->communicator->SetOutOfStep();
   return call->communicator->Fail("MPI_Start", COPSE_ERR_CANCELED, kLostData);
 }
@@ -141,7 +142,7 @@ int FailIfLost(Requests* ours, MPI_Request request) {
 }  // namespace
 
 int Wait(MPI_Request* request, MPI_Status* status) {
-  Requests* const ours = InQuestion();
+  Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Wait, request, status);
   Completion completion(ours, 1, request);
   const int result = completion.Await([&](int* done) { return Mpi().Test(request, done, status); });
@@ -149,7 +150,7 @@ int Wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  Requests* const ours = InQuestion();
+  Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Waitall, count, requests, statuses);
   Completion completion(ours, count, requests);
   const int result = completion.Await([&](int* done) { return Mpi().Testall(count, requests, done, statuses); });
@@ -157,7 +158,7 @@ int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
 }
 
 int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  Requests* const ours = InQuestion();
+  Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Waitany, count, requests, index, status);
   Completion completion(ours, count, requests);
   const int result = completion.Await([&](int* done) { return Mpi().Testany(count, requests, index, done, status); });
@@ -166,7 +167,7 @@ int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
 }
 
 int Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
-  Requests* const ours = InQuestion();
+  Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Waitsome, count, requests, done, indices, statuses);
   Completion completion(ours, count, requests);
   const int result = completion.Await([&](int* some) {
@@ -179,7 +180,7 @@ int Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_St
 }
 
 int Test(MPI_Request* request, int* done, MPI_Status* status) {
-  Requests* const ours = InQuestion();
+  Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Test, request, done, status);
   Completion completion(ours, 1, request);
   const int result = completion.Once([&](int* flag) { return Mpi().Test(request, flag, status); }, done);
@@ -187,7 +188,7 @@ int Test(MPI_Request* request, int* done, MPI_Status* status) {
 }
 
 int Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[]) {
-  Requests* const ours = InQuestion();
+  Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Testall, count, requests, done, statuses);
   Completion completion(ours, count, requests);
   const int result = completion.Once([&](int* flag) { return Mpi().Testall(count, requests, flag, statuses); }, done);
@@ -195,7 +196,7 @@ int Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[])
 }
 
 int Testany(int count, MPI_Request requests[], int* index, int* done, MPI_Status* status) {
-  Requests* const ours = InQuestion();
+  Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Testany, count, requests, index, done, status);
   Completion completion(ours, count, requests);
   const int result =
@@ -205,7 +206,7 @@ int Testany(int count, MPI_Request requests[], int* index, int* done, MPI_Status
 }
 
 int Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
-  Requests* const ours = InQuestion();
+  Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Testsome, count, requests, done, indices, statuses);
   Completion completion(ours, count, requests);
   const int result =
@@ -215,7 +216,7 @@ int Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_St
 }
 
 int Request_get_status(MPI_Request request, int* done, MPI_Status* status) {
-  Requests* const ours = InQuestion();
+  Requests* const ours = PossiblyOurs();
   if (ours == nullptr) return PassOn(Mpi().Request_get_status, request, done, status);
   const InsideMpi inside;
   ours->Poll();
@@ -236,7 +237,7 @@ int Request_free(MPI_Request* request) {
 }
 
 int Cancel(MPI_Request* request) {
-  Requests* const ours = request == nullptr ? nullptr : InQuestion();
+  Requests* const ours = request == nullptr ? nullptr : PossiblyOurs();
   const auto call = ours == nullptr ? nullptr : ours->Find(*request);
   if (call == nullptr) return PassOn(Mpi().Cancel, request);
   return Refuse("MPI_Cancel", *call, "a collective cannot be cancelled");

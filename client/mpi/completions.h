@@ -5,7 +5,7 @@
 #ifndef COPSE_CLIENT_MPI_COMPLETIONS_H_
 #define COPSE_CLIENT_MPI_COMPLETIONS_H_
 
-#include "client/mpi/mpi_api.h"
+#include "client/mpi/api/mpi_api.h"
 
 namespace copse::mpi {
 

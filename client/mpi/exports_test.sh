@@ -16,9 +16,9 @@ names() { { cat "$1" && echo "$2(NAME)"; } | cpp -P | grep -o 'NAME([A-Za-z0-9_]
 
 entries=$(names "$list" COPSE_MPI_ENTRIES)
 [ "$(wc -l <<<"$entries")" -ge 160 ] || fail "no list of entries in $list"
-libc_calls=$(names "$libc_list" COPSE_MPI_LIBC_CALLS)
+libc_calls=$(names "$libc_list" COPSE_LIBC_CALLS)
 [ "$(wc -l <<<"$libc_calls")" -ge 100 ] || fail "no list of libc's functions in $libc_list"
-expected=$({ sed 's/.*/MPI_&\nPMPI_&/' <<<"$entries"; echo "$libc_calls"; echo copse_mpi_set_memory_hooks; } | sort)
+expected=$({ sed 's/.*/MPI_&\nPMPI_&/' <<<"$entries"; echo "$libc_calls"; echo copse_preload_set_memory_hooks; } | sort)
 [ "$(exports "$preload")" = "$expected" ] || fail "the preload's exports: $(diff <(exports "$preload") <(echo "$expected"))"
 
 # It is in every process of a job, so it needs what every process has.

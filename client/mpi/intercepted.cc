@@ -3,17 +3,12 @@
 
 #include <iterator>
 
-#include "client/mpi/driven_wait.h"
-#include "client/mpi/early_calls.h"
-#include "client/mpi/wait_time.h"
+#include "client/mpi/api/wait_time.h"
+#include "client/mpi/async/progressing_wait.h"
 
 namespace copse::mpi {
-constinit const SyscallGuard* OffSyscallGuard::guard = nullptr;
-constinit thread_local int InsideMpi::depth = 0;
-constinit thread_local int CallingMpi::depth = 0;
-
 CallState::CallState(Session* session, Entry entry)
-    : session(session), entry(entry), start_(session->keeps_times ? NowNanoseconds() : 0) {}
+    : session(session), entry(entry), start_(session->settings.keeps_times ? NowNanoseconds() : 0) {}
 
 void CallState::Enter(MPI_Comm comm, bool may_wait) {
   if (session->context == nullptr) {
@@ -44,8 +39,8 @@ void CallState::FailBefore(copse_status_t why, const char* text) {
 bool CallState::TakeLateFailure() {
   const copse_status_t late = communicator->TakeLateFailure();
   if (late == COPSE_OK) return false;
-  FailBefore(late, "a call that had returned early has failed");
-  if (EarlyCalls* const early = TheEarlyCalls(); early != nullptr) early->early_return().ForgetLost();
+  FailBefore(late, "an asynchronous call has failed since it returned");
+  if (AsyncCalls* const async = TheAsyncCalls(); async != nullptr) async->early_return().ForgetLost();
   return true;
 }
 
@@ -68,7 +63,7 @@ void CallState::Choose(const Offload& offload) {
 
 copse_status_t CallState::RunOnTeam(Offload* offload) const {
   copse_team_t* const team = communicator->team();
-  DrivenWait wait(session);
+  ProgressingWait wait(session);
   copse_status_t now = offload->Init(team);
   if (now == COPSE_OK) now = offload->Pack();
   if (now == COPSE_OK) now = wait.Post(team, offload);
@@ -78,26 +73,26 @@ copse_status_t CallState::RunOnTeam(Offload* offload) const {
 }
 
 void CallState::Run(Offload* offload) {
-  EarlyCalls* const early = TheEarlyCalls();
-  if (AnyPending() && !early->AwaitBuffers(*communicator, *offload)) return Lose(offload);
-  if (early == nullptr) return Note(RunOnTeam(offload), *offload);
-  tnbc::Division division;
-  if (early->Divides(communicator, *offload, site, &division)) {
-    status = early->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
+  AsyncCalls* const async = TheAsyncCalls();
+  if (!AwaitBuffers(*communicator, *offload)) return Lose(offload);
+  if (async == nullptr) return Note(RunOnTeam(offload), *offload);
+  tnbc::Fragmentation division;
+  if (async->IsFragmented(communicator, *offload, site, &division)) {
+    status = async->Run(communicator, offload, division, {NameOf(entry), site}, &error_, &waited_ns_);
     return;
   }
   const uint64_t since = NowNanoseconds();
   Note(RunOnTeam(offload), *offload);
-  EarlyCalls::CountWhole(communicator, *offload, NowNanoseconds() - since);
+  AsyncCalls::CountWhole(communicator, *offload, NowNanoseconds() - since);
 }
 
 // By the team: if that has failed, or a rank handles errors itself by now, all goes to the team from here on, so that
-// nobody waits by MPI for a rank that was told of a failure. What failed is told by the next call.
+// no rank waits by MPI for a rank that got an error. The next call reports the failure.
 void CallState::Decide() {
   const PathTimes& mine = choice_->times();
   const uint64_t parts[] = {mine.copse_ns, mine.mpi_ns, communicator->EndsOnErrors() ? 0U : 1U};
   uint64_t most[std::size(parts)] = {};
-  Offload offload(session, /*outlives_call=*/false);
+  Offload offload(session->offload_options(), /*outlives_call=*/false);
   offload.args.collective = COPSE_COLL_ALLREDUCE;
   offload.args.type = COPSE_DT_UINT64;
   offload.args.op = COPSE_OP_MAX;
@@ -109,13 +104,13 @@ void CallState::Decide() {
   choice_->Decide({most[0], mine.copse_calls, most[1], mine.mpi_calls}, /*copse_only=*/!agreed);
 }
 
-void CallState::Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {
+void CallState::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   call->team = communicator->team();
   Note(call->offload.Init(call->team), call->offload);
   if (status == COPSE_OK) result = TheRequests()->Start(call, request);
 }
 
-void CallState::MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Request* request) {
+void CallState::MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   call->persistent = true;
   call->team = communicator->FormPersistentTeam(session);
   if (call->team == nullptr) {

@@ -9,19 +9,20 @@
 #include <new>
 #include <string>
 
-#include "client/mpi/back_end.h"
-#include "client/mpi/communicator.h"
-#include "client/mpi/early_calls.h"
-#include "client/mpi/inside_mpi.h"
-#include "client/mpi/mpi_api.h"
-#include "client/mpi/offload.h"
-#include "client/mpi/requests.h"
-#include "client/mpi/session.h"
-#include "client/mpi/statistics.h"
+#include "client/mpi/api/back_end.h"
+#include "client/mpi/api/inside_mpi.h"
+#include "client/mpi/api/mpi_api.h"
+#include "client/mpi/async/async_calls.h"
+#include "client/mpi/async/pending_memory.h"
+#include "client/mpi/async/requests.h"
+#include "client/mpi/data/offload.h"
+#include "client/mpi/session/communicator.h"
+#include "client/mpi/session/session.h"
+#include "client/mpi/session/statistics.h"
 
 namespace copse::mpi {
 
-// A call on its way: what it goes to, and what came of it.
+// A call on its way: its path, and its result.
 class CallState {
  public:
   CallState(Session* session, Entry entry);
@@ -32,23 +33,23 @@ class CallState {
   // Describes the call, or says why it goes to MPI.
   template <typename Call>
   void Prepare(const Call& call, Offload* offload) {
-    const Reason why = call.Prepare(*communicator, offload);
+    const Reason why = call.Prepare(communicator->membership(), offload);
     if (!is_offloaded()) return;
     reason = why != Reason::kNone || communicator->MaySend(*offload) ? why : Reason::kFirstCalls;
   }
   // Whether the calls of a communicator that has no team yet are combined in order.
   bool combines_first_calls() const {
     const bool has_no_team = reason == Reason::kFirstCalls || reason == Reason::kNoTeam;
-    return has_no_team && session->chooses_path && communicator->size() > 2;
+    return has_no_team && session->settings.chooses_path && communicator->size() > 2;
   }
   // Before MPI makes the call instead: waits for pending memory. False if data that it needs is lost: it has failed.
   template <typename Call>
   bool AwaitData(const Call& call) {
-    if (!AnyPending() || TheEarlyCalls()->AwaitAll() || communicator == nullptr) return true;
-    Offload offload(session, /*outlives_call=*/false);
-    const Reason why = call.Prepare(*communicator, &offload);
+    if (AwaitEverythingInCall() || communicator == nullptr) return true;
+    Offload offload(session->offload_options(), /*outlives_call=*/false);
+    const Reason why = call.Prepare(communicator->membership(), &offload);
     if (why == Reason::kBadArguments) return true;
-    if (why == Reason::kNone && TheEarlyCalls()->AwaitBuffers(*communicator, offload)) return true;
+    if (why == Reason::kNone && AwaitBuffers(*communicator, offload)) return true;
     Lose(&offload);
     return false;
   }
@@ -57,9 +58,9 @@ class CallState {
   // Runs an offload to its end.
   void Run(Offload* offload);
   // Starts one that goes on.
-  void Start(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
+  void Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   // Makes one that is to be started later. The ranks agree whether it can be.
-  void MakePersistent(const std::shared_ptr<PendingCall>& call, MPI_Request* request);
+  void MakePersistent(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request);
   // Once the call is over. All ranks may have to decide on the calls to come.
   void Count();
   // What the program's call returns; lets the communicator's error handler know of failures. It is the program's, which
@@ -83,13 +84,13 @@ class CallState {
   void Note(copse_status_t status, const Offload& offload);
   void Decide();
 
-  uint64_t start_;  // ns; 0: nobody wants to know
+  uint64_t start_;  // ns; 0: the time is not needed
   PathChoice* choice_ = nullptr;
   uint64_t waited_ns_ = 0;  // for what earlier calls of its kind have left to wait for
   std::string error_;
 };
 
-// What RunCall has to know of a mode.
+// What distinguishes the modes for RunCall.
 struct CallMode {
   bool may_wait = false;           // for other ranks
   bool has_part_in_first = false;  // calls before there is a team are not just passed on
@@ -123,7 +124,7 @@ template <typename Call, typename Pass>
 int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
   const auto go = [&](CallState* state) {
     state->site = site;
-    Offload offload(state->session, /*outlives_call=*/false);
+    Offload offload(state->session->offload_options(), /*outlives_call=*/false);
     state->Prepare(call, &offload);
     if (state->is_offloaded()) state->Choose(offload);
     if (state->is_offloaded()) {
@@ -133,7 +134,7 @@ int RunBlocking(Entry entry, const Call& call, const void* site, Pass pass) {
       state->is_done = true;
     }
   };
-  // Of short reductions the order is the same from the first one.
+  // Short reductions are combined in the same order from the first one.
   constexpr bool kIsReduction = requires { call.op; };
   return RunCall(entry, call, {.may_wait = true, .has_part_in_first = kIsReduction}, go, pass);
 }
@@ -144,7 +145,7 @@ int RunNonblocking(Entry entry, const Call& call, MPI_Request* request, Pass pas
   if (request == nullptr) return pass();
   NoteRequest();
   const auto go = [&](CallState* state) {
-    const auto pending = std::make_shared<PendingCall>(state->session, entry, state->communicator);
+    const auto pending = std::make_shared<CollectiveRequest>(state->session, entry, state->communicator);
     state->Prepare(call, &pending->offload);
     if (state->is_offloaded()) state->Start(pending, request);
   };
@@ -157,8 +158,8 @@ int RunPersistent(Entry entry, const Call& call, MPI_Request* request, Pass pass
   if (request == nullptr) return pass();
   NoteRequest();
   const auto go = [&](CallState* state) {
-    const auto pending = std::make_shared<PendingCall>(state->session, entry, state->communicator);
-    state->reason = call.Prepare(*state->communicator, &pending->offload);
+    const auto pending = std::make_shared<CollectiveRequest>(state->session, entry, state->communicator);
+    state->reason = call.Prepare(state->communicator->membership(), &pending->offload);
     if (state->is_offloaded()) state->MakePersistent(pending, request);
   };
   return RunCall(entry, call, {.may_wait = true}, go, pass);

@@ -13,9 +13,9 @@
 
 #include <initializer_list>
 
-#include "client/mpi/back_end.h"
-#include "client/mpi/libc_next.h"
-#include "client/mpi/say.h"
+#include "client/mpi/api/back_end.h"
+#include "client/mpi/api/output_line.h"
+#include "client/preload/libc_next.h"
 
 // trampolines.S: for each entry where MPI_X and PMPI_X lead.
 extern "C" __attribute__((visibility("hidden"))) void* copse_mpi_slots[];
@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kPathBytes = 4096;
 // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in MPICH and 256 in Open MPI.
 constexpr size_t kVersionBytes = 16384;
-// MPI_ERR_OTHER is 15 in MPICH and 16 in Open MPI; nobody's is known here.
+// MPI_ERR_OTHER is 15 in MPICH and 16 in Open MPI; the program's is not known here.
 constexpr int kSomeError = 16;
 
 constexpr const char* kNames[] = {
@@ -36,7 +36,7 @@ constexpr const char* kNames[] = {
 };
 constexpr int kSlotCount = 2 * kEntryCount;
 
-// Warnings are for the first rank to say, as far as launchers tell who that is.
+// The first rank prints warnings, as far as launchers tell which it is.
 bool IsFirstRank() {
   for (const char* name : {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (const char* rank = getenv(name); rank != nullptr) return strcmp(rank, "0") == 0;
@@ -126,11 +126,11 @@ pthread_mutex_t resolve_mutex = PTHREAD_MUTEX_INITIALIZER;
 bool resolved = false;
 
 int NoMpi() {
-  Say("an MPI function was called, but no MPI library is loaded");
+  PrintLine("an MPI function was called, but no MPI library is loaded");
   return kSomeError;
 }
 int MissingFunction() {
-  Say("an MPI function was called that the program's MPI library does not have");
+  PrintLine("an MPI function was called that the program's MPI library does not have");
   return kSomeError;
 }
 
@@ -156,20 +156,21 @@ const char* StartBackEndNamed(const char* name, AnyFunction* entries) {
   void* back_end = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (back_end == nullptr) return dlerror();
   auto start = reinterpret_cast<StartBackEnd>(dlsym(back_end, kStartBackEnd));
-  return start == nullptr ? dlerror() : start(FindInMpi, entries, copse_mpi_set_memory_hooks);
+  return start == nullptr ? dlerror() : start(FindInMpi, entries, preload::copse_preload_set_memory_hooks);
 }
 
 void ResolveAll() {
   static char version[kVersionBytes];
   const char* name = BackEndName(version);
   if (name == nullptr) {
-    if (IsFirstRank()) Say("the MPI is neither MPICH nor Open MPI, so nothing is offloaded (version=%s)", version);
+    if (IsFirstRank())
+      PrintLine("the MPI is neither MPICH nor Open MPI, so nothing is offloaded (version=%s)", version);
     PassEverythingThrough();
     return;
   }
   AnyFunction entries[kEntryCount] = {};
   if (const char* error = StartBackEndNamed(name, entries); error != nullptr) {
-    Say("nothing is offloaded: %s (back_end=%s)", error, name);
+    PrintLine("nothing is offloaded: %s (back_end=%s)", error, name);
     PassEverythingThrough();
     return;
   }
@@ -190,7 +191,7 @@ void* copse_mpi_resolve(void** slot) {
   pthread_mutex_lock(&resolve_mutex);
   if (!resolved) {
     the_mpi = FindMpi();
-    // Who asks whether there is an MPI by looking for its functions finds ours. A later call may find one.
+    // A program that looks for MPI's functions finds ours, even if no MPI is loaded. A later call may find one.
     if (the_mpi != nullptr) {
       ResolveAll();
       resolved = true;

@@ -35,7 +35,7 @@ struct Additions {
 absl::StatusOr<std::vector<std::string>> AddToCommand(Launcher launcher, const std::vector<std::string>& command,
                                                       const Additions& additions);
 
-// As a shell reads it.
+// Quotes a command so that a shell reads it.
 std::string Quoted(const std::vector<std::string>& command);
 
 }  // namespace copse::run

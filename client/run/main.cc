@@ -174,7 +174,7 @@ absl::StatusOr<Launcher> FindLauncher(const Options& options) {
       absl::StrCat("this is no launcher that is known; --launcher tells its kind (command=", options.command[0], ")"));
 }
 
-// As libcopse reads it, which attaches no rank with another one.
+// Checks COPSE_TIMEOUT as libcopse does, which attaches no rank with a value that it refuses.
 absl::Status CheckTimeout(const std::string& text) {
   char* end = nullptr;
   const double seconds = strtod(text.c_str(), &end);

@@ -8,25 +8,26 @@
 namespace copse::tnbc {
 namespace {
 
-// Who waits for a part sees that it is wanted before others, and mostly no more: an order takes some calls to be found.
+// Who waits for a fragment sees that it is wanted before others, and mostly no more: an order takes some calls to be
+// found.
 constexpr uint64_t kOftenUntil = 16, kCallsBetweenMin = 2;
 // Programs that change their ways are followed, at a cost of two short calls in so many.
 constexpr uint64_t kCallsBetweenMax = 256;
 // A period is seen twice, and so often at least, before it is believed.
 constexpr uint64_t kSeenMin = 4;
 
-std::vector<uint32_t> AsNumbered(uint32_t parts) {
-  std::vector<uint32_t> order(parts);
+std::vector<uint32_t> AsNumbered(uint32_t fragments) {
+  std::vector<uint32_t> order(fragments);
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
 
 }  // namespace
 
-void AccessOrder::SetParts(uint32_t parts) {
-  if (parts_ == parts) return;
-  parts_ = parts;
-  orders_ = {AsNumbered(parts)};
+void AccessOrder::SetFragments(uint32_t fragments) {
+  if (fragments_ == fragments) return;
+  fragments_ = fragments;
+  orders_ = {AsNumbered(fragments)};
   wanted_.clear();
 }
 
@@ -43,17 +44,17 @@ const std::vector<uint32_t>& AccessOrder::OrderAt(uint64_t call) const {
 
 const std::vector<uint32_t>& AccessOrder::order() const { return OrderAt(calls_); }
 
-void AccessOrder::Learn(const void* site, std::span<const uint32_t> order, std::span<const Touch> touches) {
-  if (order.size() != parts_) return;  // of before
+void AccessOrder::Learn(const void* site, std::span<const uint32_t> order, std::span<const Access> accesses) {
+  if (order.size() != fragments_) return;  // of before
   if (wanted_.size() >= kSitesMax && !wanted_.contains(site)) return;
   std::vector<uint32_t> wanted(order.begin(), order.end());
   size_t next = 0;  // behind what was waited for before
-  for (const Touch& touch : touches) {
-    const auto found = std::find(wanted.begin(), wanted.end(), touch.part);
+  for (const Access& access : accesses) {
+    const auto found = std::find(wanted.begin(), wanted.end(), access.fragment);
     if (found == wanted.end()) continue;
     const auto at = static_cast<size_t>(found - wanted.begin());
     if (at < next) continue;
-    size_t to = std::max<size_t>(next, touch.parts_there);
+    size_t to = std::max<size_t>(next, access.fragments_there);
     // It has its place, and was waited for all the same: one of those before it may not be wanted as soon.
     if (to >= at) to = at > next ? at - 1 : at;
     std::rotate(wanted.begin() + static_cast<std::ptrdiff_t>(to), found, found + 1);
@@ -75,13 +76,13 @@ uint32_t AccessOrder::Period() const {
 }
 
 std::vector<uint64_t> AccessOrder::Positions(uint32_t period) const {
-  std::vector<uint64_t> positions(size_t{period} * parts_);
+  std::vector<uint64_t> positions(size_t{period} * fragments_);
   for (uint32_t i = 0; i < period; ++i) {
     // The call after i more is made where the one was that is as far before it as a period.
     const bool is_known = i == 0 || calls_ > period - i;
     const auto found = is_known ? wanted_.find(SiteBefore(i == 0 ? 0 : period - i)) : wanted_.end();
     const std::vector<uint32_t>& wanted = found != wanted_.end() ? found->second : OrderAt(calls_ + i);
-    for (uint32_t at = 0; at < parts_; ++at) positions[size_t{i} * parts_ + wanted[at]] = at;
+    for (uint32_t at = 0; at < fragments_; ++at) positions[size_t{i} * fragments_ + wanted[at]] = at;
   }
   return positions;
 }
@@ -89,9 +90,9 @@ std::vector<uint64_t> AccessOrder::Positions(uint32_t period) const {
 void AccessOrder::Adopt(uint32_t period, std::span<const uint64_t> sums) {
   std::vector<std::vector<uint32_t>> orders;
   for (uint32_t i = 0; i < period; ++i) {
-    // Who has nothing to say for one part or another leaves them as they are.
+    // Who has nothing to say for one fragment or another leaves them as they are.
     std::vector<uint32_t> order = OrderAt(calls_ + i);
-    const auto sum = [&](uint32_t part) { return sums[size_t{i} * parts_ + part]; };
+    const auto sum = [&](uint32_t fragment) { return sums[size_t{i} * fragments_ + fragment]; };
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return sum(a) < sum(b); });
     orders.push_back(std::move(order));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which order a program wants the parts of a result, learnt from what it has touched before it was there.
+// In which order a program wants the fragments of a result, learnt from what it has accessed before it was there.
 #ifndef COPSE_CLIENT_TNBC_ACCESS_ORDER_H_
 #define COPSE_CLIENT_TNBC_ACCESS_ORDER_H_
 
@@ -16,33 +16,33 @@ namespace copse::tnbc {
 // itself, of each place in the program that makes such calls, but nobody knows which one the others are at, and an
 // order has to be the same everywhere. So it goes by a call's number: places mostly take turns in a period, which the
 // ranks agree upon now and then, together with an order for each call of it. Where a rank's places come otherwise,
-// parts come in an order that suits it less. Thread-compatible.
+// fragments come in an order that suits it less. Thread-compatible.
 class AccessOrder {
  public:
   // Of calls after which places come again. Longer ones are not found.
   static constexpr uint32_t kPeriodMax = 16;
 
-  // As the parts are numbered, until something else is agreed upon. Another number of parts begins anew.
-  void SetParts(uint32_t parts);
+  // As the fragments are numbered, until something else is agreed upon. Another number of fragments begins anew.
+  void SetFragments(uint32_t fragments);
 
   // Counts a call, which is made at `site`; the number of calls is the same on all ranks. True if they are to agree
   // before it.
   bool BeginCall(const void* site);
-  // Of that call: first the part to be brought first; the same on all ranks.
+  // Of that call: first the fragment to be brought first; the same on all ranks.
   const std::vector<uint32_t>& order() const;
 
-  // What was waited for in one call from `site` that had `order`, first touches first. Who is touched when others had
-  // come belongs behind these, whose touches nobody has seen, and before those that had not. What has that place and
+  // What was waited for in one call from `site` that had `order`, first accesses first. Who is accessed when others had
+  // come belongs behind these, whose accesses nobody has seen, and before those that had not. What has that place and
   // was waited for goes one further: it is seen in the next call whether that was worse.
-  struct Touch {
-    uint32_t part = 0;
-    uint32_t parts_there = 0;  // at that time
+  struct Access {
+    uint32_t fragment = 0;
+    uint32_t fragments_there = 0;  // at that time
   };
-  void Learn(const void* site, std::span<const uint32_t> order, std::span<const Touch> touches);
+  void Learn(const void* site, std::span<const uint32_t> order, std::span<const Access> accesses);
 
   // To agree: the period that this rank sees; 1 if none.
   uint32_t Period() const;
-  // For each call of a period that all have, beginning with this one, and by part: where this rank wants it.
+  // For each call of a period that all have, beginning with this one, and by fragment: where this rank wants it.
   std::vector<uint64_t> Positions(uint32_t period) const;
   // Sums over ranks of these: what they want first comes first.
   void Adopt(uint32_t period, std::span<const uint64_t> sums);
@@ -55,7 +55,7 @@ class AccessOrder {
   // Of the call that is made that many before the last one.
   const void* SiteBefore(uint64_t calls) const { return history_[(calls_ - 1 - calls) % kHistory]; }
 
-  uint32_t parts_ = 0;
+  uint32_t fragments_ = 0;
   std::vector<std::vector<uint32_t>> orders_;  // of a period
   uint64_t first_ = 1;                         // the call that has the first of them
   uint64_t calls_ = 0;

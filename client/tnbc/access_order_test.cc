@@ -9,32 +9,32 @@
 namespace copse::tnbc {
 namespace {
 
-using Parts = std::vector<uint32_t>;
+using Fragments = std::vector<uint32_t>;
 
-// A program that reads parts in this order, each in `reading` of what bringing one takes, with a single rank.
-void MakeCall(const Parts& reads, double reading, AccessOrder* order, const void* site = nullptr) {
+// A program that reads fragments in this order, each in `reading` of what bringing one takes, with a single rank.
+void MakeCall(const Fragments& reads, double reading, AccessOrder* order, const void* site = nullptr) {
   if (order->BeginCall(site)) order->Adopt(order->Period(), order->Positions(order->Period()));
-  const Parts brought = order->order();
-  std::vector<AccessOrder::Touch> touches;
+  const Fragments brought = order->order();
+  std::vector<AccessOrder::Access> accesses;
   double now = 0;
-  for (const uint32_t part : reads) {
-    const double comes = static_cast<double>(std::find(brought.begin(), brought.end(), part) - brought.begin()) + 1;
+  for (const uint32_t fragment : reads) {
+    const double comes = static_cast<double>(std::find(brought.begin(), brought.end(), fragment) - brought.begin()) + 1;
     if (comes > now) {
-      touches.push_back({part, static_cast<uint32_t>(now)});
+      accesses.push_back({fragment, static_cast<uint32_t>(now)});
       now = comes;
     }
     now += reading;
   }
-  order->Learn(site, brought, touches);
+  order->Learn(site, brought, accesses);
 }
 
 TEST(AccessOrderTest, FindsTheOrderOfReads) {
   for (const double reading : {0.1, 1.0, 3.0}) {
-    for (const Parts& reads : {Parts{0, 1, 2, 3}, Parts{3, 2, 1, 0}, Parts{2, 0, 3, 1}}) {
+    for (const Fragments& reads : {Fragments{0, 1, 2, 3}, Fragments{3, 2, 1, 0}, Fragments{2, 0, 3, 1}}) {
       AccessOrder order;
-      order.SetParts(4);
+      order.SetFragments(4);
       for (int call = 0; call < 40; ++call) MakeCall(reads, reading, &order);
-      // Who reads slowly is well served by any order that brings the next part in time.
+      // Who reads slowly is well served by any order that brings the next fragment in time.
       if (reading <= 1) {
         EXPECT_EQ(order.order(), reads) << reading;
       }
@@ -45,33 +45,33 @@ TEST(AccessOrderTest, FindsTheOrderOfReads) {
 
 TEST(AccessOrderTest, WhatServesWellStays) {
   AccessOrder order;
-  order.SetParts(4);
+  order.SetFragments(4);
   for (int call = 0; call < 40; ++call) {
     MakeCall({0, 1, 2, 3}, 0.5, &order);
-    EXPECT_EQ(order.order(), (Parts{0, 1, 2, 3}));
+    EXPECT_EQ(order.order(), (Fragments{0, 1, 2, 3}));
   }
 }
 
 TEST(AccessOrderTest, RanksMeetInTheMiddle) {
   AccessOrder first, second;
-  for (AccessOrder* order : {&first, &second}) order->SetParts(3);
-  const AccessOrder::Touch touches[] = {{2, 0}, {1, 0}};
+  for (AccessOrder* order : {&first, &second}) order->SetFragments(3);
+  const AccessOrder::Access accesses[] = {{2, 0}, {1, 0}};
   first.BeginCall(nullptr);
   second.BeginCall(nullptr);
-  first.Learn(nullptr, first.order(), touches);
+  first.Learn(nullptr, first.order(), accesses);
   EXPECT_EQ(first.Positions(1), (std::vector<uint64_t>{2, 1, 0}));
   std::vector<uint64_t> sums = first.Positions(1);
   for (size_t i = 0; i < 3; ++i) sums[i] += 2 * second.Positions(1)[i];
   for (AccessOrder* order : {&first, &second}) order->Adopt(1, sums);
   EXPECT_EQ(first.order(), second.order());
-  EXPECT_EQ(first.order(), (Parts{0, 1, 2}));
+  EXPECT_EQ(first.order(), (Fragments{0, 1, 2}));
 }
 
 TEST(AccessOrderTest, PlacesThatTakeTurnsHaveTheirOwn) {
   const char sites[3] = {};
-  const Parts reads[] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}};
+  const Fragments reads[] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}};
   AccessOrder order;
-  order.SetParts(4);
+  order.SetFragments(4);
   // A beginning that is of no period; then the first place twice, and the others.
   for (int call = 0; call < 3; ++call) MakeCall(reads[1], 0.1, &order, &sites[1]);
   for (int call = 0; call < 200; ++call) {
@@ -86,7 +86,7 @@ TEST(AccessOrderTest, PlacesThatTakeTurnsHaveTheirOwn) {
 TEST(AccessOrderTest, WhatIsUsedDependsOnWhatAllKnow) {
   const char sites[2] = {};
   AccessOrder ranks[2];
-  for (AccessOrder& order : ranks) order.SetParts(2);
+  for (AccessOrder& order : ranks) order.SetFragments(2);
   for (int call = 0; call < 100; ++call) {
     const bool agrees = ranks[0].BeginCall(&sites[call % 2]);
     EXPECT_EQ(ranks[1].BeginCall(&sites[call < 60 ? call % 2 : call % 7 / 4]), agrees);
@@ -99,15 +99,15 @@ TEST(AccessOrderTest, WhatIsUsedDependsOnWhatAllKnow) {
       for (AccessOrder& order : ranks) order.Adopt(period, sums);
     }
     EXPECT_EQ(ranks[0].order(), ranks[1].order()) << call;
-    const AccessOrder::Touch last[] = {{1, 0}};
+    const AccessOrder::Access last[] = {{1, 0}};
     for (AccessOrder& order : ranks) {
       if (call % 2 == 1) order.Learn(&sites[1], order.order(), last);
     }
     if (call == 40) {
-      EXPECT_EQ(ranks[0].order(), (Parts{0, 1}));
+      EXPECT_EQ(ranks[0].order(), (Fragments{0, 1}));
     }
     if (call == 41) {
-      EXPECT_EQ(ranks[0].order(), (Parts{1, 0}));
+      EXPECT_EQ(ranks[0].order(), (Fragments{1, 0}));
     }
   }
 }

@@ -28,8 +28,8 @@ class Caller {
   // By any thread that makes a call, or ends.
   struct Cost {
     uint64_t inside_ns = 0, waited_ns = 0;
-    std::vector<uint32_t> order;  // in which its parts were brought
-    std::vector<AccessOrder::Touch> touches;
+    std::vector<uint32_t> order;  // in which its fragments were brought
+    std::vector<AccessOrder::Access> accesses;
   };
   virtual void OnEnd(const Cost& cost) = 0;
   // A call that has returned early has failed, for the reason `why`. By the library's own thread; allocates nothing,

@@ -11,12 +11,12 @@ struct Pages {
   uintptr_t first, last;
 };
 
-Pages PagesOf(const Division& division, const Part& run, const BufferPlace& place, bool spare_too) {
+Pages PagesOf(const Fragmentation& fragmentation, const Extent& run, const BufferPlace& place, bool spare_too) {
   const uintptr_t begin = place.address + run.offset, end = begin + run.bytes;
   Pages pages = {(begin + place.page - 1) / place.page, end / place.page};
   const uint64_t before = begin % place.page, behind = (place.page - end % place.page) % place.page;
   if (spare_too && run.offset == 0 && before <= place.spare_before) pages.first = begin / place.page;
-  if (spare_too && run.offset + run.bytes == division.receive_bytes && behind <= place.spare_behind) {
+  if (spare_too && run.offset + run.bytes == fragmentation.receive_bytes && behind <= place.spare_behind) {
     pages.last = (end + behind) / place.page;
   }
   return pages;
@@ -24,41 +24,42 @@ Pages PagesOf(const Division& division, const Part& run, const BufferPlace& plac
 
 }  // namespace
 
-bool EdgesFillPages(const Division& division, const BufferPlace& place) {
-  return std::all_of(division.edges.unpack.begin(), division.edges.unpack.end(), [&](const Move& move) {
-    return std::any_of(division.runs.begin(), division.runs.end(), [&](const Part& run) {
-      const Pages pages = PagesOf(division, run, place, /*spare_too=*/true);
+bool EdgesFillPages(const Fragmentation& fragmentation, const BufferPlace& place) {
+  return std::all_of(fragmentation.edges.unpack.begin(), fragmentation.edges.unpack.end(), [&](const Move& move) {
+    return std::any_of(fragmentation.runs.begin(), fragmentation.runs.end(), [&](const Extent& run) {
+      const Pages pages = PagesOf(fragmentation, run, place, /*spare_too=*/true);
       const uintptr_t begin = place.address + move.to;
       return begin >= pages.first * place.page && begin + move.bytes <= pages.last * place.page;
     });
   });
 }
 
-std::vector<Granule> GranulesOf(const Division& division, const BufferPlace& place, bool edges_too) {
+std::vector<Granule> GranulesOf(const Fragmentation& fragmentation, const BufferPlace& place, bool edges_too) {
   const uint64_t page = place.page;
   struct Brought {
-    Part part;
+    Extent fragment;
     uint32_t call;
   };
   std::vector<Brought> all;
-  for (uint32_t call = 0; call < division.calls.size(); ++call) {
-    for (const Part& part : division.calls[call].parts) all.push_back({part, call});
+  for (uint32_t call = 0; call < fragmentation.calls.size(); ++call) {
+    for (const Extent& fragment : fragmentation.calls[call].extents) all.push_back({fragment, call});
   }
-  const auto behind = static_cast<uint32_t>(division.calls.size());
-  for (const Move& move : division.edges.unpack) {
+  const auto behind = static_cast<uint32_t>(fragmentation.calls.size());
+  for (const Move& move : fragmentation.edges.unpack) {
     if (edges_too) all.push_back({{move.to, move.bytes}, behind});
   }
-  std::sort(all.begin(), all.end(), [](const Brought& a, const Brought& b) { return a.part.offset < b.part.offset; });
+  std::sort(all.begin(), all.end(),
+            [](const Brought& a, const Brought& b) { return a.fragment.offset < b.fragment.offset; });
   std::vector<Granule> granules;
-  for (const Part& run : division.runs) {
-    const Pages pages = PagesOf(division, run, place, edges_too);
-    for (const auto& [part, call] : all) {
-      if (part.bytes == 0) continue;
-      uintptr_t begin = std::max(pages.first, (place.address + part.offset) / page);
-      const uintptr_t end = std::min(pages.last, (place.address + part.offset + part.bytes + page - 1) / page);
+  for (const Extent& run : fragmentation.runs) {
+    const Pages pages = PagesOf(fragmentation, run, place, edges_too);
+    for (const auto& [fragment, call] : all) {
+      if (fragment.bytes == 0) continue;
+      uintptr_t begin = std::max(pages.first, (place.address + fragment.offset) / page);
+      const uintptr_t end = std::min(pages.last, (place.address + fragment.offset + fragment.bytes + page - 1) / page);
       if (begin >= end) continue;
       const uintptr_t reached = granules.empty() ? 0 : granules.back().begin + granules.back().bytes;
-      // The page that it shares with the part before it is a granule of its own.
+      // The page that it shares with the fragment before it is a granule of its own.
       if (reached > begin * page) {
         Granule& before = granules.back();
         if (before.calls == std::vector<uint32_t>{call}) {
@@ -82,23 +83,24 @@ std::vector<Granule> GranulesOf(const Division& division, const BufferPlace& pla
   return granules;
 }
 
-std::vector<Part> UnbroughtOf(const Division& division, bool edges_too, std::span<const Part> pages) {
-  std::vector<Part> brought;
-  for (const SubCall& call : division.calls) brought.insert(brought.end(), call.parts.begin(), call.parts.end());
-  for (const Move& move : division.edges.unpack) {
+std::vector<Extent> UnbroughtOf(const Fragmentation& fragmentation, bool edges_too, std::span<const Extent> pages) {
+  std::vector<Extent> brought;
+  for (const SubCall& call : fragmentation.calls)
+    brought.insert(brought.end(), call.extents.begin(), call.extents.end());
+  for (const Move& move : fragmentation.edges.unpack) {
     if (edges_too) brought.push_back({move.to, move.bytes});
   }
-  std::sort(brought.begin(), brought.end(), [](const Part& a, const Part& b) { return a.offset < b.offset; });
-  std::vector<Part> unbrought;
+  std::sort(brought.begin(), brought.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+  std::vector<Extent> unbrought;
   size_t next = 0;
   uint64_t at = 0;  // brought up to there, as far as it has been looked at
-  for (const Part& page : pages) {
+  for (const Extent& page : pages) {
     const uint64_t end = page.offset + page.bytes;
     at = std::max(at, page.offset);
     for (; next < brought.size() && brought[next].offset < end; ++next) {
-      const Part& part = brought[next];
-      if (part.offset > at) unbrought.push_back({at, part.offset - at});
-      at = std::max(at, part.offset + part.bytes);
+      const Extent& fragment = brought[next];
+      if (fragment.offset > at) unbrought.push_back({at, fragment.offset - at});
+      at = std::max(at, fragment.offset + fragment.bytes);
     }
     if (at < end) unbrought.push_back({at, end - at});
     at = std::max(at, end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which pages of a result are closed until its parts have come.
+// Which pages of a result are closed until its fragments have come.
 #ifndef COPSE_CLIENT_TNBC_GRANULES_H_
 #define COPSE_CLIENT_TNBC_GRANULES_H_
 
@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "client/tnbc/division.h"
+#include "client/tnbc/fragmentation.h"
 
 namespace copse::tnbc {
 
@@ -30,15 +30,15 @@ struct BufferPlace {
 
 // Whether all that the edges bring lies on pages of the result alone: then nobody has to wait for them, since these
 // pages can be protected, too.
-bool EdgesFillPages(const Division& division, const BufferPlace& place);
+bool EdgesFillPages(const Fragmentation& fragmentation, const BufferPlace& place);
 
 // The granules of a receive buffer: all whole pages of its runs on which something is brought by a call. `edges_too`:
 // those that the edges bring, too, as a call behind the others; these pages may have spare bytes.
-std::vector<Granule> GranulesOf(const Division& division, const BufferPlace& place, bool edges_too = false);
+std::vector<Granule> GranulesOf(const Fragmentation& fragmentation, const BufferPlace& place, bool edges_too = false);
 
-// Bytes of `pages`, which are in order and apart, that no call of the division brings: a rank's own block, and what the
-// edges bring unless `edges_too`. In order. O(n log n) of calls' parts and pages.
-std::vector<Part> UnbroughtOf(const Division& division, bool edges_too, std::span<const Part> pages);
+// Bytes of `pages`, which are in order and apart, that no call of the fragmentation brings: a rank's own block, and
+// what the edges bring unless `edges_too`. In order. O(n log n) of calls' extents and pages.
+std::vector<Extent> UnbroughtOf(const Fragmentation& fragmentation, bool edges_too, std::span<const Extent> pages);
 
 }  // namespace copse::tnbc
 

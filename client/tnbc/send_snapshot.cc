@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "client/tnbc/held_signals.h"
+#include "client/tnbc/pages/held_signals.h"
 
 namespace copse::tnbc {
 namespace {
@@ -19,10 +19,10 @@ constexpr uint64_t kPieceBytesMin = 32 << 10;
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-bool AreApart(const std::vector<std::vector<Part>>& sent) {
-  std::vector<Part> all;
-  for (const std::vector<Part>& parts : sent) all.insert(all.end(), parts.begin(), parts.end());
-  std::sort(all.begin(), all.end(), [](const Part& a, const Part& b) { return a.offset < b.offset; });
+bool AreApart(const std::vector<std::vector<Extent>>& sent) {
+  std::vector<Extent> all;
+  for (const std::vector<Extent>& extents : sent) all.insert(all.end(), extents.begin(), extents.end());
+  std::sort(all.begin(), all.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
   for (size_t i = 1; i < all.size(); ++i) {
     if (all[i - 1].offset + all[i - 1].bytes > all[i].offset) return false;
   }
@@ -31,29 +31,29 @@ bool AreApart(const std::vector<std::vector<Part>>& sent) {
 
 }  // namespace
 
-void SendSnapshot::Start(const Division& division, const uint8_t* from, uint8_t* to, Way way, uint64_t page) {
-  std::vector<std::vector<Part>> sent;  // by call
-  for (const SubCall& call : division.calls) sent.push_back(SentBy(division, call));
+void SendSnapshot::Start(const Fragmentation& fragmentation, const uint8_t* from, uint8_t* to, Way way, uint64_t page) {
+  std::vector<std::vector<Extent>> sent;  // by call
+  for (const SubCall& call : fragmentation.calls) sent.push_back(SentBy(fragmentation, call));
   if (way == Way::kInPieces && AreApart(sent)) return CutInPieces(sent, from, to, page);
-  for (const std::vector<Part>& parts : sent) {
-    for (const Part& part : parts) memcpy(to + part.offset, from + part.offset, part.bytes);
+  for (const std::vector<Extent>& extents : sent) {
+    for (const Extent& fragment : extents) memcpy(to + fragment.offset, from + fragment.offset, fragment.bytes);
   }
 }
 
-void SendSnapshot::CutInPieces(const std::vector<std::vector<Part>>& sent, const uint8_t* from, uint8_t* to,
+void SendSnapshot::CutInPieces(const std::vector<std::vector<Extent>>& sent, const uint8_t* from, uint8_t* to,
                                uint64_t page) {
   uint64_t bytes = 0;
-  for (const std::vector<Part>& parts : sent) {
-    for (const Part& part : parts) bytes += part.bytes;
+  for (const std::vector<Extent>& extents : sent) {
+    for (const Extent& fragment : extents) bytes += fragment.bytes;
   }
   const uint64_t longest = std::max(kPieceBytes, RoundUp(2 * bytes / kPiecesMax, page));
   const auto base = reinterpret_cast<uintptr_t>(from);
   const auto copy = [from, to, base](uintptr_t begin, uintptr_t end) {
     memcpy(to + (begin - base), from + (begin - base), end - begin);
   };
-  for (const std::vector<Part>& parts : sent) {
-    for (const Part& part : parts) {
-      const uintptr_t begin = base + part.offset, end = begin + part.bytes;
+  for (const std::vector<Extent>& extents : sent) {
+    for (const Extent& fragment : extents) {
+      const uintptr_t begin = base + fragment.offset, end = begin + fragment.bytes;
       const uintptr_t first = RoundUp(begin, page), last = end / page * page;
       if (last < first + kPieceBytesMin || pieces_.size() >= kPiecesMax) {
         copy(begin, end);
@@ -73,7 +73,7 @@ void SendSnapshot::CutInPieces(const std::vector<std::vector<Part>>& sent, const
   last_.store(static_cast<uint32_t>(pieces_.size()), std::memory_order_release);
 }
 
-// A handler that waits for the lander waits for this piece, too, if it is this thread that copies it.
+// A handler that waits for the completion thread waits for this piece, too, if it is this thread that copies it.
 bool SendSnapshot::CopyNext() {
   const HeldSignals held;
   const uint32_t next = copied_.load(std::memory_order_relaxed);

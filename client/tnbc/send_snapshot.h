@@ -9,15 +9,15 @@
 #include <mutex>
 #include <vector>
 
-#include "client/tnbc/division.h"
-#include "client/tnbc/page_guard.h"
+#include "client/tnbc/fragmentation.h"
+#include "client/tnbc/pages/page_guard.h"
 
 namespace copse::tnbc {
 
 // A call's buffer is copied to memory that the daemon reaches, at the same offsets, in the order in which the
-// division's calls are posted. Bytes beside whole pages are copied at once, since their pages are also others'. The
-// rest is pieces: CopyNext copies one; Protect makes those that are left read-only, so that the call may return. Who
-// writes to one copies it himself (PageGuard).
+// fragmentation's calls are posted. Bytes beside whole pages are copied at once, since their pages are also others'.
+// The rest is pieces: CopyNext copies one; Protect makes those that are left read-only, so that the call may return.
+// Who writes to one copies it himself (PageGuard).
 //
 // Calls follow Start CopyNext* [Protect CopyNext*] and then, or at any time, Drop; CopyNext by one thread at a time,
 // others by any.
@@ -31,7 +31,7 @@ class SendSnapshot {
   SendSnapshot& operator=(const SendSnapshot&) = delete;
 
   // `page`: bytes of one.
-  void Start(const Division& division, const uint8_t* from, uint8_t* to, Way way, uint64_t page);
+  void Start(const Fragmentation& fragmentation, const uint8_t* from, uint8_t* to, Way way, uint64_t page);
   // Copies a piece. False if there is none left.
   bool CopyNext();
   // False, having protected nothing, if there is no room for more, or somebody else has protected some of it.
@@ -39,14 +39,14 @@ class SendSnapshot {
   // Those that are left are not wanted any more. One that is being copied will be.
   void Drop();
 
-  // Whether what a call of the division sends is there.
+  // Whether what a call of the fragmentation sends is there.
   bool HasCall(uint32_t call) const {
     return call >= ends_.size() || ends_[call] <= copied_.load(std::memory_order_acquire);
   }
   bool HasAll() const { return copied_.load(std::memory_order_acquire) >= last_.load(std::memory_order_acquire); }
 
  private:
-  void CutInPieces(const std::vector<std::vector<Part>>& sent, const uint8_t* from, uint8_t* to, uint64_t page);
+  void CutInPieces(const std::vector<std::vector<Extent>>& sent, const uint8_t* from, uint8_t* to, uint64_t page);
 
   PageGuard* const guard_;
   std::vector<PendingRanges::Found> pieces_;  // in order of calls

@@ -24,17 +24,17 @@ PageGuard* Guard() {
 }
 
 // A broadcast's root, whose calls send what lies between `offsets`.
-Division RootOf(const std::vector<uint64_t>& offsets) {
-  Division division;
-  division.is_source = true;
+Fragmentation RootOf(const std::vector<uint64_t>& offsets) {
+  Fragmentation fragmentation;
+  fragmentation.is_source = true;
   for (size_t i = 0; i + 1 < offsets.size(); ++i) {
     SubCall call;
     call.args.type = COPSE_DT_UINT8;
     call.args.count = offsets[i + 1] - offsets[i];
     call.receive_offset = offsets[i];
-    division.calls.push_back(call);
+    fragmentation.calls.push_back(call);
   }
-  return division;
+  return fragmentation;
 }
 
 class SendSnapshotTest : public testing::Test {
@@ -51,8 +51,8 @@ class SendSnapshotTest : public testing::Test {
     munmap(memory_, kBytes + kPage);
   }
   static uint8_t ByteAt(uint64_t i) { return static_cast<uint8_t>(i + i / 251 + 1); }
-  void Start(const Division& division, SendSnapshot::Way way = SendSnapshot::Way::kInPieces) {
-    snapshot_.Start(division, sent_, copy_.data(), way, kPage);
+  void Start(const Fragmentation& fragmentation, SendSnapshot::Way way = SendSnapshot::Way::kInPieces) {
+    snapshot_.Start(fragmentation, sent_, copy_.data(), way, kPage);
   }
   bool HasBytes(uint64_t begin, uint64_t end) const {
     for (uint64_t i = begin; i < end; ++i) {
@@ -67,13 +67,13 @@ class SendSnapshotTest : public testing::Test {
 };
 
 TEST_F(SendSnapshotTest, CopiesInTheOrderOfCalls) {
-  const Division division = RootOf({5000, 1'000'000, 2'000'001, kBytes});
-  Start(division);
+  const Fragmentation fragmentation = RootOf({5000, 1'000'000, 2'000'001, kBytes});
+  Start(fragmentation);
   EXPECT_FALSE(snapshot_.HasCall(0));
   for (uint32_t call = 0; call < 3; ++call) {
     while (!snapshot_.HasCall(call)) ASSERT_TRUE(snapshot_.CopyNext());
-    const uint64_t begin = division.calls[call].receive_offset;
-    EXPECT_TRUE(HasBytes(begin, begin + division.calls[call].args.count));
+    const uint64_t begin = fragmentation.calls[call].receive_offset;
+    EXPECT_TRUE(HasBytes(begin, begin + fragmentation.calls[call].args.count));
     EXPECT_EQ(snapshot_.HasAll(), call == 2);
   }
   EXPECT_FALSE(snapshot_.CopyNext());
@@ -118,9 +118,9 @@ TEST_F(SendSnapshotTest, SeveralThatSendTheSameMemoryAllHaveIt) {
 
 // As an alltoallv may, whose blocks lie where the program likes.
 TEST_F(SendSnapshotTest, CallsThatSendTheSameBytesAreCopiedAtOnce) {
-  Division division = RootOf({0, 1'000'000});
-  division.calls.push_back(division.calls[0]);
-  Start(division);
+  Fragmentation fragmentation = RootOf({0, 1'000'000});
+  fragmentation.calls.push_back(fragmentation.calls[0]);
+  Start(fragmentation);
   EXPECT_TRUE(snapshot_.HasAll());
   EXPECT_TRUE(HasBytes(0, 1'000'000));
 }

@@ -6,41 +6,45 @@
 
 #include <algorithm>
 
-#include "client/tnbc/memory_kind.h"
-#include "client/tnbc/page_bytes.h"
+#include "client/tnbc/pages/memory_kind.h"
+#include "client/tnbc/pages/page_bytes.h"
 
 namespace copse::tnbc {
 bool SentMemory::Prepare(const Range& sent, bool is_reached) {
-  if (adopted_ == nullptr || !adopted_->MaySendFrom(sent)) return false;
+  if (remapped_ == nullptr || !remapped_->MaySendFrom(sent)) return false;
   sent_ = sent;
   // What else is on a page may be written to while the page is on its way.
-  is_used_ = is_reached && AdoptedMemory::WholePagesOf(sent) == sent && MayProtect(sent);
+  is_used_ = is_reached && RemappedMemory::WholePagesOf(sent) == sent && MayProtect(sent);
   if (is_reached) return is_used_;
-  buffer_ = adopted_->Use(sent, /*may_adopt=*/true);
-  is_used_ = buffer_ != nullptr && adopted_->AdoptToSend(buffer_.get(), sent);
-  if (buffer_ != nullptr && !is_used_) adopted_->Regret(sent);
+  buffer_ = remapped_->Use(sent, /*may_remap=*/true);
+  is_used_ = buffer_ != nullptr && remapped_->RemapToSend(buffer_.get(), sent);
+  if (buffer_ != nullptr && !is_used_) remapped_->Regret(sent);
   return is_used_;
 }
 
-// Bytes beside whole pages are the only ones that are copied: to pages of the block that the program has not.
-uint8_t* SentMemory::Start() {
+uint8_t* SentMemory::address() const {
   if (buffer_ == nullptr) return reinterpret_cast<uint8_t*>(sent_.begin);  // NOLINT: an address
-  const Range pages = AdoptedMemory::WholePagesOf(sent_);
-  for (const Range& side : {Range{sent_.begin, pages.begin}, Range{pages.end, sent_.end}}) {
-    memcpy(buffer_->At(side.begin), reinterpret_cast<const void*>(side.begin), side.bytes());  // NOLINT: an address
-  }
   return buffer_->At(sent_.begin);
 }
 
-bool SentMemory::Protect(const Division& division) {
+// They go to pages of the block that the program has not.
+void SentMemory::CopySides() {
+  if (buffer_ == nullptr) return;
+  const Range pages = RemappedMemory::WholePagesOf(sent_);
+  for (const Range& side : {Range{sent_.begin, pages.begin}, Range{pages.end, sent_.end}}) {
+    memcpy(buffer_->At(side.begin), reinterpret_cast<const void*>(side.begin), side.bytes());  // NOLINT: an address
+  }
+}
+
+bool SentMemory::Protect(const Fragmentation& fragmentation) {
   if (!is_used_) return true;
   // As if the calls brought what they send.
-  Division sends;
+  Fragmentation sends;
   sends.receive_bytes = sent_.bytes();
   sends.runs = {{0, sent_.bytes()}};
-  for (const SubCall& call : division.calls) {
+  for (const SubCall& call : fragmentation.calls) {
     sends.calls.emplace_back();
-    sends.calls.back().parts = SentBy(division, call);
+    sends.calls.back().extents = SentBy(fragmentation, call);
   }
   granules_ = GranulesOf(sends, {.address = sent_.begin, .page = PageBytes()});
   std::vector<Range> ranges;
@@ -65,7 +69,7 @@ void SentMemory::Open() {
 }
 
 void SentMemory::Spoil() {
-  if (buffer_ != nullptr) adopted_->Spoil(buffer_);
+  if (buffer_ != nullptr) remapped_->Spoil(buffer_);
 }
 
 }  // namespace copse::tnbc

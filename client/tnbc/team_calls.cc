@@ -7,9 +7,9 @@
 namespace copse::tnbc {
 namespace {
 
-// Calls after which ranks look again whether irregular ones are worth dividing.
+// Calls after which ranks look again whether irregular ones are worth fragmenting.
 constexpr uint64_t kAgreeAtLeastEvery = 1024;
-// Whose fuses are kept apart: programs that make code as they run may have any number.
+// Whose circuit breakers are kept apart: programs that make code as they run may have any number.
 constexpr size_t kSitesMax = 256;
 
 copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, std::vector<uint64_t>* all) {
@@ -26,11 +26,11 @@ copse_coll_args_t Combination(copse_op_t op, const std::vector<uint64_t>& mine, 
 }  // namespace
 
 void CallSite::Learn(const Caller::Cost& cost) const {
-  fuse->CountEarly(cost.inside_ns + cost.waited_ns);
+  breaker->CountEarly(cost.inside_ns + cost.waited_ns);
   const std::lock_guard lock(kind->mutex);
   kind->waited_ns += cost.waited_ns;
-  kind->trial.CountDivided(cost.inside_ns + cost.waited_ns, /*returned_early=*/true);
-  kind->order.Learn(address, cost.order, cost.touches);
+  kind->trial.CountFragmented(cost.inside_ns + cost.waited_ns, /*returned_early=*/true);
+  kind->order.Learn(address, cost.order, cost.accesses);
 }
 
 void CallSite::CountEarlyReturn() const {
@@ -39,9 +39,9 @@ void CallSite::CountEarlyReturn() const {
 }
 
 void CallSite::CountBlocking(uint64_t nanoseconds) const {
-  fuse->CountBlocking(nanoseconds);
+  breaker->CountBlocking(nanoseconds);
   const std::lock_guard lock(kind->mutex);
-  kind->trial.CountDivided(nanoseconds, /*returned_early=*/false);
+  kind->trial.CountFragmented(nanoseconds, /*returned_early=*/false);
 }
 
 void CallKind::CountWhole(uint64_t nanoseconds) {
@@ -50,19 +50,19 @@ void CallKind::CountWhole(uint64_t nanoseconds) {
 }
 
 CallSite CallKind::At(const void* address) {
-  const bool has_own = fuses.size() < kSitesMax || fuses.contains(address);
-  return {this, address, &fuses[has_own ? address : nullptr]};
+  const bool has_own = breakers.size() < kSitesMax || breakers.contains(address);
+  return {this, address, &breakers[has_own ? address : nullptr]};
 }
 
-bool TeamCalls::Divide(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team,
-                       Division* division) {
-  if (size_ < 2 || !MayDivide(args, size_)) return false;
+bool TeamCalls::FragmentCall(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team,
+                             Fragmentation* fragmentation) {
+  if (size_ < 2 || !MayFragment(args, size_)) return false;
   if (NeedsAgreement(args.collective) && !AgreesOnIrregular(args, kind, team)) return false;
   if (!has_learnt_) has_learnt_ = LearnLayout(team);
-  if (!layout_.has_value() || (tries_ && !IsDivided(kind, team))) return false;
+  if (!layout_.has_value() || (tries_ && !IsFragmented(kind, team))) return false;
   ++kind->calls;
-  if (!tnbc::Divide(args, rank_, *layout_, OrderOf(args, kind, site, team), division)) return false;
-  division->announces = announces_;
+  if (!tnbc::FragmentCall(args, rank_, *layout_, OrderOf(args, kind, site, team), fragmentation)) return false;
+  fragmentation->announces = announces_;
   return true;
 }
 
@@ -88,36 +88,36 @@ bool TeamCalls::LearnLayout(Team* team) {
 }
 
 // If a call fails, so does, on all ranks, the one that is to be made then.
-bool TeamCalls::IsDivided(CallKind* kind, Team* team) {
+bool TeamCalls::IsFragmented(CallKind* kind, Team* team) {
   std::unique_lock lock(kind->mutex);
-  DivisionTrial& trial = kind->trial;
+  FragmentationTrial& trial = kind->trial;
   if (trial.AgreesBeforeNext()) {
-    const DivisionTrial::Figures figures = trial.Mine();
+    const FragmentationTrial::Figures figures = trial.Mine();
     lock.unlock();
     const std::vector<uint64_t> mine(figures.begin(), figures.end());
     std::vector<uint64_t> all(mine.size());
     if (team->Make(Combination(COPSE_OP_SUM, mine, &all)) != COPSE_OK) return false;
-    DivisionTrial::Figures sums;
+    FragmentationTrial::Figures sums;
     std::copy(all.begin(), all.end(), sums.begin());
     lock.lock();
     trial.Adopt(sums);
   }
   if (trial.is_new()) {
-    for (auto& [site, fuse] : kind->fuses) fuse.TryAgain();
+    for (auto& [site, breaker] : kind->breakers) breaker.TryAgain();
   }
-  return trial.DividesNext();
+  return trial.FragmentsNext();
 }
 
 // Calls 1, 2, 4 and so on of a kind decide for those that follow, by the rank of which most may come late.
 bool TeamCalls::AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team) {
   CallKind::Agreement& agreement = kind->agreement;
-  if (++agreement.calls < agreement.at) return agreement.divides;
+  if (++agreement.calls < agreement.at) return agreement.fragments;
   agreement.at = std::min(2 * agreement.calls, agreement.calls + kAgreeAtLeastEvery);
   const std::vector<uint64_t> mine = {LateBytes(args, rank_, size_)};
   std::vector<uint64_t> most(1);
-  agreement.divides =
-      team->Make(Combination(COPSE_OP_MAX, mine, &most)) == COPSE_OK && IsWorthDividing(args.collective, most[0]);
-  return agreement.divides;
+  agreement.fragments =
+      team->Make(Combination(COPSE_OP_MAX, mine, &most)) == COPSE_OK && IsWorthFragmenting(args.collective, most[0]);
+  return agreement.fragments;
 }
 
 // Of how many calls, first: where ranks see other periods than others, there is none. If a call fails, so does, on all
@@ -143,13 +143,13 @@ void TeamCalls::AgreeOnOrder(CallKind* kind, Team* team) {
 
 // What all ranks want first, as far as they know, or have learnt and agreed.
 std::vector<uint32_t> TeamCalls::OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team) {
-  const uint32_t parts = PartsOf(args, *layout_);
-  if (parts < 2) return {};
-  const std::vector<uint32_t>* const known = team->KnownOrder(parts, kind->calls);
+  const uint32_t fragments = FragmentsOf(args, *layout_);
+  if (fragments < 2) return {};
+  const std::vector<uint32_t>* const known = team->KnownOrder(fragments, kind->calls);
   if (known != nullptr) return *known;
   if (!team->learns()) return {};
   std::unique_lock lock(kind->mutex);
-  kind->order.SetParts(parts);
+  kind->order.SetFragments(fragments);
   if (kind->order.BeginCall(site)) {
     lock.unlock();
     AgreeOnOrder(kind, team);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a team's members find out together about its calls that may return early: where its ranks are, which calls are
-// divided, and in which order their parts come.
+// fragmented, and in which order their fragments come.
 #ifndef COPSE_CLIENT_TNBC_TEAM_CALLS_H_
 #define COPSE_CLIENT_TNBC_TEAM_CALLS_H_
 
@@ -14,9 +14,9 @@
 #include "client/copse.h"
 #include "client/tnbc/access_order.h"
 #include "client/tnbc/caller.h"
-#include "client/tnbc/division.h"
-#include "client/tnbc/division_trial.h"
-#include "client/tnbc/fuse.h"
+#include "client/tnbc/circuit_breaker.h"
+#include "client/tnbc/fragmentation.h"
+#include "client/tnbc/fragmentation_trial.h"
 
 namespace copse::tnbc {
 
@@ -26,35 +26,35 @@ struct CallKind;
 struct CallSite {
   // What a call has cost that has returned early. Thread-safe.
   void Learn(const Caller::Cost& cost) const;
-  // That a divided call has returned: early, or after so long.
+  // That a fragmented call has returned: early, or after so long.
   void CountEarlyReturn() const;
   void CountBlocking(uint64_t nanoseconds) const;
 
   CallKind* kind = nullptr;
   const void* address = nullptr;
-  Fuse* fuse = nullptr;  // the kind's
+  CircuitBreaker* breaker = nullptr;  // the kind's
 };
 
 // Calls of one kind.
 struct CallKind {
   CallSite At(const void* address);
-  // What a call has taken that was not divided.
+  // What a call has taken that was not fragmented.
   void CountWhole(uint64_t nanoseconds);
 
-  std::map<const void*, Fuse> fuses;  // by place; by their own thread alone
+  std::map<const void*, CircuitBreaker> breakers;  // by place; by their own thread alone
   std::mutex mutex;  // guards what follows: what a call has taught may be told by another team's thread
   AccessOrder order;
-  DivisionTrial trial;
+  FragmentationTrial trial;
   uint64_t waited_ns = 0;  // for their data, since the last one began
 
-  // Where the ranks have to agree whether such calls are divided; by their own thread alone.
+  // Where the ranks have to agree whether such calls are fragmented; by their own thread alone.
   struct Agreement {
     uint64_t calls = 0;
     uint64_t at = 1;  // calls, when they look at it again
-    bool divides = false;
+    bool fragments = false;
   };
   Agreement agreement;
-  uint64_t calls = 0;  // that were divided; by their own thread alone
+  uint64_t calls = 0;  // that were fragmented; by their own thread alone
 };
 
 // Of one team. The thread that makes the team's calls uses it.
@@ -68,14 +68,14 @@ class TeamCalls {
     virtual copse_status_t Make(const copse_coll_args_t& args) = 0;
     // Forms the second team of the same members, unless it is there. Whether it has worked may differ by rank.
     virtual bool FormStream() = 0;
-    // An order of a call's parts that all ranks know without having learnt it; null: none. `call`: its number of its
-    // kind, from 1.
-    virtual const std::vector<uint32_t>* KnownOrder(uint32_t parts, uint64_t call) = 0;
+    // An order of a call's fragments that all ranks know without having learnt it; null: none. `call`: its number of
+    // its kind, from 1.
+    virtual const std::vector<uint32_t>* KnownOrder(uint32_t fragments, uint64_t call) = 0;
     // Whether the program may wait for data, or for one of its threads that does, without giving MPI turns meanwhile.
     virtual bool may_wait_idly() const = 0;
     // Whether orders are learnt.
     virtual bool learns() const = 0;
-    // Whether calls are divided only where that pays, if all ranks say so.
+    // Whether calls are fragmented only where that pays, if all ranks say so.
     virtual bool tries() const = 0;
   };
 
@@ -84,18 +84,19 @@ class TeamCalls {
   TeamCalls(const TeamCalls&) = delete;
   TeamCalls& operator=(const TeamCalls&) = delete;
 
-  // Whether the call is one of those that are divided, and how. All ranks find the same, and make the same calls of
+  // Whether the call is one of those that are fragmented, and how. All ranks find the same, and make the same calls of
   // `team` to find it. `kind`: of calls of one collective, which is the same one on all ranks. `site`: where this
   // rank's program makes the call, which may be elsewhere than the others'.
-  bool Divide(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team, Division* division);
+  bool FragmentCall(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team,
+                    Fragmentation* fragmentation);
   CallKind* KindOf(uint64_t kind) { return &kinds_[kind]; }
 
  private:
   bool LearnLayout(Team* team);
   bool AgreesOnIrregular(const copse_coll_args_t& args, CallKind* kind, Team* team);
   void AgreeOnOrder(CallKind* kind, Team* team);
-  // Whether the next call of a kind is divided.
-  static bool IsDivided(CallKind* kind, Team* team);
+  // Whether the next call of a kind is fragmented.
+  static bool IsFragmented(CallKind* kind, Team* team);
   std::vector<uint32_t> OrderOf(const copse_coll_args_t& args, CallKind* kind, const void* site, Team* team);
 
   const uint32_t rank_, size_;
@@ -103,7 +104,7 @@ class TeamCalls {
   bool has_learnt_ = false;
   bool tries_ = false;
   bool announces_ = false;
-  std::optional<NodeLayout> layout_;  // none, though it has learnt: no call is divided
+  std::optional<NodeLayout> layout_;  // none, though it has learnt: no call is fragmented
   std::map<uint64_t, CallKind> kinds_;
 };
 

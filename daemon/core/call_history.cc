@@ -5,8 +5,10 @@
 
 namespace copse::daemon {
 
-std::optional<CallHistory::Call> CallHistory::Note(Rank rank, const CallArguments& arguments) {
-  const uint64_t number = noted_ = next_[rank]++;
+std::optional<RankArguments> CallHistory::Note(Rank rank, const CallArguments& arguments) {
+  auto next = std::lower_bound(next_.begin(), next_.end(), rank, [](const auto& a, Rank b) { return a.first < b; });
+  if (next == next_.end() || next->first != rank) next = next_.insert(next, {rank, 0});
+  const uint64_t number = noted_ = next->second++;
   if (number == begun_) {
     ++begun_;
     if (calls_.size() < kCallsMax) {
@@ -16,12 +18,12 @@ std::optional<CallHistory::Call> CallHistory::Note(Rank rank, const CallArgument
     }
     return std::nullopt;
   }
-  const Call* const first = Find(number);
+  const RankArguments* const first = Find(number);
   if (first == nullptr || first->arguments == arguments) return std::nullopt;
   return *first;
 }
 
-const CallHistory::Call* CallHistory::Find(uint64_t number) const {
+const RankArguments* CallHistory::Find(uint64_t number) const {
   if (number >= begun_ || number + kCallsMax < begun_) return nullptr;
   return &calls_[number % kCallsMax];
 }
@@ -36,7 +38,7 @@ CallHistory::Summary CallHistory::Summarize() const {
 
 std::optional<uint64_t> CallHistory::FirstDifference(uint64_t first, absl::Span<const uint16_t> hashes) const {
   for (size_t i = 0; i < hashes.size(); ++i) {
-    const Call* const ours = Find(first + i);
+    const RankArguments* const ours = Find(first + i);
     if (ours != nullptr && HashArguments(ours->arguments) != hashes[i]) return first + i;
   }
   return std::nullopt;

@@ -5,13 +5,14 @@
 #define COPSE_DAEMON_CORE_CALL_HISTORY_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
+#include "daemon/core/call_record.h"
 
 namespace copse::daemon {
 
@@ -23,10 +24,6 @@ class CallHistory {
   // Calls that are remembered, of those that have begun.
   static constexpr uint32_t kCallsMax = 64;
 
-  struct Call {
-    Rank rank{0};
-    CallArguments arguments;
-  };
   // Consecutive calls, as their arguments' hashes.
   struct Summary {
     uint64_t first = 0;
@@ -34,20 +31,20 @@ class CallHistory {
   };
 
   // The rank makes its next call. Returns another rank's call of the same number that is different, if there is one.
-  std::optional<Call> Note(Rank rank, const CallArguments& arguments);
+  std::optional<RankArguments> Note(Rank rank, const CallArguments& arguments);
   // Of the last call that `Note` was called with.
   uint64_t noted() const { return noted_; }
   // Null: not begun, or forgotten.
-  const Call* Find(uint64_t number) const;
+  const RankArguments* Find(uint64_t number) const;
   Summary Summarize() const;
   // The first of another node's calls that is different here.
   std::optional<uint64_t> FirstDifference(uint64_t first, absl::Span<const uint16_t> hashes) const;
 
  private:
-  std::map<Rank, uint64_t> next_;  // by rank
-  uint64_t begun_ = 0;             // calls below this have begun
+  std::vector<std::pair<Rank, uint64_t>> next_;  // by rank, ascending: the number of its next call
+  uint64_t begun_ = 0;                           // calls below this have begun
   uint64_t noted_ = 0;
-  std::vector<Call> calls_;  // by number modulo kCallsMax; grows to that
+  std::vector<RankArguments> calls_;  // by number modulo kCallsMax; grows to that
 };
 
 }  // namespace copse::daemon

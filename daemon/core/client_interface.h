@@ -4,10 +4,12 @@
 #ifndef COPSE_DAEMON_CORE_CLIENT_INTERFACE_H_
 #define COPSE_DAEMON_CORE_CLIENT_INTERFACE_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "absl/time/time.h"
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
 #include "protocol/control.h"
@@ -28,16 +30,19 @@ struct ClientHello {
   uint32_t dq_entries = 256;
 };
 
-// One call as a rank posts it: already copied out of the client's memory, not yet checked.
+// A call as one rank posts it, from the client's submission queue until the engine has it: copied out of the client's
+// memory and checked against its rules.
 struct CallPost {
   uint32_t team = 0;  // handle
   CallArguments arguments;
   // Memory of the call: contribution and result. Either may be null if unused or empty. Mapped until the event.
   const uint8_t* send = nullptr;
   uint8_t* receive = nullptr;
-  uint64_t send_bytes = 0;      // what is mapped behind `send`, at least the message if it is used
-  uint64_t receive_bytes = 0;   // likewise
-  bool send_is_inline = false;  // `send` is only valid during Post: the core copies it (at most 64 bytes)
+  uint64_t send_bytes = 0;     // what is mapped behind `send`, at least the message if it is used
+  uint64_t receive_bytes = 0;  // what is mapped behind `receive`, likewise
+  // The contribution is the first `send_bytes` of `inline_data`, and `send` has no meaning.
+  bool send_is_inline = false;
+  std::array<uint8_t, kInlineBytesMax> inline_data{};
   // Where in `send` and `receive` each rank's block lies, where a buffer has one for each rank and they are not simply
   // equal blocks by rank: send of scatterv (at the root), alltoallv, reduce_scatterv; receive of gatherv (at the root),
   // allgatherv, alltoallv. Null: equal blocks of arguments.bytes(), or the buffer is one block (then its bytes are
@@ -45,11 +50,12 @@ struct CallPost {
   // which only the sizes matter where the buffer itself is not used. Shared, as all chunks of the call use it.
   std::shared_ptr<const BlockList> send_blocks;
   std::shared_ptr<const BlockList> receive_blocks;
-  // It begins while at most so many of the rank's calls of this team, with it, are under way; 0: no limit. Calls of
-  // several such limits are a schedule: the first ones have the network, the next ones wait (Li et al., T-NBC:
-  // priorities). Those behind it wait with it. A team's calls in another family do not count.
+  // The call begins while at most so many of the rank's calls of this team, with it, are under way; 0: no limit. Calls
+  // of several such limits are a schedule: the first ones have the network, the next ones wait (Li et al., T-NBC:
+  // priorities). Calls behind it wait with it. A team's calls of another collective class do not count.
   uint32_t under_way_max = 0;
   uint64_t value = 0;  // comes back in the event
+  absl::Time posted;   // when the team got it; the core's
 };
 
 struct ClientEvent {
@@ -58,7 +64,7 @@ struct ClientEvent {
   schedule::FailureReport failure;  // kNone: success
 };
 
-// Where the core tells a client things. Called from within the core's own calls, on its thread; must not call back.
+// Receives what the core has for a client. Called from within the core's own calls, on its thread; must not call back.
 class ClientSink {
  public:
   virtual ~ClientSink() = default;

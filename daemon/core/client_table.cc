@@ -11,12 +11,12 @@ const Membership* Client::FindMembership(uint32_t handle) const {
   return it == memberships.end() ? nullptr : &it->second;
 }
 
-void Client::Tell(const ClientEvent& event) {
+void Client::Notify(const ClientEvent& event) {
   if (outstanding > 0) --outstanding;
   sink->OnEvent(event);
 }
 
-void Client::OnEvent(emu::PortId, uint64_t value, bool) { Tell({.value = value}); }
+void Client::OnEvent(emu::PortId, uint64_t value, bool) { Notify({.value = value}); }
 
 absl::StatusOr<ClientId> ClientTable::Add(const ClientHello& hello, ClientSink* sink) {
   if (clients_.size() >= clients_max_) {
@@ -55,8 +55,8 @@ const Client* ClientTable::Find(ClientId id) const {
   return it == clients_.end() ? nullptr : it->second.get();
 }
 
-void ClientTable::Tell(ClientId id, const ClientEvent& event) {
-  if (Client* client = Find(id)) client->Tell(event);
+void ClientTable::Notify(ClientId id, const ClientEvent& event) {
+  if (Client* client = Find(id)) client->Notify(event);
 }
 
 std::vector<Client*> ClientTable::All() {

@@ -32,7 +32,7 @@ struct Client : public emu::PortSink {
   uint32_t outstanding = 0;                    // posts not yet answered
 
   const Membership* FindMembership(uint32_t handle) const;
-  void Tell(const ClientEvent& event);
+  void Notify(const ClientEvent& event);
   void OnEvent(emu::PortId port, uint64_t value, bool failed) override;
   void OnMismatch(emu::PortId, uint32_t, uint16_t, uint16_t) override {}
 };
@@ -48,7 +48,7 @@ class ClientTable {
   Client* Find(ClientId id);
   const Client* Find(ClientId id) const;
   // Does nothing for a client that is gone.
-  void Tell(ClientId id, const ClientEvent& event);
+  void Notify(ClientId id, const ClientEvent& event);
   std::vector<Client*> All();
   size_t size() const { return clients_.size(); }
 

@@ -2,12 +2,11 @@
 #include "daemon/core/companions.h"
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "base/string_view.h"
 #include "schedule/folds.h"
 
@@ -22,11 +21,11 @@ bool Companions::Companion::HasWaiting() const {
 
 void Companions::Tell(const Key& key, Rank rank, uint64_t value, const FailureReport& why) {
   const Team* team = host_->FindTeam(key.first);
-  const std::optional<ClientId> client = team == nullptr ? std::nullopt : team->ClientOf(rank);
+  const std::optional<ClientId> client = team == nullptr ? std::nullopt : team->members().ClientOf(rank);
   if (client) host_->RefusePost(*client, value, why);
 }
 
-void Companions::Post(Team* team, Rank rank, const CallPost& post, uint32_t pending_max) {
+void Companions::Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_max) {
   const Key key{team->id(), schedule::FamilyOfCall(post.arguments)};
   Companion& companion = companions_[key];
   Member& member = companion.members[rank];
@@ -34,7 +33,7 @@ void Companions::Post(Team* team, Rank rank, const CallPost& post, uint32_t pend
     ++member.told;
     return Tell(key, rank, post.value, companion.why);
   }
-  if (companion.committed) return host_->FindTeam(companion.id)->Post(rank, post, pending_max);
+  if (companion.committed) return host_->FindTeam(companion.id)->Post(rank, std::move(post), pending_max);
   if (member.waiting.size() >= pending_max) {
     return Tell(
         key, rank, post.value,
@@ -43,12 +42,8 @@ void Companions::Post(Team* team, Rank rank, const CallPost& post, uint32_t pend
                       " has too many calls waiting (calls=", member.waiting.size() + 1, ", limit=", pending_max, ")"),
          FailureCause::kQuota, "", rank, pending_max});
   }
-  Held& held = member.waiting.emplace_back(Held{.post = post, .posted = host_->Now()});
-  if (post.send_is_inline && post.send != nullptr) {
-    CHECK(post.send_bytes <= kInlineBytesMax);
-    std::memcpy(held.inline_data.data(), post.send, post.send_bytes);
-    held.post.send = held.inline_data.data();  // a list's elements stay where they are
-  }
+  post.posted = host_->Now();
+  member.waiting.push_back(std::move(post));
   Ask(key, &companion);
 }
 
@@ -156,10 +151,9 @@ void Companions::Committed(Team* companion, uint32_t pending_max) {
   Companion& state = it->second;
   if (std::exchange(state.committed, true)) return;
   state.request = 0;
-  const schedule::ShapeIndex shape(companion->layout().shape);
   std::vector<Rank> left;
-  for (const Rank rank : shape.RanksOf(companion->self())) {
-    if (const std::optional<ClientId> client = team->ClientOf(rank)) {
+  for (const Rank rank : companion->members().ranks()) {
+    if (const std::optional<ClientId> client = team->members().ClientOf(rank)) {
       companion->Join(rank, *client);
     } else {
       left.push_back(rank);
@@ -167,7 +161,7 @@ void Companions::Committed(Team* companion, uint32_t pending_max) {
   }
   for (const Rank rank : left) (void)companion->Leave(rank);
   for (auto& [rank, member] : state.members) {
-    for (const Held& held : std::exchange(member.waiting, {})) companion->Post(rank, held.post, pending_max);
+    for (CallPost& post : std::exchange(member.waiting, {})) companion->Post(rank, std::move(post), pending_max);
   }
 }
 
@@ -180,7 +174,7 @@ void Companions::Fail(const Key& key, Companion* companion, uint64_t failed, con
   for (auto& [rank, member] : companion->members) {
     while (member.told < failed && !member.waiting.empty()) {
       ++member.told;
-      Tell(key, rank, member.waiting.front().post.value, why);
+      Tell(key, rank, member.waiting.front().value, why);
       member.waiting.pop_front();
     }
   }
@@ -226,7 +220,7 @@ void Companions::FailWaiting(TeamId team, const FailureReport& why) {
   for (auto it = companions_.lower_bound({team, Family::kCommon}); it != companions_.end() && it->first.first == team;
        ++it) {
     for (auto& [rank, member] : it->second.members) {
-      for (const Held& held : std::exchange(member.waiting, {})) Tell(it->first, rank, held.post.value, why);
+      for (const CallPost& post : std::exchange(member.waiting, {})) Tell(it->first, rank, post.value, why);
     }
   }
 }
@@ -237,15 +231,13 @@ void Companions::AppendStatus(schedule::DaemonStatus* status) const {
     std::vector<schedule::CallStatus> calls;
     for (const auto& [rank, member] : companion.members) {
       size_t place = 0;
-      for (const Held& held : member.waiting) {
+      for (const CallPost& post : member.waiting) {
         if (place == calls.size()) {
-          calls.push_back({.team = key.first,
-                           .sequence = CallSeq(place),
-                           .arguments = held.post.arguments,
-                           .waits_for = key.second});
+          calls.push_back(
+              {.team = key.first, .sequence = CallSeq(place), .arguments = post.arguments, .waits_for = key.second});
         }
         schedule::CallStatus& call = calls[place++];
-        call.age_s = std::max(call.age_s, absl::ToDoubleSeconds(host_->Now() - held.posted));
+        call.age_s = std::max(call.age_s, absl::ToDoubleSeconds(host_->Now() - post.posted));
         call.joined.push_back(rank);
       }
     }

@@ -5,11 +5,9 @@
 #ifndef COPSE_DAEMON_CORE_COMPANIONS_H_
 #define COPSE_DAEMON_CORE_COMPANIONS_H_
 
-#include <array>
 #include <cstdint>
 #include <list>
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,7 +46,7 @@ class Companions {
   explicit Companions(CompanionHost* host) : host_(host) {}
 
   // A rank of `team`, which is not broken, calls a collective of another family. `post` was validated.
-  void Post(Team* team, Rank rank, const CallPost& post, uint32_t pending_max);
+  void Post(Team* team, Rank rank, CallPost&& post, uint32_t pending_max);
   // Whether another call of the rank may wait.
   bool HasRoom(const Team& team, Family family, Rank rank, uint32_t pending_max) const;
   bool HasCallWaiting(TeamId team, Rank rank) const;
@@ -80,13 +78,8 @@ class Companions {
   void Forget(TeamId team);
 
  private:
-  struct Held {
-    CallPost post;
-    std::array<uint8_t, kInlineBytesMax> inline_data{};
-    absl::Time posted;
-  };
   struct Member {
-    std::list<Held> waiting;
+    std::list<CallPost> waiting;
     uint64_t told = 0;  // of how many failed attempts
   };
   struct Companion {

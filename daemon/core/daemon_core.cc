@@ -166,9 +166,7 @@ Team* DaemonCore::Impl::FindTeam(TeamId id) {
 }
 
 bool DaemonCore::Impl::PumpTeams() {
-  if (!std::exchange(has_events_, false)) return false;
-  for (const auto& [id, team] : teams_) team->Pump();
-  return true;
+  return ready_teams_.HandleAll([](Team* team) { team->Pump(); });
 }
 
 void DaemonCore::Impl::Tick(absl::Time now) {
@@ -216,7 +214,7 @@ void DaemonCore::CancelCreateTeam(ClientId client, uint64_t request, const std::
 void DaemonCore::DestroyTeam(ClientId client, uint64_t request, uint32_t handle) {
   impl_->DestroyTeam(client, request, handle);
 }
-void DaemonCore::Post(ClientId client, const CallPost& post) { impl_->Post(client, post); }
+void DaemonCore::Post(ClientId client, CallPost post) { impl_->Post(client, std::move(post)); }
 void DaemonCore::PostNop(ClientId client, uint64_t value) { impl_->PostNop(client, value); }
 uint32_t DaemonCore::PostRoom(ClientId client) const { return impl_->PostRoom(client); }
 bool DaemonCore::Progress() { return impl_->Progress(); }

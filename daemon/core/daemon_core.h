@@ -70,7 +70,7 @@ class DaemonCore {
   void CancelCreateTeam(ClientId client, uint64_t request, const std::string& why);
   void DestroyTeam(ClientId client, uint64_t request, uint32_t handle);
   // Every post is answered by exactly one OnEvent, also a bad one (unless the client is detached first).
-  void Post(ClientId client, const CallPost& post);
+  void Post(ClientId client, CallPost post);
   void PostNop(ClientId client, uint64_t value);
   // Posts that may still be outstanding before the event queue could overflow; the skin reads no more DQ entries than
   // this.

@@ -45,7 +45,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   void CreateTeam(ClientId id, const TeamRequest& request);
   void CancelCreateTeam(ClientId id, uint64_t request, const std::string& why);
   void DestroyTeam(ClientId id, uint64_t request, uint32_t handle);
-  void Post(ClientId id, const CallPost& post);
+  void Post(ClientId id, CallPost post);
   void PostNop(ClientId id, uint64_t value);
   uint32_t PostRoom(ClientId id) const;
 
@@ -77,7 +77,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   absl::Time Now() const override { return clock_->Now(); }
   absl::Time EventTime() const override { return last_progress_; }
   Instruments* instruments() const override { return options_.instruments; }
-  void Tell(ClientId id, const ClientEvent& event) override { clients_.Tell(id, event); }
+  void Notify(ClientId id, const ClientEvent& event) override { clients_.Notify(id, event); }
   void SendToPeer(Incarnation peer, const PeerMessage& message) override;
   absl::Status AcquireNeighbour(const schedule::TeamNode& node) override;
   void ReleaseNeighbour(Incarnation peer) override { neighbours_.Release(peer, clock_->Now()); }
@@ -181,7 +181,7 @@ class DaemonCore::Impl : public emu::ControlSink, public TeamHost, public PairMe
   const Clock* const clock_;
   PlannerLink* const planner_;
   CoreOptions options_;
-  bool has_events_ = false;  // before engine_ and teams_, which write it
+  ReadyTeams ready_teams_;  // before engine_ and teams_, which mark them
   Connections connections_;
   emu::Engine engine_;
   NeighbourTable neighbours_;

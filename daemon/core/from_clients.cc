@@ -127,16 +127,16 @@ void DaemonCore::Impl::DestroyTeam(ClientId id, uint64_t request, uint32_t handl
   client->sink->OnTeamDestroyed(request, {});
 }
 
-void DaemonCore::Impl::Post(ClientId id, const CallPost& post) {
+void DaemonCore::Impl::Post(ClientId id, CallPost post) {
   Client* client = clients_.Find(id);
   CHECK(client != nullptr);
   ++client->outstanding;
   const Membership* membership = client->FindMembership(post.team);
   if (membership == nullptr) {
     if (options_.instruments != nullptr) options_.instruments->PostRefused();
-    return Tell(id,
-                {.value = post.value,
-                 .failure = {Failure::kInvalidArgument, absl::StrCat("post: unknown team (handle=", post.team, ")")}});
+    return Notify(
+        id, {.value = post.value,
+             .failure = {Failure::kInvalidArgument, absl::StrCat("post: unknown team (handle=", post.team, ")")}});
   }
   Team* team = FindTeam(membership->team);
   CHECK(team != nullptr);
@@ -148,9 +148,9 @@ void DaemonCore::Impl::Post(ClientId id, const CallPost& post) {
                             : companions_.HasRoom(*team, family, membership->rank, options_.pending_calls_max);
   if (!team->broken() && has_room) NoteCall(team, membership->rank, post.arguments);
   if (family == Family::kCommon || team->broken()) {
-    team->Post(membership->rank, post, options_.pending_calls_max);
+    team->Post(membership->rank, std::move(post), options_.pending_calls_max);
   } else {
-    companions_.Post(team, membership->rank, post, options_.pending_calls_max);
+    companions_.Post(team, membership->rank, std::move(post), options_.pending_calls_max);
   }
   PumpTeams();
 }
@@ -163,7 +163,7 @@ void DaemonCore::Impl::PostNop(ClientId id, uint64_t value) {
   event.value = value;
   const absl::Status posted = engine_.Post(client->port, {}, {event});
   if (!posted.ok()) {
-    Tell(id, {.value = value, .failure = {Failure::kNoResource, std::string(posted.message())}});
+    Notify(id, {.value = value, .failure = {Failure::kNoResource, std::string(posted.message())}});
   }
 }
 
@@ -175,16 +175,16 @@ uint32_t DaemonCore::Impl::PostRoom(ClientId id) const {
 
 void DaemonCore::Impl::RefusePost(ClientId client, uint64_t value, const FailureReport& why) {
   if (options_.instruments != nullptr) options_.instruments->PostRefused();
-  Tell(client, {.value = value, .failure = why});
+  Notify(client, {.value = value, .failure = why});
 }
 
 void DaemonCore::Impl::NoteCall(Team* team, Rank rank, const CallArguments& arguments) {
   CallHistory& history = histories_[team->id()];
-  const std::optional<CallHistory::Call> other = history.Note(rank, arguments);
+  const std::optional<RankArguments> other = history.Note(rank, arguments);
   // Within a family the call itself finds out.
   if (!other || schedule::FamilyOfCall(other->arguments) == schedule::FamilyOfCall(arguments)) return;
   const std::string& node = options_.node.name;
-  team->BreakMismatch(CallSeq(history.noted()), other->rank, node, other->arguments, rank, node, arguments);
+  team->Break(MismatchReport(history.noted(), *other, node, {rank, arguments}, node));
 }
 
 bool DaemonCore::Impl::HasCallInFlight(const Team& team, Rank rank) {

@@ -139,16 +139,15 @@ void DaemonCore::Impl::OnCalls(Incarnation from, const CallsMessage& m) {
   if (team == nullptr || team->broken() || !team->HasEdgeTo(from) || it == histories_.end()) return;
   const std::optional<uint64_t> number = it->second.FirstDifference(m.first, m.hashes);
   if (!number) return;
-  const CallHistory::Call& ours = *it->second.Find(*number);
+  const RankArguments& ours = *it->second.Find(*number);
   SendToPeer(from, CallsDifferMessage{m.team, *number, ours.rank, options_.node.name, ours.arguments});
 }
 
 void DaemonCore::Impl::OnCallsDiffer(const CallsDifferMessage& m) {
   const auto it = histories_.find(m.team);
-  const CallHistory::Call* ours = it == histories_.end() ? nullptr : it->second.Find(m.number);
+  const RankArguments* ours = it == histories_.end() ? nullptr : it->second.Find(m.number);
   if (ours == nullptr || ours->arguments == m.arguments) return;
-  FindTeam(m.team)->BreakMismatch(CallSeq(m.number), ours->rank, options_.node.name, ours->arguments, m.rank, m.node,
-                                  m.arguments);
+  FindTeam(m.team)->Break(MismatchReport(m.number, *ours, options_.node.name, {m.rank, m.arguments}, m.node));
 }
 
 // Neighbours close the connection to a daemon that they heard nothing from: it is not they who are lost.

@@ -156,7 +156,7 @@ Team* DaemonCore::Impl::AddTeam(const schedule::Prepare& m) {
   } else {
     forming_[m.layout.id] = m.requests;
   }
-  return teams_.emplace(m.layout.id, std::make_unique<Team>(&engine_, this, m.layout, *self, &has_events_))
+  return teams_.emplace(m.layout.id, std::make_unique<Team>(&engine_, this, m.layout, *self, &ready_teams_))
       .first->second.get();
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/core/fuzzed_core.h"
 
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "base/ids.h"
@@ -53,7 +54,7 @@ void FuzzedCore::Post(CallPost post) {
   post.receive = memory_.emplace_back(post.receive_bytes).data();
   post.value = memory_.size();
   unanswered_.insert(post.value);
-  core_.Post(client_, post);
+  core_.Post(client_, std::move(post));
 }
 
 void FuzzedCore::Turn() {

@@ -61,16 +61,6 @@ std::vector<schedule::LatencyStatus> CallLatencies::Rows() const {
   return rows;
 }
 
-// --- CallTimes ---
-
-void CallTimes::OnPosted(uint32_t slot, uint32_t local, bool first, absl::Time posted) {
-  Slot& times = slots_[slot];
-  if (first) times = {posted, posted};
-  times.first = std::min(times.first, posted);  // whoever joins later may have come earlier, and waited for the slot
-  times.last = std::max(times.last, posted);
-  posted_[size_t{slot} * local_ranks_ + local] = posted;
-}
-
 // --- Instruments ---
 
 Instruments::Instruments(const Clock* clock, uint32_t trace_records)

@@ -39,28 +39,6 @@ class CallLatencies {
   std::array<std::array<std::unique_ptr<Parts>, kSizeClasses>, kCollectiveCount> classes_;
 };
 
-// When the ranks of calls in flight came, by slot and local index: what CallLatencies is fed from. Thread-compatible.
-class CallTimes {
- public:
-  CallTimes(uint32_t slots, uint32_t local_ranks)
-      : local_ranks_(local_ranks), slots_(slots), posted_(size_t{slots} * local_ranks) {}
-
-  // A rank's post, seen at `posted`, has joined the call in `slot`; `first`: as the node's first.
-  void OnPosted(uint32_t slot, uint32_t local, bool first, absl::Time posted);
-  absl::Time posted(uint32_t slot, uint32_t local) const { return posted_[size_t{slot} * local_ranks_ + local]; }
-  absl::Time first_posted(uint32_t slot) const { return slots_[slot].first; }
-  absl::Time last_posted(uint32_t slot) const { return slots_[slot].last; }
-
- private:
-  struct Slot {
-    absl::Time first;
-    absl::Time last;
-  };
-  const uint32_t local_ranks_;
-  std::vector<Slot> slots_;
-  std::vector<absl::Time> posted_;
-};
-
 // Instruments outlive the core that is given them, and serve that one core. The simulator's nodes have none unless a
 // test asks. Thread-compatible.
 class Instruments {

@@ -47,20 +47,6 @@ TEST(CallLatenciesTest, RowsNameClassAndPart) {
   EXPECT_EQ(rows[2].max_ns, 0u);
 }
 
-TEST(CallTimesTest, FirstAndLastAreByTimeNotByOrderOfJoining) {
-  CallTimes times(2, 3);
-  const absl::Time t = absl::FromUnixSeconds(100);
-  times.OnPosted(1, 2, true, t + absl::Seconds(5));
-  times.OnPosted(1, 0, false, t + absl::Seconds(3));  // came earlier, had to wait for the slot
-  times.OnPosted(1, 1, false, t + absl::Seconds(9));
-  EXPECT_EQ(times.first_posted(1), t + absl::Seconds(3));
-  EXPECT_EQ(times.last_posted(1), t + absl::Seconds(9));
-  EXPECT_EQ(times.posted(1, 2), t + absl::Seconds(5));
-  times.OnPosted(1, 0, true, t + absl::Seconds(20));  // the slot's next call
-  EXPECT_EQ(times.first_posted(1), t + absl::Seconds(20));
-  EXPECT_EQ(times.last_posted(1), t + absl::Seconds(20));
-}
-
 TEST(InstrumentsTest, CallsAreCountedByCollectiveAndOutcome) {
   FakeClock clock;
   Instruments instruments(&clock, 0);

@@ -24,12 +24,11 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
       index_(index),
       self_(self),
       first_(first),
-      arguments_(arguments),
       regular_(PlanCollective(arguments.collective)),
       folds_(schedule::FoldsInOrder(arguments)) {
   const size_t local_ranks = shape->RanksOf(self).size();
   ranks.resize(local_ranks);
-  posts_.resize(local_ranks);
+  posts_.resize(local_ranks, CallPost{.arguments = arguments});
   buffers_.resize(local_ranks);
   // schedule::PlanFor chooses a plan of long messages for long calls, and the one of the longest blocks where not all
   // ranks know the counts.
@@ -61,12 +60,12 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
 }
 
 bool LongCall::RootTells() const {
-  return IsIrregular(arguments_.collective) && HasRoot(arguments_.collective) &&
-         (arguments_.options & kCountsKnown) == 0;
+  return IsIrregular(arguments().collective) && HasRoot(arguments().collective) &&
+         (arguments().options & kCountsKnown) == 0;
 }
 
 bool LongCall::PairsBounded() const {
-  return HasPairSizes(arguments_.collective) && (arguments_.options & kPairsBounded) != 0;
+  return HasPairSizes(arguments().collective) && (arguments().options & kPairsBounded) != 0;
 }
 
 // An alltoallv, now that pair_bytes_max_ is that of all nodes. Its first chunk is one segment.
@@ -87,15 +86,15 @@ void LongCall::SetSizes(const BlockList& list) {
 
 void LongCall::Cut() {
   if (folds_) {
-    const uint64_t bytes = regular_ == Collective::kReduceScatter ? sizes_->total() : arguments_.bytes();
+    const uint64_t bytes = regular_ == Collective::kReduceScatter ? sizes_->total() : arguments().bytes();
     fold_.emplace(*plan_, *shape_, regular_, bytes);
     notes_.assign(fold_->notes_bytes(), 0);
     return;
   }
-  if (regular_ == Collective::kAlltoall && arguments_.collective == regular_) {
-    pair_bytes_max_ = schedule::PairBytesMax(*shape_, arguments_.bytes());
+  if (regular_ == Collective::kAlltoall && arguments().collective == regular_) {
+    pair_bytes_max_ = schedule::PairBytesMax(*shape_, arguments().bytes());
   }
-  cutting_.emplace(*plan_, *sizes_, arguments_.bytes(), pair_bytes_max_);
+  cutting_.emplace(*plan_, *sizes_, arguments().bytes(), pair_bytes_max_);
   const uint32_t each = schedule::SegmentsPerChunk(*plan_);
   data_chunks_ = (cutting_->segment_count() + each - 1) / each;
   complete_ = true;
@@ -103,12 +102,11 @@ void LongCall::Cut() {
 
 void LongCall::Join(uint32_t local, const CallPost& post) {
   posts_[local] = post;
-  ranks[local].joined = true;
-  ranks[local].value = post.value;
+  ranks[local].state = Progress::State::kJoined;
   buffers_[local] = {post.send_blocks.get(), post.receive_blocks.get()};
   const bool scatters = regular_ == Collective::kScatter || regular_ == Collective::kReduceScatter;
   const BlockList* list = scatters ? post.send_blocks.get() : post.receive_blocks.get();
-  const bool brings = IsIrregular(arguments_.collective) && !sizes_ && !RootTells() && list != nullptr;
+  const bool brings = IsIrregular(arguments().collective) && !sizes_ && !RootTells() && list != nullptr;
   if (brings) SetSizes(*list);
 }
 
@@ -127,10 +125,10 @@ Chunk LongCall::ChunkAt(uint64_t index) const {
   index -= notes_chunks_;
   if (!blocks()) {
     const uint64_t offset = index * chunk_bytes_;
-    return {.offset = offset, .bytes = std::min(chunk_bytes_, arguments_.bytes() - offset)};
+    return {.offset = offset, .bytes = std::min(chunk_bytes_, arguments().bytes() - offset)};
   }
   // An alltoallv's first chunk is one segment, with the notes that tell how many follow.
-  const bool alone = HasPairSizes(arguments_.collective);
+  const bool alone = HasPairSizes(arguments().collective);
   if (alone && index == 0) return {.first_segment = 0, .segments = 1};
   const uint64_t each = schedule::SegmentsPerChunk(*plan_);
   const uint64_t first = alone ? 1 + (index - 1) * each : index * each;
@@ -143,14 +141,14 @@ schedule::BlockCall LongCall::View() {
           .sizes = &*sizes_,
           .node = self_,
           .collective = regular_,
-          .root = arguments_.root,
-          .block_bytes = arguments_.bytes(),
+          .root = arguments().root,
+          .block_bytes = arguments().bytes(),
           .ranks = buffers_,
-          .has_notes = HasPairSizes(arguments_.collective)};
+          .has_notes = HasPairSizes(arguments().collective)};
 }
 
 bool LongCall::PassesBy(uint64_t index) const {
-  if (!HasPairSizes(arguments_.collective) || index == 0) return false;
+  if (!HasPairSizes(arguments().collective) || index == 0) return false;
   const Chunk chunk = ChunkAt(index);
   for (uint32_t s = 0; s < chunk.segments; ++s) {
     if (schedule::MeetIn(chunk.first_segment + s)) return false;
@@ -162,13 +160,13 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
   const Chunk chunk = ChunkAt(index);
   std::vector<schedule::NodeSequence> sequences;
   if (chunk.notes) {
-    const NodeIndex root_node = shape_->NodeOf(Rank(arguments_.root));
+    const NodeIndex root_node = shape_->NodeOf(Rank(arguments().root));
     if (index == 0 && root_node == self_) {
-      const CallPost& root = posts_[shape_->LocalIndexOf(Rank(arguments_.root))];
+      const CallPost& root = posts_[shape_->LocalIndexOf(Rank(arguments().root))];
       const BlockList* list = regular_ == Collective::kScatter ? root.send_blocks.get() : root.receive_blocks.get();
       if (list == nullptr || list->size() != shape_->size()) {
         return absl::InvalidArgumentError(absl::StrCat(
-            AbslView(CollectiveName(arguments_.collective)),
+            AbslView(CollectiveName(arguments().collective)),
             ": the root gave no counts (counts=", list == nullptr ? 0 : list->size(), ", ranks=", shape_->size(), ")"));
       }
       for (size_t r = 0; r < list->size(); ++r) std::memcpy(notes_.data() + 8 * r, &(*list)[r].bytes, 8);
@@ -242,7 +240,7 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
     return absl::OkStatus();
   }
   if (complete_ && (index > 0 || !is_compared_late_)) return absl::OkStatus();
-  const std::string name(CollectiveName(arguments_.collective));
+  const std::string name(CollectiveName(arguments().collective));
   if (RootTells()) {
     if (index + 1 < notes_chunks_) return absl::OkStatus();
     std::vector<uint64_t> bytes(shape_->size());
@@ -259,7 +257,7 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
       const uint64_t given = regular_ == Collective::kScatter ? posts_[l].receive_bytes : posts_[l].send_bytes;
       if (given == bytes[own[l].value()]) continue;
       return absl::InvalidArgumentError(absl::StrCat(name, ": counts differ (rank=", own[l].value(), ", bytes=", given,
-                                                     ", root=", arguments_.root, ", counted=", bytes[own[l].value()],
+                                                     ", root=", arguments().root, ", counted=", bytes[own[l].value()],
                                                      ")"));
     }
     sizes_.emplace(&index_->order, shape_, bytes);

@@ -12,7 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
 #include "daemon/core/client_interface.h"
@@ -61,9 +60,9 @@ class LongCall {
 
   CallSeq first() const { return first_; }
   const schedule::Plan& plan() const { return *plan_; }
-  const CallArguments& arguments() const { return arguments_; }
+  const CallArguments& arguments() const { return posts_.front().arguments; }
   // Whether all ranks here take part in each chunk, from buffers that are bound as a whole.
-  bool blocks() const { return folds_ || HasBlocks(arguments_.collective); }
+  bool blocks() const { return folds_ || HasBlocks(arguments().collective); }
 
   // Local rank `local` has posted the call. Counts that it gives are taken from it, if they are not known yet.
   void Join(uint32_t local, const CallPost& post);
@@ -85,16 +84,18 @@ class LongCall {
   // this node's ranks gave is not what others say; the text names both.
   absl::Status OnChunkOver(uint64_t index);
 
+  // What the rank has posted, once it has joined.
+  const CallPost& post(uint32_t local) const { return posts_[local]; }
+
   // How far each rank here is.
   struct Progress {
-    bool joined = false;
-    bool told = false;
-    uint64_t value = 0;
+    enum class State : uint8_t { kAway, kJoined, kTold };
+    State state = State::kAway;
+    bool failed = false;
     uint64_t next = 0;  // the chunk that it starts next
     uint64_t done = 0;
-    bool failed = false;
-    absl::Time posted;
   };
+  bool waits_for(uint32_t local) const { return ranks[local].state == Progress::State::kJoined; }
   std::vector<Progress> ranks;   // by local index
   uint64_t finished_chunks = 0;  // whose slots are free again
 
@@ -113,11 +114,10 @@ class LongCall {
   const PlanIndex* const index_;
   const NodeIndex self_;
   const CallSeq first_;
-  const CallArguments arguments_;
   const Collective regular_;
   const bool folds_;                            // in order of ranks
   std::vector<schedule::RankBuffers> buffers_;  // by local index
-  std::vector<CallPost> posts_;                 // likewise
+  std::vector<CallPost> posts_;                 // likewise; all have the call's arguments
   std::optional<schedule::BlockSizes> sizes_;
   std::optional<schedule::Cutting> cutting_;
   std::optional<schedule::FoldSchedule> fold_;

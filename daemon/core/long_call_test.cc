@@ -71,16 +71,16 @@ TEST(LongCallTest, CountsThatTheRootTellsFitThePlanThatIsChosen) {
        {std::pair(Collective::kGatherv, Collective::kGather), std::pair(Collective::kScatterv, Collective::kScatter)}) {
     for (const uint32_t segment_bytes : {4096u, 12'288u, schedule::kSegmentBytesMax}) {
       emu::Engine engine(&transport, &sink, {.incarnation = Incarnation(2)});
-      bool has_events = false;
-      auto port =
-          EpochPort::Open(&engine, &shape, layout, self, EpochId(1), PlansOf(regular, segment_bytes), &has_events);
+      ReadyTeams ready;
+      ReadyTeams::Entry entry(&ready, nullptr);
+      auto port = EpochPort::Open(&engine, &shape, layout, self, EpochId(1), PlansOf(regular, segment_bytes), &entry);
       ASSERT_TRUE(port.ok()) << port.status();
       // Nobody but the root knows how short the blocks are.
       const CallArguments arguments{.collective = collective, .type = ElementType::kInt32};
-      const Plan* const plan = (*port)->PlanFor(arguments);
+      const Plan* const plan = (*port)->plans().PlanFor(arguments);
       ASSERT_NE(plan, nullptr);
       EXPECT_EQ(plan->id, PlanId(2));
-      LongCall call(&shape, plan, &(*port)->IndexOf(*plan), self, CallSeq(0), arguments);
+      LongCall call(&shape, plan, &(*port)->plans().IndexOf(*plan), self, CallSeq(0), arguments);
       ASSERT_EQ(call.chunk_count(), 3u);
       uint64_t end = 0;
       for (uint64_t c = 0; c < call.chunk_count(); ++c) {
@@ -125,7 +125,7 @@ class BoundedPairsTest : public ::testing::Test {
       BlockList send(4), receive(4);
       for (uint32_t to = 1; local == 0 && to < 4; ++to) send[to] = {(to - 1) * count * 4, count * 4};
       if (local == 1) receive[0] = {0, count * 4};
-      CallPost post;
+      CallPost post{.arguments = Arguments(options)};
       post.send_blocks = std::make_shared<BlockList>(send);
       post.receive_blocks = std::make_shared<BlockList>(receive);
       call->Join(local, post);

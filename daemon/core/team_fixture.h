@@ -117,8 +117,8 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
     post.arguments = {.collective = collective, .type = ElementType::kUint8, .count = 8, .root = 2};
     post.send = post.receive = memory_;
     post.send_bytes = post.receive_bytes = sizeof(memory_);
-    core_.Post(processes_[rank].id, post);
-    return post.value;
+    core_.Post(processes_[rank].id, std::move(post));
+    return calls_;
   }
   // What the call ended with; kWaits if it has not ended.
   schedule::FailureReport EndOf(uint32_t rank, uint64_t value) {

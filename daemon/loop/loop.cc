@@ -11,13 +11,13 @@
 namespace copse::daemon {
 namespace {
 
-// Rounds of work, and time, between two looks at the descriptors of which neither the rings nor the network tell (new
-// clients, signals). A look is a system call, which every small collective would pay several times.
+// Rounds of work, and time, between two polls of the descriptors that neither the rings nor the network cover (new
+// clients, signals). A poll is a system call, which every small collective would pay several times.
 constexpr int kRoundsPerTurn = 64;
 constexpr absl::Duration kLookEvery = absl::Milliseconds(1);
 
-// While UCX connects, its descriptor is ready all the time (measured: 10 ms, 3500 wake-ups). From so many vain wake-ups
-// in a row on the loop takes naps, rather than the core from the peer that it waits for.
+// While UCX connects, its descriptor is ready all the time (measured: 10 ms, 3500 wake-ups). After this many vain
+// wake-ups in a row the loop naps, so that it does not take the core from the peer that it waits for.
 constexpr uint32_t kVainWakesMax = 32;
 constexpr absl::Duration kNap = absl::Microseconds(50);
 
@@ -81,8 +81,8 @@ bool Loop::Spin() {
   return false;
 }
 
-// Order matters: the flag first, then the last look at the rings, so that a client that posts after
-// that look sees the flag and rings. The network was seen empty just before, and to arm it tells what came since.
+// Order matters: the flag is set before the last read of the rings, so that a client that posts after that read sees
+// the flag and rings. The network was idle just before, and arming it reports arrivals since then.
 void Loop::Sleep() {
   work_->SetSleeping(true);
   if (work_->ReadPosts()) {

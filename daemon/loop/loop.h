@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's one loop: reads rings, moves the network on, spins a little, sleeps.
+// The daemon's one loop: reads rings, progresses the network, spins a little, sleeps.
 #ifndef COPSE_DAEMON_LOOP_LOOP_H_
 #define COPSE_DAEMON_LOOP_LOOP_H_
 
@@ -13,26 +13,26 @@
 
 namespace copse::daemon {
 
-// What the loop turns. Every call does bounded work and never blocks.
+// The work that the loop drives. Every call does bounded work and never blocks.
 class LoopWork {
  public:
   virtual ~LoopWork() = default;
-  // Takes in what clients and other threads have posted. True if there was anything.
+  // Takes in the posts of clients and other threads. Returns true if there were any.
   virtual bool ReadPosts() = 0;
-  // Moves engine and network on, runs timers. True if it did anything.
+  // Progresses engine and network, and runs timers. Returns true if it did anything.
   virtual bool Progress() = 0;
-  // Tells clients whether they must ring (DaemonPage::sleeping); a full fence after it.
+  // Notifies clients whether they must ring (DaemonPage::sleeping); a full fence follows the store.
   virtual void SetSleeping(bool sleeping) = 0;
-  // Makes the network's descriptor ready at the next arrival. False: something is there already,
+  // Makes the network's descriptor ready at the next arrival. Returns false if something has arrived already:
   // progress again.
   virtual bool ArmNetwork() = 0;
-  // When Progress or ReadPosts has something to do even if nothing arrives.
+  // Returns the time when Progress or ReadPosts has work even if nothing arrives.
   virtual absl::Time NextDeadline() = 0;
 };
 
 struct LoopOptions {
   absl::Duration spin = absl::Microseconds(200);
-  // No sleep is longer: what a lost wake-up costs at most.
+  // The longest sleep, which bounds the cost of a lost wake-up.
   absl::Duration sleep_max = absl::Milliseconds(100);
 };
 
@@ -40,14 +40,14 @@ struct LoopStats {
   uint64_t turns = 0, spins = 0, spins_found = 0, sleeps = 0, sleeps_timed_out = 0, naps = 0;
 };
 
-// A Loop's calls all come from one thread. `*clock`, `*poller`, `*work` outlive it.
+// All calls of a Loop come from one thread. `*clock`, `*poller`, `*work` must outlive it.
 class Loop {
  public:
   Loop(const Clock* clock, Poller* poller, LoopWork* work, LoopOptions options);
 
-  // One turn: works until there is nothing, then at most one spin and one sleep.
+  // Runs one turn: works until there is nothing, then at most one spin and one sleep.
   void Turn();
-  // Turns until Stop is called, from within one of the callbacks.
+  // Runs turns until Stop is called, from within one of the callbacks.
   void Run();
   void Stop() { stopped_ = true; }
 
@@ -56,11 +56,11 @@ class Loop {
 
  private:
   bool WorkOnce();
-  // Works until a round found nothing, but leaves after a while to look at descriptors.
+  // Works until a round found nothing, but returns after a while so that descriptors are polled.
   bool WorkUntilIdle();
   bool Spin();
   void Sleep();
-  // At the descriptors, unless that was done just now.
+  // Polls the descriptors, unless that was done just now.
   void Look();
 
   const Clock* const clock_;

@@ -20,7 +20,7 @@
 namespace copse::daemon {
 namespace {
 
-// Notes the order of calls; has work for as many rounds as `work` says.
+// Records the order of calls; has work for `work` rounds.
 class FakeWork final : public LoopWork {
  public:
   bool ReadPosts() override {

@@ -27,7 +27,7 @@ void Mailbox::Post(std::function<void()> letter) {
     letters_.push_back(std::move(letter));
     any_.store(true, std::memory_order_seq_cst);
   }
-  // After the letter is in: whoever is woken finds it. The count never comes near its limit of 2^64
+  // The letter is queued before the write, so the woken thread finds it. The count never comes near its limit of 2^64
   // - 2.
   if (was_empty) eventfd_write(event_.get(), 1);
 }

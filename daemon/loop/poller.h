@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors that the daemon's loop sleeps on, and what to do when one is ready.
+// The descriptors that the daemon's loop sleeps on, and the functions to call when one is ready.
 #ifndef COPSE_DAEMON_LOOP_POLLER_H_
 #define COPSE_DAEMON_LOOP_POLLER_H_
 
@@ -16,23 +16,23 @@
 
 namespace copse::daemon {
 
-// A Poller is an epoll set with a function for every descriptor. Single-threaded. Functions are
-// called from Wait only; they may watch and unwatch, also themselves. After Unwatch a function is
-// not called again, not even for what is already ready.
+// A Poller is an epoll set with a function for every descriptor. Single-threaded. Functions are called from Wait
+// only; they may watch and unwatch, also themselves. After Unwatch a function is not called again, not even for a
+// descriptor that is already ready.
 class Poller {
  public:
   using OnReady = std::function<void(uint32_t events)>;
 
   static absl::StatusOr<std::unique_ptr<Poller>> Create();
 
-  // `events` as for epoll_ctl (EPOLLIN, EPOLLET...). `fd` stays open until Unwatch. Null: only
-  // wakes the sleeper.
+  // `events` as for epoll_ctl (EPOLLIN, EPOLLET...). `fd` must stay open until Unwatch. A null function only wakes
+  // the sleeping thread.
   absl::Status Watch(int fd, uint32_t events, OnReady on_ready);
   // Unknown descriptors are ignored.
   void Unwatch(int fd);
 
-  // Sleeps until something is ready or `timeout` is over, then calls the functions of all that are
-  // ready. True if any was. Signals end the sleep early.
+  // Sleeps until a descriptor is ready or `timeout` is over, then calls the functions of all ready ones. Returns true
+  // if there was any. Signals end the sleep early.
   bool Wait(absl::Duration timeout);
 
  private:
@@ -44,7 +44,7 @@ class Poller {
   };
 
   UniqueFd epoll_;
-  uint64_t next_id_ = 1;  // ids tell a descriptor from a later one with the same number
+  uint64_t next_id_ = 1;  // ids distinguish a descriptor from a later one with the same number
   absl::flat_hash_map<int, Entry> entries_;
 };
 

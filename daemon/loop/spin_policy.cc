@@ -10,7 +10,7 @@ namespace copse::daemon {
 namespace {
 
 constexpr int kCreditMax = 8;
-// What a wake-up takes, roughly.
+// The approximate cost of a wake-up.
 constexpr absl::Duration kWake = absl::Microseconds(30);
 
 }  // namespace
@@ -25,7 +25,7 @@ absl::Duration SpinPolicy::Budget(absl::Time now) const {
 void SpinPolicy::OnSpun(bool found_work) { credit_ = std::clamp(credit_ + (found_work ? 1 : -1), 0, kCreditMax); }
 
 void SpinPolicy::OnSlept(absl::Duration slept) {
-  // What a sleep measures includes the wake-up that a spin would have saved.
+  // The measured time of a sleep includes the wake-up that a spin would have saved.
   if (slept <= budget_ + kWake) {
     credit_ = std::min(credit_ + 1, kCreditMax);
   } else if (slept > 20 * budget_) {

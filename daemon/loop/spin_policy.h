@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the daemon looks for work a little longer before it sleeps.
+// Decides whether the daemon polls a little longer before it sleeps.
 #ifndef COPSE_DAEMON_LOOP_SPIN_POLICY_H_
 #define COPSE_DAEMON_LOOP_SPIN_POLICY_H_
 
@@ -14,21 +14,21 @@ namespace copse::daemon {
 // Spinning saves a wake-up (10 to 30 us) if work comes within the budget, and takes a core from others if not. Two
 // questions decide:
 //  - Does work come soon? Sleeps that ended within the budget earn credit; long sleeps and vain spins lose it.
-//  - Does somebody else want the core? CoreWatch tells by what yields take. How many threads run says less: ranks and
-//    daemons that spin too are no reason to sleep.
-// On a single core there is no spinning: whoever brings work needs it. Thread-compatible.
+//  - Does another thread want the core? CoreWatch infers it from the time that yields take. The number of running
+//    threads is a worse sign: ranks and daemons that spin too are no reason to sleep.
+// On a single core there is no spinning: the thread that brings work needs the core. Thread-compatible.
 class SpinPolicy {
  public:
   // `budget` 0: never spins.
   SpinPolicy(absl::Duration budget, uint32_t cores);
 
-  // How long to spin now; 0: sleep at once.
+  // Returns the time to spin now; 0: sleep at once.
   absl::Duration Budget(absl::Time now) const;
-  // A spin ended: work was found or not.
+  // Records the end of a spin and whether it found work.
   void OnSpun(bool found_work);
-  // A sleep of this length ended with work.
+  // Records a sleep of this length that ended with work.
   void OnSlept(absl::Duration slept);
-  // One sched_yield took this long; true: stop spinning.
+  // Records the time that a sched_yield took; returns true if the spin must stop.
   bool OnYielded(absl::Time now, absl::Duration took);
 
   void set_budget(absl::Duration budget) { budget_ = budget; }
@@ -40,7 +40,7 @@ class SpinPolicy {
   CoreWatch core_watch_;
 };
 
-// Cores that this process may use.
+// Number of cores that this process may use.
 uint32_t UsableCores();
 
 }  // namespace copse::daemon

@@ -10,7 +10,7 @@
 
 namespace copse::daemon {
 
-// Closes what it owns when it goes. Movable.
+// Owns a descriptor and closes it in its destructor. Movable.
 class UniqueFd {
  public:
   UniqueFd() = default;

@@ -26,7 +26,7 @@
 namespace copse::daemon {
 namespace {
 
-// What a call that is being answered may take when the server stops.
+// Limit for a call that is being answered when the server stops.
 constexpr std::chrono::milliseconds kStopPatience(500);
 
 void FillCollective(const schedule::CallStatus& call, v1::CollectiveRow* row) {
@@ -70,7 +70,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort(options.listen, credentials, &port);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second daemon there is a mistake
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second daemon on the port is a mistake
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
@@ -89,7 +89,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
       MutexLock lock(&mutex_);
       stopped_ = true;
     }
-    while (HasAskers()) mailbox_->Drain();  // each answers one
+    while (HasAskers()) mailbox_->Drain();  // each Drain answers one
     server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
     server_->Wait();
     server_.reset();
@@ -132,7 +132,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   }
 
  private:
-  // They live until Finish.
+  // The pointers are valid until Finish.
   struct Asker {
     grpc::ServerUnaryReactor* reactor;
     v1::StatusAnswer* answer;
@@ -155,7 +155,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     return !askers_.empty();
   }
 
-  // On the loop's thread. The next one's letter is for the next turn.
+  // Runs on the loop's thread. The next caller's letter runs in the next turn.
   void AnswerOne() {
     Asker asker;
     {
@@ -173,13 +173,13 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
 
   Mailbox* const mailbox_;
   const std::function<NodeStatus()> status_;
-  // Reading a daemon's state is open to whoever may connect; roles come with TLS.
+  // Any caller that can connect may read a daemon's state; roles come with TLS.
   const std::unique_ptr<rpc::Authorizer> authorizer_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<Asker> askers_ ABSL_GUARDED_BY(mutex_);  // a letter is under way for the first
+  std::deque<Asker> askers_ ABSL_GUARDED_BY(mutex_);  // a letter for the first is posted
 };
 
 AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -18,7 +18,7 @@ namespace copse::daemon {
 
 struct NodeStatus {
   schedule::DaemonStatus daemon;
-  std::string planner;  // its address
+  std::string planner;  // address of the planner
   bool planner_connected = false;
   std::string planner_refusal;
 };
@@ -28,21 +28,22 @@ struct AdminServerOptions {
   bool insecure = false;
 };
 
-// Serves from construction until Stop. Created and stopped on the loop's thread; `status` runs there too, by way of the
-// mailbox, so a stuck loop shows as an answer that does not come. It runs at most once in a turn of the loop: anybody
-// may ask, and clients' calls must not wait for it. Beyond kStatusesMax askers are refused (RESOURCE_EXHAUSTED).
+// Serves from construction until Stop. Created and stopped on the loop's thread; `status` runs there too, through the
+// mailbox, so a stuck loop shows as a missing answer. It runs at most once per turn of the loop: any user may ask,
+// and clients' calls must not wait for it. Beyond kStatusesMax waiting callers are refused (RESOURCE_EXHAUSTED).
 class AdminServer {
  public:
-  static constexpr size_t kStatusesMax = 64;  // that wait for their answer
+  static constexpr size_t kStatusesMax = 64;  // callers that wait for their answer
 
-  // INVALID_ARGUMENT: beyond loopback without `insecure`. UNAVAILABLE: cannot listen there. Pointers outlive it.
+  // INVALID_ARGUMENT: beyond loopback without `insecure`. UNAVAILABLE: cannot listen there. The pointees must outlive
+  // it.
   static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, Mailbox* mailbox,
                                                             std::function<NodeStatus()> status);
   ~AdminServer();
 
-  // HOST:PORT with the actual port.
+  // Returns HOST:PORT with the actual port.
   const std::string& address() const;
-  // Answers what is being asked and ends. Idempotent.
+  // Answers the pending calls and ends. Idempotent.
   void Stop();
 
  private:

@@ -57,7 +57,7 @@ class AdminServerTest : public ::testing::Test {
 
   std::unique_ptr<Poller> poller_ = *Poller::Create();
   std::unique_ptr<Mailbox> mailbox_ = *Mailbox::Create();
-  int statuses_ = 0;  // that the loop was asked for
+  int statuses_ = 0;  // number of requests to the loop
   std::unique_ptr<AdminServer> server_;
   std::unique_ptr<v1::NodeAdminService::Stub> stub_;
 };
@@ -113,7 +113,7 @@ TEST_F(AdminServerTest, StatusComesFromTheLoop) {
   EXPECT_EQ(answer.planner_refusal(), "no");
 }
 
-// One question of many at once.
+// One request of many at once.
 struct Question {
   grpc::ClientContext context;
   v1::StatusRequest request;
@@ -154,7 +154,7 @@ TEST_F(AdminServerTest, StopsWhileAskedAndAnswersNobodyAfterwards) {
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
       v1::StatusAnswer answer;
-      stub_->Status(&context, {}, &answer);  // answered or not, but not for ever
+      stub_->Status(&context, {}, &answer);  // answered or not, but not forever
     }
   });
   while (!mailbox_->Drain()) poller_->Wait(absl::Milliseconds(100));

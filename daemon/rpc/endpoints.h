@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of what the configuration says about RPC, before anything is started.
+// Checks the RPC settings before anything is started.
 #ifndef COPSE_DAEMON_RPC_ENDPOINTS_H_
 #define COPSE_DAEMON_RPC_ENDPOINTS_H_
 
@@ -11,10 +11,11 @@
 
 namespace copse::daemon {
 
-// INVALID_ARGUMENT: not HOST:PORT, or beyond loopback without `insecure`. The text names the key.
+// Errors: INVALID_ARGUMENT if an address is not HOST:PORT, or beyond loopback without `insecure`. The text names the
+// key.
 absl::Status CheckEndpoints(const std::string& planner, const std::string& admin_listen, bool insecure);
 
-// What the daemon joins with; "" for an empty path.
+// Returns the token with which the daemon joins; "" for an empty path.
 absl::StatusOr<std::string> ReadJoinToken(const std::string& path);
 
 }  // namespace copse::daemon

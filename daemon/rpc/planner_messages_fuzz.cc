@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a planner sends, as it comes from the stream, to a whole daemon core with a client: plans above all, of teams
-// and of their companions. The input is a list of steps: a message, time that passes, or something that the client
-// does. Whatever the core answers, the planner's side must be able to read.
+// Feeds a planner's messages, as they come from the stream, to a whole daemon core with a client: mostly plans, of
+// teams and of their derived teams. The input is a list of steps: a message, time that passes, or an action of the
+// client. The planner's side must be able to read all answers of the core.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -34,7 +34,7 @@ constexpr uint64_t kElements = 10;
 
 enum Step : uint8_t { kMessage, kTime, kCreate, kCall, kDestroy, kCancel, kDie, kStepCount };
 
-// `number`: of a collective, of a rank, of a request; seconds.
+// `number`: a collective, a rank, a request, or seconds.
 std::string Encoded(Step step, uint8_t number, std::string_view body = "") {
   return EncodeStep({.step = step, .number = number}, body);
 }
@@ -140,7 +140,7 @@ schedule::Prepare PrepareOf(Family family, uint32_t nodes) {
   }
   prepare.hash = schedule::PlanHash(all);
   if (family == Family::kCommon) {
-    // The client's joins, whichever it has made.
+    // The client's joins, as far as it has made them.
     prepare.requests = {{1, Rank(0)}};
     if (nodes == 1) prepare.requests.emplace_back(2, Rank(1));
   }
@@ -172,7 +172,7 @@ std::vector<std::string> Seeds() {
     schedule::Prepare next = PrepareOf(Family::kCommon, nodes);
     next.epoch = EpochId(2);
     next.requests.clear();
-    // Joins that are over when the team that they made is committed.
+    // These joins are over when the team that they made is committed.
     const std::string canceled = Encoded(kCancel, 1) + Encoded(kCancel, 2);
     for (const std::string& gone : {Encoded(kDie, 0), canceled}) {
       seeds.push_back(up + Encoded(kCreate, 0) + Encoded(kCreate, 1) + Encoded(PrepareOf(Family::kCommon, nodes)) +

@@ -26,11 +26,11 @@
 namespace copse::daemon {
 namespace {
 
-// A planner whose host vanished without a word is noticed by these.
+// Keepalives detect a planner whose host vanished without closing the connection.
 constexpr absl::Duration kKeepalive = absl::Seconds(20);
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(10);
 
-// Its own connection for every stream: the pauses between tries are ours, not gRPC's.
+// Every stream gets a connection of its own: the pauses between tries are ours, not gRPC's.
 grpc::ChannelArguments ChannelArguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -46,8 +46,7 @@ grpc::ChannelArguments ChannelArguments() {
 
 // One stream, from its start to its end. Reactions run on gRPC's threads and post letters, which find the owner through
 // `owner_`, null once the stream is gone.
-//
-// Only the loop's thread destroys it, when gRPC is done with it: with the last channel go the threads on which gRPC
+// Only the loop's thread destroys it, when gRPC is done with it: the last channel takes along the threads on which gRPC
 // runs reactions, so that must not happen on one of them.
 class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemon, v1::ToDaemon> {
  public:
@@ -110,7 +109,7 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   }
 
  private:
-  // Nothing comes any more, so nothing is written any more: gRPC may finish.
+  // Nothing more is received, so nothing more is written: gRPC may finish.
   void End() {
     {
       MutexLock lock(&mutex_);
@@ -119,7 +118,7 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
     RemoveHold();
   }
 
-  const std::shared_ptr<PlannerStream*> owner_;  // what it points to is the loop's thread's
+  const std::shared_ptr<PlannerStream*> owner_;  // its target belongs to the loop's thread
   Mailbox* const mailbox_;
   grpc::ClientContext context_;
   std::unique_ptr<v1::DaemonService::Stub> stub_;
@@ -155,7 +154,7 @@ void PlannerStream::Tick(absl::Time now) {
   if (now < next_try_) return;
   next_try_ = absl::InfiniteFuture();
   auto credentials = rpc::CredentialsFactory({options_.insecure}).Channel(options_.address);
-  if (!credentials.ok()) return;  // Create has seen them
+  if (!credentials.ok()) return;  // Create has checked them
   refused_ = false;
   accepted_ = absl::InfiniteFuture();
   stream_ = std::make_unique<Stream>(this, mailbox_);
@@ -191,7 +190,7 @@ void PlannerStream::OnEnd(const absl::Status& status) {
                                            status.ok() ? absl::string_view("it ended the stream") : status.message());
   const absl::Duration pause = NextPause(status);
   next_try_ = clock_->Now() + pause;
-  // Once for each trouble and each warn_every, not once for each try.
+  // Warns once for each trouble and each warn_every, not once for each try.
   if (connected_ || trouble != trouble_ || clock_->Now() >= next_warning_) {
     next_warning_ = clock_->Now() + options_.warn_every;
     COPSE_LOG(kWarning, trouble, "; trying again (next_ms=", absl::ToInt64Milliseconds(pause), ")");

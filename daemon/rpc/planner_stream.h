@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon's stream to the planner: DaemonService.Attach, connected anew for ever.
+// The daemon's stream to the planner: DaemonService.Attach, reconnected forever.
 #ifndef COPSE_DAEMON_RPC_PLANNER_STREAM_H_
 #define COPSE_DAEMON_RPC_PLANNER_STREAM_H_
 
@@ -26,11 +26,11 @@ struct PlannerStreamOptions {
   absl::Duration warn_every = absl::Minutes(5);  // while the trouble stays the same
 };
 
-// What the stream tells the loop, on the loop's thread.
+// The stream's events, on the loop's thread.
 class PlannerEvents {
  public:
   virtual ~PlannerEvents() = default;
-  // A new stream: what is sent from now on goes there. Whether the planner can be reached shows later.
+  // A new stream is there: messages go to it from now on. Whether the planner can be reached shows later.
   virtual void OnPlannerUp() = 0;
   virtual void OnPlannerDown() = 0;
   virtual void OnPlannerMessage(const schedule::ToDaemon& message) = 0;
@@ -40,25 +40,25 @@ class PlannerEvents {
 // a pause (reconnect_pause.h).
 class PlannerStream final : public PlannerLink {
  public:
-  // INVALID_ARGUMENT: the address. All pointers outlive it. `seed` is for the pauses.
+  // INVALID_ARGUMENT if the address is invalid. All pointees must outlive it. `seed` is for the pauses.
   static absl::StatusOr<std::unique_ptr<PlannerStream>> Create(const Clock* clock, Mailbox* mailbox,
                                                                PlannerEvents* events, PlannerStreamOptions options,
                                                                uint64_t seed);
-  // Ends the stream at once; what was sent and not yet written is lost.
+  // Ends the stream at once; messages that were not written yet are lost.
   ~PlannerStream() override;
 
   // Connects if it is time to.
   void Tick(absl::Time now);
   absl::Time NextDeadline() const { return next_try_; }
 
-  // PlannerLink. Dropped while there is no stream.
+  // PlannerLink. Drops the message while there is no stream.
   void Send(const schedule::FromDaemon& message) override;
 
-  // The planner has said something on this stream.
+  // Whether the planner has sent a message on this stream.
   bool connected() const { return connected_; }
-  // Why the last stream ended; empty while connected.
+  // The reason why the last stream ended; empty while connected.
   const std::string& trouble() const { return trouble_; }
-  // Nothing waits to be written.
+  // Whether nothing waits to be written.
   bool Flushed() const;
 
  private:
@@ -79,7 +79,7 @@ class PlannerStream final : public PlannerLink {
   std::unique_ptr<Stream> stream_;
   absl::Time next_try_;
   absl::Time next_warning_;
-  absl::Time accepted_ = absl::InfiniteFuture();  // when the planner accepted us, on this stream
+  absl::Time accepted_ = absl::InfiniteFuture();  // time when the planner accepted the daemon, on this stream
   bool connected_ = false;
   bool refused_ = false;  // by the planner's answer, on this stream
   std::string trouble_;

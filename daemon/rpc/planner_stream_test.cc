@@ -72,7 +72,7 @@ TEST_F(PlannerStreamTest, CarriesMessagesInOrderBothWays) {
   EXPECT_TRUE(TurnUntil([&] { return stream_->Flushed(); }));
   EXPECT_EQ(ups_, 1);
   EXPECT_EQ(stream_->trouble(), "");
-  stream_.reset();  // while the stream stands
+  stream_.reset();  // while the stream is open
 }
 
 TEST_F(PlannerStreamTest, ConnectsAgainWhenThePlannerComesBack) {
@@ -85,7 +85,7 @@ TEST_F(PlannerStreamTest, ConnectsAgainWhenThePlannerComesBack) {
   ASSERT_TRUE(TurnUntil([&] { return downs_ >= 3; }));
   EXPECT_FALSE(stream_->connected());
   EXPECT_NE(stream_->trouble(), "");
-  stream_->Send(schedule::EpochQuery{});  // lost, no more
+  stream_->Send(schedule::EpochQuery{});  // only lost
   planner = std::make_unique<EchoPlanner>();
   ASSERT_TRUE(planner->Start(port));
   ASSERT_TRUE(TurnUntil([&] { return stream_->connected(); }));
@@ -95,7 +95,7 @@ TEST_F(PlannerStreamTest, ConnectsAgainWhenThePlannerComesBack) {
 TEST_F(PlannerStreamTest, SaysNowAndThenThatThePlannerIsStillAway) {
   const auto warnings = [&](int tries) {
     testing::internal::CaptureStderr();
-    Connect(1);  // nobody listens
+    Connect(1);  // no server listens
     EXPECT_TRUE(TurnUntil([&] { return downs_ >= tries; }));
     stream_.reset();
     mailbox_->Drain();
@@ -121,11 +121,11 @@ TEST_F(PlannerStreamTest, AsksARefusingPlannerAgainAndSaysWhy) {
 }
 
 TEST_F(PlannerStreamTest, EndsWhileConnecting) {
-  Connect(1);  // nobody listens
+  Connect(1);  // no server listens
   ASSERT_TRUE(TurnUntil([&] { return ups_ == 1; }));
   const int downs = downs_;
   stream_.reset();
-  mailbox_->Drain();  // whatever gRPC's threads had still to say
+  mailbox_->Drain();  // remaining posts of gRPC's threads
   EXPECT_EQ(downs_, downs);
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr absl::Duration kNever = absl::ZeroDuration();
 constexpr ReconnectPauseOptions kOptions{.first = absl::Milliseconds(100), .longest = absl::Seconds(1)};
 
-// The longest of many daemons' pauses after so many streams that never stood: about the bound.
+// Returns the longest of many daemons' pauses after streams with these times: about the bound.
 absl::Duration Bound(const std::vector<absl::Duration>& stood) {
   absl::Duration longest;
   for (uint64_t daemon = 1; daemon <= 1000; ++daemon) {

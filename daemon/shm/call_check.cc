@@ -122,7 +122,8 @@ absl::Status CheckSend(const ring::DqEntry& entry, const TeamMember& member, uin
       return absl::InvalidArgumentError(
           absl::StrCat("call: inline message too long (bytes=", bytes, ", limit=", ring::kInlineBytes, ")"));
     }
-    post.send = entry.payload;
+    static_assert(ring::kInlineBytes <= kInlineBytesMax);
+    memcpy(post.inline_data.data(), entry.payload, bytes);
     post.send_is_inline = true;
     return absl::OkStatus();
   }

@@ -125,13 +125,14 @@ TEST_F(CheckCallTest, InPlaceMeansTheReceiveBuffer) {
   ExpectInvalid(slot, 0, "rank=0", "root=2");
 }
 
-TEST_F(CheckCallTest, InlineMessagesLieInTheEntry) {
+TEST_F(CheckCallTest, InlineMessagesAreCopiedFromTheEntry) {
   ring::DqSlot slot = Slot(Collective::kAllreduce, 8);
+  memset(slot.entry.payload, 7, sizeof(slot.entry.payload));
   slot.entry.flags = ring::kSendInline;
   const absl::StatusOr<CheckedCall> call = CheckCall(slot, {0, 4}, regions_);
   ASSERT_TRUE(call.ok()) << call.status();
   EXPECT_TRUE(call->post.send_is_inline);
-  EXPECT_EQ(call->post.send, slot.entry.payload);
+  EXPECT_EQ(memcmp(call->post.inline_data.data(), slot.entry.payload, 64), 0);
   slot.entry.count = 9;
   ExpectInvalid(slot, 0, "bytes=72", "limit=64");
 }

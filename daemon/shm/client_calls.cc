@@ -111,7 +111,7 @@ void ClientCalls::PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams) 
   }
   if (HasLostMemory()) return;  // the lists may be zeros that nobody wrote; Read's caller sees it next time
   call->post.value = NewCall(entry, *call);
-  core_->Post(client_, call->post);
+  core_->Post(client_, std::move(call->post));
 }
 
 uint64_t ClientCalls::NewCall(const ring::DqEntry& entry, const CheckedCall& checked) {

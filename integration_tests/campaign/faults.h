@@ -68,7 +68,7 @@ absl::Status End(scenario::Cluster* cluster, const Fault& fault, uint32_t first)
 bool ConcernsFormation(FaultKind kind);
 // Whether the planner cannot do its work meanwhile.
 bool ConcernsPlanner(FaultKind kind);
-// Whether the node's neighbours hear nothing from it meanwhile.
+// Whether the node's neighbors hear nothing from it meanwhile.
 inline bool IsSilence(FaultKind kind) { return kind == FaultKind::kDaemonPause || kind == FaultKind::kDataCut; }
 
 }  // namespace copse::campaign

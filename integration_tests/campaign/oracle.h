@@ -41,7 +41,7 @@ class Oracle {
   bool WasMade(FaultKind kind) const;
   bool InPath(const Fault& fault, const Job& job) const;
   bool IsTarget(const Job& job) const { return &job == &case_->target; }
-  // Together long enough for neighbours to give the node up.
+  // Together long enough for neighbors to give the node up.
   bool MayBeLost(const Job& job) const;
   // Whether some fault explains the failure of `step` at `rank`.
   bool IsExplained(const Job& job, uint32_t rank, const scenario::Step& step, const scenario::Outcome& outcome) const;

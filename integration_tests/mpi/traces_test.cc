@@ -11,7 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/tnbc/trace_file.h"
+#include "client/tnbc/trace/trace_file.h"
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_job.h"
 #include "integration_tests/mpi/shim_fixture.h"

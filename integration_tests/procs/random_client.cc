@@ -8,7 +8,7 @@
 #include <string>
 
 #include "client/copse.h"
-#include "client/every_collective.h"
+#include "client/testing/every_collective.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams of processes that make random calls of libcopse, and check them (client/every_collective.h).
+// Teams of processes that make random calls of libcopse, and check them (client/testing/every_collective.h).
 #ifndef COPSE_INTEGRATION_TESTS_PROCS_RANDOM_TEAM_H_
 #define COPSE_INTEGRATION_TESTS_PROCS_RANDOM_TEAM_H_
 

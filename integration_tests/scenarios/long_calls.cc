@@ -367,7 +367,7 @@ void CountsThatDiffer(Cluster* cluster) {
       {Collective::kReduceScatterv, 0, 3, 1, "rank 3"},
       {Collective::kAlltoallv, 0, 3, 3 * kRanks + 5, "sender=3"},    // sends more than rank 5 wants
       {Collective::kAlltoallv, 0, 3, 1 * kRanks + 3, "receiver=3"},  // wants more than rank 1 sends
-      {Collective::kAlltoallv, 0, 2, 2 * kRanks + 5, "sender=2"},    // to its neighbour on the same node
+      {Collective::kAlltoallv, 0, 2, 2 * kRanks + 5, "sender=2"},    // to its neighbor on the same node
       {Collective::kAlltoallv, kPairsBounded, 3, 3 * kRanks + 5, "sender=3"},
       {Collective::kAlltoallv, kPairsBounded, 3, 1 * kRanks + 3, "receiver=3"},
       {Collective::kAlltoallv, kPairsBounded, 2, 2 * kRanks + 5, "sender=2"},

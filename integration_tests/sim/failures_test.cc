@@ -71,7 +71,7 @@ TEST(SimFormationTest, DeathAtAnyPoint) {
   }
 }
 
-// The planner cannot tell one node what all have agreed to: its neighbours, who run the team, do. Silence would else be
+// The planner cannot tell one node what all have agreed to: its neighbors, who run the team, do. Silence would else be
 // taken for its loss.
 TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbours) {
   SimCluster cluster;
@@ -170,7 +170,7 @@ TEST(SimCutTest, LongCutIsALoss) {
 }
 
 // A daemon that stood still finds its connections closed by those who heard nothing from it: they are not lost. Some
-// are its neighbours by another team only.
+// are its neighbors by another team only.
 TEST(SimCutTest, ADaemonThatStoodStillNamesItself) {
   const CallArguments barrier{.collective = Collective::kBarrier};
   for (uint32_t still = 0; still < 5; ++still) {
@@ -229,7 +229,7 @@ TEST(SimCutTest, TheNodeThatIsCutOffIsNamed) {
   }
 }
 
-// Nobody weighs: each side names the neighbour that it misses, but nobody waits for ever.
+// Nobody weighs: each side names the neighbor that it misses, but nobody waits for ever.
 TEST(SimCutTest, WithoutAPlannerTheSilentNeighbourIsLost) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2}).ok());

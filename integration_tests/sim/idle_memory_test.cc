@@ -27,7 +27,7 @@ TEST(IdleMemoryTest, ANodeWithOneClientAndOneTeam) {
   ASSERT_TRUE(cluster.Start({.nodes = kNodes}).ok());
   std::vector<Program> programs;
   for (uint32_t n = 0; n < kNodes; ++n) {
-    // Teams of two neighbours. All make a call, and then stay attached without another.
+    // Teams of two neighbors. All make a call, and then stay attached without another.
     programs.push_back(
         {n, {TeamStep(0, absl::StrCat("pair", n / 2), n % 2, 2), CallStep(0, sum, 1), PauseStep(absl::Hours(1000))}});
   }

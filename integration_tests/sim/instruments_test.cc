@@ -88,7 +88,7 @@ TEST(SimInstrumentsTest, EachCallIsThereOnceARank) {
   EXPECT_EQ(sent, received);
 }
 
-// One rank of node 0 comes 3 s late: its neighbour there waits for it, the others for the network.
+// One rank of node 0 comes 3 s late: its neighbor there waits for it, the others for the network.
 TEST(SimInstrumentsTest, TheLateRankIsFoundByItsParts) {
   SimCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 2, .instruments = true}).ok());

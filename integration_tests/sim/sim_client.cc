@@ -224,10 +224,11 @@ void SimClient::PostCall(const Step& step) {
   } else if (data.contribution_bytes == post.send_bytes && post.send_bytes <= daemon::kInlineBytesMax &&
              step.seed % 2 == 0 && post.send != nullptr && !IsIrregular(step.arguments.collective)) {
     post.send_is_inline = true;  // both ways are walked
+    std::copy_n(post.send, post.send_bytes, post.inline_data.begin());
   }
   if (data.send_blocks) post.send_blocks = std::make_shared<BlockList>(*data.send_blocks);
   if (data.receive_blocks) post.receive_blocks = std::make_shared<BlockList>(*data.receive_blocks);
-  host_->core()->Post(*id_, post);
+  host_->core()->Post(*id_, std::move(post));
   host_->Kick();
 }
 

@@ -14,7 +14,7 @@
 
 namespace copse::emu {
 
-// Counters within a slot: what comes up the tree, and down. The ports need kPhases counters a slot at least.
+// Counters within a slot: arrivals from below, and from above. The ports need at least kPhases counters per slot.
 enum : uint32_t { kUp, kDown, kPhases };
 
 // The parent of node i > 0 is (i - 1) / arity.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors in one line each, for tests.
+// Makes descriptors in one line each, for tests.
 #ifndef COPSE_OFFLOAD_EMU_TESTING_DESCRIPTOR_FACTORY_H_
 #define COPSE_OFFLOAD_EMU_TESTING_DESCRIPTOR_FACTORY_H_
 

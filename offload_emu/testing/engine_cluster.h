@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Engines on a virtual network, with sinks that record: what the engine's tests are written with.
+// Engines on a virtual network, with recording sinks: the fixture of the engine's tests.
 #ifndef COPSE_OFFLOAD_EMU_TESTING_ENGINE_CLUSTER_H_
 #define COPSE_OFFLOAD_EMU_TESTING_ENGINE_CLUSTER_H_
 
@@ -19,7 +19,7 @@
 
 namespace copse::emu {
 
-// One engine and one port of it.
+// One engine with one port.
 struct EngineNode {
   sim::NodeNumber number = 0;
   std::unique_ptr<Engine> engine;
@@ -33,7 +33,7 @@ struct EngineNode {
   }
 };
 
-// `count` engines with incarnations 100, 101, ... and a port of the same options each.
+// `count` engines with incarnations 100, 101, ..., each with a port of the same options.
 class EngineCluster {
  public:
   EngineCluster(uint32_t count, const PortOptions& options, sim::VirtualNetworkOptions network_options = {},
@@ -51,7 +51,7 @@ class EngineCluster {
     }
   }
 
-  // Edges between two nodes' ports, connected and labelled; returns their indices at a and at b.
+  // Links two nodes' ports by an edge, connected and labeled; returns its indices at a and at b.
   std::pair<uint32_t, uint32_t> Link(uint32_t a, uint32_t b) {
     const Engine::NewEdge at_a = Edge(a, b);
     const Engine::NewEdge at_b = Edge(b, a);
@@ -59,7 +59,7 @@ class EngineCluster {
     CHECK(node(b).engine->SetRemoteLabel(node(b).port, at_b.edge, at_a.label).ok());
     return {at_a.edge, at_b.edge};
   }
-  // Connected, but not labelled.
+  // Adds an edge that is connected, but not labeled.
   Engine::NewEdge Edge(uint32_t at, uint32_t to) {
     CHECK(network_.transport(at)->Connect({Incarnation(100 + to), network_.transport(to)->LocalAddress()}).ok());
     auto edge = node(at).engine->AddEdge(node(at).port, Incarnation(100 + to));
@@ -72,7 +72,7 @@ class EngineCluster {
   sim::Simulator& simulator() { return simulator_; }
   sim::VirtualNetwork& network() { return network_; }
 
-  // Everybody's loop once, then all that follows.
+  // Runs each engine's loop once, then all events that follow.
   void Run() {
     Kick();
     CHECK(simulator_.RunUntilIdle());

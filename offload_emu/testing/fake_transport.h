@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A transport whose network is the test: it keeps what is sent and delivers what it is given.
+// A transport without a network: it keeps sent frames and delivers the frames that the test gives it.
 #ifndef COPSE_OFFLOAD_EMU_TESTING_FAKE_TRANSPORT_H_
 #define COPSE_OFFLOAD_EMU_TESTING_FAKE_TRANSPORT_H_
 
@@ -27,7 +27,7 @@ struct RecordAndPayload {
   Bytes payload;
 };
 
-// Frames as a peer would send them; fields may be spoilt before they are delivered.
+// Makes a frame as a peer would send it; a test may spoil fields before it is delivered.
 inline Bytes MakeDataFrame(Incarnation from, Incarnation to, const std::vector<RecordAndPayload>& records) {
   Bytes frame(sizeof(FrameHeader));
   for (const RecordAndPayload& each : records) {
@@ -47,7 +47,7 @@ inline Bytes MakeDataFrame(Incarnation from, Incarnation to, const std::vector<R
   return frame;
 }
 
-// What a data frame of the engine holds; trusts it.
+// Returns the records of the engine's own data frame, which is not checked.
 inline std::vector<RecordAndPayload> RecordsOf(const Bytes& frame) {
   FrameHeader header;
   std::memcpy(&header, frame.data(), sizeof(header));
@@ -68,7 +68,7 @@ inline std::vector<RecordAndPayload> RecordsOf(const Bytes& frame) {
   return records;
 }
 
-// Connected to everybody. Thread-compatible.
+// A transport connected to every peer. Thread-compatible.
 class FakeTransport final : public Transport {
  public:
   std::string LocalAddress() const override { return "fake"; }
@@ -82,7 +82,7 @@ class FakeTransport final : public Transport {
     sent.emplace_back(peer, std::move(frame));
     return absl::OkStatus();
   }
-  bool offers_frames = false;  // as a network does from within its callbacks
+  bool offers_frames = false;  // calls TakeFrame first, like a network within its callbacks
   bool Progress(TransportSink* sink) override {
     const std::vector<Bytes> frames = std::exchange(to_deliver, {});
     const std::vector<Incarnation> down = std::exchange(to_lose, {});
@@ -94,7 +94,7 @@ class FakeTransport final : public Transport {
     return !frames.empty() || !down.empty();
   }
 
-  // All records sent so far, in order; forgets them.
+  // Returns all records sent so far, in order, and forgets them.
   std::vector<RecordAndPayload> TakeRecords() {
     std::vector<RecordAndPayload> records;
     for (const auto& [peer, frame] : std::exchange(sent, {})) {
@@ -106,7 +106,7 @@ class FakeTransport final : public Transport {
   std::vector<std::pair<Incarnation, Bytes>> sent;
   std::vector<Bytes> to_deliver;
   std::vector<Incarnation> to_lose;
-  absl::Status answer;  // of every Send
+  absl::Status answer;  // returned by every Send
 };
 
 }  // namespace copse::emu

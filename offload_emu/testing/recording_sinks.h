@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sinks of an engine that keep what they are told.
+// Sinks of an engine that record their calls.
 #ifndef COPSE_OFFLOAD_EMU_TESTING_RECORDING_SINKS_H_
 #define COPSE_OFFLOAD_EMU_TESTING_RECORDING_SINKS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One engine on a fake transport: what tests of the engine's details start from.
+// One engine on a fake transport: the fixture of tests of the engine's details.
 #ifndef COPSE_OFFLOAD_EMU_TESTING_SINGLE_ENGINE_H_
 #define COPSE_OFFLOAD_EMU_TESTING_SINGLE_ENGINE_H_
 
@@ -16,7 +16,7 @@
 
 namespace copse::emu {
 
-// An engine with one port and all the edges that it may have: neighbour i is incarnation kPeer + i, reached by the
+// An engine with one port and all the edges that it may have: neighbor i is incarnation kPeer + i, reached by the
 // label kRemote + i.
 struct SingleEngine {
   static constexpr uint64_t kSelf = 1;
@@ -47,7 +47,7 @@ struct SingleEngine {
     }
   }
 
-  // A record as neighbour `edge` would send it for `call`.
+  // Makes a record as neighbor `edge` would send it for `call`.
   RecordAndPayload From(uint32_t edge, RecordKind kind, uint64_t call, uint32_t counter, Bytes payload = {}) const {
     RecordAndPayload made;
     made.record.header = {
@@ -60,7 +60,7 @@ struct SingleEngine {
     made.payload = std::move(payload);
     return made;
   }
-  // Delivers one frame of neighbour `edge`.
+  // Delivers one frame of neighbor `edge`.
   void Deliver(uint32_t edge, const std::vector<RecordAndPayload>& records) {
     transport.to_deliver.push_back(MakeDataFrame(Incarnation(kPeer + edge), Incarnation(kSelf), records));
     Run();

@@ -14,8 +14,8 @@
 
 namespace copse::emu {
 
-// Frames lie one behind the other, each its length and its bytes, in words so that they are aligned. A vector would
-// fill its memory with zeros before the frame is copied there. Thread-compatible.
+// Frames lie back to back, each its length and its bytes, in words so that they are aligned. A vector would fill its
+// memory with zeros before the frame is copied there. Thread-compatible.
 class FrameInbox {
  public:
   bool empty() const { return used_ == 0; }
@@ -51,7 +51,7 @@ class FrameInbox {
 
   void Grow(size_t words) {
     const size_t capacity = words + words / 2;
-    std::unique_ptr<uint64_t[]> grown(new uint64_t[capacity]);  // as it comes
+    std::unique_ptr<uint64_t[]> grown(new uint64_t[capacity]);  // uninitialized
     if (used_ > 0) std::memcpy(grown.get(), words_.get(), used_ * kWordBytes);
     words_ = std::move(grown);
     capacity_ = capacity;

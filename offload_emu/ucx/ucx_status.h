@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UCX's errors as ours: the one place where they are converted.
+// Converts UCX's errors to absl::Status: the only place that does.
 #ifndef COPSE_OFFLOAD_EMU_UCX_UCX_STATUS_H_
 #define COPSE_OFFLOAD_EMU_UCX_UCX_STATUS_H_
 
@@ -12,8 +12,8 @@
 
 namespace copse::emu {
 
-// "what: UCX's text". OK for UCS_OK; UNAVAILABLE for whatever means that the peer or the way to it
-// is gone.
+// Returns a status with the text "what: UCX's text". OK for UCS_OK; UNAVAILABLE for all codes that mean that the peer
+// or the way to it is gone.
 absl::Status UcxToStatus(ucs_status_t status, std::string_view what);
 
 }  // namespace copse::emu

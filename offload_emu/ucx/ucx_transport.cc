@@ -69,7 +69,7 @@ class UcxTransport::Impl {
     uint32_t outstanding = 0;
     bool failed = false;
     absl::Status why;
-    void* close_request = nullptr;  // once it is closing
+    void* close_request = nullptr;  // set while it is closing
   };
   // A frame that UCX has not finished with.
   struct SendBuffer {
@@ -99,10 +99,10 @@ class UcxTransport::Impl {
   std::map<Incarnation, std::unique_ptr<Endpoint>> endpoints_;
   std::vector<std::unique_ptr<Endpoint>> closing_;
   bool failures_pending_ = false;
-  std::vector<Incarnation> failed_;  // ReportFailures' own
+  std::vector<Incarnation> failed_;  // ReportFailures' scratch list
   SendBuffer* small_ = nullptr;      // free buffers
   SendBuffer* large_ = nullptr;
-  TransportSink* progressing_ = nullptr;  // who is asked for frames: set while UCX runs
+  TransportSink* progressing_ = nullptr;  // receives frames: set while UCX runs
   FrameInbox inbox_;
   FrameInbox delivering_;
 };
@@ -164,7 +164,7 @@ void UcxTransport::Impl::Disconnect(Incarnation peer) {
   if (endpoint->handle != nullptr) Close(std::move(endpoint));
 }
 
-// Force: what was not sent is lost, and nobody waits for the peer.
+// Closes by force: unsent frames are lost, and the close does not wait for the peer.
 void UcxTransport::Impl::Close(std::unique_ptr<Endpoint> endpoint) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -227,7 +227,7 @@ void UcxTransport::Impl::ReturnBuffer(SendBuffer* buffer) {
 }
 
 void UcxTransport::Impl::OnSent(void* request, ucs_status_t /*status*/, void* user_data) {
-  // An error of a send is one of its endpoint, which OnError tells.
+  // A failed send is a failure of its endpoint, which OnError reports.
   SendBuffer* buffer = static_cast<SendBuffer*>(user_data);
   Impl* transport = buffer->endpoint->transport;
   --buffer->endpoint->outstanding;
@@ -280,8 +280,8 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
   return absl::UnavailableError(endpoint->why.message());
 }
 
-// Whoever takes frames may send, connect and disconnect, which UCX does not allow in here: so what the sink does not
-// take under these terms is kept.
+// A sink that takes frames may send, connect and disconnect, which UCX forbids within its callback: frames that the
+// sink does not take here are kept.
 ucs_status_t UcxTransport::Impl::OnMessage(void* argument, const void* /*header*/, size_t header_length, void* data,
                                            size_t length, const ucp_am_recv_param_t* param) {
   Impl* transport = static_cast<Impl*>(argument);

@@ -14,27 +14,25 @@
 
 namespace copse::emu {
 
-// Empty strings leave the choice to UCX and its environment (UCX_TLS, UCX_NET_DEVICES), which also
-// decides all else.
+// Empty strings leave the choice to UCX and its environment (UCX_TLS, UCX_NET_DEVICES), which also decides all else.
 struct UcxTransportOptions {
-  // A cluster's daemons meet over TCP unless told otherwise. UCX's shared memory tells of a peer that died only after
-  // its keepalive interval, 20 s.
+  // TCP is the default between a cluster's daemons. UCX's shared memory reports a peer's death only after its
+  // keepalive interval, 20 s.
   std::string tls = "tcp";
   std::string net_devices;
   uint32_t frames_per_peer_max = 64;  // sent and not yet taken by UCX; more: RESOURCE_EXHAUSTED
-  uint32_t frames_max = 1024;         // likewise, to all peers
-  bool peers_may_die = true;          // false: without UCX's error handling, which `self` does not have
+  uint32_t frames_max = 1024;         // the same over all peers
+  bool peers_may_die = true;          // false: without UCX's error handling, which `self` lacks
   uint32_t polls = 1;                 // how often Progress polls UCX before it reports that nothing happened
 };
 
-// A UcxTransport owns one UCX context and worker. Single-threaded. Peers fail one by one: a lost
-// connection is reported once, after the frames that came over it.
-//
-// To sleep: Progress until it returns false, then Arm, then wait for event_fd() to become readable,
-// for a bounded time.
+// A UcxTransport owns one UCX context and worker. Single-threaded. Peers fail one by one: a lost connection is reported
+// once, after the frames that came over it.
+// To sleep: call Progress until it returns false, then Arm, then wait for event_fd() to become readable, for a bounded
+// time.
 class UcxTransport final : public Transport {
  public:
-  // Errors of UCX, with what was attempted.
+  // Errors: UCX's, with the operation that failed.
   static absl::StatusOr<std::unique_ptr<UcxTransport>> Create(const UcxTransportOptions& options);
   ~UcxTransport() override;
 
@@ -44,12 +42,12 @@ class UcxTransport final : public Transport {
   absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override;
   bool Progress(TransportSink* sink) override;
 
-  // Readable when something happened after an Arm that returned true.
+  // The descriptor is readable when something happened after an Arm that returned true.
   int event_fd() const;
-  // False: something happened meanwhile; Progress again.
+  // Returns false if something happened meanwhile: call Progress again.
   absl::StatusOr<bool> Arm();
 
-  // Received messages that cannot be frames (too long, or rendezvous), dropped.
+  // Number of received messages that cannot be frames (too long, or rendezvous) and were dropped.
   uint64_t dropped_messages() const;
 
  private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two transports in one process, and one whose peer is another process that gets killed. Over
-// loopback.
+// Tests two transports in one process, and one whose peer is another process that gets killed. All run over loopback.
 #include "offload_emu/ucx/ucx_transport.h"
 
 #include <arpa/inet.h>
@@ -62,7 +61,7 @@ class RecordingSink : public TransportSink {
   }
   void OnPeerDown(Incarnation peer, const absl::Status& why) override { downs.emplace_back(peer, why); }
 
-  bool takes_odd = false;  // frames of odd length, from within the network
+  bool takes_odd = false;  // takes frames of odd length within the network's callback
   std::vector<std::vector<uint8_t>> taken;
 
   std::vector<std::vector<uint8_t>> frames;
@@ -76,7 +75,7 @@ std::vector<uint8_t> FrameOf(uint32_t number, size_t bytes) {
   return frame;
 }
 
-// Progresses both until `done` or ten seconds have passed, asleep while nothing happens.
+// Progresses both until `done` or ten seconds have passed; sleeps while nothing happens.
 template <typename Done>
 bool RunTill(UcxTransport* a, RecordingSink* sink_a, UcxTransport* b, RecordingSink* sink_b, Done done) {
   const absl::Time deadline = absl::Now() + absl::Seconds(10);
@@ -170,7 +169,7 @@ TEST(UcxTransportTest, WithoutATransportOfItsOwnTheEnvironmentChooses) {
   EXPECT_TRUE(UcxTransport::Create(Over("")).ok());
 }
 
-// UCX handles SIGBUS, too, from the moment when it is loaded.
+// UCX handles SIGBUS, too, once it is loaded.
 TEST(UcxTransportTest, NothingIsSentOfMemoryThatIsLost) {
   CatchMemoryFaults();
   auto a = NewTransport();
@@ -245,8 +244,8 @@ TEST(UcxTransportTest, AfterDisconnectNothingIsSentUntilConnectedAnew) {
   EXPECT_TRUE(at_b.downs.empty());
 }
 
-// This very program as another process: connects to the transport whose address it is given, says
-// its own address on standard output, and sends every frame back.
+// Runs this very program as another process, which connects to the transport whose address it is given, prints its
+// own address on standard output, and sends every frame back.
 class PeerProcess {
  public:
   PeerProcess(const std::string& address_of_test, Incarnation incarnation) {
@@ -362,8 +361,8 @@ std::set<uint16_t> ListeningPorts() {
   return ports;
 }
 
-// A bare socket that listens where a transport has been, so that a test decides what becomes of
-// those who connect to that transport's address.
+// A bare socket that listens at the address of a former transport, so that a test decides how connections to that
+// transport end.
 class Impostor {
  public:
   explicit Impostor(int backlog) {
@@ -395,7 +394,7 @@ class Impostor {
     pollfd fd{listener_, POLLIN, 0};
     return poll(&fd, 1, 0) > 0;
   }
-  // From here on, who connects gets no answer, as from a node that lost its power.
+  // From here on, connections get no answer, like from a node that lost its power.
   void FallSilent() {
     const sockaddr_in name = Loopback(port_);
     for (bool answered = true; answered;) {
@@ -414,7 +413,7 @@ class Impostor {
   std::vector<int> callers_;
 };
 
-// A connection may be reset between any two steps of making it.
+// A connection may be reset between any two steps of its setup.
 TEST(UcxTransportTest, APeerThatDiesWhileItIsConnectedToIsReported) {
   auto a = NewTransport();
   for (int round = 0; round < 200; ++round) {
@@ -459,7 +458,7 @@ int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == copse::emu::kPeerFlag) {
     return copse::emu::RunPeer(argv[2], copse::Incarnation(std::strtoull(argv[3], nullptr, 10)));
   }
-  setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 1);  // on standard output, where a peer says its address
+  setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 1);  // on standard output, where a peer prints its address
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

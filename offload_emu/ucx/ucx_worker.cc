@@ -43,8 +43,10 @@ bool MayUseSharedMemory(const std::string& tls) {
 }
 
 // By default UCX waits within connect(), for two minutes if the peer's node is silent, and aborts the process if the
-// peer resets the connection right after it (tcp_ep.c of 1.13: an endpoint that fails before it may send is told that
-// it may). Nor does its shared memory handle errors, without which it is not used for our endpoints.
+// peer resets the connection right after it (tcp_ep.c of 1.13: an endpoint that fails before it may send is still
+// notified that it may). Its shared memory handles no errors by default, and without error handling our endpoints
+// cannot use it.
+// not use it.
 void SetDefaults(const std::string& tls) {
   static std::once_flag connects;
   std::call_once(connects, [] { SetYes("UCX_TCP_CONN_NB"); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UCX's context and worker, opened and closed.
+// Opens and closes UCX's context and worker.
 #ifndef COPSE_OFFLOAD_EMU_UCX_UCX_WORKER_H_
 #define COPSE_OFFLOAD_EMU_UCX_UCX_WORKER_H_
 
@@ -13,11 +13,11 @@
 
 namespace copse::emu {
 
-// A UcxWorker is a worker for active messages that can wake a sleeper. Its endpoints must be closed
-// before it.
+// A UcxWorker is a worker for active messages that can wake a sleeping thread. Its endpoints must be closed before
+// it.
 class UcxWorker {
  public:
-  // UCX's own configuration (its environment) with `tls` and `net_devices` in place of UCX_TLS and
+  // Uses UCX's own configuration (its environment) with `tls` and `net_devices` in place of UCX_TLS and
   // UCX_NET_DEVICES, where they are not empty, and without rendezvous, since frames are small. Sets UCX_TCP_CONN_NB,
   // and UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING if shared memory may be used, to y in the process's
   // environment where they are not set, so the first call must come before other threads read the environment.
@@ -27,7 +27,7 @@ class UcxWorker {
   ~UcxWorker();
 
   ucp_worker_h get() const { return worker_; }
-  const std::string& address() const { return address_; }  // as UCX gives it
+  const std::string& address() const { return address_; }  // in UCX's own encoding
   int event_fd() const { return event_fd_; }
 
  private:

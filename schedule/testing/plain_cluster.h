@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: what sequences of block collectives do, with plain memory instead of an engine.
+// Runs sequences of block collectives on plain memory instead of an engine, for tests.
 #ifndef COPSE_SCHEDULE_TESTING_PLAIN_CLUSTER_H_
 #define COPSE_SCHEDULE_TESTING_PLAIN_CLUSTER_H_
 
@@ -25,7 +25,7 @@ namespace copse::schedule {
 
 using Bytes = std::vector<uint8_t>;
 
-// Ranks in random places, at least one a node.
+// Places ranks at random, at least one per node.
 inline TeamShape RandomShape(uint32_t nodes, uint32_t ranks, Prng* prng) {
   TeamShape shape{.node_count = nodes};
   std::vector<uint32_t> at(ranks);
@@ -40,8 +40,8 @@ inline TeamShape RandomShape(uint32_t nodes, uint32_t ranks, Prng* prng) {
   return shape;
 }
 
-// Runs all segments of one call on all nodes, one segment after another, with plain memory. What has to be reduced are
-// sums of 32-bit words, unless said otherwise.
+// Runs all segments of one call on all nodes, one segment after another, on plain memory. Reductions are sums of
+// 32-bit words, unless set otherwise.
 class PlainCluster {
  public:
   PlainCluster(const Plan& plan, const TeamShape& shape)
@@ -60,7 +60,7 @@ class PlainCluster {
   std::vector<Rank> ranks;
   std::vector<Bytes> notes;
 
-  // The call as `node` sees it.
+  // Returns the call's arguments at `node`.
   BlockCall CallAt(uint32_t node, const BlockSizes& sizes, Collective collective, uint32_t root, uint64_t block_bytes,
                    bool has_notes) {
     std::vector<RankBuffers>& buffers = buffers_[node];
@@ -87,7 +87,7 @@ class PlainCluster {
       std::vector<std::pair<uint32_t, uint16_t>> awaited;
       std::map<uint32_t, std::pair<uint16_t, Bytes>> arrived;
       Bytes scratch = Bytes(kMessageBytesMax);
-      std::set<size_t> landed;  // primitives that arrival has done
+      std::set<size_t> landed;  // primitives completed by direct placement
     };
     std::vector<State> states(sequences.size());
     const auto at = [&](uint32_t v, const Buffer& b, uint64_t bytes) -> uint8_t* {
@@ -116,13 +116,12 @@ class PlainCluster {
       EXPECT_LE(b.offset + bytes, memory->size()) << "node " << v << " place " << static_cast<int>(b.place);
       return b.offset + bytes <= memory->size() ? memory->data() + b.offset : states[v].scratch.data();
     };
-    // What lies in a receive buffer may be anything, whatever was written there: blocks that a rank receives may
-    // overlap.
+    // A receive buffer's content is unspecified whatever was written there: blocks that a rank receives may overlap.
     const auto read = [&](uint32_t v, const Buffer& b, uint64_t bytes) -> const uint8_t* {
       EXPECT_NE(static_cast<int>(b.place), static_cast<int>(Place::kRankRecv)) << "node " << v;
       return at(v, b, bytes);
     };
-    // As early as it can: what lands is not in the cell.
+    // Places data directly as early as possible; it is then absent from the eager buffer.
     const auto land = [&](uint32_t from, const Primitive& send, Bytes* message) {
       State& state = states[send.peer];
       const std::vector<Primitive>& steps = sequences[send.peer].primitives;
@@ -179,7 +178,7 @@ class PlainCluster {
             for (const Buffer& operand : p.operands) {
               const uint8_t* from = read(v, operand, p.bytes);
               if (is_first) {
-                std::copy(from, from + p.bytes, sum.begin());  // memcpy may not be given an empty vector's data
+                std::copy(from, from + p.bytes, sum.begin());  // memcpy must not be given an empty vector's data()
               } else {
                 const uint8_t* operands[] = {sum.data(), from};
                 EXPECT_TRUE(emu::AluReduce(op, type, operands, p.bytes / type_bytes, sum.data()).ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small plans for tests, made by hand: the production trees come from planner/, which this folder does not know.
+// Small hand-made plans for tests: the production trees come from planner/, which this folder does not know.
 #ifndef COPSE_SCHEDULE_TESTING_SAMPLE_PLANS_H_
 #define COPSE_SCHEDULE_TESTING_SAMPLE_PLANS_H_
 
@@ -14,7 +14,7 @@
 
 namespace copse::schedule {
 
-// `ranks_per_node` ranks on each of `nodes` nodes, in blocks.
+// Places `ranks_per_node` ranks on each of `nodes` nodes, in blocks.
 inline TeamShape BlockShape(uint32_t nodes, uint32_t ranks_per_node) {
   TeamShape shape{.node_count = nodes};
   for (uint32_t r = 0; r < nodes * ranks_per_node; ++r) shape.node_of_rank.push_back(NodeIndex(r / ranks_per_node));
@@ -39,7 +39,7 @@ inline Plan RandomTreePlan(Collective collective, uint32_t nodes, uint64_t seed)
   return plan;
 }
 
-// Dissemination: in round k node v tells v + 2^(k-1) and hears from v - 2^(k-1).
+// Dissemination: in round k node v sends to v + 2^(k-1) and receives from v - 2^(k-1).
 inline Plan DisseminationPlan(uint32_t nodes) {
   Plan plan{.id = PlanId(2), .algorithm = "dissemination", .kind = PlanKind::kExchange, .node_count = nodes};
   plan.steps.resize(nodes);
@@ -52,7 +52,7 @@ inline Plan DisseminationPlan(uint32_t nodes) {
   return plan;
 }
 
-// Recursive doubling for a power of two, of messages up to `bytes_max`.
+// Recursive doubling for a power of two nodes and messages up to `bytes_max`.
 inline Plan DoublingPlan(uint32_t nodes, uint64_t bytes_max) {
   Plan plan{.id = PlanId(3),
             .collective = Collective::kAllreduce,
@@ -84,7 +84,7 @@ inline Plan CirculantPlan(Collective collective, uint32_t nodes, std::vector<uin
   return plan;
 }
 
-// In one round everybody tells everybody, of messages up to `bytes_max`.
+// One round in which every node sends to every other, for messages up to `bytes_max`.
 inline Plan AllToAllPlan(uint32_t nodes, uint64_t bytes_max) {
   Plan plan{.id = PlanId(4),
             .collective = Collective::kAllreduce,

@@ -88,7 +88,7 @@ absl::StatusOr<Result> ParseResult(const std::string& line) {
 
 // --- What the planner says ---
 
-// "depth 2, fan-out 3" of a tree, whose edges lead from parents to children; else how many neighbours a node has.
+// "depth 2, fan-out 3" of a tree, whose edges lead from parents to children; else how many neighbors a node has.
 std::string DescribeTree(const v1::PlanRow& plan) {
   std::map<std::string, std::string> parent;
   std::map<std::string, uint32_t> children;

@@ -103,7 +103,7 @@ class Cluster {
   virtual absl::Status AwaitTeamPhase(const std::string&, TeamPhase, absl::Duration /*timeout*/) {
     return Cannot("tell a team's phase");
   }
-  // What a node holds at the moment, by name: teams, clients, calls, neighbours, memory; and the planner's teams. Of an
+  // What a node holds at the moment, by name: teams, clients, calls, neighbors, memory; and the planner's teams. Of an
   // idle cluster it is always the same.
   virtual absl::StatusOr<std::map<std::string, uint64_t>> Gauges(uint32_t node) = 0;
   virtual absl::Status AwaitNodeState(uint32_t node, const std::string& state, absl::Duration timeout) = 0;

@@ -46,12 +46,14 @@ class IncludeRule:
 # The dependency graph does not show system headers; these are its complement (tools/walls).
 INCLUDES = (
     # Two benchmarks measure what UCX does without Copse, so they cannot go through our transport.
-    IncludeRule(r"<uc[mpst]/", homes=("offload_emu/ucx/", "bench/raw_ucx.h"), tests=False, test_homes=()),
+    IncludeRule(r"<uc[mpst]/", homes=("offload_emu/ucx/", "bench/pairs/raw_ucx.h"), tests=False, test_homes=()),
     IncludeRule(r"<grpc", homes=GRPC_HOMES, tests=False),
     IncludeRule(r"<google/protobuf/", homes=GRPC_HOMES + ("proto/",), tests=False),
     IncludeRule(r"<(g[mt]est|benchmark)/", homes=()),
     # An MPI's handles mean nothing to another MPI.
-    IncludeRule(r"<mpi\.h>", homes=("client/mpi/mpi_api.h", "client/mpi/failure_text.h")),
+    IncludeRule(r"<mpi\.h>", homes=("client/mpi/api/mpi_api.h", "client/mpi/api/failure_text.h")),
+    IncludeRule(r"\"client/mpi/", homes=("client/mpi/",)),
+    IncludeRule(r"\"client/preload/", homes=("client/mpi/", "client/preload/"), tests=False),
     IncludeRule(r"<(sys/socket|sys/un|netinet/\w+|arpa/inet|poll|sys/epoll|netdb)\.h>"),
     IncludeRule(r"<(thread|mutex|condition_variable|shared_mutex|future|pthread\.h)>"),
     IncludeRule(r"\"base/mutex\.h"),

@@ -80,7 +80,7 @@ class TidyRulesTest(unittest.TestCase):
     def test_include(self):
         self.one("include", "planner/a.cc", "#include <ucp/api/ucp.h>\n")
         self.none("include", "offload_emu/ucx/a.cc", "#include <ucp/api/ucp.h>\n")
-        self.none("include", "bench/raw_ucx.h", "#include <ucp/api/ucp.h>\n")
+        self.none("include", "bench/pairs/raw_ucx.h", "#include <ucp/api/ucp.h>\n")
         self.one("include", "bench/latency.cc", "#include <ucp/api/ucp.h>\n")
         self.one("include", "integration_tests/a_test.cc", "#include <ucp/api/ucp.h>\n")
         self.one("include", "daemon/core/a.cc", "#include <grpcpp/grpcpp.h>\n")

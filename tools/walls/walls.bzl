@@ -21,6 +21,7 @@ _ROOMS = {
     "//cli/trace": "copse-trace",
     "//client": "client",
     "//client/mpi": "mpi-library",
+    "//client/preload": "preload",
     "//client/run": "copse-run",
     "//collectives": "collectives",
     "//daemon": "daemon",
@@ -60,7 +61,7 @@ _UCX = ["ucx", "ucx-transport"]
 _DAEMON = ["daemon", "daemon-core"]
 _ENGINE = ["engine", "sim", "ucx-transport"]
 _PLANNER = ["planner", "algorithms", "coordinator", "planner-server", "topology"]
-_CLIENT = ["client", "mpi-library", "copse-run"]
+_CLIENT = ["client", "mpi-library", "preload", "copse-run"]
 _PROGRAMS = ["ctl", "copse-sim", "copse-trace", "perftest"]
 _TESTS = ["testing", "bench", "integration-tests", "testbed"]
 _OURS = _DAEMON + _ENGINE + _PLANNER + _CLIENT + _PROGRAMS + ["schedule"]
@@ -85,10 +86,12 @@ _WALLS = {
     "daemon-core": _GRPC + _UCX + _PLANNER + ["daemon"] + _PROGRAMS + _TESTS,
     "daemon": _PLANNER + _PROGRAMS + _TESTS,
     # Loaded into users' processes: no library that it can do without either.
-    "client": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "mpi-library", "copse-run"] + _TESTS,
+    "client": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "mpi-library", "preload", "copse-run"] + _TESTS,
+    # Before libc in every process of a job: libc alone, and no MPI.
+    "preload": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["base", "clock", "collectives", "protocol", "schedule", "yaml", "sqlite", "absl", "command-line", "mpi-library", "copse-run"] + _TESTS,
     # Preloaded into every process of a job: libcopse and the C++ library, and of the preload not even these.
     "mpi-library": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "absl", "command-line", "copse-run"] + _TESTS,
-    "copse-run": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "client", "mpi-library"] + _TESTS,
+    "copse-run": _GRPC + _UCX + _PLANNER + _DAEMON + _ENGINE + _PROGRAMS + ["schedule", "yaml", "sqlite", "client", "mpi-library", "preload"] + _TESTS,
     "command-line": _OURS + _GRPC + _UCX + _TESTS,
     "ctl": _DAEMON + _PLANNER + _ENGINE + _CLIENT + _UCX + ["schedule", "copse-sim", "copse-trace", "perftest"] + _TESTS,
     "copse-sim": _GRPC + _UCX + ["daemon", "ctl", "copse-trace", "perftest", "planner-server"] + _CLIENT + _TESTS,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A planner for tests of the stream to it: accepts every Register, and answers EpochQuery with EndTeam of the same
-// team.
+// A planner for tests of the stream: accepts every Register, and answers EpochQuery with EndTeam of the same team.
 #ifndef COPSE_DAEMON_RPC_TESTING_ECHO_PLANNER_H_
 #define COPSE_DAEMON_RPC_TESTING_ECHO_PLANNER_H_
 
@@ -16,17 +15,17 @@ class EchoPlanner {
   EchoPlanner();
   ~EchoPlanner();
 
-  // On 127.0.0.1; port 0: any. False if it cannot listen.
+  // Listens on 127.0.0.1; port 0: any. Returns false if it cannot listen.
   bool Start(int port);
   int port() const;
 
-  // From now on streams end with FAILED_PRECONDITION and this text; empty: they are accepted.
+  // Ends streams with FAILED_PRECONDITION and this text from now on; empty: accepts them.
   void Refuse(const std::string& why);
-  // The latest Register: its token, its node's name, and the address of its admin service.
+  // The latest Register's token, node name, and address of the admin service.
   std::string token() const;
   std::string node() const;
   std::string admin_address() const;
-  // What daemons have said of their ends: "drains " and "ends ", one after the other.
+  // The daemons' Stopping messages so far: "drains " and "ends ", concatenated.
   std::string stops() const;
 
  private:

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "bench/benchmarks.h"
+#include "testbed/processes/child_process.h"
+#include "testbed/processes/programs.h"
+
+namespace copse::bench {
+namespace {
+
+using procs::ChildProcess;
+
+constexpr char kValgrind[] = "/usr/bin/valgrind";
+
+// "==12== Collected : 123456"
+absl::StatusOr<double> CollectedInstructions(ChildProcess* valgrind, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  constexpr absl::string_view kMark = "Collected : ";
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::string line, valgrind->ReadLine(deadline - absl::Now()));
+    const size_t at = line.find(kMark.data());
+    double instructions = 0;
+    if (at != std::string::npos && absl::SimpleAtod(line.substr(at + kMark.size()), &instructions)) return instructions;
+  }
+}
+
+absl::StatusOr<double> CountInstructions(const std::string& name, uint64_t packets, absl::Duration timeout) {
+  ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/pairs/engine_packets"));
+  ASSIGN_OR_RETURN(const auto valgrind,
+                   ChildProcess::Start({.arguments = {kValgrind, "--tool=callgrind", "--collect-atstart=no",
+                                                      "--callgrind-out-file=/dev/null", "--log-fd=1", program, name,
+                                                      absl::StrCat(packets)},
+                                        .stdout_pipe = true}));
+  ASSIGN_OR_RETURN(const double instructions, CollectedInstructions(valgrind.get(), timeout));
+  return instructions / static_cast<double>(packets);
+}
+
+// Instructions are the same in each run, so there is one.
+void RunCase(const Options& options, const std::string& name, const std::string& what, const Reporter& report) {
+  Row row = {.bench = "hop",
+             .what = what,
+             .system = "copse",
+             .collective = name,
+             .nodes = 2,
+             .ppn = 1,
+             .bytes = name == "packet" ? 128u : 0u,
+             .metric = "instructions",
+             .unit = "instructions",
+             .note = "callgrind; the engines alone, sent and received"};
+  if (!Wanted(options, row)) return;
+  const absl::StatusOr<double> counted = CountInstructions(name, options.quick ? 1000 : 10'000, options.cell_timeout);
+  if (counted.ok()) {
+    Summarize({*counted}, &row);
+  } else {
+    row.metric = "unfinished";
+    row.note = std::string(counted.status().message());
+  }
+  report(row);
+}
+
+}  // namespace
+
+absl::Status RunHopInstructions(const Options& options, const Reporter& report) {
+  RunCase(options, "packet", "engine, a packet from client to client", report);
+  RunCase(options, "barrier", "engine, a packet of a barrier on two nodes", report);
+  return absl::OkStatus();
+}
+
+}  // namespace copse::bench

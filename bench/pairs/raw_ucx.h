@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UCX as a program without Copse would use it. It is a peer, so it shares no code with offload_emu/ucx: the one file
+// outside that folder that includes UCX's headers (tools/tidy/tidy.py).
+#ifndef COPSE_BENCH_PAIRS_RAW_UCX_H_
+#define COPSE_BENCH_PAIRS_RAW_UCX_H_
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "daemon/loop/unique_fd.h"
+
+namespace copse::bench {
+
+// UNAVAILABLE unless `status` is UCS_OK; `what` was tried.
+absl::Status CheckUcx(ucs_status_t status, const char* what);
+
+// Whether UCX has finished with it; then it is given back and null.
+bool UcxDone(void** request);
+
+struct RawUcxOptions {
+  const char* rendezvous_from = "inf";  // bytes, as UCX's setting RNDV_THRESH; "inf": never
+  uint64_t features = 0;                // beside active messages and waking up
+};
+
+// A worker with one endpoint, to the other process of a pair, over TCP on loopback.
+//
+// Calls: Open, SetHandler for each kind of message, Address, Connect, then the rest in any order. Single-threaded.
+class RawUcx {
+ public:
+  RawUcx() = default;
+  ~RawUcx();
+  RawUcx(const RawUcx&) = delete;
+  RawUcx& operator=(const RawUcx&) = delete;
+
+  absl::Status Open(const RawUcxOptions& options);
+  absl::Status SetHandler(unsigned id, ucp_am_recv_callback_t handler, void* argument);
+  // "" if UCX tells none.
+  std::string Address() const;
+  // `address` is one that the other process's Address told.
+  absl::Status Connect(const char* address);
+  // Closes the endpoint, if there is one; handlers may run.
+  void Disconnect();
+
+  // An active message. Header and data are UCX's until the request is done, `*request` null or to be given to UcxDone.
+  absl::Status Send(unsigned id, const void* header, size_t header_bytes, const void* data, size_t bytes,
+                    bool rendezvous, void** request);
+  // Moves the network on; false if there was nothing to move.
+  bool Progress() { return ucp_worker_progress(worker_) > 0; }
+  // Until there is something to move, or for 100 ms, as the daemon does: what a lost wake-up costs at most.
+  absl::Status Sleep();
+
+  // The endpoint is down from its first error on, or since a handler has failed.
+  void Fail(ucs_status_t status) { down_ = status; }
+  bool down() const { return down_ != UCS_OK; }
+  absl::Status PeerStatus() const { return CheckUcx(down_, "peer"); }
+
+  ucp_context_h context() const { return context_; }
+  ucp_worker_h worker() const { return worker_; }
+  ucp_ep_h endpoint() const { return endpoint_; }
+
+ private:
+  static void OnError(void* argument, ucp_ep_h, ucs_status_t status) { static_cast<RawUcx*>(argument)->Fail(status); }
+
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  ucp_ep_h endpoint_ = nullptr;
+  daemon::UniqueFd epoll_;
+  ucs_status_t down_ = UCS_OK;
+};
+
+}  // namespace copse::bench
+
+#endif  // COPSE_BENCH_PAIRS_RAW_UCX_H_

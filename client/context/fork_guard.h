@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Notices that this process is a fork of the one that made the object.
+#ifndef COPSE_CLIENT_CONTEXT_FORK_GUARD_H_
+#define COPSE_CLIENT_CONTEXT_FORK_GUARD_H_
+
+#include <sys/types.h>
+
+namespace copse::client {
+
+// A page that the kernel wipes in a forked child makes the question cost one load; where the kernel cannot, the process
+// id is compared. Thread-safe.
+class ForkGuard {
+ public:
+  ForkGuard();
+  ~ForkGuard();
+  ForkGuard(const ForkGuard&) = delete;
+  ForkGuard& operator=(const ForkGuard&) = delete;
+
+  bool forked() const;
+
+ private:
+  const volatile int* page_ = nullptr;
+  pid_t pid_;
+};
+
+}  // namespace copse::client
+
+#endif  // COPSE_CLIENT_CONTEXT_FORK_GUARD_H_

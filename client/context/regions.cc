@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/context/regions.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "client/port/control_channel.h"
+#include "client/port/deadline.h"
+#include "client/port/error.h"
+#include "protocol/attach_protocol.h"
+
+namespace copse::client {
+namespace {
+
+constexpr double kRegisterSeconds = 10;
+
+// A memfd that the daemon accepts: it cannot change its size any more.
+FileDescriptor SealedMemory(uint64_t bytes) {
+  FileDescriptor memory(memfd_create("copse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory.valid() || ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0 ||
+      fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+    return FileDescriptor();
+  }
+  return memory;
+}
+
+}  // namespace
+
+copse_status_t RegisterRegion(Attachment* attachment, uint64_t bytes, Region* region) {
+  const FileDescriptor file = SealedMemory(bytes);
+  if (file.valid()) region->mapping = Mapping(file.get(), bytes, PROT_READ | PROT_WRITE);
+  if (!region->mapping.valid()) {
+    return Fail(COPSE_ERR_NO_MEMORY, "no shared memory (bytes=%llu)", static_cast<unsigned long long>(bytes));
+  }
+  ControlChannel::Answer answer;
+  const attach::RegisterMemory request{{}, bytes};
+  if (const auto status = attachment->channel().Ask(attach::MessageType::kRegisterMemory, request,
+                                                    attach::MessageType::kMemoryRegistered,
+                                                    DeadlineAfter(kRegisterSeconds), &answer, file.get());
+      status != COPSE_OK) {
+    return status;
+  }
+  const auto registered = answer.As<attach::MemoryRegistered>();
+  region->id = registered.status == COPSE_OK ? registered.region : 0;
+  region->why.assign(registered.text, strnlen(registered.text, sizeof(registered.text)));
+  return COPSE_OK;
+}
+
+}  // namespace copse::client

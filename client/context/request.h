@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the functions of copse.h on requests do, once their arguments are checked.
+#ifndef COPSE_CLIENT_CONTEXT_REQUEST_H_
+#define COPSE_CLIENT_CONTEXT_REQUEST_H_
+
+#include "client/context/context.h"
+#include "client/copse.h"
+
+namespace copse::client {
+
+// Errors are those of copse.h. Thread-safe.
+copse_status_t CreateRequest(copse_team_t* team, const copse_coll_args_t& args, copse_request_t** request);
+copse_status_t PostRequest(copse_request_t* request);
+copse_status_t TestRequest(copse_request_t* request);
+copse_status_t WaitForRequest(copse_request_t* request, double seconds);
+copse_status_t CancelRequest(copse_request_t* request);
+copse_status_t DestroyRequest(copse_request_t* request);
+
+}  // namespace copse::client
+
+#endif  // COPSE_CLIENT_CONTEXT_REQUEST_H_

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How teams come to be.
+#ifndef COPSE_CLIENT_CONTEXT_TEAM_H_
+#define COPSE_CLIENT_CONTEXT_TEAM_H_
+
+#include "client/context/context.h"
+#include "client/copse.h"
+
+namespace copse::client {
+
+copse_status_t CreateTeam(copse_context_t* context, const copse_team_params_t& params, copse_team_t** team);
+copse_status_t CreateSubteam(copse_team_t* parent, const copse_subteam_params_t& params, copse_team_t** team);
+copse_status_t DestroyTeam(copse_team_t* team);
+
+// Who the new team is, agreed by its members.
+struct TeamSpec {
+  std::string name;
+  uint32_t rank = 0;
+  uint32_t size = 0;
+  uint64_t nonce = 0;
+  uint32_t parent = 0;   // handle; 0: none
+  double timeout_s = 0;  // <= 0: the cluster's default
+};
+// Asks the daemon, which answers when the team is formed.
+copse_status_t FormTeam(copse_context_t* context, const TeamSpec& spec, copse_team_t** team);
+
+}  // namespace copse::client
+
+#endif  // COPSE_CLIENT_CONTEXT_TEAM_H_

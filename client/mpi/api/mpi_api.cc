@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/api/mpi_api.h"
+
+#include <dlfcn.h>
+
+namespace copse::mpi {
+namespace {
+
+MpiApi api;
+FindSymbol find_symbol = nullptr;
+
+}  // namespace
+
+const MpiApi& Mpi() { return api; }
+
+const char* LoadMpiApi(FindSymbol find) {
+  find_symbol = find;
+#define COPSE_MPI_FIND(name)                                       \
+  if (void* function = find("PMPI_" #name); function != nullptr) { \
+    api.name = reinterpret_cast<decltype(api.name)>(function);     \
+  } else {                                                         \
+    return "PMPI_" #name;                                          \
+  }
+  COPSE_MPI_HEADERS_ENTRIES(COPSE_MPI_FIND)
+  COPSE_MPI_CALLED(COPSE_MPI_FIND)
+#undef COPSE_MPI_FIND
+  return nullptr;
+}
+
+// A program that is linked with its MPI may have a copy of the variable in itself, made by the linker, which MPI then
+// uses too. The global symbol comes before the library's.
+void* FindInProgramsMpi(const char* name) {
+  void* variable = dlsym(RTLD_DEFAULT, name);
+  return variable != nullptr ? variable : find_symbol(name);
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program's own MPI, for a back end: mpi.h without a library behind it. A back end is compiled once with each MPI's
+// header and linked with none of them, so that it works with an MPI that a program has loaded where only its own users
+// see it. Functions are called as Mpi().Barrier(comm); by their PMPI names, so that tools see a program's calls once.
+#ifndef COPSE_CLIENT_MPI_API_MPI_API_H_
+#define COPSE_CLIENT_MPI_API_MPI_API_H_
+
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "client/mpi/api/back_end.h"
+
+#ifdef OPEN_MPI
+// Open MPI's handles are addresses of its variables, which have to be found at run time too.
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, global)                               \
+  ([] {                                                                    \
+    static void* const address = ::copse::mpi::FindInProgramsMpi(#global); \
+    return static_cast<type>(address);                                     \
+  }())
+#endif
+
+namespace copse::mpi {
+
+// What this MPI's header has.
+#if MPI_VERSION >= 4
+#define COPSE_MPI_HEADERS_ENTRIES(ENTRY) COPSE_MPI_ENTRIES(ENTRY)
+#else
+#define COPSE_MPI_HEADERS_ENTRIES(ENTRY) COPSE_MPI_3_ENTRIES(ENTRY)
+#endif
+
+// What a back end calls, besides the entries.
+#define COPSE_MPI_CALLED(CALLED)     \
+  CALLED(Abort)                      \
+  CALLED(Add_error_code)             \
+  CALLED(Add_error_string)           \
+  CALLED(Comm_call_errhandler)       \
+  CALLED(Comm_create_keyval)         \
+  CALLED(Comm_get_attr)              \
+  CALLED(Comm_get_errhandler)        \
+  CALLED(Comm_group)                 \
+  CALLED(Comm_rank)                  \
+  CALLED(Comm_set_errhandler)        \
+  CALLED(Comm_set_attr)              \
+  CALLED(Comm_size)                  \
+  CALLED(Comm_test_inter)            \
+  CALLED(Errhandler_free)            \
+  CALLED(File_call_errhandler)       \
+  CALLED(Group_free)                 \
+  CALLED(Group_translate_ranks)      \
+  CALLED(Query_thread)               \
+  CALLED(Type_commit)                \
+  CALLED(Type_create_hindexed_block) \
+  CALLED(Type_create_keyval)         \
+  CALLED(Type_dup)                   \
+  CALLED(Type_free)                  \
+  CALLED(Type_get_attr)              \
+  CALLED(Type_get_contents)          \
+  CALLED(Type_get_envelope)          \
+  CALLED(Type_get_extent)            \
+  CALLED(Type_get_true_extent)       \
+  CALLED(Type_set_attr)              \
+  CALLED(Type_size)                  \
+  CALLED(Type_size_x)                \
+  CALLED(Win_call_errhandler)
+
+struct MpiApi {
+#define COPSE_MPI_POINTER(name) decltype(&PMPI_##name) name;
+  COPSE_MPI_HEADERS_ENTRIES(COPSE_MPI_POINTER)
+  COPSE_MPI_CALLED(COPSE_MPI_POINTER)
+#undef COPSE_MPI_POINTER
+};
+
+// Handles are numbers in MPICH and addresses in Open MPI.
+template <typename Handle>
+uintptr_t Key(Handle handle) {
+  return (uintptr_t)(handle);  // NOLINT: one cast for both
+}
+
+// Valid after LoadMpiApi.
+const MpiApi& Mpi();
+
+// Finds all functions. Returns null, or the name of one that is missing.
+const char* LoadMpiApi(FindSymbol find);
+
+// A variable; null if the MPI does not have it, as it may lack types of Fortran's.
+void* FindInProgramsMpi(const char* name);
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_API_MPI_API_H_

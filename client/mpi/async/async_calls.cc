@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/async/async_calls.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "client/mpi/api/inside_mpi.h"
+#include "client/mpi/api/output_line.h"
+#include "client/mpi/api/wait_time.h"
+#include "client/mpi/async/async_hooks.h"
+#include "client/mpi/async/pending_memory.h"
+#include "client/mpi/async/team_caller.h"
+#include "client/tnbc/pages/memory_kind.h"
+#include "client/tnbc/send_snapshot.h"
+
+namespace copse::mpi {
+namespace {
+
+// The limit of copies of buffers under way; a call that finds no room blocks.
+constexpr uint64_t kCopyBytesMax = uint64_t{1} << 30;
+
+AsyncCalls* the_async_calls = nullptr;
+
+tnbc::AsynchronousCompletion::Options Options() {
+  const AsyncMeans& means = TheAsyncMeans();
+  return {.copy_bytes_max = kCopyBytesMax,
+          .way = means.snapshots_at_once ? tnbc::SendSnapshot::Way::kAtOnce : tnbc::SendSnapshot::Way::kInPieces,
+          .adopts = means.remaps,
+          .on_wait = TurnWhileWaiting};
+}
+
+bool MayDivide(const Communicator& communicator, const Offload& offload) {
+  return offload.is_divisible() && tnbc::MayFragment(offload.args, static_cast<uint32_t>(communicator.size()));
+}
+
+}  // namespace
+
+AsyncCalls* TheAsyncCalls() { return TheSession() == nullptr ? nullptr : the_async_calls; }
+
+void StartAsyncCalls(Session* session) {
+  if (session->async_mode == AsyncMode::kOff) {
+    const char* folder = getenv("COPSE_TNBC_TRACE");
+    if (folder != nullptr && *folder != '\0' && session->rank == 0) {
+      PrintLine("COPSE_TNBC_TRACE: no call returns early, so there is nothing to record (value=%s)", folder);
+    }
+    return;
+  }
+  try {
+    the_async_calls = new AsyncCalls(session, ThePageGuard());
+  } catch (const std::system_error& error) {
+    PrintLine("no call returns early: no thread (%s)", error.what());
+    return;
+  }
+  GuardProcess(the_async_calls->early_return().remapped());
+}
+
+void StopAsyncCalls() {
+  if (the_async_calls == nullptr) return;
+  the_async_calls->Drain();
+  the_async_calls->WriteTrace();
+  the_async_calls->Print();
+  delete std::exchange(the_async_calls, nullptr);
+}
+
+AsyncCalls::AsyncCalls(Session* session, tnbc::PageGuard* guard)
+    : session_(session), early_return_(session->context, guard, Options()) {
+  copse_context_attr_t attr{};
+  attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE;
+  copse_context_get_attr(session->context, &attr);
+  node_ = std::hash<std::string_view>()(attr.node);
+  if (!session->async.trace_folder.empty()) recorder_ = new tnbc::CallRecorder(guard, session->async.launch);
+  SetEarlyReturn(&early_return_);
+}
+
+AsyncCalls::~AsyncCalls() { SetEarlyReturn(nullptr); }
+
+bool AsyncCalls::IsFragmented(Communicator* communicator, const Offload& offload, const void* site,
+                              tnbc::Fragmentation* division) {
+  if (!MayDivide(*communicator, offload)) return false;
+  early_return_.Reap();  // what the last call has taught
+  tnbc::TeamCalls* const calls = communicator->DividedCalls(node_);
+  AgreementTeam team(session_, communicator, offload);
+  tnbc::CallKind* const kind = communicator->AsyncKindOf(offload);
+  const bool was_whole = kind->trial.is_whole();
+  const bool divides = calls->FragmentCall(offload.args, kind, site, &team, division);
+  if (!was_whole && kind->trial.is_whole()) early_return_.CountTrips(1);
+  return divides;
+}
+
+void AsyncCalls::CountWhole(Communicator* communicator, const Offload& offload, uint64_t nanoseconds) {
+  if (MayDivide(*communicator, offload)) communicator->AsyncKindOf(offload)->CountWhole(nanoseconds);
+}
+
+tnbc::RecordedCall* AsyncCalls::Record(Communicator* communicator, const Offload& offload,
+                                       const tnbc::Fragmentation& division, const void* site, uint64_t number) {
+  if (recorder_ == nullptr) return nullptr;
+  tnbc::RecordedCall* const record = recorder_->Begin(communicator->DescribeKind(offload), site, number);
+  if (record == nullptr) return nullptr;
+  record->call.order = tnbc::OrderOf(division);
+  record->call.parts = static_cast<uint32_t>(record->call.order.size());
+  return record;
+}
+
+bool AsyncCalls::MayReturn(const Communicator& communicator, const Offload& offload,
+                           const tnbc::Fragmentation& division, const tnbc::CallSite& site, bool waits_idly) {
+  const bool is_auto = session_->async_mode == AsyncMode::kAuto;
+  const uint64_t blown = site.breaker->trips();
+  const bool pays = !is_auto || site.breaker->MayReturnEarly();
+  early_return_.CountTrips(site.breaker->trips() - blown);
+  // With auto the user has not accepted old bytes in what a device reads, nor the end of a job that handles errors.
+  const bool is_risky = is_auto && pays && (tnbc::DevicesMayKnowPages() || !communicator.EndsOnErrors());
+  // Remote accesses to a window's memory are announced to no rank.
+  return pays && !is_risky && (!waits_idly || division.announces) && offload.has_plain_result() &&
+         !session_->progress.has_windows();
+}
+
+copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division,
+                               const Origin& origin, std::string* error, uint64_t* waited_ns) {
+  // No system call may wait for data while this thread has locks that the completion thread needs.
+  const OffSyscallGuard off(/*always=*/true);
+  tnbc::CallKind* const kind = communicator->AsyncKindOf(*offload);
+  {
+    const std::lock_guard lock(kind->mutex);
+    *waited_ns = std::exchange(kind->waited_ns, 0);
+  }
+  const tnbc::CallSite site = kind->At(origin.site);
+  const bool is_multiple = session_->progress.thread_level() == MPI_THREAD_MULTIPLE;
+  const bool waits_idly = !is_multiple && ProgramHasThreads();
+  const bool may_return = MayReturn(*communicator, *offload, division, site, waits_idly);
+  const auto caller = std::make_shared<TeamCaller>(session_, communicator, origin.name, site);
+  tnbc::RecordedCall* const record = Record(communicator, *offload, division, origin.site, kind->calls);
+  const bool has_messages = is_multiple || the_program_makes_requests.load(std::memory_order_relaxed);
+  const uint64_t since = NowNanoseconds();
+  bool returned_early = false;
+  copse_status_t status = offload->Pack();
+  if (status == COPSE_OK) {
+    status = early_return_.Call({.team = communicator->team(),
+                                 .stream = communicator->stream(),
+                                 .args = offload->args,
+                                 .division = division,
+                                 .may_return = may_return,
+                                 .waits_idly = waits_idly,
+                                 .has_messages = has_messages,
+                                 .record = record},
+                                caller, &returned_early);
+    *error = caller->error();
+  }
+  if (status == COPSE_OK) status = offload->Unpack();
+  if (returned_early) {
+    site.CountEarlyReturn();
+    return status;
+  }
+  const uint64_t taken = NowNanoseconds() - since;
+  site.CountBlocking(taken);
+  if (record != nullptr) record->call.inside = taken;
+  return status;
+}
+
+void AsyncCalls::Print() const {
+  const std::string line = early_return_.Describe();
+  if (tnbc::WantsStatistics()) return PrintLine("rank %d: %s", session_->rank, line.c_str());
+  if (session_->settings.keeps_times && session_->rank == 0) PrintLine("%s", line.c_str());
+}
+
+void AsyncCalls::WriteTrace() {
+  if (recorder_ == nullptr) return;
+  tnbc::TraceFile trace = recorder_->Finish();
+  trace.rank = static_cast<uint32_t>(session_->rank);
+  trace.ranks = static_cast<uint32_t>(session_->size);
+  trace.pid = static_cast<uint64_t>(getpid());
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  trace.host = host;
+  mpi::WriteTrace(session_->async.trace_folder, trace);
+}
+
+void AsyncCalls::Drain() {
+  while (!early_return_.Drain(session_->progress.slice())) session_->progress.Turn();
+  if (!early_return_.ForgetLost()) return;
+  // No later call on their communicators has reported these failures.
+  PrintLine("MPI_Finalize: an asynchronous call has failed since it returned");
+  Mpi().Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives that move data, of blocks with a count each. As their equal kin, everything travels as bytes.
+#include <vector>
+
+#include "client/mpi/data/argument_checks.h"
+#include "client/mpi/data/collective_calls.h"
+
+namespace copse::mpi {
+namespace {
+
+using Runs = std::vector<ElementRun>;
+
+void Describe(copse_collective_t collective, uint64_t bytes, int root, Offload* offload) {
+  offload->args.collective = collective;
+  offload->args.type = COPSE_DT_BYTE;
+  offload->args.count = bytes;
+  offload->args.root = static_cast<uint32_t>(root);
+}
+
+// Blocks of one type, with displacements in elements. False if MPI has to say what is wrong.
+bool BlocksOf(const void* buffer, Integers counts, Integers displacements, MPI_Datatype type, const Membership& member,
+              Runs* runs) {
+  Type described;
+  if (counts.IsNull() || displacements.IsNull() || !Describe(type, &described)) return false;
+  for (int rank = 0; rank < member.size; ++rank) {
+    if (counts[rank] < 0) return false;
+    char* address =
+        static_cast<char*>(ElementAt(const_cast<void*>(buffer), counts[rank] > 0 ? displacements[rank] : 0, described));
+    runs->push_back({address, counts[rank], described});
+  }
+  return true;
+}
+
+// A type each, with displacements in bytes.
+bool BlocksOfTypes(const void* buffer, Integers counts, Integers displacements, const MPI_Datatype* types,
+                   const Membership& member, Runs* runs) {
+  if (counts.IsNull() || displacements.IsNull() || types == nullptr) return false;
+  for (int rank = 0; rank < member.size; ++rank) {
+    Type type;
+    if (counts[rank] < 0 || !Describe(types[rank], &type)) return false;
+    char* begin = static_cast<char*>(const_cast<void*>(buffer));
+    runs->push_back({begin + (counts[rank] > 0 ? displacements[rank] : 0), counts[rank], type});
+  }
+  return true;
+}
+
+bool IsPlain(const Runs& runs) {
+  for (const ElementRun& run : runs) {
+    if (!run.type.plain) return false;
+  }
+  return true;
+}
+
+// This rank's own block is in the receive buffer already; if it has to be unpacked, it is sent like any other.
+void ReceiveAroundOwn(const Membership& member, const Runs& runs, Offload* offload) {
+  const ElementRun& own = runs[member.rank];
+  offload->args.count = own.bytes();
+  if (own.type.plain) {
+    offload->SendInPlace();
+  } else {
+    offload->Send(own.address, own.count, own.type);
+  }
+  offload->ReceiveBlocks(runs);
+}
+
+// What all exchange with all. In place, what is received replaces what was sent.
+void Exchange(const Runs& sent, const Runs& received, bool in_place, Offload* offload) {
+  Describe(COPSE_COLL_ALLTOALLV, 0, 0, offload);
+  if (!in_place) {
+    offload->SendBlocks(sent);
+  } else if (IsPlain(received)) {
+    offload->SendInPlace();
+  } else {
+    offload->SendBlocks(received);
+  }
+  offload->ReceiveBlocks(received);
+}
+
+}  // namespace
+
+Reason GathervCall::Prepare(const Membership& member, Offload* offload) const {
+  const bool is_root = root == member.rank, in_place = is_root && send == MPI_IN_PLACE;
+  Runs received;
+  Type sent;
+  if (!IsRank(member, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
+      (is_root && !BlocksOf(recv, recv_counts, displacements, recv_type, member, &received))) {
+    return Reason::kBadArguments;
+  }
+  Describe(COPSE_COLL_GATHERV, in_place ? 0 : Bytes(send_count, sent), root, offload);
+  if (in_place) {
+    ReceiveAroundOwn(member, received, offload);
+    return Reason::kNone;
+  }
+  offload->Send(send, send_count, sent);
+  if (is_root) offload->ReceiveBlocks(received);
+  return Reason::kNone;
+}
+
+Reason ScattervCall::Prepare(const Membership& member, Offload* offload) const {
+  const bool is_root = root == member.rank, in_place = is_root && recv == MPI_IN_PLACE;
+  Runs sent;
+  Type received;
+  if (!IsRank(member, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
+      (is_root && !BlocksOf(send, send_counts, displacements, send_type, member, &sent))) {
+    return Reason::kBadArguments;
+  }
+  Describe(COPSE_COLL_SCATTERV, in_place ? sent[root].bytes() : Bytes(recv_count, received), root, offload);
+  if (is_root) offload->SendBlocks(sent);
+  if (in_place) {
+    offload->args.recv = COPSE_IN_PLACE;
+  } else {
+    offload->Receive(recv, recv_count, received);
+  }
+  return Reason::kNone;
+}
+
+Reason AllgathervCall::Prepare(const Membership& member, Offload* offload) const {
+  const bool in_place = send == MPI_IN_PLACE;
+  Runs received;
+  Type sent;
+  if (!BlocksOf(recv, recv_counts, displacements, recv_type, member, &received) ||
+      (!in_place && !IsRun(send, send_count, send_type, &sent))) {
+    return Reason::kBadArguments;
+  }
+  uint64_t total = 0;
+  for (const ElementRun& run : received) {
+    if (IsTooLong(*offload, run.bytes()) || IsTooLong(*offload, total += run.bytes())) return Reason::kTooLong;
+  }
+  Describe(COPSE_COLL_ALLGATHERV, in_place ? 0 : Bytes(send_count, sent), 0, offload);
+  offload->known_bytes = total;
+  if (in_place) {
+    ReceiveAroundOwn(member, received, offload);
+    return Reason::kNone;
+  }
+  offload->Send(send, send_count, sent);
+  offload->ReceiveBlocks(received);
+  return Reason::kNone;
+}
+
+Reason AlltoallvCall::Prepare(const Membership& member, Offload* offload) const {
+  const bool in_place = send == MPI_IN_PLACE;
+  Runs sent, received;
+  if (!BlocksOf(recv, recv_counts, recv_displacements, recv_type, member, &received) ||
+      (!in_place && !BlocksOf(send, send_counts, send_displacements, send_type, member, &sent))) {
+    return Reason::kBadArguments;
+  }
+  Exchange(sent, received, in_place, offload);
+  return Reason::kNone;
+}
+
+Reason AlltoallwCall::Prepare(const Membership& member, Offload* offload) const {
+  const bool in_place = send == MPI_IN_PLACE;
+  Runs sent, received;
+  if (!BlocksOfTypes(recv, recv_counts, recv_displacements, recv_types, member, &received) ||
+      (!in_place && !BlocksOfTypes(send, send_counts, send_displacements, send_types, member, &sent))) {
+    return Reason::kBadArguments;
+  }
+  Exchange(sent, received, in_place, offload);
+  return Reason::kNone;
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives that move data, of equal blocks. Everything travels as bytes: ranks may give one message different types
+// and counts, as long as these have the same signature.
+#include "client/mpi/data/argument_checks.h"
+#include "client/mpi/data/collective_calls.h"
+
+namespace copse::mpi {
+namespace {
+
+// Sets the type, the length of a rank's part, and the root, if there is one.
+Reason Describe(copse_collective_t collective, uint64_t bytes, uint64_t blocks, int root, Offload* offload) {
+  offload->args.collective = collective;
+  offload->args.type = COPSE_DT_BYTE;
+  offload->args.count = bytes;
+  offload->args.root = static_cast<uint32_t>(root);
+  offload->known_bytes = bytes * blocks;
+  return IsTooLong(*offload, bytes) || IsTooLong(*offload, bytes * blocks) ? Reason::kTooLong : Reason::kNone;
+}
+
+// All blocks at once, of which this rank's own is in the receive buffer already. What has to be unpacked would be
+// overwritten by itself, so such a block is sent like any other.
+void ReceiveAroundOwn(const Membership& member, void* recv, int64_t count, const Type& type, Offload* offload) {
+  if (type.plain) {
+    offload->SendInPlace();
+  } else {
+    offload->Send(ElementAt(recv, member.rank * count, type), count, type);
+  }
+  offload->Receive(recv, member.size * count, type);
+}
+
+}  // namespace
+
+Reason BarrierCall::Prepare(const Membership&, Offload* offload) const {
+  return Describe(COPSE_COLL_BARRIER, 0, 1, 0, offload);
+}
+
+Reason BcastCall::Prepare(const Membership& member, Offload* offload) const {
+  Type described;
+  if (!IsRank(member, root) || !IsRun(buffer, count, type, &described)) return Reason::kBadArguments;
+  const Reason reason = Describe(COPSE_COLL_BCAST, Bytes(count, described), 1, root, offload);
+  if (reason == Reason::kNone) offload->Broadcast(buffer, count, described, root == member.rank);
+  return reason;
+}
+
+Reason GatherCall::Prepare(const Membership& member, Offload* offload) const {
+  const int64_t size = member.size;
+  const bool is_root = root == member.rank, in_place = is_root && send == MPI_IN_PLACE;
+  Type sent, received;
+  if (!IsRank(member, root) || (!in_place && !IsRun(send, send_count, send_type, &sent)) ||
+      (is_root && !IsRun(recv, recv_count, recv_type, &received))) {
+    return Reason::kBadArguments;
+  }
+  const uint64_t bytes = in_place ? Bytes(recv_count, received) : Bytes(send_count, sent);
+  const Reason reason = Describe(COPSE_COLL_GATHER, bytes, size, root, offload);
+  if (reason != Reason::kNone) return reason;
+  if (in_place) {
+    ReceiveAroundOwn(member, recv, recv_count, received, offload);
+    return reason;
+  }
+  offload->Send(send, send_count, sent);
+  if (is_root) offload->Receive(recv, size * recv_count, received);
+  return reason;
+}
+
+Reason ScatterCall::Prepare(const Membership& member, Offload* offload) const {
+  const int64_t size = member.size;
+  const bool is_root = root == member.rank, in_place = is_root && recv == MPI_IN_PLACE;
+  Type sent, received;
+  if (!IsRank(member, root) || (!in_place && !IsRun(recv, recv_count, recv_type, &received)) ||
+      (is_root && !IsRun(send, send_count, send_type, &sent))) {
+    return Reason::kBadArguments;
+  }
+  const uint64_t bytes = in_place ? Bytes(send_count, sent) : Bytes(recv_count, received);
+  const Reason reason = Describe(COPSE_COLL_SCATTER, bytes, size, root, offload);
+  if (reason != Reason::kNone) return reason;
+  if (is_root) offload->Send(send, size * send_count, sent);
+  if (in_place) {
+    offload->args.recv = COPSE_IN_PLACE;
+  } else {
+    offload->Receive(recv, recv_count, received);
+  }
+  return reason;
+}
+
+Reason AllgatherCall::Prepare(const Membership& member, Offload* offload) const {
+  const bool in_place = send == MPI_IN_PLACE;
+  Type sent, received;
+  if (!IsRun(recv, recv_count, recv_type, &received) || (!in_place && !IsRun(send, send_count, send_type, &sent))) {
+    return Reason::kBadArguments;
+  }
+  const Reason reason = Describe(COPSE_COLL_ALLGATHER, Bytes(recv_count, received), member.size, 0, offload);
+  if (reason != Reason::kNone) return reason;
+  if (in_place) {
+    ReceiveAroundOwn(member, recv, recv_count, received, offload);
+    return reason;
+  }
+  offload->Send(send, send_count, sent);
+  offload->Receive(recv, member.size * recv_count, received);
+  return reason;
+}
+
+Reason AlltoallCall::Prepare(const Membership& member, Offload* offload) const {
+  const int64_t size = member.size;
+  const bool in_place = send == MPI_IN_PLACE;
+  Type sent, received;
+  if (!IsRun(recv, recv_count, recv_type, &received) || (!in_place && !IsRun(send, send_count, send_type, &sent))) {
+    return Reason::kBadArguments;
+  }
+  const Reason reason = Describe(COPSE_COLL_ALLTOALL, Bytes(recv_count, received), size, 0, offload);
+  if (reason != Reason::kNone) return reason;
+  if (!in_place) {
+    offload->Send(send, size * send_count, sent);
+  } else if (received.plain) {
+    offload->SendInPlace();
+  } else {
+    offload->Send(recv, size * recv_count, received);
+  }
+  offload->Receive(recv, size * recv_count, received);
+  return reason;
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/data/offload.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "client/mpi/api/failure_text.h"
+#include "client/mpi/data/packing.h"
+#include "client/port/arguments.h"
+#include "client/tnbc/held_signals.h"
+
+namespace copse::mpi {
+namespace {
+
+bool ArePlain(std::span<const ElementRun> blocks) {
+  return std::all_of(blocks.begin(), blocks.end(), [](const ElementRun& run) { return run.type.plain; });
+}
+
+// Copse's displacements are not negative, so they count from the block nearest to the front.
+char* FrontOf(std::span<const ElementRun> blocks) {
+  char* front = nullptr;
+  for (const ElementRun& run : blocks) {
+    if (run.bytes() > 0 && (front == nullptr || run.address < front)) front = run.address;
+  }
+  return front;
+}
+
+}  // namespace
+
+Offload::~Offload() {
+  if (request_ != nullptr) {
+    const tnbc::HeldSignals held;
+    copse_finalize(request_);
+  }
+  for (MPI_Datatype& type : kept_types_) Mpi().Type_free(&type);
+}
+
+copse_status_t Offload::Note(copse_status_t status) {
+  if (status < 0) error_ = LastFailureText();
+  return status;
+}
+
+char* Offload::Stage(const ElementRun& run, std::vector<Copy>* copies) {
+  staging_.push_back(std::make_unique_for_overwrite<char[]>(std::max<uint64_t>(run.bytes(), 1)));
+  copies->push_back({run, staging_.back().get()});
+  return staging_.back().get();
+}
+
+void Offload::Send(const void* buffer, int64_t count, const Type& type) {
+  char* address = const_cast<char*>(static_cast<const char*>(buffer));
+  args.send = type.plain ? address : Stage({address, count, type}, &packings_);
+}
+
+void Offload::Receive(void* buffer, int64_t count, const Type& type) {
+  args.recv = type.plain ? buffer : Stage({static_cast<char*>(buffer), count, type}, &unpackings_);
+}
+
+char* Offload::List(std::span<const ElementRun> blocks, Blocks* lists, std::vector<Copy>* copies) {
+  const bool plain = ArePlain(blocks);
+  char* const front = plain ? FrontOf(blocks) : nullptr;
+  uint64_t total = 0;
+  for (const ElementRun& run : blocks) {
+    lists->counts.push_back(run.bytes());
+    lists->displacements.push_back(!plain ? total : run.bytes() == 0 ? 0 : static_cast<uint64_t>(run.address - front));
+    total += run.bytes();
+  }
+  if (plain) return front;
+  staging_.push_back(std::make_unique_for_overwrite<char[]>(std::max<uint64_t>(total, 1)));
+  char* const bytes = staging_.back().get();
+  for (size_t i = 0; i < blocks.size(); ++i) copies->push_back({blocks[i], bytes + lists->displacements[i]});
+  return bytes;
+}
+
+void Offload::SendBlocks(std::span<const ElementRun> blocks) {
+  args.send = List(blocks, &send_blocks_, &packings_);
+  args.mask |= COPSE_COLL_ARGS_FIELD_SEND_COUNTS | COPSE_COLL_ARGS_FIELD_SEND_DISPLACEMENTS;
+  args.send_counts = send_blocks_.counts.data();
+  args.send_displacements = send_blocks_.displacements.data();
+}
+
+void Offload::ReceiveBlocks(std::span<const ElementRun> blocks) {
+  args.recv = List(blocks, &recv_blocks_, &unpackings_);
+  args.mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS | COPSE_COLL_ARGS_FIELD_RECV_DISPLACEMENTS;
+  args.recv_counts = recv_blocks_.counts.data();
+  args.recv_displacements = recv_blocks_.displacements.data();
+}
+
+void Offload::Broadcast(void* buffer, int64_t count, const Type& type, bool is_root) {
+  if (type.plain || !is_root) {
+    Receive(buffer, count, type);
+    return;
+  }
+  Send(buffer, count, type);
+  args.recv = const_cast<void*>(args.send);
+  args.send = nullptr;
+}
+
+void Offload::SetReceiveCounts(std::vector<uint64_t> counts) {
+  recv_blocks_.counts = std::move(counts);
+  args.mask |= COPSE_COLL_ARGS_FIELD_RECV_COUNTS;
+  args.recv_counts = recv_blocks_.counts.data();
+}
+
+void Offload::CombineLocally(MPI_Op op, const Type& type) {
+  combination_ = std::make_unique<LocalCombination>(op, type, options_.own);
+  args.type = COPSE_DT_BYTE;
+  args.op = combination_->op();
+}
+
+void Offload::CombineInOrder(MPI_Op op, const Type& type, int64_t count, void* result, int ranks) {
+  const uint64_t bytes = static_cast<uint64_t>(count) * type.bytes;
+  in_order_ = InOrder{op, type, static_cast<int>(count), static_cast<char*>(result), ranks, {}};
+  args.collective = args.collective == COPSE_COLL_REDUCE ? COPSE_COLL_GATHER : COPSE_COLL_ALLGATHER;
+  args.type = COPSE_DT_BYTE;
+  args.count = bytes;
+  // In place, the contribution is where the result will be.
+  if (args.send == COPSE_IN_PLACE) args.send = result;
+  if (result == nullptr) return;
+  in_order_->contributions.resize(bytes * static_cast<uint64_t>(ranks));
+  args.recv = in_order_->contributions.data();
+}
+
+// In order of ranks: each step leaves its result where the next operand was.
+int Offload::Combine() {
+  if (in_order_->result == nullptr) return MPI_SUCCESS;
+  const uint64_t bytes = args.count;
+  char* sum = in_order_->contributions.data();
+  for (int rank = 1; rank < in_order_->ranks; ++rank) {
+    char* const next = sum + bytes;
+    const int error = Mpi().Reduce_local(sum, next, in_order_->count, in_order_->type.handle, in_order_->op);
+    if (error != MPI_SUCCESS) return error;
+    sum = next;
+  }
+  std::memcpy(in_order_->result, sum, bytes);
+  return MPI_SUCCESS;
+}
+
+int Offload::RunInOrderByMpi(MPI_Comm comm) {
+  const int bytes = static_cast<int>(args.count);
+  const int error =
+      args.collective == COPSE_COLL_GATHER
+          ? Mpi().Gather(args.send, bytes, MPI_BYTE, args.recv, bytes, MPI_BYTE, static_cast<int>(args.root), comm)
+          : Mpi().Allgather(args.send, bytes, MPI_BYTE, args.recv, bytes, MPI_BYTE, comm);
+  return error == MPI_SUCCESS ? Combine() : error;
+}
+
+void Offload::KeepTypes(std::vector<Copy>* copies) {
+  MPI_Datatype last = MPI_DATATYPE_NULL, kept = MPI_DATATYPE_NULL;
+  for (Copy& copy : *copies) {  // blocks of one type lie side by side
+    if (copy.run.type.handle != last) {
+      last = copy.run.type.handle;
+      Mpi().Type_dup(last, &kept);
+      kept_types_.push_back(kept);
+    }
+    copy.run.type.handle = kept;
+  }
+}
+
+copse_status_t Offload::Init(copse_team_t* team) {
+  if (outlives_call_) {
+    KeepTypes(&packings_);
+    KeepTypes(&unpackings_);
+  }
+  const tnbc::HeldSignals held;
+  return Note(copse_collective_init(team, &args, &request_));
+}
+
+copse_status_t Offload::Pack() {
+  for (const Copy& copy : packings_) {
+    if (mpi::Pack(copy.run.address, copy.run.count, copy.run.type, copy.bytes, options_.own)) continue;
+    error_ = "MPI_Pack failed";
+    return COPSE_ERR_INVALID_ARGUMENT;
+  }
+  return COPSE_OK;
+}
+
+copse_status_t Offload::Post() {
+  const tnbc::HeldSignals held;
+  return Note(copse_post(request_));
+}
+
+copse_status_t Offload::Test() {
+  const tnbc::HeldSignals held;
+  return Note(copse_test(request_));
+}
+
+void Offload::Wait(double seconds) {
+  const tnbc::HeldSignals held;
+  copse_wait(request_, seconds);
+}
+
+copse_status_t Offload::GiveUp(const char* why) {
+  const tnbc::HeldSignals held;
+  copse_cancel(request_);
+  error_ = std::string(client::CollectiveName(args.collective)) + " (count=" + std::to_string(args.count) +
+           ", root=" + std::to_string(args.root) + "): " + why;
+  return COPSE_ERR_TIMED_OUT;
+}
+
+copse_status_t Offload::Lose(const char* why) {
+  error_ = why;
+  return COPSE_ERR_CANCELED;
+}
+
+copse_status_t Offload::Unpack() {
+  if (in_order_.has_value() && Combine() != MPI_SUCCESS) {
+    error_ = "MPI_Reduce_local failed";
+    return COPSE_ERR_INVALID_ARGUMENT;
+  }
+  bool ok = combination_ == nullptr || !combination_->has_failed();
+  for (const Copy& copy : unpackings_) {
+    ok = ok && mpi::Unpack(copy.bytes, copy.run.address, copy.run.count, copy.run.type, options_.own);
+  }
+  if (ok) return COPSE_OK;
+  error_ = "MPI_Unpack or MPI_Reduce_local failed";
+  return COPSE_ERR_INVALID_ARGUMENT;
+}
+
+}  // namespace copse::mpi

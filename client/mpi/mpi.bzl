@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries and tests that are compiled once with each MPI's header, as MPIs' handles differ."""
+
+load("//third_party:mpi.bzl", "MPI_LIBRARIES")
+
+def _headers(library):
+    return ["@%s//:headers" % library] + (["@pmix//:headers"] if library == "openmpi" else [])
+
+def _of(library, labels):
+    return ["%s_%s" % (label, library) for label in labels]
+
+def mpi_library(name, srcs = [], hdrs = [], deps = [], mpi_deps = [], **kwargs):
+    """Declares NAME_mpich and NAME_openmpi, cc_library targets that are linked with no MPI.
+
+    Args:
+      name: the targets' names begin with it.
+      srcs: as cc_library's; `{mpi}` in a name stands for mpich or openmpi.
+      hdrs: as cc_library's.
+      deps: what does not depend on the MPI.
+      mpi_deps: other targets of this macro.
+      **kwargs: as cc_library's.
+    """
+    for library in MPI_LIBRARIES:
+        native.cc_library(
+            name = "%s_%s" % (name, library),
+            srcs = [src.replace("{mpi}", library) for src in srcs],
+            hdrs = hdrs,
+            copts = ["-fvisibility=hidden"],
+            deps = deps + _of(library, mpi_deps) + _headers(library),
+            **kwargs
+        )
+
+def mpi_test(name, srcs, deps = [], mpi_deps = [], **kwargs):
+    """Declares NAME_mpich_test and NAME_openmpi_test, small tests that are linked with the MPI.
+
+    Args:
+      name: the targets' names begin with it.
+      srcs: as cc_test's.
+      deps: what does not depend on the MPI.
+      mpi_deps: targets of mpi_library.
+      **kwargs: as cc_test's.
+    """
+    for library in MPI_LIBRARIES:
+        native.cc_test(
+            name = "%s_%s_test" % (name, library),
+            size = "small",
+            srcs = srcs,
+            deps = deps + _of(library, mpi_deps) + [
+                "//third_party:gtest_main",
+                "@%s//:%s" % (library, library),
+            ] + _headers(library),
+            **kwargs
+        )

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order in which fragments of asynchronous calls arrive, and where traces of them go: COPSE_TNBC_ORDER,
+// COPSE_TNBC_PROFILE and COPSE_TNBC_TRACE.
+#ifndef COPSE_CLIENT_MPI_SESSION_ASYNC_SETTINGS_H_
+#define COPSE_CLIENT_MPI_SESSION_ASYNC_SETTINGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "client/mpi/session/agreement.h"
+#include "client/mpi/session/complaints.h"
+#include "client/tnbc/trace/order_profile.h"
+#include "client/tnbc/trace/trace_file.h"
+
+namespace copse::mpi {
+
+// COPSE_TNBC. If ranks have different values, the least of them holds.
+enum class AsyncMode : uint8_t { kOff, kAuto, kOn };
+
+// Off where the variable is not set; a value that makes no sense is ignored.
+AsyncMode AsyncModeFromEnvironment(Complaints* complaints);
+
+// How memory is protected in this process; ranks may differ.
+struct AsyncMeans {
+  bool snapshots_at_once = false;   // COPSE_TNBC_SNAPSHOT=copy
+  bool remaps = true;               // COPSE_TNBC_ADOPT
+  bool stops_system_calls = false;  // COPSE_TNBC_SYSCALLS=strict, which the preload obeys, as far as it can
+
+  static AsyncMeans FromEnvironment(Complaints* complaints);
+};
+
+// COPSE_TNBC_ORDER. If ranks have different values, the least of them holds.
+enum class FragmentOrder : uint8_t { kOff, kLearnt, kProfile };
+
+// The settings of one process, from its environment. All ranks need one order, so they agree on it in MPI_Init: each
+// adds its settings to an Agreement, and applies the answers.
+struct AsyncSettings {
+  FragmentOrder order = FragmentOrder::kLearnt;
+  std::optional<tnbc::OrderProfile> profile;
+  std::string profile_file;
+  std::string profile_error;  // empty: the profile was read, or none was asked for
+  std::string trace_folder;   // empty: no traces
+  std::string trace_error;    // empty: the folder can be used, or none was asked for
+  uint64_t launch = 0;        // identifies the launch in traces: the least start time of its ranks, ns
+
+  // Reads the profile, and makes the folder. `may_print`: this rank reports values that are ignored; they are alike on
+  // all ranks.
+  static AsyncSettings FromEnvironment(bool may_print);
+
+  void AddTo(Agreement* agreement) const;
+  // A profile holds if all ranks have the same one; if not, orders are learnt, and one rank reports why. A rank without
+  // a folder leaves no trace; the first of them reports why.
+  void Apply(int rank, int size, Agreement* agreement);
+};
+
+// Writes the trace file of this process, and reports an error.
+void WriteTrace(const std::string& folder, const tnbc::TraceFile& trace);
+
+}  // namespace copse::mpi
+
+#endif  // COPSE_CLIENT_MPI_SESSION_ASYNC_SETTINGS_H_

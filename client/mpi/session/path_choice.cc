@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/session/path_choice.h"
+
+#include <algorithm>
+
+namespace copse::mpi {
+namespace {
+
+constexpr uint64_t kGlanceCalls = 4;
+// A trial has as many calls by each path as take the slower one so long, within these bounds. A short one comes first.
+constexpr double kTrialNs = 20e6;
+constexpr double kTrialCallsMin = 4;
+constexpr double kShortTrialCallsMax = 10;
+constexpr double kTrialCallsMax = 32;
+// Among fewer calls the slowest does not count, among as many the slowest two.
+constexpr uint64_t kManyCalls = 16;
+// What a glance takes for granted, and what a short trial does: one path at least so many times as long as the other.
+constexpr double kPlain = 2.5;
+constexpr double kPlainInTrial = 1.6;
+// Copse's calls sleep and leave the processor to others, so it may take a little longer.
+constexpr double kAllowance = 1.05;
+// The other path is looked at again once it costs no more than this share of the calls' time.
+constexpr double kRecheckShare = 0.01;
+constexpr uint64_t kSettledCallsMin = 512;
+constexpr uint64_t kSettledCallsMax = uint64_t{1} << 24;
+// To decide takes a call of Copse's: the first look is after as much time as many of these, then after twice as many.
+constexpr double kCallsBeforeLook = 20;
+constexpr uint64_t kLookMin = 32;
+// What has become so much slower than the other path was is compared with it anew: by calls of both, as the time that
+// it takes by now may be what ranks wait for each other.
+constexpr double kWorse = 1.5;
+
+Path Other(Path path) { return path == Path::kCopse ? Path::kMpi : Path::kCopse; }
+
+uint64_t Rounded(double calls, uint64_t least) {
+  if (calls >= static_cast<double>(kSettledCallsMax)) return kSettledCallsMax;
+  return std::max(least, static_cast<uint64_t>(calls));
+}
+
+}  // namespace
+
+PathChoice::PathChoice() { Measure(Stage::kGlance, Path::kCopse, kGlanceCalls); }
+
+void PathChoice::Measure(Stage stage, Path first, uint64_t calls) {
+  stage_ = stage;
+  is_first_call_ = path_ != first || stage == Stage::kGlance;
+  is_last_part_ = false;
+  path_ = first;
+  part_calls_ = left_ = calls;
+}
+
+uint64_t PathChoice::TrialCalls(double most) const {
+  const double calls = kTrialNs / std::max(copse_mean_, mpi_mean_);
+  return static_cast<uint64_t>(std::clamp(calls, kTrialCallsMin, most));
+}
+
+Path PathChoice::Faster() const { return copse_mean_ <= mpi_mean_ * kAllowance ? Path::kCopse : Path::kMpi; }
+
+void PathChoice::Settle(bool confirmed) {
+  stage_ = Stage::kSettled;
+  const Path path = Faster();
+  is_first_call_ = path != path_;
+  path_ = path;
+  const double apart = mean(Other(path)) / mean(path) - 1;
+  until_recheck_ = Rounded(kGlanceCalls * apart / kRecheckShare, kSettledCallsMin);
+  until_look_ = confirmed ? 2 * until_look_ : Rounded(kCallsBeforeLook * copse_mean_ / mean(path), kLookMin);
+  left_ = std::min(until_look_, until_recheck_);
+}
+
+// After all ranks have compared their times.
+void PathChoice::GoOn() {
+  if (until_recheck_ == 0 || mean(path_) > kWorse * mean(Other(path_))) {
+    Measure(Stage::kRecheck, path_, kGlanceCalls);
+    return;
+  }
+  until_look_ *= 2;
+  left_ = std::min(until_look_, until_recheck_);
+}
+
+void PathChoice::DropSlowest() {
+  const size_t dropped = part_calls_ < kManyCalls ? 1 : 2;
+  for (size_t i = 0; i < dropped; ++i) {
+    (path_ == Path::kCopse ? times_.copse_ns : times_.mpi_ns) -= slowest_[i];
+    (path_ == Path::kCopse ? times_.copse_calls : times_.mpi_calls) -= 1;
+  }
+  slowest_ = {};
+}
+
+bool PathChoice::Count(uint64_t nanoseconds) {
+  if (is_final_) return false;
+  if (is_first_call_) {
+    is_first_call_ = false;
+    return false;
+  }
+  (path_ == Path::kCopse ? times_.copse_ns : times_.mpi_ns) += nanoseconds;
+  (path_ == Path::kCopse ? times_.copse_calls : times_.mpi_calls) += 1;
+  if (stage_ == Stage::kSettled) {
+    --until_recheck_;
+    return --left_ == 0;
+  }
+  slowest_[1] = std::max(slowest_[1], std::min(slowest_[0], nanoseconds));
+  slowest_[0] = std::max(slowest_[0], nanoseconds);
+  if (--left_ > 0) return false;
+  DropSlowest();
+  if (is_last_part_) return true;
+  is_last_part_ = true;
+  is_first_call_ = true;
+  path_ = Other(path_);
+  left_ = part_calls_;
+  return false;
+}
+
+void PathChoice::Decide(const PathTimes& longest, bool copse_only) {
+  times_ = {};
+  if (copse_only) {
+    is_final_ = true;
+    stage_ = Stage::kSettled;
+    path_ = Path::kCopse;
+    return;
+  }
+  const auto note = [](uint64_t ns, uint64_t calls, double* mean) {
+    if (calls > 0) *mean = static_cast<double>(std::max<uint64_t>(ns, 1)) / static_cast<double>(calls);
+  };
+  note(longest.copse_ns, longest.copse_calls, &copse_mean_);
+  note(longest.mpi_ns, longest.mpi_calls, &mpi_mean_);
+  if (stage_ == Stage::kSettled) {
+    GoOn();
+    return;
+  }
+  const double apart = std::max(copse_mean_, mpi_mean_) / std::min(copse_mean_, mpi_mean_);
+  // A recheck that finds what was known is no reason to measure at length.
+  const bool confirms = stage_ == Stage::kRecheck && Faster() != path_;
+  const uint64_t calls = TrialCalls(kTrialCallsMax);
+  if (stage_ == Stage::kShortTrial && apart < kPlainInTrial && calls > part_calls_) {
+    Measure(Stage::kTrial, path_, calls);
+  } else if (stage_ != Stage::kShortTrial && stage_ != Stage::kTrial && apart < kPlain && !confirms) {
+    Measure(Stage::kShortTrial, path_, TrialCalls(kShortTrialCallsMax));
+  } else {
+    Settle(confirms);
+  }
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/session/settings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "base/time_slice.h"
+#include "client/copse.h"
+#include "client/mpi/api/wait_time.h"
+
+namespace copse::mpi {
+namespace {
+
+// Forming a team takes as long as some 60 calls by MPI, a few milliseconds. Programs that have many communicators have
+// few calls of most; of MPI_COMM_WORLD there is one.
+constexpr uint64_t kCallsBefore = 64;
+constexpr uint64_t kCallsBeforeOfWorld = 4;
+// The library copies what is sent and received through memory of which a process has 1 GiB.
+constexpr uint64_t kMessageBytesMax = uint64_t{256} << 20;
+// The kernel takes no others.
+constexpr uint64_t kTimeSliceMinUs = 100;
+constexpr uint64_t kTimeSliceMaxUs = 100'000;
+
+const char* Variable(const char* name) {
+  const char* text = getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+std::optional<uint64_t> Number(const char* text) {
+  char* end = nullptr;
+  const unsigned long long value = strtoull(text, &end, 10);
+  if (*end != '\0' || text[0] == '-') return std::nullopt;
+  return value;
+}
+
+void Complain(const char* name, const char* why, const char* text, Complaints* complaints) {
+  complaints->push_back(std::string(name) + ": " + why + ", so it is ignored (value=" + text + ")");
+}
+
+// COPSE_MPI_CALLS_BEFORE holds for all communicators.
+void ReadCallsBefore(Settings* settings, Complaints* complaints) {
+  const char* text = Variable("COPSE_MPI_CALLS_BEFORE");
+  if (*text == '\0') return;
+  const std::optional<uint64_t> calls = Number(text);
+  if (!calls.has_value()) return Complain("COPSE_MPI_CALLS_BEFORE", "not a number of calls", text, complaints);
+  settings->calls_before = settings->calls_before_of_world = std::min<uint64_t>(*calls, INT64_MAX);
+  settings->weighs_teams = false;
+}
+
+void ReadOffload(Settings* settings, Complaints* complaints) {
+  const char* text = Variable("COPSE_MPI_OFFLOAD");
+  if (*text == '\0' || strcmp(text, "faster") == 0) return;
+  if (strcmp(text, "all") != 0) return Complain("COPSE_MPI_OFFLOAD", "neither faster nor all", text, complaints);
+  settings->chooses_path = settings->weighs_teams = false;
+}
+
+void ReadTimeSlice(Settings* settings, Complaints* complaints) {
+  const char* text = Variable("COPSE_MPI_TIME_SLICE");
+  if (*text == '\0') return;
+  const std::optional<uint64_t> us = Number(text);
+  if (us.has_value() && (*us == 0 || (*us >= kTimeSliceMinUs && *us <= kTimeSliceMaxUs))) {
+    settings->time_slice_ns = *us * 1000;
+    return;
+  }
+  Complain("COPSE_MPI_TIME_SLICE", "neither 0 nor microseconds from 100 to 100000", text, complaints);
+}
+
+}  // namespace
+
+Settings Settings::FromEnvironment(Complaints* complaints) {
+  Settings settings{.calls_before = kCallsBefore,
+                    .calls_before_of_world = kCallsBeforeOfWorld,
+                    .message_bytes_max = kMessageBytesMax,
+                    .time_slice_ns = kShortSliceNs};
+  ReadCallsBefore(&settings, complaints);
+  ReadOffload(&settings, complaints);
+  ReadTimeSlice(&settings, complaints);
+  const char* const stats = Variable("COPSE_MPI_STATS");
+  settings.keeps_times = *stats != '\0' && strcmp(stats, "0") != 0;
+  // copse_init reads COPSE_TIMEOUT too, and refuses what is not a number.
+  const double seconds = strtod(Variable("COPSE_TIMEOUT"), nullptr);
+  settings.timeout_s = seconds > 0 ? seconds : -1;
+  return settings;
+}
+
+void Settings::AddTo(Agreement* agreement) const {
+  agreement->AddLeast(static_cast<long long>(calls_before));
+  agreement->AddLeast(static_cast<long long>(calls_before_of_world));
+  agreement->AddLeast(static_cast<long long>(message_bytes_max));
+  agreement->AddLeast(weighs_teams ? 1 : 0);
+  agreement->AddLeast(chooses_path ? 1 : 0);
+}
+
+void Settings::Apply(Agreement* agreement) {
+  calls_before = static_cast<uint64_t>(agreement->TakeLeast());
+  calls_before_of_world = static_cast<uint64_t>(agreement->TakeLeast());
+  message_bytes_max = static_cast<uint64_t>(agreement->TakeLeast());
+  weighs_teams = agreement->TakeLeast() != 0;
+  chooses_path = agreement->TakeLeast() != 0;
+}
+
+bool Settings::IsOver(double since) const { return timeout_s >= 0 && NowSeconds() - since > timeout_s; }
+
+std::string Settings::TimeIsOverText() const {
+  return std::string(kTimeIsOver) + " (cause=" + copse_cause_string(COPSE_CAUSE_CALLER_TIME_OUT) +
+         ", limit=" + std::to_string(std::llround(timeout_s * 1000)) +
+         "); `copsectl coll list` tells which ranks are missing";
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/mpi/session/team_formation.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "client/mpi/api/output_line.h"
+#include "client/mpi/api/quiet_thread.h"
+#include "client/mpi/api/wait_time.h"
+
+namespace copse::mpi {
+namespace {
+
+// Tells teams of one name apart; 0 would be none.
+uint64_t RandomNonce() {
+  uint64_t nonce = 0;
+  while (nonce == 0) {
+    if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce)) nonce = 0;
+  }
+  return nonce;
+}
+
+// Failures that go on, such as while a planner is away, take a small share of a program's time; what passes soon is
+// found out soon. So the rest is 2, 4, 8, 16, 20, 20... times what the failure took.
+constexpr uint64_t kRestPerFailureMax = 20;
+constexpr uint64_t kRestMinNs = 1'000'000'000;
+
+uint64_t RestAfter(uint32_t failures, uint64_t taken_ns) {
+  const uint64_t times = std::min(uint64_t{1} << std::min(failures, 8U), kRestPerFailureMax);
+  return std::max(times * taken_ns, kRestMinNs);
+}
+
+struct Formation {
+  std::mutex mutex;
+  std::condition_variable done_or_not;
+  bool done = false;
+  copse_team_t* team = nullptr;
+  std::string error;
+};
+
+void Form(copse_context_t* context, const copse_team_params_t& params, Formation* formation) {
+  copse_team_t* team = nullptr;
+  const bool formed = copse_team_create(context, &params, &team) == COPSE_OK;
+  const std::lock_guard lock(formation->mutex);
+  formation->team = formed ? team : nullptr;
+  if (!formed) formation->error = copse_last_error();  // of this thread
+  formation->done = true;
+  formation->done_or_not.notify_one();
+}
+
+// Waits in another thread, as the MPI's last messages of what the ranks have just agreed on may still need this one.
+void FormDrivingMpi(Session* session, const copse_team_params_t& params, Formation* formation) {
+  std::thread thread;
+  try {
+    thread = QuietThread([session, &params, formation] { Form(session->context, params, formation); });
+  } catch (const std::system_error& error) {
+    formation->error = std::string("no thread: ") + error.what();
+  }
+  if (!thread.joinable()) return;
+  std::unique_lock lock(formation->mutex);
+  const auto rest = [&] { return std::chrono::duration<double>(session->progress.slice()); };
+  while (!formation->done_or_not.wait_for(lock, rest(), [&] { return formation->done; })) {
+    lock.unlock();
+    session->progress.Turn();
+    lock.lock();
+  }
+  lock.unlock();
+  thread.join();
+}
+
+}  // namespace
+
+FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
+  TeamFormationTimes& times = session->formation_times;
+  const uint64_t start = NowNanoseconds();
+  // Rank 0's nonce; 0 if it rests. What failed for one rank of a communicator has failed for all.
+  uint64_t nonce = 0;
+  if (member.rank == 0 && start >= times.none_before_ns) nonce = RandomNonce();
+  Mpi().Bcast(&nonce, sizeof(nonce), MPI_BYTE, 0, member.comm);
+  if (nonce == 0) return {};
+  copse_team_params_t params{};
+  // COPSE_TIMEOUT is for calls: a planner that is away is not waited for so long.
+  params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE |
+                COPSE_TEAM_PARAM_FIELD_NONCE | COPSE_TEAM_PARAM_FIELD_TIMEOUT;
+  params.name = member.name;
+  params.rank = static_cast<uint32_t>(member.rank);
+  params.size = static_cast<uint32_t>(member.size);
+  params.nonce = nonce;
+  Formation formation;
+  FormDrivingMpi(session, params, &formation);
+  const int mine[] = {formation.team != nullptr ? 1 : 0, member.flag ? 1 : 0};
+  int all[2] = {};
+  Mpi().Allreduce(mine, all, 2, MPI_INT, MPI_MIN, member.comm);
+  const uint64_t end = NowNanoseconds(), taken = end - start;
+  session->statistics.CountTeam(all[0] != 0, taken);
+  if (all[0] != 0) {
+    times.least_ns = std::min<uint64_t>(times.least_ns, taken);
+    times.failures_in_a_row = 0;
+    return {.team = formation.team, .all_flags = all[1] != 0, .taken_ns = taken};
+  }
+  times.none_before_ns = end + RestAfter(++times.failures_in_a_row, taken);
+  if (formation.team != nullptr) copse_team_destroy(formation.team);
+  static std::atomic<bool> said = false;
+  if (member.rank == 0 && !said.exchange(true)) {
+    PrintLine("a communicator goes by MPI for now: %s (ranks=%d)",
+              mine[0] != 0 ? "its team could not be formed on another rank" : formation.error.c_str(), member.size);
+  }
+  return {.taken_ns = taken};
+}
+
+}  // namespace copse::mpi

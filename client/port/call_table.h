@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls in flight, by the value that comes back in their event.
+#ifndef COPSE_CLIENT_PORT_CALL_TABLE_H_
+#define COPSE_CLIENT_PORT_CALL_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/failure.h"
+#include "client/copse.h"
+#include "client/port/blocks.h"
+#include "client/port/staging.h"
+#include "client/port/user_memory.h"
+
+namespace copse::client {
+
+class Fold;
+
+// One round of a request, or one blocking call: what its owner looks at to see whether it is over.
+struct Round {
+  enum class State { kIdle, kInProgress, kComplete };
+  State state = State::kIdle;
+  copse_status_t status = COPSE_OK;  // when complete
+  std::string text;                  // why, if it failed
+  FailureFacts facts;                // likewise
+  uint64_t value = 0;                // of its entry in the call table, while in progress
+  uint32_t* running = nullptr;       // its team's number of rounds in progress
+  std::shared_ptr<Fold> fold;        // to be run once, when it has succeeded
+
+  void End(copse_status_t how, std::string_view why, const FailureFacts& what);
+};
+
+// What has to be done when the event comes; outlives its round if that is cancelled.
+struct Call {
+  Round* round = nullptr;  // null: nobody waits for it any more
+  uint32_t team = 0;       // handle; 0: none
+  Staging::Block staging;
+  // The result, if it has to be copied out of `staging`; with blocks, from one after another to where they belong.
+  uint8_t* copy_to = nullptr;
+  const uint8_t* copy_from = nullptr;
+  uint64_t copy_bytes = 0;
+  std::shared_ptr<const Blocks> copy_blocks;
+  UserMemory::Range* send_range = nullptr;
+  UserMemory::Range* receive_range = nullptr;
+
+  uint32_t generation = 0;
+  bool in_use = false;
+};
+
+// A fixed number of calls: as many as the event queue has entries, so that queue cannot overflow. Values are never used
+// twice in a row, so that a stray event is ignored. Thread-compatible.
+class CallTable {
+ public:
+  explicit CallTable(uint32_t entries);
+
+  // Null if all are in use. Sets *value.
+  Call* Take(uint64_t* value);
+  // Null unless `value` is of a call in use.
+  Call* Find(uint64_t value);
+  void Release(Call* call);
+
+  uint32_t in_use() const { return static_cast<uint32_t>(calls_.size() - free_.size()); }
+  std::vector<Call>& calls() { return calls_; }
+  const std::vector<Call>& calls() const { return calls_; }
+
+ private:
+  std::vector<Call> calls_;
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace copse::client
+
+#endif  // COPSE_CLIENT_PORT_CALL_TABLE_H_

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/port/daemon_socket.h"
+
+#include <pwd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "client/port/error.h"
+
+namespace copse::client {
+namespace {
+
+constexpr int kConnectSecondsMax = 5;  // a full backlog, and later a send to a daemon that does not read
+
+std::string ErrorText(int error) {
+  char buffer[128] = "";
+  return strerror_r(error, buffer, sizeof(buffer));  // the GNU one: returns its text
+}
+
+bool FillAddress(const std::string& place, sockaddr_un* address, socklen_t* length) {
+  if (place.size() >= sizeof(address->sun_path)) return false;
+  *address = {};
+  address->sun_family = AF_UNIX;
+  memcpy(address->sun_path, place.data(), place.size());
+  if (place[0] == '@') {
+    address->sun_path[0] = '\0';
+    *length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + place.size());
+  } else {
+    *length = sizeof(*address);
+  }
+  return true;
+}
+
+// 0 or errno.
+int TryConnect(const sockaddr_un& address, socklen_t length, FileDescriptor* connected) {
+  FileDescriptor socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket_fd.valid()) return errno;
+  const timeval limit{kConnectSecondsMax, 0};
+  setsockopt(socket_fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+  while (connect(socket_fd.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  *connected = std::move(socket_fd);
+  return 0;
+}
+
+// The user whose process listens at the other end; one that is nobody's if that cannot be told.
+uid_t ServerOf(int socket_fd) {
+  ucred server{};
+  socklen_t length = sizeof(server);
+  const bool told = getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &server, &length) == 0;
+  return told ? server.uid : static_cast<uid_t>(-1);
+}
+
+}  // namespace
+
+bool MayServe(uid_t server, uid_t own) {
+  if (server == 0 || server == own) return true;
+  // Only now, as it may ask a directory server.
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(16384);
+  return getpwnam_r(kDaemonUser, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr &&
+         entry.pw_uid == server;
+}
+
+copse_status_t ConnectDaemon(const std::string& place, FileDescriptor* socket, std::string* connected_place) {
+  std::vector<std::string> places = {kAbstractSocket, kSocketPath};
+  if (!place.empty()) places = {place};
+  return ConnectFirst(places, MayServe, socket, connected_place);
+}
+
+copse_status_t ConnectFirst(const std::vector<std::string>& places, bool (*may_serve)(uid_t server, uid_t own),
+                            FileDescriptor* socket, std::string* connected_place) {
+  std::string tried;
+  bool distrusted = false;
+  for (const std::string& candidate : places) {
+    sockaddr_un address;
+    socklen_t length = 0;
+    if (!FillAddress(candidate, &address, &length)) {
+      return Fail(COPSE_ERR_INVALID_ARGUMENT, "the socket's name is too long (bytes=%zu, limit=%zu)", candidate.size(),
+                  sizeof(address.sun_path) - 1);
+    }
+    FileDescriptor connected;
+    const int error = TryConnect(address, length, &connected);
+    const uid_t server = error == 0 ? ServerOf(connected.get()) : 0;
+    if (error == 0 && may_serve(server, geteuid())) {
+      *socket = std::move(connected);
+      *connected_place = candidate;
+      return COPSE_OK;
+    }
+    distrusted |= error == 0;
+    if (!tried.empty()) tried += "; ";
+    tried += candidate + ": ";
+    tried += error != 0 ? ErrorText(error)
+                        : "a server of neither root nor user " + std::string(kDaemonUser) +
+                              " nor this user, uid=" + std::to_string(server);
+  }
+  return Fail(distrusted ? COPSE_ERR_PERMISSION : COPSE_ERR_NO_DAEMON, "no daemon answers (tried=%s)", tried.c_str());
+}
+
+}  // namespace copse::client

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who holds which bytes of the port's data area.
+#ifndef COPSE_CLIENT_PORT_DATA_AREA_H_
+#define COPSE_CLIENT_PORT_DATA_AREA_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace copse::client {
+
+// First fit over a list of free ranges, ordered by offset and coalesced. Only offsets: it never touches the memory, so
+// nothing that the daemon or a stray write does there can confuse it. Few blocks are out at a time (calls in flight),
+// so the list is short.
+//
+// Thread-compatible: its context's lock guards it. Invariant: free ranges neither overlap nor touch.
+class DataArea {
+ public:
+  struct Block {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;  // 0: none
+  };
+  static constexpr uint64_t kGranuleBytes = 64;
+
+  explicit DataArea(uint64_t bytes);
+
+  // Nothing if no free range is large enough, or `bytes` is 0.
+  std::optional<Block> Allocate(uint64_t bytes);
+  // `block` came from Allocate and is freed once. A block of 0 bytes is ignored.
+  void Free(const Block& block);
+
+  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes_free() const { return bytes_free_; }
+
+ private:
+  uint64_t bytes_;
+  uint64_t bytes_free_;
+  std::vector<Block> free_;
+};
+
+}  // namespace copse::client
+
+#endif  // COPSE_CLIENT_PORT_DATA_AREA_H_

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Points in time to wait for.
+#ifndef COPSE_CLIENT_PORT_DEADLINE_H_
+#define COPSE_CLIENT_PORT_DEADLINE_H_
+
+#include <algorithm>
+#include <chrono>
+
+namespace copse::client {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+
+inline constexpr Deadline kNever = Deadline::max();
+
+// Negative, or beyond what a clock can count: for ever.
+inline Deadline DeadlineAfter(double seconds) {
+  constexpr double kLongest = 1e9;
+  if (seconds < 0 || seconds > kLongest) return kNever;
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+// The deadline, but at most `slice` from now.
+inline Deadline Slice(Deadline deadline, std::chrono::milliseconds slice) {
+  return std::min(deadline, Clock::now() + slice);
+}
+
+inline int MillisecondsUntil(Deadline deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+  return static_cast<int>(std::clamp<long long>(left.count(), 0, 60'000));
+}
+
+}  // namespace copse::client
+
+#endif  // COPSE_CLIENT_PORT_DEADLINE_H_

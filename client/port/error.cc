@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/port/error.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "client/port/log.h"
+
+namespace copse::client {
+namespace {
+
+thread_local const char* current_call = nullptr;
+thread_local char last_error[512] = "";
+thread_local copse_status_t last_status = COPSE_OK;
+thread_local FailureFacts last_facts;
+
+copse_status_t FailFormatted(copse_status_t status, const FailureFacts& facts, const char* format, va_list arguments) {
+  // Composed aside, as an argument may be the last error itself.
+  char text[sizeof(last_error)];
+  int length = snprintf(text, sizeof(text), "copse: %s: ", current_call == nullptr ? "library" : current_call);
+  vsnprintf(text + length, sizeof(text) - static_cast<size_t>(length), format, arguments);
+  for (char* c = text; *c != '\0'; ++c) {
+    if (static_cast<unsigned char>(*c) < ' ' || *c == 127) *c = ' ';
+  }
+  memcpy(last_error, text, sizeof(text));
+  last_status = status;
+  last_facts = facts;
+  // Time-outs are how some callers poll.
+  Log(status == COPSE_ERR_TIMED_OUT ? LogLevel::kDebug : LogLevel::kError, "%s", last_error + strlen("copse: "));
+  return status;
+}
+
+}  // namespace
+
+CallScope::CallScope(const char* name) : outermost_(current_call == nullptr) {
+  if (outermost_) current_call = name;
+}
+
+CallScope::~CallScope() {
+  if (outermost_) current_call = nullptr;
+}
+
+copse_status_t Fail(copse_status_t status, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  FailFormatted(status, UsualFacts(status), format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+copse_status_t FailWith(copse_status_t status, const FailureFacts& facts, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  FailFormatted(status, facts, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+copse_status_t LastFailure(FailureFacts* facts) {
+  *facts = last_facts;
+  return last_status;
+}
+
+FailureFacts UsualFacts(copse_status_t status) {
+  FailureFacts facts;
+  facts.cause = static_cast<uint8_t>(UsualCause(static_cast<Failure>(-status)));
+  return facts;
+}
+
+FailureFacts FactsOfNode(FailureCause cause, const char* node) {
+  FailureFacts facts;
+  facts.cause = static_cast<uint8_t>(cause);
+  snprintf(facts.node, sizeof(facts.node), "%s", node);
+  return facts;
+}
+
+FailureFacts FactsOfTime(FailureCause cause, double seconds) {
+  FailureFacts facts;
+  facts.cause = static_cast<uint8_t>(cause);
+  if (seconds > 0 && seconds < 1e12) facts.limit = static_cast<uint64_t>(seconds * 1e3);
+  return facts;
+}
+
+const char* LastError() { return last_error; }
+
+const char* StatusString(copse_status_t status) {
+  switch (status) {
+    case COPSE_OK:
+      return "COPSE_OK: success";
+    case COPSE_INPROGRESS:
+      return "COPSE_INPROGRESS: not complete yet";
+    case COPSE_ERR_INVALID_ARGUMENT:
+      return "COPSE_ERR_INVALID_ARGUMENT: invalid argument";
+    case COPSE_ERR_NO_DAEMON:
+      return "COPSE_ERR_NO_DAEMON: no daemon answers";
+    case COPSE_ERR_VERSION:
+      return "COPSE_ERR_VERSION: versions too far apart";
+    case COPSE_ERR_NO_RESOURCE:
+      return "COPSE_ERR_NO_RESOURCE: a queue, pool or quota is exhausted";
+    case COPSE_ERR_TIMED_OUT:
+      return "COPSE_ERR_TIMED_OUT: the time is over";
+    case COPSE_ERR_MEMBER_LOST:
+      return "COPSE_ERR_MEMBER_LOST: a member of the team was lost";
+    case COPSE_ERR_MISMATCH:
+      return "COPSE_ERR_MISMATCH: the ranks' arguments differ";
+    case COPSE_ERR_CANCELED:
+      return "COPSE_ERR_CANCELED: canceled";
+    case COPSE_ERR_NOT_SUPPORTED:
+      return "COPSE_ERR_NOT_SUPPORTED: not supported";
+    case COPSE_ERR_NO_MEMORY:
+      return "COPSE_ERR_NO_MEMORY: out of memory";
+    case COPSE_ERR_PERMISSION:
+      return "COPSE_ERR_PERMISSION: permission denied";
+    case COPSE_ERR_INTERNAL:
+      return "COPSE_ERR_INTERNAL: a fault of copse's own";
+  }
+  return "unknown status";
+}
+
+copse_status_t StatusFromWire(int32_t value) {
+  if (value > 0 || value < COPSE_ERR_INTERNAL) return COPSE_ERR_INTERNAL;
+  return static_cast<copse_status_t>(value);
+}
+
+}  // namespace copse::client

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the memory of one call lies, so that the daemon reaches it.
+#ifndef COPSE_CLIENT_PORT_PLACEMENT_H_
+#define COPSE_CLIENT_PORT_PLACEMENT_H_
+
+#include <cstdint>
+
+#include "client/port/arguments.h"
+#include "client/port/call_table.h"
+#include "client/port/staging.h"
+#include "client/port/user_memory.h"
+#include "protocol/ring_layout.h"
+
+namespace copse::client {
+
+// Short contributions travel in the entry. Buffers in memory of copse_alloc are used as they are. Others are copied:
+// into a staging block before the call, and out of it afterwards; blocks lie there one after another. Where a rank's
+// contribution is also its own block of the result (or the other way round), it is put there at once. Lists of blocks
+// are always staged.
+class Placement {
+ public:
+  // `plan` and `*memory` outlive it.
+  Placement(const CallPlan& plan, UserMemory* memory);
+
+  // What it needs; may be 0.
+  uint64_t staging_bytes() const { return staging_bytes_; }
+  // Copies what is to be sent, fills in the slot, and says in `*call` what its end has to do. `block` has
+  // staging_bytes.
+  void Fill(const Staging::Block& block, ring::DqSlot* slot, Call* call) const;
+
+ private:
+  // What is done about a buffer.
+  enum class Way : uint8_t {
+    kNothing,  // there is none, or nothing in it
+    kInline,   // it travels in the entry
+    kDirect,   // the daemon reaches it
+    kStaged,   // it has a part of the staging block
+    kNested,   // it lies in the rank's own block of the other one
+  };
+
+  void ChooseReceive();
+  void ChooseSend();
+  uint64_t TakeStaging(uint64_t bytes);
+  uint64_t TakeList(const BufferPlan& buffer);
+
+  const CallPlan& plan_;
+  UserMemory* const memory_;
+  Way send_ = Way::kNothing;
+  Way receive_ = Way::kNothing;
+  UserMemory::Range* send_range_ = nullptr;     // of kDirect
+  UserMemory::Range* receive_range_ = nullptr;  // likewise
+  // Offsets in the staging block.
+  uint64_t send_at_ = 0;
+  uint64_t receive_at_ = 0;
+  uint64_t send_list_at_ = 0;
+  uint64_t receive_list_at_ = 0;
+  uint64_t staging_bytes_ = 0;
+};
+
+}  // namespace copse::client
+
+#endif  // COPSE_CLIENT_PORT_PLACEMENT_H_

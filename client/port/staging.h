@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory for copies: what calls put there, the daemon reaches.
+#ifndef COPSE_CLIENT_PORT_STAGING_H_
+#define COPSE_CLIENT_PORT_STAGING_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "client/port/data_area.h"
+#include "client/port/file_descriptor.h"
+
+namespace copse::client {
+
+// The port's data area for what is short, and bounce regions for what is longer than half of it or finds no room there:
+// memory that is registered with the daemon for the purpose, added when it is needed, and kept for later calls. What is
+// longer than all that may be kept has a region of its own, which goes with it: nobody but the rank itself knows how
+// much its call copies, so the call cannot be refused without the others waiting for it.
+//
+// Thread-compatible: its context's lock guards it. Areas stay where they are while they have blocks.
+class Staging {
+ public:
+  // The default limit of the bounce regions that a context keeps, together.
+  static constexpr uint64_t kBounceBytesMax = uint64_t{1} << 30;
+  static constexpr uint64_t kBounceUnitBytes = uint64_t{2} << 20;
+
+  struct Area {
+    uint8_t* address = nullptr;
+    uint32_t region = 0;
+    DataArea space{0};
+    Mapping mapping;  // of a bounce region
+  };
+  struct Block {
+    Area* area = nullptr;  // null: none
+    DataArea::Block range;
+
+    uint8_t* address() const { return area->address + range.offset; }
+  };
+
+  Staging(uint8_t* data, uint64_t data_bytes);
+
+  // Before any region is added.
+  void set_bounce_bytes_max(uint64_t bytes) { bounce_bytes_max_ = bytes; }
+
+  // Nothing if there is no room now.
+  std::optional<Block> Allocate(uint64_t bytes);
+  // Returns the region that has gone with the block, to be deregistered; 0: none.
+  uint32_t Free(const Block& block);
+  // Whether `bytes` belong into a bounce region.
+  bool NeedsBounce(uint64_t bytes) const { return bytes > data_.space.bytes() / 2; }
+
+  // Counts `bytes` of a region that is about to be added, if it is to be kept. False, changing nothing, if that is
+  // beyond the limit.
+  bool Reserve(uint64_t bytes);
+  // It is not added after all.
+  void Unreserve(uint64_t bytes) {
+    if (IsKept(bytes)) bounce_bytes_ -= bytes;
+  }
+  // `mapping` has the bytes that were reserved.
+  void Add(Mapping mapping, uint64_t bytes, uint32_t region);
+  // Drops bounce regions without blocks; returns them, to be deregistered.
+  std::vector<uint32_t> DropIdle();
+
+  DataArea& data_area() { return data_.space; }
+  uint64_t bounce_bytes() const { return bounce_bytes_; }
+  uint64_t bounce_bytes_max() const { return bounce_bytes_max_; }
+
+ private:
+  // Whether a region of this size is kept for later calls.
+  bool IsKept(uint64_t bytes) const { return bytes <= bounce_bytes_max_; }
+  // Drops an area beside `data_` that is empty and too long to be kept. Returns its region, or 0 if it stays.
+  uint32_t DropIfPassing(const Area* area);
+
+  Area data_;
+  std::vector<std::unique_ptr<Area>> bounces_;
+  uint64_t bounce_bytes_ = 0;  // of regions that are kept
+  uint64_t bounce_bytes_max_ = kBounceBytesMax;
+};
+
+}  // namespace copse::client
+
+#endif  // COPSE_CLIENT_PORT_STAGING_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/port/user_memory.h"
+
+#include <iterator>
+#include <utility>
+
+namespace copse::client {
+
+bool UserMemory::Add(Range&& range) {
+  const auto start = reinterpret_cast<uintptr_t>(range.address);
+  const auto next = ranges_.lower_bound(start);
+  if (next != ranges_.end() && next->first - start < range.bytes) return false;
+  if (next != ranges_.begin()) {
+    const auto previous = std::prev(next);
+    if (start - previous->first < previous->second.bytes) return false;
+  }
+  ranges_.emplace(start, std::move(range));
+  return true;
+}
+
+UserMemory::Range* UserMemory::At(const void* address) {
+  const auto found = ranges_.find(reinterpret_cast<uintptr_t>(address));
+  return found == ranges_.end() || found->second.freed ? nullptr : &found->second;
+}
+
+UserMemory::Range* UserMemory::Reachable(const void* address, uint64_t bytes) {
+  const auto start = reinterpret_cast<uintptr_t>(address);
+  auto found = ranges_.upper_bound(start);
+  if (found == ranges_.begin()) return nullptr;
+  Range& range = (--found)->second;
+  if (range.kind != Kind::kDataArea && range.kind != Kind::kRegion) return nullptr;
+  const uint64_t offset = start - found->first;
+  return offset <= range.bytes && bytes <= range.bytes - offset ? &range : nullptr;
+}
+
+void UserMemory::Drop(Range* range) { ranges_.erase(reinterpret_cast<uintptr_t>(range->address)); }
+
+}  // namespace copse::client

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// free() and realloc() of memory that is pending, and mremap(). Another thread may get the memory a moment later.
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include "client/preload/libc_next.h"
+#include "client/preload/libc_wrapped.h"
+#include "client/tnbc/pages/memory_end.h"
+
+namespace copse::preload {
+namespace {
+
+using UsableSize = size_t (*)(void*);
+
+// Null: not known.
+UsableSize usable_size = nullptr;
+
+const void* LibraryOf(void* function) {
+  Dl_info info;
+  return dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+void AwaitChunk(void* chunk) {
+  if (chunk == nullptr || !IsAnythingPending()) return;
+  if (usable_size != nullptr) {
+    Await(chunk, usable_size(chunk));
+  } else {
+    AwaitAll();
+  }
+}
+
+// What is free is the heap's, which may give it back to the kernel, and has zeros where it gets it again.
+void ReleaseChunk(void* chunk, tnbc::MemoryEnd end) {
+  if (chunk == nullptr || usable_size == nullptr || !IsAnythingAdopted()) return;
+  const size_t bytes = usable_size(chunk);
+  const size_t least = the_memory_hooks.load(std::memory_order_acquire)->adopted_bytes_min;
+  if (bytes >= least) Release(chunk, bytes, end);
+}
+
+}  // namespace
+
+// Another heap than libc's may have no such function; then libc's is not for its chunks.
+void FindHeap() {
+  void* function = dlsym(RTLD_NEXT, "malloc_usable_size");
+  void* free = NextLibcCall(LibcCall::free);
+  if (function != nullptr && LibraryOf(function) == LibraryOf(free))
+    usable_size = reinterpret_cast<UsableSize>(function);
+}
+
+void* KnownHeap() { return reinterpret_cast<void*>(usable_size); }
+
+namespace wrapped {
+
+void free(void* chunk) {
+  AwaitChunk(chunk);
+  ReleaseChunk(chunk, tnbc::MemoryEnd::kGoes);
+  return Next<void(void*)>(LibcCall::free)(chunk);
+}
+
+void* realloc(void* chunk, size_t bytes) {
+  AwaitChunk(chunk);
+  ReleaseChunk(chunk, tnbc::MemoryEnd::kMoves);
+  return Next<void*(void*, size_t)>(LibcCall::realloc)(chunk, bytes);
+}
+
+void* reallocarray(void* chunk, size_t count, size_t item_bytes) {
+  AwaitChunk(chunk);
+  ReleaseChunk(chunk, tnbc::MemoryEnd::kMoves);
+  return Next<void*(void*, size_t, size_t)>(LibcCall::reallocarray)(chunk, count, item_bytes);
+}
+
+void* mremap(void* from, size_t from_bytes, size_t bytes, int flags, void* to) {
+  if (IsAnythingPending()) {
+    Await(from, from_bytes);
+    if ((flags & MREMAP_FIXED) != 0) Await(to, bytes);
+  }
+  if (IsAnythingAdopted()) {
+    Release(from, from_bytes, tnbc::MemoryEnd::kMoves);
+    if ((flags & MREMAP_FIXED) != 0) Release(to, bytes, tnbc::MemoryEnd::kStays);
+  }
+  return Next<void*(void*, size_t, size_t, int, ...)>(LibcCall::mremap)(from, from_bytes, bytes, flags, to);
+}
+
+}  // namespace wrapped
+}  // namespace copse::preload

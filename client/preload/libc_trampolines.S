@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of libc_calls.h: a jump through a slot of copse_libc_slots. Slots lie in the list's order. */
+#include "client/preload/libc_calls.h"
+#include "client/preload/trampolines.inc"
+
+  .hidden copse_resolve_libc
+resolver .Lresolve_libc, copse_resolve_libc
+
+slots copse_libc_slots
+#define CALL(name, ...) intercept name, .Lresolve_libc;
+COPSE_LIBC_CALLS(CALL)
+
+  .section .note.GNU-stack, "", %progbits

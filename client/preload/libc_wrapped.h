@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Wrappers that are more than a line of the list (COPSE_LIBC_WRAPPED_CALLS), by libc's names.
+#ifndef COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
+#define COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <threads.h>
+
+namespace copse::preload {
+
+using SignalHandler = void (*)(int);
+
+namespace wrapped {
+
+// libc_heap.cc
+void free(void* chunk);
+void* realloc(void* chunk, size_t bytes);
+void* reallocarray(void* chunk, size_t count, size_t item_bytes);
+// Its last argument is there with MREMAP_FIXED only.
+void* mremap(void* from, size_t from_bytes, size_t bytes, int flags, void* to);
+
+// libc_signals.cc
+int sigaction(int signal, const struct sigaction* action, struct sigaction* previous);
+SignalHandler signal(int signal, SignalHandler handler);
+SignalHandler ssignal(int signal, SignalHandler handler);
+SignalHandler bsd_signal(int signal, SignalHandler handler);
+SignalHandler sysv_signal(int signal, SignalHandler handler);
+SignalHandler __sysv_signal(int signal, SignalHandler handler);
+SignalHandler sigset(int signal, SignalHandler handler);
+int sigignore(int signal);
+int siginterrupt(int signal, int interrupts);
+int sigprocmask(int how, const sigset_t* set, sigset_t* previous);
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* previous);
+int sigblock(int mask);
+int sigsetmask(int mask);
+int siggetmask();
+int sighold(int signal);
+int sigrelse(int signal);
+int sigpause(int mask);
+
+// libc_threads.cc
+int thrd_create(thrd_t* thread, thrd_start_t run, void* argument);
+
+// syscall_guard.cc
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument);
+
+}  // namespace wrapped
+
+// The signals, by bit, that are never blocked: SIGSEGV, and SIGSYS where system calls are stopped.
+uint64_t GuardedSignals();
+// Has what was blocked and handled before there were hooks as the wrappers would have had it.
+void FreeGuardedSignals();
+// `set`, or a copy of it in `*room` that has none of them.
+const sigset_t* WithoutGuarded(const sigset_t* set, sigset_t* room);
+
+// Learns how to find the length of a chunk of the heap.
+void FindHeap();
+// Not null if it has.
+void* KnownHeap();
+
+}  // namespace copse::preload
+
+#endif  // COPSE_CLIENT_PRELOAD_LIBC_WRAPPED_H_

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/fragmentation_trial.h"
+
+namespace copse::tnbc {
+namespace {
+
+// Calls of a trial: as many fragmented ones as a CircuitBreaker measures of its ways, and whole ones, of which the
+// first is behind calls that may still be under way.
+constexpr uint64_t kFirstCalls = 2;
+constexpr uint64_t kFragmentedCalls = 10;
+constexpr uint64_t kWholeCalls = 3;
+
+}  // namespace
+
+bool FragmentationTrial::AgreesBeforeNext() const {
+  return !verdict_.holds() && ((call_ == kFirstCalls && !has_begun_) || call_ == kFragmentedCalls + kWholeCalls);
+}
+
+FragmentationTrial::Figures FragmentationTrial::Mine() const {
+  const uint64_t fragmented = early_.calls > 0 ? early_.Get() : blocking_.Get(), whole = whole_.Get();
+  // Who has not measured both says nothing.
+  const bool has_both = fragmented > 0 && whole > 0;
+  return {has_both ? fragmented : 0, has_both ? whole : 0, early_returns_};
+}
+
+void FragmentationTrial::Adopt(const Figures& sums) {
+  const auto [fragmented, whole, early] = sums;
+  if (has_begun_) return Settle(Verdict::IsPlainBetter(static_cast<double>(fragmented), static_cast<double>(whole)));
+  if (early == 0) return Settle(/*is_whole=*/true);
+  has_begun_ = true;
+}
+
+void FragmentationTrial::Settle(bool is_whole) {
+  verdict_.Find(is_whole);
+  call_ = early_returns_ = 0;
+  has_begun_ = false;
+  early_ = blocking_ = whole_ = Mean();
+}
+
+bool FragmentationTrial::FragmentsNext() {
+  is_trial_whole_ = false;
+  if (verdict_.holds()) {
+    verdict_.CountCall();
+    return !is_whole();
+  }
+  is_trial_whole_ = call_++ >= kFragmentedCalls;
+  return !is_trial_whole_;
+}
+
+void FragmentationTrial::CountFragmented(uint64_t nanoseconds, bool returned_early) {
+  if (verdict_.holds()) return;
+  (returned_early ? early_ : blocking_).Count(nanoseconds);
+}
+
+void FragmentationTrial::CountWhole(uint64_t nanoseconds) {
+  // What is under way from before may share the network with the first.
+  if (is_trial_whole_ && call_ > kFragmentedCalls + 1) whole_.Count(nanoseconds);
+}
+
+}  // namespace copse::tnbc

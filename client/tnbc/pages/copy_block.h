@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A block of CopyMemory that its holder gives back.
+#ifndef COPSE_CLIENT_TNBC_PAGES_COPY_BLOCK_H_
+#define COPSE_CLIENT_TNBC_PAGES_COPY_BLOCK_H_
+
+#include <cstdint>
+
+#include "client/tnbc/pages/copy_memory.h"
+
+namespace copse::tnbc {
+
+// Thread-compatible. The CopyMemory outlives it.
+class CopyBlock {
+ public:
+  CopyBlock(CopyMemory* memory, uint64_t bytes) : memory_(memory), block_(memory->Take(bytes)) {}
+  ~CopyBlock() {
+    if (is_spoilt_) {
+      memory_->Drop(block_);
+    } else {
+      memory_->GiveBack(block_);
+    }
+  }
+  CopyBlock(const CopyBlock&) = delete;
+  CopyBlock& operator=(const CopyBlock&) = delete;
+
+  // Null: there was no room.
+  uint8_t* address() const { return block_.address; }
+  // The daemon may still use the block, so that no other call gets it.
+  void Spoil() { is_spoilt_ = true; }
+
+ private:
+  CopyMemory* const memory_;
+  const CopyMemory::Block block_;
+  bool is_spoilt_ = false;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PAGES_COPY_BLOCK_H_

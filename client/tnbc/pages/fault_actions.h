@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program's own actions for SIGSEGV and SIGBUS, behind a handler of ours.
+#ifndef COPSE_CLIENT_TNBC_PAGES_FAULT_ACTIONS_H_
+#define COPSE_CLIENT_TNBC_PAGES_FAULT_ACTIONS_H_
+
+#include <signal.h>
+
+#include <atomic>
+
+namespace copse::tnbc {
+
+// Thread-safe; async-signal-safe but for Install and Replace.
+class FaultActions {
+ public:
+  using Handler = void (*)(int signal, siginfo_t* info, void* context);
+  using Sigaction = int (*)(int signal, const struct sigaction* next, struct sigaction* previous);
+
+  FaultActions() = default;
+  FaultActions(const FaultActions&) = delete;
+  FaultActions& operator=(const FaultActions&) = delete;
+
+  // Puts `handler` before what the program has.
+  void Install(Handler handler);
+  // Where sigaction itself leads to Replace: the kernel's.
+  void SetSigaction(Sigaction kernels) { sigaction_ = kernels; }
+  // What takes the place of sigaction for these signals: the program's action is for faults that are its own.
+  int Replace(int signal, const struct sigaction* next, struct sigaction* previous);
+  // A fault that is the program's own: its handler, or what the kernel would have done without ours.
+  void Chain(int signal, siginfo_t* info, void* context);
+
+ private:
+  // Handlers read an action, so a change is published by its pointer: release, read with acquire.
+  using Action = std::atomic<const struct sigaction*>;
+  Action& ActionOf(int signal) { return of_program_[signal == SIGSEGV ? 0 : 1]; }
+
+  Action of_program_[2] = {nullptr, nullptr};
+  Sigaction sigaction_ = &::sigaction;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PAGES_FAULT_ACTIONS_H_

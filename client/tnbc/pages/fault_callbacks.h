@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions of the guard's user that threads call while they are in a fault handler.
+#ifndef COPSE_CLIENT_TNBC_PAGES_FAULT_CALLBACKS_H_
+#define COPSE_CLIENT_TNBC_PAGES_FAULT_CALLBACKS_H_
+
+#include <cstdint>
+
+#include "client/tnbc/pages/turn_stack.h"
+
+namespace copse::tnbc {
+
+// They are called on a stack of their own, one at a time, where their caller may have little room. Thread-safe;
+// async-signal-safe but for Start, as far as the functions are.
+class FaultCallbacks {
+ public:
+  // Called by a thread that has accessed data which never comes. Does not return.
+  using OnLost = void (*)(uintptr_t address);
+  // Called now and then by a thread that waits: others may need what it has under way.
+  using OnWait = void (*)();
+  struct Functions {
+    OnLost on_lost = nullptr;
+    OnWait on_wait = nullptr;
+  };
+
+  // False if the system has no memory for the stack.
+  bool Start(const Functions& functions) {
+    functions_ = functions;
+    return stack_.Map();
+  }
+  void TellLost(uintptr_t address) {
+    Lost lost = {functions_.on_lost, address};
+    const auto tell = [](void* argument) {
+      const auto* const told = static_cast<const Lost*>(argument);
+      told->tell(told->address);
+    };
+    if (!stack_.Run(tell, &lost)) functions_.on_lost(address);
+  }
+  // Where a turn is being given already there is no need of another.
+  void GiveTurn() {
+    stack_.Run([](void* functions) { static_cast<const Functions*>(functions)->on_wait(); }, &functions_);
+  }
+
+ private:
+  struct Lost {
+    OnLost tell;
+    uintptr_t address;
+  };
+
+  Functions functions_;
+  TurnStack stack_;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PAGES_FAULT_CALLBACKS_H_

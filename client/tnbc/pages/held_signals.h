@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps the program's signal handlers away from what the completion thread needs.
+#ifndef COPSE_CLIENT_TNBC_PAGES_HELD_SIGNALS_H_
+#define COPSE_CLIENT_TNBC_PAGES_HELD_SIGNALS_H_
+
+#include <cstdint>
+
+namespace copse::tnbc {
+
+// While there is one, this thread gets no signals that can wait, if there is a PageGuard. A handler that accesses
+// pending memory waits for the completion thread; were it to interrupt code that has a lock which the completion thread
+// needs, for ever. So threads of the program's have one where they take such locks: libcopse's,
+// AsynchronousCompletion's and PendingRanges'. They may be nested, in one scope within the other. Cost: two system
+// calls of the outermost.
+class HeldSignals {
+ public:
+  HeldSignals();
+  ~HeldSignals();
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+ private:
+  const bool holds_;
+  uint64_t before_ = 0;  // the thread's mask, as the kernel has it
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PAGES_HELD_SIGNALS_H_

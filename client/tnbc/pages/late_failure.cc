@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/pages/late_failure.h"
+
+#include <stdio.h>
+
+#include <atomic>
+
+namespace copse::tnbc {
+namespace {
+
+char text[640];
+std::atomic<bool> is_taken{false}, is_there{false};
+
+}  // namespace
+
+void NoteLateFailure(const char* call, const char* why) {
+  if (is_taken.exchange(true, std::memory_order_relaxed)) return;
+  snprintf(text, sizeof(text), "%s: %s", call, why);
+  is_there.store(true, std::memory_order_release);
+}
+
+const char* DescribeLateFailure() {
+  return is_there.load(std::memory_order_acquire) ? text : "a call that returned early has failed since";
+}
+
+}  // namespace copse::tnbc

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/pages/page_opener.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+
+#include "client/tnbc/pages/free_syscall.h"
+#include "client/tnbc/pages/page_rights.h"
+#include "client/tnbc/pages/signal_bits.h"
+
+namespace copse::tnbc {
+
+// In the middle of what is closed two mappings more are needed.
+bool PageOpener::Open(const Range& range) {
+  if (Free(SYS_mprotect, range.begin, range.bytes(), PROT_READ | PROT_WRITE) != -ENOMEM) return true;
+  // What is not mapped any more is nobody's to open.
+  if (Free(SYS_msync, range.begin, range.bytes(), MS_ASYNC) != 0) return true;
+  while (lock_.exchange(true, std::memory_order_acquire)) Free(SYS_sched_yield);
+  const bool has_room = left_.size() < left_.capacity();
+  if (has_room) {
+    const auto behind = std::upper_bound(left_.begin(), left_.end(), range,
+                                         [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    left_.insert(behind, range);
+    left_count_ = left_.size();
+  }
+  lock_.store(false, std::memory_order_release);
+  return !has_room;
+}
+
+// With signals held, so that no handler waits for the lock of the thread that it has interrupted.
+void PageOpener::OpenLeft() {
+  uint64_t before = 0;
+  Free(SYS_rt_sigprocmask, SIG_BLOCK, &kSignalsThatCanWait, &before, sizeof(before));
+  TryOpenLeft();
+  Free(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof(before));
+}
+
+// Opens neighboring ranges at once: the more of a mapping they are, the fewer new mappings it takes.
+void PageOpener::TryOpenLeft() {
+  if (lock_.exchange(true, std::memory_order_acquire)) return;
+  for (size_t first = 0; first < left_.size();) {
+    size_t last = first;
+    while (last + 1 < left_.size() && left_[last + 1].begin == left_[last].end) ++last;
+    if (SetRights({left_[first].begin, left_[last].end}, PROT_READ | PROT_WRITE)) {
+      for (size_t i = first; i <= last; ++i) ranges_->Remove(left_[i].begin);
+      left_.erase(left_.begin() + static_cast<std::ptrdiff_t>(first),
+                  left_.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+    } else {
+      first = last + 1;
+    }
+  }
+  left_count_ = left_.size();
+  lock_.store(false, std::memory_order_release);
+}
+
+bool PageOpener::HasOpenedAll() {
+  if (has_left()) OpenLeft();
+  return !has_left();
+}
+
+bool PageOpener::IsLeft(uintptr_t address) {
+  if (lock_.exchange(true, std::memory_order_acquire)) return true;
+  const bool found = std::any_of(left_.begin(), left_.end(), [address](const Range& range) {
+    return range.begin <= address && address < range.end;
+  });
+  lock_.store(false, std::memory_order_release);
+  return found;
+}
+
+}  // namespace copse::tnbc

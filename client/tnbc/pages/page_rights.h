@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Protection of pages, by system calls that the program's own hooks do not see. Async-signal-safe.
+#ifndef COPSE_CLIENT_TNBC_PAGES_PAGE_RIGHTS_H_
+#define COPSE_CLIENT_TNBC_PAGES_PAGE_RIGHTS_H_
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cstddef>
+
+#include "client/tnbc/pages/free_syscall.h"
+#include "client/tnbc/pages/pending_ranges.h"
+
+namespace copse::tnbc {
+
+// Not by libc's name, which a library in front of it may have made wait for what this is to open.
+inline bool SetRights(const Range& range, int rights) {
+  return Free(SYS_mprotect, range.begin, range.bytes(), rights) == 0;
+}
+
+// The same of ranges in order, `range_of` each of `items`; those side by side at once.
+template <typename Items, typename RangeOf>
+bool SetRightsOfAll(const Items& items, int rights, RangeOf range_of) {
+  for (size_t i = 0; i < items.size();) {
+    size_t last = i;
+    while (last + 1 < items.size() && range_of(items[last + 1]).begin == range_of(items[last]).end) ++last;
+    if (!SetRights({range_of(items[i]).begin, range_of(items[last]).end}, rights)) return false;
+    i = last + 1;
+  }
+  return true;
+}
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PAGES_PAGE_RIGHTS_H_

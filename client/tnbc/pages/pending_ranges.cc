@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/pages/pending_ranges.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "client/tnbc/pages/free_syscall.h"
+
+namespace copse::tnbc {
+namespace {
+
+// A word's lowest bits: what is with its range. The rest counts the ranges that had it.
+constexpr uint32_t kFailed = 1;  // of a pending one
+constexpr uint32_t kThere = 2;
+constexpr uint32_t kOpening = 4;
+constexpr uint32_t kOpen = 8;
+constexpr uint32_t kCopying = 16;  // of snapshots
+constexpr uint32_t kSettled = 32;
+constexpr uint32_t kNextRange = 64;
+constexpr uint32_t kState = kNextRange - 1;
+
+void Wake(std::atomic<uint32_t>* word) { Free(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX); }
+
+uint8_t* CopyOf(const Range&) { return nullptr; }
+uint8_t* CopyOf(const PendingRanges::Found& snapshot) { return snapshot.copy; }
+const Range& RangeOf(const Range& range) { return range; }
+const Range& RangeOf(const PendingRanges::Found& snapshot) { return snapshot.range; }
+
+}  // namespace
+
+PendingRanges::PendingRanges() : words_(std::make_unique<std::atomic<uint32_t>[]>(kRangesMax)) {
+  for (Copy& copy : copies_) copy.entries = std::make_unique<Entry[]>(kRangesMax);
+  items_.reserve(kRangesMax);
+  free_words_.reserve(kRangesMax);
+  for (uint32_t word = kRangesMax; word-- > 0;) free_words_.push_back(word);
+}
+
+// Into the copy that nobody reads, which is then the one to read: a reader never waits for a writer, not even for one
+// that it has interrupted. Readers that were slower than two writers see another version at their end. Orders as in
+// Boehm, "Can seqlocks get along with programming language memory models?" (MSPC 2012).
+void PendingRanges::Publish() {
+  if (selector_ != nullptr) selector_->store(items_.empty() ? 0 : 1, std::memory_order_relaxed);
+  const uint32_t next = version_.load(std::memory_order_relaxed) + 1;
+  Copy& copy = copies_[next % 2];
+  std::atomic_thread_fence(std::memory_order_release);
+  for (size_t i = 0; i < items_.size(); ++i) {
+    copy.entries[i].begin.store(items_[i].range.begin, std::memory_order_relaxed);
+    copy.entries[i].end.store(items_[i].range.end, std::memory_order_relaxed);
+    copy.entries[i].word.store(items_[i].word, std::memory_order_relaxed);
+    copy.entries[i].copy.store(items_[i].copy, std::memory_order_relaxed);
+    copy.entries[i].access.store(items_[i].access, std::memory_order_relaxed);
+  }
+  copy.count.store(items_.size(), std::memory_order_relaxed);
+  count_.store(static_cast<uint32_t>(items_.size()), std::memory_order_relaxed);
+  version_.store(next, std::memory_order_release);
+}
+
+// Of what is settled the program may have made anything since.
+template <typename Ranges>
+bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstAccess* const> accesses) {
+  TakeOutSettled();
+  if (ranges.size() > free_words_.size()) return false;
+  for (const auto& range : ranges) {
+    const Item new_item{RangeOf(range), 0, nullptr, nullptr};
+    const auto next = std::lower_bound(items_.begin(), items_.end(), new_item,
+                                       [](const Item& a, const Item& b) { return a.range.end <= b.range.begin; });
+    if (next != items_.end() && next->range.begin < new_item.range.end) return false;
+  }
+  const auto old_items = static_cast<std::ptrdiff_t>(items_.size());
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    FirstAccess* const access = accesses.empty() ? nullptr : accesses[i];
+    items_.push_back({RangeOf(ranges[i]), free_words_.back(), CopyOf(ranges[i]), access});
+    free_words_.pop_back();
+  }
+  // Ranges of one call need not lie in one gap between those of others.
+  std::inplace_merge(items_.begin(), items_.begin() + old_items, items_.end(),
+                     [](const Item& a, const Item& b) { return a.range.begin < b.range.begin; });
+  if (!ranges.empty()) Publish();
+  return true;
+}
+
+bool PendingRanges::Add(std::span<const Range> ranges, std::span<FirstAccess* const> accesses) {
+  const std::lock_guard lock(mutex_);
+  return Insert(ranges, accesses);
+}
+
+bool PendingRanges::AddSnapshots(std::span<Found> snapshots) {
+  const std::lock_guard lock(mutex_);
+  if (!Insert(snapshots)) return false;
+  for (Found& snapshot : snapshots) {
+    snapshot.word = &words_[ItemAt(snapshot.range.begin)->word];
+    snapshot.value = snapshot.word->load(std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void PendingRanges::TakeOutSettled() {
+  for (size_t i = items_.size(); i-- > 0;) {
+    const uint32_t value = words_[items_[i].word].load(std::memory_order_acquire);
+    if ((value & kSettled) != 0) TakeOut(items_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+std::vector<PendingRanges::Item>::iterator PendingRanges::ItemAt(uintptr_t begin) {
+  const auto item = std::lower_bound(items_.begin(), items_.end(), begin,
+                                     [](const Item& item, uintptr_t value) { return item.range.begin < value; });
+  return item != items_.end() && item->range.begin == begin ? item : items_.end();
+}
+
+void PendingRanges::Remove(uintptr_t begin) {
+  const std::lock_guard lock(mutex_);
+  if (const auto item = ItemAt(begin); item != items_.end()) TakeOut(item);
+}
+
+void PendingRanges::Remove(const Found& found) {
+  const std::lock_guard lock(mutex_);
+  if (found.word->load(std::memory_order_relaxed) / kNextRange != found.value / kNextRange) return;
+  TakeOut(ItemAt(found.range.begin));
+}
+
+void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
+  std::atomic<uint32_t>& word = words_[item->word];
+  free_words_.push_back(item->word);
+  items_.erase(item);
+  Publish();
+  word.store((word.load(std::memory_order_relaxed) & ~kState) + kNextRange, std::memory_order_release);
+  Wake(&word);
+}
+
+bool PendingRanges::Claim(const Found& snapshot) {
+  uint32_t untouched = snapshot.value & ~kState;
+  return snapshot.word->compare_exchange_strong(untouched, untouched | kCopying, std::memory_order_acq_rel);
+}
+
+void PendingRanges::Settle(const Found& snapshot) {
+  snapshot.word->store((snapshot.value & ~kState) | kSettled, std::memory_order_release);
+  Wake(snapshot.word);
+}
+
+bool PendingRanges::AwaitSettled(const Found& snapshot, uint64_t nanoseconds) {
+  Found claimed = snapshot;
+  claimed.value = (snapshot.value & ~kState) | kCopying;
+  return Wait(claimed, nanoseconds);
+}
+
+void PendingRanges::Mark(uintptr_t begin, uint32_t flag) {
+  const std::lock_guard lock(mutex_);
+  const auto item = ItemAt(begin);
+  if (item == items_.end()) return;
+  std::atomic<uint32_t>& word = words_[item->word];
+  word.fetch_or(flag, std::memory_order_release);
+  Publish();
+  Wake(&word);
+}
+
+void PendingRanges::MarkFailed(uintptr_t begin) { Mark(begin, kFailed); }
+void PendingRanges::MarkThere(uintptr_t begin) { Mark(begin, kThere); }
+
+bool PendingRanges::BeginOpening(const Found& found) {
+  uint32_t value = found.value;
+  return found.there && !found.is_opening && found.word->compare_exchange_strong(value, value | kOpening);
+}
+
+void PendingRanges::EndOpening(const Found& found) {
+  found.word->fetch_or(kOpen, std::memory_order_release);
+  Wake(found.word);
+}
+
+std::optional<PendingRanges::Found> PendingRanges::Search(const Copy& copy, uintptr_t address, uint64_t bytes) const {
+  const size_t count = copy.count.load(std::memory_order_relaxed);
+  size_t low = 0, high = count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (copy.entries[middle].end.load(std::memory_order_relaxed) <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  for (; low < count; ++low) {
+    const Entry& entry = copy.entries[low];
+    Found found;
+    found.range = {entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)};
+    if (found.range.begin >= address + bytes) return std::nullopt;
+    found.word = &words_[entry.word.load(std::memory_order_relaxed)];
+    found.value = found.word->load(std::memory_order_acquire);
+    found.copy = entry.copy.load(std::memory_order_relaxed);
+    found.access = entry.access.load(std::memory_order_relaxed);
+    found.failed = (found.value & kFailed) != 0;
+    found.there = (found.value & kThere) != 0;
+    found.is_opening = (found.value & kOpening) != 0;
+    found.is_open = (found.value & kOpen) != 0;
+    if ((found.value & kSettled) == 0) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<PendingRanges::Found> PendingRanges::Find(uintptr_t address, uint64_t bytes) const {
+  for (;;) {
+    const uint32_t before = version_.load(std::memory_order_acquire);
+    const std::optional<Found> found = Search(copies_[before % 2], address, bytes);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (version_.load(std::memory_order_relaxed) == before) return found;
+  }
+}
+
+bool PendingRanges::Wait(const Found& found, uint64_t nanoseconds) {
+  const timespec patience{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                          static_cast<long>(nanoseconds % 1'000'000'000)};
+  const auto is_over = [&found] { return found.failed || found.word->load(std::memory_order_acquire) != found.value; };
+  if (!is_over()) Free(SYS_futex, found.word, FUTEX_WAIT_PRIVATE, found.value, &patience);
+  return is_over();
+}
+
+}  // namespace copse::tnbc

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tnbc/pages/remapped_memory.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "client/tnbc/pages/free_syscall.h"
+#include "client/tnbc/pages/held_signals.h"
+#include "client/tnbc/pages/memory_kind.h"
+#include "client/tnbc/pages/page_bytes.h"
+
+namespace copse::tnbc {
+namespace {
+
+// Results that are remembered, to find those that come again.
+constexpr size_t kSeenMax = 64;
+constexpr uint32_t kUsesWantedMax = 1024;
+
+bool Overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
+bool Has(const Range& whole, const Range& part) { return whole.begin <= part.begin && part.end <= whole.end; }
+
+// All pages that any of it is on.
+Range PagesOf(const Range& range) {
+  return {range.begin / PageBytes() * PageBytes(), (range.end + PageBytes() - 1) / PageBytes() * PageBytes()};
+}
+
+bool IsAddress(long result) { return result >= 0 || result <= -4096; }
+
+// Puts range into others, in order, as one with those beside it.
+void Merge(const Range& range, std::vector<Range>* others) {
+  auto at = std::partition_point(others->begin(), others->end(),
+                                 [&range](const Range& other) { return other.end < range.begin; });
+  Range whole = range;
+  while (at != others->end() && at->begin <= whole.end) {
+    whole = {std::min(whole.begin, at->begin), std::max(whole.end, at->end)};
+    at = others->erase(at);
+  }
+  others->insert(at, whole);
+}
+
+// What is of no file in it, as static variables without values are, beside those that have some.
+void AddAnonymous(const Range& range, std::vector<Range>* others) {
+  for (uintptr_t at = range.begin; at < range.end;) {
+    const auto mapping = MappingAt(at);
+    if (!mapping.has_value()) return;
+    if (mapping->inode == 0) Merge({at, std::min(mapping->range.end, range.end)}, others);
+    at = mapping->range.end;
+  }
+}
+
+}  // namespace
+
+std::atomic<uint32_t> RemappedMemory::count_{0};
+
+RemappedBuffer::RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Block& block,
+                               uint64_t inode)
+    : owner_(owner), range_(range), block_(block), inode_(inode) {}
+
+RemappedBuffer::~RemappedBuffer() { owner_->GiveBack(*this); }
+
+uint8_t* RemappedBuffer::At(uintptr_t address) const {
+  return block_.address + (static_cast<int64_t>(address) - static_cast<int64_t>(PagesOf(range_).begin));
+}
+
+RemappedMemory::RemappedMemory(CopyMemory* memory, PageGuard* guard, uint64_t bytes_max, PageGuard::OnWait on_wait)
+    : memory_(memory), guard_(guard), bytes_max_(bytes_max), on_wait_(on_wait) {}
+
+void RemappedMemory::GiveBack(const RemappedBuffer& buffer) {
+  bytes_.fetch_sub(buffer.block_.bytes, std::memory_order_relaxed);
+  if (buffer.is_spoilt_) {
+    memory_->Drop(buffer.block_);
+  } else {
+    memory_->GiveBack(buffer.block_);
+  }
+}
+
+// Lengths may change from call to call: the longest counts.
+bool RemappedMemory::IsWanted(const Range& result, Range* wanted) {
+  auto seen = std::find_if(seen_.begin(), seen_.end(),
+                           [&result](const Seen& before) { return before.range.begin == result.begin; });
+  if (seen == seen_.end()) {
+    if (seen_.size() < kSeenMax) {
+      seen_.push_back({});
+      seen = seen_.end() - 1;
+    } else {
+      seen = seen_.begin() + static_cast<std::ptrdiff_t>(next_seen_++ % kSeenMax);
+    }
+    *seen = {.range = result};
+  }
+  seen->range.end = std::max(seen->range.end, result.end);
+  *wanted = seen->range;
+  return ++seen->uses >= seen->uses_wanted && buffers_.size() < kBuffersMax;
+}
+
+bool RemappedMemory::IsAsWeLeftIt(const RemappedBuffer& buffer) const {
+  return std::all_of(buffer.remapped_.begin(), buffer.remapped_.end(), [&](const Range& range) {
+    const Range block = PagesOf(buffer.range_);
+    for (uintptr_t at = range.begin; at < range.end;) {
+      const auto mapping = MappingAt(at);
+      if (!mapping.has_value() || mapping->kind != MemoryKind::kOurs || mapping->inode != buffer.inode_ ||
+          mapping->offset + (at - mapping->range.begin) != at - block.begin) {
+        return false;
+      }
+      at = mapping->range.end;
+    }
+    return true;
+  });
+}
+
+// Buffers beside each other may have bytes on one page, which is none of those that are remapped.
+std::shared_ptr<RemappedBuffer> RemappedMemory::Sharing(const Range& range) const {
+  for (const auto& buffer : buffers_) {
+    if (Overlap(buffer->range_, range)) return buffer;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<RemappedBuffer> RemappedMemory::Overlapping(const Range& range, const Buffers& but) const {
+  for (const auto& buffer : buffers_) {
+    const bool is_meant = Overlap(PagesOf(buffer->range_), range);
+    if (is_meant && std::find(but.begin(), but.end(), buffer) == but.end()) return buffer;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool may_remap) {
+  Range wanted;
+  {
+    Buffers over;
+    Lock lock(this);
+    const auto found = Sharing(result);
+    if (found != nullptr && Has(found->range_, result) && IsAsWeLeftIt(*found)) return found;
+    if (found != nullptr) ReleaseAll(result, MemoryEnd::kStays, &lock, &over);
+    may_remap = may_remap && result.bytes() >= kBytesMin && IsWanted(result, &wanted);
+  }
+  if (!may_remap || !MayExchange(wanted)) return nullptr;
+  const uint64_t bytes = PagesOf(wanted).bytes();
+  if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > bytes_max_) {
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    return nullptr;
+  }
+  const CopyMemory::Block block = memory_->Take(bytes);
+  bytes_.fetch_add(block.bytes - bytes, std::memory_order_relaxed);
+  const auto mapping = MappingAt(reinterpret_cast<uintptr_t>(block.address));
+  if (block.address == nullptr) return nullptr;
+  const auto buffer = std::make_shared<RemappedBuffer>(this, wanted, block, mapping.has_value() ? mapping->inode : 0);
+  // One of a file of its own from its start on.
+  if (!mapping.has_value() || mapping->kind != MemoryKind::kOurs ||
+      mapping->range.begin != reinterpret_cast<uintptr_t>(block.address) || mapping->offset != 0) {
+    return nullptr;
+  }
+  Lock lock(this);
+  if (Sharing(wanted) != nullptr) return nullptr;
+  buffers_.push_back(buffer);
+  count_.fetch_add(1, std::memory_order_release);
+  return buffer;
+}
+
+// A shared mapping of length 0 that is moved leaves the old one where it is, so there are two (mremap(2)). The new one
+// has `rights`, as the program's pages do then, before it takes their place.
+bool RemappedMemory::Remap(RemappedBuffer* buffer, const Range& pages, int rights) {
+  const auto second = Free(SYS_mremap, buffer->At(pages.begin), 0, pages.bytes(), MREMAP_MAYMOVE);
+  if (!IsAddress(second)) return false;
+  const bool is_done =
+      Free(SYS_mprotect, second, pages.bytes(), rights) == 0 &&
+      IsAddress(Free(SYS_mremap, second, pages.bytes(), pages.bytes(), MREMAP_MAYMOVE | MREMAP_FIXED, pages.begin));
+  if (!is_done) Free(SYS_munmap, second, pages.bytes());
+  if (is_done) TellExchange(pages);
+  return is_done;
+}
+
+void RemappedMemory::TellExchange(const Range& pages) const {
+  const OnExchange tell = on_exchange_.load(std::memory_order_acquire);
+  if (tell != nullptr) tell(reinterpret_cast<void*>(pages.begin), pages.bytes());  // NOLINT: an address
+}
+
+std::vector<Range> RemappedMemory::Close(RemappedBuffer* buffer, std::span<const Range> pages,
+                                         const std::function<bool()>& close, const Keep& keep, bool* closed) {
+  const Lock lock(this);
+  *closed = close();
+  const bool is_kept = std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& b) { return b.get() == buffer; });
+  if (!*closed || !is_kept) return {};
+  std::vector<Range> fresh;
+  for (const Range& range : pages) {
+    const bool is_remapped = std::any_of(buffer->remapped_.begin(), buffer->remapped_.end(),
+                                         [&range](const Range& remapped) { return Has(remapped, range); });
+    if (!is_remapped && Has(PagesOf(buffer->range_), range)) AddAnonymous(range, &fresh);
+  }
+  // Since the buffer was found fit.
+  if (!fresh.empty() && DevicesMayKnowPages()) fresh.clear();
+  if (!fresh.empty()) {
+    if (buffer->remapped_.empty()) remappings_.fetch_add(1, std::memory_order_relaxed);
+    keep(fresh);
+  }
+  for (const Range& range : fresh) {
+    if (Remap(buffer, range, PROT_NONE)) Merge(range, &buffer->remapped_);
+  }
+  std::vector<Range> remapped;
+  for (const Range& range : pages) {
+    for (const Range& have : buffer->remapped_) {
+      const Range both{std::max(range.begin, have.begin), std::min(range.end, have.end)};
+      if (both.begin < both.end) Merge(both, &remapped);
+    }
+  }
+  return remapped;
+}
+
+Range RemappedMemory::WholePagesOf(const Range& range) {
+  const uintptr_t begin = (range.begin + PageBytes() - 1) / PageBytes() * PageBytes();
+  return {begin, std::max(begin, range.end / PageBytes() * PageBytes())};
+}
+
+// Others may be reading it, as a message that is under way, so it is never closed to them.
+bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
+  const Range pages = WholePagesOf(sent), all = PagesOf(sent);
+  const Lock lock(this);
+  const auto is_as_wanted = [&] {
+    bool has_whole = false, has_others = false;
+    for (const Range& remapped : buffer->remapped_) {
+      has_whole |= Has(remapped, pages);
+      has_others |= all.begin < pages.begin && Has(remapped, {all.begin, pages.begin});
+      has_others |= pages.end < all.end && Has(remapped, {pages.end, all.end});
+    }
+    return has_whole && !has_others;
+  };
+  const bool is_kept = std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& b) { return b.get() == buffer; });
+  if (!is_kept || is_as_wanted()) return is_kept;
+  if (DevicesMayKnowPages() || !guard_->ProtectSent(std::span(&pages, 1))) return false;
+  std::vector<Range> fresh;
+  AddAnonymous(pages, &fresh);
+  if (buffer->remapped_.empty() && !fresh.empty()) remappings_.fetch_add(1, std::memory_order_relaxed);
+  for (const Range& range : fresh) {
+    memcpy(buffer->At(range.begin), reinterpret_cast<const void*>(range.begin), range.bytes());  // NOLINT: an address
+    if (Remap(buffer, range, PROT_READ)) Merge(range, &buffer->remapped_);
+  }
+  guard_->Release(pages);
+  return is_as_wanted();
+}
+
+bool RemappedMemory::MaySendFrom(const Range& sent) {
+  const Lock lock(this);
+  for (Regretted& regretted : regretted_) {
+    if (regretted.begin != sent.begin || regretted.left == 0) continue;
+    --regretted.left;
+    return false;
+  }
+  return true;
+}
+
+void RemappedMemory::Regret(const Range& sent) {
+  const Lock lock(this);
+  auto at = std::find_if(regretted_.begin(), regretted_.end(),
+                         [&sent](const Regretted& before) { return before.begin == sent.begin; });
+  if (at == regretted_.end()) {
+    if (regretted_.size() < kSeenMax) {
+      regretted_.emplace_back();
+      at = regretted_.end() - 1;
+    } else {
+      at = regretted_.begin() + static_cast<std::ptrdiff_t>(next_regretted_++ % kSeenMax);
+    }
+    *at = {.begin = sent.begin};
+  }
+  at->left = at->next;
+  at->next = std::min(2 * at->next, kUsesWantedMax);
+}
+
+// Pages without contents, closed. Where they are open for a moment the kernel makes one mapping again of them and of
+// what lies beside them, which mremap() asks for; that may be where nobody else accesses them.
+bool RemappedMemory::PutOrdinary(const Range& pages, MemoryEnd end) {
+  constexpr int kHow = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, kOpen = PROT_READ | PROT_WRITE;
+  if (end == MemoryEnd::kStays) {
+    return IsAddress(Free(SYS_mmap, pages.begin, pages.bytes(), PROT_NONE, kHow, -1, 0));
+  }
+  return IsAddress(Free(SYS_mmap, pages.begin, pages.bytes(), kOpen, kHow, -1, 0)) &&
+         Free(SYS_mprotect, pages.begin, pages.bytes(), PROT_NONE) == 0;
+}
+
+// Who accesses these pages meanwhile waits. What the program has mapped there itself stays. False if some are the
+// block's as before, since the system has no others.
+bool RemappedMemory::Restore(const RemappedBuffer& buffer, const Range& pages, MemoryEnd end) {
+  const uintptr_t block = PagesOf(buffer.range_).begin;
+  bool is_restored = true;
+  for (uintptr_t at = pages.begin; at < pages.end;) {
+    const auto mapping = MappingAt(at);
+    if (!mapping.has_value()) {  // nothing is there any more
+      at += PageBytes();
+      continue;
+    }
+    const Range part{std::max(at, mapping->range.begin), std::min(pages.end, mapping->range.end)};
+    at = mapping->range.end;
+    if (mapping->inode != buffer.inode_ ||
+        mapping->offset + (part.begin - mapping->range.begin) != part.begin - block) {
+      continue;
+    }
+    const bool is_closed = guard_->Protect(std::span(&part, 1));
+    if (PutOrdinary(part, end)) {
+      const uint64_t ends = end == MemoryEnd::kGoes ? std::min(PageBytes(), part.bytes()) : part.bytes();
+      guard_->Write(part.begin, buffer.At(part.begin), ends);
+      if (ends < part.bytes()) guard_->Write(part.end - ends, buffer.At(part.end - ends), ends);
+      TellExchange(part);
+    } else {
+      is_restored = false;
+    }
+    if (is_closed) guard_->Release(part);
+    if (!is_closed || mapping->rights != (PROT_READ | PROT_WRITE)) {
+      Free(SYS_mprotect, part.begin, part.bytes(), mapping->rights);
+    }
+  }
+  return is_restored;
+}
+
+void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
+  // A block that the program still has is not for others.
+  for (const Range& pages : buffer->remapped_) buffer->is_spoilt_ |= !Restore(*buffer, pages, end);
+  for (Seen& seen : seen_) {
+    if (seen.range.begin != buffer->range_.begin) continue;
+    seen.uses = 0;
+    seen.uses_wanted = end != MemoryEnd::kStays ? Seen().uses_wanted : std::min(2 * seen.uses_wanted, kUsesWantedMax);
+  }
+  buffer->remapped_.clear();
+  std::erase_if(buffers_, [buffer](const auto& other) { return other.get() == buffer; });
+  count_.fetch_sub(1, std::memory_order_release);
+}
+
+// What is lost stays as it is, closed.
+void RemappedMemory::ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Buffers* over) {
+  Buffers lost;
+  while (const auto buffer = Overlapping(range, lost)) {
+    const Range pages = PagesOf(buffer->range_);
+    const auto* const first = reinterpret_cast<const void*>(pages.begin);  // NOLINT: an address
+    if (guard_->IsPending(first, pages.bytes())) {
+      lock->Leave();
+      const bool is_there = guard_->AwaitUnused(first, pages.bytes(), on_wait_);
+      guard_->StopLooking(first, pages.bytes());  // at what is there
+      // Snapshots that are settled are about to go.
+      if (is_there && guard_->IsPending(first, pages.bytes())) on_wait_();
+      lock->Take();
+      if (!is_there) lost.push_back(buffer);
+      continue;
+    }
+    over->push_back(buffer);
+    ReleaseLocked(buffer.get(), Has(range, buffer->range_) ? end : MemoryEnd::kStays);
+  }
+  std::move(lost.begin(), lost.end(), std::back_inserter(*over));
+}
+
+void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end) {
+  if (count_.load(std::memory_order_acquire) == 0 || changes_pages()) return;
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  Buffers over;
+  const Range range{begin, begin + bytes};
+  Lock lock(this);
+  ReleaseAll(range, end, &lock, &over);
+  if (end == MemoryEnd::kStays) return;
+  // What comes there later is other memory.
+  const auto is_gone = [&range](uintptr_t address) { return address >= range.begin && address < range.end; };
+  std::erase_if(seen_, [&](const Seen& seen) { return is_gone(seen.range.begin); });
+  std::erase_if(regretted_, [&](const Regretted& regretted) { return is_gone(regretted.begin); });
+}
+
+void RemappedMemory::BeginFork() {
+  forking_.emplace(this);
+  ReleaseAll({0, UINTPTR_MAX}, MemoryEnd::kStays, &*forking_, &released_);
+}
+
+// A child has no daemon, and locks that others of its parent's threads had.
+void RemappedMemory::EndFork(bool is_child) {
+  Buffers over;
+  if (!is_child) over.swap(released_);
+  forking_.reset();
+}
+
+void RemappedMemory::Spoil(const std::shared_ptr<RemappedBuffer>& buffer) {
+  const Lock lock(this);
+  buffer->is_spoilt_ = true;
+  const bool is_kept = std::find(buffers_.begin(), buffers_.end(), buffer) != buffers_.end();
+  if (is_kept) ReleaseLocked(buffer.get(), MemoryEnd::kStays);
+}
+
+}  // namespace copse::tnbc

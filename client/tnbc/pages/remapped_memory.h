@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ordinary memory of the program whose pages have been exchanged for some that the daemon reaches.
+#ifndef COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
+#define COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "client/tnbc/pages/copy_memory.h"
+#include "client/tnbc/pages/held_signals.h"
+#include "client/tnbc/pages/memory_end.h"
+#include "client/tnbc/pages/page_guard.h"
+#include "client/tnbc/pages/pending_ranges.h"
+
+namespace copse::tnbc {
+
+class RemappedMemory;
+
+// Where a program receives again and again, and the block that its pages are exchanged for. They have the same offset
+// within a page.
+class RemappedBuffer {
+ public:
+  RemappedBuffer(RemappedMemory* owner, const Range& range, const CopyMemory::Block& block, uint64_t inode);
+  // Of the last one who has it. Gives back the block.
+  ~RemappedBuffer();
+  RemappedBuffer(const RemappedBuffer&) = delete;
+  RemappedBuffer& operator=(const RemappedBuffer&) = delete;
+
+  const Range& range() const { return range_; }
+  // Another address, always accessible, of what is remapped of the program's memory.
+  uint8_t* At(uintptr_t address) const;
+
+ private:
+  friend class RemappedMemory;
+
+  RemappedMemory* const owner_;
+  const Range range_;
+  const CopyMemory::Block block_;
+  const uint64_t inode_;         // of the block's file
+  std::vector<Range> remapped_;  // pages, in order and apart; the owner's lock guards them
+  bool is_spoilt_ = false;       // the block may still be written to, by calls that were given up or by the program
+};
+
+// Remaps the memory that results are received in, from the second call on, so that the daemon writes them where they
+// belong. The program's pages become a second mapping of a block of CopyMemory; what is in them goes with them. The
+// mapping is shared, so children of fork would share it: before a fork, and before calls that treat shared memory
+// otherwise, pages become ordinary ones again (Release); its owner releases all at the end. Thread-safe.
+class RemappedMemory {
+ public:
+  // Smaller results are copied as quickly.
+  static constexpr uint64_t kBytesMin = 256 << 10;
+  static constexpr size_t kBuffersMax = 64;
+
+  // `bytes_max`: of all that is remapped at a time. `on_wait`: as PageGuard's, called by who waits for memory that is
+  // pending.
+  RemappedMemory(CopyMemory* memory, PageGuard* guard, uint64_t bytes_max, PageGuard::OnWait on_wait);
+  RemappedMemory(const RemappedMemory&) = delete;
+  RemappedMemory& operator=(const RemappedMemory&) = delete;
+
+  // To receive in `result`, or send from it, of which nothing is pending: the buffer that has all of it; null if it has
+  // to go by a copy.
+  // `may_remap`: may be a new one, if it is asked for again and MayExchange. What is remapped and not of use is
+  // released.
+  std::shared_ptr<RemappedBuffer> Use(const Range& result, bool may_remap);
+
+  // Those that have nothing of others on them.
+  static Range WholePagesOf(const Range& range);
+  // Remaps the whole pages of a range of the buffer, with what is in them. False: not all of them are remapped now,
+  // or the first or last one is that the range has not all of.
+  bool RemapToSend(RemappedBuffer* buffer, const Range& sent);
+  // Whether to send from memory that the daemon reaches without a copy; not if somebody has waited to write there
+  // (Regret), for eight calls, and then for twice as many each time.
+  bool MaySendFrom(const Range& sent);
+  void Regret(const Range& sent);
+
+  using Keep = std::function<void(std::span<const Range> pages)>;
+  // Closes pages of a call that receives in `buffer`, by `close`, and remaps those of `pages` that have not been;
+  // before, `keep` puts what is in them and nobody brings into the block, of which this thread has the lock. Returns
+  // what is remapped of them, in order; nothing if the buffer has been released, or `close` returned false, which is
+  // then left in *closed.
+  std::vector<Range> Close(RemappedBuffer* buffer, std::span<const Range> pages, const std::function<bool()>& close,
+                           const Keep& keep, bool* closed);
+
+  // Makes what is remapped of this memory, and of the buffers that have it, ordinary again; waits for what is pending
+  // of them. `end` is that of buffers that it has all of; others stay.
+  void Release(const void* address, uint64_t bytes, MemoryEnd end);
+  // Before a fork: releases everything, and keeps others from remapping until it is over.
+  void BeginFork();
+  void EndFork(bool is_child);
+  // Its calls are given up: the daemon may still write.
+  void Spoil(const std::shared_ptr<RemappedBuffer>& buffer);
+
+  // Called after pages were exchanged, by a thread that changes_pages(): what anybody has registered there is not what
+  // the program has now.
+  using OnExchange = void (*)(void* address, size_t bytes);
+  void SetOnExchange(OnExchange on_exchange) { on_exchange_.store(on_exchange, std::memory_order_release); }
+  // Whether this thread is about to exchange pages, and has the lock.
+  bool changes_pages() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
+
+  // Of the process: buffers that are remapped now, and all that ever were.
+  static const std::atomic<uint32_t>& count() { return count_; }
+  uint64_t remappings() const { return remappings_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class RemappedBuffer;
+
+  // Calls of the kernel that libc makes for us may come back by hooks (UCX's): who has the lock is known.
+  class Lock {
+   public:
+    explicit Lock(RemappedMemory* owner) : owner_(owner) { Take(); }
+    ~Lock() { Leave(); }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+    void Take() {
+      owner_->mutex_.lock();
+      owner_->holder_.store(pthread_self(), std::memory_order_relaxed);
+    }
+    void Leave() {
+      owner_->holder_.store(0, std::memory_order_relaxed);
+      owner_->mutex_.unlock();
+    }
+
+   private:
+    const HeldSignals held_;
+    RemappedMemory* const owner_;
+  };
+
+  using Buffers = std::vector<std::shared_ptr<RemappedBuffer>>;
+  struct Seen {
+    Range range;
+    uint32_t uses = 0;
+    uint32_t uses_wanted = 2;  // more each time that it had to be copied back
+  };
+
+  // From where calls are not to send, so many times.
+  struct Regretted {
+    uintptr_t begin = 0;
+    uint32_t left = 0, next = 8;
+  };
+
+  bool IsWanted(const Range& result, Range* wanted);
+  bool IsAsWeLeftIt(const RemappedBuffer& buffer) const;
+  bool Remap(RemappedBuffer* buffer, const Range& pages, int rights);
+  static bool PutOrdinary(const Range& pages, MemoryEnd end);
+  void TellExchange(const Range& pages) const;
+  bool Restore(const RemappedBuffer& buffer, const Range& pages, MemoryEnd end);
+  void ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end);
+  std::shared_ptr<RemappedBuffer> Sharing(const Range& range) const;
+  std::shared_ptr<RemappedBuffer> Overlapping(const Range& range, const Buffers& but) const;
+  // What is taken out goes to *over, whose blocks are to be given back without the lock.
+  void ReleaseAll(const Range& range, MemoryEnd end, Lock* lock, Buffers* over);
+  void GiveBack(const RemappedBuffer& buffer);
+
+  CopyMemory* const memory_;
+  PageGuard* const guard_;
+  const uint64_t bytes_max_;
+  const PageGuard::OnWait on_wait_;
+  std::atomic<OnExchange> on_exchange_{nullptr};
+  std::atomic<uint64_t> bytes_{0};  // of blocks that are kept
+  std::atomic<uint64_t> remappings_{0};
+
+  std::mutex mutex_;  // guards what follows
+  std::atomic<pthread_t> holder_{0};
+  Buffers buffers_;
+  std::vector<Seen> seen_;
+  size_t next_seen_ = 0;
+  std::vector<Regretted> regretted_;
+  size_t next_regretted_ = 0;
+  std::optional<Lock> forking_;
+  Buffers released_;  // for the fork
+
+  static std::atomic<uint32_t> count_;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A stack on which fault handlers call what needs more room than they have.
+#ifndef COPSE_CLIENT_TNBC_PAGES_TURN_STACK_H_
+#define COPSE_CLIENT_TNBC_PAGES_TURN_STACK_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace copse::tnbc {
+
+// A handler runs on the program's alternate signal stack, which may have 8 KiB and no guard page, or on the stack of a
+// coroutine. What an MPI does in a turn needs more. Thread-safe; async-signal-safe but for Map.
+class TurnStack {
+ public:
+  TurnStack() = default;
+  ~TurnStack();
+  TurnStack(const TurnStack&) = delete;
+  TurnStack& operator=(const TurnStack&) = delete;
+
+  // False if the system has no memory.
+  bool Map();
+  // Calls `function`, which returns, with signals held, on this stack. False, having called nothing, if a thread is on
+  // it already.
+  bool Run(void (*function)(void*), void* argument);
+
+ private:
+  char* low_ = nullptr;
+  char* top_ = nullptr;
+  std::atomic<bool> is_used_{false};
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_PAGES_TURN_STACK_H_

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ways in which a call's result comes to the program's receive buffer.
+#ifndef COPSE_CLIENT_TNBC_RECEIVER_H_
+#define COPSE_CLIENT_TNBC_RECEIVER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "client/tnbc/call_means.h"
+#include "client/tnbc/fragmentation.h"
+#include "client/tnbc/granules.h"
+#include "client/tnbc/pages/pending_ranges.h"
+#include "client/tnbc/result_pages.h"
+
+namespace copse::tnbc {
+
+enum class ReceiveWay : uint8_t {
+  kMissing,         // this rank has no result
+  kInPlace,         // calls write to the buffer, while the caller waits
+  kCopy,            // calls write to a copy, which is written to closed pages past their protection
+  kOwnMemory,       // the buffer is of copse_alloc: the daemon writes to its closed pages by a mapping of its own
+  kRemapped,        // the buffer's pages become a second mapping of a block that calls write to
+  kRemappedByCopy,  // likewise, but calls write to a copy, since they write more than the result
+};
+
+// Where a call receives. Calls follow address [Close | PrepareEdges Close PlaceEdges] Place*, or CopyOut; by one thread
+// at a time, with the call's lock.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  virtual ReceiveWay way() const = 0;
+  // Where the calls of the fragmentation receive, at the buffer's offsets; null: nowhere.
+  virtual uint8_t* address() = 0;
+  // The buffer and what is spare around it; `leaves_rest`: what lies behind it on its last page stays open.
+  virtual BufferPlace PlaceOf(bool leaves_rest) const;
+  // Makes the pages inaccessible to the program. `edges_too`: the edges have yet to come. False, changing nothing, if
+  // that is impossible.
+  virtual bool Close(ResultPages* pages, bool /*edges_too*/) { return pages->Close(); }
+  // Before Close, if the edges have yet to come. False: they cannot be placed in closed pages.
+  virtual bool PrepareEdges() { return true; }
+  virtual void DropEdges() {}
+  // Brings what the edges' call has received, which is at `from`, to closed pages. False if they are not mapped any
+  // more: the program has unmapped them unseen.
+  virtual bool PlaceEdges(const uint8_t* from);
+  // The same of what a call of the fragmentation has received; what lies outside closed pages was there before, and may
+  // be the program's again.
+  virtual bool Place(const Extent& fragment) { return Write(fragment, address() + fragment.offset); }
+  // Brings all that calls have received to the buffer, of which nothing is closed.
+  void CopyOut();
+  // Calls have been given up: the daemon may still write.
+  virtual void Spoil() {}
+
+ protected:
+  Receiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* user)
+      : guard_(means.guard), fragmentation_(fragmentation), user_(user) {}
+
+  uintptr_t begin() const { return reinterpret_cast<uintptr_t>(user_); }
+  // Writes to closed pages of the buffer.
+  virtual bool Write(const Extent& fragment, const uint8_t* from);
+
+  PageGuard* const guard_;
+  const Fragmentation& fragmentation_;
+  uint8_t* const user_;
+};
+
+// Of a call of a rank with this buffer; `fragmentation` outlives the receiver. `may_return`: early. Null if it cannot
+// then.
+std::unique_ptr<Receiver> MakeReceiver(const CallMeans& means, const Fragmentation& fragmentation, uint8_t* receive,
+                                       bool may_return);
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_RECEIVER_H_

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which fragments of results a program accesses first, and when (Li et al., T-NBC: the trace). A fragment stays
+// inaccessible after its data is there until it is accessed, so that the whole order is seen.
+#ifndef COPSE_CLIENT_TNBC_TRACE_CALL_RECORDER_H_
+#define COPSE_CLIENT_TNBC_TRACE_CALL_RECORDER_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "client/tnbc/pages/page_guard.h"
+#include "client/tnbc/trace/trace_file.h"
+
+namespace copse::tnbc {
+
+class CallRecorder;
+
+// One call, from its beginning to the end of the process: handlers write to it. Times are of CLOCK_MONOTONIC, ns.
+struct RecordedCall {
+  struct Piece {
+    Range range;
+    uint64_t offset = 0;  // in the receive buffer
+    std::vector<uint32_t> parts;
+    uint64_t there_ns = 0;
+    FirstAccess access;
+  };
+  CallRecorder* recorder = nullptr;
+  TraceCall call;             // but for the pieces
+  std::vector<Piece> pieces;  // sized once
+};
+
+// The calls of a process, as many as there is room for. Thread-safe.
+class CallRecorder {
+ public:
+  // `launch`: as TraceFile has it.
+  CallRecorder(PageGuard* guard, uint64_t launch) : guard_(guard), launch_(launch) {}
+  CallRecorder(const CallRecorder&) = delete;
+  CallRecorder& operator=(const CallRecorder&) = delete;
+
+  // A call that is about to be made, from `site`, an address in the program; it is there until the process ends. Null:
+  // there is no room, and it is left out.
+  RecordedCall* Begin(const TraceKind& kind, const void* site, uint64_t number);
+  // The pieces of a call are about to be protected: those of calls long ago are no longer looked at.
+  void LookAt(RecordedCall* call);
+
+  // At the end: nothing is under way, and what is closed becomes accessible. The rest of the file is the caller's.
+  TraceFile Finish();
+
+ private:
+  uint32_t IndexOfKind(const TraceKind& kind);
+  uint32_t IndexOfSite(const void* site);
+
+  PageGuard* const guard_;
+  const uint64_t launch_;
+  std::mutex mutex_;  // guards what follows
+  std::deque<RecordedCall> calls_;
+  std::deque<RecordedCall*> looked_at_;
+  uint64_t pieces_ = 0, left_out_ = 0;
+  std::vector<TraceKind> kinds_;
+  std::vector<TraceSite> sites_;
+  std::map<const void*, uint32_t> site_indices_;
+};
+
+}  // namespace copse::tnbc
+
+#endif  // COPSE_CLIENT_TNBC_TRACE_CALL_RECORDER_H_

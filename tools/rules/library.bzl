@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A library with its test, by convention: NAME.cc and NAME.h, NAME_test.cc."""
+
+def _once(labels):
+    return {label: None for label in labels}.keys()
+
+def copse_test(name, deps = [], size = "small", **kwargs):
+    """Declares a test of GoogleTest.
+
+    Args:
+      name: the source is NAME.cc.
+      deps: what it needs besides GoogleTest.
+      size: as cc_test's.
+      **kwargs: as cc_test's.
+    """
+    native.cc_test(
+        name = name,
+        size = size,
+        srcs = [name + ".cc"],
+        deps = _once(deps + ["//third_party:gtest_main"]),
+        **kwargs
+    )
+
+def copse_library(name, deps = [], test_deps = [], test_size = "small", test_data = [], test_tags = [], **kwargs):
+    """Declares a library of those of NAME.cc and NAME.h that exist, and its test if NAME_test.cc does.
+
+    Args:
+      name: the library's; its test is NAME_test.
+      deps: as cc_library's. The test has them as well.
+      test_deps: what the test needs besides the library, `deps` and GoogleTest.
+      test_size: as cc_test's size.
+      test_data: as cc_test's data.
+      test_tags: as cc_test's tags.
+      **kwargs: as cc_library's.
+    """
+    native.cc_library(
+        name = name,
+        srcs = native.glob([name + ".cc"]),
+        hdrs = native.glob([name + ".h"]),
+        deps = deps,
+        **kwargs
+    )
+    if native.glob([name + "_test.cc"]):
+        copse_test(
+            name = name + "_test",
+            size = test_size,
+            data = test_data,
+            tags = test_tags,
+            deps = _once([":" + name] + deps + test_deps),
+        )
